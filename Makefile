@@ -1,0 +1,48 @@
+# make help lists the targets
+PYTHON ?= python3
+SPARK ?= 4.1.1
+VENV ?= .venv
+BIN = $(VENV)/bin
+STAMP = $(VENV)/installed-$(SPARK)
+export PYSPARK_PYTHON = $(abspath $(BIN)/python)
+
+.PHONY: help demo test lint types check bench test-spark clean
+
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+demo: $(STAMP) java  ## index a year of real flights as Avro and Parquet, and run six queries with and without
+	$(BIN)/python -m xskip demo --directory build/demo
+
+test: $(STAMP) java  ## every test
+	$(BIN)/python -m pytest $(PYTEST)
+
+lint: $(STAMP)  ## style
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP)  ## types
+	$(BIN)/mypy
+
+check: lint types test  ## everything that CI runs
+
+bench: $(STAMP) java  ## every benchmark
+	@for file in benchmarks/[a-z]*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+test-spark: java  ## every test on another Spark: make test-spark VERSION=3.5.7
+	@test -n "$(VERSION)" || { echo "which Spark? make test-spark VERSION=3.5.7"; exit 2; }
+	$(MAKE) test SPARK=$(VERSION) VENV=.venv-$(VERSION)
+
+clean:  ## remove what make made
+	rm -rf .venv .venv-* build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+.PHONY: java
+java:
+	@sh .ci/need-java
+
+$(STAMP): setup.cfg pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "xskip needs Python 3.10 or newer; set PYTHON=python3.11"; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=24" "setuptools>=77"
+	$(BIN)/python -m pip install --quiet "pyspark==$(SPARK)" -e ".[demo,test,lint]"
+	@touch $@

@@ -1,0 +1,71 @@
+"""One Spark session for all tests, strict: where skipping cannot be used, the query fails and says why."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+from pyspark.sql import SparkSession
+
+import xskip
+
+settings.register_profile(
+    "xskip", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+)
+settings.load_profile("xskip")
+
+_SHARED = Path(__file__).parents[2] / "shared"
+
+
+@pytest.fixture(scope="session")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The session that all tests share."""
+    home = tmp_path_factory.mktemp("spark")
+    builder = (
+        SparkSession.builder.master("local[2]")
+        .appName("xskip tests")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.log.level", "ERROR")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.default.parallelism", "2")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.warehouse.dir", str(home / "warehouse"))
+        .config("spark.driver.extraJavaOptions", f"-Dderby.system.home={home}")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+    )
+    spark = xskip.configure(builder, avro_version=os.environ.get("XSKIP_TEST_AVRO")).getOrCreate()
+    yield spark
+    spark.stop()
+
+
+@pytest.fixture
+def spark(session: SparkSession) -> Iterator[SparkSession]:
+    """The shared session with skipping on and strict; settings, views and tables of a test go with it."""
+    before = dict(session.conf.getAll) if hasattr(session.conf, "getAll") else None
+    session.conf.set("spark.xskip.strict", "true")
+    xskip.enable(session)
+    yield session
+    xskip.enable(session)
+    for view in session.catalog.listTables():
+        session.sql(f"DROP {'VIEW' if view.isTemporary else 'TABLE'} IF EXISTS `{view.name}`")
+    session.catalog.clearCache()
+    if before is not None:
+        after = dict(session.conf.getAll)
+        for key in after.keys() - before.keys():
+            session.conf.unset(key)
+        for key, value in before.items():
+            if after.get(key) != value:
+                session.conf.set(key, value)
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The fixtures beside the repo; tests that need them skip where they are not."""
+    if not _SHARED.is_dir():
+        pytest.skip("needs the golden files that lie beside the repo, and they are not here")
+    return _SHARED

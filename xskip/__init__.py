@@ -1,0 +1,34 @@
+"""xskip: data skipping for PySpark.
+
+An index beside the data says which files can hold a matching row; every query reads only those, by itself.
+
+>>> import xskip
+>>> xskip.MinMax("ts")
+MinMax(column='ts', key_label=None)
+"""
+
+from xskip.errors import XskipError
+from xskip.index import SkippingIndex, list_indexes
+from xskip.indexes import BloomFilter, Index, MinMax, ValueList
+from xskip.report import SkippingReport
+from xskip.session import configure, disable, enable, explain, is_enabled, last_report
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BloomFilter",
+    "Index",
+    "MinMax",
+    "SkippingIndex",
+    "SkippingReport",
+    "ValueList",
+    "XskipError",
+    "__version__",
+    "configure",
+    "disable",
+    "enable",
+    "explain",
+    "is_enabled",
+    "last_report",
+    "list_indexes",
+]

@@ -1,0 +1,7 @@
+"""``python -m xskip``."""
+
+import sys
+
+from xskip.cli import main
+
+sys.exit(main())

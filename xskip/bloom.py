@@ -1,0 +1,298 @@
+"""Spark's Bloom filter: hashing, bits, and the bytes that Spark and the metadatastore write.
+
+Source: ``org.apache.spark.util.sketch.BloomFilterImpl`` (version 1) for hashing and bytes, the Java Object
+Serialization Stream Protocol for the wrapper. A stream is parsed as data by a strict reader; nothing is instantiated.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from xskip.errors import MetadataCorruptError
+
+__all__ = ["V1", "HashPair", "build", "hash_bytes", "hash_long", "might_contain", "size_for", "unwrap", "wrap"]
+
+V1 = 1
+#: Two 32-bit hashes of one value, as signed integers.
+HashPair = tuple[int, int]
+
+_M32 = 0xFFFFFFFF
+_HEADER = struct.Struct(">iii")  # version, hash functions, words
+_MAX_WORDS = 1 << 26
+
+
+def _mix_k(k: int) -> int:
+    k = k * 0xCC9E2D51 & _M32
+    k = (k << 15 | k >> 17) & _M32
+    return k * 0x1B873593 & _M32
+
+
+def _mix_h(h: int, k: int) -> int:
+    h ^= _mix_k(k)
+    h = (h << 13 | h >> 19) & _M32
+    return (h * 5 + 0xE6546B64) & _M32
+
+
+def _finish(h: int, length: int) -> int:
+    h ^= length
+    h ^= h >> 16
+    h = h * 0x85EBCA6B & _M32
+    h ^= h >> 13
+    h = h * 0xC2B2AE35 & _M32
+    h ^= h >> 16
+    return h - (1 << 32) if h >> 31 else h
+
+
+def _murmur_long(value: int, seed: int) -> int:
+    h = _mix_h(seed & _M32, value & _M32)
+    return _finish(_mix_h(h, value >> 32 & _M32), 8)
+
+
+def _murmur_bytes(data: bytes, seed: int) -> int:
+    """Murmur3_x86_32.hashUnsafeBytes: each byte of the tail is mixed by itself, sign-extended."""
+    h = seed & _M32
+    whole = len(data) & ~3
+    for (word,) in struct.iter_unpack("<I", data[:whole]):
+        h = _mix_h(h, word)
+    for (byte,) in struct.iter_unpack("b", data[whole:]):
+        h = _mix_h(h, byte & _M32)
+    return _finish(h, len(data))
+
+
+def hash_long(value: int) -> HashPair:
+    """The hashes of an integral value; every integral type is hashed as a long.
+
+    >>> hash_long(0)
+    (1669671676, -879649492)
+    """
+    h1 = _murmur_long(value, 0)
+    return h1, _murmur_long(value, h1)
+
+
+def hash_bytes(value: bytes) -> HashPair:
+    """The hashes of binary, or of the UTF-8 bytes of a string.
+
+    >>> hash_bytes(b"")
+    (0, 0)
+    """
+    h1 = _murmur_bytes(value, 0)
+    return h1, _murmur_bytes(value, h1)
+
+
+def size_for(items: int, fpp: float) -> tuple[int, int]:
+    """Hash functions and 64-bit words that Spark gives a filter for ``items`` values at false positive rate ``fpp``.
+
+    >>> size_for(100_000, 0.01)
+    (7, 14977)
+    """
+    items = max(items, 1)
+    bits = int(-items * math.log(fpp) / (math.log(2) * math.log(2)))
+    hashes = max(1, math.floor(bits / items * math.log(2) + 0.5))
+    return hashes, max(1, -(-bits // 64))
+
+
+def _positions(h1: npt.NDArray[np.int32], h2: npt.NDArray[np.int32], i: int) -> npt.NDArray[np.int64]:
+    """h1 + i*h2 in 32-bit arithmetic that wraps, the complement where negative: before the modulus."""
+    with np.errstate(over="ignore"):
+        combined = h1 + np.int32(i) * h2
+    positions: npt.NDArray[np.int64] = np.where(combined < 0, ~combined, combined).astype(np.int64)
+    return positions
+
+
+def build(pairs: npt.NDArray[np.int64], hashes: int, words: int) -> bytes:
+    """A filter's bytes, as ``BloomFilter.writeTo`` of version 1.
+
+    Parameters
+    ----------
+    pairs : numpy.ndarray of int64
+        The values' hashes, the first in the upper 32 bits, the second in the lower.
+    hashes, words : int
+        As :func:`size_for` gives them.
+    """
+    h1 = (pairs >> 32).astype(np.int32)
+    h2 = pairs.astype(np.int32)
+    bits = np.zeros(words * 64, np.bool_)
+    for i in range(1, hashes + 1):
+        bits[_positions(h1, h2, i) % bits.size] = True
+    longs = np.packbits(bits, bitorder="little").view("<u8").astype(">u8")
+    return _HEADER.pack(V1, hashes, words) + longs.tobytes()
+
+
+def might_contain(filters: pa.Array, values: list[HashPair], among: npt.NDArray[np.bool_]) -> pa.BooleanArray:
+    """For each filter: false where it certainly holds none of the values, true where it may, null where unknown.
+
+    Parameters
+    ----------
+    filters : pyarrow.Array of binary
+        As :func:`build` makes them, of any size each; null or of another version: unknown.
+    values : list of HashPair
+    among : numpy.ndarray of bool
+        The rows to look at; the others give null.
+    """
+    rows = np.flatnonzero(among & filters.is_valid().to_numpy(zero_copy_only=False))
+    verdicts = np.full(len(filters), -1, np.int8)
+    if rows.size:
+        _, offset_buffer, data_buffer = filters.buffers()
+        offsets = np.frombuffer(offset_buffer, np.int32)[filters.offset :][: len(filters) + 1].astype(np.int64)
+        data = np.frombuffer(data_buffer, np.uint8)
+        _probe(data, offsets, rows, values, verdicts)
+    return pa.array(verdicts == 1, mask=verdicts < 0)
+
+
+def _probe(
+    data: npt.NDArray[np.uint8],
+    offsets: npt.NDArray[np.int64],
+    rows: npt.NDArray[np.intp],
+    values: list[HashPair],
+    verdicts: npt.NDArray[np.int8],
+) -> None:
+    """Fills ``verdicts`` for ``rows``; filters with the same number of hash functions are probed together."""
+    length = offsets[rows + 1] - offsets[rows]
+    rows = rows[length >= _HEADER.size]
+    header = data[offsets[rows][:, None] + np.arange(_HEADER.size)]
+    version, hashes, words = (np.ascontiguousarray(header[:, i : i + 4]).view(">i4")[:, 0] for i in (0, 4, 8))
+    whole = offsets[rows + 1] - offsets[rows] == _HEADER.size + 8 * words.astype(np.int64)
+    sound = (version == V1) & (hashes > 0) & (words > 0) & whole
+    for count in np.unique(hashes[sound]):
+        chosen = np.flatnonzero(sound & (hashes == count))
+        size = words[chosen].astype(np.int64) * 64
+        start = offsets[rows[chosen]] + _HEADER.size
+        found = np.zeros(chosen.size, np.bool_)
+        for h1, h2 in values:
+            hit = ~found
+            for i in range(1, int(count) + 1):
+                bit = _positions(np.array([h1], np.int32), np.array([h2], np.int32), i) % size
+                # bit b of the filter is bit b%64 of a big-endian long: its byte counts from the long's end
+                byte = data[start + bit // 64 * 8 + (7 - bit % 64 // 8)]
+                hit &= (byte >> (bit % 8).astype(np.uint8) & 1).astype(np.bool_)
+            found |= hit
+        verdicts[rows[chosen]] = found
+
+
+@dataclass(slots=True)
+class _Stream:
+    """A cursor over a Java serialization stream."""
+
+    data: bytes
+    at: int = 0
+
+    def take(self, count: int) -> bytes:
+        piece = self.data[self.at : self.at + count]
+        if len(piece) != count or count < 0:
+            raise MetadataCorruptError("a serialised Bloom filter ends early", found=f"{len(self.data)} bytes")
+        self.at += count
+        return piece
+
+    def expect(self, piece: bytes, what: str) -> None:
+        if self.take(len(piece)) != piece:
+            raise MetadataCorruptError("not a serialised Bloom filter", expected=what)
+
+    def number(self, count: int) -> int:
+        return int.from_bytes(self.take(count), "big")
+
+
+def _utf(text: str) -> bytes:
+    raw = text.encode()
+    return len(raw).to_bytes(2, "big") + raw
+
+
+_MAGIC = b"\xac\xed\x00\x05"
+_OBJECT, _CLASS, _STRING, _NULL = b"\x73", b"\x72", b"\x74", b"\x70"
+_BLOCK, _BLOCK_LONG, _END = 0x77, 0x7A, b"\x78"
+_SERIALIZABLE, _HAS_WRITE_OBJECT = b"\x02", b"\x03"
+_WRAPPERS = (
+    ("io.xskipper.index.metadata.BloomFilterMetaData", "io.xskipper.index.metadata.MetadataType"),
+    (
+        "com.ibm.metaindex.metadata.index.types.BloomFilterMetaData",
+        "com.ibm.metaindex.metadata.index.types.MetadataType",
+    ),
+)
+_BLOCK_SIZE = 1024
+_PREFIX = b"".join(
+    (
+        _MAGIC + _OBJECT,
+        _CLASS + _utf(_WRAPPERS[0][0]) + (1).to_bytes(8, "big") + _SERIALIZABLE,
+        b"\x00\x01L" + _utf("bloomFilter") + _STRING + _utf("Lorg/apache/spark/util/sketch/BloomFilter;") + _END,
+        _CLASS + _utf(_WRAPPERS[0][1]) + bytes.fromhex("25e4f553292c5e68") + _SERIALIZABLE + b"\x00\x00" + _END + _NULL,
+        _OBJECT + _CLASS + _utf("org.apache.spark.util.sketch.BloomFilterImpl") + bytes.fromhex("394d74921a9bcc14"),
+        _HAS_WRITE_OBJECT + b"\x00\x02I" + _utf("numHashFunctions") + b"L" + _utf("bits"),
+        _STRING + _utf("Lorg/apache/spark/util/sketch/BitArray;") + _END + _NULL,
+    )
+)
+
+
+def wrap(filter_bytes: bytes) -> bytes:
+    """The stream that the metadatastore keeps for a filter: ``BloomFilterMetaData`` around ``BloomFilterImpl``."""
+    pieces = [_PREFIX]
+    for at in range(0, len(filter_bytes), _BLOCK_SIZE):
+        block = filter_bytes[at : at + _BLOCK_SIZE]
+        if len(block) < 256:
+            pieces.append(bytes((_BLOCK, len(block))))
+        else:
+            pieces.append(bytes((_BLOCK_LONG,)) + len(block).to_bytes(4, "big"))
+        pieces.append(block)
+    return b"".join((*pieces, _END))
+
+
+def unwrap(stream: bytes) -> bytes:
+    """The filter's own bytes out of the metadatastore's stream.
+
+    Raises
+    ------
+    MetadataCorruptError
+        The stream holds anything but the known classes, or ends early, or its lengths contradict each other.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> some = build(np.array([7 << 32 | 9]), *size_for(1, 0.01))
+    >>> unwrap(wrap(some)) == some
+    True
+    """
+    source = _Stream(stream)
+    if stream.startswith(_PREFIX):
+        source.at = len(_PREFIX)
+    else:
+        _skip_descriptions(source)
+    pieces = []
+    while (tag := source.number(1)) in (_BLOCK, _BLOCK_LONG):
+        pieces.append(source.take(source.number(1 if tag == _BLOCK else 4)))
+    if tag != _END[0] or source.at != len(stream):
+        raise MetadataCorruptError("a serialised Bloom filter with something behind it", expected="end of block data")
+    return _checked(b"".join(pieces))
+
+
+def _checked(raw: bytes) -> bytes:
+    if len(raw) < _HEADER.size:
+        raise MetadataCorruptError("a Bloom filter without a header", found=f"{len(raw)} bytes")
+    version, hashes, words = _HEADER.unpack_from(raw)
+    if version != V1:  # later versions have another header: carried as they are, and never asked
+        return raw
+    if hashes <= 0 or not 0 < words <= _MAX_WORDS or len(raw) != _HEADER.size + 8 * words:
+        raise MetadataCorruptError("a Bloom filter whose lengths contradict each other", found=f"{len(raw)} bytes")
+    return raw
+
+
+def _skip_descriptions(source: _Stream) -> None:
+    """Passes over the class descriptions, whatever their serial version UIDs, which changed between releases."""
+    source.expect(_MAGIC + _OBJECT + _CLASS, "a serialised object")
+    name = source.take(source.number(2)).decode("utf-8", "replace")
+    parent = dict(_WRAPPERS).get(name)
+    if parent is None:
+        raise MetadataCorruptError("a serialised object of a class that is not known", expected=_WRAPPERS[0][0])
+    source.take(8)
+    source.expect(_SERIALIZABLE + b"\x00\x01L" + _utf("bloomFilter"), "the field bloomFilter")
+    source.expect(_STRING + _utf("Lorg/apache/spark/util/sketch/BloomFilter;") + _END, "a BloomFilter")
+    source.expect(_CLASS + _utf(parent), parent)
+    source.take(8)
+    source.expect(_SERIALIZABLE + b"\x00\x00" + _END + _NULL, "a parent without fields")
+    source.expect(_OBJECT + _CLASS + _utf("org.apache.spark.util.sketch.BloomFilterImpl"), "a BloomFilterImpl")
+    source.take(8)
+    source.expect(_HAS_WRITE_OBJECT + b"\x00\x02I" + _utf("numHashFunctions") + b"L" + _utf("bits"), "its two fields")
+    source.expect(_STRING + _utf("Lorg/apache/spark/util/sketch/BitArray;") + _END + _NULL, "a BitArray")

@@ -1,0 +1,185 @@
+"""Clauses: what a predicate asks of the metadata, and the verdict on each object.
+
+A verdict is true (the object may hold a matching row), false (it certainly holds none) or null (nothing is known).
+**Only false skips.** The contract of a clause is one-sided: false may be said only where it is proved; true and null
+are both kept and differ in reports alone. Verdicts combine in Kleene's logic:
+
+======  ======  ===========  ==========
+p       q       ``AllOf``    ``AnyOf``
+======  ======  ===========  ==========
+false   any     false        q
+true    true    true         true
+true    null    null         true
+null    null    null         null
+======  ======  ===========  ==========
+
+Nothing ever negates a clause: predicates are negated before they become clauses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from xskip.expressions import Leaf
+from xskip.metadata import IndexKey, MetadataTable
+
+__all__ = [
+    "AllOf",
+    "Always",
+    "AnyOf",
+    "Clause",
+    "IndexClause",
+    "Mask",
+    "Requirement",
+    "Trace",
+    "Undetermined",
+    "Verdicts",
+    "evaluate",
+    "is_false",
+    "leaves",
+]
+
+Mask = npt.NDArray[np.bool_]
+Verdicts: TypeAlias = pa.BooleanArray
+#: What a clause reads: an index, or the partition column of that name.
+Requirement = IndexKey | str
+
+
+class IndexClause(Protocol):
+    """A question to one index or one partition column, about one leaf."""
+
+    @property
+    def leaf(self) -> Leaf:
+        """The predicate that it answers."""
+
+    @property
+    def requires(self) -> Requirement:
+        """What it reads."""
+
+    @property
+    def expensive(self) -> bool:
+        """True where it should see only the objects that everything cheaper has left."""
+
+    def evaluate(self, table: MetadataTable, among: Mask) -> Verdicts:
+        """A verdict for each row of ``table``; outside of ``among`` anything but false."""
+
+
+@dataclass(frozen=True, slots=True)
+class Always:
+    """The same verdict for every object."""
+
+    verdict: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Undetermined:
+    """Null for every object, and why."""
+
+    predicate: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """False where any child is false."""
+
+    children: tuple[Clause, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """False where all children are false."""
+
+    children: tuple[Clause, ...]
+
+
+Clause = IndexClause | Always | Undetermined | AllOf | AnyOf
+
+
+class Trace:
+    """How many objects each index clause called false, in the order of evaluation."""
+
+    def __init__(self) -> None:
+        self.counts: list[tuple[IndexClause, int]] = []
+
+    def add(self, clause: IndexClause, verdicts: Verdicts) -> None:
+        """Notes the outcome of one clause."""
+        self.counts.append((clause, verdicts.false_count))
+
+
+def leaves(clause: Clause) -> Iterator[IndexClause | Undetermined]:
+    """The questions to indexes, and the places where there is nothing to ask."""
+    match clause:
+        case AllOf(children) | AnyOf(children):
+            for child in children:
+                yield from leaves(child)
+        case Always():
+            return
+        case _:
+            yield clause
+
+
+def evaluate(clause: Clause, table: MetadataTable, among: Mask, trace: Trace) -> Verdicts:
+    """Verdicts of a clause on every row of ``table``; rows outside of ``among`` are decided and need no look.
+
+    Parameters
+    ----------
+    clause : Clause
+    table : MetadataTable
+        Holds what the clause requires; an index that it lacks gives null.
+    among : numpy.ndarray of bool
+        The rows in question.
+    trace : Trace
+        Is told what each index clause found.
+
+    Returns
+    -------
+    pyarrow.BooleanArray
+        true, false or null for each row.
+    """
+    match clause:
+        case Always(verdict):
+            return pa.array(np.full(len(table), verdict))
+        case Undetermined():
+            return pa.nulls(len(table), pa.bool_())
+        case AllOf(children):
+            return _all_of(children, table, among, trace)
+        case AnyOf(children):
+            return _any_of(children, table, among, trace)
+        case _:
+            verdicts = clause.evaluate(table, among)
+            trace.add(clause, verdicts)
+            return verdicts
+
+
+def _all_of(children: tuple[Clause, ...], table: MetadataTable, among: Mask, trace: Trace) -> Verdicts:
+    total = pa.array(np.full(len(table), True))
+    for child in sorted(children, key=_is_expensive):
+        total = pc.and_kleene(total, evaluate(child, table, among, trace))
+        among = among & ~is_false(total)
+    return total
+
+
+def _any_of(children: tuple[Clause, ...], table: MetadataTable, among: Mask, trace: Trace) -> Verdicts:
+    total = pa.array(np.full(len(table), False))
+    for child in sorted(children, key=_is_expensive):
+        # a row that some child keeps is kept: only the rows that all children so far call false are in question
+        total = pc.or_kleene(total, evaluate(child, table, among & is_false(total), trace))
+    return total
+
+
+def _is_expensive(clause: Clause) -> bool:
+    return any(not isinstance(leaf, Undetermined) and leaf.expensive for leaf in leaves(clause))
+
+
+def is_false(verdicts: Verdicts) -> Mask:
+    """The rows that are certainly without a match; the one place where a verdict becomes a skip."""
+    mask: Mask = pc.invert(verdicts).fill_null(False).to_numpy(zero_copy_only=False)
+    return mask

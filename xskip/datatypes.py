@@ -1,0 +1,192 @@
+"""Spark's types, by name, and the Arrow types that hold their values in metadata.
+
+A Spark type is written as Spark's catalog does: ``tinyint``, ``bigint``, ``decimal(10,2)``, ``timestamp_ntz``.
+Schema JSON spells five of them otherwise (``byte`` … ``long``); :func:`from_json` and :func:`to_json` translate.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+__all__ = [
+    "BOUNDED",
+    "INTEGRAL",
+    "Array",
+    "Atomic",
+    "Bloom",
+    "Opaque",
+    "Storage",
+    "Struct",
+    "arrow_type",
+    "atomic_name",
+    "decimal_digits",
+    "from_json",
+    "is_widening",
+    "to_json",
+]
+
+INTEGRAL = ("tinyint", "smallint", "int", "bigint")
+_JSON = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
+_CATALOG = {catalog: json for json, catalog in _JSON.items()}
+_DECIMAL = re.compile(r"decimal\((\d+),\s*(-?\d+)\)")
+
+_ARROW: dict[str, pa.DataType] = {
+    "boolean": pa.bool_(),
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+}
+_INTERVAL = {"interval year to month": pa.int32(), "interval day to second": pa.int64()}
+_INTERVAL_UNITS = {
+    "interval year to month": ("interval year", "interval month"),
+    "interval day to second": ("interval day", "interval hour", "interval minute", "interval second"),
+}
+
+#: The types whose values Spark orders and that xskip can hold, for messages.
+BOUNDED = (*_ARROW, "decimal", "interval year to month", "interval day to second")
+
+
+@dataclass(frozen=True, slots=True)
+class Atomic:
+    """A value of one Spark type."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """A struct of atomic fields, each ``(name, Spark type)``."""
+
+    fields: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """An array of values of one Spark type."""
+
+    element: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bloom:
+    """Spark's Bloom filter; in memory the bytes of ``BloomFilter.writeTo``, in files the spec's UDT."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """Something that xskip carries and does not read: its type in schema JSON, and in Arrow."""
+
+    json: str
+    arrow: pa.DataType
+
+
+#: What a metadata column holds.
+Storage = Atomic | Struct | Array | Bloom | Opaque
+
+
+def from_json(name: str) -> str:
+    """Catalog name of a type named as in schema JSON.
+
+    >>> from_json("long"), from_json("decimal(10,2)")
+    ('bigint', 'decimal(10,2)')
+    """
+    return _JSON.get(name, name)
+
+
+def to_json(name: str) -> str:
+    """Schema JSON's name of a type named as in the catalog.
+
+    >>> to_json("bigint"), to_json("date")
+    ('long', 'date')
+    """
+    return _CATALOG.get(name, name)
+
+
+def atomic_name(spark_type: str) -> str | None:
+    """The type as metadata keeps it, or None for a type that xskip does not hold.
+
+    Intervals of any unit range become the family's widest, whose values are the same numbers.
+
+    >>> atomic_name("interval hour to second"), atomic_name("string collate UTF8_LCASE")
+    ('interval day to second', None)
+    """
+    if spark_type in _ARROW or _DECIMAL.fullmatch(spark_type):
+        return spark_type
+    for family, units in _INTERVAL_UNITS.items():
+        if spark_type == family or spark_type.startswith(units):
+            return family
+    return None
+
+
+def decimal_digits(spark_type: str) -> tuple[int, int] | None:
+    """Precision and scale of a decimal type, None for others.
+
+    >>> decimal_digits("decimal(10,2)")
+    (10, 2)
+    """
+    match = _DECIMAL.fullmatch(spark_type)
+    return (int(match[1]), int(match[2])) if match else None
+
+
+def arrow_type(storage: Storage | str) -> pa.DataType:
+    """Arrow type of a metadata column, or of a Spark type's value.
+
+    Timestamps are microseconds, dates days, year-month intervals months, day-time intervals microseconds.
+
+    Raises
+    ------
+    KeyError
+        The Spark type is none that metadata can hold.
+
+    Examples
+    --------
+    >>> arrow_type(Struct((("min", "int"), ("max", "int"))))
+    StructType(struct<min: int32, max: int32>)
+    """
+    match storage:
+        case str() as name:
+            if digits := decimal_digits(name):
+                return pa.decimal128(*digits)
+            return _ARROW[name] if name in _ARROW else _INTERVAL[atomic_name(name) or name]
+        case Atomic(name):
+            return arrow_type(name)
+        case Struct(fields):
+            return pa.struct([pa.field(name, arrow_type(kind)) for name, kind in fields])
+        case Array(element):
+            return pa.list_(pa.field("element", arrow_type(element)))
+        case Bloom():
+            return pa.binary()
+        case Opaque(_, arrow):
+            return arrow
+
+
+def is_widening(source: str, target: str) -> bool:
+    """True where a cast keeps every value exactly, and so its order and equality.
+
+    >>> is_widening("int", "bigint"), is_widening("bigint", "double"), is_widening("int", "decimal(10,0)")
+    (True, False, True)
+    """
+    if source == target:
+        return True
+    if source in INTEGRAL and target in INTEGRAL:
+        return INTEGRAL.index(source) < INTEGRAL.index(target)
+    if (source, target) == ("float", "double"):
+        return True
+    wide = decimal_digits(target)
+    if wide is None:
+        return False
+    narrow = decimal_digits(source)
+    if source in INTEGRAL:  # digits of the largest value: 127, 32767, 2147483647, 9223372036854775807
+        narrow = ((3, 5, 10, 19)[INTEGRAL.index(source)], 0)
+    return narrow is not None and wide[1] >= narrow[1] and wide[0] - wide[1] >= narrow[0] - narrow[1]

@@ -1,0 +1,103 @@
+"""The one family of errors.
+
+Every message says what went wrong, where, what was found, what was expected and what to do, as far as each is
+known. No message carries data values or key material.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "CollectError",
+    "CommitConflictError",
+    "DatasetError",
+    "IndexDefinitionError",
+    "IndexExistsError",
+    "JavaNotFoundError",
+    "MetadataCorruptError",
+    "MetadataNotFoundError",
+    "MetadataVersionError",
+    "StrictModeError",
+    "UnsupportedTypeError",
+    "XskipError",
+]
+
+
+class XskipError(Exception):
+    """Base of all errors that xskip raises.
+
+    Parameters
+    ----------
+    what : str
+        One sentence that says what went wrong.
+    where, found, expected, hint : str, optional
+        The place (a path, a column), what is there, what should be there, what to do now.
+
+    Examples
+    --------
+    >>> print(XskipError("no index", where="/lake/events", hint="call create() first"))
+    no index (where: /lake/events); call create() first
+    """
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        where: str | None = None,
+        found: str | None = None,
+        expected: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        self.what = what
+        self.where = where
+        self.found = found
+        self.expected = expected
+        self.hint = hint
+        parts = [
+            f"{name}: {value}" for name, value in (("where", where), ("found", found), ("expected", expected)) if value
+        ]
+        message = f"{what} ({'; '.join(parts)})" if parts else what
+        super().__init__(f"{message}; {hint}" if hint else message)
+
+
+class IndexDefinitionError(XskipError, ValueError):
+    """The index asked for cannot exist: no such column, a parameter out of range, a duplicate."""
+
+
+class UnsupportedTypeError(XskipError, TypeError):
+    """The column's type cannot be served by this index."""
+
+
+class IndexExistsError(XskipError, ValueError):
+    """The dataset has an index already."""
+
+
+class DatasetError(XskipError, ValueError):
+    """The dataset cannot be read, or is not made of files."""
+
+
+class MetadataNotFoundError(XskipError, LookupError):
+    """There is no index where one is needed."""
+
+
+class MetadataCorruptError(XskipError):
+    """Metadata is there and cannot be understood."""
+
+
+class MetadataVersionError(XskipError):
+    """Metadata of a version that this release does not read or write."""
+
+
+class CommitConflictError(XskipError):
+    """Another writer committed first, again and again."""
+
+
+class CollectError(XskipError, RuntimeError):
+    """The data could not be read while an index was built."""
+
+
+class JavaNotFoundError(XskipError, OSError):
+    """Java is missing or older than Spark needs."""
+
+
+class StrictModeError(XskipError, RuntimeError):
+    """``spark.xskip.strict`` is on and a query could not be pruned as it should."""

@@ -1,0 +1,280 @@
+"""The index of a dataset, as users meet it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from xskip.build import (
+    OnError,
+    ProgressOption,
+    Source,
+    base_location,
+    check_reading,
+    compare_objects,
+    open_source,
+    plan,
+    plan_again,
+    run,
+)
+from xskip.errors import DatasetError, IndexExistsError, MetadataNotFoundError, XskipError
+from xskip.indexes import Index
+from xskip.metadatastore.commit import find_live
+from xskip.metadatastore.snapshot import Snapshot, open_snapshot
+from xskip.metadatastore.versions import status_of
+from xskip.reading import differences
+from xskip.results import (
+    DropResult,
+    FileList,
+    IndexDescription,
+    IndexInfo,
+    IndexList,
+    IndexStatus,
+    ListedIndex,
+    RefreshResult,
+)
+from xskip.spark.listing import list_objects
+from xskip.spark.scan import Engine, engine_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+__all__ = ["SkippingIndex", "list_indexes"]
+
+
+@dataclass(frozen=True, slots=True)
+class SkippingIndex:
+    """The index of one dataset, whether it exists already or not.
+
+    Made by :meth:`for_path` or :meth:`for_table`.
+
+    Attributes
+    ----------
+    name : str
+        The path or table, as given.
+    """
+
+    name: str
+    _spark: SparkSession = field(repr=False)
+    _read: Callable[[SparkSession], DataFrame] = field(repr=False)
+
+    @staticmethod
+    def for_path(
+        spark: SparkSession,
+        path: str,
+        *,
+        format: str = "parquet",  # noqa: A002 - Spark's own word
+        options: Mapping[str, str] | None = None,
+        schema: StructType | str | None = None,
+    ) -> SkippingIndex:
+        """The index of the files under a path, read as ``spark.read`` would with these arguments.
+
+        Parameters
+        ----------
+        spark : SparkSession
+        path : str
+            The dataset's root directory.
+        format : str
+            ``parquet``, ``avro``, ``orc``, ``csv`` or ``json``.
+        options : mapping, optional
+            Reader options. Queries that read with other values of those that matter do not use the index.
+        schema : StructType or str, optional
+            The schema, where it is not to be inferred.
+        """
+
+        def read(session: SparkSession) -> DataFrame:
+            reader = session.read.format(format).options(**(options or {}))
+            return _opened(lambda: (reader.schema(schema) if schema is not None else reader).load(path), path)
+
+        return SkippingIndex(path, spark, read)
+
+    @staticmethod
+    def for_table(spark: SparkSession, table: str) -> SkippingIndex:
+        """The index of a table's files; queries on the table and on its path both use it."""
+
+        def read(session: SparkSession) -> DataFrame:
+            def opened() -> DataFrame:
+                session.catalog.refreshTable(table)
+                return session.table(table)
+
+            return _opened(opened, table)
+
+        return SkippingIndex(table, spark, read)
+
+    def create(
+        self, indexes: Sequence[Index], *, progress: ProgressOption = None, on_error: OnError = "raise"
+    ) -> RefreshResult:
+        """Builds the index.
+
+        Parameters
+        ----------
+        indexes : sequence of Index
+            Such as ``[MinMax("ts"), ValueList("city")]``.
+        progress : bool or callable, optional
+            A bar on stderr, or a function that is given a :class:`~xskip.results.Progress` after each job; by default
+            a bar where stderr is a terminal.
+        on_error : {"raise", "skip"}
+            What a file that cannot be read does: stop the build, or stay without metadata.
+
+        Raises
+        ------
+        IndexExistsError
+            There is one.
+        IndexDefinitionError, UnsupportedTypeError
+            An index cannot be as asked for.
+        CollectError
+            A file cannot be read. The dataset is as before.
+        """
+        engine, source = self._open()
+        if find_live(source.storage, source.directory) is not None:
+            raise IndexExistsError(
+                "the dataset has an index",
+                where=source.directory,
+                hint="call refresh() to bring it up to date, or drop() before create()",
+            )
+        return run(source, engine, plan(source, indexes), None, progress=progress, on_error=on_error)
+
+    def refresh(self, *, progress: ProgressOption = None, on_error: OnError = "raise") -> RefreshResult:
+        """Adds new and changed objects, drops those that are gone; no Spark job where nothing changed.
+
+        Raises
+        ------
+        MetadataNotFoundError
+            There is no index.
+        IndexDefinitionError
+            The dataset is read otherwise than when it was indexed.
+        CommitConflictError
+            Another refresh was faster; nothing has changed.
+        """
+        engine, source = self._open()
+        snapshot = _demand(source)
+        check_reading(source, snapshot)
+        return run(source, engine, plan_again(source, snapshot), snapshot, progress=progress, on_error=on_error)
+
+    def exists(self) -> bool:
+        """Is there an index."""
+        _, source = self._open()
+        return find_live(source.storage, source.directory) is not None
+
+    def describe(self) -> IndexDescription:
+        """What the index is.
+
+        Raises
+        ------
+        MetadataNotFoundError
+            There is none.
+        """
+        _, source = self._open()
+        snapshot = _demand(source)
+        record = snapshot.record
+        entries = source.storage.list(source.directory)
+        return IndexDescription(
+            dataset=source.root,
+            location=source.directory,
+            format=record.reading.format if record else source.reading.format,
+            version=snapshot.files[0].schema.version if snapshot.files else (record.version if record else 0),
+            commit=record.number if record else 0,
+            objects=snapshot.rows,
+            metadata_bytes=sum(e.size for e in entries if e.name in set(snapshot.live.names)),
+            partitions=tuple(f"{name} {kind}" for name, kind in snapshot.partitions.items()),
+            indexes=tuple(
+                IndexInfo(d.name, d.columns, d.types or ("unknown",) * len(d.columns), d.params)
+                for d, _ in snapshot.indexes
+            ),
+        )
+
+    def status(self) -> IndexStatus:
+        """How the index stands to the dataset now.
+
+        Raises
+        ------
+        MetadataNotFoundError
+            There is none.
+        """
+        _, source = self._open()
+        snapshot = _demand(source)
+        listed = list_objects(source.dataset)
+        fresh, alive = compare_objects(listed.objects, snapshot.load(()).objects)
+        problem = ""
+        if snapshot.record is None or snapshot.live.foreign:
+            problem = "another program has written to the index's directory; call refresh()"
+        else:
+            problem = "; ".join(differences(snapshot.record.reading, source.reading))
+        version = snapshot.files[0].schema.version if snapshot.files else 4
+        present = int(alive.sum())
+        return IndexStatus(status_of(version).value, present, len(fresh), len(alive) - present, problem)
+
+    def drop(self) -> DropResult:
+        """Removes the index with all its files; the data stays as it is.
+
+        Raises
+        ------
+        MetadataNotFoundError
+            There is none.
+        """
+        engine, source = self._open()
+        live = find_live(source.storage, source.directory)
+        if live is None:
+            raise _not_found(source)
+        source.storage.remove_tree(source.directory)
+        engine.forget(source.root)
+        return DropResult(source.directory, len(live.names))
+
+    def files(self, predicate: str | Column) -> FileList:
+        """The objects that a query with this predicate must read, for any engine.
+
+        Parameters
+        ----------
+        predicate : str or Column
+            As for ``DataFrame.filter``.
+        """
+        engine, source = self._open()
+        session = source.df.sparkSession
+        session.conf.set("spark.xskip.enabled", "true")
+        engine.hook.install(session)
+        listed = list_objects(source.dataset)
+        selected = engine.hook.selected(source.df.filter(predicate))
+        return FileList(selected.objects(), len(listed), listed.objects.total_bytes)
+
+    def _open(self) -> tuple[Engine, Source]:
+        engine = engine_of(self._spark)
+        return engine, open_source(self._spark, engine, self._read)
+
+
+def list_indexes(spark: SparkSession) -> IndexList:
+    """The indexes under ``spark.xskip.metadata.location``, or, without it, those used by this process so far."""
+    engine = engine_of(spark)
+    base = base_location(spark)
+    found = []
+    for snapshot, directory in engine.known(base):
+        record = snapshot.record
+        dataset = record.root if record else snapshot.table_identifier
+        found.append(ListedIndex(dataset, directory, snapshot.rows, tuple(str(d) for d, _ in snapshot.indexes)))
+    return IndexList(tuple(sorted(found, key=lambda i: i.dataset)))
+
+
+def _demand(source: Source) -> Snapshot:
+    snapshot = open_snapshot(source.storage, source.directory)
+    if snapshot is None:
+        raise _not_found(source)
+    return snapshot
+
+
+def _not_found(source: Source) -> MetadataNotFoundError:
+    return MetadataNotFoundError("the dataset has no index", where=source.directory, hint="call create([...]) first")
+
+
+def _opened(read: Callable[[], DataFrame], name: str) -> DataFrame:
+    """Spark's reading of a dataset, or one clear error."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        return read()
+    except XskipError:
+        raise
+    except (Py4JError, PySparkException) as error:
+        first = next((line for line in str(error).splitlines() if line.strip()), "")
+        raise DatasetError("the dataset cannot be read", where=name, found=first[:300]) from error

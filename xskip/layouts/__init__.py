@@ -1,0 +1,1 @@
+"""Layouts: indexes computed from an object's path."""

@@ -1,0 +1,141 @@
+"""Metadata in memory: a row for each object, a column for each index. No version, no file, no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+import pyarrow as pa
+
+from xskip.datatypes import Storage, arrow_type
+from xskip.objects import Objects
+
+__all__ = ["IndexColumn", "IndexDefinition", "IndexKey", "MetadataTable", "PartitionColumn", "concat"]
+
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+
+#: An index is known by its name and its columns.
+IndexKey = tuple[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexDefinition:
+    """What an index is, as metadata records it.
+
+    Attributes
+    ----------
+    name : str
+        The index type's name, such as ``minmax``.
+    columns : tuple of str
+        The columns in Spark's spelling, lower case unless the dataset was read case-sensitively.
+    params : tuple of (str, str)
+        Parameters by full name, in order.
+    key_label : str, optional
+        The label of the encryption key, never the key.
+    types : tuple of str
+        The columns' Spark types when they were indexed; empty where nobody recorded them.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    params: tuple[tuple[str, str], ...] = ()
+    key_label: str | None = None
+    types: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> IndexKey:
+        """Name and columns."""
+        return self.name, self.columns
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(self.columns)})"
+
+
+@dataclass(frozen=True, slots=True)
+class IndexColumn:
+    """The metadata of one index.
+
+    Attributes
+    ----------
+    definition : IndexDefinition
+    storage : Storage
+        What each value is.
+    values : pyarrow.Array
+        A row for each object, of the Arrow type of ``storage``; null means: not collected, nothing is known.
+    """
+
+    definition: IndexDefinition
+    storage: Storage
+    values: pa.Array
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionColumn:
+    """The values of a partition column, one for each object; null is the partition's own NULL value."""
+
+    name: str
+    type: str
+    values: pa.Array
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataTable:
+    """Metadata of objects: equally long columns, in the order of ``objects``."""
+
+    objects: Objects
+    partitions: Mapping[str, PartitionColumn] = field(default_factory=dict)
+    indexes: Mapping[IndexKey, IndexColumn] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.objects)
+
+    def take(self, rows: pa.Array) -> MetadataTable:
+        """The metadata of these rows, in this order."""
+        return MetadataTable(
+            self.objects.take(rows),
+            {name: replace(column, values=column.values.take(rows)) for name, column in self.partitions.items()},
+            {key: replace(column, values=column.values.take(rows)) for key, column in self.indexes.items()},
+        )
+
+
+def concat(tables: Iterable[MetadataTable]) -> MetadataTable:
+    """The rows of all tables; a column that a table lacks is null there, a column of two types is left out.
+
+    Leaving out is sound: what is not known keeps objects.
+    """
+    parts = list(tables)
+    if len(parts) == 1:
+        return parts[0]
+    objects = Objects(
+        _join([p.objects.names for p in parts], pa.string()),
+        _join([p.objects.sizes for p in parts], pa.int64()),
+        _join([p.objects.modified for p in parts], pa.int64()),
+    )
+    partitions = {}
+    for name, first in _firsts(p.partitions for p in parts).items():
+        found = [p.partitions.get(name) for p in parts]
+        if all(f is not None and f.type == first.type for f in found):  # a missing partition value is not NULL
+            partitions[name] = replace(first, values=_join([f.values for f in found if f], first.values.type))
+    indexes = {}
+    for key, index in _firsts(p.indexes for p in parts).items():
+        columns = [p.indexes.get(key) for p in parts]
+        if all(c is None or c.storage == index.storage for c in columns):
+            kind = arrow_type(index.storage)
+            values = [pa.nulls(len(p), kind) if c is None else c.values for p, c in zip(parts, columns, strict=True)]
+            indexes[key] = replace(index, values=_join(values, kind))
+    return MetadataTable(objects, partitions, indexes)
+
+
+def _firsts(mappings: Iterable[Mapping[_K, _V]]) -> dict[_K, _V]:
+    """Every key's first value."""
+    merged: dict[_K, _V] = {}
+    for mapping in mappings:
+        for key, value in mapping.items():
+            merged.setdefault(key, value)
+    return merged
+
+
+def _join(arrays: list[pa.Array], kind: pa.DataType) -> pa.Array:
+    return pa.concat_arrays([a.cast(kind) for a in arrays]) if arrays else pa.nulls(0, kind)

@@ -1,0 +1,12 @@
+"""The Parquet metadatastore: where it is, what its files hold, how they change.
+
+.. code-block:: text
+
+    location   dataset  -> directory
+    storage    directory -> files, on any file system
+    commit     files    -> the files of one whole snapshot; a new snapshot, or none
+    versions   names and labels of each version of the format
+    schema     Spark's schema JSON <-> definitions
+    codec      one file <-> a MetadataTable
+    snapshot   all of the above, read once and kept
+"""

@@ -1,0 +1,186 @@
+"""One metadata file and its table in memory; the only place that knows how a version lays out its values.
+
+Besides what the format asks for, a file of ours keeps the objects' sizes in a footer entry that no other reader looks
+at: rows whose file has another size now are not used.
+"""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from xskip import bloom
+from xskip.clauses import Requirement
+from xskip.datatypes import Bloom, Storage, arrow_type
+from xskip.errors import MetadataCorruptError
+from xskip.metadata import IndexColumn, MetadataTable, PartitionColumn
+from xskip.metadatastore.schema import OBJECT_COLUMN, FileSchema, IndexField, parse_schema, render_schema
+from xskip.metadatastore.versions import CURRENT_VERSION, rules_of
+from xskip.objects import Objects, join_ids, split_ids
+
+__all__ = ["MetadataFile", "decode", "encode", "open_file"]
+
+_ROW_METADATA = b"org.apache.spark.sql.parquet.row.metadata"
+_SPARK_VERSION = b"org.apache.spark.version"
+_SIZES = b"io.xskip.object.sizes"
+# Spark asks this entry whether dates are of the old calendar; from 3.0.0 on they are not
+_WRITES_LIKE = b"4.0.0"
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataFile:
+    """A metadata file whose footer has been read."""
+
+    path: Path
+    schema: FileSchema
+    rows: int
+    footer: pq.FileMetaData
+
+
+def encode(table: MetadataTable, table_identifier: str, path: Path, version: int = CURRENT_VERSION) -> None:
+    """Writes a table as a metadata file of a version at ``path``, which must be on a local disk."""
+    rules = rules_of(version)
+    indexes = [
+        IndexField(rules.column_name(column.definition), column.definition, column.storage)
+        for column in table.indexes.values()
+    ]
+    partitions = tuple((column.name, column.type) for column in table.partitions.values())
+    schema = FileSchema(version, table_identifier, partitions, tuple(indexes))
+    names = [OBJECT_COLUMN, *(rules.partition_name(name) for name, _ in partitions), *(i.column for i in indexes)]
+    arrays = [
+        join_ids(table.objects.names, table.objects.modified),
+        *(column.values for column in table.partitions.values()),
+        *(_to_file(column.storage, column.values) for column in table.indexes.values()),
+    ]
+    footer = {
+        _ROW_METADATA: render_schema(schema).encode(),
+        _SPARK_VERSION: _WRITES_LIKE,
+        _SIZES: _pack_sizes(table.objects.sizes),
+    }
+    written = pa.table(arrays, pa.schema([pa.field(n, a.type) for n, a in zip(names, arrays, strict=True)]))
+    with pq.ParquetWriter(
+        path, written.schema, compression="snappy", store_schema=False, store_decimal_as_integer=True
+    ) as writer:
+        writer.write_table(written)
+        writer.add_key_value_metadata(footer)
+
+
+def open_file(path: Path) -> MetadataFile:
+    """Reads the footer of a metadata file.
+
+    Raises
+    ------
+    MetadataCorruptError
+        It is not Parquet, or not metadata.
+    MetadataVersionError
+        Its version cannot be read.
+    """
+    try:
+        footer = pq.read_metadata(path)
+    except (pa.ArrowInvalid, OSError) as error:
+        if isinstance(error, FileNotFoundError):
+            raise
+        raise MetadataCorruptError("a metadata file that is not whole", where=str(path), found=str(error)) from error
+    text = (footer.metadata or {}).get(_ROW_METADATA)
+    if text is None:
+        raise MetadataCorruptError("a Parquet file that is not metadata", where=str(path), expected="Spark's schema")
+    schema = parse_schema(text.decode(), footer.schema.to_arrow_schema())
+    return MetadataFile(path, schema, footer.num_rows, footer)
+
+
+def decode(file: MetadataFile, wanted: Iterable[Requirement] | None = None) -> MetadataTable:
+    """The table of a file, with the indexes and partition columns wanted; None stands for all.
+
+    Raises
+    ------
+    MetadataCorruptError
+        The rows cannot be read, or are not what the schema says.
+    """
+    choice = None if wanted is None else set(wanted)
+    rules = rules_of(file.schema.version)
+    partitions = [(n, kind) for n, kind in file.schema.partitions if choice is None or n in choice]
+    indexes = [index for index in file.schema.indexes if choice is None or index.definition.key in choice]
+    columns = [OBJECT_COLUMN, *(rules.partition_name(n) for n, _ in partitions), *(i.column for i in indexes)]
+    try:
+        table = pq.ParquetFile(file.path, coerce_int96_timestamp_unit="us").read(_leaves(file, columns))
+    except (pa.ArrowInvalid, OSError) as error:
+        if isinstance(error, FileNotFoundError):
+            raise
+        raise MetadataCorruptError("rows that cannot be read", where=str(file.path), found=str(error)) from error
+    names, modified = split_ids(_whole(table, OBJECT_COLUMN))
+    objects = Objects(names, _unpack_sizes(file), modified)
+    return MetadataTable(
+        objects,
+        {
+            n: PartitionColumn(n, kind, _whole(table, rules.partition_name(n)).cast(arrow_type(kind)))
+            for n, kind in partitions
+        },
+        {
+            i.definition.key: IndexColumn(i.definition, i.storage, _from_file(i.storage, _whole(table, i.column)))
+            for i in indexes
+        },
+    )
+
+
+def _leaves(file: MetadataFile, columns: list[str]) -> list[str]:
+    """The Parquet leaf paths of columns: names alone would be split at their dots."""
+    wanted = set(columns)
+    schema = file.footer.schema
+    paths = [schema.column(i).path for i in range(len(schema))]
+    return [path for path in paths if path in wanted or path.split(".")[0] in wanted]
+
+
+def _whole(table: pa.Table, column: str) -> pa.Array:
+    return table.column(column).combine_chunks()
+
+
+def _to_file(storage: Storage, values: pa.Array) -> pa.Array:
+    if not isinstance(storage, Bloom):
+        return values
+    return pa.array([None if v is None else bloom.wrap(v) for v in values.to_pylist()], pa.binary())
+
+
+def _from_file(storage: Storage, values: pa.Array) -> pa.Array:
+    if isinstance(storage, Bloom):
+        return pa.array([_unwrapped(stream) for stream in values.to_pylist()], pa.binary())
+    return values.cast(arrow_type(storage))
+
+
+def _unwrapped(stream: bytes | None) -> bytes | None:
+    """A filter that cannot be parsed counts as absent: its object is read."""
+    if stream is None:
+        return None
+    try:
+        return bloom.unwrap(stream)
+    except MetadataCorruptError:
+        return None
+
+
+def _pack_sizes(sizes: pa.Array) -> bytes:
+    numbers = sizes.fill_null(-1).to_numpy(zero_copy_only=False).astype("<i8")
+    return base64.b64encode(zlib.compress(numbers.tobytes()))
+
+
+def _unpack_sizes(file: MetadataFile) -> pa.Array:
+    packed = (file.footer.metadata or {}).get(_SIZES)
+    if packed is None:
+        return pa.nulls(file.rows, pa.int64())
+    try:
+        numbers = np.frombuffer(zlib.decompress(base64.b64decode(packed)), "<i8")
+    except (ValueError, zlib.error) as error:
+        raise MetadataCorruptError("object sizes that cannot be read", where=str(file.path)) from error
+    if len(numbers) != file.rows:
+        raise MetadataCorruptError(
+            "another number of sizes than of rows",
+            where=str(file.path),
+            found=str(len(numbers)),
+            expected=str(file.rows),
+        )
+    return pa.array(numbers, pa.int64(), mask=numbers < 0)

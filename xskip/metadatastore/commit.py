@@ -1,0 +1,249 @@
+"""Commits: how a metadata directory goes from one whole snapshot to the next. Rules: [MDS-C].
+
+.. code-block:: text
+
+    <directory>/part-00000-<uuid>-c000.snappy.parquet    rows, as any reader of the format lists them
+    <directory>/_commits/00000000000000000007.json       which of them are the snapshot
+
+New files come first, then the record of the next number (put-if-absent: of two writers one wins), then the removal
+of what the record no longer names. So the directory holds a whole snapshot at any moment, also for readers that know
+nothing of records. Files of ours carry a UUID of version 8: those that no record names are unfinished or left over,
+while any other Parquet file was put there by a foreign writer, and then the directory's listing is what counts.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from xskip.errors import CommitConflictError, MetadataCorruptError
+from xskip.metadatastore.storage import Storage
+from xskip.reading import Reading
+
+__all__ = ["Live", "Record", "RecordedFile", "find_live", "new_file_name", "publish"]
+
+_COMMITS = "_commits"
+_RECORD = re.compile(r"(\d{20})\.json")
+_KEPT_RECORDS = 10
+_OURS = re.compile(r"part-\d{5}-[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}-c000\..*parquet")
+_ATTEMPTS = 3
+_LEFT_OVER_AFTER_MS = 24 * 3600 * 1000
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedFile:
+    """A file of a snapshot: name, rows, size in bytes."""
+
+    name: str
+    rows: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What a commit says.
+
+    Attributes
+    ----------
+    number : int
+        1 for the first.
+    root : str
+        The dataset's root, with scheme and authority.
+    version : int
+        The version of the metadata format.
+    files : tuple of RecordedFile
+    reading : Reading
+        How the indexed values were read.
+    types : mapping of str to str
+        The Spark types of the indexed columns.
+    created : int
+        Milliseconds since the epoch.
+    """
+
+    number: int
+    root: str
+    version: int
+    files: tuple[RecordedFile, ...]
+    reading: Reading
+    types: Mapping[str, str]
+    created: int
+
+    def to_bytes(self) -> bytes:
+        """As JSON."""
+        body = {
+            "number": self.number,
+            "root": self.root,
+            "version": self.version,
+            "created": self.created,
+            "files": [{"name": f.name, "rows": f.rows, "size": f.size} for f in self.files],
+            "reading": self.reading.to_json(),
+            "types": dict(self.types),
+        }
+        return json.dumps(body, indent=1).encode()
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Record:
+        """The inverse of :meth:`to_bytes`.
+
+        Raises
+        ------
+        MetadataCorruptError
+            The bytes are no record, such as one torn by a crash.
+        """
+        try:
+            body: dict[str, Any] = json.loads(data)
+            files = tuple(RecordedFile(str(f["name"]), int(f["rows"]), int(f["size"])) for f in body["files"])
+            return Record(
+                int(body["number"]),
+                str(body["root"]),
+                int(body["version"]),
+                files,
+                Reading.from_json(body["reading"]),
+                dict(body["types"]),
+                int(body["created"]),
+            )
+        except (ValueError, KeyError, TypeError) as error:
+            raise MetadataCorruptError("a commit record that is not whole", found=type(error).__name__) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """The files that make a snapshot now.
+
+    Attributes
+    ----------
+    record : Record or None
+        The latest record; None where there is none.
+    names : tuple of str
+        The files, in order.
+    foreign : bool
+        True where a writer that knows no records has been there, and ``names`` are the directory's listing.
+    """
+
+    record: Record | None
+    names: tuple[str, ...]
+    foreign: bool
+
+    @property
+    def identity(self) -> str:
+        """A text that changes with the snapshot."""
+        return "\n".join(self.names) if self.foreign or self.record is None else f"commit {self.record.number}"
+
+
+def new_file_name(part: int) -> str:
+    """A name that no other file has, in Spark's form, with a UUID of version 8.
+
+    >>> bool(_OURS.fullmatch(new_file_name(0)))
+    True
+    """
+    raw = uuid.uuid4().int & ~(0xF << 76) | 0x8 << 76
+    return f"part-{part:05d}-{uuid.UUID(int=raw)}-c000.snappy.parquet"
+
+
+def find_live(storage: Storage, directory: str) -> Live | None:
+    """The snapshot of a directory at this moment, or None where there is no index.
+
+    Raises
+    ------
+    MetadataCorruptError
+        The latest record names files that are not there, though nobody else wrote.
+    """
+    missing: list[str] = []
+    for _ in range(_ATTEMPTS):  # a commit between the two listings shows in the next round
+        record = _latest(storage, directory)
+        present = sorted(e.name for e in storage.list(directory) if _is_data(e.name))
+        foreign = [name for name in present if not _OURS.fullmatch(name)]
+        if foreign:
+            return Live(record, tuple(present), foreign=True)
+        if record is None:
+            return None
+        missing = [f.name for f in record.files if f.name not in set(present)]
+        if not missing:
+            return Live(record, tuple(f.name for f in record.files), foreign=False)
+    raise MetadataCorruptError(
+        "metadata files have gone", where=directory, found=f"{len(missing)} missing", hint="refresh or drop the index"
+    )
+
+
+def publish(
+    storage: Storage, directory: str, base: Live | None, files: Sequence[tuple[Path, RecordedFile]], record: Record
+) -> Record:
+    """Makes a new snapshot of old and new files.
+
+    Parameters
+    ----------
+    storage : Storage
+    directory : str
+    base : Live or None
+        The snapshot that the new one was made from.
+    files : sequence of (Path, RecordedFile)
+        Finished local files that are new, and what the record says of them.
+    record : Record
+        What the new snapshot is; ``record.files`` names all its files, new ones included.
+
+    Raises
+    ------
+    CommitConflictError
+        Another writer was faster. Nothing has changed.
+    """
+    added = [f"{directory}/{entry.name}" for _, entry in files]
+    number = base.record.number + 1 if base and base.record else 1
+    numbered = Record(
+        number, record.root, record.version, record.files, record.reading, record.types, int(time.time() * 1000)
+    )
+    try:
+        for (local, _), path in zip(files, added, strict=True):
+            storage.add(local, path)
+        won = storage.put_if_absent(_record_path(directory, number), numbered.to_bytes())
+    except BaseException:
+        storage.remove(added)  # the record is the last step: without it the files are nobody's
+        raise
+    if not won:
+        storage.remove(added)
+        raise CommitConflictError("another writer changed the index", where=directory, hint="call refresh() again")
+    _clean(storage, directory, base, numbered)
+    return numbered
+
+
+def _clean(storage: Storage, directory: str, base: Live | None, record: Record) -> None:
+    """Removes what the record has replaced, and what died builds left long ago."""
+    kept = {f.name for f in record.files}
+    replaced = [name for name in (base.names if base else ()) if name not in kept]
+    horizon = record.created - _LEFT_OVER_AFTER_MS
+    stale = [
+        e.name
+        for e in storage.list(directory)
+        if _OURS.fullmatch(e.name) and e.name not in kept and e.modified < horizon
+    ]
+    old = [n for n in _numbers(storage, directory) if n <= record.number - _KEPT_RECORDS]
+    storage.remove(f"{directory}/{name}" for name in dict.fromkeys(replaced + stale))
+    storage.remove(_record_path(directory, number) for number in old)
+
+
+def _latest(storage: Storage, directory: str) -> Record | None:
+    """The record with the greatest number that is whole; a torn one was never followed by a removal."""
+    for number in sorted(_numbers(storage, directory), reverse=True):
+        try:
+            return Record.from_bytes(storage.read(_record_path(directory, number)))
+        except (MetadataCorruptError, FileNotFoundError):
+            continue
+    return None
+
+
+def _numbers(storage: Storage, directory: str) -> list[int]:
+    matches = (_RECORD.fullmatch(entry.name) for entry in storage.list(f"{directory}/{_COMMITS}"))
+    return [int(match[1]) for match in matches if match]
+
+
+def _record_path(directory: str, number: int) -> str:
+    return f"{directory}/{_COMMITS}/{number:020d}.json"
+
+
+def _is_data(name: str) -> bool:
+    return name.endswith(".parquet") and not name.startswith(("_", "."))

@@ -1,0 +1,150 @@
+"""Spark's schema JSON, which carries everything about a metadata file that is not a row. Rules: [MDS-S]."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from xskip.datatypes import Array, Atomic, Bloom, Opaque, Storage, Struct, atomic_name, from_json, to_json
+from xskip.errors import MetadataCorruptError
+from xskip.metadata import IndexDefinition
+from xskip.metadatastore.versions import VersionRules, rules_of
+
+__all__ = ["OBJECT_COLUMN", "FileSchema", "IndexField", "parse_schema", "render_schema"]
+
+OBJECT_COLUMN = "obj_name"
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexField:
+    """An index column of a file: its name there, what it is, what it holds."""
+
+    column: str
+    definition: IndexDefinition
+    storage: Storage
+
+
+@dataclass(frozen=True, slots=True)
+class FileSchema:
+    """What a metadata file says of itself.
+
+    Attributes
+    ----------
+    version : int
+    table_identifier : str
+    partitions : tuple of (str, str)
+        Partition columns and their Spark types.
+    indexes : tuple of IndexField
+    """
+
+    version: int
+    table_identifier: str
+    partitions: tuple[tuple[str, str], ...]
+    indexes: tuple[IndexField, ...]
+
+
+def render_schema(schema: FileSchema) -> str:
+    """The JSON of a file's schema, as Spark writes it: no spaces, no escapes beyond JSON's own."""
+    rules = rules_of(schema.version)
+    master = {"tableIdentifier": schema.table_identifier, "version": schema.version}
+    fields = [_field(OBJECT_COLUMN, "string", master)]
+    fields += [_field(rules.partition_name(name), to_json(kind), {}) for name, kind in schema.partitions]
+    fields += [
+        _field(index.column, _storage_json(index.storage, rules), {"index": _definition_json(index.definition)})
+        for index in schema.indexes
+    ]
+    return json.dumps({"type": "struct", "fields": fields}, separators=(",", ":"), ensure_ascii=False)
+
+
+def parse_schema(text: str, arrow: pa.Schema) -> FileSchema:
+    """What a file says of itself, from the JSON and the Arrow schema of its columns.
+
+    Raises
+    ------
+    MetadataCorruptError
+        The JSON is not a metadata schema, or contradicts the columns.
+    MetadataVersionError
+        The version cannot be read.
+    """
+    try:
+        fields = json.loads(text)["fields"]
+        master = next(field["metadata"] for field in fields if field["name"] == OBJECT_COLUMN)
+        version = int(master.get("version", 0))
+        rules = rules_of(version)
+        identifier = str(master["tableIdentifier"])
+        partitions, indexes = [], []
+        for field in fields:
+            name = field["name"]
+            if name not in arrow.names:
+                raise MetadataCorruptError("a schema that names a column the file lacks", found=name)
+            if "index" in field["metadata"]:
+                indexes.append(_index_field(field, rules, arrow.field(name).type))
+            elif name.startswith(rules.partition_prefix):
+                partitions.append((name.removeprefix(rules.partition_prefix), from_json(field["type"])))
+    except (ValueError, KeyError, TypeError, AttributeError, StopIteration) as error:
+        raise MetadataCorruptError(
+            "a schema that is not of metadata", found=f"{type(error).__name__}: {error}"
+        ) from error
+    return FileSchema(version, identifier, tuple(partitions), tuple(indexes))
+
+
+def _field(name: str, kind: Any, metadata: Json) -> Json:
+    return {"name": name, "type": kind, "nullable": True, "metadata": metadata}
+
+
+def _definition_json(definition: IndexDefinition) -> Json:
+    described: dict[str, Any] = {"name": definition.name}
+    if definition.params:
+        described["params"] = dict(definition.params)
+    if definition.key_label is not None:
+        described["key_metadata"] = definition.key_label
+    return described | {"cols": list(definition.columns)}
+
+
+def _storage_json(storage: Storage, rules: VersionRules) -> Any:
+    match storage:
+        case Atomic(name):
+            return to_json(name)
+        case Struct(fields):
+            return {"type": "struct", "fields": [_field(name, to_json(kind), {}) for name, kind in fields]}
+        case Array(element):
+            return {"type": "array", "elementType": to_json(element), "containsNull": True}
+        case Bloom():
+            return {"type": "udt", "class": rules.bloom_udt, "pyClass": None, "sqlType": "binary"}
+        case Opaque(text, _):
+            return json.loads(text)
+
+
+def _index_field(field: Json, rules: VersionRules, arrow: pa.DataType) -> IndexField:
+    index = field["metadata"]["index"]
+    definition = IndexDefinition(
+        str(index["name"]),
+        tuple(str(column) for column in index["cols"]),
+        tuple((str(key), str(value)) for key, value in index.get("params", {}).items()),
+        index.get("key_metadata"),
+    )
+    return IndexField(field["name"], definition, _parse_storage(field["type"], rules, arrow))
+
+
+def _parse_storage(kind: Any, rules: VersionRules, arrow: pa.DataType) -> Storage:
+    """The storage that schema JSON means; what xskip does not know is carried as it is."""
+    match kind:
+        case str() if atomic_name(from_json(kind)):
+            return Atomic(from_json(kind))
+        case {"type": "struct", "fields": fields} if all(_known(field["type"]) for field in fields):
+            return Struct(tuple((field["name"], from_json(field["type"])) for field in fields))
+        case {"type": "array", "elementType": element} if _known(element):
+            return Array(from_json(element))
+        case {"type": "udt", "class": rules.bloom_udt, "sqlType": "binary"}:
+            return Bloom()
+        case _:
+            return Opaque(json.dumps(kind, separators=(",", ":"), ensure_ascii=False), arrow)
+
+
+def _known(kind: Any) -> bool:
+    return isinstance(kind, str) and atomic_name(from_json(kind)) is not None

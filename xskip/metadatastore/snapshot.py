@@ -1,0 +1,142 @@
+"""A snapshot of an index: its files, read as far as they are asked for, and kept."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from xskip.clauses import Requirement
+from xskip.datatypes import Storage as ValueStorage
+from xskip.errors import MetadataCorruptError
+from xskip.metadata import IndexColumn, IndexDefinition, IndexKey, MetadataTable, PartitionColumn, concat
+from xskip.metadatastore.codec import MetadataFile, decode, encode, open_file
+from xskip.metadatastore.commit import Live, Record, RecordedFile, find_live, new_file_name
+from xskip.metadatastore.storage import Storage
+from xskip.objects import Objects
+
+__all__ = ["Snapshot", "open_snapshot", "write_files"]
+
+_ROWS_PER_FILE = 50_000
+_ATTEMPTS = 3
+
+
+class Snapshot:
+    """One state of an index. Columns are read once each; all methods may be called from several threads."""
+
+    def __init__(self, live: Live, files: tuple[MetadataFile, ...]) -> None:
+        self.live = live
+        self.files = files
+        self._lock = threading.Lock()
+        self._objects: Objects | None = None
+        self._partitions: dict[str, PartitionColumn] = {}
+        self._indexes: dict[IndexKey, IndexColumn] = {}
+        self._read: set[Requirement] = set()
+
+    @property
+    def record(self) -> Record | None:
+        """The commit, None where only foreign writers have been there."""
+        return self.live.record
+
+    @property
+    def table_identifier(self) -> str:
+        """The identifier that the files carry."""
+        return self.files[0].schema.table_identifier if self.files else ""
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return sum(file.rows for file in self.files)
+
+    @property
+    def partitions(self) -> dict[str, str]:
+        """The partition columns that all files have, with their types."""
+        found = [dict(file.schema.partitions) for file in self.files]
+        return {n: kind for n, kind in (found[0].items() if found else ()) if all(f.get(n) == kind for f in found)}
+
+    @property
+    def indexes(self) -> tuple[tuple[IndexDefinition, ValueStorage], ...]:
+        """The indexes of all files, with the recorded types of their columns."""
+        types = self.record.types if self.record and not self.live.foreign else {}
+        merged: dict[IndexKey, tuple[IndexDefinition, ValueStorage]] = {}
+        for file in self.files:
+            for index in file.schema.indexes:
+                known = tuple(types[c] for c in index.definition.columns if c in types)
+                complete = known if len(known) == len(index.definition.columns) else ()
+                merged.setdefault(index.definition.key, (replace(index.definition, types=complete), index.storage))
+        return tuple(merged.values())
+
+    def load(self, wanted: Iterable[Requirement] | None = None) -> MetadataTable:
+        """All objects, with the indexes and partition columns wanted; None stands for all."""
+        with self._lock:
+            everything: set[Requirement] = {*(definition.key for definition, _ in self.indexes), *self.partitions}
+            needed = everything if wanted is None else everything & set(wanted)
+            missing = needed - self._read
+            if missing or self._objects is None:
+                self._keep(concat(decode(file, missing) for file in self.files) if self.files else _NOTHING)
+                self._read |= missing
+            assert self._objects is not None
+            return MetadataTable(
+                self._objects,
+                {name: column for name, column in self._partitions.items() if name in needed},
+                {key: column for key, column in self._indexes.items() if key in needed},
+            )
+
+    def _keep(self, table: MetadataTable) -> None:
+        if self._objects is None:
+            self._objects = table.objects
+        self._partitions.update(table.partitions)
+        self._indexes.update(table.indexes)
+
+
+_NOTHING = MetadataTable(Objects(pa.array([], pa.string()), pa.array([], pa.int64()), pa.array([], pa.int64())))
+
+
+def open_snapshot(storage: Storage, directory: str, known: Snapshot | None = None) -> Snapshot | None:
+    """The present snapshot of a directory; ``known`` itself where it is still that, None where there is no index.
+
+    Raises
+    ------
+    MetadataCorruptError, MetadataVersionError
+        There is an index and it cannot be read.
+    """
+    for attempt in range(_ATTEMPTS):
+        live = find_live(storage, directory)
+        if live is None:
+            return None
+        if known is not None and known.live.identity == live.identity:
+            return known
+        try:
+            files = tuple(open_file(storage.fetch(f"{directory}/{name}")) for name in live.names)
+        except FileNotFoundError:  # a commit has just removed it: look again
+            if attempt == _ATTEMPTS - 1:
+                raise
+            continue
+        _check_one_dataset(files, directory)
+        return Snapshot(live, files)
+    raise AssertionError("unreachable")
+
+
+def write_files(
+    table: MetadataTable, table_identifier: str, folder: Path, first: int
+) -> list[tuple[Path, RecordedFile]]:
+    """Writes a table as finished files in a local folder, as many as it needs, numbered from ``first``."""
+    written = []
+    for part, start in enumerate(range(0, len(table), _ROWS_PER_FILE), first):
+        rows = pa.array(range(start, min(start + _ROWS_PER_FILE, len(table))), pa.int64())
+        name = new_file_name(part)
+        path = folder / name
+        encode(table.take(rows), table_identifier, path)
+        written.append((path, RecordedFile(name, len(rows), path.stat().st_size)))
+    return written
+
+
+def _check_one_dataset(files: tuple[MetadataFile, ...], directory: str) -> None:
+    identifiers = {file.schema.table_identifier for file in files}
+    if len(identifiers) > 1:
+        raise MetadataCorruptError(
+            "metadata of several datasets in one directory", where=directory, found=", ".join(sorted(identifiers))
+        )

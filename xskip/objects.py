@@ -1,0 +1,104 @@
+"""Objects (files) of a dataset, and the names by which metadata knows them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+
+from xskip.errors import MetadataCorruptError
+
+__all__ = ["ObjectStatus", "Objects", "join_ids", "split_ids", "table_identifier"]
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectStatus:
+    """One object: its name, size in bytes (-1 where unknown) and modification time in ms since the epoch."""
+
+    name: str
+    size: int
+    modified: int
+
+
+@dataclass(frozen=True, slots=True)
+class Objects:
+    """Objects as columns, one row each.
+
+    Attributes
+    ----------
+    names : pyarrow.Array of string
+        Paths without scheme and authority, decoded.
+    sizes : pyarrow.Array of int64
+        Bytes; null where nobody recorded them.
+    modified : pyarrow.Array of int64
+        Milliseconds since the epoch.
+    """
+
+    names: pa.Array
+    sizes: pa.Array
+    modified: pa.Array
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __getitem__(self, row: int) -> ObjectStatus:
+        size = self.sizes[row].as_py()
+        return ObjectStatus(self.names[row].as_py(), -1 if size is None else size, self.modified[row].as_py())
+
+    def take(self, rows: pa.Array) -> Objects:
+        """The objects of these rows, in this order."""
+        return Objects(self.names.take(rows), self.sizes.take(rows), self.modified.take(rows))
+
+    @property
+    def total_bytes(self) -> int:
+        """The sum of the known sizes."""
+        return int(pa.compute.sum(self.sizes, min_count=0).as_py())
+
+    @staticmethod
+    def of(objects: list[ObjectStatus]) -> Objects:
+        """Columns made of single objects."""
+        sizes = pa.array([o.size if o.size >= 0 else None for o in objects], pa.int64())
+        return Objects(
+            pa.array([o.name for o in objects], pa.string()), sizes, pa.array([o.modified for o in objects], pa.int64())
+        )
+
+
+def table_identifier(uri: str) -> str:
+    """The identifier of a dataset at ``uri``: the path alone, without a trailing slash.
+
+    >>> table_identifier("s3a://bucket/lake/events/"), table_identifier("file:/tmp/x")
+    ('/lake/events', '/tmp/x')
+    """
+    path = urlsplit(uri).path if "://" in uri else uri.removeprefix("file:")
+    return path.rstrip("/") or "/"
+
+
+def join_ids(names: pa.Array, modified: pa.Array) -> pa.Array:
+    """Identities ``name#modified``, one for each object.
+
+    >>> join_ids(pa.array(["/a/x#1"]), pa.array([7])).to_pylist()
+    ['/a/x#1#7']
+    """
+    return pa.compute.binary_join_element_wise(names, modified.cast(pa.string()), "#")
+
+
+def split_ids(ids: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Names and modification times of identities: the last ``#`` parts them.
+
+    Raises
+    ------
+    MetadataCorruptError
+        An identity is null, has no ``#``, or no number after it.
+    """
+    parts = pa.compute.split_pattern(ids, "#", max_splits=1, reverse=True)
+    lengths = pa.compute.list_value_length(parts)
+    if ids.null_count or pa.compute.any(pa.compute.not_equal(lengths, 2)).as_py():
+        raise MetadataCorruptError("object identities that are not name#time", expected="name#milliseconds")
+    try:
+        times = pa.compute.list_element(parts, 1).cast(pa.int64())
+    except pa.ArrowInvalid as error:
+        raise MetadataCorruptError(
+            "object identities without a time", expected="name#milliseconds", found=str(error)
+        ) from error
+    return pa.compute.list_element(parts, 0), times

@@ -1,0 +1,179 @@
+"""From a predicate to verdicts: which objects can hold a matching row.
+
+.. code-block:: text
+
+    temp > 30 AND (city = 'Oslo' OR f(x))          the predicate
+    AllOf(minmax(temp), AnyOf(valuelist(city), ?)) the clauses
+    true, false, null …                            a verdict for each object
+    skip = the verdict is false                    and nothing else
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from xskip.clauses import (
+    AllOf,
+    Always,
+    AnyOf,
+    Clause,
+    IndexClause,
+    Mask,
+    Requirement,
+    Trace,
+    Undetermined,
+    evaluate,
+    is_false,
+    leaves,
+)
+from xskip.datatypes import Array, Storage, Struct, atomic_name
+from xskip.expressions import And, Cast, Column, Constant, Leaf, Or, Predicate, Unknown, join_path
+from xskip.indexes import index_of
+from xskip.layouts.hive import PartitionClause
+from xskip.metadata import IndexDefinition, MetadataTable
+
+__all__ = ["Available", "ClauseOutcome", "PruneResult", "prune", "requirements", "translate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Available:
+    """What can be asked: the indexes with what they store, and the types of the partition columns."""
+
+    indexes: tuple[tuple[IndexDefinition, Storage], ...]
+    partitions: Mapping[str, str] = field(default_factory=dict)
+    case_sensitive: bool = False
+
+    def name(self, path: tuple[str, ...]) -> str:
+        """A column as metadata spells it."""
+        joined = join_path(path)
+        return joined if self.case_sensitive else joined.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class ClauseOutcome:
+    """How many objects one clause, asked of one index, ruled out."""
+
+    predicate: str
+    index: str
+    ruled_out: int
+
+
+@dataclass(frozen=True, slots=True)
+class PruneResult:
+    """The outcome for the objects of a metadata table.
+
+    Attributes
+    ----------
+    skip : numpy.ndarray of bool
+        True for the objects that certainly hold no matching row.
+    outcomes : tuple of ClauseOutcome
+    unused : tuple of (str, str)
+        The predicates that could not be used, each with a plain sentence that says why.
+    """
+
+    skip: Mask
+    outcomes: tuple[ClauseOutcome, ...]
+    unused: tuple[tuple[str, str], ...]
+
+
+def translate(predicate: Predicate, available: Available) -> Clause:
+    """The clauses that a predicate asks of what is available; what nothing can answer is Undetermined.
+
+    >>> from xskip.expressions import Comparison, Op
+    >>> a = Column(("A",), "int")
+    >>> minmax = (IndexDefinition("minmax", ("a",), types=("int",)), Struct((("min", "int"), ("max", "int"))))
+    >>> translate(Comparison(Op.GT, a, 5), Available((minmax,))).requires
+    ('minmax', ('a',))
+    >>> translate(Comparison(Op.GT, a, 5), Available(())).reason
+    'no index on a'
+    """
+    match predicate:
+        case And(children):
+            return AllOf(tuple(translate(child, available) for child in children))
+        case Or(children):
+            return AnyOf(tuple(translate(child, available) for child in children))
+        case Constant(value):
+            return Always(value is True)
+        case Unknown(reason):
+            return Undetermined(str(predicate), reason)
+        case _:
+            return _leaf(predicate, available)
+
+
+def _leaf(leaf: Leaf, available: Available) -> Clause:
+    """All indexes on the leaf's column, each asked by itself: any of them may rule an object out."""
+    column = leaf.operand.column if isinstance(leaf.operand, Cast) else leaf.operand
+    name = available.name(column.path)
+    partition = _partition(name, available)
+    if partition is not None:
+        if available.partitions[partition] != column.type:
+            return Undetermined(
+                str(leaf),
+                f"partition column {name} was {available.partitions[partition]} when indexed "
+                f"and is {column.type} in the query",
+            )
+        return PartitionClause(leaf, partition)
+    on_column = [(d, s) for d, s in available.indexes if d.columns == (name,)]
+    if not on_column:
+        return Undetermined(str(leaf), f"no index on {name}")
+    fitting = [(d, s) for d, s in on_column if _same_type(column, d, s)]
+    if not fitting:
+        return Undetermined(str(leaf), f"column {name} is {column.type} in the query and was not when it was indexed")
+    clauses = []
+    for definition, storage in fitting:
+        index = index_of(definition)
+        clause = index.translate(leaf, definition, storage) if index else None
+        if clause is not None:
+            clauses.append(clause)
+    if not clauses:
+        kinds = ", ".join(definition.name for definition, _ in fitting)
+        return Undetermined(str(leaf), f"the index on {name} ({kinds}) cannot answer this")
+    return clauses[0] if len(clauses) == 1 else AllOf(tuple(clauses))
+
+
+def _partition(name: str, available: Available) -> str | None:
+    for partition in available.partitions:
+        if available.name((partition,)) == name:
+            return partition
+    return None
+
+
+def _same_type(column: Column, definition: IndexDefinition, storage: Storage) -> bool:
+    """Was the column of the query's type when it was indexed: by the record, and by the values kept."""
+    if definition.types and definition.types[0] != column.type:
+        return False
+    match storage:
+        case Struct(fields):
+            return all(kind == atomic_name(column.type) for _, kind in fields)
+        case Array(element):
+            return element == atomic_name(column.type)
+        case _:
+            return bool(definition.types)
+
+
+def requirements(clause: Clause) -> frozenset[Requirement]:
+    """What must be read to evaluate a clause."""
+    return frozenset(leaf.requires for leaf in leaves(clause) if not isinstance(leaf, Undetermined))
+
+
+def prune(clause: Clause, table: MetadataTable) -> PruneResult:
+    """Verdicts on every object of ``table``, which holds what the clause requires."""
+    trace = Trace()
+    verdicts = evaluate(clause, table, np.full(len(table), True), trace)
+    unused = {leaf: None for leaf in leaves(clause) if isinstance(leaf, Undetermined)}
+    return PruneResult(
+        is_false(verdicts),
+        tuple(ClauseOutcome(str(c.leaf), _index_name(c), count) for c, count in trace.counts),
+        tuple((leaf.predicate, leaf.reason) for leaf in unused),
+    )
+
+
+def _index_name(clause: IndexClause) -> str:
+    match clause.requires:
+        case str() as partition:
+            return f"partition({partition})"
+        case (name, columns):
+            return f"{name}({', '.join(columns)})"

@@ -1,0 +1,122 @@
+"""How a dataset's files were read when they were indexed: another way to read them may give other values.
+
+Rules: specs/pruning.rst, [PRU-RD]. An index is used only where the query reads as the build did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["CONF_DEFAULTS", "Reading", "differences", "relevant_options"]
+
+# Reader options that choose files or speed, and never change a value
+_NEUTRAL_OPTIONS = frozenset(
+    {
+        "path", "paths", "basepath", "recursivefilelookup", "pathglobfilter", "modifiedbefore", "modifiedafter",
+        "mergeschema", "ignoreextension", "ignorecorruptfiles", "ignoremissingfiles", "maxfilespertrigger",
+        "maxbytespertrigger", "latestfirst", "maxfileage", "cleansource", "sourcearchivedir", "filenameonly",
+        "inferschema", "samplingratio", "__globpaths__", "compression", "serialization.format",
+    }
+)  # fmt: skip
+#: Session settings that change what a file's values are, by the formats they concern, with Spark's default.
+CONF_DEFAULTS: Mapping[str, tuple[str, frozenset[str]]] = {
+    "spark.sql.caseSensitive": ("false", frozenset()),
+    "spark.sql.session.timeZone": ("", frozenset({"csv", "json", "text", "xml"})),
+    "spark.sql.legacy.timeParserPolicy": ("CORRECTED", frozenset({"csv", "json", "xml"})),
+    "spark.sql.parquet.datetimeRebaseModeInRead": ("", frozenset({"parquet"})),
+    "spark.sql.parquet.int96RebaseModeInRead": ("", frozenset({"parquet"})),
+    "spark.sql.parquet.int96TimestampConversion": ("false", frozenset({"parquet"})),
+    "spark.sql.parquet.fieldId.read.enabled": ("false", frozenset({"parquet"})),
+    "spark.sql.avro.datetimeRebaseModeInRead": ("", frozenset({"avro"})),
+    "spark.sql.orc.impl": ("native", frozenset({"orc"})),
+    "orc.force.positional.evolution": ("false", frozenset({"orc"})),
+}
+#: Formats whose values depend on the whole schema: columns by position, types that parse text.
+_BY_SCHEMA = frozenset({"csv", "json", "text", "xml"})
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One way to read a dataset's files.
+
+    Attributes
+    ----------
+    format : str
+        Spark's short name, such as ``avro``.
+    options : mapping of str to str
+        Reader options that can change values, names in lower case.
+    conf : mapping of str to str
+        The settings of :data:`CONF_DEFAULTS` that concern the format.
+    schema : str
+        The data schema, for formats that read by it; empty for the others.
+    """
+
+    format: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    conf: Mapping[str, str] = field(default_factory=dict)
+    schema: str = ""
+
+    @property
+    def case_sensitive(self) -> bool:
+        """Are names told apart by their case."""
+        return self.conf.get("spark.sql.caseSensitive", "false").lower() == "true"
+
+    def to_json(self) -> dict[str, Any]:
+        """As a record keeps it."""
+        return {
+            "format": self.format,
+            "options": dict(sorted(self.options.items())),
+            "conf": dict(sorted(self.conf.items())),
+            "schema": self.schema,
+        }
+
+    @staticmethod
+    def from_json(value: Mapping[str, Any]) -> Reading:
+        """The inverse of :meth:`to_json`."""
+        return Reading(value["format"], dict(value["options"]), dict(value["conf"]), value["schema"])
+
+    @staticmethod
+    def of(fmt: str, options: Mapping[str, str], conf: Mapping[str, str], schema: str) -> Reading:
+        """The reading that a relation's format, options, session settings and data schema amount to.
+
+        >>> Reading.of("CSV", {"Header": "true", "path": "/x"}, {}, "a INT").options
+        {'header': 'true'}
+        """
+        name = fmt.lower()
+        concerned = {
+            # EXCEPTION, a former default, refuses old dates and reads all others as CORRECTED does
+            key: (conf.get(key) or default).replace("EXCEPTION", "CORRECTED")
+            for key, (default, formats) in CONF_DEFAULTS.items()
+            if not formats or name in formats
+        }
+        return Reading(name, relevant_options(options), concerned, schema if name in _BY_SCHEMA else "")
+
+
+def relevant_options(options: Mapping[str, str]) -> dict[str, str]:
+    """The options that can change values, names in lower case."""
+    lowered = {key.lower(): value for key, value in options.items()}
+    return {key: value for key, value in sorted(lowered.items()) if key not in _NEUTRAL_OPTIONS}
+
+
+def differences(built: Reading, asked: Reading) -> Iterator[str]:
+    """What a query reads otherwise than the build did, each as a plain sentence.
+
+    >>> list(differences(Reading("avro"), Reading("avro", {"mode": "PERMISSIVE"})))
+    ['option mode was not given when the index was built']
+    """
+    if built.format != asked.format:
+        yield f"the index was built from {built.format} and the query reads {asked.format}"
+        return
+    for key in sorted({*built.options, *asked.options}):
+        before, now = built.options.get(key), asked.options.get(key)
+        if before is None:
+            yield f"option {key} was not given when the index was built"
+        elif before != now:
+            yield f"option {key} has another value than when the index was built"
+    for key in sorted({*built.conf, *asked.conf}):
+        if built.conf.get(key) != asked.conf.get(key):
+            yield f"{key} has another value than when the index was built"
+    if built.schema != asked.schema:
+        yield f"the schema given to {built.format} differs from the one that the index was built with"

@@ -1,0 +1,108 @@
+"""Switching skipping on and off, and making a session that can read Avro."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from xskip.errors import JavaNotFoundError
+from xskip.report import SkippingReport, report_of
+from xskip.spark.scan import engine_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["check_java", "configure", "disable", "enable", "explain", "is_enabled", "last_report"]
+
+_PACKAGES = "spark.jars.packages"
+_MINIMUM_JAVA = 17
+
+
+def configure(
+    builder: SparkSession.Builder, *, extra_packages: Sequence[str] = (), avro_version: str | None = None
+) -> SparkSession.Builder:
+    """Adds spark-avro for the installed Spark to a session builder, and checks Java first.
+
+    Parameters
+    ----------
+    builder : SparkSession.Builder
+    extra_packages : sequence of str
+        More Maven coordinates, ``group:artifact:version``.
+    avro_version : str, optional
+        The version of spark-avro, where it is not to be Spark's own.
+
+    Raises
+    ------
+    JavaNotFoundError
+        Java is missing, or older than 17.
+    """
+    import pyspark
+
+    check_java()
+    scala = "2.12" if pyspark.__version__.startswith("3.") else "2.13"
+    avro = f"org.apache.spark:spark-avro_{scala}:{avro_version or pyspark.__version__}"
+    known = builder._options.get(_PACKAGES, "")
+    packages = [p for p in (known, avro, *extra_packages) if p]
+    return builder.config(_PACKAGES, ",".join(dict.fromkeys(packages)))
+
+
+def enable(spark: SparkSession) -> None:
+    """Lets every query of this session skip by itself; harmless when called again."""
+    engine_of(spark).hook.install(spark)
+
+
+def disable(spark: SparkSession) -> None:
+    """Lets the queries of this session read everything again."""
+    engine_of(spark).hook.uninstall(spark)
+
+
+def is_enabled(spark: SparkSession) -> bool:
+    """Do the queries of this session skip."""
+    switched = spark.conf.get("spark.xskip.enabled", "true") or "true"
+    return engine_of(spark).hook.is_installed(spark) and switched.lower() == "true"
+
+
+def last_report(spark: SparkSession) -> SkippingReport:
+    """What skipping did for the latest query that asked an index."""
+    engine = engine_of(spark)
+    scans = engine.hook.scans_after(-1)
+    latest = scans[-1]["query"] if scans else None
+    return report_of(engine, [scan for scan in scans if scan["query"] == latest])
+
+
+def explain(df: DataFrame) -> SkippingReport:
+    """What skipping would do for a query, without running it."""
+    engine = engine_of(df.sparkSession)
+    before = engine.hook.last_scan()
+    listed = engine.hook.explain(df)
+    return report_of(engine, [s for s in engine.hook.scans_after(before) if s["query"] == listed["query"]])
+
+
+def check_java() -> None:
+    """Says in one sentence where Spark's Java is missing or too old.
+
+    Raises
+    ------
+    JavaNotFoundError
+        With the command that installs one.
+    """
+    import os
+
+    home = os.environ.get("JAVA_HOME")
+    java = f"{home}/bin/java" if home else shutil.which("java")
+    hint = "install it with: sudo apt-get install openjdk-17-jre-headless (or: brew install openjdk@17)"
+    try:
+        if not java:
+            raise FileNotFoundError("java")
+        said = subprocess.run([java, "-version"], capture_output=True, text=True, check=True, timeout=60).stderr
+    except (OSError, subprocess.SubprocessError) as error:
+        raise JavaNotFoundError(
+            "Spark needs Java 17 or newer and none was found", where=java or "PATH", hint=hint
+        ) from error
+    version = re.search(r'version "(\d+)(?:\.(\d+))?', said)
+    major = 0 if version is None else int(version[2] or 0) if version[1] == "1" else int(version[1])
+    if major < _MINIMUM_JAVA:
+        raise JavaNotFoundError("Spark needs Java 17 or newer", where=java, found=f"Java {major}", hint=hint)

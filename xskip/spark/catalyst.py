@@ -1,0 +1,255 @@
+"""Catalyst's filters, as the hook encodes them, to predicates.
+
+The encoding is described in ``java/XSkipEncoder.java``: every node is an array that begins with its class name. What
+is not known here becomes Unknown with a plain reason, which keeps files. Negation is pushed down by
+:func:`xskip.expressions.negate` and nowhere else.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+from xskip.datatypes import INTEGRAL, atomic_name, decimal_digits, is_widening
+from xskip.expressions import (
+    And,
+    Cast,
+    Column,
+    Comparison,
+    Constant,
+    In,
+    IsNotNull,
+    IsNull,
+    Op,
+    Operand,
+    Or,
+    Predicate,
+    StartsWith,
+    Unknown,
+    Value,
+    negate,
+)
+
+__all__ = ["literal_value", "to_predicate"]
+
+_COMPARISONS = {
+    "EqualTo": Op.EQ,
+    "LessThan": Op.LT,
+    "LessThanOrEqual": Op.LE,
+    "GreaterThan": Op.GT,
+    "GreaterThanOrEqual": Op.GE,
+}
+Node = Any
+
+
+def to_predicate(filters: Sequence[Node]) -> Predicate:
+    """The conjunction of a scan's filters.
+
+    >>> print(to_predicate([["Not", ["EqualTo", ["$", ["a"], "int"], ["#", "int", 5]]]]))
+    a != ?
+    """
+    children = tuple(_predicate(node) for node in filters)
+    return children[0] if len(children) == 1 else And(children)
+
+
+def _predicate(node: Node) -> Predicate:
+    match node:
+        case ["And", left, right]:
+            return And((_predicate(left), _predicate(right)))
+        case ["Or", left, right]:
+            return Or((_predicate(left), _predicate(right)))
+        case ["Not", child]:
+            return negate(_predicate(child))
+        case ["#", "boolean", bool() | None as value]:
+            return Constant(value)
+        case ["$", path, "boolean"]:
+            return Comparison(Op.EQ, Column(tuple(path), "boolean"), True)
+        case ["IsNull" | "IsNotNull" as name, child]:
+            return _null_test(name, child)
+        case ["IsNaN", child]:
+            return _is_nan(child)
+        case ["In", child, str() as kind, [*values]]:
+            return _membership(child, kind, values)
+        case ["EqualNullSafe", left, right]:
+            return _null_safe(left, right)
+        case [str() as name, left, right, *_] if name in _COMPARISONS:
+            return _comparison(_COMPARISONS[name], left, right)
+        case ["StartsWith", child, ["#", "string", prefix]]:
+            return _starts_with(child, prefix)
+        case ["Like", child, ["#", "string", str() as pattern], str() as escape]:
+            return _like(child, pattern, escape)
+        case _:
+            return Unknown(_reason(node))
+
+
+def _operand(node: Node) -> Operand | Unknown:
+    """A column that indexes can speak of, or why it is none."""
+    match node:
+        case ["$", [*path], str() as kind]:
+            if atomic_name(kind) is None:
+                return Unknown(f"values of type {kind} are not compared as metadata keeps them")
+            return Column(tuple(path), kind)
+        case ["Cast", inner, {"t": str() as target}, *_]:
+            column = _operand(inner)
+            if isinstance(column, Column) and is_widening(column.type, target):
+                return Cast(column, target)
+            return (
+                column
+                if isinstance(column, Unknown)
+                else Unknown(f"a cast of {column} to {target} can change values or their order")
+            )
+        case _:
+            return Unknown(_reason(node))
+
+
+def _null_test(name: str, child: Node) -> Predicate:
+    """A null test speaks of the column alone, whatever its type: a nested or collated one has nulls like any other."""
+    match child:
+        case ["$", [*path], str() as kind]:
+            column = Column(tuple(path), kind)
+            return IsNull(column) if name == "IsNull" else IsNotNull(column)
+        case ["#", _, value]:
+            return Constant((value is None) == (name == "IsNull"))
+        case _:
+            return Unknown(_reason(child))
+
+
+def _comparison(op: Op, left: Node, right: Node) -> Predicate:
+    if _is_literal(left):
+        op, left, right = op.flipped, right, left
+    if not _is_literal(right):
+        return Unknown("a comparison of two columns" if _is_column(left) and _is_column(right) else _reason(right))
+    operand = _operand(left)
+    if isinstance(operand, Unknown):
+        return operand
+    _, kind, raw = right
+    if raw is None:
+        return Constant(None)
+    if kind != operand.type:
+        return Unknown(f"a comparison of {operand.type} with {kind}")
+    value = literal_value(raw, kind)
+    return Unknown(f"a literal of type {kind}") if value is None else Comparison(op, operand, value)
+
+
+def _null_safe(left: Node, right: Node) -> Predicate:
+    """``a <=> v`` is never NULL: TRUE iff a is not null and a = v, so its negation is a IS NULL OR a != v."""
+    if _is_literal(left):
+        left, right = right, left
+    if _is_literal(right) and right[2] is None:
+        return _null_test("IsNull", left)
+    equal = _comparison(Op.EQ, left, right)
+    return And((IsNotNull(equal.operand), equal)) if isinstance(equal, Comparison) else equal
+
+
+def _is_nan(child: Node) -> Predicate:
+    """``isnan(a)`` is FALSE for NULL."""
+    operand = _operand(child)
+    if isinstance(operand, Unknown) or operand.type not in ("float", "double"):
+        return Unknown(_reason(child))
+    return And((IsNotNull(operand), Comparison(Op.EQ, operand, float("nan"))))
+
+
+def _membership(child: Node, kind: str, values: list[Any]) -> Predicate:
+    operand = _operand(child)
+    if isinstance(operand, Unknown):
+        return operand
+    if kind != operand.type:
+        return Unknown(f"a list of {kind} for a column of {operand.type}")
+    decoded = [literal_value(raw, kind) for raw in values if raw is not None]
+    if any(value is None for value in decoded):
+        return Unknown(f"a literal of type {kind}")
+    return In(operand, tuple(decoded), has_null=any(raw is None for raw in values))
+
+
+def _starts_with(child: Node, prefix: Any) -> Predicate:
+    operand = _operand(child)
+    if isinstance(operand, Unknown):
+        return operand
+    if prefix is None:
+        return Constant(None)
+    if operand.type != "string":
+        return Unknown(f"a prefix of a column of type {operand.type}")
+    raw = literal_value(prefix, "string")
+    assert isinstance(raw, bytes)
+    return StartsWith(operand, raw)
+
+
+def _like(child: Node, pattern: str, escape: str) -> Predicate:
+    """``LIKE`` is its literal prefix and a rest that is not known, so that a negation stays right."""
+    prefix, rest = _split_pattern(pattern, escape)
+    if prefix is None:
+        return Unknown("a LIKE pattern with an escape before an ordinary character")
+    if rest == "":
+        return _comparison(Op.EQ, child, ["#", "string", prefix])
+    start = _starts_with(child, prefix)
+    return start if rest == "%" else And((start, Unknown("only the literal beginning of a LIKE pattern is used")))
+
+
+def _split_pattern(pattern: str, escape: str) -> tuple[str | None, str]:
+    """The literal beginning of a pattern, unescaped, and the rest from its first wildcard on."""
+    literal: list[str] = []
+    at = 0
+    while at < len(pattern):
+        char = pattern[at]
+        if char == escape:
+            if pattern[at + 1 : at + 2] not in ("%", "_", escape):
+                return None, pattern
+            at += 1
+            char = pattern[at]
+        elif char in "%_":
+            return "".join(literal), pattern[at:]
+        literal.append(char)
+        at += 1
+    return "".join(literal), ""
+
+
+def literal_value(raw: Any, kind: str) -> Value | None:
+    r"""A literal's value as :data:`xskip.expressions.Value` says, None for NULL and for what is not held.
+
+    >>> literal_value("1.50", "decimal(10,2)"), literal_value(18262, "date"), literal_value("é", "string")
+    (Decimal('1.50'), 18262, b'\xc3\xa9')
+    """
+    match raw:
+        case {"b64": str() as text}:
+            return base64.b64decode(text) if kind in ("string", "binary") else None
+        case str() if kind == "string":
+            return raw.encode()
+        case str() if kind in ("float", "double"):
+            return float(raw)
+        case str() if decimal_digits(kind):
+            return Decimal(raw)
+        case bool():
+            return raw if kind == "boolean" else None
+        case int() if (
+            kind in INTEGRAL or kind in ("date", "timestamp", "timestamp_ntz") or kind.startswith("interval ")
+        ):
+            return raw
+        case _:
+            return None
+
+
+def _is_literal(node: Node) -> bool:
+    return isinstance(node, list) and len(node) == 3 and node[0] == "#"
+
+
+def _is_column(node: Node) -> bool:
+    return isinstance(node, list) and bool(node) and node[0] == "$"
+
+
+def _reason(node: Node) -> str:
+    """A plain sentence about a node that is not understood."""
+    match node:
+        case ["$meta", path, _]:
+            return f"the hidden column {'.'.join(path)} is not indexed"
+        case ["$", path, _]:
+            return f"column {'.'.join(path)} is not used here"
+        case ["#", kind, _]:
+            return f"a literal of type {kind} is not used here"
+        case [str() as name, *_]:
+            words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
+            return f"the function or operator '{words}' is not understood"
+        case _:
+            return "an expression that is not understood"

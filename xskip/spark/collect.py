@@ -1,0 +1,240 @@
+"""Collecting metadata: one Spark job for a chunk of objects, with Spark's own aggregates for all indexes at once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from xskip.datatypes import Storage, arrow_type, atomic_name
+from xskip.errors import CollectError
+from xskip.indexes import Index, MinMax
+from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable
+from xskip.spark.footers import footer_bounds, served_by_footers
+from xskip.spark.jvm import Dataset, Hook
+from xskip.spark.listing import ListedObjects
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column as SparkColumn
+    from pyspark.sql import DataFrame
+
+__all__ = ["Collector", "PlannedIndex"]
+
+_FILE = "__xskip_file"
+_FOOTER_THREADS = 8
+_PARTITION_BYTES = 64 << 20
+_PARTITION_OBJECTS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedIndex:
+    """An index about to be collected: what it is, its columns as the dataset spells them, its record, what it keeps."""
+
+    index: Index
+    columns: tuple[str, ...]
+    definition: IndexDefinition
+    storage: Storage
+
+
+@dataclass(frozen=True, slots=True)
+class Collector:
+    """Collects the metadata of a dataset's objects.
+
+    Attributes
+    ----------
+    hook : Hook
+    dataset : Dataset
+        Of a session whose settings are the build's own.
+    listed : ListedObjects
+    indexes : tuple of PlannedIndex
+    file_format : str
+    """
+
+    hook: Hook
+    dataset: Dataset
+    listed: ListedObjects
+    indexes: tuple[PlannedIndex, ...]
+    file_format: str
+
+    def collect(self, chosen: npt.NDArray[np.int64]) -> MetadataTable:
+        """The metadata of some objects, by their positions in the listing.
+
+        Raises
+        ------
+        CollectError
+            A file cannot be read; the error knows which, as far as Spark says.
+        """
+        rows = pa.array(chosen)
+        partitions = {
+            name: type(column)(name, column.type, column.values.take(rows))
+            for name, column in self.listed.partitions.items()
+        }
+        values = self._values(chosen)
+        columns = {
+            planned.definition.key: IndexColumn(planned.definition, planned.storage, column)
+            for planned, column in zip(self.indexes, values, strict=True)
+        }
+        return MetadataTable(self.listed.objects.take(rows), partitions, columns)
+
+    def _values(self, chosen: npt.NDArray[np.int64]) -> list[pa.Array]:
+        """The values of every index, in the order of ``chosen``."""
+        found = self._from_footers(chosen) if self._footers_may_do() else [None] * len(chosen)
+        left = np.array([i for i, bounds in enumerate(found) if bounds is None], np.int64)
+        by_data = self._from_data(chosen[left]) if len(left) else None
+        if by_data is not None and len(left) == len(chosen):
+            return by_data
+        taken = [i for i, bounds in enumerate(found) if bounds is not None]
+        order = np.empty(len(chosen), np.int64)
+        order[np.concatenate((np.array(taken, np.int64), left))] = np.arange(len(chosen))
+        merged = []
+        for k, planned in enumerate(self.indexes):
+            parts = [_bounds_array([found[i][k] for i in taken], planned.storage)]  # type: ignore[index]
+            parts += [by_data[k]] if by_data is not None else []
+            merged.append(pa.concat_arrays(parts).take(pa.array(order)))
+        return merged
+
+    def _footers_may_do(self) -> bool:
+        return self.file_format == "parquet" and all(
+            isinstance(p.index, MinMax) and served_by_footers(p.definition.types[0]) for p in self.indexes
+        )
+
+    def _from_footers(self, chosen: npt.NDArray[np.int64]) -> list[Any]:
+        """The bounds of every index for each object, None where its footer does not vouch for them."""
+        paths = [self.listed.paths[i] for i in chosen]
+        columns = [(p.columns[0], p.definition.types[0]) for p in self.indexes]
+        if all(path.startswith("file:") for path in paths):
+            sources: Sequence[str | bytes] = [path.removeprefix("file:") for path in paths]
+        else:
+            sources = self.hook.footers(paths, _FOOTER_THREADS)
+        return [_bounds_of(source, columns) for source in sources]
+
+    def _from_data(self, chosen: npt.NDArray[np.int64]) -> list[pa.Array]:
+        """One Spark job over the chosen objects: the indexed columns alone, grouped by file."""
+        from pyspark.sql import functions as F
+
+        mask = np.zeros(len(self.listed), np.bool_)
+        mask[chosen] = True
+        df = self.dataset.subset(mask)
+        aggregates = []
+        for i, planned in enumerate(self.indexes):
+            columns = [
+                _carried(column, kind) for column, kind in zip(planned.columns, planned.definition.types, strict=True)
+            ]
+            collected = planned.index.aggregates(columns, planned.definition.types)
+            aggregates += [aggregate.alias(f"{i}_{j}") for j, aggregate in enumerate(collected)]
+        # a set among the aggregates lets Spark hash instead of sorting all rows by file, also for strings
+        forced = F.collect_set(F.lit(None).cast("boolean")).alias("_")
+        grouped = df.groupBy(F.input_file_name().alias(_FILE)).agg(*aggregates, forced).drop("_")
+        self._spread(df, chosen)
+        table = self._run(grouped)
+        return self._in_order(table, chosen)
+
+    def _spread(self, df: DataFrame, chosen: npt.NDArray[np.int64]) -> None:
+        """As many reduce tasks as keep the sets of one of them small."""
+        total = self.listed.objects.take(pa.array(chosen)).total_bytes
+        cores = df.sparkSession.sparkContext.defaultParallelism
+        tasks = max(cores, total // _PARTITION_BYTES, len(chosen) // _PARTITION_OBJECTS)
+        df.sparkSession.conf.set("spark.sql.shuffle.partitions", str(int(tasks)))
+
+    def _run(self, df: DataFrame) -> pa.Table:
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+
+        try:
+            if hasattr(df, "toArrow"):
+                return df.toArrow()
+            from pyspark.sql.pandas.types import to_arrow_schema  # 3.5 has no public way to Arrow
+
+            batches = df._collect_as_arrow()  # type: ignore[operator]
+            return pa.Table.from_batches(batches, None if batches else to_arrow_schema(df.schema))
+        except (Py4JError, PySparkException) as error:
+            raise CollectError("the data could not be read", **_what_failed(str(error))) from error
+
+    def _in_order(self, table: pa.Table, chosen: npt.NDArray[np.int64]) -> list[pa.Array]:
+        """The aggregates' results as metadata, a row for each chosen object; an object without rows has nulls."""
+        row_of = {uri: row for row, uri in enumerate(table.column(_FILE).to_pylist())}
+        rows = [row_of.pop(self.listed.uris[i], None) for i in chosen]
+        if row_of:
+            raise CollectError(
+                "Spark read files that it had not listed",
+                where=next(iter(row_of)),
+                found=f"{len(row_of)} files",
+                hint="report this with the dataset's path",
+            )
+        take = pa.array(rows, pa.int64())
+        arrays = []
+        for i, planned in enumerate(self.indexes):
+            collected: list[pa.Array] = []
+            while (name := f"{i}_{len(collected)}") in table.column_names:
+                collected.append(table.column(name).combine_chunks().take(take))
+            values = planned.index.assemble([_no_rows_are_empty(c, take) for c in collected], planned.definition.types)
+            arrays.append(values.cast(arrow_type(planned.storage)))
+        return arrays
+
+
+def _carried(column: str, spark_type: str) -> SparkColumn:
+    """A column in the form that crosses to Arrow; intervals of months cross as their number."""
+    from pyspark.sql import functions as F
+
+    if atomic_name(spark_type) != "interval year to month":
+        return F.col(column)
+    years, months = (F.extract(F.lit(unit), F.col(column)).cast("int") for unit in ("YEAR", "MONTH"))
+    return years * 12 + months
+
+
+def _no_rows_are_empty(values: pa.Array, take: pa.Array) -> pa.Array:
+    """An object without rows has no values: its sets are empty, where an aggregate's null would mean unknown."""
+    if not pa.types.is_list(values.type) or not take.null_count:
+        return values
+    empty = pa.array([[]], values.type)
+    missing = take.is_null()
+    source = pa.concat_arrays([values, empty])
+    positions = pa.compute.if_else(missing, len(values), pa.array(range(len(values))))
+    return source.take(positions)
+
+
+def _bounds_of(source: str | bytes, columns: Sequence[tuple[str, str]]) -> Any:
+    """Bounds from a local file, or from the bytes of a footer; None where there is nothing to trust."""
+    try:
+        if isinstance(source, bytes):
+            if not source:
+                return None
+            return footer_bounds(pq.read_metadata(pa.BufferReader(b"PAR1" + source)), columns)
+        return footer_bounds(pq.read_metadata(source), columns)
+    except (pa.ArrowException, OSError, ValueError):
+        return None
+
+
+def _bounds_array(bounds: Sequence[tuple[Any, Any]], storage: Storage) -> pa.Array:
+    """A struct of both bounds for each object."""
+    kind = arrow_type(storage)
+    sides = []
+    for side in (0, 1):
+        values = [pair[side] for pair in bounds]
+        child = kind[side].type
+        if pa.types.is_string(child):
+            sides.append(pa.array(values, pa.binary()).cast(child))
+        elif pa.types.is_date32(child):
+            sides.append(pa.array(values, pa.int32()).view(child))
+        elif pa.types.is_timestamp(child):
+            sides.append(pa.array(values, pa.int64()).view(child))
+        else:
+            sides.append(pa.array(values, child))
+    return pa.StructArray.from_arrays(sides, fields=list(kind))
+
+
+_PATH_IN_ERROR = re.compile(r"(?:while reading file|reading file:?|file path:)\s+(\S+?)(?:\.\s|\s|$)")
+
+
+def _what_failed(message: str) -> dict[str, str]:
+    """The file that Spark's error names, and its first line."""
+    match = _PATH_IN_ERROR.search(message)
+    first = next((line for line in message.splitlines() if line.strip()), message)
+    found = {"found": first[:300], "hint": "repair or remove the file, or build with on_error='skip'"}
+    return found | ({"where": match[1]} if match else {})

@@ -1,0 +1,109 @@
+package io.xskip.jvm;
+
+import java.io.FileNotFoundException;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.UUID;
+import org.apache.hadoop.fs.FSDataInputStream;
+import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.FileAlreadyExistsException;
+import org.apache.hadoop.fs.FileContext;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Options;
+import org.apache.hadoop.fs.Path;
+
+/** Files on any file system that Spark reaches, with the credentials it has. A file appears whole or not at all. */
+public class XSkipFiles {
+  // a put is atomic there and a rename is a copy; elsewhere a rename is atomic and a write is not
+  private static final HashSet OBJECT_STORES = new HashSet(Arrays.asList(new String[]{
+      "s3", "s3a", "s3n", "gs", "oss", "cos", "cosn", "obs", "swift", "wasb", "wasbs"}));
+
+  private static FileSystem fs(Path p) throws Exception { return p.getFileSystem(XSkipPlans.hadoopConf()); }
+  private static boolean isObjectStore(Path p) {
+    return p.toUri().getScheme() != null && OBJECT_STORES.contains(p.toUri().getScheme());
+  }
+  private static Path hidden(Path p) { return new Path(p.getParent(), "._" + p.getName() + "." + UUID.randomUUID() + ".tmp"); }
+
+  /** [["name",size,time],…], empty where there is no such directory. */
+  public String list(String dir) throws Exception {
+    StringBuilder sb = new StringBuilder("[");
+    Path d = new Path(dir);
+    FileStatus[] found;
+    try { found = fs(d).listStatus(d); } catch (FileNotFoundException e) { found = new FileStatus[0]; }
+    for (int i = 0; i < found.length; i++) {
+      if (!found[i].isFile()) continue;
+      if (sb.length() > 1) sb.append(',');
+      sb.append('['); XSkipEncoder.str(sb, found[i].getPath().getName());
+      sb.append(',').append(found[i].getLen()).append(',').append(found[i].getModificationTime()).append(']');
+    }
+    return sb.append(']').toString();
+  }
+  /** ["path",…] of the directories in a directory. */
+  public String directories(String dir) throws Exception {
+    StringBuilder sb = new StringBuilder("[");
+    Path d = new Path(dir);
+    FileStatus[] found;
+    try { found = fs(d).listStatus(d); } catch (FileNotFoundException e) { found = new FileStatus[0]; }
+    for (int i = 0; i < found.length; i++) {
+      if (!found[i].isDirectory()) continue;
+      if (sb.length() > 1) sb.append(',');
+      XSkipEncoder.str(sb, found[i].getPath().toString());
+    }
+    return sb.append(']').toString();
+  }
+  public boolean exists(String path) throws Exception { Path p = new Path(path); return fs(p).exists(p); }
+  public byte[] read(String path) throws Exception {
+    Path p = new Path(path);
+    byte[] b = new byte[(int) fs(p).getFileStatus(p).getLen()];
+    FSDataInputStream in = fs(p).open(p);
+    try { in.readFully(0, b); } finally { in.close(); }
+    return b;
+  }
+  public void fetch(String path, String local) throws Exception {
+    Path p = new Path(path);
+    fs(p).copyToLocalFile(false, p, new Path("file:" + local), true);
+  }
+  public void add(String local, String path) throws Exception {
+    Path p = new Path(path), from = new Path("file:" + local);
+    if (isObjectStore(p)) { fs(p).copyFromLocalFile(false, true, from, p); return; }
+    Path t = hidden(p);
+    try {
+      fs(p).copyFromLocalFile(false, true, from, t);
+      rename(t, p);
+    } finally {
+      fs(p).delete(t, false);
+    }
+  }
+  public boolean putIfAbsent(String path, byte[] data) throws Exception {
+    Path p = new Path(path);
+    try {
+      if (isObjectStore(p)) { create(p, data); return true; }
+      Path t = hidden(p);
+      try {
+        create(t, data);
+        rename(t, p);
+      } finally {
+        fs(p).delete(t, false);
+      }
+      return true;
+    } catch (FileAlreadyExistsException e) {
+      return false;
+    }
+  }
+  private static void create(Path p, byte[] data) throws Exception {
+    fs(p).mkdirs(p.getParent());
+    org.apache.hadoop.fs.FSDataOutputStreamBuilder b = fs(p).createFile(p);
+    b.overwrite(false);
+    b.opt("fs.option.create.conditional.overwrite", true);       // S3: If-None-Match; unknown options are passed over
+    FSDataOutputStream out = (FSDataOutputStream) b.build();
+    try { out.write(data); } finally { out.close(); }
+  }
+  private static void rename(Path from, Path to) throws Exception {
+    FileContext.getFileContext(from.toUri(), XSkipPlans.hadoopConf()).rename(from, to, new Options.Rename[]{Options.Rename.NONE});
+  }
+  public void remove(String[] paths) throws Exception {
+    for (int i = 0; i < paths.length; i++) { Path p = new Path(paths[i]); fs(p).delete(p, false); }
+  }
+  public void removeTree(String dir) throws Exception { Path p = new Path(dir); fs(p).delete(p, true); }
+}

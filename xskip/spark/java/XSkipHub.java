@@ -1,0 +1,139 @@
+package io.xskip.jvm;
+
+import java.util.ArrayDeque;
+import java.util.Iterator;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Function;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import org.apache.spark.sql.internal.SQLConf;
+
+/** The state of the hook: one per class loader, that is one per JVM. Thread safe. */
+class XSkipHub {
+  static volatile Function callback = null;              // Python: String request -> byte[] answer, or null
+  static volatile String[] confKeys = new String[0];
+  static final ConcurrentHashMap snapshots = new ConcurrentHashMap();     // root -> XSkipSnapshot
+  static final AtomicLong sequence = new AtomicLong();
+  static final ThreadLocal inCallback = new ThreadLocal();                // queries of the callback are not hooked
+  static final ThreadLocal purpose = new ThreadLocal();                   // an explain in progress: its name
+  private static final int REMEMBERED = 512, CHUNK = 3500;
+  private static final ArrayDeque scans = new ArrayDeque();
+
+  /** The settings of this thread's session, or null where nothing is to be done. */
+  static XSkipSettings settings() {
+    if (callback == null || inCallback.get() != null) return null;
+    SQLConf conf = SQLConf.get();
+    if (!"true".equalsIgnoreCase(conf.getConfString("spark.xskip.enabled", "true"))) return null;
+    return new XSkipSettings(conf);
+  }
+  /** file:/a, file:///a and /a are the same. */
+  static String key(Path p) {
+    java.net.URI u = p.toUri();
+    String scheme = u.getScheme(), authority = u.getAuthority(), path = u.getPath();
+    if (path.length() > 1 && path.endsWith("/")) path = path.substring(0, path.length() - 1);
+    boolean local = scheme == null || scheme.equals("file");
+    return (local ? "" : scheme + "://" + (authority == null ? "" : authority)) + path;
+  }
+  static void failed(String where, Throwable t) {
+    org.slf4j.LoggerFactory.getLogger("io.xskip").warn("xskip: " + where + " failed, the query goes on unpruned", t);
+    if (t instanceof InterruptedException) Thread.currentThread().interrupt();   // Spark's cancellation must see it
+  }
+
+  /** Fail open: whatever goes wrong after the real listing, the real listing is the answer. */
+  static @SEQ@ prune(XSkipContext c, @SEQ@ listing, @SEQ@ pf, @SEQ@ df) {
+    if (callback == null || df.isEmpty() && c.mixed.length() == 0) return listing;
+    String refused = null;
+    try {
+      // each dataset's answer drops only its own files: sound in any order
+      for (Iterator it = c.roots.iterator(); it.hasNext() && refused == null;) {
+        String root = (String) it.next();
+        long id = sequence.incrementAndGet(), start = System.nanoTime();
+        byte[] answer = ask(XSkipEncoder.request(id, root, c, pf, df));
+        long asked = System.nanoTime();
+        if (answer != null && answer.length > 0 && answer[0] == 'E') {
+          refused = new String(answer, 1, answer.length - 1, "UTF-8");
+          continue;
+        }
+        XSkipReply reply = XSkipReply.parse(answer, (XSkipSnapshot) snapshots.get(root));
+        listing = filter(listing, reply);
+        remember(new XSkipScan(id, root, c.format, reply, asked - start, System.nanoTime() - asked));
+      }
+    } catch (Throwable t) {
+      failed("pruning", t);
+      if (c.settings.strict) refused = String.valueOf(t);
+    }
+    if (refused != null && c.settings.strict) throw new RuntimeException("xskip (strict): " + refused);
+    return listing;
+  }
+  /** py4j's writer has an 8 KB buffer and no TCP_NODELAY: a longer command would wait some 40 ms for a delayed ACK.
+      So long requests go in chunks: U+0001, id, last?, text. */
+  private static byte[] ask(String request) {
+    inCallback.set(Boolean.TRUE);
+    try {
+      if (request.length() <= CHUNK) return (byte[]) callback.apply(request);
+      Object answer = null;
+      long id = sequence.get();
+      for (int i = 0; i < request.length(); i += CHUNK) {
+        int e = Math.min(request.length(), i + CHUNK);
+        answer = callback.apply("\u0001" + Thread.currentThread().getId() + "-" + id + ":" + (e == request.length() ? "1" : "0") + ":" + request.substring(i, e));
+      }
+      return (byte[]) answer;
+    } finally {
+      inCallback.remove();
+    }
+  }
+  private static @SEQ@ filter(@SEQ@ listing, XSkipReply reply) {
+    int total = 0;
+    scala.collection.Iterator ct = listing.iterator();
+    while (ct.hasNext()) total += ((PartitionDirectory) ct.next()).files().length();
+    reply.begin(total);
+    scala.collection.immutable.VectorBuilder b = new scala.collection.immutable.VectorBuilder();
+    scala.collection.Iterator it = listing.iterator();
+    while (it.hasNext()) {
+      PartitionDirectory pd = (PartitionDirectory) it.next();
+      @SEQ@ kept = (@SEQ@) pd.files().filter(reply);
+      int k = kept.length();
+      if (k == 0) continue;                             // as Spark does: no empty partitions
+      b.$plus$eq(k == pd.files().length() ? pd : new PartitionDirectory(pd.values(), kept));
+    }
+    reply.end();
+    return (@SEQ@) (Object) b.result();
+  }
+  private static synchronized void remember(XSkipScan scan) {
+    scans.addLast(scan);
+    while (scans.size() > REMEMBERED) scans.removeFirst();
+  }
+  static synchronized String scansAfter(long id) {
+    StringBuilder sb = new StringBuilder("[");
+    for (Iterator it = scans.iterator(); it.hasNext();) {
+      XSkipScan s = (XSkipScan) it.next();
+      if (s.id > id) { if (sb.length() > 1) sb.append(','); s.json(sb); }
+    }
+    return sb.append(']').toString();
+  }
+}
+
+/** What happened to one listing: counts, and the query that it belongs to. */
+class XSkipScan {
+  final long id; private final String root, format, query; private final XSkipReply r; private final long askedNs, filteredNs;
+  XSkipScan(long id, String root, String format, XSkipReply r, long askedNs, long filteredNs) {
+    this.id = id; this.root = root; this.format = format; this.r = r; this.askedNs = askedNs; this.filteredNs = filteredNs;
+    this.query = query();
+  }
+  private static String query() {
+    if (XSkipHub.purpose.get() != null) return (String) XSkipHub.purpose.get();
+    try {
+      String e = org.apache.spark.SparkContext.getOrCreate().getLocalProperty("spark.sql.execution.id");
+      return e == null ? "" : e;
+    } catch (Throwable t) { return ""; }
+  }
+  void json(StringBuilder sb) {
+    sb.append("{\"id\":").append(id).append(",\"root\":"); XSkipEncoder.str(sb, root);
+    sb.append(",\"format\":"); XSkipEncoder.str(sb, format);
+    sb.append(",\"query\":"); XSkipEncoder.str(sb, query);
+    sb.append(",\"listed\":").append(r.listed).append(",\"listed_bytes\":").append(r.listedBytes);
+    sb.append(",\"known\":").append(r.known).append(",\"kept\":").append(r.kept).append(",\"kept_bytes\":").append(r.keptBytes);
+    sb.append(",\"asked_ms\":").append(askedNs / 1e6).append(",\"filtered_ms\":").append(filteredNs / 1e6).append('}');
+  }
+}

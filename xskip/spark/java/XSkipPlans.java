@@ -1,0 +1,108 @@
+package io.xskip.jvm;
+
+import java.util.ArrayList;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.execution.FileSourceScanExec;
+import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import org.apache.spark.sql.execution.datasources.v2.BatchScanExec;
+import org.apache.spark.sql.execution.datasources.v2.FileScan;
+
+/** What differs between Spark's versions, and walks over plans. */
+class XSkipPlans {
+  static QueryExecution execution(Object df) throws Exception {
+    return (QueryExecution) df.getClass().getMethod("queryExecution", new Class[0]).invoke(df, new Object[0]);
+  }
+  /** A case class's copy with one element exchanged: the number of elements differs between versions; keeps the tags. */
+  static Object exchange(TreeNode t, Object old, Object neu) {
+    scala.Product p = (scala.Product) t;
+    Object[] a = new Object[p.productArity()];
+    for (int i = 0; i < a.length; i++) { a[i] = p.productElement(i); if (a[i] == old) a[i] = neu; }
+    return t.makeCopy(a);
+  }
+  static boolean isTimeTravel(FileIndex d) {          // FileIndex has it from 4.3 on
+    try { return ((Boolean) d.getClass().getMethod("isTimeTravel", new Class[0]).invoke(d, new Object[0])).booleanValue(); }
+    catch (Throwable t) { return false; }
+  }
+  static String format(HadoopFsRelation r) {
+    Object f = r.fileFormat();
+    String name = f instanceof org.apache.spark.sql.sources.DataSourceRegister
+        ? ((org.apache.spark.sql.sources.DataSourceRegister) f).shortName() : f.toString();
+    return name.toLowerCase(java.util.Locale.ROOT);
+  }
+  static boolean readsBySchema(String format) {
+    return format.equals("csv") || format.equals("json") || format.equals("text") || format.equals("xml");
+  }
+  static Configuration hadoopConf() { return org.apache.spark.SparkContext.getOrCreate().hadoopConfiguration(); }
+
+  /** The physical scans of a plan: without adaptive wrappers, with subqueries. */
+  private static void scans(SparkPlan plan, ArrayList found) throws Exception {
+    if (plan.getClass().getSimpleName().equals("AdaptiveSparkPlanExec")) {
+      scans((SparkPlan) plan.getClass().getMethod("inputPlan", new Class[0]).invoke(plan, new Object[0]), found);
+      return;
+    }
+    if (plan instanceof FileSourceScanExec || plan instanceof BatchScanExec) found.add(plan);
+    for (scala.collection.Iterator it = plan.children().iterator(); it.hasNext();) scans((SparkPlan) it.next(), found);
+    for (scala.collection.Iterator it = plan.subqueries().iterator(); it.hasNext();) scans((SparkPlan) it.next(), found);
+  }
+  private static Object[] index(Object scan) {        // index, partition filters, data filters; null where not of files
+    if (scan instanceof FileSourceScanExec) {
+      FileSourceScanExec s = (FileSourceScanExec) scan;
+      return new Object[]{s.relation().location(), s.partitionFilters(), s.dataFilters()};
+    }
+    Object v2 = ((BatchScanExec) scan).scan();
+    if (!(v2 instanceof FileScan)) return null;
+    FileScan s = (FileScan) v2;
+    return new Object[]{s.fileIndex(), s.partitionFilters(), s.dataFilters()};
+  }
+  private static @SEQ@ list(Object[] i) { return ((FileIndex) i[0]).listFiles((@SEQ@) i[1], (@SEQ@) i[2]); }
+
+  /** Lists every scan of a query, which asks the index as running it would: [{"paths":[…],"indexed":true}, …]. */
+  static String explain(Object df) throws Exception {
+    long before = XSkipHub.sequence.get();
+    String name = "explain-" + before + "-" + Thread.currentThread().getId();
+    ArrayList found = new ArrayList();
+    scans(execution(df).executedPlan(), found);
+    StringBuilder sb = new StringBuilder("{\"query\":");
+    XSkipEncoder.str(sb, name); sb.append(",\"scans\":[");
+    XSkipHub.purpose.set(name);
+    try {
+      int n = 0;
+      for (int k = 0; k < found.size(); k++) {
+        Object[] i = index(found.get(k));
+        if (i == null) continue;
+        boolean indexed = i[0] instanceof XSkipFileIndex || i[0] instanceof XSkipV2FileIndex;
+        if (i[0] instanceof XSkipV2FileIndex) ((XSkipV2FileIndex) i[0]).refreshAnswer();
+        int files = 0; long bytes = 0;
+        for (scala.collection.Iterator d = list(i).iterator(); d.hasNext();) {
+          for (scala.collection.Iterator f = ((PartitionDirectory) d.next()).files().iterator(); f.hasNext(); files++) {
+            bytes += ((org.apache.spark.sql.execution.datasources.FileStatusWithMetadata) f.next()).fileStatus().getLen();
+          }
+        }
+        if (n++ > 0) sb.append(',');
+        Object root = ((FileIndex) i[0]).rootPaths().headOption().isEmpty() ? "" : ((FileIndex) i[0]).rootPaths().head();
+        sb.append("{\"path\":"); XSkipEncoder.str(sb, root.toString());
+        sb.append(",\"indexed\":").append(indexed).append(",\"filters\":").append(((@SEQ@) i[2]).length());
+        sb.append(",\"files\":").append(files).append(",\"bytes\":").append(bytes).append('}');
+      }
+    } finally {
+      XSkipHub.purpose.remove();
+    }
+    return sb.append("]}").toString();
+  }
+  /** The files that the scans of a query would read. */
+  static XSkipListing selected(Object df) throws Exception {
+    ArrayList found = new ArrayList(), dirs = new ArrayList();
+    scans(execution(df).executedPlan(), found);
+    for (int k = 0; k < found.size(); k++) {
+      Object[] i = index(found.get(k));
+      if (i == null) continue;
+      for (scala.collection.Iterator d = list(i).iterator(); d.hasNext();) dirs.add(d.next());
+    }
+    return new XSkipListing(dirs);
+  }
+}

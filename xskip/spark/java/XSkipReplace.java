@@ -1,0 +1,104 @@
+package io.xskip.jvm;
+
+import java.util.Arrays;
+import java.util.List;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.execution.datasources.PartitioningAwareFileIndex;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
+import org.apache.spark.sql.execution.datasources.v2.FileScan;
+import org.apache.spark.sql.types.StructType;
+
+/** transformDown's partial function: V1 LogicalRelation(HadoopFsRelation), V2 DataSourceV2ScanRelation(FileScan).
+    A V1 scan is not told of conditions that mix partition and data columns: they are taken from the Filter above it. */
+class XSkipReplace extends scala.runtime.AbstractPartialFunction {
+  private final XSkipSettings settings;
+  XSkipReplace(XSkipSettings settings) { this.settings = settings; }
+
+  public boolean isDefinedAt(Object x) {
+    if (x instanceof Filter) return isOpen(((Filter) x).child());
+    if (x instanceof LogicalRelation) return isOpen(x);
+    if (x instanceof DataSourceV2ScanRelation) {
+      Scan s = ((DataSourceV2ScanRelation) x).scan();
+      return s instanceof FileScan && !(((FileScan) s).fileIndex() instanceof XSkipV2FileIndex);
+    }
+    return false;
+  }
+  private static boolean isOpen(Object x) {
+    if (!(x instanceof LogicalRelation)) return false;
+    LogicalRelation l = (LogicalRelation) x;
+    return !l.isStreaming() && l.relation() instanceof HadoopFsRelation
+        && !(((HadoopFsRelation) l.relation()).location() instanceof XSkipFileIndex);
+  }
+  public Object apply(Object x) {
+    try {
+      if (x instanceof DataSourceV2ScanRelation) return v2((DataSourceV2ScanRelation) x);
+      if (x instanceof LogicalRelation) return v1((LogicalRelation) x, null);
+      Filter f = (Filter) x;
+      Object child = v1((LogicalRelation) f.child(), f.condition());
+      return child == f.child() ? f : XSkipPlans.exchange(f, f.child(), child);
+    } catch (Throwable t) {
+      XSkipHub.failed("the optimizer rule", t);
+      return x;
+    }
+  }
+  public Object applyOrElse(Object x, scala.Function1 orElse) { return isDefinedAt(x) ? apply(x) : orElse.apply(x); }
+
+  private Object v1(LogicalRelation l, Expression condition) throws Exception {
+    HadoopFsRelation r = (HadoopFsRelation) l.relation();
+    List roots = XSkipDiscovery.roots(r.location(), settings);
+    if (roots.isEmpty()) return l;
+    XSkipContext c = new XSkipContext(settings, roots, XSkipPlans.format(r), r.options(), r.dataSchema());
+    if (condition != null) c.mixed = mixed(condition, r.partitionSchema());
+    HadoopFsRelation n = new HadoopFsRelation(new XSkipFileIndex(r.location(), c), r.partitionSchema(), r.dataSchema(),
+        r.bucketSpec(), r.fileFormat(), r.options(), r.sparkSession());
+    return XSkipPlans.exchange(l, r, n);
+  }
+  /** The conjuncts that name partition columns and others, encoded and joined by commas. */
+  private static String mixed(Expression condition, StructType partitions) {
+    if (partitions.length() == 0) return "";
+    if (condition instanceof And) {
+      String a = mixed(((And) condition).left(), partitions), b = mixed(((And) condition).right(), partitions);
+      return a.length() == 0 ? b : b.length() == 0 ? a : a + "," + b;
+    }
+    List names = Arrays.asList(partitions.fieldNames());
+    boolean partition = false, data = false;
+    for (scala.collection.Iterator it = condition.references().iterator(); it.hasNext();) {
+      if (names.contains(((Attribute) it.next()).name())) partition = true; else data = true;
+    }
+    return partition && data ? XSkipEncoder.encode(condition) : "";
+  }
+  private Object v2(DataSourceV2ScanRelation d) throws Exception {
+    FileScan s = (FileScan) d.scan();
+    PartitioningAwareFileIndex old = s.fileIndex();
+    List roots = XSkipDiscovery.roots(old, settings);
+    if (roots.isEmpty()) return d;
+    scala.Product p = (scala.Product) s;          // ParquetScan, OrcScan, CSVScan, JsonScan, TextScan, AvroScan
+    Object[] a = new Object[p.productArity()];
+    SparkSession session = null;
+    Object options = null, schema = null;
+    for (int i = 0; i < a.length; i++) {
+      a[i] = p.productElement(i);
+      if (a[i] instanceof SparkSession) session = (SparkSession) a[i];
+      if (a[i] instanceof org.apache.spark.sql.util.CaseInsensitiveStringMap) options = a[i];
+      if (schema == null && a[i] instanceof StructType) schema = a[i];  // the data schema is first
+    }
+    String name = s.getClass().getSimpleName();
+    String format = name.endsWith("Scan") ? name.substring(0, name.length() - 4).toLowerCase(java.util.Locale.ROOT) : name;
+    XSkipContext c = new XSkipContext(settings, roots, format, options, (StructType) schema);
+    PartitioningAwareFileIndex n = new XSkipV2FileIndex(session, old, c);
+    for (int i = 0; i < a.length; i++) if (a[i] == old) a[i] = n;
+    java.lang.reflect.Constructor[] cs = s.getClass().getConstructors();
+    for (int i = 0; i < cs.length; i++) {
+      if (cs[i].getParameterTypes().length == a.length) return XSkipPlans.exchange(d, s, cs[i].newInstance(a));
+    }
+    return d;
+  }
+}

@@ -1,0 +1,45 @@
+package io.xskip.jvm;
+
+import java.util.function.Function;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+
+/** The optimizer rule, and the surface that Python calls. It never throws: on any problem the plan goes on unchanged. */
+public class XSkipRule extends Rule {
+  public LogicalPlan apply(LogicalPlan plan) {
+    try {
+      XSkipSettings settings = XSkipHub.settings();
+      if (settings == null) return plan;
+      return (LogicalPlan) plan.transformDown(new XSkipReplace(settings));
+    } catch (Throwable t) {
+      XSkipHub.failed("the optimizer rule", t);
+      return plan;
+    }
+  }
+  // Rule is generic and raw here: this is the method that implements Rule.apply, the one above is an overload
+  public TreeNode apply(TreeNode p) { return apply((LogicalPlan) p); }
+  public String ruleName() { return "io.xskip.jvm.XSkipRule"; }
+
+  public void setCallback(Function f) { XSkipHub.callback = f; }
+  public void setConfKeys(String[] keys) { XSkipHub.confKeys = keys; }
+  public String key(String path) { return XSkipHub.key(new Path(path)); }
+  public String encode(Expression e) { return XSkipEncoder.encode(e); }
+
+  /** ids: paths parted by NUL; lengths, times: little-endian int64 in the same order, a length of -1 is unknown. */
+  public void register(String root, long token, byte[] ids, byte[] lengths, byte[] times) {
+    XSkipHub.snapshots.put(root, new XSkipSnapshot(token, ids, XSkipBytes.longs(lengths), XSkipBytes.longs(times)));
+  }
+  public void unregister(String root) { XSkipHub.snapshots.remove(root); }
+  /** An index was made or dropped: what was remembered of directories counts no more. */
+  public void forgetDirectories() { XSkipDiscovery.forget(); }
+  public String scansAfter(long id) { return XSkipHub.scansAfter(id); }
+  public long lastScanId() { return XSkipHub.sequence.get(); }
+  public XSkipDataset dataset(Object df) throws Exception { return new XSkipDataset(df); }
+  public String explain(Object df) throws Exception { return XSkipPlans.explain(df); }
+  public XSkipListing selected(Object df) throws Exception { return XSkipPlans.selected(df); }
+  public XSkipFiles files() { return new XSkipFiles(); }
+  public XSkipTails tails(String[] paths, int threads) { return new XSkipTails(paths, threads); }
+}

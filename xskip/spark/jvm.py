@@ -1,0 +1,294 @@
+"""All that speaks py4j: the hook's classes in the JVM, sessions, datasets, files.
+
+The classes are the ``.java`` files of this package, compiled in the driver by the Janino that Spark ships. A jar with
+the same classes on the class path is preferred where there is one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from xskip.errors import DatasetError
+from xskip.objects import Objects
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["Dataset", "Hook", "Listing", "build_session", "hook_of", "java_source"]
+
+_RULE = "io.xskip.jvm.XSkipRule"
+_hooks: dict[int, Hook] = {}
+_lock = threading.RLock()
+
+
+def java_source(scala_version: str) -> str:
+    """The hook's classes as one Java text, for Scala 2.12 or 2.13: only the type of Seq in signatures differs.
+
+    >>> "scala.collection.immutable.Seq rootPaths" in java_source("2.13.16")
+    True
+    """
+    folder = resources.files("xskip.spark") / "java"
+    texts = [f.read_text() for f in sorted(folder.iterdir(), key=lambda f: f.name) if f.name.endswith(".java")]
+    imports = sorted({line for text in texts for line in re.findall(r"^import .*$", text, re.M)})
+    bodies = [re.sub(r"^(package|import) .*$", "", text, flags=re.M) for text in texts]
+    seq = "scala.collection.Seq" if scala_version.startswith("2.12") else "scala.collection.immutable.Seq"
+    return "\n".join(["package io.xskip.jvm;", *imports, *bodies]).replace("@SEQ@", seq)
+
+
+def hook_of(spark: SparkSession) -> Hook:
+    """The hook of the session's JVM, compiled at the first call.
+
+    py4j keeps methods by class name, so a second class loader with the same names would break the first: one per JVM.
+    """
+    with _lock:
+        gateway = spark.sparkContext._gateway
+        hook = _hooks.get(id(gateway))
+        if hook is None:
+            _hooks.clear()
+            hook = _hooks[id(gateway)] = Hook(spark, _existing_rule(spark) or _new_rule(spark))
+        return hook
+
+
+def _existing_rule(spark: SparkSession) -> Any:
+    found = [rule for rule in _rules(spark) if rule.ruleName() == _RULE]
+    return found[0] if found else None
+
+
+def _new_rule(spark: SparkSession) -> Any:
+    from py4j.protocol import Py4JJavaError
+
+    jvm: Any = spark._jvm
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    try:
+        rule = jvm.java.lang.Class.forName(_RULE, True, loader)
+    except Py4JJavaError:  # no jar: compile
+        compiler = jvm.org.codehaus.janino.SimpleCompiler()
+        compiler.setParentClassLoader(loader)
+        compiler.cook(java_source(jvm.scala.util.Properties.versionNumberString()))
+        rule = compiler.getClassLoader().loadClass(_RULE)
+    return rule.getConstructors()[0].newInstance(jvm.java.util.ArrayList().toArray())
+
+
+def _rules(spark: SparkSession) -> list[Any]:
+    rules = spark._jsparkSession.experimental().extraOptimizations()
+    return [rules.apply(i) for i in range(rules.length())]
+
+
+def _set_rules(spark: SparkSession, rules: list[Any]) -> None:
+    jvm: Any = spark._jvm
+    sequence = jvm.org.apache.spark.api.python.PythonUtils.toSeq(rules)
+    getattr(spark._jsparkSession.experimental(), "extraOptimizations_$eq")(sequence)
+
+
+class Hook:
+    """The rule in the JVM, and what Python asks of it."""
+
+    def __init__(self, spark: SparkSession, rule: Any) -> None:
+        self._jvm: Any = spark._jvm
+        self._gateway: Any = spark.sparkContext._gateway
+        self._rule = rule
+        self._callback: _Callback | None = None
+
+    def connect(self, answer: Callable[[str], bytes | None], conf_keys: Iterable[str]) -> None:
+        """Lets ``answer`` decide: it is given each request as JSON and never raises."""
+        if self._callback is None:
+            from pyspark.java_gateway import ensure_callback_server_started
+
+            ensure_callback_server_started(self._gateway)  # type: ignore[no-untyped-call]
+            self._callback = _Callback(answer)
+            self._rule.setConfKeys(self._strings(list(conf_keys)))
+            self._rule.setCallback(self._callback)
+
+    def install(self, spark: SparkSession) -> None:
+        """Adds the rule to a session, once."""
+        if _existing_rule(spark) is None:
+            _set_rules(spark, [*_rules(spark), self._rule])
+
+    def uninstall(self, spark: SparkSession) -> None:
+        """Takes the rule out of a session; foreign rules stay."""
+        _set_rules(spark, [rule for rule in _rules(spark) if rule.ruleName() != _RULE])
+
+    def is_installed(self, spark: SparkSession) -> bool:
+        """Has the session the rule."""
+        return _existing_rule(spark) is not None
+
+    def key(self, path: str) -> str:
+        """A path as the hook names datasets: without ``file:``, without a trailing slash."""
+        return str(self._rule.key(path))
+
+    def register(self, root: str, token: int, objects: Objects) -> None:
+        """Tells the JVM the objects of a snapshot, whose bits answers then speak of."""
+        self._rule.register(
+            root,
+            token,
+            bytearray("\0".join(objects.names.to_pylist()).encode()),
+            bytearray(objects.sizes.fill_null(-1).to_numpy(zero_copy_only=False).astype("<i8").tobytes()),
+            bytearray(objects.modified.to_numpy(zero_copy_only=False).astype("<i8").tobytes()),
+        )
+
+    def unregister(self, root: str) -> None:
+        """Forgets a snapshot."""
+        self._rule.unregister(root)
+
+    def forget_directories(self) -> None:
+        """Forgets which directories have an index and which have none."""
+        self._rule.forgetDirectories()
+
+    def last_scan(self) -> int:
+        """The number of the latest request."""
+        return int(self._rule.lastScanId())
+
+    def scans_after(self, number: int) -> list[dict[str, Any]]:
+        """What happened to the listings after a request's number, oldest first; the last few hundred are known."""
+        return list(json.loads(self._rule.scansAfter(number)))
+
+    def explain(self, df: DataFrame) -> dict[str, Any]:
+        """Lists every scan of a query without running it."""
+        return dict(json.loads(self._rule.explain(df._jdf)))
+
+    def selected(self, df: DataFrame) -> Listing:
+        """The files that the scans of a query would read."""
+        return Listing(self._rule.selected(df._jdf))
+
+    def dataset(self, df: DataFrame) -> Dataset:
+        """A DataFrame as a dataset of files.
+
+        Raises
+        ------
+        DatasetError
+            It is something else: a view with a query, a table of another kind of source.
+        """
+        return Dataset(df, self._rule.dataset(df._jdf))
+
+    def files(self) -> Any:
+        """The JVM's access to file systems."""
+        return self._rule.files()
+
+    def strings(self, values: Sequence[str]) -> Any:
+        """A Java array of strings."""
+        return self._strings(values)
+
+    def footers(self, paths: Sequence[str], threads: int) -> list[bytes]:
+        """The end of each Parquet file from the start of its footer on; empty where there is none to read."""
+        tails = self._rule.tails(self._strings(paths), threads)
+        lengths = np.frombuffer(tails.lengths(), "<i8")
+        ends = np.cumsum(lengths)
+        joined = bytes(tails.joined())
+        return [joined[end - length : end] for end, length in zip(ends.tolist(), lengths.tolist(), strict=True)]
+
+    def _strings(self, values: Sequence[str]) -> Any:
+        array = self._gateway.new_array(self._jvm.java.lang.String, len(values))
+        for i, value in enumerate(values):
+            array[i] = value
+        return array
+
+
+class _Callback:
+    """``java.util.function.Function`` in Python; long requests come in chunks."""
+
+    def __init__(self, answer: Callable[[str], bytes | None]) -> None:
+        self._answer = answer
+        self._parts: dict[str, list[str]] = {}
+
+    def apply(self, request: str) -> bytearray | None:
+        if request.startswith("\x01"):
+            number, last, part = request[1:].split(":", 2)
+            self._parts.setdefault(number, []).append(part)
+            if last == "0":
+                return None
+            request = "".join(self._parts.pop(number))
+        answer = self._answer(request)
+        return None if answer is None else bytearray(answer)
+
+    class Java:
+        implements = ("java.util.function.Function",)
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Files as the JVM lists them; every part is fetched when asked for."""
+
+    java: Any
+
+    def objects(self) -> Objects:
+        """Names, sizes and times."""
+        return Objects(
+            pa.array(self._texts(self.java.names()), pa.string()),
+            pa.array(np.frombuffer(self.java.sizes(), "<i8"), pa.int64()),
+            pa.array(np.frombuffer(self.java.times(), "<i8"), pa.int64()),
+        )
+
+    def uris(self) -> list[str]:
+        """The files as ``input_file_name()`` names them."""
+        return self._texts(self.java.uris())
+
+    def paths(self) -> list[str]:
+        """The files as Hadoop names them."""
+        return self._texts(self.java.paths())
+
+    def partition_of(self) -> npt.NDArray[np.int64]:
+        """Each file's partition, as a position in the partitions' values."""
+        return np.frombuffer(self.java.partitionOf(), "<i8")
+
+    def _texts(self, raw: bytes) -> list[str]:
+        return bytes(raw).decode().split("\0") if self.java.count() else []
+
+
+class Dataset:
+    """A dataset of files, as a DataFrame of the user's reads it."""
+
+    def __init__(self, df: DataFrame, java: Any) -> None:
+        if not java.isOfFiles():
+            raise DatasetError(
+                "not a dataset of files",
+                found=java.kind(),
+                expected="Parquet, Avro, ORC, CSV or JSON files",
+                hint="index the table or path that the data is in",
+            )
+        self._java = java
+        self._spark = df.sparkSession
+
+    def roots(self) -> list[str]:
+        """The root paths, with scheme."""
+        return [str(root) for root in self._java.roots()]
+
+    def listing(self) -> Listing:
+        """All files; listed once."""
+        return Listing(self._java.listing())
+
+    def partition_schema(self) -> list[tuple[str, str]]:
+        """The partition columns, each with its type as in schema JSON."""
+        return [(f["name"], f["type"]) for f in json.loads(self._java.partitionSchemaJson())["fields"]]
+
+    def partition_values(self) -> list[list[Any]]:
+        """The values of each partition, encoded as literals are."""
+        return list(json.loads(self._java.partitionValues()))
+
+    def reading(self) -> dict[str, Any]:
+        """Format, options, settings and schema, as a query would send them."""
+        return dict(json.loads(self._java.reading()))
+
+    def subset(self, chosen: npt.NDArray[np.bool_]) -> DataFrame:
+        """The same reading of some of the files, by their position in the listing."""
+        from pyspark.sql import DataFrame
+
+        bits = np.packbits(chosen, bitorder="little").tobytes()
+        return DataFrame(self._java.subset(bytearray(bits)), self._spark)
+
+
+def build_session(spark: SparkSession) -> SparkSession:
+    """A session of its own for builds: the user's settings and views, and none of its changes reach the user."""
+    clone = type(spark)(spark.sparkContext, spark._jsparkSession.cloneSession())
+    # the constructor makes the new session the active one of this thread: put the user's back
+    spark._jvm.SparkSession.setActiveSession(spark._jsparkSession)  # type: ignore[union-attr]
+    return clone

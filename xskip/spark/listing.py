@@ -1,0 +1,71 @@
+"""A dataset's objects, as Spark lists them, with the values of their partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from xskip.datatypes import arrow_type, atomic_name, from_json
+from xskip.metadata import PartitionColumn
+from xskip.objects import Objects
+from xskip.spark.catalyst import literal_value
+from xskip.spark.jvm import Dataset
+
+__all__ = ["ListedObjects", "list_objects"]
+
+
+@dataclass(frozen=True, slots=True)
+class ListedObjects:
+    """The objects of a dataset at one moment.
+
+    Attributes
+    ----------
+    objects : Objects
+    partitions : dict of str to PartitionColumn
+        A value for each object.
+    uris : list of str
+        The objects as ``input_file_name()`` names them.
+    paths : list of str
+        The objects as Hadoop names them, with scheme.
+    """
+
+    objects: Objects
+    partitions: dict[str, PartitionColumn]
+    uris: list[str]
+    paths: list[str]
+
+    def __len__(self) -> int:
+        return len(self.objects)
+
+
+def list_objects(dataset: Dataset) -> ListedObjects:
+    """All objects of a dataset, from the one listing that Spark makes of it."""
+    listing = dataset.listing()
+    of = listing.partition_of()
+    values = dataset.partition_values()
+    partitions = {}
+    for i, (name, json_type) in enumerate(dataset.partition_schema()):
+        kind = from_json(json_type) if isinstance(json_type, str) else ""
+        if atomic_name(kind) is not None:
+            partitions[name] = PartitionColumn(name, kind, _spread([row[i] for row in values], kind, of))
+    return ListedObjects(listing.objects(), partitions, listing.uris(), listing.paths())
+
+
+def _spread(raw: Sequence[Any], kind: str, of: npt.NDArray[np.int64]) -> pa.Array:
+    """Each partition's value, laid out for its objects."""
+    values = [None if value is None else literal_value(value, kind) for value in raw]
+    storage = arrow_type(kind)
+    if pa.types.is_string(storage):
+        distinct = pa.array(values, pa.binary()).cast(storage)
+    elif pa.types.is_date32(storage):
+        distinct = pa.array(values, pa.int32()).view(storage)
+    elif pa.types.is_timestamp(storage):
+        distinct = pa.array(values, pa.int64()).view(storage)
+    else:
+        distinct = pa.array(values, storage)
+    return distinct.take(pa.array(of))

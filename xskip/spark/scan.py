@@ -1,0 +1,222 @@
+"""A query asks: which objects can be skipped. The one place where everything that goes wrong ends in reading all."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import logging
+import struct
+import threading
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from xskip.errors import XskipError
+from xskip.metadatastore.location import metadata_directory
+from xskip.metadatastore.snapshot import Snapshot, open_snapshot
+from xskip.pruning import Available, PruneResult, prune, requirements, translate
+from xskip.reading import CONF_DEFAULTS, Reading, differences
+from xskip.spark.catalyst import to_predicate
+from xskip.spark.jvm import Hook, hook_of
+from xskip.spark.storage import storage_for
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["Engine", "ScanTrace", "engine_of"]
+
+_log = logging.getLogger("xskip")
+_tokens = itertools.count(1)
+# how long a snapshot is used before the directory is looked at again; a stale one is still sound
+_RECHECK_LOCAL_SECONDS = 0.0
+_RECHECK_REMOTE_SECONDS = 5.0
+_REMEMBERED_ANSWERS = 64
+_REMEMBERED_TRACES = 512
+_REMEMBERED_INDEXES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class ScanTrace:
+    """What was decided for one request.
+
+    Attributes
+    ----------
+    predicate : str
+        The filters as they were understood, values left out.
+    result : PruneResult or None
+        None where the index was not used.
+    problem : str
+        Why the index was not used; empty where it was.
+    """
+
+    predicate: str
+    result: PruneResult | None
+    problem: str = ""
+
+
+@dataclass(slots=True)
+class _Loaded:
+    """An index in use: its snapshot, the token by which the JVM knows it, when it was last looked at."""
+
+    snapshot: Snapshot
+    token: int
+    checked: float
+    answers: OrderedDict[str, tuple[bytes, ScanTrace]]
+
+
+class Engine:
+    """Answers the hook's requests; one per JVM."""
+
+    def __init__(self, hook: Hook) -> None:
+        self._hook = hook
+        self._lock = threading.RLock()
+        self._indexes: OrderedDict[str, _Loaded] = OrderedDict()
+        self._traces: OrderedDict[int, ScanTrace] = OrderedDict()
+        self._said: set[tuple[str, str]] = set()
+        self._made: dict[str, None] = {}
+
+    @property
+    def hook(self) -> Hook:
+        """The hook that it answers."""
+        return self._hook
+
+    def answer(self, request: str) -> bytes | None:
+        """The answer to one request: which ordinals of a registered snapshot can be skipped, or None.
+
+        Never raises: the query goes on, reads everything, and the reason is logged once.
+        """
+        root, number, strict = "", -1, False
+        try:
+            asked = json.loads(request)
+            root, number, strict = asked["root"], int(asked["id"]), bool(asked["strict"])
+            answer, trace = self._decide(asked)
+        except BaseException as error:  # noqa: BLE001 - the fail-open point: a query never fails because of xskip
+            answer, trace = None, ScanTrace("", None, str(error) if isinstance(error, XskipError) else repr(error))
+        self._remember(number, trace)
+        if trace.problem:
+            self._say(root, trace.problem)
+            if strict:
+                return b"E" + f"{root}: {trace.problem}".encode()
+        return answer
+
+    def trace(self, number: int) -> ScanTrace | None:
+        """What was decided for a request, while it is remembered."""
+        with self._lock:
+            return self._traces.get(number)
+
+    def forget(self, root: str) -> None:
+        """An index was made, changed or dropped here: look again at once."""
+        with self._lock:
+            self._indexes.pop(root, None)
+            self._made[root] = None
+            self._said = {(r, why) for r, why in self._said if r != root}
+        self._hook.unregister(root)
+        self._hook.forget_directories()
+
+    def known(self, base: str | None) -> list[tuple[Snapshot, str]]:
+        """The indexes under a base location; without one, those that this process has made or used."""
+        if base is None:
+            with self._lock:
+                places = {metadata_directory(root, None): None for root in (*self._indexes, *self._made)}
+        else:
+            places = dict.fromkeys(storage_for(self._hook, base).directories(base))
+        found = []
+        for directory in places:
+            snapshot = open_snapshot(storage_for(self._hook, directory), directory)
+            if snapshot is not None:
+                found.append((snapshot, directory))
+        return found
+
+    def _decide(self, asked: dict[str, Any]) -> tuple[bytes | None, ScanTrace]:
+        loaded = self._load(asked["root"], asked["base"])
+        if loaded is None:
+            return None, ScanTrace("", None, "")
+        problem = _unusable(loaded.snapshot, asked)
+        if problem:
+            return None, ScanTrace("", None, problem)
+        key = json.dumps([asked["df"], asked["conf"]])
+        with self._lock:
+            if key in loaded.answers:
+                loaded.answers.move_to_end(key)
+                return loaded.answers[key]
+        answer = self._prune(loaded, asked)
+        with self._lock:
+            loaded.answers[key] = answer
+            while len(loaded.answers) > _REMEMBERED_ANSWERS:
+                loaded.answers.popitem(last=False)
+        return answer
+
+    def _prune(self, loaded: _Loaded, asked: dict[str, Any]) -> tuple[bytes, ScanTrace]:
+        snapshot = loaded.snapshot
+        predicate = to_predicate(asked["df"])
+        record = snapshot.record
+        assert record is not None
+        clause = translate(predicate, Available(snapshot.indexes, snapshot.partitions, record.reading.case_sensitive))
+        result = prune(clause, snapshot.load(requirements(clause)))
+        bits = np.packbits(result.skip, bitorder="little").tobytes()
+        return b"B" + struct.pack(">q", loaded.token) + bits, ScanTrace(str(predicate), result)
+
+    def _load(self, root: str, base: str | None) -> _Loaded | None:
+        """The index of a dataset, and the JVM told of it; None where there is none any more."""
+        directory = metadata_directory(root, base)
+        wait = _RECHECK_LOCAL_SECONDS if directory.startswith("/") else _RECHECK_REMOTE_SECONDS
+        with self._lock:
+            loaded = self._indexes.get(root)
+            if loaded is not None and time.monotonic() - loaded.checked < wait:
+                return loaded
+            known = loaded.snapshot if loaded else None
+            snapshot = open_snapshot(storage_for(self._hook, directory), directory, known)
+            if snapshot is None:
+                self._indexes.pop(root, None)
+                self._hook.unregister(root)
+                return None
+            if loaded is None or snapshot is not known:
+                loaded = _Loaded(snapshot, next(_tokens), 0.0, OrderedDict())
+                self._hook.register(root, loaded.token, snapshot.load(()).objects)
+                self._indexes[root] = loaded
+                while len(self._indexes) > _REMEMBERED_INDEXES:
+                    self._hook.unregister(self._indexes.popitem(last=False)[0])
+            loaded.checked = time.monotonic()
+            self._indexes.move_to_end(root)
+            return loaded
+
+    def _remember(self, number: int, trace: ScanTrace) -> None:
+        with self._lock:
+            self._traces[number] = trace
+            while len(self._traces) > _REMEMBERED_TRACES:
+                self._traces.popitem(last=False)
+
+    def _say(self, root: str, problem: str) -> None:
+        with self._lock:
+            if (root, problem) in self._said:
+                return
+            self._said.add((root, problem))
+        _log.warning("the index of %s is not used, queries read all files: %s", root, problem)
+
+
+_engines: dict[int, Engine] = {}
+
+
+def engine_of(spark: SparkSession) -> Engine:
+    """The engine of the session's JVM, connected to its hook."""
+    hook = hook_of(spark)
+    engine = _engines.get(id(hook))
+    if engine is None:
+        _engines.clear()
+        engine = _engines[id(hook)] = Engine(hook)
+        hook.connect(engine.answer, CONF_DEFAULTS)
+    return engine
+
+
+def _unusable(snapshot: Snapshot, asked: dict[str, Any]) -> str:
+    """Why a snapshot says nothing about this query's values, or nothing."""
+    if snapshot.record is None or snapshot.live.foreign:
+        return "another program has written to its directory; refresh() makes the index xskip's again"
+    root = snapshot.record.root
+    if root != asked["root"]:
+        return f"it is of another dataset with the same path, {root}"
+    now = Reading.of(asked["format"], asked["options"], asked["conf"], asked["schema"])
+    return "; ".join(differences(snapshot.record.reading, now))

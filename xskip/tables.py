@@ -1,0 +1,86 @@
+"""Tables as aligned text and as HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+__all__ = ["html_page", "html_table", "human_bytes", "text_table"]
+
+_STYLE = """
+body{font:14px/1.5 system-ui,sans-serif;margin:2em;color:#1b1f24;max-width:70em}
+table{border-collapse:collapse;margin:.6em 0}th,td{padding:.25em .8em;text-align:left;border-bottom:1px solid #d8dee4}
+th{background:#f6f8fa}td.n{text-align:right;font-variant-numeric:tabular-nums}h2{margin:1.4em 0 .2em;font-size:1.15em}
+"""
+
+
+def human_bytes(count: float) -> str:
+    """A number of bytes with a unit.
+
+    >>> human_bytes(512), human_bytes(1536), human_bytes(5 * 1024**3)
+    ('512 B', '1.5 KiB', '5.0 GiB')
+    """
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if abs(count) < 1024 or unit == "TiB":
+            return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    raise AssertionError("unreachable")
+
+
+def text_table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """Aligned columns, numbers to the right.
+
+    >>> print(text_table(["name", "n"], [["a", 10], ["bcd", 5]]))
+    name   n
+    ----  --
+    a     10
+    bcd    5
+    """
+    cells = [[_text(cell) for cell in row] for row in rows]
+    widths = [
+        max(len(headers[i]), *(len(row[i]) for row in cells)) if cells else len(headers[i]) for i in range(len(headers))
+    ]
+    right = [bool(rows) and all(_is_number(row[i]) for row in rows) for i in range(len(headers))]
+
+    def line(row: Sequence[str]) -> str:
+        pads = (c.rjust(w) if r else c.ljust(w) for c, w, r in zip(row, widths, right, strict=True))
+        return "  ".join(pads).rstrip()
+
+    return "\n".join([line(headers), "  ".join("-" * w for w in widths), *(line(row) for row in cells)])
+
+
+def html_table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """An HTML table, everything escaped.
+
+    >>> html_table(["a"], [["<b>"]])
+    '<table><thead><tr><th>a</th></tr></thead><tbody><tr><td>&lt;b&gt;</td></tr></tbody></table>'
+    """
+    head = "".join(f"<th>{escape(h)}</th>" for h in headers)
+    body = "".join(
+        "<tr>" + "".join(f"<td{' class=n' if _is_number(c) else ''}>{escape(_text(c))}</td>" for c in row) + "</tr>"
+        for row in rows
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def html_page(title: str, body: str) -> str:
+    """A page of its own."""
+    return (
+        f"<!doctype html><html lang=en><meta charset=utf-8><title>{escape(title)}</title>"
+        f"<style>{_STYLE}</style><h1>{escape(title)}</h1>{body}</html>\n"
+    )
+
+
+def _is_number(cell: Any) -> bool:
+    return isinstance(cell, (int, float)) and not isinstance(cell, bool)
+
+
+def _text(cell: Any) -> str:
+    return (
+        f"{cell:,}"
+        if isinstance(cell, int) and not isinstance(cell, bool)
+        else f"{cell:.2f}"
+        if isinstance(cell, float)
+        else str(cell)
+    )
