@@ -6,18 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from xskip.build import (
-    OnError,
-    ProgressOption,
-    Source,
-    base_location,
-    check_reading,
-    compare_objects,
-    open_source,
-    plan,
-    plan_again,
-    run,
-)
+from xskip.build import Build, OnError, ProgressOption, compare_objects
 from xskip.errors import DatasetError, IndexExistsError, MetadataNotFoundError, XskipError
 from xskip.indexes import Index
 from xskip.metadatastore.commit import find_live
@@ -34,6 +23,7 @@ from xskip.results import (
     ListedIndex,
     RefreshResult,
 )
+from xskip.source import Source, base_location, check_reading, open_source, plan, plan_again
 from xskip.spark.listing import list_objects
 from xskip.spark.scan import Engine, engine_of
 
@@ -134,7 +124,7 @@ class SkippingIndex:
                 where=source.directory,
                 hint="call refresh() to bring it up to date, or drop() before create()",
             )
-        return run(source, engine, plan(source, indexes), None, progress=progress, on_error=on_error)
+        return Build(engine, source, plan(source, indexes), progress, on_error).run(None)
 
     def refresh(self, *, progress: ProgressOption = None, on_error: OnError = "raise") -> RefreshResult:
         """Adds new and changed objects, drops those that are gone; no Spark job where nothing changed.
@@ -151,7 +141,7 @@ class SkippingIndex:
         engine, source = self._open()
         snapshot = _demand(source)
         check_reading(source, snapshot)
-        return run(source, engine, plan_again(source, snapshot), snapshot, progress=progress, on_error=on_error)
+        return Build(engine, source, plan_again(source, snapshot), progress, on_error).run(snapshot)
 
     def exists(self) -> bool:
         """Is there an index."""
@@ -198,7 +188,7 @@ class SkippingIndex:
         listed = list_objects(source.dataset)
         fresh, alive = compare_objects(listed.objects, snapshot.load(()).objects)
         problem = ""
-        if snapshot.record is None or snapshot.live.foreign:
+        if snapshot.record is None or not snapshot.is_ours:
             problem = "another program has written to the index's directory; call refresh()"
         else:
             problem = "; ".join(differences(snapshot.record.reading, source.reading))

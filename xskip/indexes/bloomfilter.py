@@ -18,7 +18,7 @@ from xskip.clauses import IndexClause, Mask, Verdicts
 from xskip.datatypes import INTEGRAL, Bloom, Storage
 from xskip.errors import IndexDefinitionError
 from xskip.expressions import Cast, Comparison, In, Leaf, Op, Value
-from xskip.indexes.base import Lists, check_column, column_of, unsupported
+from xskip.indexes.base import Accumulator, Lists, check_column, column_of, unsupported
 from xskip.metadata import IndexDefinition, IndexKey, MetadataTable
 
 if TYPE_CHECKING:
@@ -89,6 +89,11 @@ class BloomFilter:
         params = dict(definition.params)
         ndv = params.get(_NDV)
         return cls(column, float(params.get(_FPP, 0.01)), None if ndv is None else int(ndv), definition.key_label)
+
+    @property
+    def accumulator(self) -> Accumulator:
+        """Pairs of hashes."""
+        return Accumulator("hashes")
 
     def storage(self, types: Sequence[str]) -> Storage:
         """Spark's filter."""

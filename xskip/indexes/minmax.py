@@ -27,7 +27,7 @@ from xskip.expressions import (
     Op,
     StartsWith,
 )
-from xskip.indexes.base import check_column, column_of, unsupported
+from xskip.indexes.base import Accumulator, check_column, column_of, unsupported
 from xskip.metadata import IndexDefinition, IndexKey, MetadataTable
 from xskip.ordering import as_operand, compare, literal_key, literal_keys, prefix_end, sort_key
 
@@ -76,6 +76,11 @@ class MinMax:
         """The index that metadata speaks of."""
         (column,) = definition.columns
         return cls(column, definition.key_label)
+
+    @property
+    def accumulator(self) -> Accumulator:
+        """Bounds."""
+        return Accumulator("bounds")
 
     def storage(self, types: Sequence[str]) -> Storage:
         """A struct of ``min`` and ``max`` of the column's type."""

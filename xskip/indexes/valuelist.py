@@ -16,7 +16,7 @@ from xskip.clauses import IndexClause, Mask, Verdicts
 from xskip.datatypes import BOUNDED, Array, Storage, arrow_type, atomic_name
 from xskip.errors import IndexDefinitionError
 from xskip.expressions import IsNull, Leaf
-from xskip.indexes.base import Lists, any_in_each, check_column, column_of, unsupported
+from xskip.indexes.base import Accumulator, Lists, any_in_each, check_column, column_of, unsupported
 from xskip.metadata import IndexDefinition, IndexKey, MetadataTable
 from xskip.ordering import matches
 
@@ -76,6 +76,11 @@ class ValueList:
         (column,) = definition.columns
         cap = dict(definition.params).get(_MAX_VALUES, _DEFAULT_MAX_VALUES)
         return cls(column, int(cap), definition.key_label)
+
+    @property
+    def accumulator(self) -> Accumulator:
+        """Values up to the cap."""
+        return Accumulator("values", self.max_values)
 
     def storage(self, types: Sequence[str]) -> Storage:
         """An array of the column's type."""

@@ -42,6 +42,11 @@ class Snapshot:
         return self.live.record
 
     @property
+    def is_ours(self) -> bool:
+        """Was every file written by xskip, and is on record."""
+        return self.live.record is not None and not self.live.foreign
+
+    @property
     def table_identifier(self) -> str:
         """The identifier that the files carry."""
         return self.files[0].schema.table_identifier if self.files else ""
@@ -60,7 +65,7 @@ class Snapshot:
     @property
     def indexes(self) -> tuple[tuple[IndexDefinition, ValueStorage], ...]:
         """The indexes of all files, with the recorded types of their columns."""
-        types = self.record.types if self.record and not self.live.foreign else {}
+        types = self.record.types if self.record and self.is_ours else {}
         merged: dict[IndexKey, tuple[IndexDefinition, ValueStorage]] = {}
         for file in self.files:
             for index in file.schema.indexes:
@@ -125,7 +130,7 @@ def write_files(
 ) -> list[tuple[Path, RecordedFile]]:
     """Writes a table as finished files in a local folder, as many as it needs, numbered from ``first``."""
     written = []
-    for part, start in enumerate(range(0, len(table), _ROWS_PER_FILE), first):
+    for part, start in enumerate(range(0, max(len(table), 1), _ROWS_PER_FILE), first):
         rows = pa.array(range(start, min(start + _ROWS_PER_FILE, len(table))), pa.int64())
         name = new_file_name(part)
         path = folder / name

@@ -17,7 +17,8 @@ from xskip.errors import CollectError
 from xskip.indexes import Index, MinMax
 from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable
 from xskip.spark.footers import footer_bounds, served_by_footers
-from xskip.spark.jvm import Dataset, Hook
+from xskip.spark.jvm import ORDINAL, Dataset, Hook
+from xskip.spark.kernel import accumulate, merge_runs
 from xskip.spark.listing import ListedObjects
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Collector", "PlannedIndex"]
 
-_FILE = "__xskip_file"
 _FOOTER_THREADS = 8
 _PARTITION_BYTES = 64 << 20
 _PARTITION_OBJECTS = 256
@@ -84,6 +84,8 @@ class Collector:
 
     def _values(self, chosen: npt.NDArray[np.int64]) -> list[pa.Array]:
         """The values of every index, in the order of ``chosen``."""
+        if not len(chosen):
+            return [pa.nulls(0, arrow_type(planned.storage)) for planned in self.indexes]
         found = self._from_footers(chosen) if self._footers_may_do() else [None] * len(chosen)
         left = np.array([i for i, bounds in enumerate(found) if bounds is None], np.int64)
         by_data = self._from_data(chosen[left]) if len(left) else None
@@ -115,12 +117,25 @@ class Collector:
         return [_bounds_of(source, columns) for source in sources]
 
     def _from_data(self, chosen: npt.NDArray[np.int64]) -> list[pa.Array]:
-        """One Spark job over the chosen objects: the indexed columns alone, grouped by file."""
-        from pyspark.sql import functions as F
-
+        """One Spark job over the chosen objects: the indexed columns alone, each file's rows into one row."""
         mask = np.zeros(len(self.listed), np.bool_)
         mask[chosen] = True
-        df = self.dataset.subset(mask)
+        rows = self.dataset.subset(mask)
+        kernel = all(planned.index.accumulator is not None for planned in self.indexes)
+        table = self._run(self._by_kernel(rows) if kernel else self._by_aggregates(rows, chosen))
+        return self._in_order(table, chosen)
+
+    def _by_kernel(self, rows: DataFrame) -> DataFrame:
+        gathered = []
+        for planned in self.indexes:
+            assert planned.index.accumulator is not None
+            gathered.append((planned.columns[0], planned.definition.types[0], planned.index.accumulator))
+        return accumulate(self.dataset, rows, gathered)
+
+    def _by_aggregates(self, rows: DataFrame, chosen: npt.NDArray[np.int64]) -> DataFrame:
+        """Spark's own aggregates, grouped by object."""
+        from pyspark.sql import functions as F
+
         aggregates = []
         for i, planned in enumerate(self.indexes):
             columns = [
@@ -128,19 +143,14 @@ class Collector:
             ]
             collected = planned.index.aggregates(columns, planned.definition.types)
             aggregates += [aggregate.alias(f"{i}_{j}") for j, aggregate in enumerate(collected)]
-        # a set among the aggregates lets Spark hash instead of sorting all rows by file, also for strings
-        forced = F.collect_set(F.lit(None).cast("boolean")).alias("_")
-        grouped = df.groupBy(F.input_file_name().alias(_FILE)).agg(*aggregates, forced).drop("_")
-        self._spread(df, chosen)
-        table = self._run(grouped)
-        return self._in_order(table, chosen)
-
-    def _spread(self, df: DataFrame, chosen: npt.NDArray[np.int64]) -> None:
-        """As many reduce tasks as keep the sets of one of them small."""
+        # as many reduce tasks as keep the sets of one of them small
         total = self.listed.objects.take(pa.array(chosen)).total_bytes
-        cores = df.sparkSession.sparkContext.defaultParallelism
+        cores = rows.sparkSession.sparkContext.defaultParallelism
         tasks = max(cores, total // _PARTITION_BYTES, len(chosen) // _PARTITION_OBJECTS)
-        df.sparkSession.conf.set("spark.sql.shuffle.partitions", str(int(tasks)))
+        rows.sparkSession.conf.set("spark.sql.shuffle.partitions", str(int(tasks)))
+        # a set among the aggregates lets Spark hash instead of sorting all rows by object, also for strings
+        forced = F.collect_set(F.lit(None).cast("boolean")).alias("_")
+        return rows.groupBy(ORDINAL).agg(*aggregates, forced).drop("_")
 
     def _run(self, df: DataFrame) -> pa.Table:
         from py4j.protocol import Py4JError
@@ -156,18 +166,31 @@ class Collector:
         except (Py4JError, PySparkException) as error:
             raise CollectError("the data could not be read", **_what_failed(str(error))) from error
 
+    def _merged(self, table: pa.Table) -> pa.Table:
+        """One row for each object, where large ones were split into several tasks."""
+        order = table.column(ORDINAL).to_numpy().argsort(kind="stable")
+        table = table.take(pa.array(order)).combine_chunks()
+        ordinals = table.column(ORDINAL).to_numpy()
+        starts = np.flatnonzero(np.concatenate(([True], ordinals[1:] != ordinals[:-1])))
+        columns = {ORDINAL: pa.array(ordinals[starts], pa.int32())}
+        for i, planned in enumerate(self.indexes):
+            assert planned.index.accumulator is not None  # aggregates are grouped by Spark
+            names = [name for name in table.column_names if name.startswith(f"{i}_")]
+            parts = [table.column(name).combine_chunks() for name in names]
+            merged = merge_runs(parts, starts, planned.index.accumulator)
+            columns.update(zip(names, merged, strict=True))
+        return pa.table(columns)
+
     def _in_order(self, table: pa.Table, chosen: npt.NDArray[np.int64]) -> list[pa.Array]:
-        """The aggregates' results as metadata, a row for each chosen object; an object without rows has nulls."""
-        row_of = {uri: row for row, uri in enumerate(table.column(_FILE).to_pylist())}
-        rows = [row_of.pop(self.listed.uris[i], None) for i in chosen]
-        if row_of:
-            raise CollectError(
-                "Spark read files that it had not listed",
-                where=next(iter(row_of)),
-                found=f"{len(row_of)} files",
-                hint="report this with the dataset's path",
-            )
-        take = pa.array(rows, pa.int64())
+        """The results as metadata, a row for each chosen object; an object without rows has no values."""
+        ordinals = table.column(ORDINAL).to_numpy()
+        if len(np.unique(ordinals)) != len(ordinals):
+            table = self._merged(table)
+            ordinals = table.column(ORDINAL).to_numpy()
+        row_of = np.full(len(self.listed), -1)
+        row_of[ordinals] = np.arange(len(ordinals))
+        rows = row_of[chosen]
+        take = pa.array(rows, pa.int64(), mask=rows < 0)
         arrays = []
         for i, planned in enumerate(self.indexes):
             collected: list[pa.Array] = []

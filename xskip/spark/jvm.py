@@ -6,9 +6,13 @@ the same classes on the class path is preferred where there is one.
 
 from __future__ import annotations
 
+import atexit
 import json
 import re
+import shutil
+import tempfile
 import threading
+import zipfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -24,9 +28,11 @@ from xskip.objects import Objects
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Dataset", "Hook", "Listing", "build_session", "hook_of", "java_source"]
+__all__ = ["ORDINAL", "Dataset", "Hook", "Listing", "build_session", "hook_of", "java_source"]
 
 _RULE = "io.xskip.jvm.XSkipRule"
+#: The column that a subset adds: the object's position in the listing.
+ORDINAL = "__xskip_object"
 _hooks: dict[int, Hook] = {}
 _lock = threading.RLock()
 
@@ -72,11 +78,15 @@ def _new_rule(spark: SparkSession) -> Any:
     try:
         rule = jvm.java.lang.Class.forName(_RULE, True, loader)
     except Py4JJavaError:  # no jar: compile
-        compiler = jvm.org.codehaus.janino.SimpleCompiler()
-        compiler.setParentClassLoader(loader)
-        compiler.cook(java_source(jvm.scala.util.Properties.versionNumberString()))
-        rule = compiler.getClassLoader().loadClass(_RULE)
+        rule = _compiled(jvm).getClassLoader().loadClass(_RULE)
     return rule.getConstructors()[0].newInstance(jvm.java.util.ArrayList().toArray())
+
+
+def _compiled(jvm: Any) -> Any:
+    compiler = jvm.org.codehaus.janino.SimpleCompiler()
+    compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
+    compiler.cook(java_source(jvm.scala.util.Properties.versionNumberString()))
+    return compiler
 
 
 def _rules(spark: SparkSession) -> list[Any]:
@@ -98,6 +108,7 @@ class Hook:
         self._gateway: Any = spark.sparkContext._gateway
         self._rule = rule
         self._callback: _Callback | None = None
+        self._shipped: str | None = None
 
     def connect(self, answer: Callable[[str], bytes | None], conf_keys: Iterable[str]) -> None:
         """Lets ``answer`` decide: it is given each request as JSON and never raises."""
@@ -168,11 +179,26 @@ class Hook:
         DatasetError
             It is something else: a view with a query, a table of another kind of source.
         """
-        return Dataset(df, self._rule.dataset(df._jdf))
+        return Dataset(self, df, self._rule.dataset(df._jdf))
 
     def files(self) -> Any:
         """The JVM's access to file systems."""
         return self._rule.files()
+
+    def ship_kernel(self, spark: SparkSession) -> None:
+        """Makes the classes known to executors: as a jar, once for each Spark context."""
+        context = spark.sparkContext
+        if self._shipped == context.applicationId:
+            return
+        codes = _compiled(self._jvm).getBytecodes()
+        folder = tempfile.mkdtemp(prefix="xskip-kernel-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        path = f"{folder}/xskip-kernel.jar"
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as jar:
+            for name in codes.keySet():
+                jar.writestr(name.replace(".", "/") + ".class", codes.get(name))
+        context._jsc.sc().addJar(path)
+        self._shipped = context.applicationId
 
     def strings(self, values: Sequence[str]) -> Any:
         """A Java array of strings."""
@@ -247,7 +273,7 @@ class Listing:
 class Dataset:
     """A dataset of files, as a DataFrame of the user's reads it."""
 
-    def __init__(self, df: DataFrame, java: Any) -> None:
+    def __init__(self, hook: Hook, df: DataFrame, java: Any) -> None:
         if not java.isOfFiles():
             raise DatasetError(
                 "not a dataset of files",
@@ -255,6 +281,7 @@ class Dataset:
                 expected="Parquet, Avro, ORC, CSV or JSON files",
                 hint="index the table or path that the data is in",
             )
+        self._hook = hook
         self._java = java
         self._spark = df.sparkSession
 
@@ -278,8 +305,15 @@ class Dataset:
         """Format, options, settings and schema, as a query would send them."""
         return dict(json.loads(self._java.reading()))
 
+    def accumulate(self, rows: DataFrame, specs: Sequence[str], schema: str) -> DataFrame:
+        """The rows of a subset through the kernel, as rows of a schema in JSON."""
+        from pyspark.sql import DataFrame
+
+        self._hook.ship_kernel(self._spark)
+        return DataFrame(self._java.accumulate(rows._jdf, self._hook.strings(specs), schema), self._spark)
+
     def subset(self, chosen: npt.NDArray[np.bool_]) -> DataFrame:
-        """The same reading of some of the files, by their position in the listing."""
+        """The same reading of some of the files, by their position in the listing, which is column ``ORDINAL``."""
         from pyspark.sql import DataFrame
 
         bits = np.packbits(chosen, bitorder="little").tobytes()

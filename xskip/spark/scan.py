@@ -213,7 +213,7 @@ def engine_of(spark: SparkSession) -> Engine:
 
 def _unusable(snapshot: Snapshot, asked: dict[str, Any]) -> str:
     """Why a snapshot says nothing about this query's values, or nothing."""
-    if snapshot.record is None or snapshot.live.foreign:
+    if snapshot.record is None or not snapshot.is_ours:
         return "another program has written to its directory; refresh() makes the index xskip's again"
     root = snapshot.record.root
     if root != asked["root"]:

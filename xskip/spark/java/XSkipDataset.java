@@ -1,12 +1,9 @@
 package io.xskip.jvm;
 
-import java.io.ByteArrayOutputStream;
-import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.util.ArrayList;
 import org.apache.hadoop.fs.FileStatus;
-import org.apache.hadoop.fs.Path;
-import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.api.java.JavaRDD;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
@@ -14,78 +11,10 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.Metadata;
+import org.apache.spark.sql.types.MetadataBuilder;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
-
-/** Packed numbers. */
-class XSkipBytes {
-  static long[] longs(byte[] b) {
-    long[] r = new long[b.length / 8];
-    ByteBuffer.wrap(b).order(ByteOrder.LITTLE_ENDIAN).asLongBuffer().get(r);
-    return r;
-  }
-  static byte[] bytes(long[] v) {
-    ByteBuffer b = ByteBuffer.allocate(v.length * 8).order(ByteOrder.LITTLE_ENDIAN);
-    b.asLongBuffer().put(v);
-    return b.array();
-  }
-}
-
-/** A listing, packed for Python: one entry per file, in the order of the partitions. */
-public class XSkipListing {
-  final ArrayList files = new ArrayList(), dirs;
-  private final long[] sizes, times, partitions;
-  XSkipListing(ArrayList dirs) {
-    this.dirs = dirs;
-    ArrayList of = new ArrayList();
-    for (int d = 0; d < dirs.size(); d++) {
-      for (scala.collection.Iterator it = ((PartitionDirectory) dirs.get(d)).files().iterator(); it.hasNext();) {
-        files.add(((FileStatusWithMetadata) it.next()).fileStatus());
-        of.add(new Integer(d));
-      }
-    }
-    sizes = new long[files.size()]; times = new long[files.size()]; partitions = new long[files.size()];
-    for (int i = 0; i < sizes.length; i++) {
-      FileStatus f = (FileStatus) files.get(i);
-      sizes[i] = f.getLen(); times[i] = f.getModificationTime(); partitions[i] = ((Integer) of.get(i)).intValue();
-    }
-  }
-  public int count() { return sizes.length; }
-  public byte[] sizes() { return XSkipBytes.bytes(sizes); }
-  public byte[] times() { return XSkipBytes.bytes(times); }
-  public byte[] partitionOf() { return XSkipBytes.bytes(partitions); }
-  /** Decoded paths without scheme and authority, parted by NUL. */
-  public byte[] names() throws Exception { return joined(0); }
-  /** URIs as input_file_name() gives them, parted by NUL. */
-  public byte[] uris() throws Exception { return joined(1); }
-  /** Full Hadoop paths, parted by NUL. */
-  public byte[] paths() throws Exception { return joined(2); }
-  private byte[] joined(int form) throws Exception {
-    ByteArrayOutputStream out = new ByteArrayOutputStream(64 * sizes.length + 16);
-    for (int i = 0; i < sizes.length; i++) {
-      if (i > 0) out.write(0);
-      Path p = ((FileStatus) files.get(i)).getPath();
-      String s = form == 0 ? p.toUri().getPath() : form == 1 ? p.toUri().toString() : p.toString();
-      out.write(s.getBytes("UTF-8"));
-    }
-    return out.toByteArray();
-  }
-  /** The partitions' values in the order of partitionOf, each a JSON array. */
-  public String partitionValues(StructType schema) {
-    StringBuilder sb = new StringBuilder("[");
-    for (int d = 0; d < dirs.size(); d++) {
-      if (d > 0) sb.append(',');
-      InternalRow row = ((PartitionDirectory) dirs.get(d)).values();
-      sb.append('[');
-      for (int i = 0; i < schema.length(); i++) {
-        if (i > 0) sb.append(',');
-        DataType t = schema.apply(i).dataType();
-        XSkipEncoder.value(sb, row.isNullAt(i) ? null : row.get(i, t), t);
-      }
-      sb.append(']');
-    }
-    return sb.append(']').toString();
-  }
-}
 
 /** A dataset of files as the user's DataFrame reads it: its listing, and the same reading of some of its files. */
 public class XSkipDataset {
@@ -133,23 +62,54 @@ public class XSkipDataset {
         XSkipPlans.format(relation), relation.options(), relation.dataSchema());
     return "{" + c.reading() + "}";
   }
+  /** The name of the column that subset() adds: the file's ordinal in the listing, as a partition's value. */
+  public static final String ORDINAL = "__xskip_object";
+
   /** The same relation over the files whose bits are set (little-endian bit order, as the listing counts). */
   public Object subset(byte[] bits) throws Exception {
     ArrayList dirs = listing().dirs, chosen = new ArrayList();
-    int at = 0;
+    StructType partitions = relation.partitionSchema();
+    int width = partitions.length(), at = 0;
     for (int d = 0; d < dirs.size(); d++) {
       PartitionDirectory pd = (PartitionDirectory) dirs.get(d);
-      scala.collection.immutable.VectorBuilder b = new scala.collection.immutable.VectorBuilder();
-      int n = 0;
       for (scala.collection.Iterator it = pd.files().iterator(); it.hasNext(); at++) {
         Object f = it.next();
-        if ((bits[at >>> 3] & (1 << (at & 7))) != 0) { b.$plus$eq(f); n++; }
+        if ((bits[at >>> 3] & (1 << (at & 7))) == 0) continue;
+        Object[] values = new Object[width + 1];
+        for (int i = 0; i < width; i++) {
+          values[i] = pd.values().isNullAt(i) ? null : pd.values().get(i, partitions.apply(i).dataType());
+        }
+        values[width] = new Integer(at);
+        scala.collection.immutable.VectorBuilder one = new scala.collection.immutable.VectorBuilder();
+        one.$plus$eq(f);
+        chosen.add(new PartitionDirectory(new GenericInternalRow(values), (@SEQ@) (Object) one.result()));
       }
-      if (n > 0) chosen.add(new PartitionDirectory(pd.values(), (@SEQ@) (Object) b.result()));
     }
-    HadoopFsRelation r = new HadoopFsRelation(new XSkipSubset(relation.location(), chosen), relation.partitionSchema(),
-        relation.dataSchema(), scala.Option.empty(), relation.fileFormat(), relation.options(), relation.sparkSession());
-    return rows((LogicalPlan) XSkipPlans.exchange(logical, relation, r));
+    HadoopFsRelation r = new HadoopFsRelation(new XSkipSubset(relation.location(), chosen),
+        partitions.add(ORDINAL, org.apache.spark.sql.types.DataTypes.IntegerType), asStored(relation.dataSchema()),
+        scala.Option.empty(), relation.fileFormat(), relation.options(), relation.sparkSession());
+    return rows(org.apache.spark.sql.execution.datasources.LogicalRelation$.MODULE$.apply(r, false));
+  }
+  /** Without the mark of CHAR columns, which would have Spark pad their values. */
+  private static StructType asStored(StructType schema) {
+    StructField[] fields = (StructField[]) schema.fields().clone();
+    for (int i = 0; i < fields.length; i++) {
+      Metadata m = new MetadataBuilder().withMetadata(fields[i].metadata()).remove("__CHAR_VARCHAR_TYPE_STRING").build();
+      fields[i] = new StructField(fields[i].name(), fields[i].dataType(), fields[i].nullable(), m);
+    }
+    return new StructType(fields);
+  }
+  /** The rows of a subset, through the kernel, as rows of a schema. */
+  public Object accumulate(Object subset, String[] specs, String schemaJson) throws Exception {
+    JavaRDD rows = XSkipPlans.execution(subset).toRdd().toJavaRDD().mapPartitions(new XSkipKernel(specs));
+    Object session = relation.sparkSession();
+    java.lang.reflect.Method[] ms = session.getClass().getMethods();
+    for (int i = 0; i < ms.length; i++) {
+      if (ms[i].getName().equals("internalCreateDataFrame") && ms[i].getParameterTypes().length == 3) {
+        return ms[i].invoke(session, new Object[]{rows.rdd(), DataType.fromJson(schemaJson), Boolean.FALSE});
+      }
+    }
+    throw new NoSuchMethodException("SparkSession.internalCreateDataFrame");
   }
   /** Dataset.ofRows(session, plan): the companion's class differs between Spark 3 and 4. */
   private Object rows(LogicalPlan plan) throws Exception {

@@ -1,0 +1,209 @@
+"""What a build is about: the dataset as the user reads it, and the indexes as they will be recorded.
+
+.. code-block:: text
+
+    open_source   the dataset, in a session of the build's own
+    plan          indexes asked for -> definitions with types, or a clear refusal
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from xskip.datatypes import from_json
+from xskip.errors import DatasetError, IndexDefinitionError
+from xskip.expressions import join_path, split_path
+from xskip.indexes import Index, index_of
+from xskip.metadata import IndexDefinition
+from xskip.metadatastore.location import metadata_directory
+from xskip.metadatastore.snapshot import Snapshot
+from xskip.metadatastore.storage import Storage
+from xskip.reading import Reading, differences
+from xskip.spark.collect import PlannedIndex
+from xskip.spark.jvm import Dataset, build_session
+from xskip.spark.scan import Engine
+from xskip.spark.storage import storage_for
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+__all__ = ["Source", "base_location", "check_reading", "open_source", "plan", "plan_again"]
+
+_LOCATION_KEY = "spark.xskip.metadata.location"
+_SETTINGS = {
+    "spark.xskip.enabled": "false",
+    "spark.sql.adaptive.enabled": "false",
+    # sets of many files in one task must not turn to sorting
+    "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": str(2**31 - 1),
+    "spark.sql.sources.useV1SourceList": "avro,csv,json,kafka,orc,parquet,text,xml",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A dataset opened for a build.
+
+    Attributes
+    ----------
+    df : DataFrame
+        The dataset, in a session of the build's own.
+    dataset : Dataset
+    root : str
+        As the hook names it.
+    directory : str
+        Of the metadata.
+    storage : Storage
+    reading : Reading
+    """
+
+    df: DataFrame
+    dataset: Dataset
+    root: str
+    directory: str
+    storage: Storage
+    reading: Reading
+
+
+def base_location(spark: SparkSession) -> str | None:
+    """The configured location of all indexes, None for each dataset's own."""
+    return spark.conf.get(_LOCATION_KEY, "") or None
+
+
+def open_source(spark: SparkSession, engine: Engine, read: Callable[[SparkSession], DataFrame]) -> Source:
+    """Opens a dataset for a build or a look at its index.
+
+    Raises
+    ------
+    DatasetError
+        It is not one dataset of files.
+    """
+    session = build_session(spark)
+    for key, value in _SETTINGS.items():
+        session.conf.set(key, value)
+    df = read(session)
+    dataset = engine.hook.dataset(df)
+    roots = [engine.hook.key(root) for root in dataset.roots()]
+    if len(roots) != 1:
+        raise DatasetError(
+            "an index is of one dataset",
+            found=f"{len(roots)} root paths",
+            expected="one",
+            hint="index each directory by itself, or the directory above them",
+        )
+    directory = metadata_directory(roots[0], base_location(spark))
+    described = dataset.reading()
+    reading = Reading.of(described["format"], described["options"], described["conf"], described["schema"])
+    return Source(df, dataset, roots[0], directory, storage_for(engine.hook, directory), reading)
+
+
+def plan(source: Source, indexes: Sequence[Index]) -> tuple[PlannedIndex, ...]:
+    """What is to be collected for the indexes asked for.
+
+    Raises
+    ------
+    IndexDefinitionError
+        There is none, or two are the same, or a column does not exist or is a partition column.
+    UnsupportedTypeError
+        An index cannot serve its column's type.
+    """
+    if not indexes:
+        raise IndexDefinitionError("no index to create", expected="at least one, such as MinMax('ts')")
+    partitions = {name.lower() for name, _ in source.dataset.partition_schema()}
+    planned = [_planned(source, index, partitions) for index in indexes]
+    seen: set[object] = set()
+    for each in planned:
+        if each.definition.key in seen:
+            raise IndexDefinitionError("the same index twice", found=str(each.definition))
+        seen.add(each.definition.key)
+    return tuple(planned)
+
+
+def plan_again(source: Source, snapshot: Snapshot) -> tuple[PlannedIndex, ...]:
+    """What is to be collected for new objects of an existing index: the indexes whose type is known."""
+    indexes = [index_of(definition) for definition, _ in snapshot.indexes]
+    planned = plan(source, [index for index in indexes if index is not None])
+    for each in planned:
+        before = next(d.types for d, _ in snapshot.indexes if d.key == each.definition.key)
+        if before and before != each.definition.types:
+            raise IndexDefinitionError(
+                "a column has another type than when it was indexed",
+                where=str(each.definition),
+                found=", ".join(each.definition.types),
+                expected=", ".join(before),
+                hint="drop the index and create it again",
+            )
+    return planned
+
+
+def _planned(source: Source, index: Index, partitions: set[str]) -> PlannedIndex:
+    found = [_resolve(source, column, partitions) for column in index.columns]
+    types = tuple(kind for _, kind in found)
+    spelled = tuple(join_path(path) for path, _ in found)
+    names = spelled if source.reading.case_sensitive else tuple(name.lower() for name in spelled)
+    definition = IndexDefinition(index.name, names, index.params, index.key_label, types)
+    return PlannedIndex(index, spelled, definition, index.storage(types))
+
+
+def _resolve(source: Source, column: str, partitions: set[str]) -> tuple[tuple[str, ...], str]:
+    """A column as the dataset spells it, and its Spark type."""
+    from pyspark.sql.types import StructType
+
+    path = split_path(column)
+    if len(path) == 1 and path[0].lower() in partitions:
+        raise IndexDefinitionError(
+            "a partition column needs no index", where=f"column {column}", hint="queries skip by partitions already"
+        )
+    spelled: list[str] = []
+    kind: object = source.df.schema
+    for part in path:
+        name = (
+            _field_name(kind, part, case_sensitive=source.reading.case_sensitive)
+            if isinstance(kind, StructType)
+            else None
+        )
+        if name is None:
+            known = ", ".join(join_path((f.name,)) for f in source.df.schema.fields)
+            raise IndexDefinitionError("no such column", found=column, where=source.root, expected=f"one of {known}")
+        assert isinstance(kind, StructType)
+        spelled.append(name)
+        kind = kind[name].dataType
+    return tuple(spelled), from_json(_type_name(kind))
+
+
+def _field_name(struct: StructType, part: str, *, case_sensitive: bool) -> str | None:
+    names = struct.fieldNames()
+    if part in names:
+        return part
+    folded = [name for name in names if not case_sensitive and name.lower() == part.lower()]
+    return folded[0] if len(folded) == 1 else None
+
+
+def _type_name(kind: object) -> str:
+    from pyspark.sql.types import DataType
+
+    assert isinstance(kind, DataType)
+    return kind.simpleString()
+
+
+def check_reading(source: Source, snapshot: Snapshot) -> None:
+    """Refuses to mix metadata of two readings.
+
+    Raises
+    ------
+    IndexDefinitionError
+        The dataset is read in another way than when the index was built.
+    """
+    record = snapshot.record
+    problems = list(differences(record.reading, source.reading)) if record and snapshot.is_ours else []
+    if problems:
+        raise IndexDefinitionError(
+            "the dataset is read in another way than when it was indexed",
+            where=source.root,
+            found="; ".join(problems),
+            hint="read it as before, or drop the index and create it again",
+        )

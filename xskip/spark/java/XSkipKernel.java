@@ -1,0 +1,255 @@
+package io.xskip.jvm;
+
+import java.io.Serializable;
+import java.nio.ByteBuffer;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.Iterator;
+import org.apache.spark.api.java.function.FlatMapFunction;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
+import org.apache.spark.sql.catalyst.util.GenericArrayData;
+import org.apache.spark.sql.types.Decimal;
+import org.apache.spark.unsafe.hash.Murmur3_x86_32;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/** Runs on executors: rows (object's ordinal, column, …), which come object by object, to one row for each run of an
+    object: its ordinal and what the accumulators found. Each accumulator is written "kind:column:type:cap". */
+public class XSkipKernel implements FlatMapFunction, Serializable {
+  private final String[] specs;
+  public XSkipKernel(String[] specs) { this.specs = specs; }
+  public Iterator call(Object rows) { return new XSkipRuns((Iterator) rows, specs); }
+}
+
+class XSkipRuns implements Iterator {
+  private final Iterator rows; private final XSkipAccumulator[] all; private final int width;
+  private InternalRow row = null;                    // the first row of the next run; its buffer is reused by next()
+  XSkipRuns(Iterator rows, String[] specs) {
+    this.rows = rows;
+    all = new XSkipAccumulator[specs.length];
+    int w = 1;
+    for (int i = 0; i < specs.length; i++) { all[i] = XSkipAccumulator.of(specs[i].split(":")); w += all[i].width(); }
+    width = w;
+  }
+  public boolean hasNext() { return row != null || rows.hasNext(); }
+  public Object next() {
+    if (row == null) row = (InternalRow) rows.next();
+    int object = row.getInt(0);
+    for (int i = 0; i < all.length; i++) all[i].reset();
+    while (true) {
+      for (int i = 0; i < all.length; i++) if (!row.isNullAt(all[i].column)) all[i].add(row);
+      if (!rows.hasNext()) { row = null; break; }
+      row = (InternalRow) rows.next();
+      if (row.getInt(0) != object) break;
+    }
+    Object[] out = new Object[width];
+    out[0] = new Integer(object);
+    for (int i = 0, at = 1; i < all.length; at += all[i++].width()) all[i].emit(out, at);
+    return new GenericInternalRow(out);
+  }
+  public void remove() { throw new UnsupportedOperationException(); }
+}
+
+/** Takes the values of one column that are not NULL. */
+abstract class XSkipAccumulator {
+  static final int BOOLEAN = 0, BYTE = 1, SHORT = 2, INT = 3, LONG = 4, FLOAT = 5, DOUBLE = 6, STRING = 7, BINARY = 8, DECIMAL = 9;
+  int column, kind, precision, scale;
+  abstract int width();
+  abstract void reset();
+  abstract void add(InternalRow r);
+  abstract void emit(Object[] out, int at);
+
+  static XSkipAccumulator of(String[] spec) {
+    String type = spec[2];
+    int kind = kind(type);
+    XSkipAccumulator a = spec[0].equals("hashes") ? (XSkipAccumulator) new XSkipHashes()
+        : spec[0].equals("values") ? (XSkipAccumulator) (kind <= DOUBLE ? new XSkipNumberValues(Integer.parseInt(spec[3])) : new XSkipObjectValues(Integer.parseInt(spec[3])))
+        : kind <= LONG ? (XSkipAccumulator) new XSkipLongBounds() : kind <= DOUBLE ? new XSkipDoubleBounds() : new XSkipObjectBounds();
+    a.column = Integer.parseInt(spec[1]); a.kind = kind;
+    if (kind == DECIMAL) {
+      String[] digits = type.substring(8, type.length() - 1).split(",");
+      a.precision = Integer.parseInt(digits[0].trim()); a.scale = Integer.parseInt(digits[1].trim());
+    }
+    return a;
+  }
+  private static int kind(String type) {
+    String[] names = {"boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "binary"};
+    int k = Arrays.asList(names).indexOf(type);
+    if (k < 0 && !type.startsWith("decimal(")) throw new IllegalArgumentException(type);
+    return k < 0 ? DECIMAL : k;
+  }
+  long number(InternalRow r) {
+    switch (kind) {
+      case BOOLEAN: return r.getBoolean(column) ? 1L : 0L;
+      case BYTE: return r.getByte(column);
+      case SHORT: return r.getShort(column);
+      case INT: return r.getInt(column);
+      default: return r.getLong(column);
+    }
+  }
+  Object boxed(long v) {
+    switch (kind) {
+      case BOOLEAN: return v == 1L ? Boolean.TRUE : Boolean.FALSE;
+      case BYTE: return new Byte((byte) v);
+      case SHORT: return new Short((short) v);
+      case INT: return new Integer((int) v);
+      case LONG: return new Long(v);
+      case FLOAT: return new Float((float) Double.longBitsToDouble(v));
+      default: return new Double(Double.longBitsToDouble(v));
+    }
+  }
+  double real(InternalRow r) { return kind == FLOAT ? r.getFloat(column) : r.getDouble(column); }
+  /** A string's memory is the row's, and the row is reused: what is kept is copied. */
+  Object value(InternalRow r) {
+    return kind == STRING ? (Object) r.getUTF8String(column) : kind == BINARY ? (Object) r.getBinary(column) : r.getDecimal(column, precision, scale);
+  }
+  static Object kept(Object v) { return v instanceof UTF8String ? ((UTF8String) v).clone() : v; }
+  /** Spark's order: bytes unsigned, strings by their bytes. */
+  static int compare(Object a, Object b) {
+    if (a instanceof UTF8String) return ((UTF8String) a).compareTo((UTF8String) b);
+    return a instanceof byte[] ? Arrays.compareUnsigned((byte[]) a, (byte[]) b) : ((Decimal) a).compare((Decimal) b);
+  }
+}
+
+class XSkipLongBounds extends XSkipAccumulator {
+  private long low, high; private boolean any;
+  int width() { return 2; }
+  void reset() { any = false; }
+  void add(InternalRow r) {
+    long v = number(r);
+    if (!any) { low = v; high = v; any = true; } else if (v < low) low = v; else if (v > high) high = v;
+  }
+  void emit(Object[] out, int at) { if (any) { out[at] = boxed(low); out[at + 1] = boxed(high); } }
+}
+
+/** Spark's order: NaN above all and equal to itself, -0.0 equal to 0.0. */
+class XSkipDoubleBounds extends XSkipAccumulator {
+  private double low, high; private boolean any;
+  int width() { return 2; }
+  void reset() { any = false; }
+  private static boolean below(double a, double b) { return a < b || b != b && a == a; }
+  void add(InternalRow r) {
+    double v = real(r);
+    if (!any) { low = v; high = v; any = true; }
+    else { if (below(v, low)) low = v; if (below(high, v)) high = v; }
+  }
+  void emit(Object[] out, int at) {
+    if (any) { out[at] = boxed(Double.doubleToLongBits(low)); out[at + 1] = boxed(Double.doubleToLongBits(high)); }
+  }
+}
+
+class XSkipObjectBounds extends XSkipAccumulator {
+  private Object low, high;
+  int width() { return 2; }
+  void reset() { low = null; high = null; }
+  void add(InternalRow r) {
+    Object v = value(r);
+    if (low == null) { low = kept(v); high = low; }
+    else if (compare(v, low) < 0) low = kept(v);
+    else if (compare(v, high) > 0) high = kept(v);
+  }
+  void emit(Object[] out, int at) { out[at] = low; out[at + 1] = high; }
+}
+
+/** A set of longs, open addressing; 0 stands for an empty slot and is kept apart. */
+class XSkipLongs {
+  private static final int SMALL = 4096;
+  private long[] table = new long[SMALL]; private int size; private boolean zero;
+  void clear() {
+    if (table.length > SMALL) table = new long[SMALL]; else Arrays.fill(table, 0L);
+    size = 0; zero = false;
+  }
+  int size() { return zero ? size + 1 : size; }
+  void add(long v) {
+    if (v == 0L) { zero = true; return; }
+    if (!put(table, v)) return;
+    if (++size * 2L > table.length) {
+      long[] bigger = new long[table.length * 2];
+      for (int i = 0; i < table.length; i++) if (table[i] != 0L) put(bigger, table[i]);
+      table = bigger;
+    }
+  }
+  private static boolean put(long[] t, long v) {
+    long h = v * 0x9E3779B97F4A7C15L;
+    int mask = t.length - 1, k = (int) (h >>> 32) & mask;
+    while (t[k] != 0L) { if (t[k] == v) return false; k = (k + 1) & mask; }
+    t[k] = v;
+    return true;
+  }
+  long[] values() {
+    long[] r = new long[size()];
+    int n = 0;
+    for (int i = 0; i < table.length; i++) if (table[i] != 0L) r[n++] = table[i];
+    return r;                                       // the last element is 0 where 0 is in the set
+  }
+}
+
+/** Distinct numbers; null beyond the cap. */
+class XSkipNumberValues extends XSkipAccumulator {
+  private final XSkipLongs set = new XSkipLongs(); private final int cap; private boolean over;
+  XSkipNumberValues(int cap) { this.cap = cap; }
+  int width() { return 1; }
+  void reset() { set.clear(); over = false; }
+  void add(InternalRow r) {
+    if (over) return;
+    set.add(kind >= FLOAT ? Double.doubleToLongBits(real(r)) : number(r));
+    if (set.size() > cap) { over = true; set.clear(); }
+  }
+  void emit(Object[] out, int at) {
+    if (over) return;
+    long[] v = set.values();
+    Object[] boxed = new Object[v.length];
+    for (int i = 0; i < v.length; i++) boxed[i] = boxed(v[i]);
+    out[at] = new GenericArrayData(boxed);
+  }
+}
+
+/** Distinct strings, binaries or decimals; null beyond the cap. */
+class XSkipObjectValues extends XSkipAccumulator {
+  private final HashSet set = new HashSet(); private final int cap; private boolean over; private Object last;
+  XSkipObjectValues(int cap) { this.cap = cap; }
+  int width() { return 1; }
+  void reset() { set.clear(); over = false; last = null; }
+  void add(InternalRow r) {
+    if (over) return;
+    Object v = value(r);
+    if (kind == BINARY) v = ByteBuffer.wrap((byte[]) v);
+    if (v.equals(last)) return;
+    if (!set.contains(v)) set.add(kept(v));
+    last = kept(v);
+    if (set.size() > cap) { over = true; set.clear(); }
+  }
+  void emit(Object[] out, int at) {
+    if (over) return;
+    Object[] v = set.toArray();
+    for (int i = 0; i < v.length; i++) if (v[i] instanceof ByteBuffer) v[i] = ((ByteBuffer) v[i]).array();
+    out[at] = new GenericArrayData(v);
+  }
+}
+
+/** The distinct pairs of a Bloom filter's hashes: the first in the upper 32 bits, the second, which the first seeds,
+    in the lower. Numbers are hashed as longs. */
+class XSkipHashes extends XSkipAccumulator {
+  private final XSkipLongs set = new XSkipLongs();
+  int width() { return 1; }
+  void reset() { set.clear(); }
+  void add(InternalRow r) {
+    int first, second;
+    if (kind == STRING) {
+      UTF8String s = r.getUTF8String(column);
+      first = Murmur3_x86_32.hashUnsafeBytes(s.getBaseObject(), s.getBaseOffset(), s.numBytes(), 0);
+      second = Murmur3_x86_32.hashUnsafeBytes(s.getBaseObject(), s.getBaseOffset(), s.numBytes(), first);
+    } else if (kind == BINARY) {
+      byte[] b = r.getBinary(column);
+      first = Murmur3_x86_32.hashUnsafeBytes(b, org.apache.spark.unsafe.Platform.BYTE_ARRAY_OFFSET, b.length, 0);
+      second = Murmur3_x86_32.hashUnsafeBytes(b, org.apache.spark.unsafe.Platform.BYTE_ARRAY_OFFSET, b.length, first);
+    } else {
+      long v = number(r);
+      first = Murmur3_x86_32.hashLong(v, 0);
+      second = Murmur3_x86_32.hashLong(v, first);
+    }
+    set.add((long) first << 32 | second & 0xFFFFFFFFL);
+  }
+  void emit(Object[] out, int at) { out[at] = UnsafeArrayData.fromPrimitiveArray(set.values()); }
+}

@@ -1,0 +1,85 @@
+package io.xskip.jvm;
+
+import java.io.ByteArrayOutputStream;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.ArrayList;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
+import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
+
+/** Packed numbers. */
+class XSkipBytes {
+  static long[] longs(byte[] b) {
+    long[] r = new long[b.length / 8];
+    ByteBuffer.wrap(b).order(ByteOrder.LITTLE_ENDIAN).asLongBuffer().get(r);
+    return r;
+  }
+  static byte[] bytes(long[] v) {
+    ByteBuffer b = ByteBuffer.allocate(v.length * 8).order(ByteOrder.LITTLE_ENDIAN);
+    b.asLongBuffer().put(v);
+    return b.array();
+  }
+}
+
+/** A listing, packed for Python: one entry per file, in the order of the partitions. */
+public class XSkipListing {
+  final ArrayList files = new ArrayList(), dirs;
+  private final long[] sizes, times, partitions;
+  XSkipListing(ArrayList dirs) {
+    this.dirs = dirs;
+    ArrayList of = new ArrayList();
+    for (int d = 0; d < dirs.size(); d++) {
+      for (scala.collection.Iterator it = ((PartitionDirectory) dirs.get(d)).files().iterator(); it.hasNext();) {
+        files.add(((FileStatusWithMetadata) it.next()).fileStatus());
+        of.add(new Integer(d));
+      }
+    }
+    sizes = new long[files.size()]; times = new long[files.size()]; partitions = new long[files.size()];
+    for (int i = 0; i < sizes.length; i++) {
+      FileStatus f = (FileStatus) files.get(i);
+      sizes[i] = f.getLen(); times[i] = f.getModificationTime(); partitions[i] = ((Integer) of.get(i)).intValue();
+    }
+  }
+  public int count() { return sizes.length; }
+  public byte[] sizes() { return XSkipBytes.bytes(sizes); }
+  public byte[] times() { return XSkipBytes.bytes(times); }
+  public byte[] partitionOf() { return XSkipBytes.bytes(partitions); }
+  /** Decoded paths without scheme and authority, parted by NUL. */
+  public byte[] names() throws Exception { return joined(0); }
+  /** URIs as input_file_name() gives them, parted by NUL. */
+  public byte[] uris() throws Exception { return joined(1); }
+  /** Full Hadoop paths, parted by NUL. */
+  public byte[] paths() throws Exception { return joined(2); }
+  private byte[] joined(int form) throws Exception {
+    ByteArrayOutputStream out = new ByteArrayOutputStream(64 * sizes.length + 16);
+    for (int i = 0; i < sizes.length; i++) {
+      if (i > 0) out.write(0);
+      Path p = ((FileStatus) files.get(i)).getPath();
+      String s = form == 0 ? p.toUri().getPath() : form == 1 ? p.toUri().toString() : p.toString();
+      out.write(s.getBytes("UTF-8"));
+    }
+    return out.toByteArray();
+  }
+  /** The partitions' values in the order of partitionOf, each a JSON array. */
+  public String partitionValues(StructType schema) {
+    StringBuilder sb = new StringBuilder("[");
+    for (int d = 0; d < dirs.size(); d++) {
+      if (d > 0) sb.append(',');
+      InternalRow row = ((PartitionDirectory) dirs.get(d)).values();
+      sb.append('[');
+      for (int i = 0; i < schema.length(); i++) {
+        if (i > 0) sb.append(',');
+        DataType t = schema.apply(i).dataType();
+        XSkipEncoder.value(sb, row.isNullAt(i) ? null : row.get(i, t), t);
+      }
+      sb.append(']');
+    }
+    return sb.append(']').toString();
+  }
+}
+

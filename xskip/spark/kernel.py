@@ -1,0 +1,113 @@
+"""The kernel: one pass over the rows of many objects, on executors, without a shuffle.
+
+The rows of a file come one after the other, so accumulators need no grouping: each file's state is built, handed out
+and forgotten. Spark's own aggregates give the same answers for several times the cost; they serve the indexes that
+have no accumulator. The classes (``java/XSkipKernel.java``) travel to executors as a jar made at run time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from xskip.datatypes import atomic_name, to_json
+from xskip.indexes.base import Accumulator
+from xskip.ordering import sort_key
+from xskip.spark.jvm import ORDINAL, Dataset
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["accumulate", "merge_runs"]
+
+_PHYSICAL = {
+    "date": "int",
+    "timestamp": "bigint",
+    "timestamp_ntz": "bigint",
+    "interval year to month": "int",
+    "interval day to second": "bigint",
+}
+
+
+def accumulate(dataset: Dataset, rows: DataFrame, gathered: Sequence[tuple[str, str, Accumulator]]) -> DataFrame:
+    """What accumulators find, a row for each run of an object's rows: its ordinal, then ``<i>_<j>``.
+
+    An object that was split into several tasks has several rows. Dates and times come as plain numbers.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    rows : DataFrame
+        A subset of the dataset.
+    gathered : sequence of (column, Spark type, Accumulator)
+    """
+    from pyspark.sql import functions as F
+
+    columns = list(dict.fromkeys(column for column, _, _ in gathered))
+    chosen = rows.select(F.col(ORDINAL), *(F.col(column).alias(f"c{i}") for i, column in enumerate(columns)))
+    specs, fields = [], [_field(ORDINAL, "integer")]
+    for i, (column, spark_type, accumulator) in enumerate(gathered):
+        name = atomic_name(spark_type) or spark_type
+        physical = _PHYSICAL.get(name, name)
+        specs.append(f"{accumulator.kind}:{columns.index(column) + 1}:{physical}:{accumulator.cap}")
+        fields += [_field(f"{i}_{j}", kind) for j, kind in enumerate(_results(accumulator, to_json(physical)))]
+    return dataset.accumulate(chosen, specs, json.dumps({"type": "struct", "fields": fields}))
+
+
+def merge_runs(parts: Sequence[pa.Array], starts: npt.NDArray[np.int64], accumulator: Accumulator) -> list[pa.Array]:
+    """The results of an accumulator with the runs of each object merged into one row.
+
+    Parameters
+    ----------
+    parts : sequence of pyarrow.Array
+        The accumulator's columns, the runs of an object side by side.
+    starts : numpy.ndarray of int64
+        Where each object's runs begin.
+    accumulator : Accumulator
+    """
+    ends = np.append(starts[1:], len(parts[0]))
+    spans = list(zip(starts.tolist(), ends.tolist(), strict=True))
+    if accumulator.kind == "bounds":
+        return [_extremes(part, spans, last=bool(side)) for side, part in enumerate(parts)]
+    (lists,) = parts
+    return [pa.array([_union(lists[a:b], accumulator) for a, b in spans], lists.type)]
+
+
+def _extremes(part: pa.Array, spans: list[tuple[int, int]], *, last: bool) -> pa.Array:
+    """The least or greatest value of each span in Spark's order; null where a span has none."""
+    ranks = pc.rank(sort_key(part), null_placement="at_end", tiebreaker="dense").to_numpy(zero_copy_only=False)
+    valid = part.is_valid().to_numpy(zero_copy_only=False)
+    chosen = []
+    for a, b in spans:
+        rows = np.flatnonzero(valid[a:b]) + a
+        best = rows[np.argmax(ranks[rows]) if last else np.argmin(ranks[rows])] if len(rows) else None
+        chosen.append(None if best is None else int(best))
+    return part.take(pa.array(chosen, pa.int64()))
+
+
+def _union(lists: pa.Array, accumulator: Accumulator) -> pa.Array | None:
+    """The distinct values of some lists; None where one is missing or they are too many together."""
+    if lists.null_count:
+        return None
+    values = pc.unique(lists.flatten())
+    return None if accumulator.kind == "values" and len(values) > accumulator.cap else values
+
+
+def _results(accumulator: Accumulator, element: str) -> list[object]:
+    match accumulator.kind:
+        case "bounds":
+            return [element, element]
+        case "values":
+            return [{"type": "array", "elementType": element, "containsNull": False}]
+        case "hashes":
+            return [{"type": "array", "elementType": "long", "containsNull": False}]
+
+
+def _field(name: str, kind: object) -> dict[str, object]:
+    return {"name": name, "type": kind, "nullable": True, "metadata": {}}
