@@ -38,6 +38,8 @@ Positions = npt.NDArray[np.int64]
 _CHUNK_OBJECTS = ("spark.xskip.build.chunkObjects", 10_000)
 _CHUNK_BYTES = ("spark.xskip.build.chunkBytes", 0)
 _BYTES_PER_CORE = 256 << 20
+_SMALL_ROWS = 10_000
+_MOST_SMALL = 16
 
 
 @dataclass(slots=True)
@@ -73,9 +75,7 @@ class Build:
             return RefreshResult(0, 0, unchanged, time.monotonic() - started)
         with tempfile.TemporaryDirectory(prefix="xskip-build-") as scratch:
             kept = self._keep(ours, alive, Path(scratch)) if ours else []
-            collector = Collector(
-                self.engine.hook, self.source.dataset, listed, self.planned, self.source.reading.format
-            )
+            collector = Collector(self.engine.hook, self.source.dataset, listed, self.planned, self.source.reading)
             self._collect_all(collector, fresh, Path(scratch), started)
             if not kept and not self._files:  # the definitions live in the files: there is always one
                 self._add(collector.collect(fresh[:0]), Path(scratch))
@@ -111,17 +111,21 @@ class Build:
                 chunk = chunk[chunk != bad]
 
     def _keep(self, snapshot: Snapshot, alive: npt.NDArray[np.bool_], scratch: Path) -> list[RecordedFile]:
-        """The files that stay as they are; those with rows of vanished objects are written anew without them."""
+        """The files that stay as they are; those with rows of vanished objects, and many small ones, are replaced."""
         assert snapshot.record is not None
-        kept = []
+        small = [entry for entry in snapshot.record.files if entry.rows < _SMALL_ROWS]
+        crowded = {entry.name for entry in small} if len(small) > _MOST_SMALL else set()
+        kept, again = [], []
         start = 0
         for entry, file in zip(snapshot.record.files, snapshot.files, strict=True):
             rows = np.arange(start, start + file.rows)
             start += file.rows
-            if alive[rows].all() and len(rows):
+            if alive[rows].all() and len(rows) and entry.name not in crowded:
                 kept.append(entry)
-            elif alive[rows].any():
-                self._add(snapshot.load().take(pa.array(rows[alive[rows]])), scratch)
+            else:
+                again.append(rows[alive[rows]])
+        if sum(map(len, again)):
+            self._add(snapshot.load().take(pa.array(np.concatenate(again))), scratch)
         return kept
 
     def _add(self, table: MetadataTable, scratch: Path) -> None:

@@ -236,7 +236,7 @@ class SkippingIndex:
 def list_indexes(spark: SparkSession) -> IndexList:
     """The indexes under ``spark.xskip.metadata.location``, or, without it, those used by this process so far."""
     engine = engine_of(spark)
-    base = base_location(spark)
+    base = base_location(spark, engine)
     found = []
     for snapshot, directory in engine.known(base):
         record = snapshot.record

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 import pyarrow as pa
 
 from xskip.errors import MetadataCorruptError
 
 __all__ = ["ObjectStatus", "Objects", "join_ids", "split_ids", "table_identifier"]
+
+
+# not urlsplit: Hadoop's paths are decoded, and # or ? in them are letters like any other
+_AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://[^/]*)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,8 @@ def table_identifier(uri: str) -> str:
     >>> table_identifier("s3a://bucket/lake/events/"), table_identifier("file:/tmp/x")
     ('/lake/events', '/tmp/x')
     """
-    path = urlsplit(uri).path if "://" in uri else uri.removeprefix("file:")
+    remote = _AUTHORITY.match(uri)
+    path = uri[remote.end() :] if remote else uri
     return path.rstrip("/") or "/"
 
 

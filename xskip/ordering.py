@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+from decimal import Context, Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +29,7 @@ from xskip.expressions import (
 
 __all__ = ["as_operand", "compare", "literal_key", "literal_keys", "matches", "prefix_end", "sort_key"]
 
+_EXACT = Context(prec=76)  # any literal that Spark compares with a decimal fits
 _COMPARE = {
     Op.EQ: pc.equal,
     Op.NE: pc.not_equal,
@@ -85,7 +86,7 @@ def literal_keys(values: tuple[Value, ...], spark_type: str) -> pa.Array:
         return pa.array(values, pa.int64())
     if pa.types.is_decimal(kind):
         step = Decimal(1).scaleb(-kind.scale)
-        return pa.array([v.quantize(step) if isinstance(v, Decimal) else v for v in values], kind)
+        return pa.array([v.quantize(step, context=_EXACT) if isinstance(v, Decimal) else v for v in values], kind)
     return sort_key(pa.array(values, kind))
 
 

@@ -69,9 +69,10 @@ class Source:
     reading: Reading
 
 
-def base_location(spark: SparkSession) -> str | None:
+def base_location(spark: SparkSession, engine: Engine) -> str | None:
     """The configured location of all indexes, None for each dataset's own."""
-    return spark.conf.get(_LOCATION_KEY, "") or None
+    configured = spark.conf.get(_LOCATION_KEY, "")
+    return engine.hook.location(configured) if configured else None
 
 
 def open_source(spark: SparkSession, engine: Engine, read: Callable[[SparkSession], DataFrame]) -> Source:
@@ -95,7 +96,7 @@ def open_source(spark: SparkSession, engine: Engine, read: Callable[[SparkSessio
             expected="one",
             hint="index each directory by itself, or the directory above them",
         )
-    directory = metadata_directory(roots[0], base_location(spark))
+    directory = metadata_directory(roots[0], base_location(spark, engine))
     described = dataset.reading()
     reading = Reading.of(described["format"], described["options"], described["conf"], described["schema"])
     return Source(df, dataset, roots[0], directory, storage_for(engine.hook, directory), reading)
@@ -141,6 +142,10 @@ def plan_again(source: Source, snapshot: Snapshot) -> tuple[PlannedIndex, ...]:
 
 
 def _planned(source: Source, index: Index, partitions: set[str]) -> PlannedIndex:
+    if index.key_label is not None:
+        raise IndexDefinitionError(
+            "metadata cannot be encrypted in this release", where=", ".join(index.columns), hint="leave key_label out"
+        )
     found = [_resolve(source, column, partitions) for column in index.columns]
     types = tuple(kind for _, kind in found)
     spelled = tuple(join_path(path) for path, _ in found)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import zlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from xskip import bloom
 from xskip.clauses import Requirement
 from xskip.datatypes import Bloom, Storage, arrow_type
-from xskip.errors import MetadataCorruptError
+from xskip.errors import MetadataCorruptError, XskipError
 from xskip.metadata import IndexColumn, MetadataTable, PartitionColumn
 from xskip.metadatastore.schema import OBJECT_COLUMN, FileSchema, IndexField, parse_schema, render_schema
 from xskip.metadatastore.versions import CURRENT_VERSION, rules_of
@@ -42,11 +42,14 @@ class MetadataFile:
     schema: FileSchema
     rows: int
     footer: pq.FileMetaData
+    reader: pq.ParquetFile = field(repr=False, compare=False)
 
 
 def encode(table: MetadataTable, table_identifier: str, path: Path, version: int = CURRENT_VERSION) -> None:
     """Writes a table as a metadata file of a version at ``path``, which must be on a local disk."""
     rules = rules_of(version)
+    if any(column.definition.key_label is not None for column in table.indexes.values()):
+        raise XskipError("metadata cannot be encrypted in this release", hint="leave key_label out")
     indexes = [
         IndexField(rules.column_name(column.definition), column.definition, column.storage)
         for column in table.indexes.values()
@@ -83,7 +86,8 @@ def open_file(path: Path) -> MetadataFile:
         Its version cannot be read.
     """
     try:
-        footer = pq.read_metadata(path)
+        reader = pq.ParquetFile(path, coerce_int96_timestamp_unit="us")
+        footer = reader.metadata
     except (pa.ArrowInvalid, OSError) as error:
         if isinstance(error, FileNotFoundError):
             raise
@@ -91,8 +95,8 @@ def open_file(path: Path) -> MetadataFile:
     text = (footer.metadata or {}).get(_ROW_METADATA)
     if text is None:
         raise MetadataCorruptError("a Parquet file that is not metadata", where=str(path), expected="Spark's schema")
-    schema = parse_schema(text.decode(), footer.schema.to_arrow_schema())
-    return MetadataFile(path, schema, footer.num_rows, footer)
+    schema = parse_schema(text, reader.schema_arrow)
+    return MetadataFile(path, schema, footer.num_rows, footer, reader)
 
 
 def decode(file: MetadataFile, wanted: Iterable[Requirement] | None = None) -> MetadataTable:
@@ -109,11 +113,16 @@ def decode(file: MetadataFile, wanted: Iterable[Requirement] | None = None) -> M
     indexes = [index for index in file.schema.indexes if choice is None or index.definition.key in choice]
     columns = [OBJECT_COLUMN, *(rules.partition_name(n) for n, _ in partitions), *(i.column for i in indexes)]
     try:
-        table = pq.ParquetFile(file.path, coerce_int96_timestamp_unit="us").read(_leaves(file, columns))
-    except (pa.ArrowInvalid, OSError) as error:
-        if isinstance(error, FileNotFoundError):
-            raise
+        table = file.reader.read(_leaves(file, columns))
+        return _table(file, table, partitions, indexes)
+    except (pa.ArrowException, OSError) as error:
         raise MetadataCorruptError("rows that cannot be read", where=str(file.path), found=str(error)) from error
+
+
+def _table(
+    file: MetadataFile, table: pa.Table, partitions: list[tuple[str, str]], indexes: list[IndexField]
+) -> MetadataTable:
+    rules = rules_of(file.schema.version)
     names, modified = split_ids(_whole(table, OBJECT_COLUMN))
     objects = Objects(names, _unpack_sizes(file), modified)
     return MetadataTable(
@@ -149,8 +158,16 @@ def _to_file(storage: Storage, values: pa.Array) -> pa.Array:
 
 def _from_file(storage: Storage, values: pa.Array) -> pa.Array:
     if isinstance(storage, Bloom):
-        return pa.array([_unwrapped(stream) for stream in values.to_pylist()], pa.binary())
-    return values.cast(arrow_type(storage))
+        return pa.array([_unwrapped(stream) for stream in values.cast(pa.binary()).to_pylist()], pa.binary())
+    target = arrow_type(storage)
+    # a cast of structs makes null of fields it does not find, and two nulls would say that there is no value
+    if pa.types.is_struct(target) and _field_names(values.type) != _field_names(target):
+        raise pa.ArrowInvalid(f"{values.type} where {target} is expected")
+    return values.cast(target)
+
+
+def _field_names(kind: pa.DataType) -> list[str]:
+    return [kind.field(i).name for i in range(kind.num_fields)]
 
 
 def _unwrapped(stream: bytes | None) -> bytes | None:

@@ -18,6 +18,7 @@ import re
 import time
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,8 @@ _COMMITS = "_commits"
 _RECORD = re.compile(r"(\d{20})\.json")
 _KEPT_RECORDS = 10
 _OURS = re.compile(r"part-\d{5}-[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}-c000\..*parquet")
-_ATTEMPTS = 3
+_ATTEMPTS = 10
+_TORN_AFTER_MS = 600_000
 _LEFT_OVER_AFTER_MS = 24 * 3600 * 1000
 
 
@@ -108,7 +110,7 @@ class Record:
                 dict(body["types"]),
                 int(body["created"]),
             )
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise MetadataCorruptError("a commit record that is not whole", found=type(error).__name__) from error
 
 
@@ -133,7 +135,7 @@ class Live:
     @property
     def identity(self) -> str:
         """A text that changes with the snapshot."""
-        return "\n".join(self.names) if self.foreign or self.record is None else f"commit {self.record.number}"
+        return "\n".join(self.names)  # no name is ever used twice
 
 
 def new_file_name(part: int) -> str:
@@ -193,22 +195,39 @@ def publish(
         Another writer was faster. Nothing has changed.
     """
     added = [f"{directory}/{entry.name}" for _, entry in files]
-    number = base.record.number + 1 if base and base.record else 1
+    number = _next_number(storage, directory, base)
     numbered = Record(
         number, record.root, record.version, record.files, record.reading, record.types, int(time.time() * 1000)
     )
     try:
         for (local, _), path in zip(files, added, strict=True):
             storage.add(local, path)
-        won = storage.put_if_absent(_record_path(directory, number), numbered.to_bytes())
     except BaseException:
-        storage.remove(added)  # the record is the last step: without it the files are nobody's
+        storage.remove(added)
         raise
+    # from here on an error leaves the files: the record that names them may be there all the same
+    data, path = numbered.to_bytes(), _record_path(directory, number)
+    won = storage.put_if_absent(path, data) or storage.read(path) == data  # the store's client may have put it twice
     if not won:
         storage.remove(added)
         raise CommitConflictError("another writer changed the index", where=directory, hint="call refresh() again")
-    _clean(storage, directory, base, numbered)
+    with suppress(Exception):  # the commit has been made; what is left over goes with a later one
+        _clean(storage, directory, base, numbered)
     return numbered
+
+
+def _next_number(storage: Storage, directory: str, base: Live | None) -> int:
+    """The number after the base's, past torn records that nobody is writing any more."""
+    number = base.record.number + 1 if base and base.record else 1
+    entries = {entry.name: entry for entry in storage.list(f"{directory}/{_COMMITS}")}
+    horizon = time.time() * 1000 - _TORN_AFTER_MS
+    while (entry := entries.get(f"{number:020d}.json")) is not None and entry.modified < horizon:
+        try:
+            Record.from_bytes(storage.read(_record_path(directory, number)))
+            break
+        except MetadataCorruptError:
+            number += 1
+    return number
 
 
 def _clean(storage: Storage, directory: str, base: Live | None, record: Record) -> None:
@@ -228,11 +247,17 @@ def _clean(storage: Storage, directory: str, base: Live | None, record: Record) 
 
 def _latest(storage: Storage, directory: str) -> Record | None:
     """The record with the greatest number that is whole; a torn one was never followed by a removal."""
-    for number in sorted(_numbers(storage, directory), reverse=True):
-        try:
-            return Record.from_bytes(storage.read(_record_path(directory, number)))
-        except (MetadataCorruptError, FileNotFoundError):
-            continue
+    for _ in range(_ATTEMPTS):
+        gone = False
+        for number in sorted(_numbers(storage, directory), reverse=True):
+            try:
+                return Record.from_bytes(storage.read(_record_path(directory, number)))
+            except MetadataCorruptError:
+                continue
+            except FileNotFoundError:  # trimmed since it was listed: there are newer ones
+                gone = True
+        if not gone:
+            break
     return None
 
 

@@ -25,7 +25,7 @@ def metadata_directory(root: str, base: str | None) -> str:
     Examples
     --------
     >>> metadata_directory("s3a://b/lake/", None)[:27]
-    's3a://b/lake/_xskip/cefb7a0'
+    's3a://b/lake/_xskip/2114dde'
     """
     home = f"{root.rstrip('/')}/{INDEX_DIRECTORY}" if base is None else base.rstrip("/")
     return f"{home}/{hashlib.sha256(table_identifier(root).encode()).hexdigest()}"

@@ -61,7 +61,7 @@ def render_schema(schema: FileSchema) -> str:
     return json.dumps({"type": "struct", "fields": fields}, separators=(",", ":"), ensure_ascii=False)
 
 
-def parse_schema(text: str, arrow: pa.Schema) -> FileSchema:
+def parse_schema(text: str | bytes, arrow: pa.Schema) -> FileSchema:
     """What a file says of itself, from the JSON and the Arrow schema of its columns.
 
     Raises
@@ -84,9 +84,9 @@ def parse_schema(text: str, arrow: pa.Schema) -> FileSchema:
                 raise MetadataCorruptError("a schema that names a column the file lacks", found=name)
             if "index" in field["metadata"]:
                 indexes.append(_index_field(field, rules, arrow.field(name).type))
-            elif name.startswith(rules.partition_prefix):
+            elif name.startswith(rules.partition_prefix) and _known(field["type"]):
                 partitions.append((name.removeprefix(rules.partition_prefix), from_json(field["type"])))
-    except (ValueError, KeyError, TypeError, AttributeError, StopIteration) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, StopIteration, OverflowError, RecursionError) as error:
         raise MetadataCorruptError(
             "a schema that is not of metadata", found=f"{type(error).__name__}: {error}"
         ) from error

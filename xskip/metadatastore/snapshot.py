@@ -21,7 +21,7 @@ from xskip.objects import Objects
 __all__ = ["Snapshot", "open_snapshot", "write_files"]
 
 _ROWS_PER_FILE = 50_000
-_ATTEMPTS = 3
+_ATTEMPTS = 10
 
 
 class Snapshot:

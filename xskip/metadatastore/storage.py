@@ -81,10 +81,9 @@ class LocalStorage:
         """See :class:`Storage`."""
         try:
             with os.scandir(local_path(directory)) as entries:
-                files = [(entry.name, entry.stat()) for entry in entries if entry.is_file()]
+                return [found for entry in entries if (found := _file_entry(entry)) is not None]
         except (FileNotFoundError, NotADirectoryError):
             return []
-        return [FileEntry(name, stat.st_size, stat.st_mtime_ns // 1_000_000) for name, stat in files]
 
     def directories(self, directory: str) -> Sequence[str]:
         """See :class:`Storage`."""
@@ -123,7 +122,7 @@ class LocalStorage:
             os.link(hidden, target)  # the one call that both names the whole file and fails where the name is taken
         except FileExistsError:
             return False
-        except PermissionError:  # file systems without hard links: the name is taken first, the bytes follow at once
+        except OSError:  # file systems without hard links: the name is taken first, the bytes follow at once
             return _create_exclusively(target, data)
         finally:
             hidden.unlink(missing_ok=True)
@@ -137,6 +136,15 @@ class LocalStorage:
     def remove_tree(self, directory: str) -> None:
         """See :class:`Storage`."""
         shutil.rmtree(local_path(directory), ignore_errors=True)
+
+
+def _file_entry(entry: os.DirEntry[str]) -> FileEntry | None:
+    """A file; None for anything else, and for a file that has just gone."""
+    try:
+        stat = entry.stat()
+        return FileEntry(entry.name, stat.st_size, stat.st_mtime_ns // 1_000_000) if entry.is_file() else None
+    except FileNotFoundError:
+        return None
 
 
 def _create_exclusively(target: Path, data: bytes) -> bool:

@@ -182,6 +182,10 @@ def _like(child: Node, pattern: str, escape: str) -> Predicate:
     prefix, rest = _split_pattern(pattern, escape)
     if prefix is None:
         return Unknown("a LIKE pattern with an escape before an ordinary character")
+    # LIKE decodes both sides, and bytes that are no UTF-8 become U+FFFD: that is no prefix of those bytes
+    literal, replaced, _ = prefix.partition("\ufffd")
+    if replaced:
+        prefix, rest = literal, "_"
     if rest == "":
         return _comparison(Op.EQ, child, ["#", "string", prefix])
     start = _starts_with(child, prefix)

@@ -16,6 +16,7 @@ from xskip.datatypes import Storage, arrow_type, atomic_name
 from xskip.errors import CollectError
 from xskip.indexes import Index, MinMax
 from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable
+from xskip.reading import Reading
 from xskip.spark.footers import footer_bounds, served_by_footers
 from xskip.spark.jvm import ORDINAL, Dataset, Hook
 from xskip.spark.kernel import accumulate, merge_runs
@@ -53,14 +54,14 @@ class Collector:
         Of a session whose settings are the build's own.
     listed : ListedObjects
     indexes : tuple of PlannedIndex
-    file_format : str
+    reading : Reading
     """
 
     hook: Hook
     dataset: Dataset
     listed: ListedObjects
     indexes: tuple[PlannedIndex, ...]
-    file_format: str
+    reading: Reading
 
     def collect(self, chosen: npt.NDArray[np.int64]) -> MetadataTable:
         """The metadata of some objects, by their positions in the listing.
@@ -102,7 +103,8 @@ class Collector:
         return merged
 
     def _footers_may_do(self) -> bool:
-        return self.file_format == "parquet" and all(
+        by_name = self.reading.conf.get("spark.sql.parquet.fieldId.read.enabled") == "false"
+        return (self.reading.format == "parquet" and by_name) and all(
             isinstance(p.index, MinMax) and served_by_footers(p.definition.types[0]) for p in self.indexes
         )
 

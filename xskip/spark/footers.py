@@ -9,6 +9,7 @@ Everything else is left to the data: the answer for that file is None.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from decimal import Context, Decimal
 from typing import Any
@@ -63,7 +64,7 @@ def footer_bounds(footer: pq.FileMetaData, columns: Sequence[tuple[str, str]]) -
     columns : sequence of (str, str)
         Column in Spark's spelling, and its Spark type.
     """
-    leaves = {footer.schema.column(i).path: i for i in range(len(footer.schema))}
+    leaves = _leaves(footer)
     bounds = []
     for column, spark_type in columns:
         position = leaves.get(".".join(split_path(column)))
@@ -74,6 +75,13 @@ def footer_bounds(footer: pq.FileMetaData, columns: Sequence[tuple[str, str]]) -
             return None
         bounds.append(found)
     return bounds
+
+
+def _leaves(footer: pq.FileMetaData) -> dict[str, int]:
+    """Leaf columns by path; without those whose path another one shares, as ``a.b`` of a struct and `a.b` do."""
+    columns = [footer.schema.column(i) for i in range(len(footer.schema))]
+    paths = Counter(column.path for column in columns)
+    return {c.path: i for i, c in enumerate(columns) if paths[c.path] == 1 and "." not in c.name}
 
 
 def _fits(footer: pq.FileMetaData, position: int, spark_type: str) -> bool:

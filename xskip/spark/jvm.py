@@ -137,6 +137,10 @@ class Hook:
         """A path as the hook names datasets: without ``file:``, without a trailing slash."""
         return str(self._rule.key(path))
 
+    def location(self, path: str) -> str:
+        """The same for a path of the user's, which without a scheme is of the default file system."""
+        return str(self._rule.location(path))
+
     def register(self, root: str, token: int, objects: Objects) -> None:
         """Tells the JVM the objects of a snapshot, whose bits answers then speak of."""
         self._rule.register(

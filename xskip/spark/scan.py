@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xskip.errors import XskipError
+from xskip.errors import DatasetError, XskipError
 from xskip.metadatastore.location import metadata_directory
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot
 from xskip.pruning import Available, PruneResult, prune, requirements, translate
@@ -61,6 +61,7 @@ class ScanTrace:
 class _Loaded:
     """An index in use: its snapshot, the token by which the JVM knows it, when it was last looked at."""
 
+    root: str
     snapshot: Snapshot
     token: int
     checked: float
@@ -73,7 +74,8 @@ class Engine:
     def __init__(self, hook: Hook) -> None:
         self._hook = hook
         self._lock = threading.RLock()
-        self._indexes: OrderedDict[str, _Loaded] = OrderedDict()
+        self._indexes: OrderedDict[str, _Loaded] = OrderedDict()  # by directory
+        self._registered: dict[str, int] = {}  # the token by which the JVM knows each root
         self._traces: OrderedDict[int, ScanTrace] = OrderedDict()
         self._said: set[tuple[str, str]] = set()
         self._made: dict[str, None] = {}
@@ -110,7 +112,9 @@ class Engine:
     def forget(self, root: str) -> None:
         """An index was made, changed or dropped here: look again at once."""
         with self._lock:
-            self._indexes.pop(root, None)
+            for directory in [d for d, loaded in self._indexes.items() if loaded.root == root]:
+                del self._indexes[directory]
+            self._registered.pop(root, None)
             self._made[root] = None
             self._said = {(r, why) for r, why in self._said if r != root}
         self._hook.unregister(root)
@@ -120,7 +124,8 @@ class Engine:
         """The indexes under a base location; without one, those that this process has made or used."""
         if base is None:
             with self._lock:
-                places = {metadata_directory(root, None): None for root in (*self._indexes, *self._made)}
+                used = dict.fromkeys(self._indexes)
+                places = used | {metadata_directory(root, None): None for root in self._made}
         else:
             places = dict.fromkeys(storage_for(self._hook, base).directories(base))
         found = []
@@ -164,24 +169,32 @@ class Engine:
         directory = metadata_directory(root, base)
         wait = _RECHECK_LOCAL_SECONDS if directory.startswith("/") else _RECHECK_REMOTE_SECONDS
         with self._lock:
-            loaded = self._indexes.get(root)
-            if loaded is not None and time.monotonic() - loaded.checked < wait:
-                return loaded
-            known = loaded.snapshot if loaded else None
-            snapshot = open_snapshot(storage_for(self._hook, directory), directory, known)
-            if snapshot is None:
-                self._indexes.pop(root, None)
-                self._hook.unregister(root)
-                return None
-            if loaded is None or snapshot is not known:
-                loaded = _Loaded(snapshot, next(_tokens), 0.0, OrderedDict())
-                self._hook.register(root, loaded.token, snapshot.load(()).objects)
-                self._indexes[root] = loaded
-                while len(self._indexes) > _REMEMBERED_INDEXES:
-                    self._hook.unregister(self._indexes.popitem(last=False)[0])
-            loaded.checked = time.monotonic()
-            self._indexes.move_to_end(root)
+            loaded = self._indexes.get(directory)
+            if loaded is None or time.monotonic() - loaded.checked >= wait:
+                loaded = self._look(root, directory, loaded)
+            if loaded is not None and self._registered.get(root) != loaded.token:
+                self._hook.register(root, loaded.token, loaded.snapshot.load(()).objects)
+                self._registered[root] = loaded.token
             return loaded
+
+    def _look(self, root: str, directory: str, loaded: _Loaded | None) -> _Loaded | None:
+        """The present snapshot of a directory, which is the loaded one as long as nothing changed."""
+        known = loaded.snapshot if loaded else None
+        snapshot = open_snapshot(storage_for(self._hook, directory), directory, known)
+        if snapshot is None:
+            self._indexes.pop(directory, None)
+            self._registered.pop(root, None)
+            self._hook.unregister(root)
+            return None
+        if loaded is None or snapshot is not known:
+            loaded = self._indexes[directory] = _Loaded(root, snapshot, next(_tokens), 0.0, OrderedDict())
+        loaded.checked = time.monotonic()
+        self._indexes.move_to_end(directory)
+        while len(self._indexes) > _REMEMBERED_INDEXES:
+            oldest = self._indexes.popitem(last=False)[1]
+            self._registered.pop(oldest.root, None)
+            self._hook.unregister(oldest.root)
+        return loaded
 
     def _remember(self, number: int, trace: ScanTrace) -> None:
         with self._lock:
@@ -201,7 +214,17 @@ _engines: dict[int, Engine] = {}
 
 
 def engine_of(spark: SparkSession) -> Engine:
-    """The engine of the session's JVM, connected to its hook."""
+    """The engine of the session's JVM, connected to its hook.
+
+    Raises
+    ------
+    DatasetError
+        The session is a Spark Connect client, which has no JVM of its own.
+    """
+    if not hasattr(spark, "_jsparkSession"):
+        raise DatasetError(
+            "a Spark Connect client cannot skip by itself", hint="call xskip in the process that hosts the server"
+        )
     hook = hook_of(spark)
     engine = _engines.get(id(hook))
     if engine is None:

@@ -14,7 +14,7 @@ class XSkipSettings {
   final String[] confValues;      // of XSkipHub.confKeys
   XSkipSettings(SQLConf conf) {
     String b = conf.getConfString("spark.xskip.metadata.location", "");
-    base = b.length() == 0 ? null : b;
+    base = b.length() == 0 ? null : XSkipHub.location(b);
     rememberMs = 1000L * Long.parseLong(conf.getConfString("spark.xskip.discovery.seconds", "60"));
     strict = "true".equalsIgnoreCase(conf.getConfString("spark.xskip.strict", "false"));
     String[] keys = XSkipHub.confKeys;

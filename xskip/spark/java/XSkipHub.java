@@ -35,6 +35,11 @@ class XSkipHub {
     boolean local = scheme == null || scheme.equals("file");
     return (local ? "" : scheme + "://" + (authority == null ? "" : authority)) + path;
   }
+  /** A path of the user's as a key: without a scheme it is of the default file system. */
+  static String location(String path) {
+    Path p = new Path(path);
+    try { return key(p.getFileSystem(XSkipPlans.hadoopConf()).makeQualified(p)); } catch (Throwable t) { return key(p); }
+  }
   static void failed(String where, Throwable t) {
     org.slf4j.LoggerFactory.getLogger("io.xskip").warn("xskip: " + where + " failed, the query goes on unpruned", t);
     if (t instanceof InterruptedException) Thread.currentThread().interrupt();   // Spark's cancellation must see it

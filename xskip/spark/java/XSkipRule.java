@@ -25,6 +25,7 @@ public class XSkipRule extends Rule {
 
   public void setCallback(Function f) { XSkipHub.callback = f; }
   public void setConfKeys(String[] keys) { XSkipHub.confKeys = keys; }
+  public String location(String path) { return XSkipHub.location(path); }
   public String key(String path) { return XSkipHub.key(new Path(path)); }
   public String encode(Expression e) { return XSkipEncoder.encode(e); }
 

@@ -1,0 +1,237 @@
+"""What the tests of the metadatastore share: values of every type, small tables, commits, and a disk that fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from xskip import bloom
+from xskip.datatypes import Array, Bloom, Storage, Struct, arrow_type
+from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable, PartitionColumn
+from xskip.metadatastore.commit import Live, Record, RecordedFile, find_live, publish
+from xskip.metadatastore.snapshot import write_files
+from xskip.metadatastore.storage import FileEntry, LocalStorage
+from xskip.metadatastore.storage import Storage as Disk
+from xskip.objects import Objects
+from xskip.reading import Reading
+
+ROOT = "/lake/events"
+DAY = 86_400_000_000
+# two values and null of every type that metadata holds, as numbers where Arrow takes numbers
+VALUES: dict[str, list[Any]] = {
+    "boolean": [False, True, None],
+    "tinyint": [-128, 127, None],
+    "smallint": [-32768, 32767, None],
+    "int": [-(2**31), 2**31 - 1, None],
+    "bigint": [-(2**63), 2**63 - 1, None],
+    "float": [-0.0, float("inf"), None],
+    "double": [float("-inf"), 1e-300, None],
+    "string": ["", "\U0001f600 ü#%", None],
+    "binary": [b"", b"\x00\xff", None],
+    "date": [-354285, 18262, None],  # 1000-01-01
+    "timestamp": [-30610224000_000000, 1_600_000_000_123456, None],  # 1000-01-01
+    "timestamp_ntz": [-1, 253_402_300_799_999999, None],  # 9999-12-31 23:59:59.999999
+    "decimal(9,2)": [Decimal("-9999999.99"), Decimal("0.01"), None],
+    "decimal(18,4)": [Decimal("-0.0001"), Decimal("99999999999999.9999"), None],
+    "decimal(38,10)": [Decimal("-1234567890123456789012345678.0123456789"), Decimal("0E-10"), None],
+    "interval year to month": [-13, 25, None],
+    "interval day to second": [-DAY, 1, None],
+}
+
+
+def array_of(kind: str, values: Sequence[Any]) -> pa.Array:
+    """Values of a Spark type as metadata holds them."""
+    target = arrow_type(kind)
+    if pa.types.is_timestamp(target):
+        return pa.array(values, pa.int64()).view(target)
+    if pa.types.is_date32(target):
+        return pa.array(values, pa.int32()).view(target)
+    return pa.array(values, target)
+
+
+def objects_of(names: Iterable[str], size: int = 100) -> Objects:
+    """Objects of equal size, one second apart."""
+    listed = list(names)
+    return Objects(
+        pa.array(listed, pa.string()),
+        pa.array([size] * len(listed), pa.int64()),
+        pa.array([1_700_000_000_000 + 1000 * i for i in range(len(listed))], pa.int64()),
+    )
+
+
+def minmax(
+    column: str, kind: str, lows: Sequence[Any], highs: Sequence[Any], unknown: Sequence[bool] | None = None
+) -> IndexColumn:
+    """Bounds; where both are None the object holds no value, where unknown is true nothing is known."""
+    storage = Struct((("min", kind), ("max", kind)))
+    fields = list(arrow_type(storage))
+    mask = None if unknown is None else pa.array(unknown)
+    values = pa.StructArray.from_arrays([array_of(kind, lows), array_of(kind, highs)], fields=fields, mask=mask)
+    return IndexColumn(IndexDefinition("minmax", (column,)), storage, values)
+
+
+def valuelist(column: str, kind: str, lists: Sequence[Sequence[Any] | None]) -> IndexColumn:
+    """Lists; None where nothing is known."""
+    storage = Array(kind)
+    flat = array_of(kind, [value for values in lists for value in values or ()])
+    offsets, at = [], 0
+    for values in lists:
+        offsets.append(at)
+        at += len(values or ())
+    mask = pa.array([values is None for values in lists])
+    built = pa.ListArray.from_arrays(pa.array([*offsets, at], pa.int32()), flat, mask=mask)
+    return IndexColumn(IndexDefinition("valuelist", (column,)), storage, built.cast(arrow_type(storage)))
+
+
+def bloomfilter(column: str, values: Sequence[Sequence[bytes] | None]) -> IndexColumn:
+    """Filters of byte strings; None where nothing is known."""
+    params = (("io.xskipper.index.bloom.ndv", "10"), ("io.xskipper.index.bloom.fpp", "0.01"))
+    filters = [None if v is None else filter_of(v) for v in values]
+    return IndexColumn(IndexDefinition("bloomfilter", (column,), params), Bloom(), pa.array(filters, pa.binary()))
+
+
+def filter_of(values: Iterable[bytes]) -> bytes:
+    """A filter that holds the values."""
+    import numpy as np
+
+    pairs = [(h1 << 32) | (h2 & 0xFFFFFFFF) for h1, h2 in map(bloom.hash_bytes, values)]
+    return bloom.build(np.array(pairs, np.int64), *bloom.size_for(10, 0.01))
+
+
+def table_of(
+    objects: Objects, indexes: Iterable[IndexColumn] = (), partitions: Iterable[PartitionColumn] = ()
+) -> MetadataTable:
+    """A table of these columns."""
+    return MetadataTable(objects, {p.name: p for p in partitions}, {i.definition.key: i for i in indexes})
+
+
+def numbered_table(start: int, stop: int) -> MetadataTable:
+    """Objects ``f<n>`` whose bounds of column k are n and n + 1: a row that tells whether it is whole."""
+    numbers = list(range(start, stop))
+    names = [f"{ROOT}/f{n}" for n in numbers]
+    return table_of(objects_of(names), [minmax("k", "int", numbers, [n + 1 for n in numbers])])
+
+
+def assert_same(read: MetadataTable, written: MetadataTable) -> None:
+    """Both tables are equal, value for value, in objects, partitions and indexes."""
+    assert read.objects.names.equals(written.objects.names)
+    assert read.objects.modified.equals(written.objects.modified)
+    assert read.objects.sizes.equals(written.objects.sizes)
+    assert list(read.partitions) == list(written.partitions)
+    for name, column in written.partitions.items():
+        assert read.partitions[name].type == column.type
+        assert read.partitions[name].values.equals(column.values)
+    assert list(read.indexes) == list(written.indexes)
+    for key, index in written.indexes.items():
+        assert read.indexes[key].storage == index.storage
+        assert read.indexes[key].definition == index.definition
+        assert read.indexes[key].values.type == index.values.type
+        assert read.indexes[key].values.equals(index.values)
+
+
+def record_of(files: Iterable[RecordedFile], root: str = ROOT) -> Record:
+    """A record that names these files; publish() sets number and time."""
+    return Record(0, root, 4, tuple(files), Reading("parquet"), {"k": "int"}, 0)
+
+
+def commit(
+    storage: Disk,
+    directory: str,
+    scratch: Path,
+    tables: Iterable[MetadataTable],
+    base: Live | None = None,
+    kept: Iterable[RecordedFile] = (),
+) -> Record:
+    """Publishes tables, each a file, and the files that are kept."""
+    scratch.mkdir(parents=True, exist_ok=True)
+    files: list[tuple[Path, RecordedFile]] = []
+    for table in tables:
+        files += write_files(table, ROOT, scratch, len(files))
+    return publish(storage, directory, base, files, record_of((*kept, *(entry for _, entry in files))))
+
+
+def replace_all(storage: Disk, directory: str, scratch: Path, tables: Iterable[MetadataTable]) -> Record:
+    """A commit on whatever is there now, of which nothing is kept."""
+    return commit(storage, directory, scratch, tables, find_live(storage, directory))
+
+
+class Crash(BaseException):
+    """The process ends here."""
+
+
+class FaultyStorage:
+    """A local disk whose call number ``k`` does not return: it fails before or after it did its work.
+
+    ``dead`` says that the process is gone: every later call fails too, so that no clean-up runs.
+    """
+
+    def __init__(self, k: int, *, after: bool = False, dead: bool = True) -> None:
+        self._disk = LocalStorage()
+        self._k, self._after, self._dead = k, after, dead
+        self.calls = 0
+
+    def _run(self, work: Any, *args: Any) -> Any:
+        self.calls += 1
+        if self.calls == self._k:
+            if self._after:
+                work(*args)
+            raise Crash
+        if self._dead and self.calls > self._k:
+            raise Crash
+        return work(*args)
+
+    def list(self, directory: str) -> Sequence[FileEntry]:
+        return self._run(self._disk.list, directory)
+
+    def directories(self, directory: str) -> Sequence[str]:
+        return self._run(self._disk.directories, directory)
+
+    def read(self, path: str) -> bytes:
+        return self._run(self._disk.read, path)
+
+    def fetch(self, path: str) -> Path:
+        return self._run(self._disk.fetch, path)
+
+    def add(self, local: Path, path: str) -> None:
+        return self._run(self._disk.add, local, path)
+
+    def put_if_absent(self, path: str, data: bytes) -> bool:
+        return self._run(self._disk.put_if_absent, path, data)
+
+    def remove(self, paths: Iterable[str]) -> None:
+        for path in paths:
+            self._run(self._disk.remove, [path])
+
+    def remove_tree(self, directory: str) -> None:
+        return self._run(self._disk.remove_tree, directory)
+
+
+def storage_type(storage: Storage) -> str:
+    """The Spark type of the column that an index of version 4 is of, where its storage tells."""
+    match storage:
+        case Struct(fields):
+            return fields[0][1]
+        case Array(element):
+            return element
+        case _:
+            return ""
+
+
+def rewrite(path: Path, footer: dict[bytes, bytes | None], columns: dict[str, pa.Array] | None = None) -> None:
+    """Writes a metadata file again with other footer entries and columns; None removes an entry."""
+    table = pq.read_table(path)
+    entries = dict(pq.read_metadata(path).metadata or {})
+    for name, array in (columns or {}).items():
+        table = table.set_column(table.schema.get_field_index(name), name, array)
+    for key, value in footer.items():
+        entries.pop(key, None)
+        if value is not None:
+            entries[key] = value
+    with pq.ParquetWriter(path, table.schema.remove_metadata(), store_schema=False) as writer:
+        writer.write_table(table.replace_schema_metadata(None))
+        writer.add_key_value_metadata(entries)

@@ -1,0 +1,265 @@
+"""Commits. Rules: specs/metadatastore.rst, [MDS-C]."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.metadatastore.samples import commit, numbered_table, record_of, replace_all
+from xskip.errors import CommitConflictError, MetadataCorruptError
+from xskip.metadatastore.codec import decode, encode, open_file
+from xskip.metadatastore.commit import Record, RecordedFile, find_live, new_file_name, publish
+from xskip.metadatastore.snapshot import write_files
+from xskip.metadatastore.storage import LocalStorage
+from xskip.reading import Reading
+
+DISK = LocalStorage()
+UUID_4 = "part-00000-36f20317-12bf-4a20-ac25-6294857411a3-c000.snappy.parquet"
+DAY_SECONDS = 24 * 3600
+
+
+@pytest.fixture
+def md(tmp_path: Path) -> str:
+    return str(tmp_path / "md")
+
+
+@pytest.fixture
+def scratch(tmp_path: Path) -> Path:
+    return tmp_path / "scratch"
+
+
+def data_files(md: str) -> set[str]:
+    return {p.name for p in Path(md).iterdir() if p.is_file()}
+
+
+def records(md: str) -> list[str]:
+    return sorted(p.name for p in (Path(md) / "_commits").iterdir())
+
+
+def numbers(md: str) -> list[int]:
+    """The objects of the live snapshot, by number."""
+    live = find_live(DISK, md)
+    assert live is not None
+    tables = [decode(open_file(Path(md) / name)) for name in live.names]
+    return [int(name.rpartition("/f")[2]) for table in tables for name in table.objects.names.to_pylist()]
+
+
+def test_no_index(md: str) -> None:
+    """[MDS-C-4] No directory, or an empty one, is no index."""
+    assert find_live(DISK, md) is None
+    Path(md).mkdir()
+    assert find_live(DISK, md) is None
+
+
+def test_first_and_second_commit(md: str, scratch: Path) -> None:
+    """[MDS-C-2] [MDS-C-3] [MDS-C-4] Numbers count from 1; what is kept stays, what is replaced goes."""
+    first = commit(DISK, md, scratch, [numbered_table(0, 2), numbered_table(2, 4)])
+    assert first.number == 1
+    assert records(md) == ["00000000000000000001.json"]
+    assert numbers(md) == [0, 1, 2, 3]
+    live = find_live(DISK, md)
+    second = commit(DISK, md, scratch, [numbered_table(9, 10)], live, first.files[1:])
+    assert second.number == 2
+    assert numbers(md) == [2, 3, 9]
+    assert data_files(md) == {f.name for f in second.files}
+    assert records(md) == ["00000000000000000001.json", "00000000000000000002.json"]
+
+
+def test_a_commit_without_files(md: str, scratch: Path) -> None:
+    """[MDS-C-4] A snapshot may be empty: that is an index of no objects, not no index."""
+    commit(DISK, md, scratch, [numbered_table(0, 2)])
+    replace_all(DISK, md, scratch, [])
+    live = find_live(DISK, md)
+    assert live is not None
+    assert live.names == ()
+    assert data_files(md) == set()
+
+
+def test_what_a_record_holds(md: str, scratch: Path) -> None:
+    """[MDS-C-2] Number, root, version, time, files with rows and bytes, the reading, the types."""
+    before = int(time.time() * 1000)
+    written = commit(DISK, md, scratch, [numbered_table(0, 3)])
+    body = json.loads((Path(md) / "_commits/00000000000000000001.json").read_bytes())
+    created = body.pop("created")
+    assert before <= created <= int(time.time() * 1000)
+    (name,) = data_files(md)
+    assert body == {
+        "number": 1,
+        "root": "/lake/events",
+        "version": 4,
+        "files": [{"name": name, "rows": 3, "size": (Path(md) / name).stat().st_size}],
+        "reading": {"format": "parquet", "options": {}, "conf": {}, "schema": ""},
+        "types": {"k": "int"},
+    }
+    live = find_live(DISK, md)
+    assert live is not None
+    assert live.record == written
+
+
+def test_record_round_trip() -> None:
+    """[MDS-C-2] Odd texts come back as they were."""
+    reading = Reading("csv", {"sep": '"\\\t\u2028'}, {"spark.sql.caseSensitive": "true"}, "a INT, `b c` STRING")
+    record = Record(7, "s3a://b/ü #%\U0001f600", 4, (RecordedFile("f", 0, 2**40),), reading, {"`a.b`": "int"}, 1)
+    assert Record.from_bytes(record.to_bytes()) == record
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"{", b"[]", b"null", b"7", b"{}", b"\xff\xfe", b'{"number":1}', b'{"files":[{"name":"x"}]}', b"[" * 100_000],
+)
+def test_broken_records(data: bytes) -> None:
+    """[MDS-C-4] What is no record is an error that readers pass over."""
+    with pytest.raises(MetadataCorruptError):
+        Record.from_bytes(data)
+
+
+def test_record_cut_at_any_length() -> None:
+    """[MDS-C-4] No beginning of a record is a record."""
+    whole = record_of([RecordedFile("part-0", 3, 100)]).to_bytes()
+    for length in range(len(whole)):
+        with pytest.raises(MetadataCorruptError):
+            Record.from_bytes(whole[:length])
+
+
+@pytest.mark.parametrize("length", [0, 1, 20, 100, -1])
+def test_torn_record_falls_back(length: int, md: str, scratch: Path) -> None:
+    """[MDS-C-4] A record that is not whole counts as none: the one before it holds, with its files."""
+    first = commit(DISK, md, scratch, [numbered_table(0, 2)])
+    (Path(md) / "_commits/00000000000000000002.json").write_bytes(first.to_bytes()[:length])
+    live = find_live(DISK, md)
+    assert live is not None
+    assert live.record == first
+    assert numbers(md) == [0, 1]
+
+
+def test_torn_record_does_not_block(md: str, scratch: Path) -> None:
+    """[MDS-C-4] [MDS-C-7] The next commit succeeds where a torn record has taken the next number."""
+    first = commit(DISK, md, scratch, [numbered_table(0, 2)])
+    torn = Path(md) / "_commits/00000000000000000002.json"
+    torn.write_bytes(first.to_bytes()[:50])
+    old = time.time() - 2 * DAY_SECONDS
+    os.utime(torn, (old, old))
+    replace_all(DISK, md, scratch, [numbered_table(5, 7)])
+    assert numbers(md) == [5, 6]
+
+
+def test_two_writers_on_one_base(md: str, scratch: Path) -> None:
+    """[MDS-C-7] The faster wins; the other is told, and leaves no file."""
+    commit(DISK, md, scratch, [numbered_table(0, 2)])
+    base = find_live(DISK, md)
+    winner = commit(DISK, md, scratch, [numbered_table(2, 4)], base)
+    with pytest.raises(CommitConflictError, match=r"another writer.*md.*refresh\(\) again"):
+        commit(DISK, md, scratch, [numbered_table(4, 6), numbered_table(6, 8)], base)
+    assert numbers(md) == [2, 3]
+    assert data_files(md) == {f.name for f in winner.files}
+    assert records(md)[-1] == "00000000000000000002.json"
+
+
+def test_two_first_writers(md: str, scratch: Path) -> None:
+    """[MDS-C-7] The same for two that create the index at once."""
+    commit(DISK, md, scratch, [numbered_table(0, 2)], None)
+    with pytest.raises(CommitConflictError):
+        commit(DISK, md, scratch, [numbered_table(2, 4)], None)
+    assert numbers(md) == [0, 1]
+    assert len(data_files(md)) == 1
+
+
+def test_new_names() -> None:
+    """[MDS-C-1] Spark's form, a UUID of version 8, never the same twice."""
+    form = re.compile(
+        r"part-(\d{5})-[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}-c000\.snappy\.parquet"
+    )
+    names = [new_file_name(i) for i in range(200)]
+    assert [int(form.fullmatch(name)[1]) for name in names] == list(range(200))  # type: ignore[index]
+    assert len({name[11:] for name in names}) == 200
+
+
+def test_foreign_file(md: str, scratch: Path) -> None:
+    """[MDS-C-5] Another writer's file makes the listing count, records or not, and the next commit ends that."""
+    first = commit(DISK, md, scratch, [numbered_table(0, 2)])
+    encode(numbered_table(5, 6), "/lake/events", Path(md) / UUID_4)
+    live = find_live(DISK, md)
+    assert live is not None
+    assert live.foreign is True
+    assert live.record == first
+    assert live.names == tuple(sorted([UUID_4, first.files[0].name]))
+    replace_all(DISK, md, scratch, [numbered_table(7, 8)])
+    live = find_live(DISK, md)
+    assert live is not None
+    assert live.foreign is False
+    assert numbers(md) == [7]
+
+
+def test_foreign_files_alone(md: str) -> None:
+    """[MDS-C-5] A directory that only others have written to is an index without a record."""
+    Path(md).mkdir()
+    for name in ("part-1.parquet", "_SUCCESS", "_x.parquet", ".part-1.parquet.crc", ".y.parquet", "notes.txt"):
+        (Path(md) / name).write_bytes(b"")
+    live = find_live(DISK, md)
+    assert live is not None
+    assert (live.record, live.names, live.foreign) == (None, ("part-1.parquet",), True)
+
+
+def test_unfinished_files_are_ignored(md: str, scratch: Path) -> None:
+    """[MDS-C-6] Files of xskip that no record names, alone or beside a snapshot, are not there."""
+    Path(md).mkdir()
+    encode(numbered_table(5, 6), "/lake/events", Path(md) / new_file_name(0))
+    assert find_live(DISK, md) is None
+    commit(DISK, md, scratch, [numbered_table(0, 2)])
+    encode(numbered_table(6, 7), "/lake/events", Path(md) / new_file_name(1))
+    assert numbers(md) == [0, 1]
+    assert len(data_files(md)) == 3
+
+
+def test_left_over_files_are_removed_after_a_day(md: str, scratch: Path) -> None:
+    """[MDS-C-6] At the next commit; younger ones may belong to a build that is still running."""
+    first = commit(DISK, md, scratch, [numbered_table(0, 2)])
+    old, young = new_file_name(0), new_file_name(0)
+    for name, age in ((old, DAY_SECONDS + 60), (young, DAY_SECONDS - 600), (first.files[0].name, 9 * DAY_SECONDS)):
+        (Path(md) / name).touch()
+        os.utime(Path(md) / name, (time.time() - age, time.time() - age))
+    other = Path(md) / "part-notes.txt"
+    other.touch()
+    os.utime(other, (0, 0))
+    second = commit(DISK, md, scratch, [numbered_table(2, 4)], find_live(DISK, md), first.files)
+    assert data_files(md) == {young, other.name, first.files[0].name, second.files[1].name}
+
+
+def test_ten_records_are_kept(md: str, scratch: Path) -> None:
+    """[MDS-C-8] The latest ten."""
+    for i in range(13):
+        replace_all(DISK, md, scratch, [numbered_table(i, i + 1)])
+    assert records(md) == [f"{n:020d}.json" for n in range(4, 14)]
+    assert numbers(md) == [12]
+
+
+def test_other_files_among_the_records(md: str, scratch: Path) -> None:
+    """[MDS-C-4] Names that are no record's are passed over, whatever they sort like."""
+    commit(DISK, md, scratch, [numbered_table(0, 2)])
+    for name in ("9.json", "00000000000000000009.json.tmp", "._00000000000000000009.json.abc.tmp", "z"):
+        (Path(md) / "_commits" / name).write_bytes(b"{")
+    assert numbers(md) == [0, 1]
+
+
+def test_vanished_files(md: str, scratch: Path) -> None:
+    """[MDS-C-9] A record that names files which are not there is an error that says so."""
+    first = commit(DISK, md, scratch, [numbered_table(0, 2), numbered_table(2, 4)])
+    (Path(md) / first.files[0].name).unlink()
+    with pytest.raises(MetadataCorruptError, match=r"metadata files have gone .*1 missing.*refresh or drop"):
+        find_live(DISK, md)
+
+
+def test_a_source_that_is_not_there(md: str, scratch: Path) -> None:
+    """[MDS-C-3] A publish that fails on its way leaves the snapshot and no file."""
+    first = commit(DISK, md, scratch, [numbered_table(0, 2)])
+    files = write_files(numbered_table(2, 4), "/lake/events", scratch, 0)
+    files.append((scratch / "none", RecordedFile(new_file_name(1), 1, 1)))
+    with pytest.raises(FileNotFoundError):
+        publish(DISK, md, find_live(DISK, md), files, record_of(entry for _, entry in files))
+    assert numbers(md) == [0, 1]
+    assert data_files(md) == {first.files[0].name}

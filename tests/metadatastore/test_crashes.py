@@ -1,0 +1,204 @@
+"""A writer that ends at any moment, and readers meanwhile. Rules: specs/metadatastore.rst, [MDS-C]."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.metadatastore.samples import Crash, FaultyStorage, commit, numbered_table, replace_all
+from xskip.metadata import MetadataTable
+from xskip.metadatastore.codec import encode
+from xskip.metadatastore.commit import find_live
+from xskip.metadatastore.snapshot import open_snapshot
+from xskip.metadatastore.storage import LocalStorage
+
+DISK = LocalStorage()
+MODES = {
+    "killed before": {"after": False, "dead": True},
+    "killed after": {"after": True, "dead": True},
+    "error before": {"after": False, "dead": False},
+    "error after": {"after": True, "dead": False},
+}
+UUID_4 = "part-00000-36f20317-12bf-4a20-ac25-6294857411a3-c000.snappy.parquet"
+
+
+def read(md: str) -> list[tuple[int, int, int]] | None:
+    """Number and bounds of every object, as a reader finds them."""
+    snapshot = open_snapshot(DISK, md)
+    return None if snapshot is None else rows(snapshot.load())
+
+
+def rows(table: MetadataTable) -> list[tuple[int, int, int]]:
+    names = [int(name.rpartition("/f")[2]) for name in table.objects.names.to_pylist()]
+    bounds = table.indexes["minmax", ("k",)].values.to_pylist()
+    return [(name, b["min"], b["max"]) for name, b in zip(names, bounds, strict=True)]
+
+
+def expected(*ranges: tuple[int, int]) -> list[tuple[int, int, int]]:
+    return [(n, n, n + 1) for start, stop in ranges for n in range(start, stop)]
+
+
+def new_files(md: str) -> int:
+    return len([p for p in Path(md).glob("*.parquet") if p.is_file()]) if Path(md).exists() else 0
+
+
+def calls_of_a_create(tmp_path: Path) -> int:
+    counting = FaultyStorage(0)
+    counting._dead = False
+    commit(counting, str(tmp_path / "count"), tmp_path / "s", [numbered_table(0, 2), numbered_table(2, 4)])
+    return counting.calls
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_create_that_crashes(mode: str, tmp_path: Path) -> None:
+    """[MDS-C-3] At every call of a first publish: no index or the whole index, and the next create succeeds."""
+    total = calls_of_a_create(tmp_path)
+    assert total >= 5
+    outcomes = []
+    for k in range(1, total + 1):
+        md = str(tmp_path / f"md{k}")
+        tables = [numbered_table(0, 2), numbered_table(2, 4)]
+        with pytest.raises(Crash):
+            commit(FaultyStorage(k, **MODES[mode]), md, tmp_path / "s", tables)
+        seen = read(md)
+        assert seen in (None, expected((0, 4))), f"call {k}"
+        outcomes.append(seen is not None)
+        commit(DISK, md, tmp_path / "s", [numbered_table(7, 9)], find_live(DISK, md))
+        assert read(md) == expected((7, 9)), f"call {k}"
+    assert outcomes == sorted(outcomes)
+    assert {False, True} == set(outcomes)
+
+
+def refresh(storage: object, md: str, scratch: Path) -> None:
+    """Keeps the first file of two, replaces the second, adds a third."""
+    base = find_live(DISK, md)
+    assert base is not None
+    assert base.record is not None
+    tables = [numbered_table(2, 3), numbered_table(4, 6)]
+    commit(storage, md, scratch, tables, base, base.record.files[:1])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_refresh_that_crashes(mode: str, tmp_path: Path) -> None:
+    """[MDS-C-3] At every call of a later publish: the old snapshot whole or the new one whole."""
+    old, new = expected((0, 4)), expected((0, 2), (2, 3), (4, 6))
+    outcomes = []
+    for k in range(1, 50):
+        md = str(tmp_path / f"md{k}")
+        for i in range(10):  # so that a record is trimmed, too
+            replace_all(DISK, md, tmp_path / "s", [numbered_table(100 + i, 101 + i)])
+        replace_all(DISK, md, tmp_path / "s", [numbered_table(0, 2), numbered_table(2, 4)])
+        assert read(md) == old
+        faulty = FaultyStorage(k, **MODES[mode])
+        with suppress(Crash):
+            refresh(faulty, md, tmp_path / "s")
+        if faulty.calls < k:
+            assert read(md) == new
+            break
+        seen = read(md)
+        assert seen in (old, new), f"call {k}"
+        outcomes.append(seen == new)
+        replace_all(DISK, md, tmp_path / "s", [numbered_table(7, 9)])
+        assert read(md) == expected((7, 9)), f"call {k}"
+    assert outcomes == sorted(outcomes)
+    assert outcomes.count(False) >= 2
+    assert outcomes.count(True) >= 2
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_takeover_that_crashes(mode: str, tmp_path: Path) -> None:
+    """[MDS-C-3] [MDS-C-5] Over a foreign writer's files: while one of them is there, nothing but the listing counts."""
+    finished = 0
+    for k in range(1, 50):
+        md = tmp_path / f"md{k}"
+        md.mkdir()
+        encode(numbered_table(0, 2), "/lake/events", md / UUID_4)
+        faulty = FaultyStorage(k, **MODES[mode])
+        with suppress(Crash):
+            commit(faulty, str(md), tmp_path / "s", [numbered_table(2, 4)], find_live(DISK, str(md)))
+        live = find_live(DISK, str(md))
+        assert live is not None
+        assert live.foreign == (md / UUID_4).exists()
+        if not live.foreign:
+            assert read(str(md)) == expected((2, 4))
+        finished += not live.foreign
+        if faulty.calls < k:
+            break
+    assert finished >= 1
+
+
+def test_an_error_leaves_no_new_file(tmp_path: Path) -> None:
+    """[MDS-C-3] Where the process goes on after an error before the record, its files are removed again."""
+    for k in (1, 2):
+        md = str(tmp_path / f"md{k}")
+        tables = [numbered_table(0, 2), numbered_table(2, 4)]
+        with pytest.raises(Crash):
+            commit(FaultyStorage(k, dead=False), md, tmp_path / "s", tables)
+        assert new_files(md) == 0
+
+
+def test_a_put_that_is_sent_twice(tmp_path: Path) -> None:
+    """[MDS-C-3] [MDS-C-7] An object store's client may repeat a put: the name is taken by the same record."""
+
+    class Repeating(LocalStorage):
+        def put_if_absent(self, path: str, data: bytes) -> bool:
+            super().put_if_absent(path, data)
+            return super().put_if_absent(path, data)
+
+    md = str(tmp_path / "md")
+    for i in (0, 2):
+        commit(Repeating(), md, tmp_path / "s", [numbered_table(i, i + 2)], find_live(DISK, md))
+        assert read(md) == expected((i, i + 2))
+
+
+def test_a_failing_clean_up_is_no_failing_commit(tmp_path: Path) -> None:
+    """[MDS-C-3] Once the record is there the commit has been made, and an error of the clean-up does not deny it."""
+
+    class NoRemoval(LocalStorage):
+        def remove(self, paths: object) -> None:
+            raise OSError("read-only now")
+
+    md = str(tmp_path / "md")
+    commit(DISK, md, tmp_path / "s", [numbered_table(0, 2)])
+    record = commit(NoRemoval(), md, tmp_path / "s", [numbered_table(2, 4)], find_live(DISK, md))
+    assert record.number == 2
+    assert read(md) == expected((2, 4))
+
+
+def test_readers_during_commits(tmp_path: Path) -> None:
+    """[MDS-C-3] [MDS-C-11] Readers that never stop see one commit's objects, all of them, fifty times over."""
+    md = str(tmp_path / "md")
+    commit(DISK, md, tmp_path / "s", [numbered_table(0, 3), numbered_table(3, 6)])
+    done = threading.Event()
+    seen: list[int] = []
+    wrong: list[object] = []
+
+    def look() -> None:
+        known = None
+        while not done.is_set():
+            try:
+                known = open_snapshot(DISK, md, known)
+                assert known is not None
+                found = rows(known.load())
+            except BaseException as error:  # noqa: BLE001 - judged below, in the test's own thread
+                wrong.append(error)
+                return
+            start = found[0][0]
+            seen.append(start)
+            if found != expected((start, start + 6)):
+                wrong.append(found)
+
+    readers = [threading.Thread(target=look) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    for i in range(1, 51):
+        replace_all(DISK, md, tmp_path / "s", [numbered_table(6 * i, 6 * i + 3), numbered_table(6 * i + 3, 6 * i + 6)])
+    done.set()
+    for reader in readers:
+        reader.join()
+    assert wrong == []
+    assert len(set(seen)) > 1
+    assert read(md) == expected((300, 306))

@@ -1,0 +1,210 @@
+"""Metadata that other programs wrote: read as they meant it, and pruned at least as rightly.
+
+Rules: specs/metadatastore.rst, [MDS-V-1], [MDS-T], [MDS-P]. Each query of the golden files is parsed by Spark, and the
+verdicts are compared with those on record, object by object, by the path below the dataset's root.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from tests.metadatastore.samples import storage_type
+from xskip.expressions import Constant, Predicate, split_path
+from xskip.metadatastore.snapshot import Snapshot, open_snapshot
+from xskip.metadatastore.storage import LocalStorage
+from xskip.pruning import Available, prune, requirements, translate
+from xskip.spark.catalyst import to_predicate
+from xskip.spark.jvm import hook_of
+
+SCHEMAS = {
+    "sample1": "temp double, lat double, address string, comments string",
+    "sample1Na": "temp double, lat double, address string, comments string",
+    "sample1Na2": "temp double, num int, address string, comments string",
+    "vallist1": "temp double, address string, comments string, date date",
+    "dates": "timestamp timestamp, date date, account_name string",
+    "empty": "timestamp string, date date, account_name string, salary double",
+    "types": "b tinyint, s smallint, i int, l bigint, f float, d double, dec9 decimal(9,2), dec18 decimal(18,4), "
+    "dec38 decimal(38,10), str string, bin binary, bool boolean, dt date, ts timestamp, ntz timestamp_ntz, "
+    "st struct<x: int, in: struct<y: string>>",
+    "names": "`a#b` bigint, _x_ string, `Upper Case` bigint, `größe` double, `lat#_$_new` bigint, a_minmax_1 bigint",
+    "partitioned": "v int, p int, q string, d date",
+    "avro": "k int, s string, d double",
+    "odd": "d double, s string",
+}
+# Skips on record that are no proof: xskip must keep what is named here.
+UNPROVED = {
+    # recorded: skipped, since min > v or max < v of each excluded value; right only because the file's three values
+    # are just those, which its bounds 0.1 and 2.2 do not tell: {0.1, 1.5, 2.2} has the same
+    "testID=2": {"0-3-JTH.csv"},
+}
+# Queries of which a file with a matching row is skipped on record. Its string bounds are themselves wrong, for they
+# were found in the order of UTF-16 units: nothing can be proved by them, and xskip uses no index that others wrote to
+WRONG = {("odd-strings", "s = '😀'"), ("odd-strings", "s > '�'")}
+# A file without rows, of which nothing was collected: its metadata is null in every column, which xskip takes for
+# "nothing is known" and the other program for "holds nothing"; both are sound, and only xskip's is without a guess
+NOT_COLLECTED = {"odd": {"part-005.parquet"}, "odd-strings": {"part-005.parquet"}}
+# Queries of which xskip soundly skips more than is on record, and why
+MORE = {
+    ("partitioned", "p = 1 or v = 20"): "partition values take part in an OR with a data column",
+    ("minmax-bool", "bool = true"): "Spark asks for the column itself, and its greatest value is false in four files",
+    ("minmax-bool", "bool IN (true)"): "the same",
+    (
+        "testID=37",
+        "address not IN ('Jerusalem', 'Batyam') and date != '2018-05-21'",
+    ): "all files are of the partition that the query excludes",
+}
+_frames: dict[str, DataFrame] = {}
+
+
+def frame(spark: SparkSession, dataset: str) -> DataFrame:
+    """No rows of a dataset's schema, in a form that the optimizer does not know to be empty."""
+    if dataset not in _frames:
+        _frames[dataset] = spark.createDataFrame(spark.sparkContext.emptyRDD(), SCHEMAS[dataset])
+    return _frames[dataset]
+
+
+def predicate_of(spark: SparkSession, dataset: str, sql: str) -> Predicate:
+    """A filter as the optimizer leaves it, which is what a scan is asked."""
+    filtered = frame(spark, dataset).filter(sql)
+    plan: Any = filtered._jdf.queryExecution().optimizedPlan()
+    name = plan.getClass().getSimpleName()
+    if name == "LocalRelation":  # the optimizer has found that no row can match
+        return Constant(False)
+    if name != "Filter":
+        return Constant(True)
+    return to_predicate([json.loads(hook_of(spark)._rule.encode(plan.condition()))])
+
+
+def typed(snapshot: Snapshot, df: DataFrame) -> Available:
+    """The indexes with the types of their columns, which others do not record."""
+    indexes = []
+    for definition, storage in snapshot.indexes:
+        kind = type_of(df, definition.columns[0])
+        assert storage_type(storage) in ("", kind)
+        indexes.append((dataclasses.replace(definition, types=(kind,)), storage))
+    return Available(tuple(indexes), snapshot.partitions)
+
+
+def type_of(df: DataFrame, column: str) -> str:
+    kind: Any = df.schema
+    for part in split_path(column):
+        (found,) = [field for field in kind.fields if field.name.lower() == part.lower()]
+        kind = found.dataType
+    return str(kind.simpleString())
+
+
+def skipped(spark: SparkSession, directory: Path, dataset: str, sql: str) -> tuple[set[str], set[str]]:
+    """All objects of an index, and those skipped by a query; paths below the dataset's root."""
+    snapshot = open_snapshot(LocalStorage(), str(directory))
+    assert snapshot is not None
+    assert snapshot.live.foreign
+    clause = translate(predicate_of(spark, dataset, sql), typed(snapshot, frame(spark, dataset)))
+    table = snapshot.load(requirements(clause))
+    skip = prune(clause, table).skip
+    names = [n.removeprefix(snapshot.table_identifier + "/") for n in table.objects.names.to_pylist()]
+    return set(names), {name for name, skips in zip(names, skip, strict=True) if skips}
+
+
+@pytest.fixture
+def clean_frames() -> Any:
+    _frames.clear()
+    yield
+    _frames.clear()
+
+
+def test_older_goldens(spark: SparkSession, shared: Path, clean_frames: None) -> None:
+    """[MDS-V-1] [MDS-T-1] [MDS-T-2] [MDS-T-3] 29 directories and their queries: the files on record are skipped."""
+    home = shared / "fixtures/xskipper"
+    tests = [t["testDescription"] for t in json.loads((home / "version_tests.json").read_text())["versionTests"]]
+    asked, more = [], set()
+    for test in tests:
+        if test.get("maxVersion", 4) < 4:
+            continue
+        name, dataset = f"testID={test['testId']}", test["dataSetPath"].split("/")[1]
+        (directory,) = (home / "parquet_version_tests/end_to_end/version=4" / name).iterdir()
+        sql = test["query"].partition(" WHERE ")[2]
+        objects, skips = skipped(spark, directory, dataset, sql)
+        recorded = {Path(path).name for path in test["expectedSkippedFiles"]}
+        found = {Path(path).name for path in skips}
+        assert recorded <= {Path(path).name for path in objects}, name
+        keeps = UNPROVED.get(name, set())
+        assert not found & keeps, name
+        assert found >= recorded - keeps, name
+        if found - recorded:
+            more.add((name, sql))
+        asked.append(name)
+    assert len(asked) == len(set(asked)) == 29
+    assert more == {key for key in MORE if key[0].startswith("testID")}
+    assert UNPROVED.keys() <= set(asked)
+
+
+def test_goldens_of_the_real_program(spark: SparkSession, shared: Path, clean_frames: None) -> None:
+    """[MDS-V-1] [MDS-T-1] [MDS-P-1] 35 indexes, 124 queries: no file with a row is skipped, and no more is kept."""
+    home = shared / "fixtures/xskipper-1.6.0"
+    cases = json.loads((home / "cases.json").read_text())
+    plain = [c for c in cases if "metadata" in c and not c["name"].startswith("encrypted")]
+    more, wrong, queries, unknown = set(), set(), 0, 0
+    for case in plain:
+        for query in case["queries"]:
+            where = (case["name"], query["sql"])
+            objects, skips = skipped(spark, home / case["metadata"], case["dataset"], query["sql"])
+            kept = objects - skips
+            assert objects == set(case["modified_ms"]), where
+            assert kept >= set(query["files_with_rows"]) or where in WRONG, where
+            recorded = set(query["kept"])
+            if query["wrong_skip"]:
+                wrong.add(where)
+                assert not set(query["files_with_rows"]) <= recorded, where
+            else:
+                assert kept - recorded <= NOT_COLLECTED.get(case["name"], set()), (where, kept - recorded)
+                unknown += len(kept - recorded)
+                if kept < recorded:
+                    more.add(where)
+            queries += 1
+    assert (len(plain), queries) == (35, 124)
+    assert unknown == 10
+    assert wrong == WRONG
+    assert more == {key for key in MORE if not key[0].startswith("testID")}
+
+
+def test_foreign_string_bounds_are_out_of_order(shared: Path) -> None:
+    """[MDS-C-5] [MDS-T-8] The bounds on record of the wrong queries; the index is not taken for xskip's own."""
+    folder = shared / "fixtures/xskipper-1.6.0/metadata/odd-strings"
+    snapshot = open_snapshot(LocalStorage(), str(next(folder.iterdir())))
+    assert snapshot is not None
+    assert snapshot.is_ours is False
+    table = snapshot.load()
+    row = table.objects.names.to_pylist().index("/lake/odd/part-001.parquet")
+    bounds = table.indexes["minmax", ("s",)].values[row].as_py()
+    assert bounds == {"min": "\U0001f600", "max": "\ufffd"}
+    assert bounds["min"].encode() > bounds["max"].encode()
+    assert bounds["min"].encode("utf-16-be") < bounds["max"].encode("utf-16-be")
+
+
+def test_every_value_is_read(shared: Path) -> None:
+    """[MDS-T-1] [MDS-T-2] [MDS-T-3] Every index of every golden is decoded whole, and filters are not unknown."""
+    home = shared / "fixtures"
+    directories = {p.parent for p in home.glob("xskipper/parquet_version_tests/end_to_end/version=4/*/*/*.parquet")}
+    directories |= {p.parent for p in home.glob("xskipper-1.6.0/metadata/[!e]*/*/*.parquet")}
+    columns = filters = unknown = 0
+    for directory in directories:
+        snapshot = open_snapshot(LocalStorage(), str(directory))
+        assert snapshot is not None
+        table = snapshot.load()
+        assert len(table) == snapshot.rows > 0
+        for (name, _), column in table.indexes.items():
+            columns += 1
+            assert column.values.null_count < len(table)
+            if name == "bloomfilter":
+                filters += 1
+                unknown += column.values.null_count
+    assert len(directories) == 64
+    assert columns == 78
+    assert filters == 11
+    assert unknown == 1

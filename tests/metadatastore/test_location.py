@@ -1,0 +1,78 @@
+"""Table identifiers and metadata directories. Rules: specs/metadatastore.rst, [MDS-O] and [MDS-L]."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from xskip.metadatastore.location import metadata_directory
+from xskip.objects import table_identifier
+
+
+@pytest.mark.parametrize(
+    ("uri", "identifier"),
+    [
+        ("/lake/events", "/lake/events"),
+        ("/lake/events/", "/lake/events"),
+        ("file:/lake/events", "/lake/events"),
+        ("file:///lake/events/", "/lake/events"),
+        ("s3a://bucket/lake/events", "/lake/events"),
+        ("hdfs://host:8020/lake/events//", "/lake/events"),
+        ("s3a://bucket", "/"),
+        ("/", "/"),
+        ("/lake/a b%20ü", "/lake/a b%20ü"),
+        ("s3a://bucket/lake/a b%20ü", "/lake/a b%20ü"),
+        ("/lake/x=1/a://b", "/lake/x=1/a://b"),
+        ("/lake/c#1?x;y", "/lake/c#1?x;y"),
+        ("s3a://bucket/lake/c#1?x;y", "/lake/c#1?x;y"),
+        ("viewfs://name/tab\there", "/tab\there"),
+    ],
+)
+def test_table_identifier(uri: str, identifier: str) -> None:
+    """[MDS-O-3] The decoded path, without scheme, authority and trailing slash, whatever characters it holds."""
+    assert table_identifier(uri) == identifier
+
+
+def test_directory_under_a_base() -> None:
+    """[MDS-L-1] The base, then the SHA-256 of the identifier."""
+    digest = hashlib.sha256(b"/lake/events").hexdigest()
+    assert metadata_directory("s3a://b/lake/events/", "s3a://md/base/") == f"s3a://md/base/{digest}"
+    assert metadata_directory("/lake/events", "/md") == f"/md/{digest}"
+
+
+def test_directory_in_the_dataset() -> None:
+    """[MDS-L-2] Without a base the directory is in the dataset's root, where readers of data do not look."""
+    digest = hashlib.sha256(b"/lake/events").hexdigest()
+    assert metadata_directory("s3a://b/lake/events/", None) == f"s3a://b/lake/events/_xskip/{digest}"
+    assert metadata_directory("/lake/events", None) == f"/lake/events/_xskip/{digest}"
+
+
+def test_identifier_is_hashed_as_utf8() -> None:
+    """[MDS-L-1] UTF-8 bytes are hashed, as Java's getBytes("UTF-8") does."""
+    digest = "6f7aa183b57391588cd2c5e2d524a698d2667351539fa4fe0625408db7bdc6db"
+    assert metadata_directory("/lake/größe \U0001f600", "/md") == f"/md/{digest}"
+
+
+def test_directories_of_foreign_metadata(shared: Path) -> None:
+    """[MDS-L-1] [MDS-O-3] Other programs' directories of version 4 bear the names that xskip looks for."""
+    import pyarrow.parquet as pq
+
+    key = b"org.apache.spark.sql.parquet.row.metadata"
+    found = sorted((shared / "fixtures/xskipper/parquet_version_tests/end_to_end/version=4").glob("*/*/*.parquet"))
+    for file in found:
+        text = pq.read_metadata(file).metadata[key]
+        identifier = json.loads(text)["fields"][0]["metadata"]["tableIdentifier"]
+        assert metadata_directory(f"file:{identifier}", "/md") == f"/md/{file.parent.name}"
+    assert len(found) == 29
+
+
+def test_directories_of_the_real_program(shared: Path) -> None:
+    """[MDS-L-1] [MDS-O-3] The same for every case that Xskipper 1.6.0 wrote, encrypted ones included."""
+    cases = json.loads((shared / "fixtures/xskipper-1.6.0/cases.json").read_text())
+    written = [case for case in cases if "metadata" in case]
+    for case in written:
+        assert metadata_directory(case["original_root"], "/md") == f"/md/{Path(case['metadata']).name}"
+    assert len(written) == 37

@@ -1,0 +1,156 @@
+"""A metadata directory that xskip wrote, kept in the repo: what is on users' disks must stay readable.
+
+``XSKIP_WRITE_GOLDEN=1`` writes it anew, which is right only where the format itself has changed.
+Rules: specs/metadatastore.rst, [MDS-V-1].
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from datetime import date, datetime, timezone
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from tests.metadatastore.samples import array_of, bloomfilter, minmax, table_of, valuelist
+from xskip import bloom
+from xskip.datatypes import Array, Bloom, Opaque, Struct
+from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable, PartitionColumn
+from xskip.metadatastore.commit import Record, publish
+from xskip.metadatastore.location import metadata_directory
+from xskip.metadatastore.snapshot import Snapshot, open_snapshot, write_files
+from xskip.metadatastore.storage import LocalStorage
+from xskip.objects import Objects
+from xskip.reading import Reading
+
+ROOT = "s3a://bucket/lake/größe#1"
+TABLE = "/lake/größe#1"
+GOLDEN = Path(__file__).parent / "golden"
+DIRECTORY = "9ce352d07bd2fc7399a910ac1860fdd77162325502491d8e3ad7fccbefa4ee96"
+SKETCH = '{"type":"udt","class":"com.acme.SketchUDT","pyClass":null,"sqlType":"binary"}'
+
+
+def golden_table() -> MetadataTable:
+    """Three objects: one with everything, one without values, one of which nothing is known."""
+    names = ["/lake/größe#1/p=1/a #%.parquet", "/lake/größe#1/p=1/b.parquet", "/lake/größe#1/p=2/c.parquet"]
+    objects = Objects(
+        pa.array(names), pa.array([1234, None, 0], pa.int64()), pa.array([1_700_000_000_123, 1, 0], pa.int64())
+    )
+    unknown = [False, False, True]
+    indexes = [
+        minmax("k", "bigint", [-(2**63), None, None], [2**63 - 1, None, None], unknown),
+        minmax("st.`x.y`", "decimal(38,10)", [Decimal("-1.5"), None, None], [Decimal("2.25"), None, None], unknown),
+        minmax("t", "timestamp", [-30610224000_000000, None, None], [1_600_000_000_123456, None, None], unknown),
+        valuelist("d", "date", [[-354285, 18262], [], None]),
+        valuelist("s", "string", [["", "\U0001f600"], [], None]),
+        bloomfilter("s", [[b"oslo", b"rome"], [], None]),
+        IndexColumn(
+            IndexDefinition("sketch", ("a", "b"), (("n", "1"),)),
+            Opaque(SKETCH, pa.binary()),
+            pa.array([b"1", b"", None], pa.binary()),
+        ),
+    ]
+    return table_of(objects, indexes, [PartitionColumn("p", "int", array_of("int", [1, 1, None]))])
+
+
+def write_golden() -> None:
+    shutil.rmtree(GOLDEN, ignore_errors=True)
+    directory = GOLDEN / DIRECTORY
+    scratch = GOLDEN / "scratch"
+    scratch.mkdir(parents=True)
+    files = write_files(golden_table(), TABLE, scratch, 0)
+    reading = Reading("avro", {"mode": "PERMISSIVE"}, {"spark.sql.caseSensitive": "false"})
+    types = {"k": "bigint", "st.`x.y`": "decimal(38,10)", "t": "timestamp", "d": "date", "s": "string"}
+    record = Record(0, ROOT, 4, tuple(entry for _, entry in files), reading, types, 0)
+    publish(LocalStorage(), str(directory), None, files, record)
+    shutil.rmtree(scratch)
+
+
+@pytest.fixture
+def golden() -> Snapshot:
+    if os.environ.get("XSKIP_WRITE_GOLDEN"):
+        write_golden()
+    snapshot = open_snapshot(LocalStorage(), str(GOLDEN / DIRECTORY))
+    assert snapshot is not None
+    return snapshot
+
+
+def test_directory(golden: Snapshot) -> None:
+    """[MDS-L-1] [MDS-C-2] One file and one record, under the dataset's digest."""
+    assert [p.name for p in GOLDEN.iterdir()] == [DIRECTORY]
+    assert metadata_directory(TABLE, str(GOLDEN)) == str(GOLDEN / DIRECTORY)
+    found = sorted(str(p.relative_to(GOLDEN / DIRECTORY)) for p in (GOLDEN / DIRECTORY).rglob("*") if p.is_file())
+    assert found == ["_commits/00000000000000000001.json", golden.live.names[0]]
+
+
+def test_record(golden: Snapshot) -> None:
+    """[MDS-C-2] What the record says."""
+    record = golden.record
+    assert record is not None
+    assert golden.is_ours
+    assert (record.number, record.root, record.version) == (1, "s3a://bucket/lake/größe#1", 4)
+    assert [(f.rows, f.size > 0) for f in record.files] == [(3, True)]
+    assert record.reading == Reading("avro", {"mode": "PERMISSIVE"}, {"spark.sql.caseSensitive": "false"})
+    assert record.created > 1_700_000_000_000
+
+
+def test_schema(golden: Snapshot) -> None:
+    """[MDS-N-1] [MDS-S-2] [MDS-S-4] Names, types and parameters."""
+    assert golden.table_identifier == "/lake/größe#1"
+    assert golden.partitions == {"p": "int"}
+    (file,) = golden.files
+    assert file.schema.version == 4
+    decimal = "decimal(38,10)"
+    bloom_params = (("io.xskipper.index.bloom.ndv", "10"), ("io.xskipper.index.bloom.fpp", "0.01"))
+    assert [(i.column, i.storage, i.definition.params) for i in file.schema.indexes] == [
+        ("k_minmax_1", Struct((("min", "bigint"), ("max", "bigint"))), ()),
+        ("st$#$`x$#$y`_minmax_12", Struct((("min", decimal), ("max", decimal))), ()),
+        ("t_minmax_1", Struct((("min", "timestamp"), ("max", "timestamp"))), ()),
+        ("d_valuelist_1", Array("date"), ()),
+        ("s_valuelist_1", Array("string"), ()),
+        ("s_bloomfilter_1", Bloom(), bloom_params),
+        ("a_b_sketch_1-1", Opaque(SKETCH, pa.binary()), (("n", "1"),)),
+    ]
+    assert [d.types for d, _ in golden.indexes] == [
+        ("bigint",), (decimal,), ("timestamp",), ("date",), ("string",), ("string",), (),
+    ]  # fmt: skip
+
+
+def test_objects(golden: Snapshot) -> None:
+    """[MDS-O-1] [MDS-O-4] Names, times and sizes."""
+    table = golden.load()
+    assert [(o.name, o.size, o.modified) for o in (table.objects[i] for i in range(3))] == [
+        ("/lake/größe#1/p=1/a #%.parquet", 1234, 1_700_000_000_123),
+        ("/lake/größe#1/p=1/b.parquet", -1, 1),
+        ("/lake/größe#1/p=2/c.parquet", 0, 0),
+    ]
+    assert table.partitions["p"].values.to_pylist() == [1, 1, None]
+
+
+def test_values(golden: Snapshot) -> None:
+    """[MDS-T-1] [MDS-T-2] [MDS-T-4] [MDS-T-5] Values of the indexes, absent and unknown ones told apart."""
+    values = {key: column.values.to_pylist() for key, column in golden.load().indexes.items()}
+    none = {"min": None, "max": None}
+    assert values["minmax", ("k",)] == [{"min": -9223372036854775808, "max": 9223372036854775807}, none, None]
+    assert values["minmax", ("st.`x.y`",)][0] == {"min": Decimal("-1.5000000000"), "max": Decimal("2.2500000000")}
+    assert values["minmax", ("t",)][0] == {
+        "min": datetime(1000, 1, 1, tzinfo=timezone.utc),
+        "max": datetime(2020, 9, 13, 12, 26, 40, 123456, timezone.utc),
+    }
+    assert values["valuelist", ("d",)] == [[date(1000, 1, 1), date(2020, 1, 1)], [], None]
+    assert values["valuelist", ("s",)] == [["", "\U0001f600"], [], None]
+    assert values["sketch", ("a", "b")] == [b"1", b"", None]
+
+
+def test_filters(golden: Snapshot) -> None:
+    """[MDS-T-3] The filters hold what was put into them and nothing else that is asked here."""
+    import numpy as np
+
+    filters = golden.load([("bloomfilter", ("s",))]).indexes["bloomfilter", ("s",)].values
+    among = np.full(3, True)
+    assert bloom.might_contain(filters, [bloom.hash_bytes(b"oslo")], among).to_pylist() == [True, False, None]
+    assert bloom.might_contain(filters, [bloom.hash_bytes(b"bonn")], among).to_pylist() == [False, False, None]
+    assert filters[1].as_py().hex() == "000000010000000700000002" + "00" * 16

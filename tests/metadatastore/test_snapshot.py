@@ -1,0 +1,322 @@
+"""Snapshots: files merged, columns read once. Rules: specs/metadatastore.rst, [MDS-C] and [MDS-L]."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from tests.metadatastore.samples import (
+    assert_same,
+    bloomfilter,
+    commit,
+    minmax,
+    numbered_table,
+    objects_of,
+    record_of,
+    replace_all,
+    table_of,
+    valuelist,
+)
+from xskip.errors import MetadataCorruptError, MetadataVersionError
+from xskip.metadata import PartitionColumn
+from xskip.metadatastore import codec, snapshot
+from xskip.metadatastore.codec import encode
+from xskip.metadatastore.commit import find_live, new_file_name, publish
+from xskip.metadatastore.snapshot import Snapshot, open_snapshot, write_files
+from xskip.metadatastore.storage import LocalStorage
+
+DISK = LocalStorage()
+K, S, V = ("minmax", ("k",)), ("bloomfilter", ("s",)), ("valuelist", ("k",))
+UUID_4 = "part-0000{}-36f20317-12bf-4a20-ac25-6294857411a3-c000.snappy.parquet"
+
+
+@pytest.fixture
+def md(tmp_path: Path) -> str:
+    return str(tmp_path / "md")
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[frozenset[Any]]]:
+    """What each call of decode() was asked for."""
+    asked: list[frozenset[Any]] = []
+
+    def spy(file: codec.MetadataFile, wanted: Any) -> Any:
+        asked.append(frozenset(wanted))
+        return codec.decode(file, wanted)
+
+    monkeypatch.setattr(snapshot, "decode", spy)
+    return asked
+
+
+def opened(md: str) -> Snapshot:
+    found = open_snapshot(DISK, md)
+    assert found is not None
+    return found
+
+
+def partition(name: str, values: list[int | None]) -> PartitionColumn:
+    return PartitionColumn(name, "int", pa.array(values, pa.int32()))
+
+
+def two_files(md: str, tmp_path: Path) -> None:
+    """One file with bounds, a filter and two partition columns; one with bounds, a list and one of those columns."""
+    first = table_of(
+        objects_of(["/a", "/b"]),
+        [minmax("k", "int", [1, 2], [3, 4]), bloomfilter("s", [[b"x"], [b"y"]])],
+        [partition("p", [1, None]), partition("q", [1, 2])],
+    )
+    second = table_of(
+        objects_of(["/c"]), [valuelist("k", "int", [[9]]), minmax("k", "int", [9], [9])], [partition("p", [3])]
+    )
+    commit(DISK, md, tmp_path / "s", [first, second])
+
+
+def test_files_are_merged(md: str, tmp_path: Path) -> None:
+    """[MDS-T-6] [MDS-P-2] What a file lacks is unknown for its objects; partition columns count where all have them."""
+    two_files(md, tmp_path)
+    found = opened(md)
+    assert found.rows == 3
+    assert found.table_identifier == "/lake/events"
+    assert found.partitions == {"p": "int"}
+    assert [d.key for d, _ in found.indexes] == [K, S, V]
+    table = found.load()
+    assert table.objects.names.to_pylist() == ["/a", "/b", "/c"]
+    assert table.partitions["p"].values.to_pylist() == [1, None, 3]
+    assert table.indexes[K].values.to_pylist() == [{"min": 1, "max": 3}, {"min": 2, "max": 4}, {"min": 9, "max": 9}]
+    assert table.indexes[S].values.is_valid().to_pylist() == [True, True, False]
+    assert table.indexes[V].values.to_pylist() == [None, None, [9]]
+
+
+def test_recorded_types(md: str, tmp_path: Path) -> None:
+    """[MDS-C-2] The record's types reach the definitions, whole or not at all."""
+    two_files(md, tmp_path)
+    assert {d.key: d.types for d, _ in opened(md).indexes} == {K: ("int",), V: ("int",), S: ()}
+
+
+def test_an_index_of_two_types_is_left_out(md: str, tmp_path: Path) -> None:
+    """[MDS-T-6] Where files disagree about what an index stores, nothing is known of it."""
+    tables = [
+        table_of(objects_of(["/a"]), [minmax("k", "int", [1], [2])]),
+        table_of(objects_of(["/b"]), [minmax("k", "bigint", [1], [2])]),
+    ]
+    commit(DISK, md, tmp_path / "s", tables)
+    assert opened(md).load().indexes == {}
+
+
+def test_a_partition_column_of_two_types_is_left_out(md: str, tmp_path: Path) -> None:
+    """[MDS-P-2] The same for partition columns."""
+    values = pa.array(["1"], pa.string())
+    tables = [
+        table_of(objects_of(["/a"]), [], [partition("p", [1])]),
+        table_of(objects_of(["/b"]), [], [PartitionColumn("p", "string", values)]),
+    ]
+    commit(DISK, md, tmp_path / "s", tables)
+    assert opened(md).partitions == {}
+    assert opened(md).load().partitions == {}
+
+
+def test_columns_are_read_once(md: str, tmp_path: Path, reads: list[frozenset[Any]]) -> None:
+    """[MDS-T-7] Each column is read when it is first asked for, from each file once."""
+    two_files(md, tmp_path)
+    found = opened(md)
+    assert reads == []
+    assert found.load(()).indexes == {}
+    assert reads == [frozenset()] * 2
+    assert list(found.load([K]).indexes) == [K]
+    assert reads[2:] == [frozenset({K})] * 2
+    again = found.load([K, "p", ("minmax", ("other",)), "q"])
+    assert (list(again.indexes), list(again.partitions)) == ([K], ["p"])
+    assert reads[4:] == [frozenset({"p"})] * 2
+    assert again.indexes[K].values is found.load([K]).indexes[K].values
+    found.load()
+    assert reads[6:] == [frozenset({S, V})] * 2
+    found.load()
+    found.load(())
+    assert len(reads) == 8
+
+
+def test_loads_from_threads(md: str, tmp_path: Path, reads: list[frozenset[Any]]) -> None:
+    """[MDS-T-7] Threads that ask for different columns at once all get theirs, and no column is read twice."""
+    two_files(md, tmp_path)
+    found, whole = opened(md), opened(md).load()
+    reads.clear()
+    barrier, wrong = threading.Barrier(8), []
+
+    def load(wanted: list[Any]) -> None:
+        barrier.wait()
+        table = found.load(wanted)
+        if set(table.indexes) != {w for w in wanted if isinstance(w, tuple)}:
+            wrong.append(wanted)
+        if not all(table.indexes[key].values.equals(whole.indexes[key].values) for key in table.indexes):
+            wrong.append(wanted)
+
+    wishes: list[list[Any]] = [[K], [S], [V], [K, S], ["p"], [K, V, "p"], [], [S, K]]
+    threads = [threading.Thread(target=load, args=(wanted,)) for wanted in wishes]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    asked = [key for call in reads for key in call]
+    assert {key: asked.count(key) for key in asked} == {K: 2, S: 2, V: 2, "p": 2}
+    assert_same(found.load(), whole)
+
+
+def test_the_same_object_while_nothing_changes(md: str, tmp_path: Path) -> None:
+    """[MDS-C-11] A snapshot is kept until a commit."""
+    commit(DISK, md, tmp_path / "s", [numbered_table(0, 2)])
+    first = opened(md)
+    assert open_snapshot(DISK, md, first) is first
+    replace_all(DISK, md, tmp_path / "s", [numbered_table(2, 4)])
+    second = open_snapshot(DISK, md, first)
+    assert second is not None
+    assert second is not first
+    assert second.record is not None
+    assert second.record.number == 2
+
+
+def test_dropped_and_created_again(md: str, tmp_path: Path) -> None:
+    """[MDS-C-11] Another index at the same place is another snapshot, although it counts from 1 again."""
+    commit(DISK, md, tmp_path / "s", [numbered_table(0, 2)])
+    first = opened(md)
+    DISK.remove_tree(md)
+    assert open_snapshot(DISK, md, first) is None
+    commit(DISK, md, tmp_path / "s", [numbered_table(2, 4)])
+    second = open_snapshot(DISK, md, first)
+    assert second is not None
+    assert second.load().objects.names.to_pylist() == ["/lake/events/f2", "/lake/events/f3"]
+
+
+def test_foreign_snapshot(md: str, tmp_path: Path) -> None:
+    """[MDS-C-5] [MDS-C-11] Without a record the listing is the identity, and no types are known."""
+    Path(md).mkdir()
+    encode(numbered_table(0, 2), "/lake/events", Path(md) / UUID_4.format(0))
+    first = opened(md)
+    assert first.record is None
+    assert first.load().objects.names.to_pylist() == ["/lake/events/f0", "/lake/events/f1"]
+    assert [d.types for d, _ in first.indexes] == [()]
+    assert open_snapshot(DISK, md, first) is first
+    encode(numbered_table(2, 3), "/lake/events", Path(md) / UUID_4.format(1))
+    second = open_snapshot(DISK, md, first)
+    assert second is not None
+    assert second.rows == 3
+
+
+def test_no_index(md: str) -> None:
+    """[MDS-C-4] None where there is none."""
+    assert open_snapshot(DISK, md) is None
+
+
+def test_an_empty_snapshot(md: str, tmp_path: Path) -> None:
+    """[MDS-C-4] A snapshot without files has no objects and can be loaded."""
+    commit(DISK, md, tmp_path / "s", [])
+    found = opened(md)
+    assert (found.rows, found.table_identifier, found.partitions, found.indexes) == (0, "", {}, ())
+    assert len(found.load()) == 0
+
+
+def test_rows_are_split_over_files(md: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """[MDS-C-10] So many rows in each file and the rest in the last, numbered on from the first."""
+    assert snapshot._ROWS_PER_FILE == 50_000
+    monkeypatch.setattr(snapshot, "_ROWS_PER_FILE", 4)
+    table = numbered_table(0, 10)
+    files = write_files(table, "/lake/events", tmp_path, 3)
+    assert [entry.rows for _, entry in files] == [4, 4, 2]
+    assert [entry.name[:11] for _, entry in files] == ["part-00003-", "part-00004-", "part-00005-"]
+    assert [path.stat().st_size for path, _ in files] == [entry.size for _, entry in files]
+    assert [path.name for path, _ in files] == [entry.name for _, entry in files]
+    publish(DISK, md, None, files, record_of(entry for _, entry in files))
+    assert_same(opened(md).load(), table)
+    exactly = write_files(numbered_table(0, 8), "/lake/events", tmp_path, 0)
+    assert [entry.rows for _, entry in exactly] == [4, 4]
+
+
+def test_a_table_without_rows_keeps_its_indexes(md: str, tmp_path: Path) -> None:
+    """[MDS-C-10] An index of no objects is one file without rows: what it indexes is not forgotten."""
+    commit(DISK, md, tmp_path / "s", [numbered_table(0, 0)])
+    found = opened(md)
+    assert (found.rows, len(found.files)) == (0, 1)
+    assert [(d.key, d.types) for d, _ in found.indexes] == [(K, ("int",))]
+    assert len(found.load().indexes[K].values) == 0
+
+
+def test_two_datasets_in_one_directory(md: str, tmp_path: Path) -> None:
+    """[MDS-L-3] Metadata of another dataset in the directory is refused, whoever put it there."""
+    commit(DISK, md, tmp_path / "s", [numbered_table(0, 2)])
+    encode(numbered_table(2, 3), "/lake/other", Path(md) / UUID_4.format(0))
+    with pytest.raises(MetadataCorruptError, match=r"several datasets.*found: /lake/events, /lake/other"):
+        open_snapshot(DISK, md)
+
+
+def test_a_file_of_another_version(md: str, tmp_path: Path) -> None:
+    """[MDS-V-3] One file of a version that is not read makes the index unreadable, and says so."""
+    from tests.metadatastore.samples import rewrite
+
+    key = b"org.apache.spark.sql.parquet.row.metadata"
+    commit(DISK, md, tmp_path / "s", [numbered_table(0, 2)])
+    newer = Path(md) / UUID_4.format(0)
+    encode(numbered_table(2, 3), "/lake/events", newer)
+    text = codec.open_file(newer).footer.metadata[key].replace(b'"version":4', b'"version":5')
+    rewrite(newer, {key: text})
+    with pytest.raises(MetadataVersionError, match="metadata of version 5 cannot be read"):
+        open_snapshot(DISK, md)
+
+
+def test_a_file_that_goes_between_footer_and_listing(md: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """[MDS-C-9] [MDS-C-11] A commit in between is followed, not reported."""
+    commit(DISK, md, tmp_path / "s", [numbered_table(0, 2)])
+    calls = []
+
+    class Slow(LocalStorage):
+        def fetch(self, path: str) -> Path:
+            if not calls:
+                calls.append(path)
+                replace_all(DISK, md, tmp_path / "s", [numbered_table(5, 6)])
+            return super().fetch(path)
+
+    found = open_snapshot(Slow(), md)
+    assert found is not None
+    assert found.load().objects.names.to_pylist() == ["/lake/events/f5"]
+    assert len(calls) == 1
+
+
+def test_a_commit_between_two_listings(md: str, tmp_path: Path) -> None:
+    """[MDS-C-9] The record that was read is old by the time the files are listed: the next look is right."""
+    commit(DISK, md, tmp_path / "s", [numbered_table(0, 2)])
+    calls = []
+
+    class Slow(LocalStorage):
+        def list(self, directory: str) -> Any:
+            if directory == md and not calls:
+                calls.append(directory)
+                replace_all(DISK, md, tmp_path / "s", [numbered_table(5, 6)])
+            return super().list(directory)
+
+    live = find_live(Slow(), md)
+    assert live is not None
+    assert live.record is not None
+    assert live.record.number == 2
+    assert new_file_name(0) not in live.names
+
+
+def test_records_trimmed_between_listing_and_reading(md: str, tmp_path: Path) -> None:
+    """[MDS-C-8] [MDS-C-9] A reader so slow that every record it listed has gone looks again: there is an index."""
+    commit(DISK, md, tmp_path / "s", [numbered_table(0, 2)])
+    calls = []
+
+    class Slow(LocalStorage):
+        def read(self, path: str) -> bytes:
+            if not calls:
+                calls.append(path)
+                for i in range(1, 12):
+                    replace_all(DISK, md, tmp_path / "s", [numbered_table(i, i + 1)])
+            return super().read(path)
+
+    found = open_snapshot(Slow(), md)
+    assert found is not None
+    assert found.load().objects.names.to_pylist() == ["/lake/events/f11"]
