@@ -68,7 +68,7 @@ class IndexClause(Protocol):
         """True where it should see only the objects that everything cheaper has left."""
 
     def evaluate(self, table: MetadataTable, among: Mask) -> Verdicts:
-        """A verdict for each row of ``table``; outside of ``among`` anything but false."""
+        """A verdict for each row of ``table``; outside of ``among`` it need not look, and says null."""
 
 
 @dataclass(frozen=True, slots=True)

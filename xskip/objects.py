@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from xskip.errors import MetadataCorruptError
 
@@ -57,7 +58,7 @@ class Objects:
     @property
     def total_bytes(self) -> int:
         """The sum of the known sizes."""
-        return int(pa.compute.sum(self.sizes, min_count=0).as_py())
+        return int(pc.sum(self.sizes, min_count=0).as_py())
 
     @staticmethod
     def of(objects: list[ObjectStatus]) -> Objects:
@@ -85,7 +86,7 @@ def join_ids(names: pa.Array, modified: pa.Array) -> pa.Array:
     >>> join_ids(pa.array(["/a/x#1"]), pa.array([7])).to_pylist()
     ['/a/x#1#7']
     """
-    return pa.compute.binary_join_element_wise(names, modified.cast(pa.string()), "#")
+    return pc.binary_join_element_wise(names, modified.cast(pa.string()), "#")
 
 
 def split_ids(ids: pa.Array) -> tuple[pa.Array, pa.Array]:
@@ -96,14 +97,14 @@ def split_ids(ids: pa.Array) -> tuple[pa.Array, pa.Array]:
     MetadataCorruptError
         An identity is null, has no ``#``, or no number after it.
     """
-    parts = pa.compute.split_pattern(ids, "#", max_splits=1, reverse=True)
-    lengths = pa.compute.list_value_length(parts)
-    if ids.null_count or pa.compute.any(pa.compute.not_equal(lengths, 2)).as_py():
+    parts = pc.split_pattern(ids, "#", max_splits=1, reverse=True)
+    lengths = pc.list_value_length(parts)
+    if ids.null_count or pc.any(pc.not_equal(lengths, 2)).as_py():
         raise MetadataCorruptError("object identities that are not name#time", expected="name#milliseconds")
     try:
-        times = pa.compute.list_element(parts, 1).cast(pa.int64())
+        times = pc.list_element(parts, 1).cast(pa.int64())
     except pa.ArrowInvalid as error:
         raise MetadataCorruptError(
             "object identities without a time", expected="name#milliseconds", found=str(error)
         ) from error
-    return pa.compute.list_element(parts, 0), times
+    return pc.list_element(parts, 0), times

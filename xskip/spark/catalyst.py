@@ -182,10 +182,6 @@ def _like(child: Node, pattern: str, escape: str) -> Predicate:
     prefix, rest = _split_pattern(pattern, escape)
     if prefix is None:
         return Unknown("a LIKE pattern with an escape before an ordinary character")
-    # LIKE decodes both sides, and bytes that are no UTF-8 become U+FFFD: that is no prefix of those bytes
-    literal, replaced, _ = prefix.partition("\ufffd")
-    if replaced:
-        prefix, rest = literal, "_"
     if rest == "":
         return _comparison(Op.EQ, child, ["#", "string", prefix])
     start = _starts_with(child, prefix)
@@ -203,7 +199,7 @@ def _split_pattern(pattern: str, escape: str) -> tuple[str | None, str]:
                 return None, pattern
             at += 1
             char = pattern[at]
-        elif char in "%_":
+        elif char in "%_\ufffd":  # LIKE decodes both sides: U+FFFD also stands for bytes that are no UTF-8
             return "".join(literal), pattern[at:]
         literal.append(char)
         at += 1

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from xskip.datatypes import Storage, arrow_type, atomic_name
@@ -220,7 +221,7 @@ def _no_rows_are_empty(values: pa.Array, take: pa.Array) -> pa.Array:
     empty = pa.array([[]], values.type)
     missing = take.is_null()
     source = pa.concat_arrays([values, empty])
-    positions = pa.compute.if_else(missing, len(values), pa.array(range(len(values))))
+    positions = pc.if_else(missing, len(values), pa.array(range(len(values))))
     return source.take(positions)
 
 

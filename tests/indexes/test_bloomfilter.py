@@ -1,0 +1,200 @@
+"""BloomFilter: what a filter says, leaf by leaf."""
+
+from __future__ import annotations
+
+import struct
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tests.reference import all_true
+from xskip import bloom
+from xskip.datatypes import Bloom
+from xskip.errors import IndexDefinitionError, UnsupportedTypeError
+from xskip.expressions import (
+    Cast,
+    Column,
+    Comparison,
+    In,
+    IsNotNull,
+    IsNull,
+    NotIn,
+    NotStartsWith,
+    Op,
+    StartsWith,
+)
+from xskip.indexes import BloomFilter, index_of
+from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable
+from xskip.objects import Objects, ObjectStatus
+
+SERVED = ["string", "binary", "tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz"]
+FPP, NDV = "io.xskipper.index.bloom.fpp", "io.xskipper.index.bloom.ndv"
+
+
+def packed(*values: int | bytes) -> list[int]:
+    """Pairs of hashes in one long each, as the aggregate collects them."""
+    pairs = [bloom.hash_bytes(v) if isinstance(v, bytes) else bloom.hash_long(v) for v in values]
+    return [h1 << 32 | h2 & 0xFFFFFFFF for h1, h2 in pairs]
+
+
+def collected(*objects: list | None) -> pa.Array:
+    return pa.array([None if o is None else packed(*o) for o in objects], pa.list_(pa.int64()))
+
+
+def verdicts(leaf, filters: pa.Array, among: np.ndarray | None = None) -> list[bool | None]:
+    index, definition = BloomFilter("c"), IndexDefinition("bloomfilter", ("c",))
+    table = MetadataTable(
+        Objects.of([ObjectStatus(f"/{i}", 1, 1) for i in range(len(filters))]),
+        {},
+        {definition.key: IndexColumn(definition, Bloom(), filters)},
+    )
+    clause = index.translate(leaf, definition, Bloom())
+    return clause.evaluate(table, all_true(len(filters)) if among is None else among).to_pylist()
+
+
+@pytest.mark.parametrize("spark_type", SERVED)
+def test_equality_and_in_for_every_type(spark_type):
+    """[PRU-BF-1] [PRU-BF-2] [PRU-BF-4]"""
+    column = Column(("c",), spark_type)
+    a, b, c = (b"a", b"bcdef", "\U0001f600".encode()) if spark_type in ("string", "binary") else (0, -1, 77)
+    built = BloomFilter("c").assemble([collected([a, b], [c], [])], [spark_type])
+    filters = pa.array([*built.to_pylist(), None], pa.binary())
+    assert verdicts(Comparison(Op.EQ, column, a), filters) == [True, False, False, None]
+    assert verdicts(Comparison(Op.EQ, column, c), filters) == [False, True, False, None]
+    assert verdicts(In(column, (b, c)), filters) == [True, True, False, None]
+    assert verdicts(In(column, (c,), has_null=True), filters) == [False, True, False, None]
+    assert verdicts(In(column, ()), filters) == [False, False, False, None]
+
+
+INT = Column(("c",), "int")
+
+
+@pytest.mark.parametrize(
+    "leaf",
+    [
+        *(Comparison(op, INT, 1) for op in Op if op is not Op.EQ),
+        NotIn(INT, (1,)),
+        NotIn(INT, (1,), has_null=True),
+        StartsWith(Column(("c",), "string"), b"a"),
+        NotStartsWith(Column(("c",), "string"), b"a"),
+        IsNull(INT),
+        IsNotNull(INT),
+        Comparison(Op.EQ, Cast(INT, "bigint"), 1),
+        In(Cast(INT, "bigint"), (1, 2)),
+        Comparison(Op.EQ, Column(("c",), "double"), 1.0),
+        Comparison(Op.EQ, Column(("c",), "boolean"), True),
+        Comparison(Op.EQ, Column(("c",), "decimal(10,2)"), Decimal("1.00")),
+        In(Column(("c",), "float"), (1.0,)),
+    ],
+    ids=str,
+)
+def test_u02_u23_u24_what_a_bloom_filter_does_not_answer(leaf):
+    """[PRU-BF-1]"""
+    assert BloomFilter("c").translate(leaf, IndexDefinition("bloomfilter", ("c",)), Bloom()) is None
+
+
+def test_u23_filters_of_another_version_are_unknown():
+    """[PRU-BF-2]"""
+    (raw,) = BloomFilter("c").assemble([collected([1])], ["int"]).to_pylist()
+    later = struct.pack(">i", 2) + raw[4:]
+    assert verdicts(Comparison(Op.EQ, INT, 77_777), pa.array([raw, later, raw[:-1]], pa.binary())) == [
+        False,
+        None,
+        None,
+    ]
+
+
+def test_rows_that_are_decided_are_not_looked_at():
+    """[PRU-V-4]"""
+    filters = BloomFilter("c").assemble([collected([1], [2], [3])], ["int"])
+    assert verdicts(Comparison(Op.EQ, INT, 3), filters, np.array([False, True, True])) == [None, False, True]
+
+
+def test_a_filter_is_sized_for_its_own_object_unless_the_size_is_fixed():
+    """[PRU-BF-5]"""
+    objects = collected(list(range(1000)), [1], [], None)
+    own = BloomFilter("c").assemble([objects], ["int"]).to_pylist()
+    assert [len(raw) for raw in own] == [12 + 8 * 150, 12 + 8, 12 + 8, 12 + 8]
+    fixed = BloomFilter("c", ndv=100_000).assemble([objects], ["int"]).to_pylist()
+    assert {raw[:12] for raw in fixed} == {struct.pack(">iii", 1, 7, 14977)}
+    rough = BloomFilter("c", fpp=0.5).assemble([objects], ["int"]).to_pylist()
+    assert len(rough[0]) == 12 + 8 * 23
+
+
+def test_sliced_lists_are_assembled_from_their_own_rows():
+    objects = collected([1], [2, 3], None, [4]).slice(1)
+    filters = BloomFilter("c").assemble([objects], ["int"])
+    assert verdicts(In(INT, (1, 2)), filters) == [True, False, False]
+    assert verdicts(Comparison(Op.EQ, INT, 4), filters) == [False, False, True]
+
+
+def test_a_null_list_over_hashes_is_not_read():
+    """[PRU-BF-4] A null may lie over values that happen to be there."""
+    hidden = pa.ListArray.from_arrays(
+        pa.array([0, 2, 3], pa.int32()), pa.array(packed(1, 2, 3), pa.int64()), mask=pa.array([True, False])
+    )
+    assert BloomFilter("c").assemble([hidden], ["int"]).equals(BloomFilter("c").assemble([collected([], [3])], ["int"]))
+
+
+def test_an_index_that_the_table_lacks_is_unknown():
+    """[PRU-V-3]"""
+    clause = BloomFilter("c").translate(Comparison(Op.EQ, INT, 1), IndexDefinition("bloomfilter", ("c",)), Bloom())
+    table = MetadataTable(Objects.of([ObjectStatus("/x", 1, 1)]))
+    assert clause.evaluate(table, all_true(1)).to_pylist() == [None]
+    assert clause.expensive
+
+
+@pytest.mark.parametrize("spark_type", SERVED)
+def test_what_it_stores(spark_type):
+    assert BloomFilter("c").storage([spark_type]) == Bloom()
+
+
+@pytest.mark.parametrize(
+    "spark_type",
+    ["boolean", "float", "double", "decimal(10,2)", "interval day", "array<int>", "string collate UNICODE"],
+)
+def test_types_that_it_refuses(spark_type):
+    with pytest.raises(UnsupportedTypeError) as caught:
+        BloomFilter("c").storage([spark_type])
+    assert str(caught.value) == (
+        f"BloomFilter cannot index this type (where: column c; found: {spark_type}; "
+        f"expected: one of {', '.join(SERVED)})"
+    )
+
+
+@pytest.mark.parametrize("fpp", [0, 1, -0.1, 1.5, float("nan"), float("inf")])
+def test_rates_that_it_refuses(fpp):
+    with pytest.raises(IndexDefinitionError, match=r"impossible rate .*expected: between 0 and 1"):
+        BloomFilter("c", fpp=fpp)
+
+
+@pytest.mark.parametrize("ndv", [0, -1])
+def test_numbers_of_values_that_it_refuses(ndv):
+    with pytest.raises(IndexDefinitionError, match=r"impossible number of values .*expected: 1 or more"):
+        BloomFilter("c", ndv=ndv)
+
+
+@pytest.mark.parametrize("column", ["", "a.", "`a", "a..b"])
+def test_columns_that_it_refuses(column):
+    with pytest.raises(IndexDefinitionError, match="put a name that holds a dot in backticks"):
+        BloomFilter(column)
+
+
+@pytest.mark.parametrize(
+    ("index", "params"),
+    [
+        (BloomFilter("c"), ((FPP, "0.01"),)),
+        (BloomFilter("c", fpp=1e-05, ndv=12), ((NDV, "12"), (FPP, "1e-05"))),
+        (BloomFilter("a.b", key_label="k"), ((FPP, "0.01"),)),
+    ],
+)
+def test_it_comes_back_from_its_definition(index, params):
+    assert index.params == params
+    assert index_of(IndexDefinition("bloomfilter", index.columns, index.params, index.key_label)) == index
+
+
+def test_a_definition_with_odd_parameters_is_not_used():
+    for params in (((FPP, "2"),), ((FPP, "x"),), ((NDV, "0"),), ((NDV, "1.5"),)):
+        assert index_of(IndexDefinition("bloomfilter", ("c",), params)) is None

@@ -1,0 +1,202 @@
+"""ValueList: what the distinct values say, leaf by leaf."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from tests.reference import POOLS, all_true, leaf_truth, to_arrow
+from xskip.datatypes import Array, arrow_type
+from xskip.errors import IndexDefinitionError, UnsupportedTypeError
+from xskip.expressions import (
+    Cast,
+    Column,
+    Comparison,
+    In,
+    IsNotNull,
+    IsNull,
+    NotIn,
+    NotStartsWith,
+    Op,
+    StartsWith,
+)
+from xskip.indexes import ValueList, index_of
+from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable
+from xskip.objects import Objects, ObjectStatus
+
+NAN = float("nan")
+
+
+def lists_of(lists: list[list | None], spark_type: str) -> pa.Array:
+    """Lists laid end to end, null where there is none."""
+    flat = to_arrow([value for values in lists for value in values or ()], arrow_type(spark_type))
+    offsets = [0]
+    for values in lists:
+        offsets.append(offsets[-1] + len(values or ()))
+    mask = pa.array([values is None for values in lists], pa.bool_())
+    made = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), flat, mask=mask)
+    return made.cast(arrow_type(Array(spark_type)))
+
+
+def verdicts(leaf, lists: pa.Array, spark_type: str) -> list[bool | None]:
+    index, definition = ValueList("c"), IndexDefinition("valuelist", ("c",), types=(spark_type,))
+    storage = index.storage([spark_type])
+    table = MetadataTable(
+        Objects.of([ObjectStatus(f"/{i}", 1, 1) for i in range(len(lists))]),
+        {},
+        {definition.key: IndexColumn(definition, storage, lists)},
+    )
+    return index.translate(leaf, definition, storage).evaluate(table, all_true(len(lists))).to_pylist()
+
+
+INT = Column(("c",), "int")
+SHAPES = [None, [], [5], [3, 7], [1, 2, 3]]  # nothing known, no value at all, one value, two, three
+
+
+@pytest.mark.parametrize(
+    ("leaf", "expected"),
+    [
+        (Comparison(Op.EQ, INT, 5), [None, False, True, False, False]),
+        (Comparison(Op.NE, INT, 5), [None, False, False, True, True]),
+        (Comparison(Op.LT, INT, 3), [None, False, False, False, True]),
+        (Comparison(Op.GE, INT, 6), [None, False, False, True, False]),
+        (In(INT, (4, 5, 6)), [None, False, True, False, False]),
+        (In(INT, (5,), has_null=True), [None, False, True, False, False]),
+        (In(INT, ()), [None, False, False, False, False]),
+        (In(INT, (), has_null=True), [None, False, False, False, False]),
+        (NotIn(INT, (3, 7)), [None, False, True, False, True]),
+        (NotIn(INT, (1, 2, 3)), [None, False, True, True, False]),
+        (NotIn(INT, (9,), has_null=True), [None, False, False, False, False]),
+        (IsNotNull(INT), [None, False, True, True, True]),
+        (Comparison(Op.LT, Cast(INT, "bigint"), 2), [None, False, False, False, True]),
+    ],
+    ids=str,
+)
+def test_verdicts_by_list(leaf, expected):
+    """[PRU-VL-1] [PRU-VL-2] [PRU-VL-3] [PRU-V-3]"""
+    assert verdicts(leaf, lists_of(SHAPES, "int"), "int") == expected
+
+
+def test_u02_negated_membership_on_valuelist():
+    """[PRU-VL-1]"""
+    lists = lists_of([[1], [1, 2], [2]], "int")
+    assert verdicts(NotIn(INT, (1,)), lists, "int") == [False, True, True]
+    assert verdicts(Comparison(Op.NE, INT, 1), lists, "int") == [False, True, True]
+
+
+def test_u22_a_list_beyond_its_cap_is_no_list_on_valuelist():
+    """[PRU-VL-2] The cap leaves null behind, and null keeps."""
+    collected = pa.array([["a"], None], pa.list_(pa.string()))
+    lists = ValueList("c", max_values=1).assemble([collected], ["string"])
+    column = Column(("c",), "string")
+    assert verdicts(Comparison(Op.EQ, column, b"zzz"), lists, "string") == [False, None]
+    assert verdicts(NotStartsWith(column, b"a"), lists, "string") == [False, None]
+
+
+def test_u06_is_null_is_not_answered_by_valuelist():
+    """[PRU-VL-4]"""
+    assert ValueList("c").translate(IsNull(INT), IndexDefinition("valuelist", ("c",)), Array("int")) is None
+
+
+def test_u10_u11_nan_and_zeros_on_valuelist():
+    """[PRU-VL-1] [PRU-V-5]"""
+    column = Column(("c",), "double")
+    lists = lists_of([[5.0, NAN], [-0.0], [0.0], [5.0]], "double")
+    assert verdicts(Comparison(Op.EQ, column, NAN), lists, "double") == [True, False, False, False]
+    assert verdicts(Comparison(Op.NE, column, 5.0), lists, "double") == [True, True, True, False]
+    assert verdicts(Comparison(Op.GT, column, 9.0), lists, "double") == [True, False, False, False]
+    assert verdicts(In(column, (NAN,)), lists, "double") == [True, False, False, False]
+    assert verdicts(Comparison(Op.EQ, column, 0.0), lists, "double") == [False, True, True, False]
+    assert verdicts(In(column, (-0.0,)), lists, "double") == [False, True, True, False]
+    assert verdicts(NotIn(column, (0.0,)), lists, "double") == [True, False, False, True]
+
+
+def test_u03_prefixes_on_valuelist():
+    """[PRU-VL-1]"""
+    column = Column(("c",), "string")
+    lists = lists_of([[b"abc1", b"abc9"], [b"ab"], [b""], ["\U0001f600".encode()], [], None], "string")
+    assert verdicts(StartsWith(column, b"abc"), lists, "string") == [True, False, False, False, False, None]
+    assert verdicts(StartsWith(column, b""), lists, "string") == [True, True, True, True, False, None]
+    assert verdicts(NotStartsWith(column, b"abc"), lists, "string") == [False, True, True, True, False, None]
+    assert verdicts(StartsWith(column, b"\xf0\x9f\x98"), lists, "string") == [False, False, False, True, False, None]
+    assert verdicts(NotStartsWith(column, b""), lists, "string") == [False, False, False, False, False, None]
+
+
+@pytest.mark.parametrize("spark_type", POOLS)
+def test_every_comparison_of_every_type_is_exact(spark_type):
+    """[PRU-VL-1]"""
+    pool, column = POOLS[spark_type], Column(("c",), spark_type)
+    objects = [[value] for value in pool] + [list(pool[:2]), list(pool[-2:]), [], None]
+    lists = lists_of(objects, spark_type)
+    leaves = [Comparison(op, column, value) for op in Op for value in pool]
+    leaves += [kind(column, pool[:2]) for kind in (In, NotIn)]
+    for leaf in leaves:
+        expected = [None if o is None else any(leaf_truth(leaf, v) is True for v in o) for o in objects]
+        assert verdicts(leaf, lists, spark_type) == expected, leaf
+
+
+def test_sliced_and_taken_lists():
+    """[PRU-VL-1]"""
+    lists = lists_of([[9], None, [1, 2], [], [3]], "int")
+    leaf = Comparison(Op.EQ, INT, 3)
+    assert verdicts(leaf, lists.slice(1), "int") == [None, False, False, True]
+    assert verdicts(leaf, lists.take(pa.array([4, 1, 0])), "int") == [True, None, False]
+    assert verdicts(leaf, lists.slice(2, 0), "int") == []
+
+
+def test_a_null_list_over_values_is_not_read():
+    """[PRU-VL-2] A null may lie over values that happen to be there."""
+    lists = pa.ListArray.from_arrays(
+        pa.array([0, 2, 4], pa.int32()), pa.array([1, 2, 3, 4], pa.int32()), mask=pa.array([True, False])
+    )
+    assert verdicts(Comparison(Op.EQ, INT, 1), lists, "int") == [None, False]
+    assert verdicts(Comparison(Op.EQ, INT, 3), lists, "int") == [None, True]
+
+
+def test_an_index_that_the_table_lacks_is_unknown():
+    """[PRU-V-3]"""
+    clause = ValueList("c").translate(Comparison(Op.EQ, INT, 1), IndexDefinition("valuelist", ("c",)), Array("int"))
+    table = MetadataTable(Objects.of([ObjectStatus("/x", 1, 1)]))
+    assert clause.evaluate(table, all_true(1)).to_pylist() == [None]
+    assert not clause.expensive
+
+
+@pytest.mark.parametrize("cap", [0, -1])
+def test_caps_that_it_refuses(cap):
+    with pytest.raises(IndexDefinitionError) as caught:
+        ValueList("c", max_values=cap)
+    assert str(caught.value) == (f"ValueList with an impossible cap (found: max_values={cap}; expected: 1 or more)")
+
+
+@pytest.mark.parametrize("spark_type", ["array<int>", "map<int,int>", "struct<a:int>", "string collate UNICODE"])
+def test_types_that_it_refuses(spark_type):
+    with pytest.raises(
+        UnsupportedTypeError, match=r"ValueList cannot index this type .*expected: one of boolean, "
+    ) as e:
+        ValueList("c").storage([spark_type])
+    assert (e.value.where, e.value.found) == ("column c", spark_type)
+
+
+@pytest.mark.parametrize("column", ["", "a.", "`a", "a..b"])
+def test_columns_that_it_refuses(column):
+    with pytest.raises(IndexDefinitionError, match="put a name that holds a dot in backticks"):
+        ValueList(column)
+
+
+@pytest.mark.parametrize(
+    ("index", "params"),
+    [
+        (ValueList("c"), ()),
+        (ValueList("c", max_values=10_000), ()),
+        (ValueList("c", max_values=7, key_label="k"), (("io.xskip.index.valuelist.maxvalues", "7"),)),
+    ],
+)
+def test_it_comes_back_from_its_definition(index, params):
+    assert index.params == params
+    assert index_of(IndexDefinition("valuelist", index.columns, index.params, index.key_label)) == index
+
+
+def test_a_definition_with_odd_parameters_is_not_used():
+    for cap in ("many", "0", ""):
+        odd = IndexDefinition("valuelist", ("c",), (("io.xskip.index.valuelist.maxvalues", cap),))
+        assert index_of(odd) is None

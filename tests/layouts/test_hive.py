@@ -1,0 +1,88 @@
+"""Partition columns: one value for all rows of an object, NULL included."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from tests.reference import POOLS, all_true, leaf_truth, to_arrow
+from xskip.datatypes import arrow_type
+from xskip.expressions import (
+    Cast,
+    Column,
+    Comparison,
+    In,
+    IsNotNull,
+    IsNull,
+    NotIn,
+    NotStartsWith,
+    Op,
+    StartsWith,
+)
+from xskip.layouts.hive import PartitionClause
+from xskip.metadata import MetadataTable, PartitionColumn
+from xskip.objects import Objects, ObjectStatus
+
+
+def verdicts(leaf, values: list, spark_type: str) -> list[bool | None]:
+    objects = Objects.of([ObjectStatus(f"/{i}", 1, 1) for i in range(len(values))])
+    column = PartitionColumn("p", spark_type, to_arrow(values, arrow_type(spark_type)))
+    table = MetadataTable(objects, {"p": column})
+    return PartitionClause(leaf, "p").evaluate(table, all_true(len(values))).to_pylist()
+
+
+P = Column(("p",), "int")
+
+
+@pytest.mark.parametrize(
+    ("leaf", "expected"),
+    [
+        (Comparison(Op.EQ, P, 2), [False, False, True, False]),
+        (Comparison(Op.NE, P, 2), [False, True, False, True]),
+        (Comparison(Op.LT, P, 2), [False, True, False, False]),
+        (Comparison(Op.LE, P, 2), [False, True, True, False]),
+        (Comparison(Op.GT, P, 2), [False, False, False, True]),
+        (Comparison(Op.GE, P, 2), [False, False, True, True]),
+        (In(P, (1, 3)), [False, True, False, True]),
+        (In(P, (1,), has_null=True), [False, True, False, False]),
+        (In(P, ()), [False, False, False, False]),
+        (NotIn(P, (1, 3)), [False, False, True, False]),
+        (NotIn(P, (1,), has_null=True), [False, False, False, False]),
+        (IsNull(P), [True, False, False, False]),
+        (IsNotNull(P), [False, True, True, True]),
+        (Comparison(Op.EQ, Cast(P, "decimal(12,1)"), Decimal("2.0")), [False, False, True, False]),
+    ],
+    ids=str,
+)
+def test_u30_verdicts_by_value_of_the_partition(leaf, expected):
+    """[PRU-PC-1] [PRU-PC-2]"""
+    assert verdicts(leaf, [None, 1, 2, 3], "int") == expected
+
+
+def test_prefixes_of_partition_values():
+    """[PRU-PC-1]"""
+    column = Column(("p",), "string")
+    values = [None, b"", b"ab", "\U0001f600".encode()]
+    assert verdicts(StartsWith(column, b"a"), values, "string") == [False, False, True, False]
+    assert verdicts(NotStartsWith(column, b"a"), values, "string") == [False, True, False, True]
+    assert verdicts(StartsWith(column, b""), values, "string") == [False, True, True, True]
+
+
+@pytest.mark.parametrize("spark_type", POOLS)
+def test_every_comparison_of_every_type_is_exact(spark_type):
+    """[PRU-PC-1]"""
+    pool, column = POOLS[spark_type], Column(("p",), spark_type)
+    values = [*pool, None]
+    for op in Op:
+        for literal in pool:
+            leaf = Comparison(op, column, literal)
+            assert verdicts(leaf, values, spark_type) == [leaf_truth(leaf, v) is True for v in values], leaf
+
+
+def test_partition_values_that_are_not_recorded_are_unknown():
+    """[PRU-PC-3]"""
+    clause = PartitionClause(IsNull(P), "p")
+    table = MetadataTable(Objects.of([ObjectStatus("/x", 1, 1), ObjectStatus("/y", 1, 1)]))
+    assert clause.evaluate(table, all_true(2)).to_pylist() == [None, None]
+    assert not clause.expensive

@@ -1,0 +1,240 @@
+"""The shape of the code: layers, what may be imported where, sizes, and rules that tests cite."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "xskip"
+
+#: Lowest first. A module imports only from its own layer and those below, without cycles.
+LAYERS: dict[str, tuple[str, ...]] = {
+    "L0 errors": ("errors",),
+    "L1 values": ("bloom", "datatypes", "expressions", "objects", "ordering", "reading", "tables"),
+    "L2 metadata": ("clauses", "metadata"),
+    "L3 indexes": (
+        "indexes",
+        "indexes.base",
+        "indexes.bloomfilter",
+        "indexes.minmax",
+        "indexes.registry",
+        "indexes.valuelist",
+        "layouts",
+        "layouts.hive",
+    ),
+    "L4 pruning and metadatastore": (
+        "metadatastore",
+        "metadatastore.codec",
+        "metadatastore.commit",
+        "metadatastore.location",
+        "metadatastore.schema",
+        "metadatastore.snapshot",
+        "metadatastore.storage",
+        "metadatastore.versions",
+        "pruning",
+    ),
+    "L5 spark": (
+        "report",
+        "results",
+        "spark",
+        "spark.catalyst",
+        "spark.collect",
+        "spark.footers",
+        "spark.jvm",
+        "spark.kernel",
+        "spark.listing",
+        "spark.scan",
+        "spark.storage",
+    ),
+    "L6 interfaces": ("__init__", "__main__", "build", "cli", "demo", "index", "session", "source"),
+}
+LAYER_OF = {module: level for level, modules in enumerate(LAYERS.values()) for module in modules}
+SPARK_FREE = 5  # layers below this one do not need Spark, but for the aggregates of the indexes
+PARQUET = {"spark.collect", "spark.footers", "demo"}
+
+MAX_FILE_LINES = 400
+MAX_FUNCTION_LINES = 40
+MAX_PARAMETERS = 5
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
+
+
+FILES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+JAVA = sorted(PACKAGE.rglob("*.java"))
+
+
+@cache
+def tree(module: str) -> ast.Module:
+    return ast.parse(FILES[module].read_text())
+
+
+def imported(node: ast.AST) -> Iterator[str]:
+    """The modules that an import statement names, in full."""
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        assert node.level == 0, "imports are absolute"
+        for alias in node.names:
+            whole = f"{node.module}.{alias.name}"
+            yield whole if whole.removeprefix("xskip.") in FILES else str(node.module)
+
+
+def own_imports(module: str) -> set[str]:
+    """The modules of xskip that a module imports, anywhere in it."""
+    found = {name for node in ast.walk(tree(module)) for name in imported(node)}
+    return {"__init__" if n == "xskip" else n.removeprefix("xskip.") for n in found if n.split(".")[0] == "xskip"}
+
+
+def outside_functions(node: ast.AST) -> Iterator[ast.AST]:
+    """The statements that run, or are checked, when a module is imported; not those only for type checkers."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
+            continue
+        yield child
+        yield from outside_functions(child)
+
+
+def names_root(node: ast.AST, *roots: str) -> bool:
+    return any(name.split(".")[0] in roots for name in imported(node))
+
+
+def test_every_file_has_its_layer_and_no_other_is_listed():
+    assert set(LAYER_OF) == set(FILES)
+    assert sum(map(len, LAYERS.values())) == len(LAYER_OF)
+
+
+@pytest.mark.parametrize("module", LAYER_OF)
+def test_imports_come_from_the_same_layer_or_from_below(module):
+    above = {other for other in own_imports(module) if LAYER_OF.get(other, 0) > LAYER_OF[module]}
+    assert not above
+
+
+def test_there_are_no_cycles():
+    done: set[str] = set()
+
+    def visit(module: str, path: tuple[str, ...]) -> None:
+        assert module not in path, " -> ".join((*path, module))
+        if module not in done:
+            for other in sorted(own_imports(module)):
+                visit(other, (*path, module))
+            done.add(module)
+
+    for module in FILES:
+        visit(module, ())
+    assert done == set(FILES)
+
+
+@pytest.mark.parametrize("module", [m for m, n in LAYER_OF.items() if n < SPARK_FREE or m in ("report", "results")])
+def test_spark_is_imported_in_its_own_layers_and_inside_the_aggregates_of_indexes(module):
+    nodes = outside_functions(tree(module)) if module.startswith("indexes.") else ast.walk(tree(module))
+    assert [ast.unparse(node) for node in nodes if names_root(node, "pyspark", "py4j")] == []
+
+
+@pytest.mark.parametrize("module", [m for m in FILES if m not in PARQUET and not m.startswith("metadatastore")])
+def test_parquet_files_are_opened_by_the_metadatastore_and_the_reader_of_footers(module):
+    found = {name for node in ast.walk(tree(module)) for name in imported(node)}
+    assert not {name for name in found if name.startswith("pyarrow.parquet")}
+
+
+@pytest.mark.parametrize("path", [*FILES.values(), *JAVA], ids=lambda p: p.name)
+def test_files_are_short(path):
+    assert len(path.read_text().splitlines()) < MAX_FILE_LINES
+
+
+def functions(module: str) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return (n for n in ast.walk(tree(module)) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef)))
+
+
+def code_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """The lines of a function without its docstring."""
+    whole = function.end_lineno - function.lineno + 1
+    first = function.body[0]
+    if ast.get_docstring(function) is not None:
+        whole -= first.end_lineno - first.lineno + 1
+    return whole
+
+
+@pytest.mark.parametrize("module", FILES)
+def test_functions_are_short(module):
+    assert [f"{f.name}: {code_lines(f)} lines" for f in functions(module) if code_lines(f) >= MAX_FUNCTION_LINES] == []
+
+
+def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.arg]:
+    found = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+    return [a for a in found if a.arg not in ("self", "cls")]
+
+
+@pytest.mark.parametrize("module", FILES)
+def test_functions_have_few_parameters(module):
+    many = [f"{f.name}: {len(parameters(f))}" for f in functions(module) if len(parameters(f)) > MAX_PARAMETERS]
+    assert many == []
+
+
+@pytest.mark.parametrize("module", FILES)
+def test_truth_values_are_passed_by_name(module):
+    unnamed = [
+        f"{f.name}({a.arg})"
+        for f in functions(module)
+        for a in (*f.args.posonlyargs, *f.args.args)
+        if a.annotation is not None and "bool" in re.findall(r"[\w.]+", ast.unparse(a.annotation))
+    ]
+    assert unnamed == []
+
+
+@pytest.mark.parametrize("module", FILES)
+def test_no_bare_except(module):
+    assert not [n.lineno for n in ast.walk(tree(module)) if isinstance(n, ast.ExceptHandler) and n.type is None]
+
+
+@pytest.mark.parametrize("module", FILES)
+def test_modules_say_what_they_are_and_what_they_export(module):
+    assert ast.get_docstring(tree(module))
+    exported = [ast.unparse(n.value) for n in tree(module).body
+                if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == "__all__"]  # fmt: skip
+    for names in map(ast.literal_eval, exported):
+        assert len(names) == len(set(names))
+
+
+# --- rules --------------------------------------------------------------------------------------------------------
+
+DEFINED = re.compile(r"^\*\*\[([A-Z]+(?:-[A-Z]+)*-[\d.]+)\]\*\*", re.MULTILINE)
+CITED = re.compile(r"\[([A-Z]{3}(?:-[A-Z]+)*-[\d.]+)\]")
+SPECS = sorted((ROOT / "specs").glob("*.rst"))
+CITATIONS = {rule for path in (ROOT / "tests").rglob("*.py") for rule in CITED.findall(path.read_text())}
+RULES = {path.name: DEFINED.findall(path.read_text()) for path in SPECS}
+
+
+def test_no_rule_is_defined_twice():
+    every = [rule for rules in RULES.values() for rule in rules]
+    assert len(every) == len(set(every)) > 0
+
+
+@pytest.mark.parametrize("spec", RULES)
+def test_every_rule_is_cited_by_a_test(spec):
+    assert RULES[spec]
+    assert sorted(set(RULES[spec]) - CITATIONS) == []
+
+
+def test_every_citation_is_of_a_rule():
+    """Families whose page does not exist are none of this test's business."""
+    every = {rule for rules in RULES.values() for rule in rules}
+    families = {rule.split("-")[0] for rule in every}
+    assert sorted(rule for rule in CITATIONS - every if rule.split("-")[0] in families) == []
+
+
+@pytest.mark.parametrize("path", SPECS, ids=lambda p: p.name)
+def test_every_rule_stands_at_the_start_of_a_line(path):
+    """So that a rule in the middle of a paragraph is not lost."""
+    text = path.read_text()
+    assert len(re.findall(r"\*\*\[[A-Z][A-Z0-9.-]+\]\*\*", text)) == len(DEFINED.findall(text))
