@@ -81,7 +81,7 @@ def merge_runs(parts: Sequence[pa.Array], starts: npt.NDArray[np.int64], accumul
 
 def _extremes(part: pa.Array, spans: list[tuple[int, int]], *, last: bool) -> pa.Array:
     """The least or greatest value of each span in Spark's order; null where a span has none."""
-    ranks = pc.rank(sort_key(part), null_placement="at_end", tiebreaker="dense").to_numpy(zero_copy_only=False)
+    ranks = pc.rank(sort_key(part), tiebreaker="dense").to_numpy(zero_copy_only=False)
     valid = part.is_valid().to_numpy(zero_copy_only=False)
     chosen = []
     for a, b in spans:

@@ -193,7 +193,10 @@ class XSkipNumberValues extends XSkipAccumulator {
   void reset() { set.clear(); over = false; }
   void add(InternalRow r) {
     if (over) return;
-    set.add(kind >= FLOAT ? Double.doubleToLongBits(real(r)) : number(r));
+    if (kind >= FLOAT) {
+      double v = real(r);
+      set.add(Double.doubleToLongBits(v == 0.0 ? 0.0 : v));   // one zero, one NaN
+    } else set.add(number(r));
     if (set.size() > cap) { over = true; set.clear(); }
   }
   void emit(Object[] out, int at) {

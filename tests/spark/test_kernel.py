@@ -1,0 +1,129 @@
+"""The kernel gathers what Spark's own aggregates do: its answers, for every type, whole and split files."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from decimal import Decimal
+
+import pytest
+from pyspark.sql import functions as F
+
+import xskip
+from tests.helpers import write_files
+from xskip.indexes import BloomFilter, MinMax, ValueList
+from xskip.metadatastore.snapshot import open_snapshot
+from xskip.metadatastore.storage import LocalStorage
+from xskip.spark.collect import Collector
+
+SCHEMA = """b boolean, i8 tinyint, i16 smallint, i32 int, i64 bigint, f float, d double, s string, bin binary,
+    dec9 decimal(9,2), dec38 decimal(38,10), day date, ts timestamp, ntz timestamp_ntz,
+    months int, dt interval day to second, st struct<x: int, deep: struct<y: string>>"""
+NAMES = ["b", "i8", "i16", "i32", "i64", "f", "d", "s", "bin", "dec9", "dec38", "day", "ts", "ntz", "dt"]
+BLOOMS = ["i8", "i16", "i32", "i64", "s", "bin", "day", "ts", "ntz", "st.deep.y"]
+
+
+def row(n: int) -> tuple:
+    """A row whose values grow with n, and now and then are odd."""
+    odd = {3: math.nan, 5: -0.0, 7: math.inf, 11: -math.inf}.get(n, n / 3)
+    text = {3: "", 5: "\U0001f600", 7: "\ufffd", 11: "é"}.get(n, f"v{n % 4}")
+    moment = dt.datetime(2020, 1, 1) + dt.timedelta(hours=n, microseconds=n)
+    values = (
+        n % 2 == 0, n - 9, n * -100, n * 1000, n * 2**40, odd, odd, text, bytes([n, 255 - n]),
+        Decimal(n) / 4 - 3, Decimal(n) ** 9 / 7, dt.date(1500 + 40 * n, 1, 1 + n), moment, moment,
+        7 * n - 20, dt.timedelta(days=n, microseconds=-n), (n - 4, (text,)),
+    )  # fmt: skip
+    return tuple(None if (n + k) % 13 == 0 else value for k, value in enumerate(values))
+
+
+FILES = {
+    "small": [row(n) for n in range(6)],
+    "large": [row(n) for n in range(25)],
+    "nulls": [(None,) * 17] * 3,
+    "none": [],
+}
+FILES["pair"] = [row(3), row(5)]
+
+
+def write(spark, root, files, **options) -> str:
+    """Python has no intervals of months: they are made of a number on the way."""
+    plain = write_files(spark, root.with_name(root.name + "-plain"), SCHEMA, files)
+    for name in files:
+        df = spark.read.schema(SCHEMA).parquet(f"{plain}/{name}.parquet").coalesce(1)
+        df = df.withColumn("ym", F.make_ym_interval(F.lit(0), F.col("months"))).drop("months")
+        df.write.options(**options).parquet(f"{root}/file={name}")
+    return str(root)
+
+
+@pytest.fixture(scope="module")
+def path(session, tmp_path_factory) -> str:
+    return write(session, tmp_path_factory.mktemp("kernel") / "data", FILES)
+
+
+def indexes():
+    columns = [*NAMES, "ym", "st.x", "st.deep.y"]
+    bounds = [MinMax(c) for c in columns]
+    values = [ValueList(c, max_values=20 if c == "i32" else 10_000) for c in columns]
+    return [*bounds, *values, *(BloomFilter(c) for c in BLOOMS)]
+
+
+def metadata(path, **settings):
+    """The metadata of a fresh index as plain values by file and index; lists sorted."""
+    spark = settings.pop("spark")
+    index = xskip.SkippingIndex.for_path(spark, path)
+    if index.exists():
+        index.drop()
+    index.create(indexes())
+    table = open_snapshot(LocalStorage(), index.describe().location).load()
+    names = [name.rpartition("/")[2] for name in table.objects.names.to_pylist()]
+    found = {}
+    for (kind, (column,)), content in table.indexes.items():
+        for name, value in zip(names, content.values.to_pylist(), strict=True):
+            found[name, kind, column] = repr(distinct(value) if kind == "valuelist" and value else value)
+    return found
+
+
+def distinct(values: list) -> list[str]:
+    """Values in order, zero without its sign: some Sparks keep both zeros in a set, and they are equal."""
+    return sorted({repr(value + 0.0 if isinstance(value, float) else value) for value in values})
+
+
+def test_the_kernel_finds_what_spark_aggregates_find(spark, path, monkeypatch):
+    by_kernel = metadata(path, spark=spark)
+    monkeypatch.setattr(Collector, "_by_kernel", lambda *_: pytest.fail("the kernel ran"))
+    for kind in (MinMax, ValueList, BloomFilter):
+        monkeypatch.setattr(kind, "accumulator", None)
+    monkeypatch.setattr(Collector, "_footers_may_do", lambda _: False)
+    by_aggregates = metadata(path, spark=spark)
+    assert by_kernel.keys() == by_aggregates.keys()
+    assert {k: v for k, v in by_kernel.items() if by_aggregates[k] != v} == {}
+    assert len(by_kernel) == 5 * (18 + 18 + 10)
+
+
+def test_files_split_into_several_tasks_give_the_same(spark, tmp_path):
+    """One file of many row groups, read whole and in pieces."""
+    root = tmp_path / "split"
+    many = [row(n % 25) for n in range(4000)]
+    path = write(spark, root, {"large": many}, **{"parquet.block.size": "4096"})
+    whole = metadata(path, spark=spark)
+    spark.conf.set("spark.sql.files.maxPartitionBytes", "20000")
+    spark.conf.set("spark.sql.files.openCostInBytes", "1")
+    tasks = spark.read.parquet(path).rdd.getNumPartitions()
+    assert tasks > 3
+    assert metadata(path, spark=spark) == whole
+
+
+def test_a_list_beyond_its_cap_is_none_though_each_piece_is_within(spark, tmp_path):
+    root = tmp_path / "cap"
+    path = write_files(
+        spark, root, "a bigint, pad string", {"large": [(n, f"{n:0200d}") for n in range(4000)]},
+        options={"parquet.block.size": "4096", "compression": "none"},
+    )  # fmt: skip
+    spark.conf.set("spark.sql.files.maxPartitionBytes", "100000")
+    spark.conf.set("spark.sql.files.openCostInBytes", "1")
+    assert spark.read.parquet(path).rdd.getNumPartitions() > 3
+    index = xskip.SkippingIndex.for_path(spark, path)
+    index.create([ValueList("a", max_values=3999), MinMax("a")])
+    table = open_snapshot(LocalStorage(), index.describe().location).load()
+    assert table.indexes["valuelist", ("a",)].values.to_pylist() == [None]
+    assert table.indexes["minmax", ("a",)].values.to_pylist() == [{"min": 0, "max": 3999}]

@@ -1,0 +1,39 @@
+"""What the README shows is run."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from docutils.core import publish_doctree
+
+import xskip
+from tests.helpers import write_files
+
+README = Path(__file__).parents[1] / "README.rst"
+
+
+def blocks(language: str) -> list[str]:
+    text = README.read_text(encoding="utf-8")
+    found = re.findall(rf"^\.\. code-block:: {language}\n\n((?:   .*\n|\n)+)", text, re.M)
+    return [re.sub(r"^   ", "", block, flags=re.M) for block in found]
+
+
+def test_the_python_block_runs_and_skips(spark, tmp_path, monkeypatch, capsys):
+    schema = "ts timestamp, city string, user_id bigint"
+    files = {"may": [(datetime(2024, 5, 2), "Oslo", 1)], "june": [(datetime(2024, 6, 2), "Bergen", 2)]}
+    path = write_files(spark, tmp_path / "events", schema, files, "avro")
+    (code,) = blocks("python")
+    assert "/lake/events" in code
+    exec(compile(code.replace("/lake/events", path), "README.rst", "exec"), {})
+    printed = capsys.readouterr().out
+    assert "2 in all, 1 read, 1 skipped" in printed
+    assert xskip.is_enabled(spark)
+
+
+@pytest.mark.parametrize("page", ["README.rst", "CHANGELOG.rst", "CONTRIBUTING.rst"])
+def test_pages_render_without_a_warning(page):
+    text = (README.parent / page).read_text(encoding="utf-8")
+    publish_doctree(text, settings_overrides={"report_level": 2, "halt_level": 2})
