@@ -44,5 +44,5 @@ $(STAMP): setup.cfg pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "xskip needs Python 3.10 or newer; set PYTHON=python3.11"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=24" "setuptools>=77"
-	$(BIN)/python -m pip install --quiet "pyspark==$(SPARK)" -e ".[demo,test,lint]"
+	$(BIN)/python -m pip install -qq "pyspark==$(SPARK)" -e ".[demo,test,lint]"
 	@touch $@

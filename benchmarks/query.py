@@ -24,7 +24,7 @@ QUERIES = {
 
 
 def overhead(spark: SparkSession, fmt: str, path: str, predicate: str, *, fresh: bool) -> float:
-    """Milliseconds in the index for one query; ``fresh`` makes every query a new one, so that no answer is remembered."""
+    """Milliseconds in the index for one query; ``fresh`` makes each query new, so that no answer is remembered."""
     times = []
     for i in range(21):
         text = f"({predicate}) AND n <> {-1 - i}" if fresh else predicate
@@ -41,9 +41,7 @@ def main() -> None:
         for fmt in ("parquet", "avro"):
             path = dataset(spark, fmt, Path(folder))
             index = xskip.SkippingIndex.for_path(spark, path, format=fmt)
-            index.create(
-                [xskip.MinMax("ts"), xskip.MinMax("temp"), xskip.ValueList("city"), xskip.BloomFilter("user")]
-            )
+            index.create([xskip.MinMax("ts"), xskip.MinMax("temp"), xskip.ValueList("city"), xskip.BloomFilter("user")])
             df = spark.read.format(fmt).load(path)
             for name, predicate in QUERIES.items():
                 new = overhead(spark, fmt, path, predicate, fresh=True)

@@ -17,6 +17,11 @@ settings.register_profile(
 )
 settings.load_profile("xskip")
 
+_REBASE = [
+    f"{source}RebaseModeIn{way}"
+    for source in ("parquet.datetime", "parquet.int96", "avro.datetime")
+    for way in ("Read", "Write")
+]
 _SHARED = Path(__file__).parents[2] / "shared"
 
 
@@ -38,6 +43,8 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
     )
+    for key in _REBASE:  # Spark 4's defaults; 3.5 refuses to write old dates
+        builder = builder.config(f"spark.sql.{key}", "CORRECTED")
     spark = xskip.configure(builder, avro_version=os.environ.get("XSKIP_TEST_AVRO")).getOrCreate()
     yield spark
     spark.stop()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession, functions
 from pyspark.sql.types import StructType
 
 import xskip
@@ -99,3 +102,116 @@ def index(
     made = xskip.SkippingIndex.for_path(spark, path, format=fmt, options=options)
     made.create(list(indexes))
     return made
+
+
+def write_once(
+    spark: SparkSession, root: Path, schema: str, files: dict[str, Sequence[tuple[Any, ...]]], fmt: str = "parquet"
+) -> str:
+    """As :func:`write_files`, with one Spark job for all files; every file needs a row."""
+    names = list(files)
+    rows = [(number, *row) for number, name in enumerate(names) for row in files[name]]
+    staging = root.parent / f"{root.name}-staging-once"
+    df = spark.createDataFrame(rows, f"__file int, {schema}").coalesce(1)
+    df.write.mode("overwrite").format(fmt).partitionBy("__file").save(str(staging))
+    for number, name in enumerate(names):
+        (part,) = [p for p in (staging / f"__file={number}").iterdir() if p.name.startswith("part-")]
+        target = root / f"{name}.{fmt}"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part.rename(target)
+    return str(root)
+
+
+def opened_by_scan(df: DataFrame) -> list[set[str]]:
+    """What each scan of a query reads, subqueries included, without adaptive execution; in the order of the plan."""
+    spark = df.sparkSession
+    before = spark.conf.get("spark.sql.adaptive.enabled")
+    spark.conf.set("spark.sql.adaptive.enabled", "false")
+    try:
+        return [_files_of(scan) for scan in scans_of(df.select("*")._jdf.queryExecution().executedPlan())]
+    finally:
+        spark.conf.set("spark.sql.adaptive.enabled", before)
+
+
+def scans_of(plan: Any) -> list[Any]:
+    """The file scans of a physical plan: inside adaptive stages, commands, caches and subqueries too."""
+    kind = plan.getClass().getSimpleName()
+    if kind in ("FileSourceScanExec", "BatchScanExec"):
+        return [plan, *_scans_of_all(plan.subqueries())]
+    inner = {
+        "AdaptiveSparkPlanExec": "executedPlan",
+        "ShuffleQueryStageExec": "plan",
+        "BroadcastQueryStageExec": "plan",
+        "ResultQueryStageExec": "plan",
+        "TableCacheQueryStageExec": "plan",
+        "CommandResultExec": "commandPhysicalPlan",
+        "ReusedExchangeExec": "child",
+        "ReusedSubqueryExec": "child",
+    }.get(kind)
+    if inner:
+        return scans_of(getattr(plan, inner)())
+    if kind == "InMemoryTableScanExec":
+        return scans_of(plan.relation().cacheBuilder().cachedPlan())
+    return _scans_of_all(plan.children()) + _scans_of_all(plan.subqueries())
+
+
+def _scans_of_all(plans: Any) -> list[Any]:
+    return [scan for i in range(plans.length()) for scan in scans_of(plans.apply(i))]
+
+
+class _Listener:
+    """Spark's ``QueryExecutionListener``: keeps the executions."""
+
+    def __init__(self) -> None:
+        self.executions: list[Any] = []
+
+    def onSuccess(self, name: str, execution: Any, nanoseconds: int) -> None:  # noqa: N802 - Java's name
+        self.executions.append(execution)
+
+    def onFailure(self, name: str, execution: Any, error: Any) -> None:  # noqa: N802 - Java's name
+        self.executions.append(execution)
+
+    class Java:
+        implements = ("org.apache.spark.sql.util.QueryExecutionListener",)
+
+
+def ran(spark: SparkSession, action: Any) -> list[set[str]]:
+    """What each scan of the queries read that ``action()`` ran, by the plans that Spark executed."""
+    listener = _Listener()
+    manager = spark._jsparkSession.listenerManager()
+    manager.register(listener)
+    bus = spark.sparkContext._jsc.sc().listenerBus()
+    try:
+        action()
+        bus.waitUntilEmpty()
+    finally:
+        manager.unregister(listener)
+    # a subquery stands in several places of a plan
+    scans = [scan for execution in listener.executions for scan in scans_of(execution.executedPlan())]
+    return [_files_of(scan) for scan in {scan.id(): scan for scan in scans}.values()]
+
+
+def matching_files(df: DataFrame, predicate: str) -> set[str]:
+    """The base names, without extension, of the files that hold a matching row; skipping is off meanwhile."""
+    spark = df.sparkSession
+    xskip.disable(spark)
+    try:
+        found = df.filter(predicate).select(functions.input_file_name()).distinct().collect()
+        return {_stem(unquote(row[0]).rpartition("/")[2]) for row in found}
+    finally:
+        xskip.enable(spark)
+
+
+@contextmanager
+def spoiled(paths: Iterable[Path]) -> Iterator[None]:
+    """Files whose bytes cannot be read meanwhile, with the same lengths and times: only skipping them succeeds."""
+    kept = {path: (path.read_bytes(), path.stat()) for path in paths}
+    assert kept, "nothing to spoil"
+    try:
+        for path, (data, stat) in kept.items():
+            path.write_bytes(b"\x00" * len(data))
+            os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+        yield
+    finally:
+        for path, (data, stat) in kept.items():
+            path.write_bytes(data)
+            os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -23,6 +24,7 @@ __all__ = ["main"]
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command; 0 where it succeeded, 2 where something is wrong, said on stderr in one line."""
     arguments = _parser().parse_args(argv)
+    logging.getLogger("SQLQueryContextLogger").disabled = True  # PySpark's own copy of an error, as JSON
     try:
         check_java()
         if arguments.command == "demo":

@@ -16,7 +16,7 @@ __all__ = [
     "MetadataCorruptError",
     "MetadataNotFoundError",
     "MetadataVersionError",
-    "StrictModeError",
+    "PredicateError",
     "UnsupportedTypeError",
     "XskipError",
 ]
@@ -75,6 +75,10 @@ class DatasetError(XskipError, ValueError):
     """The dataset cannot be read, or is not made of files."""
 
 
+class PredicateError(XskipError, ValueError):
+    """A predicate that Spark cannot parse, or that names what the dataset lacks."""
+
+
 class MetadataNotFoundError(XskipError, LookupError):
     """There is no index where one is needed."""
 
@@ -97,7 +101,3 @@ class CollectError(XskipError, RuntimeError):
 
 class JavaNotFoundError(XskipError, OSError):
     """Java is missing or older than Spark needs."""
-
-
-class StrictModeError(XskipError, RuntimeError):
-    """``spark.xskip.strict`` is on and a query could not be pruned as it should."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from xskip.build import Build, OnError, ProgressOption, compare_objects
-from xskip.errors import DatasetError, IndexExistsError, MetadataNotFoundError, XskipError
+from xskip.errors import DatasetError, IndexExistsError, MetadataNotFoundError, PredicateError, XskipError
 from xskip.indexes import Index
 from xskip.metadatastore.commit import find_live
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot
@@ -215,17 +215,29 @@ class SkippingIndex:
     def files(self, predicate: str | Column) -> FileList:
         """The objects that a query with this predicate must read, for any engine.
 
+        Raises
+        ------
+        PredicateError
+            Spark cannot make sense of the predicate.
+
         Parameters
         ----------
         predicate : str or Column
             As for ``DataFrame.filter``.
         """
+        from pyspark.errors import PySparkException
+
         engine, source = self._open()
         session = source.df.sparkSession
         session.conf.set("spark.xskip.enabled", "true")
         engine.hook.install(session)
         listed = list_objects(source.dataset)
-        selected = engine.hook.selected(source.df.filter(predicate))
+        try:
+            selected = engine.hook.selected(source.df.filter(predicate))
+        except PySparkException as error:
+            raise PredicateError(
+                "the predicate cannot be used", where=str(predicate), found=_first_line(error)
+            ) from error
         return FileList(selected.objects(), len(listed), listed.objects.total_bytes)
 
     def _open(self) -> tuple[Engine, Source]:
@@ -266,5 +278,8 @@ def _opened(read: Callable[[], DataFrame], name: str) -> DataFrame:
     except XskipError:
         raise
     except (Py4JError, PySparkException) as error:
-        first = next((line for line in str(error).splitlines() if line.strip()), "")
-        raise DatasetError("the dataset cannot be read", where=name, found=first[:300]) from error
+        raise DatasetError("the dataset cannot be read", where=name, found=_first_line(error)) from error
+
+
+def _first_line(error: Exception) -> str:
+    return next((line for line in str(error).splitlines() if line.strip()), "")[:300]

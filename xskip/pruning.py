@@ -40,10 +40,22 @@ __all__ = ["Available", "ClauseOutcome", "PruneResult", "prune", "requirements",
 
 @dataclass(frozen=True, slots=True)
 class Available:
-    """What can be asked: the indexes with what they store, and the types of the partition columns."""
+    """What can be asked.
+
+    Attributes
+    ----------
+    indexes : tuple of (IndexDefinition, Storage)
+    partitions : mapping of str to str
+        The partition columns of the metadata, with their types.
+    queried : mapping of str to str, optional
+        The partition columns of the query's own reading; None stands for the same. A name that is a partition column
+        for one of them alone means other values there.
+    case_sensitive : bool
+    """
 
     indexes: tuple[tuple[IndexDefinition, Storage], ...]
     partitions: Mapping[str, str] = field(default_factory=dict)
+    queried: Mapping[str, str] | None = None
     case_sensitive: bool = False
 
     def name(self, path: tuple[str, ...]) -> str:
@@ -107,7 +119,10 @@ def _leaf(leaf: Leaf, available: Available) -> Clause:
     """All indexes on the leaf's column, each asked by itself: any of them may rule an object out."""
     column = leaf.operand.column if isinstance(leaf.operand, Cast) else leaf.operand
     name = available.name(column.path)
-    partition = _partition(name, available)
+    partition = _named(name, available.partitions, available)
+    in_query = partition if available.queried is None else _named(name, available.queried, available)
+    if (partition is None) != (in_query is None):
+        return Undetermined(str(leaf), f"{name} is a partition column of the query or of the index alone")
     if partition is not None:
         if available.partitions[partition] != column.type:
             return Undetermined(
@@ -134,8 +149,8 @@ def _leaf(leaf: Leaf, available: Available) -> Clause:
     return clauses[0] if len(clauses) == 1 else AllOf(tuple(clauses))
 
 
-def _partition(name: str, available: Available) -> str | None:
-    for partition in available.partitions:
+def _named(name: str, partitions: Mapping[str, str], available: Available) -> str | None:
+    for partition in partitions:
         if available.name((partition,)) == name:
             return partition
     return None

@@ -20,11 +20,21 @@ _NEUTRAL_OPTIONS = frozenset(
         "inferschema", "samplingratio", "__globpaths__", "compression", "serialization.format",
     }
 )  # fmt: skip
+_TEXT = frozenset({"csv", "json", "text", "xml"})
+_INT96_ZONE = "spark.sql.parquet.int96TimestampConversion"
 #: Session settings that change what a file's values are, by the formats they concern, with Spark's default.
 CONF_DEFAULTS: Mapping[str, tuple[str, frozenset[str]]] = {
     "spark.sql.caseSensitive": ("false", frozenset()),
-    "spark.sql.session.timeZone": ("", frozenset({"csv", "json", "text", "xml"})),
-    "spark.sql.legacy.timeParserPolicy": ("CORRECTED", frozenset({"csv", "json", "xml"})),
+    "spark.sql.session.timeZone": ("", _TEXT | {"parquet"}),
+    "spark.sql.legacy.timeParserPolicy": ("CORRECTED", _TEXT),
+    "spark.sql.legacy.csv.enableDateTimeParsingFallback": ("", _TEXT),
+    "spark.sql.legacy.json.enableDateTimeParsingFallback": ("", _TEXT),
+    "spark.sql.legacy.json.allowEmptyString.enabled": ("false", _TEXT),
+    "spark.sql.json.enablePartialResults": ("true", _TEXT),
+    "spark.sql.json.enableExactStringParsing": ("true", _TEXT),
+    "spark.sql.csv.parser.columnPruning.enabled": ("true", _TEXT),
+    "spark.sql.columnNameOfCorruptRecord": ("_corrupt_record", _TEXT),
+    "spark.sql.ansi.enabled": ("", _TEXT),
     "spark.sql.parquet.datetimeRebaseModeInRead": ("", frozenset({"parquet"})),
     "spark.sql.parquet.int96RebaseModeInRead": ("", frozenset({"parquet"})),
     "spark.sql.parquet.int96TimestampConversion": ("false", frozenset({"parquet"})),
@@ -33,8 +43,6 @@ CONF_DEFAULTS: Mapping[str, tuple[str, frozenset[str]]] = {
     "spark.sql.orc.impl": ("native", frozenset({"orc"})),
     "orc.force.positional.evolution": ("false", frozenset({"orc"})),
 }
-#: Formats whose values depend on the whole schema: columns by position, types that parse text.
-_BY_SCHEMA = frozenset({"csv", "json", "text", "xml"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +58,8 @@ class Reading:
     conf : mapping of str to str
         The settings of :data:`CONF_DEFAULTS` that concern the format.
     schema : str
-        The data schema, for formats that read by it; empty for the others.
+        What of the data schema decides values: all of it where columns go by position or text is parsed, else the
+        columns' ids and default values where there are any.
     """
 
     format: str
@@ -91,7 +100,9 @@ class Reading:
             for key, (default, formats) in CONF_DEFAULTS.items()
             if not formats or name in formats
         }
-        return Reading(name, relevant_options(options), concerned, schema if name in _BY_SCHEMA else "")
+        if name == "parquet" and concerned[_INT96_ZONE].lower() != "true":
+            del concerned["spark.sql.session.timeZone"]
+        return Reading(name, relevant_options(options), concerned, schema)
 
 
 def relevant_options(options: Mapping[str, str]) -> dict[str, str]:
@@ -109,6 +120,8 @@ def differences(built: Reading, asked: Reading) -> Iterator[str]:
     if built.format != asked.format:
         yield f"the index was built from {built.format} and the query reads {asked.format}"
         return
+    if asked.options.get("mode", "").upper() == "DROPMALFORMED":
+        yield "with mode DROPMALFORMED a file's rows depend on the columns that a query reads"
     for key in sorted({*built.options, *asked.options}):
         before, now = built.options.get(key), asked.options.get(key)
         if before is None:

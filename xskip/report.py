@@ -116,8 +116,19 @@ class SkippingReport:
         return target
 
 
-def report_of(engine: Engine, scans: Iterable[dict[str, Any]]) -> SkippingReport:
-    """The report on scans as the hook remembers them; a scan listed twice for one filter counts once."""
+def report_of(
+    engine: Engine, scans: Iterable[dict[str, Any]], unasked: Iterable[dict[str, Any]] = ()
+) -> SkippingReport:
+    """The report on scans as the hook remembers them; a scan listed twice for one filter counts once.
+
+    Parameters
+    ----------
+    engine : Engine
+    scans : iterable of dict
+        Scans that asked an index.
+    unasked : iterable of dict
+        Scans that did not: they have no index, or no filter.
+    """
     reports: dict[tuple[Any, ...], ScanReport] = {}
     for scan in scans:
         trace = engine.trace(scan["id"])
@@ -136,8 +147,25 @@ def report_of(engine: Engine, scans: Iterable[dict[str, Any]]) -> SkippingReport
             unused=result.unused if result else (),
             problem=trace.problem if trace else "no longer remembered",
         )
-        reports[report.dataset, report.predicate, report.objects, report.kept] = report
-    return SkippingReport(tuple(reports.values()))
+        reports[report.dataset, trace.filters if trace else scan["id"], report.objects] = report
+    return SkippingReport((*reports.values(), *(_unasked(engine.hook.key(s["path"]), s) for s in unasked)))
+
+
+def _unasked(dataset: str, scan: dict[str, Any]) -> ScanReport:
+    objects, size = scan["files"], scan["bytes"]
+    problem = "no filter reaches this scan" if scan["indexed"] else "the dataset has no index, or skipping is off"
+    return ScanReport(
+        dataset=dataset,
+        format=scan["format"],
+        predicate="",
+        objects=objects,
+        kept=objects,
+        not_indexed=0 if scan["indexed"] else objects,
+        bytes=size,
+        kept_bytes=size,
+        milliseconds=0.0,
+        problem=problem,
+    )
 
 
 def _html(scan: ScanReport) -> str:

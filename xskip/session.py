@@ -78,7 +78,8 @@ def explain(df: DataFrame) -> SkippingReport:
     engine = engine_of(df.sparkSession)
     before = engine.hook.last_scan()
     listed = engine.hook.explain(df)
-    return report_of(engine, [s for s in engine.hook.scans_after(before) if s["query"] == listed["query"]])
+    asked = [scan for scan in engine.hook.scans_after(before) if scan["query"] == listed["query"]]
+    return report_of(engine, asked, [scan for scan in listed["scans"] if not scan["asked"]])
 
 
 def check_java() -> None:

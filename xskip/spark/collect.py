@@ -167,7 +167,7 @@ class Collector:
             batches = df._collect_as_arrow()  # type: ignore[operator]
             return pa.Table.from_batches(batches, None if batches else to_arrow_schema(df.schema))
         except (Py4JError, PySparkException) as error:
-            raise CollectError("the data could not be read", **_what_failed(str(error))) from error
+            raise CollectError("the data could not be read", **_what_failed(error)) from error
 
     def _merged(self, table: pa.Table) -> pa.Table:
         """One row for each object, where large ones were split into several tasks."""
@@ -245,7 +245,7 @@ def _bounds_array(bounds: Sequence[tuple[Any, Any]], storage: Storage) -> pa.Arr
         values = [pair[side] for pair in bounds]
         child = kind[side].type
         if pa.types.is_string(child):
-            sides.append(pa.array(values, pa.binary()).cast(child))
+            sides.append(pa.array(values, pa.binary()).view(child))
         elif pa.types.is_date32(child):
             sides.append(pa.array(values, pa.int32()).view(child))
         elif pa.types.is_timestamp(child):
@@ -258,9 +258,13 @@ def _bounds_array(bounds: Sequence[tuple[Any, Any]], storage: Storage) -> pa.Arr
 _PATH_IN_ERROR = re.compile(r"(?:while reading file|reading file:?|file path:)\s+(\S+?)(?:\.\s|\s|$)")
 
 
-def _what_failed(message: str) -> dict[str, str]:
-    """The file that Spark's error names, and its first line."""
-    match = _PATH_IN_ERROR.search(message)
-    first = next((line for line in message.splitlines() if line.strip()), message)
+def _what_failed(error: Exception) -> dict[str, str]:
+    """The file that Spark's error names, and the first line of what is at its bottom."""
+    match = _PATH_IN_ERROR.search(str(error))
+    cause = getattr(error, "java_exception", None)
+    while cause is not None and cause.getCause() is not None:
+        cause = cause.getCause()
+    text = str(error) if cause is None else str(cause.toString())
+    first = next((line for line in text.splitlines() if line.strip()), text)
     found = {"found": first[:300], "hint": "repair or remove the file, or build with on_error='skip'"}
     return found | ({"where": match[1]} if match else {})

@@ -141,14 +141,31 @@ class Hook:
         """The same for a path of the user's, which without a scheme is of the default file system."""
         return str(self._rule.location(path))
 
-    def register(self, root: str, token: int, objects: Objects) -> None:
-        """Tells the JVM the objects of a snapshot, whose bits answers then speak of."""
+    def register(
+        self, root: str, token: int, objects: Objects, partition_of: npt.NDArray[np.int64], partitions: Sequence[str]
+    ) -> None:
+        """Tells the JVM the objects of a snapshot, whose bits answers then speak of.
+
+        Parameters
+        ----------
+        root : str
+        token : int
+        objects : Objects
+        partition_of : numpy.ndarray of int64
+            Each object's partition, as a position in ``partitions``.
+        partitions : sequence of str
+            The distinct partition values, each a JSON array as the hook encodes it.
+        """
+        sizes = objects.sizes.fill_null(-1).to_numpy(zero_copy_only=False)
+        modified = objects.modified.to_numpy(zero_copy_only=False)
+        numbers = np.concatenate((sizes, modified, partition_of)).astype("<i8")
+        names = "\0".join(objects.names.to_pylist())
         self._rule.register(
             root,
             token,
-            bytearray("\0".join(objects.names.to_pylist()).encode()),
-            bytearray(objects.sizes.fill_null(-1).to_numpy(zero_copy_only=False).astype("<i8").tobytes()),
-            bytearray(objects.modified.to_numpy(zero_copy_only=False).astype("<i8").tobytes()),
+            bytearray(names.encode()),
+            bytearray(numbers.tobytes()),
+            bytearray("\0".join(partitions).encode()),
         )
 
     def unregister(self, root: str) -> None:

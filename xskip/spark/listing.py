@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,12 +12,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from xskip.datatypes import arrow_type, atomic_name, from_json
-from xskip.metadata import PartitionColumn
+from xskip.metadata import MetadataTable, PartitionColumn
 from xskip.objects import Objects
 from xskip.spark.catalyst import literal_value
 from xskip.spark.jvm import Dataset
 
-__all__ = ["ListedObjects", "list_objects"]
+__all__ = ["ListedObjects", "list_objects", "partition_texts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +57,38 @@ def list_objects(dataset: Dataset) -> ListedObjects:
     return ListedObjects(listing.objects(), partitions, listing.uris(), listing.paths())
 
 
+def partition_texts(table: MetadataTable) -> tuple[npt.NDArray[np.int64], list[str]]:
+    """Each object's partition, and the distinct partitions' values as the hook encodes them.
+
+    A value that is encoded otherwise than the hook does only keeps objects: a query's own values are compared with it.
+    """
+    columns = list(table.partitions.values())
+    texts = ["[" + ",".join(row) + "]" for row in zip(*(_encoded(c.values) for c in columns), strict=True)]
+    if not columns:
+        texts = ["[]"] * len(table)
+    distinct = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+    return np.array([distinct[text] for text in texts], np.int64), list(distinct)
+
+
+def _encoded(values: pa.Array) -> list[str]:
+    kind = values.type
+    if pa.types.is_date32(kind):
+        values = values.view(pa.int32())
+    elif pa.types.is_timestamp(kind):
+        values = values.view(pa.int64())
+    elif pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return ["null" if v is None else json.dumps(str(v)) for v in values.to_pylist()]
+    elif pa.types.is_binary(kind):
+        return ["?" for _ in range(len(values))]
+    return [json.dumps(v) for v in values.to_pylist()]
+
+
 def _spread(raw: Sequence[Any], kind: str, of: npt.NDArray[np.int64]) -> pa.Array:
     """Each partition's value, laid out for its objects."""
     values = [None if value is None else literal_value(value, kind) for value in raw]
     storage = arrow_type(kind)
     if pa.types.is_string(storage):
-        distinct = pa.array(values, pa.binary()).cast(storage)
+        distinct = pa.array(values, pa.binary()).view(storage)
     elif pa.types.is_date32(storage):
         distinct = pa.array(values, pa.int32()).view(storage)
     elif pa.types.is_timestamp(storage):

@@ -21,6 +21,7 @@ from xskip.pruning import Available, PruneResult, prune, requirements, translate
 from xskip.reading import CONF_DEFAULTS, Reading, differences
 from xskip.spark.catalyst import to_predicate
 from xskip.spark.jvm import Hook, hook_of
+from xskip.spark.listing import partition_texts
 from xskip.spark.storage import storage_for
 
 if TYPE_CHECKING:
@@ -50,11 +51,14 @@ class ScanTrace:
         None where the index was not used.
     problem : str
         Why the index was not used; empty where it was.
+    filters : str
+        The filters as they came, values included: what tells two scans of one query apart.
     """
 
     predicate: str
     result: PruneResult | None
     problem: str = ""
+    filters: str = ""
 
 
 @dataclass(slots=True)
@@ -138,11 +142,11 @@ class Engine:
     def _decide(self, asked: dict[str, Any]) -> tuple[bytes | None, ScanTrace]:
         loaded = self._load(asked["root"], asked["base"])
         if loaded is None:
-            return None, ScanTrace("", None, "")
+            return None, ScanTrace("", None, filters=json.dumps(asked["df"]))
         problem = _unusable(loaded.snapshot, asked)
         if problem:
-            return None, ScanTrace("", None, problem)
-        key = json.dumps([asked["df"], asked["conf"]])
+            return None, ScanTrace("", None, problem, json.dumps(asked["df"]))
+        key = json.dumps([asked["df"], asked["conf"], asked["partitions"]])
         with self._lock:
             if key in loaded.answers:
                 loaded.answers.move_to_end(key)
@@ -159,10 +163,14 @@ class Engine:
         predicate = to_predicate(asked["df"])
         record = snapshot.record
         assert record is not None
-        clause = translate(predicate, Available(snapshot.indexes, snapshot.partitions, record.reading.case_sensitive))
-        result = prune(clause, snapshot.load(requirements(clause)))
+        available = Available(snapshot.indexes, snapshot.partitions, asked["partitions"], record.reading.case_sensitive)
+        clause = translate(predicate, available)
+        needed = requirements(clause)
+        result = prune(clause, snapshot.load(needed))
         bits = np.packbits(result.skip, bitorder="little").tobytes()
-        return b"B" + struct.pack(">q", loaded.token) + bits, ScanTrace(str(predicate), result)
+        by_partition = any(isinstance(requirement, str) for requirement in needed)
+        trace = ScanTrace(str(predicate), result, filters=json.dumps(asked["df"]))
+        return (b"P" if by_partition else b"B") + struct.pack(">q", loaded.token) + bits, trace
 
     def _load(self, root: str, base: str | None) -> _Loaded | None:
         """The index of a dataset, and the JVM told of it; None where there is none any more."""
@@ -173,7 +181,8 @@ class Engine:
             if loaded is None or time.monotonic() - loaded.checked >= wait:
                 loaded = self._look(root, directory, loaded)
             if loaded is not None and self._registered.get(root) != loaded.token:
-                self._hook.register(root, loaded.token, loaded.snapshot.load(()).objects)
+                table = loaded.snapshot.load(loaded.snapshot.partitions)
+                self._hook.register(root, loaded.token, table.objects, *partition_texts(table))
                 self._registered[root] = loaded.token
             return loaded
 

@@ -22,16 +22,18 @@ class XSkipSettings {
     for (int i = 0; i < keys.length; i++) confValues[i] = effective(conf, keys[i]);
   }
   private static String effective(SQLConf conf, String key) {
-    try { return conf.getConfString(key); } catch (Throwable t) { return ""; }   // not set, and no default
+    String value;
+    try { value = conf.getConfString(key); } catch (Throwable t) { value = null; }   // not set, and no default
+    return value == null ? "" : value;
   }
 }
 
 /** How one relation of a query reads its files: goes to Python with each request. */
 class XSkipContext {
-  final XSkipSettings settings; final List roots; final String format; private final String reading;
+  final XSkipSettings settings; final List roots; final String format; final StructType partitions; private final String reading;
   String mixed = "";              // conditions that the scan itself is not told of, encoded
-  XSkipContext(XSkipSettings settings, List roots, String format, Object options, StructType schema) {
-    this.settings = settings; this.roots = roots; this.format = format;
+  XSkipContext(XSkipSettings settings, List roots, String format, Object options, StructType schema, StructType partitions) {
+    this.settings = settings; this.roots = roots; this.format = format; this.partitions = partitions;
     StringBuilder sb = new StringBuilder(256);
     sb.append("\"format\":"); XSkipEncoder.str(sb, format);
     sb.append(",\"options\":"); XSkipEncoder.map(sb, options);
@@ -41,8 +43,32 @@ class XSkipContext {
       if (i > 0) sb.append(',');
       XSkipEncoder.str(sb, keys[i]); sb.append(':'); XSkipEncoder.str(sb, settings.confValues[i]);
     }
-    sb.append("},\"schema\":"); XSkipEncoder.str(sb, XSkipPlans.readsBySchema(format) && schema != null ? schema.toDDL() : "");
+    sb.append("},\"schema\":"); XSkipEncoder.str(sb, schema == null ? "" : meaning(format, schema));
+    sb.append(",\"partitions\":{");
+    for (int i = 0; i < partitions.length(); i++) {
+      if (i > 0) sb.append(',');
+      XSkipEncoder.str(sb, partitions.apply(i).name()); sb.append(':');
+      XSkipEncoder.str(sb, partitions.apply(i).dataType().catalogString());
+    }
+    sb.append('}');
     this.reading = sb.toString();
+  }
+  /** What of a schema decides values, beside the types: all of it where columns go by position or types parse text,
+      the columns' ids where they go by id, and the values that stand for a column that a file lacks. */
+  private String meaning(String format, StructType schema) {
+    if (XSkipPlans.readsBySchema(format)) return schema.toDDL();
+    StringBuilder sb = new StringBuilder();
+    org.apache.spark.sql.types.StructField[] fields = schema.fields();
+    for (int i = 0; i < fields.length; i++) {
+      org.apache.spark.sql.types.Metadata m = fields[i].metadata();
+      if (m.contains("EXISTS_DEFAULT")) sb.append(fields[i].name()).append(" default ").append(m.getString("EXISTS_DEFAULT")).append(';');
+    }
+    String[] keys = XSkipHub.confKeys;
+    for (int i = 0; i < keys.length; i++) {
+      if (keys[i].equals("spark.sql.parquet.fieldId.read.enabled") && format.equals("parquet")
+          && "true".equalsIgnoreCase(settings.confValues[i])) sb.append(schema.json());
+    }
+    return sb.toString();
   }
   String reading() { return reading; }
 }

@@ -59,7 +59,7 @@ public class XSkipDataset {
   /** {"format":…,"options":{…},"conf":{…},"schema":…} as a query on the same relation would send it. */
   public String reading() {
     XSkipContext c = new XSkipContext(new XSkipSettings(org.apache.spark.sql.internal.SQLConf.get()), new ArrayList(),
-        XSkipPlans.format(relation), relation.options(), relation.dataSchema());
+        XSkipPlans.format(relation), relation.options(), relation.dataSchema(), relation.partitionSchema());
     return "{" + c.reading() + "}";
   }
   /** The name of the column that subset() adds: the file's ordinal in the listing, as a partition's value. */

@@ -61,7 +61,7 @@ class XSkipHub {
           continue;
         }
         XSkipReply reply = XSkipReply.parse(answer, (XSkipSnapshot) snapshots.get(root));
-        listing = filter(listing, reply);
+        listing = filter(listing, reply, c.partitions);
         remember(new XSkipScan(id, root, c.format, reply, asked - start, System.nanoTime() - asked));
       }
     } catch (Throwable t) {
@@ -88,7 +88,7 @@ class XSkipHub {
       inCallback.remove();
     }
   }
-  private static @SEQ@ filter(@SEQ@ listing, XSkipReply reply) {
+  private static @SEQ@ filter(@SEQ@ listing, XSkipReply reply, org.apache.spark.sql.types.StructType partitions) {
     int total = 0;
     scala.collection.Iterator ct = listing.iterator();
     while (ct.hasNext()) total += ((PartitionDirectory) ct.next()).files().length();
@@ -97,6 +97,7 @@ class XSkipHub {
     scala.collection.Iterator it = listing.iterator();
     while (it.hasNext()) {
       PartitionDirectory pd = (PartitionDirectory) it.next();
+      reply.enter(pd.values(), partitions);
       @SEQ@ kept = (@SEQ@) pd.files().filter(reply);
       int k = kept.length();
       if (k == 0) continue;                             // as Spark does: no empty partitions

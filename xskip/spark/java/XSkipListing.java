@@ -70,14 +70,16 @@ public class XSkipListing {
     StringBuilder sb = new StringBuilder("[");
     for (int d = 0; d < dirs.size(); d++) {
       if (d > 0) sb.append(',');
-      InternalRow row = ((PartitionDirectory) dirs.get(d)).values();
-      sb.append('[');
-      for (int i = 0; i < schema.length(); i++) {
-        if (i > 0) sb.append(',');
-        DataType t = schema.apply(i).dataType();
-        XSkipEncoder.value(sb, row.isNullAt(i) ? null : row.get(i, t), t);
-      }
-      sb.append(']');
+      sb.append(json(((PartitionDirectory) dirs.get(d)).values(), schema));
+    }
+    return sb.append(']').toString();
+  }
+  static String json(InternalRow row, StructType schema) {
+    StringBuilder sb = new StringBuilder("[");
+    for (int i = 0; i < schema.length(); i++) {
+      if (i > 0) sb.append(',');
+      DataType t = schema.apply(i).dataType();
+      XSkipEncoder.value(sb, row.isNullAt(i) ? null : row.get(i, t), t);
     }
     return sb.append(']').toString();
   }

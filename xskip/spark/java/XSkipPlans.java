@@ -30,12 +30,15 @@ class XSkipPlans {
   }
   static String format(HadoopFsRelation r) {
     Object f = r.fileFormat();
+    // a format of another's, such as a table format's Parquet with mapped columns, is not what it inherits from
+    if (!f.getClass().getName().startsWith("org.apache.spark.sql.")) return f.getClass().getName();
     String name = f instanceof org.apache.spark.sql.sources.DataSourceRegister
         ? ((org.apache.spark.sql.sources.DataSourceRegister) f).shortName() : f.toString();
     return name.toLowerCase(java.util.Locale.ROOT);
   }
   static boolean readsBySchema(String format) {
-    return format.equals("csv") || format.equals("json") || format.equals("text") || format.equals("xml");
+    return format.equals("csv") || format.equals("json") || format.equals("text") || format.equals("xml")
+        || format.equals("orc");                         // files of Hive have no names: columns go by position
   }
   static Configuration hadoopConf() { return org.apache.spark.SparkContext.getOrCreate().hadoopConfiguration(); }
 
@@ -59,6 +62,10 @@ class XSkipPlans {
     FileScan s = (FileScan) v2;
     return new Object[]{s.fileIndex(), s.partitionFilters(), s.dataFilters()};
   }
+  private static String name(Object scan) {
+    if (scan instanceof FileSourceScanExec) return format(((FileSourceScanExec) scan).relation());
+    return ((BatchScanExec) scan).scan().getClass().getSimpleName().replace("Scan", "").toLowerCase(java.util.Locale.ROOT);
+  }
   private static @SEQ@ list(Object[] i) { return ((FileIndex) i[0]).listFiles((@SEQ@) i[1], (@SEQ@) i[2]); }
 
   /** Lists every scan of a query, which asks the index as running it would: [{"paths":[…],"indexed":true}, …]. */
@@ -77,7 +84,7 @@ class XSkipPlans {
         if (i == null) continue;
         boolean indexed = i[0] instanceof XSkipFileIndex || i[0] instanceof XSkipV2FileIndex;
         if (i[0] instanceof XSkipV2FileIndex) ((XSkipV2FileIndex) i[0]).refreshAnswer();
-        int files = 0; long bytes = 0;
+        int files = 0; long bytes = 0, seen = XSkipHub.sequence.get();
         for (scala.collection.Iterator d = list(i).iterator(); d.hasNext();) {
           for (scala.collection.Iterator f = ((PartitionDirectory) d.next()).files().iterator(); f.hasNext(); files++) {
             bytes += ((org.apache.spark.sql.execution.datasources.FileStatusWithMetadata) f.next()).fileStatus().getLen();
@@ -86,7 +93,8 @@ class XSkipPlans {
         if (n++ > 0) sb.append(',');
         Object root = ((FileIndex) i[0]).rootPaths().headOption().isEmpty() ? "" : ((FileIndex) i[0]).rootPaths().head();
         sb.append("{\"path\":"); XSkipEncoder.str(sb, root.toString());
-        sb.append(",\"indexed\":").append(indexed).append(",\"filters\":").append(((@SEQ@) i[2]).length());
+        sb.append(",\"format\":"); XSkipEncoder.str(sb, name(found.get(k)));
+        sb.append(",\"indexed\":").append(indexed).append(",\"asked\":").append(XSkipHub.sequence.get() > seen);
         sb.append(",\"files\":").append(files).append(",\"bytes\":").append(bytes).append('}');
       }
     } finally {

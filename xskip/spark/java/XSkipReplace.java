@@ -46,6 +46,7 @@ class XSkipReplace extends scala.runtime.AbstractPartialFunction {
       return child == f.child() ? f : XSkipPlans.exchange(f, f.child(), child);
     } catch (Throwable t) {
       XSkipHub.failed("the optimizer rule", t);
+      if (settings.strict) throw new RuntimeException(t);
       return x;
     }
   }
@@ -55,7 +56,7 @@ class XSkipReplace extends scala.runtime.AbstractPartialFunction {
     HadoopFsRelation r = (HadoopFsRelation) l.relation();
     List roots = XSkipDiscovery.roots(r.location(), settings);
     if (roots.isEmpty()) return l;
-    XSkipContext c = new XSkipContext(settings, roots, XSkipPlans.format(r), r.options(), r.dataSchema());
+    XSkipContext c = new XSkipContext(settings, roots, XSkipPlans.format(r), r.options(), r.dataSchema(), r.partitionSchema());
     if (condition != null) c.mixed = mixed(condition, r.partitionSchema());
     HadoopFsRelation n = new HadoopFsRelation(new XSkipFileIndex(r.location(), c), r.partitionSchema(), r.dataSchema(),
         r.bucketSpec(), r.fileFormat(), r.options(), r.sparkSession());
@@ -92,7 +93,7 @@ class XSkipReplace extends scala.runtime.AbstractPartialFunction {
     }
     String name = s.getClass().getSimpleName();
     String format = name.endsWith("Scan") ? name.substring(0, name.length() - 4).toLowerCase(java.util.Locale.ROOT) : name;
-    XSkipContext c = new XSkipContext(settings, roots, format, options, (StructType) schema);
+    XSkipContext c = new XSkipContext(settings, roots, format, options, (StructType) schema, old.partitionSchema());
     PartitioningAwareFileIndex n = new XSkipV2FileIndex(session, old, c);
     for (int i = 0; i < a.length; i++) if (a[i] == old) a[i] = n;
     java.lang.reflect.Constructor[] cs = s.getClass().getConstructors();

@@ -5,19 +5,21 @@ import org.apache.hadoop.fs.FileStatus;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** Python's answer as a predicate on files. Bytes: 'B', the snapshot's token (8 bytes, big endian), a bitmap (little-endian
-    bit order; a set bit: this ordinal can be skipped). Anything else keeps everything, as does a file that the snapshot
-    does not know or knows with another length or time. */
+/** Python's answer as a predicate on files. Bytes: 'B' or 'P', the snapshot's token (8 bytes, big endian), a bitmap
+    (little-endian bit order; a set bit: this ordinal can be skipped). Anything else keeps everything, as does a file that
+    the snapshot does not know or knows with another length or time, and with 'P', an answer that used partition values, a
+    file that the query lists with other ones. */
 class XSkipReply extends scala.runtime.AbstractFunction1 {
   private static final int HEADER = 9;
   private final XSkipSnapshot snap; private final byte[] bits;
+  private int partition = -1;                       // of the files to come, as the snapshot counts
   long listed, listedBytes, known, kept, keptBytes;
   // ordinals of the last listing, valid per position by identity: the same index listed again hashes no path
   private FileStatus[] memoFiles; private int[] memoOrdinals; private boolean fresh; private int at;
 
   private XSkipReply(XSkipSnapshot snap, byte[] bits) { this.snap = snap; this.bits = bits; }
   static XSkipReply parse(byte[] b, XSkipSnapshot snap) {
-    boolean usable = b != null && b.length >= HEADER && b[0] == 'B' && snap != null
+    boolean usable = b != null && b.length >= HEADER && (b[0] == 'B' || b[0] == 'P') && snap != null
         && java.nio.ByteBuffer.wrap(b, 1, 8).getLong() == snap.token && (b.length - HEADER) * 8L >= snap.n;
     return new XSkipReply(snap, usable ? b : null);
   }
@@ -29,10 +31,15 @@ class XSkipReply extends scala.runtime.AbstractFunction1 {
   }
   void end() { if (fresh) snap.memo = new java.lang.ref.SoftReference(new Object[]{memoFiles, memoOrdinals}); }
 
+  /** The partition whose files come next. */
+  void enter(org.apache.spark.sql.catalyst.InternalRow values, org.apache.spark.sql.types.StructType schema) {
+    if (bits != null && bits[0] == 'P') partition = snap.partition(XSkipListing.json(values, schema));
+  }
   public Object apply(Object o) {
     FileStatus f = ((FileStatusWithMetadata) o).fileStatus();
     int ordinal = snap == null ? -1 : ordinal(f);
-    boolean keep = bits == null || ordinal < 0 || (bits[HEADER + (ordinal >>> 3)] & (1 << (ordinal & 7))) == 0;
+    boolean other = bits != null && bits[0] == 'P' && ordinal >= 0 && snap.partitionOf[ordinal] != partition;
+    boolean keep = bits == null || ordinal < 0 || other || (bits[HEADER + (ordinal >>> 3)] & (1 << (ordinal & 7))) == 0;
     listed++; listedBytes += f.getLen();
     if (ordinal >= 0) known++;
     if (keep) { kept++; keptBytes += f.getLen(); }
@@ -50,12 +57,19 @@ class XSkipReply extends scala.runtime.AbstractFunction1 {
 
 /** Path to ordinal, an open-addressing table without strings: XXH64 and String.hashCode of the path, length, time. */
 class XSkipSnapshot {
-  final long token; final int n;
+  final long token; final int n; final int[] partitionOf;
+  private final java.util.HashMap partitions = new java.util.HashMap();
   volatile java.lang.ref.SoftReference memo = null;
   private final long[] h1, length, time; private final int[] h2, table; private final int mask;
 
-  XSkipSnapshot(long token, byte[] ids, long[] length, long[] time) {
-    this.token = token; this.n = length.length; this.length = length; this.time = time;
+  XSkipSnapshot(long token, byte[] ids, long[] numbers, byte[] partitions) {
+    this.token = token; this.n = numbers.length / 3;
+    this.length = Arrays.copyOfRange(numbers, 0, n);
+    this.time = Arrays.copyOfRange(numbers, n, 2 * n);
+    this.partitionOf = new int[n];
+    for (int i = 0; i < n; i++) partitionOf[i] = (int) numbers[2 * n + i];
+    String[] texts = new String(partitions, java.nio.charset.StandardCharsets.UTF_8).split("\u0000", -1);
+    for (int i = 0; i < texts.length; i++) this.partitions.put(texts[i], new Integer(i));
     this.h1 = new long[n]; this.h2 = new int[n];
     int capacity = 16;
     while (capacity < n * 2L) capacity <<= 1;
@@ -72,6 +86,8 @@ class XSkipSnapshot {
     }
     if (ordinal != n) throw new IllegalArgumentException(ordinal + " paths, " + n + " lengths");
   }
+  /** The partition with these values, or -2. */
+  int partition(String text) { Integer i = (Integer) partitions.get(text); return i == null ? -2 : i.intValue(); }
   private int slot(long h) { return (int) (h ^ (h >>> 32)) & mask; }
   private static long xx(String s) {
     UTF8String u = UTF8String.fromString(s);

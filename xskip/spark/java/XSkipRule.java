@@ -10,12 +10,14 @@ import org.apache.spark.sql.catalyst.trees.TreeNode;
 /** The optimizer rule, and the surface that Python calls. It never throws: on any problem the plan goes on unchanged. */
 public class XSkipRule extends Rule {
   public LogicalPlan apply(LogicalPlan plan) {
+    XSkipSettings settings = null;
     try {
-      XSkipSettings settings = XSkipHub.settings();
+      settings = XSkipHub.settings();
       if (settings == null) return plan;
       return (LogicalPlan) plan.transformDown(new XSkipReplace(settings));
     } catch (Throwable t) {
       XSkipHub.failed("the optimizer rule", t);
+      if (settings != null && settings.strict) throw new RuntimeException("xskip (strict): " + t, t);
       return plan;
     }
   }
@@ -29,9 +31,10 @@ public class XSkipRule extends Rule {
   public String key(String path) { return XSkipHub.key(new Path(path)); }
   public String encode(Expression e) { return XSkipEncoder.encode(e); }
 
-  /** ids: paths parted by NUL; lengths, times: little-endian int64 in the same order, a length of -1 is unknown. */
-  public void register(String root, long token, byte[] ids, byte[] lengths, byte[] times) {
-    XSkipHub.snapshots.put(root, new XSkipSnapshot(token, ids, XSkipBytes.longs(lengths), XSkipBytes.longs(times)));
+  /** ids: paths parted by NUL; numbers: lengths (-1: unknown), times and partitions of all, little-endian int64;
+      partitions: the distinct partition values as JSON arrays, parted by NUL. */
+  public void register(String root, long token, byte[] ids, byte[] numbers, byte[] partitions) {
+    XSkipHub.snapshots.put(root, new XSkipSnapshot(token, ids, XSkipBytes.longs(numbers), partitions));
   }
   public void unregister(String root) { XSkipHub.snapshots.remove(root); }
   /** An index was made or dropped: what was remembered of directories counts no more. */

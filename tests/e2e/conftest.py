@@ -1,0 +1,69 @@
+"""Datasets that the end-to-end tests share: written and indexed once, never changed by a test."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import xskip
+from tests.helpers import index, write_once
+from xskip import MinMax, ValueList
+
+V1_SOURCES = "avro,csv,json,kafka,orc,parquet,text"
+SCHEMA = "a int, s string, d double, n struct<b:struct<c:int>>"
+
+
+def rows_of(number: int) -> list[tuple[Any, ...]]:
+    """Three rows of file ``f<number>``: ``a`` from ``10 * number`` on."""
+    return [(10 * number + j, f"s{number}", number + j / 4, ((10 * number + j,),)) for j in range(3)]
+
+
+@dataclass(frozen=True)
+class Lake:
+    """Files f0 to f3 of one format, plain under ``path`` and by ``p`` (1: f0, f1; 2: f2, f3) under ``parted``."""
+
+    spark: SparkSession
+    fmt: str
+    path: str
+    parted: str
+
+    def read(self, spark: SparkSession | None = None) -> DataFrame:
+        return (spark or self.spark).read.format(self.fmt).load(self.path)
+
+    def read_parted(self) -> DataFrame:
+        return self.spark.read.format(self.fmt).load(self.parted)
+
+    def file(self, name: str) -> Path:
+        return Path(self.path) / f"{name}.{self.fmt}"
+
+
+def make_lake(spark: SparkSession, root: Path, fmt: str) -> Lake:
+    plain = write_once(spark, root / "plain", SCHEMA, {f"f{i}": rows_of(i) for i in range(4)}, fmt)
+    parted = write_once(spark, root / "parted", SCHEMA, {f"p={1 + i // 2}/f{i}": rows_of(i) for i in range(4)}, fmt)
+    for path in (plain, parted):
+        index(spark, path, [MinMax("a"), ValueList("s"), MinMax("n.b.c")], fmt)
+    return Lake(spark, fmt, plain, parted)
+
+
+@pytest.fixture(scope="session")
+def lakes(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Lake]:
+    home = tmp_path_factory.mktemp("lakes")
+    return {fmt: make_lake(session, home / fmt, fmt) for fmt in ("parquet", "avro")}
+
+
+@pytest.fixture(params=["v1", "v2"])
+def api(request: pytest.FixtureRequest, spark: SparkSession) -> str:
+    """Spark's first or second data source API, for all file formats; these small queries compile no stages."""
+    spark.conf.set("spark.sql.sources.useV1SourceList", V1_SOURCES if request.param == "v1" else "")
+    spark.conf.set("spark.sql.codegen.wholeStage", "false")
+    return str(request.param)
+
+
+@pytest.fixture(params=["parquet", "avro"])
+def lake(request: pytest.FixtureRequest, spark: SparkSession, lakes: dict[str, Lake]) -> Lake:
+    xskip.enable(spark)
+    return lakes[request.param]

@@ -1,0 +1,296 @@
+"""Whatever is wrong with an index, queries give the right rows; the reason is said once, and strict mode raises it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+import struct
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import xskip
+import xskip.spark.scan as scan_module
+from tests.helpers import index, opened_files, write_once
+from xskip import MinMax, ValueList
+from xskip.metadatastore.snapshot import Snapshot
+
+ALL = {"f0", "f1", "f2"}
+
+
+class Case:
+    """A dataset of three files with an index, and its metadata."""
+
+    def __init__(self, spark: SparkSession, root: Path) -> None:
+        self.spark = spark
+        self.path = write_once(spark, root, "a int, s string", {f"f{i}": [(i, f"s{i}")] for i in range(3)})
+        self.index = index(spark, self.path, [MinMax("a"), ValueList("s")])
+        self.directory = Path(self.index.describe().location)
+
+    def query(self) -> DataFrame:
+        return self.spark.read.parquet(self.path).filter("a = 1")
+
+    @property
+    def files(self) -> list[Path]:
+        return sorted(self.directory.glob("part-*.parquet"))
+
+    @property
+    def records(self) -> list[Path]:
+        return sorted((self.directory / "_commits").glob("*.json"))
+
+
+@pytest.fixture
+def case(spark: SparkSession, tmp_path: Path) -> Iterator[Case]:
+    made = Case(spark, tmp_path / "data")
+    assert opened_files(made.query()) == {"f1"}  # skipping works before anything is broken
+    spark.conf.set("spark.xskip.strict", "false")
+    yield made
+    shutil.rmtree(made.path, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def made_once(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Case:
+    return Case(session, tmp_path_factory.mktemp("steady") / "data")
+
+
+@pytest.fixture
+def steady(spark: SparkSession, made_once: Case) -> Case:
+    """A case whose files stay as they are."""
+    assert opened_files(made_once.query()) == {"f1"}
+    spark.conf.set("spark.xskip.strict", "false")
+    return made_once
+
+
+def said(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.name == "xskip"]
+
+
+def assert_reads_all_and_says_once(case: Case, caplog: pytest.LogCaptureFixture, reason: str) -> None:
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, "xskip"):
+        assert [row.a for row in case.query().collect()] == [1]
+        assert opened_files(case.query()) == ALL
+        assert [row.a for row in case.query().collect()] == [1]
+    (warning,) = said(caplog)
+    assert case.path in warning
+    assert reason in warning
+    report = xskip.explain(case.query())
+    assert reason in report.scans[0].problem
+    assert reason in str(report)
+    assert report.scans[0].skipped == 0
+
+
+def assert_strict_raises(case: Case, reason: str) -> None:
+    case.spark.conf.set("spark.xskip.strict", "true")
+    with pytest.raises(Exception, match="xskip") as caught:
+        case.query().collect()
+    assert case.path in str(caught.value)
+    assert reason in str(caught.value)
+    case.spark.conf.set("spark.xskip.strict", "false")
+
+
+def assert_skips_again(case: Case) -> None:
+    assert opened_files(case.query()) == {"f1"}
+    assert [row.a for row in case.query().collect()] == [1]
+
+
+def truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def rewritten(case: Case, change: Callable[[dict[bytes, bytes]], dict[bytes, bytes]]) -> None:
+    """Every metadata file with other key-value metadata."""
+    for path in case.files:
+        table = pq.read_table(path)
+        footer = change({k: v for k, v in (pq.read_metadata(path).metadata or {}).items() if k != b"ARROW:schema"})
+        with pq.ParquetWriter(path, table.schema.with_metadata(None), store_schema=False) as writer:
+            writer.write_table(table)
+            writer.add_key_value_metadata(footer)
+
+
+def of_version_99(footer: dict[bytes, bytes]) -> dict[bytes, bytes]:
+    key = b"org.apache.spark.sql.parquet.row.metadata"
+    schema = json.loads(footer[key])
+    for field in schema["fields"]:
+        metadata = field.get("metadata", {}).get("version")
+        if metadata is not None:
+            field["metadata"]["version"] = 99
+    text = json.dumps(schema)
+    assert "99" in text
+    return {**footer, key: text.encode()}
+
+
+def of_another_root(case: Case) -> None:
+    (record,) = case.records
+    body = json.loads(record.read_text())
+    record.write_text(json.dumps({**body, "root": "s3a://elsewhere" + body["root"]}))
+
+
+DAMAGE: dict[str, tuple[Callable[[Case], object], str]] = {
+    "truncated": (lambda c: [truncate(f) for f in c.files], "not whole"),
+    "garbage": (lambda c: [f.write_bytes(b"garbage" * 100) for f in c.files], "not whole"),
+    "empty": (lambda c: [f.write_bytes(b"") for f in c.files], "not whole"),
+    "gone": (lambda c: [f.unlink() for f in c.files], "have gone"),
+    "foreign file": (
+        lambda c: pq.write_table(pa.table({"x": [1]}), c.directory / "foreign.parquet"),
+        "",
+    ),
+    "not metadata": (lambda c: [pq.write_table(pa.table({"x": [1]}), f) for f in c.files], "not metadata"),
+    "too new": (lambda c: rewritten(c, of_version_99), "99"),
+    "wrong root": (of_another_root, "another dataset"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_damage(case: Case, caplog: pytest.LogCaptureFixture, tmp_path: Path, name: str) -> None:
+    damage, reason = DAMAGE[name]
+    backup = shutil.copytree(case.directory, tmp_path / "backup")
+    damage(case)
+    xskip.spark.scan.engine_of(case.spark).forget(case.path)  # as in a process that has not seen the index yet
+    assert_reads_all_and_says_once(case, caplog, reason)
+    assert_strict_raises(case, reason)
+    shutil.rmtree(case.directory)
+    shutil.copytree(backup, case.directory)
+    xskip.spark.scan.engine_of(case.spark).forget(case.path)
+    assert_skips_again(case)
+
+
+@pytest.mark.parametrize("name", ["gone", "foreign file"])
+def test_damage_while_the_index_is_in_use(case: Case, caplog: pytest.LogCaptureFixture, name: str) -> None:
+    damage, reason = DAMAGE[name]
+    damage(case)
+    assert_reads_all_and_says_once(case, caplog, reason)
+    assert_strict_raises(case, reason)
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b'{"number": 1}', b"\xff\xfe", b"[]", b"null"])
+def test_torn_first_record(case: Case, data: bytes) -> None:
+    """A record that is not whole is none: there is no index yet."""
+    (record,) = case.records
+    whole = record.read_bytes()
+    record.write_bytes(data)
+    assert opened_files(case.query()) == ALL
+    assert [row.a for row in case.query().collect()] == [1]
+    record.write_bytes(whole)
+    assert_skips_again(case)
+
+
+def test_torn_latest_record(case: Case) -> None:
+    """The record before it counts, whose files are still there."""
+    (record,) = case.records
+    (case.directory / "_commits" / f"{2:020d}.json").write_bytes(record.read_bytes()[:40])
+    assert_skips_again(case)
+
+
+def test_directory_gone(case: Case, caplog: pytest.LogCaptureFixture) -> None:
+    backup = case.directory.with_name("backup")
+    case.directory.rename(backup)
+    with caplog.at_level(logging.WARNING, "xskip"):
+        assert opened_files(case.query()) == ALL
+        assert [row.a for row in case.query().collect()] == [1]
+    assert not said(caplog)  # no index is no fault
+    assert not case.index.exists()
+    case.spark.conf.set("spark.xskip.strict", "true")
+    assert [row.a for row in case.query().collect()] == [1]
+    backup.rename(case.directory)
+    xskip.spark.scan.engine_of(case.spark).forget(case.path)
+    assert_skips_again(case)
+
+
+PLACES = {
+    "translate": (scan_module, "translate"),
+    "prune": (scan_module, "prune"),
+    "load": (Snapshot, "load"),
+    "to_predicate": (scan_module, "to_predicate"),
+    "open_snapshot": (scan_module, "open_snapshot"),
+    "requirements": (scan_module, "requirements"),
+    "reading": (scan_module, "differences"),
+}
+
+
+@pytest.mark.parametrize("kind", [ValueError, SystemExit, KeyboardInterrupt, MemoryError])
+@pytest.mark.parametrize("place", PLACES)
+def test_an_exception_anywhere(
+    steady: Case,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    place: str,
+    kind: type[BaseException],
+) -> None:
+    def fail(*args: object, **kwargs: object) -> None:
+        raise kind("on purpose")
+
+    xskip.spark.scan.engine_of(steady.spark).forget(steady.path)
+    with monkeypatch.context() as patched:
+        patched.setattr(*PLACES[place], fail)
+        assert_reads_all_and_says_once(steady, caplog, f"{kind.__name__}('on purpose')")
+        assert_strict_raises(steady, "on purpose")
+    assert_skips_again(steady)
+
+
+def test_a_warning_is_said_again_after_the_index_was_made_anew(case: Case, caplog: pytest.LogCaptureFixture) -> None:
+    DAMAGE["gone"][0](case)
+    assert_reads_all_and_says_once(case, caplog, "have gone")
+    shutil.rmtree(case.directory)
+    case.index.create([MinMax("a")])
+    assert_skips_again(case)
+    DAMAGE["gone"][0](case)
+    assert_reads_all_and_says_once(case, caplog, "have gone")
+
+
+def test_other_reader_options_do_not_use_the_index(case: Case, caplog: pytest.LogCaptureFixture) -> None:
+    def query() -> DataFrame:
+        reader = case.spark.read.option("datetimeRebaseMode", "LEGACY")
+        return reader.parquet(case.path).filter("a = 1")
+
+    with caplog.at_level(logging.WARNING, "xskip"):
+        assert opened_files(query()) == ALL
+        assert query().count() == 1
+    (warning,) = said(caplog)
+    assert "option datetimerebasemode" in warning
+    assert_skips_again(case)
+
+
+def test_errors_of_the_data_itself_are_sparks_own(case: Case) -> None:
+    (Path(case.path) / "f1.parquet").write_bytes(b"broken")
+    schema = "a int, s string"
+    with pytest.raises(Exception, match=r"f1\.parquet"):
+        case.spark.read.schema(schema).parquet(case.path).filter("a = 1").collect()
+
+
+def test_a_dataset_that_is_gone_is_sparks_own_error(case: Case) -> None:
+    shutil.rmtree(case.path)
+    with pytest.raises(Exception, match="PATH_NOT_FOUND"):
+        case.query().collect()
+
+
+WRONG_ANSWERS: dict[str, Callable[[bytes], bytes]] = {
+    "of another snapshot": lambda answer: answer[:1] + struct.pack(">q", 10**9) + answer[9:],
+    "bitmap cut short": lambda answer: answer[:9],
+    "another letter": lambda answer: b"X" + answer[1:],
+    "empty": lambda answer: answer[:0],
+}
+
+
+@pytest.mark.parametrize("name", WRONG_ANSWERS)
+def test_an_answer_that_does_not_fit_skips_nothing(case: Case, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    engine = xskip.spark.scan.engine_of(case.spark)
+    original = scan_module.Engine._prune
+
+    def spoilt(self: Any, *args: Any) -> Any:
+        answer, *rest = original(self, *args)
+        return (WRONG_ANSWERS[name](answer), *rest)
+
+    engine.forget(case.path)
+    with monkeypatch.context() as patched:
+        patched.setattr(scan_module.Engine, "_prune", spoilt)
+        assert opened_files(case.query()) == ALL
+        assert [row.a for row in case.query().collect()] == [1]
+    engine.forget(case.path)
+    assert_skips_again(case)

@@ -1,0 +1,179 @@
+"""Names that need care: of files, directories, partitions and columns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from tests.e2e.conftest import Lake
+from tests.helpers import assert_same_rows, index, opened_files, spoiled, write_once
+from xskip import BloomFilter, MinMax, SkippingIndex, ValueList
+
+NAMES = [
+    "with space", "100%", "a%20b", "x+y", "x#1", "#", "[b]", "{c}", "{d,e}", "s*r", "q?m", "ünïcødé", "日本語",
+    "e\u0301", "😀", "it's", 'say "hi"', "semi;colon", "amp&er", "a=b", "back\\slash", "tab\tbed", "~tilde",
+    "com,ma", "$HOME",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("fmt", ["parquet", "avro"])
+def test_file_names(spark: SparkSession, api: str, fmt: str, tmp_path: Path) -> None:
+    files = {name: [(number, f"v{number}")] for number, name in enumerate(NAMES)}
+    path = write_once(spark, tmp_path / "data", "a int, s string", files, fmt)
+    made = index(spark, path, [MinMax("a"), ValueList("s")], fmt)
+    df = spark.read.format(fmt).load(path)
+    for number, name in enumerate(NAMES):
+        assert opened_files(df.filter(f"a = {number}")) == {name}
+    assert sorted(Path(o.name).stem for o in made.files("s >= 'v2' AND a < 9")) == sorted(NAMES[2:9])
+    others = [Path(path) / f"{name}.{fmt}" for name in NAMES[1:]]
+    with spoiled(others):
+        assert [row.s for row in df.filter("a = 0").collect()] == ["v0"]
+    assert made.refresh().unchanged == len(NAMES)
+
+
+@pytest.mark.parametrize("fmt", ["parquet", "avro"])
+def test_collecting_from_data_knows_files_by_any_name(spark: SparkSession, fmt: str, tmp_path: Path) -> None:
+    files = {name: [(number, number / 2)] for number, name in enumerate(NAMES)}
+    path = write_once(spark, tmp_path / "data", "a int, d double", files, fmt)
+    index(spark, path, [MinMax("d"), BloomFilter("a")], fmt)
+    df = spark.read.format(fmt).load(path)
+    for number, name in enumerate(NAMES):
+        assert opened_files(df.filter(f"d = {number / 2}D")) == {name}
+        assert name in opened_files(df.filter(f"a = {number}"))
+    assert opened_files(df.filter("a = 123456")) < set(NAMES)
+
+
+# a name for a directory, and how Spark's readers must be told it: they take a path as a pattern
+DIRECTORIES = {
+    "with space": "with space", "100%": "100%", "a%20b": "a%20b", "x+y": "x+y", "x#1": "x#1", "[b]": "\\[b\\]",
+    "{c}": "\\{c\\}", "s*r": "s\\*r", "ünïcødé": "ünïcødé", "日本語 😀": "日本語 😀", "it's": "it's", "a=b": "a=b",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DIRECTORIES)
+def test_directory_names(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    root = tmp_path / name / "data"
+    write_once(spark, root, "a int", {f"f{i}": [(i,)] for i in range(3)})
+    path = f"{tmp_path}/{DIRECTORIES[name]}/data"
+    made = SkippingIndex.for_path(spark, path)
+    made.create([MinMax("a")])
+    assert made.describe().dataset == str(root)
+    assert list((root / "_xskip").iterdir())
+    for api in ("parquet", ""):
+        spark.conf.set("spark.sql.sources.useV1SourceList", api)
+        assert opened_files(spark.read.parquet(path).filter("a = 1")) == {"f1"}
+        assert assert_same_rows(lambda: spark.read.parquet(path).filter("a >= 1"), spark) == 2
+    assert made.status().up_to_date
+    made.drop()
+    assert opened_files(spark.read.parquet(path).filter("a = 1")) == {"f0", "f1", "f2"}
+
+
+VALUES = [
+    "plain",
+    "with space",
+    "a/b",
+    "a=b",
+    "100%",
+    "%41",
+    "#",
+    "+",
+    "{x}",
+    "[y]",
+    "s*r",
+    "é",
+    "日本",
+    "😀",
+    "",
+    None,
+]
+
+
+@pytest.mark.parametrize("fmt", ["parquet", "avro"])
+def test_partition_values(spark: SparkSession, api: str, fmt: str, tmp_path: Path) -> None:
+    rows = [(number, value) for number, value in enumerate(VALUES)]
+    path = str(tmp_path / "data")
+    spark.createDataFrame(rows, "a int, p string").coalesce(1).write.format(fmt).partitionBy("p").save(path)
+    made = index(spark, path, [MinMax("a")], fmt)
+
+    def read() -> DataFrame:
+        return spark.read.format(fmt).load(path)
+
+    # an empty string is written as the directory of NULL, which then holds two rows
+    assert len(made.files("a >= 0")) == len(VALUES) - 1
+    for number, value in enumerate(VALUES):
+        found = made.files(f"a = {number}")
+        assert len(found) == 1
+        if value:
+            literal = value.replace("\\", "\\\\").replace("'", "\\'")
+            either = f"p = '{literal}' OR a = -1"
+            assert made.files(either).names == found.names
+            if number % 4 == 0:
+                assert len(opened_files(read().filter(either))) == 1
+                assert [row.a for row in read().filter(either).collect()] == [number]
+    assert len(made.files("p IS NULL OR a = 0")) == 2
+    assert assert_same_rows(lambda: read().filter("p IS NULL OR a = 0"), spark) == 3
+
+
+COLUMNS = {
+    "`a.b`": "`a.b`", "`my col`": "`my col`", "`größe`": "`größe`", "`日本`": "`日本`", "CamelCase": "camelcase",
+    "UPPER": "Upper",
+    "`x#y`": "`x#y`", "`tick``ed`": "`tick``ed`", "`dollar$`": "`dollar$`", "`a.b.c`.`d.e`": "`A.B.C`.`D.E`",
+    "n.b.c": "N.b.C", "min": "MIN", "name": "name", "`ẞ`": "`ẞ`", "`İ`": "`İ`", "`co,mma`": "`co,mma`",
+    "`p(q)`": "`p(q)`", "`12`": "`12`",
+}  # fmt: skip
+
+
+def test_column_names(spark: SparkSession, api: str, tmp_path: Path) -> None:
+    """Any name that a Parquet file can have, in any case."""
+    plain = [column for column in COLUMNS if "." not in column.replace("`a.b`", "")]
+    exprs = [f"CAST(10 * file + {i} AS INT) AS {column}" for i, column in enumerate(plain)]
+    exprs += [
+        "named_struct('b', named_struct('c', CAST(10 * file AS INT))) AS n",
+        "named_struct('d.e', CAST(10 * file AS INT)) AS `a.b.c`",
+    ]
+    for file in range(3):
+        one = spark.range(1).selectExpr(f"{file} AS file").selectExpr(*exprs).coalesce(1)
+        one.write.parquet(str(tmp_path / f"part{file}"))
+        (part,) = (tmp_path / f"part{file}").glob("part-*.parquet")
+        (tmp_path / "data").mkdir(exist_ok=True)
+        part.rename(tmp_path / "data" / f"f{file}.parquet")
+    path = str(tmp_path / "data")
+    index(spark, path, [kind(column) for column in COLUMNS for kind in (MinMax, ValueList)])
+    df = spark.read.parquet(path)
+    for column, asked in COLUMNS.items():
+        shift = plain.index(column) if column in plain else 0
+        assert opened_files(df.filter(f"{asked} = {10 + shift}")) == {"f1"}, column
+        assert opened_files(df.filter(f"{asked} > {10 + shift} OR {asked} <= 0")) >= {"f2"}, column
+    assert assert_same_rows(lambda: df.filter("camelcase > 0 AND N.B.C < 20"), spark) == 2
+
+
+def test_nested_columns_of_avro(spark: SparkSession, lake: Lake, api: str) -> None:
+    df = lake.read()
+    assert opened_files(df.filter("n.b.c >= 30")) == {"f3"}
+    assert opened_files(df.filter("N.B.C IN (1, 12)")) == {"f0", "f1"}
+    assert opened_files(df.select("n.b").filter("b.c = 21")) == {"f2"}
+    assert assert_same_rows(lambda: lake.read().filter("n.b.c IN (1, 12)"), spark) == 2
+
+
+def test_names_told_apart_by_case(spark: SparkSession, tmp_path: Path) -> None:
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    rows = {f"f{i}": [(i, 10 - i)] for i in range(3)}
+    path = write_once(spark, tmp_path / "data", "x int, X int", rows)
+    index(spark, path, [MinMax("x"), MinMax("X")])
+    df = spark.read.parquet(path)
+    assert opened_files(df.filter("x = 1")) == {"f1"}
+    assert opened_files(df.filter("X = 10")) == {"f0"}
+    assert assert_same_rows(lambda: spark.read.parquet(path).filter("X = 10 AND x = 0"), spark) == 1
+
+
+def test_a_dotted_name_and_a_nested_one_are_two_columns(spark: SparkSession, tmp_path: Path) -> None:
+    rows = {f"f{i}": [(i, (10 - i,))] for i in range(3)}
+    path = write_once(spark, tmp_path / "data", "`a.b` int, a struct<b:int>", rows)
+    index(spark, path, [MinMax("`a.b`"), MinMax("a.b")])
+    df = spark.read.parquet(path)
+    assert opened_files(df.filter("`a.b` = 1")) == {"f1"}
+    assert opened_files(df.filter("a.b = 10")) == {"f0"}
+    index_of = SkippingIndex.for_path(spark, path)
+    assert [i.columns for i in index_of.describe().indexes] == [("`a.b`",), ("a.b",)]

@@ -1,0 +1,208 @@
+"""Reports say what really happened: their numbers are those of Spark's own plans."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import xskip
+from tests.e2e.conftest import Lake
+from tests.helpers import index, opened_by_scan, opened_files, ran, write_once
+from xskip import BloomFilter, MinMax, SkippingReport, ValueList
+
+
+def only(report: SkippingReport) -> xskip.report.ScanReport:
+    (scan,) = report.scans
+    return scan
+
+
+def sizes(paths: list[Path]) -> int:
+    return sum(path.stat().st_size for path in paths)
+
+
+@pytest.mark.parametrize(
+    "predicate", ["a > 15", "s = 's1'", "a = 1 OR s = 's3'", "a > 1000", "a >= 0", "a BETWEEN 5 AND 11 AND s != 's0'"]
+)
+def test_numbers_are_those_of_the_plan(spark: SparkSession, lake: Lake, api: str, predicate: str) -> None:
+    df = lake.read().filter(predicate)
+    opened = opened_files(df)
+    for report in (xskip.explain(lake.read().filter(predicate)), after(spark, lake.read().filter(predicate))):
+        scan = only(report)
+        assert (scan.dataset, scan.format) == (lake.path, lake.fmt)
+        assert (scan.objects, scan.kept, scan.skipped, scan.not_indexed) == (4, len(opened), 4 - len(opened), 0)
+        assert scan.bytes == sizes([lake.file(f"f{i}") for i in range(4)])
+        assert scan.kept_bytes == sizes([lake.file(name) for name in opened])
+        assert scan.skipped_bytes == scan.bytes - scan.kept_bytes
+        assert scan.problem == ""
+        assert scan.milliseconds > 0
+
+
+def after(spark: SparkSession, df: DataFrame) -> SkippingReport:
+    df.collect()
+    return xskip.last_report(spark)
+
+
+def test_explain_runs_nothing(spark: SparkSession, lake: Lake) -> None:
+    df = lake.read().filter("a > 15")
+    assert ran(spark, lambda: xskip.explain(df)) == []
+
+
+def test_what_each_clause_ruled_out(spark: SparkSession, tmp_path: Path) -> None:
+    files = {f"f{i}": [(i, f"s{i % 2}", i)] for i in range(4)}
+    path = write_once(spark, tmp_path / "data", "a int, s string, b int", files)
+    index(spark, path, [MinMax("a"), ValueList("a"), ValueList("s"), BloomFilter("b", fpp=1e-9)])
+    scan = only(xskip.explain(spark.read.parquet(path).filter("a >= 1 AND s = 's1' AND b = 3")))
+    found = {(o.predicate, o.index): o.ruled_out for o in scan.outcomes}
+    assert found["a >= ?", "minmax(a)"] == 1
+    assert found["a >= ?", "valuelist(a)"] == 1
+    assert found["s = ?", "valuelist(s)"] == 2
+    assert 1 <= found["b = ?", "bloomfilter(b)"] <= 3
+    assert scan.kept == 1
+    text = str(scan.outcomes)
+    assert "s1" not in text  # values are left out
+    assert "s1" not in scan.predicate
+
+
+def test_partition_clauses_are_named(spark: SparkSession, lake: Lake) -> None:
+    scan = only(xskip.explain(lake.read_parted().filter("p = 1 OR a = 31")))
+    found = {(o.predicate, o.index): o.ruled_out for o in scan.outcomes}
+    assert found == {("p = ?", "partition(p)"): 2, ("a = ?", "minmax(a)"): 3}
+    assert (scan.objects, scan.kept) == (4, 3)
+
+
+@pytest.mark.parametrize(
+    ("predicate", "reason"),
+    [
+        ("d > 0.5", "no index on d"),
+        ("a % 2 = 1", "the function or operator 'remainder' is not understood"),
+        ("s LIKE '%x'", "'ends with'"),
+        ("s LIKE 's_1%'", "only the literal beginning of a LIKE pattern is used"),
+        ("a = n.b.c", "a comparison of two columns"),
+        ("CAST(s AS INT) = 1", "can change values or their order"),
+        ("s IS NULL", "cannot answer this"),
+    ],
+)
+def test_a_sentence_for_what_is_not_used(spark: SparkSession, lake: Lake, predicate: str, reason: str) -> None:
+    report = xskip.explain(lake.read().filter(f"({predicate}) AND a >= 0"))
+    assert reason in " ".join(why for _, why in only(report).unused)
+    assert reason in str(report)
+
+
+def test_not_indexed_after_an_append(spark: SparkSession, tmp_path: Path) -> None:
+    path = write_once(spark, tmp_path / "data", "a int", {f"f{i}": [(i,)] for i in range(3)})
+    made = index(spark, path, [MinMax("a")])
+    write_once(spark, tmp_path / "data", "a int", {"f8": [(8,)], "f9": [(9,)]})
+    scan = only(xskip.explain(spark.read.parquet(path).filter("a = 1")))
+    assert (scan.objects, scan.kept, scan.skipped, scan.not_indexed) == (5, 3, 2, 2)
+    assert opened_files(spark.read.parquet(path).filter("a = 1")) == {"f1", "f8", "f9"}
+    assert "2 not indexed" in str(xskip.explain(spark.read.parquet(path).filter("a = 1")))
+    made.refresh()
+    scan = only(xskip.explain(spark.read.parquet(path).filter("a = 1")))
+    assert (scan.objects, scan.kept, scan.not_indexed) == (5, 1, 0)
+
+
+def test_two_scans_of_a_join(spark: SparkSession, lake: Lake, api: str) -> None:
+    lake.read().createOrReplaceTempView("t")
+    lake.read_parted().createOrReplaceTempView("u")
+    sql = "SELECT * FROM t JOIN u ON t.d = u.d WHERE t.a > 15 AND u.s = 's2'"
+    expected = {lake.path: 2, lake.parted: 1}
+    for report in (xskip.explain(spark.sql(sql)), after(spark, spark.sql(sql))):
+        assert {scan.dataset: scan.kept for scan in report.scans} == expected
+        assert len(report.scans) == 2
+        assert lake.path in str(report)
+        assert lake.parted in str(report)
+    assert sorted(map(len, opened_by_scan(spark.sql(sql)))) == [1, 2]
+
+
+def test_two_scans_of_one_dataset(spark: SparkSession, lake: Lake, api: str) -> None:
+    lake.read().createOrReplaceTempView("t")
+    both = spark.sql("SELECT * FROM t x, t y WHERE x.a = 1 AND y.s = 's3' AND x.d < y.d")
+    assert sorted(scan.kept for scan in xskip.explain(both).scans) == [1, 1]
+    assert [scan.kept for scan in after(spark, both).scans] == [1, 1]
+
+
+def test_two_scans_with_filters_that_differ_in_values_alone(spark: SparkSession, lake: Lake, api: str) -> None:
+    lake.read().createOrReplaceTempView("t")
+    both = spark.sql("SELECT a FROM t WHERE a = 1 UNION ALL SELECT a FROM t WHERE a = 31")
+    assert [scan.kept for scan in xskip.explain(both).scans] == [1, 1]
+    assert [scan.kept for scan in after(spark, both).scans] == [1, 1]
+
+
+def test_subqueries_are_scans_too(spark: SparkSession, lake: Lake) -> None:
+    lake.read().createOrReplaceTempView("t")
+    lake.read_parted().createOrReplaceTempView("u")
+    df = spark.sql("SELECT * FROM t WHERE s = 's1' AND d < (SELECT max(d) FROM u WHERE a > 25)")
+    assert {scan.dataset: scan.kept for scan in after(spark, df).scans} == {lake.path: 1, lake.parted: 1}
+
+
+def test_the_last_report_is_of_the_latest_query(spark: SparkSession, lake: Lake) -> None:
+    after(spark, lake.read().filter("a > 15"))
+    assert only(after(spark, lake.read().filter("s = 's1'"))).kept == 1
+    xskip.explain(lake.read().filter("a > 5"))
+    assert only(xskip.last_report(spark)).kept == 3
+
+
+def test_a_dataset_without_an_index(spark: SparkSession, tmp_path: Path, api: str) -> None:
+    path = write_once(spark, tmp_path / "data", "a int", {"f0": [(1,)], "f1": [(2,)]})
+    report = xskip.explain(spark.read.parquet(path).filter("a = 1"))
+    scan = only(report)
+    assert (scan.dataset, scan.format) == (path, "parquet")
+    assert (scan.objects, scan.kept, scan.skipped, scan.not_indexed) == (2, 2, 0, 2)
+    assert scan.kept_bytes == scan.bytes == sizes(list(Path(path).glob("*.parquet")))
+    assert "no index" in scan.problem
+    assert "no index" in str(report)
+
+
+def test_a_query_of_no_files(spark: SparkSession) -> None:
+    report = xskip.explain(spark.range(3).filter("id = 1"))
+    assert report.scans == ()
+    assert str(report) == "no scan asked an index"
+    assert "no scan asked an index" in report._repr_html_()
+    assert json.loads(report.to_json()) == {"scans": []}
+
+
+def test_text(spark: SparkSession, lake: Lake) -> None:
+    text = str(xskip.explain(lake.read().filter("a > 15 AND d > 0")))
+    assert text.splitlines()[0] == f"{lake.path} ({lake.fmt})"
+    assert "4 in all, 2 read, 2 skipped (50.0 %), 0 not indexed" in text
+    assert "not used: d > ?: no index on d" in text
+    assert any(line.split() == ["a", ">", "?", "minmax(a)", "2"] for line in text.splitlines())
+    assert " ms in the index" in text
+
+
+def test_json(spark: SparkSession, lake: Lake) -> None:
+    report = xskip.explain(lake.read().filter("a > 15 AND d > 0"))
+    scan = json.loads(report.to_json())["scans"][0]
+    assert (scan["objects"], scan["kept"], scan["skipped"], scan["not_indexed"]) == (4, 2, 2, 0)
+    assert {"predicate": "a > ?", "index": "minmax(a)", "ruled_out": 2} in scan["outcomes"]
+    assert ["d > ?", "no index on d"] in scan["unused"]
+    assert json.loads(json.dumps(report.to_dict())) == json.loads(report.to_json())
+
+
+def test_html_is_escaped(spark: SparkSession, tmp_path: Path) -> None:
+    root = tmp_path / "<b>&'data'"
+    path = write_once(spark, root, "`x<i>` int, `y&z` int", {f"f{i}": [(i, i)] for i in range(2)})
+    index(spark, path, [MinMax("`x<i>`")])
+    report = xskip.explain(spark.read.parquet(path).filter("`x<i>` = 1 AND `y&z` = 1"))
+    html = report._repr_html_()
+    assert only(report).kept == 1
+    for raw, escaped in (("<b>", "&lt;b&gt;"), ("x<i>", "x&lt;i&gt;"), ("y&z", "y&amp;z")):
+        assert raw not in html
+        assert escaped in html
+    page = report.save(tmp_path / "report.html")
+    text = page.read_text(encoding="utf-8")
+    assert page == tmp_path / "report.html"
+    assert text.startswith("<!doctype html>")
+    assert text.count("<h2>") == 1
+    assert html in text
+
+
+def test_frozen(spark: SparkSession, lake: Lake) -> None:
+    report = xskip.explain(lake.read().filter("a > 15"))
+    for each in (report, only(report), only(report).outcomes[0]):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(each, dataclasses.fields(each)[0].name, None)

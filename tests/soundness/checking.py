@@ -1,0 +1,179 @@
+"""Datasets that hold one index each, and the check that a query opens exactly the files that it should."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+import xskip
+from tests.helpers import _files_of, scans_of, write_files
+
+#: In place of file names: every file of the dataset.
+ALL = "*"
+#: In place of file names: no file at all.
+NONE = ""
+_TIMES = ("date", "timestamp", "interval")
+
+
+@dataclass
+class Family:
+    """The same files several times: once without an index, and once for each index, alone.
+
+    Attributes
+    ----------
+    spark : SparkSession
+    root : Path
+        Holds a directory for each copy; ``plain`` has no index.
+    fmt : str
+    options : dict of str to str
+    schema : StructType or str, optional
+        That queries give, where they give one.
+    """
+
+    spark: SparkSession
+    root: Path
+    fmt: str = "parquet"
+    options: dict[str, str] = field(default_factory=dict)
+    schema: StructType | str | None = None
+    _oracle: dict[str, tuple[list[str], set[str]]] = field(default_factory=dict)
+
+    def path(self, copy: str) -> str:
+        return str(self.root / copy)
+
+    @property
+    def names(self) -> set[str]:
+        return {file.stem for file in (self.root / "plain").rglob(f"*.{self.fmt}")}
+
+    def add(self, copy: str, indexes: Iterable[Any]) -> xskip.SkippingIndex:
+        """One more copy, with these indexes."""
+        shutil.copytree(self.root / "plain", self.root / copy)
+        made = self.skipping(copy)
+        made.create(list(indexes))
+        return made
+
+    def skipping(self, copy: str) -> xskip.SkippingIndex:
+        return xskip.SkippingIndex.for_path(
+            self.spark, self.path(copy), format=self.fmt, options=self.options, schema=self.schema
+        )
+
+    def read(self, copy: str) -> DataFrame:
+        reader = self.spark.read.format(self.fmt).options(**self.options)
+        return (reader if self.schema is None else reader.schema(self.schema)).load(self.path(copy))
+
+    def check(self, copy: str, cases: Mapping[str, str] | Sequence[tuple[str | Column, str]]) -> None:
+        """For each predicate: the files opened are those named, and the rows are those of the copy without index."""
+        cases = list(cases.items()) if isinstance(cases, Mapping) else cases
+        self._ask_oracle([predicate for predicate, _ in cases])
+        asked = self.read(copy)
+        wrong = []
+        for predicate, expected in cases:
+            wanted = self.names if expected == ALL else set(expected.split())
+            rows, needed = self._oracle[self._key(predicate)]
+            found, opened = run(asked.filter(predicate))
+            if needed - wanted:
+                wrong.append(f"{predicate}: {sorted(needed - wanted)} hold matching rows, so the expectation is wrong")
+            elif needed - opened:
+                wrong.append(f"{predicate}: WRONGLY SKIPPED {sorted(needed - opened)}")
+            elif opened != wanted:
+                wrong.append(f"{predicate}: opened {sorted(opened)}, should be {sorted(wanted)}")
+            if found != rows:
+                wrong.append(f"{predicate}: other rows than without the index")
+        assert not wrong, f"{copy}:\n" + "\n".join(wrong)
+
+    def rows(self, predicate: str | Column) -> list[str]:
+        """The rows of the copy without index that match, as :func:`shown`."""
+        self._ask_oracle([predicate])
+        return self._oracle[self._key(predicate)][0]
+
+    def _key(self, predicate: str | Column) -> str:
+        """What a predicate means, and how times are shown, depends on the session's time zone."""
+        return f"{predicate} {self.spark.conf.get('spark.sql.session.timeZone')}"
+
+    def _ask_oracle(self, predicates: Sequence[str | Column]) -> None:
+        """The rows that match, and the files that hold them, by one query over the copy without index.
+
+        The predicates are columns of its result there, so nothing filters before they are evaluated.
+        """
+        new = [predicate for predicate in predicates if self._key(predicate) not in self._oracle]
+        if not new:
+            return
+        matched = [(F.expr(p) if isinstance(p, str) else p).alias(f"_{i}") for i, p in enumerate(new)]
+        plain = self.read("plain")
+        found = plain.select(*_readable(plain), F.input_file_name(), *matched).collect()
+        for i, predicate in enumerate(new):
+            rows = [tuple(row)[: -len(new)] for row in found if row[f"_{i}"]]
+            files = {Path(unquote(row[-1])).stem for row in rows}
+            self._oracle[self._key(predicate)] = (sorted(repr(row[:-1]) for row in rows), files)
+
+
+def shown(df: DataFrame) -> list[str]:
+    """Rows as sorted texts: NaN equals itself here, and -0.0 differs from 0.0."""
+    return sorted(repr(tuple(row)) for row in df.select(*_readable(df)).collect())
+
+
+def run(df: DataFrame) -> tuple[list[str], set[str]]:
+    """The rows of a query as :func:`shown`, and the files that the very plan which found them opened."""
+    asked = df.select(*_readable(df))
+    rows = sorted(repr(tuple(row)) for row in asked.collect())
+    scans = scans_of(asked._jdf.queryExecution().executedPlan())
+    return rows, set().union(*map(_files_of, scans))
+
+
+def _readable(df: DataFrame) -> list[Column]:
+    """The columns, times as texts: Python's own end with the year 9999."""
+    columns = []
+    for each in df.schema.fields:
+        column = F.col("`" + each.name.replace("`", "``") + "`")
+        columns.append(column.cast("string") if each.dataType.simpleString().startswith(_TIMES) else column)
+    return columns
+
+
+def family(
+    spark: SparkSession,
+    root: Path,
+    schema: str,
+    files: dict[str, Sequence[tuple[Any, ...]]],
+    indexes: Mapping[str, Sequence[Any]],
+    *,
+    fmt: str = "parquet",
+    options: dict[str, str] | None = None,
+    read_schema: StructType | str | None = None,
+) -> Family:
+    """Writes the files once, and copies them for each entry of ``indexes``."""
+    write_at_once(spark, root / "plain", schema, files, fmt, options)
+    made = Family(spark, root, fmt, dict(options or {}), read_schema)
+    for copy, wanted in indexes.items():
+        made.add(copy, wanted)
+    return made
+
+
+def write_at_once(
+    spark: SparkSession,
+    root: Path,
+    schema: str,
+    files: dict[str, Sequence[tuple[Any, ...]]],
+    fmt: str = "parquet",
+    options: dict[str, str] | None = None,
+) -> str:
+    """As ``tests.helpers.write_files``, by one Spark job for all files that have rows."""
+    full = {name: rows for name, rows in files.items() if rows}
+    staging = root.parent / f"{root.name}-staging"
+    rows = [(*row, number) for number, rows in enumerate(full.values()) for row in rows]
+    df = spark.createDataFrame(rows, f"{schema}, _file int").coalesce(1)
+    df.write.partitionBy("_file").format(fmt).options(**(options or {})).save(str(staging))
+    for number, name in enumerate(full):
+        (part,) = (staging / f"_file={number}").glob("part-*")
+        target = root / f"{name}.{fmt}"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part.rename(target)
+    shutil.rmtree(staging)
+    write_files(spark, root, schema, {name: rows for name, rows in files.items() if not rows}, fmt, options)
+    return str(root)

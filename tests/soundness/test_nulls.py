@@ -1,0 +1,167 @@
+"""NULL: values, whole files, whole columns, nested columns, and what is known of them.
+
+Classes: U5 (NOT LIKE beside NULL), U6 (IS NULL, ``<=>``), U8 (NOT IN where a file lacks the column), U12 (no
+statistics are not "all NULL").
+"""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from tests.helpers import write_files
+from tests.soundness.checking import ALL, NONE, Family, family
+from xskip import BloomFilter, MinMax, ValueList
+
+FILES = {
+    "fives": [(5, "apple"), (5, "apricot")],
+    "some": [(5, "apple"), (None, None)],
+    "nulls": [(None, None), (None, None)],
+    "nines": [(9, "banana")],
+}
+# the same three words for each kind of index: x IS NULL is a question that none of them answers
+NULL_TESTS = {
+    "x is null": ALL,
+    "x <=> null": ALL,
+    "not (x is not null)": ALL,
+    "x is not null": "fives some nines",
+    "not (x is null)": "fives some nines",
+    "not (x <=> null)": "fives some nines",
+    "x <=> 5": "fives some",
+    "not (x <=> 5)": ALL,
+    "not (x <=> 9)": ALL,
+    "x is null or x = 9": ALL,
+    "x is null and x = 9": "nines",
+    "x is null and y = 'banana'": ALL,
+    "coalesce(x, 5) = 5": ALL,
+    "x = null": NONE,
+    "x <> null": NONE,
+    "nullif(x, 5) = 9": ALL,
+}
+
+
+@pytest.fixture(scope="module")
+def nulls(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Family:
+    kinds = {
+        "minmax": [MinMax("x")],
+        "valuelist": [ValueList("x")],
+        "bloom": [BloomFilter("x", fpp=1e-6)],
+        "minmax_y": [MinMax("y")],
+        "valuelist_y": [ValueList("y")],
+    }
+    return family(session, tmp_path_factory.mktemp("nulls"), "x int, y string", FILES, kinds)
+
+
+@pytest.mark.parametrize("kind", ["minmax", "valuelist"])
+def test_u06_is_null_and_null_safe_equality(spark: SparkSession, nulls: Family, kind: str) -> None:
+    nulls.check(kind, NULL_TESTS)
+
+
+def test_u06_is_null_and_null_safe_equality_on_bloom(spark: SparkSession, nulls: Family) -> None:
+    """A Bloom filter knows nothing of NULL."""
+    nulls.check("bloom", {"x is null": ALL, "x <=> 5": "fives some", "not (x <=> 5)": ALL, "x is not null": ALL})
+
+
+@pytest.mark.parametrize("kind", ["minmax_y", "valuelist_y"])
+def test_u05_not_like_beside_null(spark: SparkSession, nulls: Family, kind: str) -> None:
+    nulls.check(
+        kind,
+        {
+            "y not like 'ap%'": "nines",
+            "not startswith(y, 'app')": "fives nines",
+            "y not like 'b%'": "fives some",
+            "not (y like 'ap%') or y is null": ALL,
+            "y not like '%'": NONE,
+            "y like '%'": "fives some nines",
+        },
+    )
+
+
+COMPLEX = "s struct<a: int, t: struct<b: string>>, l array<int>, m map<string, int>"
+COMPLEX_FILES = {
+    "full": [((1, ("x",)), [1], {"k": 1}), ((2, ("y",)), [], {})],
+    "inner": [((None, (None,)), [None], {"k": None}), ((1, None), None, None)],
+    "outer": [(None, None, None)],
+    "mixed": [(None, None, None), ((7, ("z",)), [7], {"k": 7})],
+}
+
+
+@pytest.fixture(scope="module")
+def nested(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Family:
+    kinds = {
+        "minmax": [MinMax("s.a"), MinMax("s.t.b")],
+        "valuelist": [ValueList("s.a"), ValueList("s.t.b")],
+        "bloom": [BloomFilter("s.a", fpp=1e-6), BloomFilter("s.t.b", fpp=1e-6)],
+    }
+    return family(session, tmp_path_factory.mktemp("nested"), COMPLEX, COMPLEX_FILES, kinds)
+
+
+@pytest.mark.parametrize("kind", ["minmax", "valuelist"])
+def test_u06_null_in_complex_types(spark: SparkSession, nested: Family, kind: str) -> None:
+    nested.check(
+        kind,
+        {
+            "s is null": ALL,
+            "s is not null": ALL,
+            "s.a is null": ALL,
+            "s.a is not null": "full inner mixed",
+            "s.t is null": ALL,
+            "s.t.b is not null": "full mixed",
+            "s.t.b <=> null": ALL,
+            "s.a <=> 7": "mixed",
+            "s.a <> 1": "full mixed",
+            "s is not null and s.a = 7": "mixed",
+            "s is null or s.a = 7": ALL,
+            "s.t.b = 'y'": "full",
+            "get(l, 0) = 7": ALL,
+            "m['k'] = 7": ALL,
+            "size(l) = 0": ALL,
+            "s = named_struct('a', 7, 't', named_struct('b', 'z'))": ALL,
+            "array_contains(l, 7) and s.a = 7": "mixed",
+        },
+    )
+
+
+def test_u06_null_in_complex_types_on_bloom(spark: SparkSession, nested: Family) -> None:
+    nested.check("bloom", {"s.a = 7": "mixed", "s.t.b = 'y'": "full", "s is null": ALL, "s.a is not null": ALL})
+
+
+@pytest.mark.parametrize("index", [MinMax("c"), ValueList("c"), BloomFilter("c", fpp=1e-6)], ids=lambda i: i.name)
+def test_u08_u12_column_added_later(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, index: MinMax | ValueList | BloomFilter
+) -> None:
+    """Files older than a column hold NULL for it: known to hold no value, and never skipped for IS NULL."""
+    root = tmp_path_factory.mktemp("added")
+    write_files(spark, root / "plain", "x int", {"old": [(1,), (2,)]})
+    write_files(spark, root / "plain", "x int, c int", {"new": [(3, 42), (4, None)], "newer": [(5, 7)]})
+    made = Family(spark, root, schema="x int, c int")
+    made.add("copy", [index])
+    bloom = isinstance(index, BloomFilter)
+    made.check(
+        "copy",
+        {
+            "c = 42": "new",
+            "c is null": ALL,
+            "c <=> null": ALL,
+            "not (c <=> 42)": ALL,
+            "c is null or c = 7": ALL,
+            "c <> 42": ALL if bloom else "newer",
+            "c not in (42)": ALL if bloom else "newer",
+            "c not in (7, null)": NONE,
+            "c not in (7)": ALL if bloom else "new",
+            "c is not null": ALL if bloom else "new newer",
+        },
+    )
+
+
+@pytest.mark.parametrize("index", [MinMax("s"), ValueList("s"), BloomFilter("s", fpp=1e-6)], ids=lambda i: i.name)
+def test_u12_values_too_long_for_statistics(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, index: MinMax | ValueList | BloomFilter
+) -> None:
+    """Ten thousand characters have no bounds in a footer; the column is not NULL for that."""
+    files = {"a": [("a" * 10_000,), (None,)], "b": [("b" * 10_000,)], "nulls": [(None,)], "short": [("c",)]}
+    long = family(spark, tmp_path_factory.mktemp("long"), "s string", files, {"copy": [index]})
+    long.check("copy", [(F.expr("s = repeat('a', 10000)"), "a"), ("s = repeat('b', 10000)", "b"), ("s = 'c'", "short")])
+    if not isinstance(index, BloomFilter):
+        long.check("copy", {"s is not null": "a b short", "s <> 'c'": "a b", "s like 'a%'": "a", "s is null": ALL})

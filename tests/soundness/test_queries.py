@@ -1,0 +1,242 @@
+"""Queries around the filter: functions of the user, chance, subqueries, hidden columns, limits, aggregates.
+
+Classes: U32 (a UDF made anew), U33 (rand, subqueries, ``_metadata``), U38 (LIMIT), U39 (top-k with NULL), U40 (MIN,
+MAX and COUNT), U41 (metadata of several files), U42 (a wrong skip leaves no trace: these tests must see one).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import BooleanType, IntegerType
+
+from tests.helpers import assert_same_rows, opened_files
+from tests.soundness.checking import ALL, NONE, Family, family, shown
+from xskip import BloomFilter, MinMax, ValueList
+from xskip.indexes import minmax
+from xskip.ordering import compare
+
+FILES = {
+    "low": [(1, "a"), (2, "b"), (None, "c")],
+    "mid": [(5, "a"), (6, None)],
+    "high": [(10, "b"), (20, "z")],
+    "nulls": [(None, None)],
+}
+KINDS = {"minmax": [MinMax("x")], "valuelist": [ValueList("x")], "bloom": [BloomFilter("x", fpp=1e-6)]}
+
+
+@pytest.fixture(scope="module")
+def data(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Family:
+    return family(session, tmp_path_factory.mktemp("data"), "x int, s string", FILES, KINDS)
+
+
+@pytest.fixture
+def view(spark: SparkSession, data: Family) -> Family:
+    """The copies as views, named as they are."""
+    for copy in ("plain", *KINDS):
+        data.read(copy).createOrReplaceTempView(copy)
+    return data
+
+
+def test_u32_udf_defined_anew(spark: SparkSession, data: Family) -> None:
+    """A function of the user is known by its name alone, and may mean something else tomorrow."""
+    for limit, name in ((10, "high"), (2, "low"), (5, "mid")):
+        spark.udf.register("wanted", lambda x, limit=limit: x == limit, BooleanType())
+        for kind in KINDS:
+            found = data.read(kind).filter("wanted(x)")
+            assert [row.x for row in found.collect()] == [limit], name
+            assert opened_files(found) == set(FILES)
+            both = data.read(kind).filter(f"wanted(x) and x = {limit}")
+            assert opened_files(both) == {name}
+            assert both.count() == 1
+    double = F.udf(lambda x: None if x is None else 2 * x, IntegerType())
+    for kind in KINDS:
+        assert data.read(kind).filter(double("x") == 20).count() == 1
+        assert data.read(kind).filter((double("x") == 20) | (F.col("x") == 1)).count() == 2
+
+
+def test_u33_chance(spark: SparkSession, data: Family) -> None:
+    """A condition on chance is never decided by an index, nor does one beside it disturb it."""
+    for kind in KINDS:
+        assert opened_files(data.read(kind).filter("rand() < 0.5")) == set(FILES)
+        assert opened_files(data.read(kind).filter("rand() >= 0 and x = 5")) >= {"mid"}
+        assert data.read(kind).filter("rand() >= 0 and x = 5").count() == 1
+        assert data.read(kind).filter("rand() < 2 or x = 5").count() == 8
+        assert data.read(kind).filter("x = 5 or rand() < 0").count() == 1
+        assert data.read(kind).filter("monotonically_increasing_id() >= 0 and x = 10").count() == 1
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_u33_subqueries(spark: SparkSession, view: Family, kind: str) -> None:
+    for query in (
+        "select * from {0} where x = (select max(x) from plain)",
+        "select * from {0} where x = (select max(x) from {0})",
+        "select * from {0} where x > (select avg(x) from plain) or x = 1",
+        "select * from {0} where x in (select x from plain where s = 'b')",
+        "select * from {0} where x not in (select x from plain where x < 6)",
+        "select * from {0} where x not in (select x from plain)",
+        "select * from {0} o where exists (select 1 from {0} i where i.x = o.x and i.s = 'a')",
+        "select * from {0} o where not exists (select 1 from {0} i where i.x = o.x and i.x > 5)",
+        "select * from {0} where x = 5 union all select * from {0} where x = 10",
+        "select l.x, r.x as y from {0} l left join {0} r on l.x = r.x and r.x = 5",
+        "select l.x, r.x as y from {0} l full join {0} r on l.x = r.x + 5 where l.x is null or l.x = 10",
+        "with q as (select * from {0} where x > 5) select * from q where s = 'z' or x is null",
+    ):
+        assert shown(spark.sql(query.format(kind))) == shown(spark.sql(query.format("plain"))), query
+
+
+def test_u33_hidden_columns(spark: SparkSession, data: Family) -> None:
+    """``_metadata`` speaks of files, even where a data column has the same name as one of its fields."""
+    for kind in KINDS:
+        cases = {"_metadata.file_size > 0 and x = 5": "mid", "_metadata.file_name = 'low.parquet' or x = 5": ALL}
+        data.check(kind, cases)
+        assert data.read(kind).filter("input_file_name() like '%low%'").count() == 3
+        assert data.read(kind).filter("_metadata.file_name = 'low.parquet'").count() == 3
+
+
+def test_u33_data_columns_named_as_hidden_ones(spark: SparkSession, tmp_path: Path) -> None:
+    for name, size in (("small", 1), ("large", 1_000_000)):
+        (tmp_path / "plain").mkdir(exist_ok=True)
+        table = pa.table({"file_size": pa.array([size], pa.int64()), "file_name": [name + "!"]})
+        pq.write_table(table, tmp_path / "plain" / f"{name}.parquet")
+    made = Family(spark, tmp_path)
+    for kind, index in (("minmax", MinMax), ("valuelist", ValueList), ("bloom", BloomFilter)):
+        made.add(kind, [index("file_size"), index("file_name")])
+        made.check(kind, {"file_size = 1": "small", "_metadata.file_size = 1": NONE, "_metadata.file_size > 1": ALL})
+        made.check(kind, {"_metadata.file_name = 'small.parquet' or file_size = 1000000": ALL})
+
+
+def _limited(df: DataFrame, count: int) -> int:
+    return df.limit(count).count()
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_u38_limit(spark: SparkSession, data: Family, kind: str) -> None:
+    """LIMIT counts rows that match, wherever they are."""
+    everywhere = data.read(kind).filter("x >= 2")
+    assert [_limited(everywhere, n) for n in (0, 1, 3, 5, 100)] == [0, 1, 3, 5, 5]
+    assert _limited(data.read(kind).filter("x is null"), 2) == 2
+    assert _limited(data.read(kind).filter("x = 20"), 3) == 1
+    assert len(data.read(kind).filter("x <> 1").take(4)) == 4
+    assert _limited(data.read(kind), 8) == 8
+    assert data.read(kind).limit(8).filter("x = 20").count() == 1
+    assert data.read(kind).filter("x > 4").offset(2).count() == 2
+    assert data.read(kind).filter("x = 20").head().s == "z"
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+@pytest.mark.parametrize("nulls", ["nulls first", "nulls last"])
+@pytest.mark.parametrize("direction", ["asc", "desc"])
+def test_u39_top_k_with_nulls(spark: SparkSession, view: Family, kind: str, nulls: str, direction: str) -> None:
+    for where in ("true", "x > 1", "x is null or x = 5", "x <> 5"):
+        query = f"select x from {{}} where {where} order by x {direction} {nulls} limit 3"
+        rows = [row.x for row in spark.sql(query.format(kind)).collect()]
+        assert rows == [row.x for row in spark.sql(query.format("plain")).collect()], query
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+@pytest.mark.parametrize("v1", ["parquet", ""], ids=["v1", "v2"])
+def test_u40_min_max_count(spark: SparkSession, view: Family, kind: str, v1: str) -> None:
+    """Aggregates are of the rows, also where Spark takes counts from footers by itself."""
+    spark.conf.set("spark.sql.sources.useV1SourceList", v1)
+    for copy in ("plain", kind):
+        view.read(copy).createOrReplaceTempView(copy)
+    for where in ("true", "x > 4", "x = 5 or x = 1", "x is null", "x <> 5", "x > 100"):
+        query = f"select min(x), max(x), count(*), count(x), min(s), max(s), sum(x) from {{}} where {where}"
+        assert shown(spark.sql(query.format(kind))) == shown(spark.sql(query.format("plain"))), query
+    grouped = "select s, count(*), max(x) from {} where x > 1 group by s having max(x) > 2"
+    assert shown(spark.sql(grouped.format(kind))) == shown(spark.sql(grouped.format("plain")))
+    assert spark.sql(f"select min(x), max(x), count(x) from {kind}").collect() == [(1, 20, 6)]
+    spark.conf.set("spark.sql.parquet.aggregatePushdown", "true")
+    for where, counts in {"true": (8, 6), "x > 4": (4, 4), "x is null": (2, 0)}.items():
+        assert spark.sql(f"select count(*), count(x) from {kind} where {where}").collect() == [counts]
+
+
+@pytest.mark.parametrize("index", [MinMax("x"), ValueList("x"), BloomFilter("x", fpp=1e-6)], ids=lambda i: i.name)
+def test_u41_metadata_of_several_files(spark: SparkSession, tmp_path: Path, index: Any) -> None:
+    """An index that was built in portions and grew by refreshes says the same as one made at once."""
+    spark.conf.set("spark.xskip.build.chunkObjects", "1")
+    made = family(spark, tmp_path, "x int, s string", FILES, {"copy": [index]})
+    for name, row in (("later", (7, "q")), ("last", (None, "q"))):
+        frame = spark.createDataFrame([row], "x int, s string")
+        for copy in ("plain", "copy"):
+            pq.write_table(frame.toArrow(), tmp_path / copy / f"{name}.parquet")
+        assert made.skipping("copy").refresh().added == 1
+    cases = {"x = 7": "later", "x = 1": "low", "x in (5, 20)": "mid high", "x = 99": NONE, "x is null": ALL}
+    made.check("copy", cases)
+    if not isinstance(index, BloomFilter):
+        made.check("copy", {"x > 6": "high later", "x is not null": "low mid high later", "x <> 7": "low mid high"})
+
+
+SPLIT: dict[str, list[float | None]] = {
+    "many": [1.0, 9.0, 2.0, float("nan"), None, 3.0],  # a row group each, and so a task each
+    "two": [5.0, None, 5.0, 6.0, 5.0, 6.0],
+    "nulls": [None, None, None, None],
+}
+
+
+def test_u41_files_read_by_several_tasks(spark: SparkSession, tmp_path: Path) -> None:
+    """What each task found of a file is put together: the bounds of all, and no list beyond the cap."""
+    (tmp_path / "plain").mkdir()
+    for name, values in SPLIT.items():
+        table = pa.table(
+            {
+                "x": pa.array(values, pa.float64()),
+                "s": pa.array([None if v is None else f"s{v}" for v in values], pa.string()),
+            }
+        )
+        whole = [None if v is None or math.isnan(v) else int(v) for v in values]
+        table = table.append_column("n", pa.array(whole, pa.int64()))
+        pq.write_table(table, tmp_path / "plain" / f"{name}.parquet", row_group_size=1)
+    spark.conf.set("spark.sql.files.maxPartitionBytes", "200")
+    made = Family(spark, tmp_path)
+    assert made.read("plain").rdd.getNumPartitions() > len(SPLIT)
+    made.add("minmax", [MinMax("x"), MinMax("s")])
+    made.add("valuelist", [ValueList("x", max_values=3), ValueList("s", max_values=3)])
+    made.add("bloom", [BloomFilter("n", fpp=1e-6), BloomFilter("s", fpp=1e-6)])
+    made.check("minmax", {"x > 9": "many", "x < 5": "many", "x = 6": "many two", "x is not null": "many two"})
+    made.check("minmax", {"s = 's9.0'": "many", "s > 's6.0'": "many", "s < 's2.0'": "many"})
+    made.check("valuelist", {"x = 6": "many two", "x = 7": "many", "x <> 5": "many two", "s = 's7'": "many"})
+    made.check("bloom", {"n = 9": "many", "n = 6": "two", "n = 7": NONE, "s = 's3.0'": "many", "s in ('s5.0')": "two"})
+
+
+def test_u41_indexes_of_a_column_together(spark: SparkSession, tmp_path: Path) -> None:
+    """Each index may rule a file out; none of them brings one back."""
+    every = [MinMax("x"), ValueList("x", max_values=2), BloomFilter("x", fpp=1e-6)]
+    made = family(spark, tmp_path, "x int, s string", FILES, {"copy": every})
+    made.check("copy", {"x = 5": "mid", "x = 15": NONE, "x <> 5": "low mid high", "x not in (5, 6)": "low high"})
+
+
+def _naive_negation(op: Any, lo: Any, hi: Any, value: Any) -> Any:
+    if op is minmax.Op.NE:  # what a negated clause would be: v < lo or v > hi
+        return minmax.pc.or_kleene(compare(minmax.Op.GT, lo, value), compare(minmax.Op.LT, hi, value))
+    return _RIGHT(op, lo, hi, value)
+
+
+_RIGHT: Callable[..., Any] = minmax._compared
+
+
+def test_u42_a_wrong_skip_would_be_seen(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing after the scan finds a row of a skipped file again; the check of these tests does."""
+    made = family(spark, tmp_path, "x int, s string", FILES, {"copy": [MinMax("x")]})
+    made.check("copy", {"x <> 6": "low mid high"})
+    monkeypatch.setattr(minmax, "_compared", _naive_negation)
+    with pytest.raises(AssertionError, match=r"x <> 5: WRONGLY SKIPPED \['mid'\]"):
+        made.check("copy", {"x <> 5": "low mid high"})
+    with pytest.raises(AssertionError, match=r"opened .* should be"):
+        made.check("copy", {"x = 5": "low mid"})
+
+
+def test_u42_the_whole_query_is_the_same(spark: SparkSession, data: Family) -> None:
+    predicates = ("x <> 5", "x > 5", "x is null", "not (x between 2 and 10)", "x in (1, 20)", "s = 'a' or x = 20")
+    for kind in KINDS:
+        for predicate in predicates:
+            assert_same_rows(lambda kind=kind, predicate=predicate: data.read(kind).filter(predicate), spark)

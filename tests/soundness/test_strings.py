@@ -1,0 +1,242 @@
+r"""Strings: prefixes, patterns, escapes, order by UTF-8 bytes, collations, CHAR.
+
+Classes: U3 (a prefix is not an equality), U4 (LIKE with escapes, ``_`` and backslashes), U15 (bounds cut short),
+U18 (UTF-16 order differs from UTF-8), U20 (collations), U28 (CHAR padding).
+"""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+import xskip
+from tests.helpers import opened_files
+from tests.soundness.checking import ALL, NONE, Family, family
+from xskip import BloomFilter, MinMax, SkippingIndex, ValueList
+from xskip.errors import UnsupportedTypeError
+
+KINDS = {"minmax": [MinMax("s")], "valuelist": [ValueList("s")], "bloom": [BloomFilter("s", fpp=1e-6)]}
+FILES = {
+    "abc": [("abc1",), ("abc5",), ("abc9",)],
+    "abcd": [("abc",), ("abd",)],
+    "under": [("foo_bar",), ("foo_",)],
+    "fooo": [("fooxbar",), ("foo%",)],
+    "back": [("a\\",), ("a\\b",)],
+    "empty": [("",), (None,)],
+}
+
+
+@pytest.fixture(scope="module")
+def words(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Family:
+    return family(session, tmp_path_factory.mktemp("words"), "s string", FILES, KINDS)
+
+
+def test_u03_prefix_is_not_equality(spark: SparkSession, words: Family) -> None:
+    shared = {
+        "s like 'abc%'": "abc abcd",
+        "startswith(s, 'abc')": "abc abcd",
+        "s like 'abc5%'": "abc",
+        "s not like 'abc%'": "abcd under fooo back empty",
+        "not startswith(s, 'abc')": "abcd under fooo back empty",
+        "s like 'abc%' and s <> 'abc'": "abc abcd",
+        "s like '%'": ALL,
+        "s like 'zzz%'": NONE,
+        "s like 'abc' or s = 'abd'": "abcd",
+        "s like 'a%c'": "abc abcd back",
+        "s like '%bc9'": ALL,
+        "s like '%bc%'": ALL,
+        "s not like '%bc9'": ALL,
+        "substring(s, 1, 3) = 'abc'": ALL,
+    }
+    words.check("minmax", shared | {"s = 'abc'": "abcd", "s = 'abc7'": "abc abcd", "s like 'abc5%'": "abc abcd"})
+    words.check("valuelist", shared | {"s = 'abc'": "abcd", "s = 'abc7'": NONE})
+    words.check("bloom", {"s = 'abc'": "abcd", "s like 'abc%'": ALL, "s like 'abc'": "abcd", "s not like 'abc%'": ALL})
+
+
+def test_u04_like_escapes_and_wildcards(spark: SparkSession, words: Family) -> None:
+    r"""``\_`` and ``\%`` are characters; ``_`` is any one character; an escape may be another sign."""
+    foo = "under fooo"
+    cases = {
+        r"s like r'foo\_%'": "under",
+        r"s like r'foo\_bar'": "under",
+        r"s like r'foo\%'": "fooo",
+        "s like 'foo_%'": foo,
+        "s like 'foo_bar'": foo,
+        "s like 'foo_'": foo,
+        "s like 'foo!_%' escape '!'": "under",
+        "s like 'foo!%' escape '!'": "fooo",
+        r"s like r'a\\'": "back",
+        r"s like r'a\\%'": "back",
+        r"s like r'a\\_'": "back",
+        "s like ''": "empty",
+        "s like '_'": ALL,
+        "s not like 'foo_%'": ALL,
+    }
+    # NOT LIKE of a whole, escaped word is an inequality; of anything with a wildcard inside, it is not known
+    words.check(
+        "valuelist", cases | {r"s not like r'foo\_bar'": "abc abcd under fooo back empty", "s like 'foo_bar'": foo}
+    )
+    # foo_ lies between foo% and fooxbar
+    wider = (r"s like r'foo\_%'", r"s like r'foo\_bar'", "s like 'foo!_%' escape '!'")
+    words.check("minmax", cases | dict.fromkeys(wider, foo))
+    words.check("bloom", {r"s like r'foo\_bar'": "under", "s like 'foo_bar'": ALL, r"s like r'a\\'": "back"})
+
+
+def test_u04_invalid_patterns_fail_as_without_an_index(spark: SparkSession, words: Family) -> None:
+    for copy in ("plain", "minmax"):
+        with pytest.raises(Exception, match="INVALID_FORMAT"):
+            words.read(copy).filter(F.col("s").like("a\\")).collect()
+
+
+def test_u04_patterns_that_are_no_literals(spark: SparkSession, words: Family) -> None:
+    cases = {"s rlike '^abc'": ALL, "s like any ('abc1%', 'foo_')": ALL}
+    words.check("minmax", cases | {"s like all ('abc%', '%9')": "abc abcd", "s ilike 'ABC%'": ALL})
+
+
+LAST = "\U0010ffff"
+UNICODE = {
+    # by UTF-8 bytes: z < é < U+D7FF < U+FFFD < emoji < U+10FFFF; UTF-16 has the emoji before U+FFFD
+    "bmp": [("\ufffd",), ("\ud7ff",)],
+    "emoji": [("\U0001f600",), ("\U0001f601",)],
+    "both": [("\ud7ff",), ("\U0001f600",)],
+    "accents": [("aé",), ("az",)],
+    "last": [(f"p{LAST}",), (f"p{LAST}{LAST}x",)],
+    "ascii": [("p",), ("pz",)],
+}
+
+
+@pytest.fixture(scope="module")
+def unicode(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Family:
+    return family(session, tmp_path_factory.mktemp("unicode"), "s string", UNICODE, KINDS)
+
+
+def test_u18_order_is_that_of_utf8(spark: SparkSession, unicode: Family) -> None:
+    shared = {
+        "s > '\ufffd'": "emoji both",
+        "s >= '\U0001f600'": "emoji both",
+        "s < '\U0001f600'": "bmp both accents last ascii",
+        "s <= '\ufffd' and s > 'q'": "bmp both",
+        "s > 'az' and s < 'b'": "accents",
+        "s = 'aé'": "accents",
+        "s <> 'aé'": ALL,
+        "s in ('\U0001f601', 'az')": "accents emoji",
+        "s between 'aé' and 'aé'": "accents",
+    }
+    unicode.check("minmax", shared | {"s = '\ufffd'": "bmp both"})
+    unicode.check("valuelist", shared | {"s = '\ufffd'": "bmp"})
+    unicode.check("bloom", {"s = '\ufffd'": "bmp", "s = '\U0001f600'": "emoji both", "s = 'ae'": NONE})
+
+
+def test_u15_prefixes_at_the_end_of_unicode(spark: SparkSession, unicode: Family) -> None:
+    """There is no greater character than the last one: the end of its prefix is not found by adding one."""
+    cases = {
+        f"s like 'p{LAST}%'": "last",
+        f"s like '{LAST}%'": NONE,
+        f"s > 'p{LAST}'": "bmp emoji both last",
+        f"s not like 'p{LAST}%'": "bmp emoji both accents ascii",
+        "s like '\ud7ff%'": "bmp both",
+        "s not like 'p%'": "bmp emoji both accents",
+        "s like 'p%'": "last ascii",
+    }
+    unicode.check("minmax", cases)
+    unicode.check("valuelist", cases)
+
+
+BYTES = {
+    "low": [(bytearray(b"\x00"),), (bytearray(b"\x7f\xff"),)],
+    "high": [(bytearray(b"\x80"),), (bytearray(b"\xff\xff"),)],
+    "none": [(bytearray(b""),), (None,)],
+}
+
+
+def test_u18_binary_is_unsigned(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
+    data = family(spark, tmp_path_factory.mktemp("bytes"), "s binary", BYTES, KINDS)
+    shared = {
+        "s > x'7fff'": "high",
+        "s >= x'80'": "high",
+        "s < x'80'": "low none",
+        "s < x'00'": "none",
+        "s = x''": "none",
+        "s in (x'ffff', x'')": "high none",
+        "s <> x''": "low high",
+    }
+    data.check("minmax", shared)
+    data.check("valuelist", shared)
+    data.check("bloom", {"s = x'ffff'": "high", "s = x'ff'": NONE, "s in (x'ffff', x'80')": "high", "s <> x''": ALL})
+
+
+CASED = {"upper": [("ABC",), ("ABD",)], "lower": [("abc",), ("abd",)], "other": [("xyz",)]}
+
+
+def test_u20_collated_comparisons_are_left_to_spark(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """An index on a plain string knows nothing of the equality and order of a collation."""
+    cased = family(spark, tmp_path_factory.mktemp("cased"), "s string", CASED, KINDS)
+    collated = {
+        "s = 'ABC' collate UTF8_LCASE": ALL,
+        "s collate UTF8_LCASE = 'abc'": ALL,
+        "s collate UNICODE_CI in ('abc', 'q')": ALL,
+        "s collate UTF8_LCASE < 'b'": ALL,
+        "s collate UTF8_LCASE <> 'abc'": ALL,
+        "startswith(s collate UTF8_LCASE, 'AB')": ALL,
+        "s collate UTF8_LCASE like 'AB%'": ALL,
+        "s collate UTF8_BINARY = 'abc'": ALL,
+        "lower(s) = 'abc'": ALL,
+    }
+    for kind in ("minmax", "valuelist"):
+        cased.check(kind, collated | {"s = 'abc'": "lower", "s > 'abc'": "lower other"})
+    cased.check(
+        "bloom", {"s = 'ABC' collate UTF8_LCASE": ALL, "s collate UTF8_LCASE = 'abc'": ALL, "s = 'abc'": "lower"}
+    )
+
+
+def test_u20_a_schema_with_a_collation(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The same files, read with a collated column: the index of the plain column is not asked."""
+    cased = family(spark, tmp_path_factory.mktemp("schema"), "s string", CASED, KINDS)
+    cased.schema = "s string collate UTF8_LCASE"
+    for kind in KINDS:
+        cased.check(kind, {"s = 'abc'": ALL, "s in ('ABC', 'q')": ALL, "s is not null": ALL, "s like 'ab%'": ALL})
+    for wanted in KINDS.values():
+        with pytest.raises(UnsupportedTypeError, match="cannot index this type"):
+            cased.skipping("plain").create(wanted)
+
+
+@pytest.mark.parametrize("padding", ["true", "false"])
+def test_u28_char_by_table_and_by_path(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, padding: str
+) -> None:
+    """CHAR(5) is padded by the table's reader, or not, and never by a path's: the files here hold it unpadded."""
+    root = tmp_path_factory.mktemp("char")
+    padded = family(spark, root, "c string", {"ab": [("ab",)], "abc": [("abc  ",)], "z": [("z",), ("zz   ",)]}, {})
+    for by in ("path", "table"):
+        padded.add(by, [MinMax("c"), ValueList("c"), BloomFilter("c", fpp=1e-6)])
+    spark.conf.set("spark.sql.readSideCharPadding", padding)
+    spark.sql(f"CREATE TABLE chars (c CHAR(5)) USING parquet LOCATION '{padded.path('table')}'")
+    index = SkippingIndex.for_table(spark, "chars")
+    index.drop()
+    index.create([MinMax("c"), ValueList("c"), BloomFilter("c", fpp=1e-6)])
+    for predicate in (
+        "c = 'ab'",
+        "c = 'ab   '",
+        "c = 'abc'",
+        "c in ('ab', 'q')",
+        "c <> 'ab'",
+        "c like 'ab%'",
+        "c > 'abc'",
+    ):
+        by_table = spark.table("chars").filter(predicate)
+        on = [tuple(row) for row in by_table.collect()]
+        xskip.disable(spark)
+        off = [tuple(row) for row in spark.table("chars").filter(predicate).collect()]
+        xskip.enable(spark)
+        assert sorted(on) == sorted(off), predicate
+        needed = {
+            name for name, value in (("ab", "ab   "), ("abc", "abc  ")) if (value,) in off or (value.strip(),) in off
+        }
+        assert opened_files(by_table) >= needed, predicate
+    for path in ("path", "table"):
+        padded.check(
+            path, {"c = 'ab'": "ab", "c = 'ab   '": NONE, "c = 'abc  '": "abc", "c > 'z'": "z", "c = 'abc'": NONE}
+        )
