@@ -568,3 +568,13 @@ def test_what_a_bloom_filter_keeps_holds_every_match():
 
     check()
     assert min(seen.values()) > 20, seen
+
+
+@pytest.mark.parametrize(("metadata", "query"), [({"p": "int"}, {}), ({}, {"p": "int"})])
+def test_u30_a_partition_column_of_one_side_alone_answers_nothing(metadata, query):
+    """[PRU-PC-5]"""
+    minmax = (IndexDefinition("minmax", ("p",), types=("int",)), Struct((("min", "int"), ("max", "int"))))
+    leaf = Comparison(Op.EQ, Column(("p",), "int"), 1)
+    clause = translate(leaf, Available((minmax,), metadata, query))
+    assert clause == Undetermined("p = ?", "p is a partition column of the query or of the index alone")
+    assert translate(leaf, Available((minmax,), {"p": "int"}, {"p": "int"})).requires == "p"

@@ -100,3 +100,20 @@ def test_a_reading_survives_its_record():
     reading = Reading.of("csv", {"sep": ";", "header": "true"}, {"spark.sql.caseSensitive": "true"}, "a INT")
     assert Reading.from_json(json.loads(json.dumps(reading.to_json()))) == reading
     assert list(reading.to_json()["options"]) == ["header", "sep"]
+
+
+@pytest.mark.parametrize("mode", ["DROPMALFORMED", "dropMalformed"])
+def test_u31_rows_that_depend_on_the_columns_read(mode):
+    """[PRU-RD-5]"""
+    reading = Reading.of("csv", {"mode": mode}, {}, "a INT")
+    assert list(differences(reading, reading)) == [
+        "with mode DROPMALFORMED a file's rows depend on the columns that a query reads"
+    ]
+
+
+def test_u17_the_zone_counts_for_int96_only_where_it_is_converted():
+    """[PRU-RD-2]"""
+    zones = [{"spark.sql.session.timeZone": zone} for zone in ("UTC", "Asia/Tokyo")]
+    assert Reading.of("parquet", {}, zones[0], "") == Reading.of("parquet", {}, zones[1], "")
+    moved = [Reading.of("parquet", {}, z | {"spark.sql.parquet.int96TimestampConversion": "true"}, "") for z in zones]
+    assert list(differences(*moved)) == ["spark.sql.session.timeZone has another value than when the index was built"]

@@ -256,7 +256,7 @@ def test_u29_u30_directories_are_not_partitions_at_the_build(spark: SparkSession
 
 
 def test_u30_partitions_that_a_table_places_elsewhere(spark: SparkSession, tmp_path: Path) -> None:
-    """A table may say that p is 9 where the directory says 5; each reading has its own values."""
+    """[PRU-PC-6] A table may say that p is 9 where the directory says 5; each reading has its own values."""
     for p in (5, 6):
         _arrow(tmp_path / "t" / f"p={p}" / f"f{p}.parquet", x=pa.array([p], pa.int32()))
     spark.sql(f"CREATE TABLE placed (x INT, p INT) USING parquet PARTITIONED BY (p) LOCATION '{tmp_path}/t'")
