@@ -504,7 +504,7 @@ def test_what_a_valuelist_keeps_of_a_leaf_is_exactly_what_holds_a_match():
     """[PRU-VL-1]"""
     seen = {True: 0, False: 0}
 
-    @settings(max_examples=200)
+    @settings(max_examples=800)
     @given(single_leaves())
     def check(case: tuple[str, Any, list[list]]) -> None:
         kind, leaf, data = case
@@ -534,7 +534,7 @@ def test_what_minmax_keeps_of_a_leaf_is_exactly_what_could_match_between_the_bou
     """[PRU-MM-1]"""
     seen = {True: 0, False: 0}
 
-    @settings(max_examples=200)
+    @settings(max_examples=800)
     @given(single_leaves())
     def check(case: tuple[str, Any, list[list]]) -> None:
         kind, leaf, data = case
@@ -556,7 +556,7 @@ def test_what_a_bloom_filter_keeps_holds_every_match():
     """[PRU-BF-1]"""
     seen = {True: 0, False: 0}
 
-    @settings(max_examples=200)
+    @settings(max_examples=800)
     @given(single_leaves())
     def check(case: tuple[str, Any, list[list]]) -> None:
         kind, leaf, data = case
