@@ -7,6 +7,7 @@ Schema JSON spells five of them otherwise (``byte`` … ``long``); :func:`from_j
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ __all__ = [
     "Opaque",
     "Storage",
     "Struct",
+    "array_of",
     "arrow_type",
     "atomic_name",
     "decimal_digits",
@@ -169,6 +171,19 @@ def arrow_type(storage: Storage | str) -> pa.DataType:
             return pa.binary()
         case Opaque(_, arrow):
             return arrow
+
+
+def array_of(values: Sequence[object], kind: pa.DataType) -> pa.Array:
+    """An array of values as literals hold them: strings as UTF-8 bytes, dates and times as numbers; None is null.
+
+    >>> array_of([b"a", None], pa.string()).to_pylist(), array_of([0], pa.date32()).to_pylist()
+    (['a', None], [datetime.date(1970, 1, 1)])
+    """
+    for same_bytes, held in ((pa.types.is_string, pa.binary()), (pa.types.is_date32, pa.int32()),
+                             (pa.types.is_timestamp, pa.int64())):  # fmt: skip
+        if same_bytes(kind):
+            return pa.array(values, held).view(kind)
+    return pa.array(values, kind)
 
 
 def is_widening(source: str, target: str) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from xskip.build import Build, OnError, ProgressOption, compare_objects
-from xskip.errors import DatasetError, IndexExistsError, MetadataNotFoundError, PredicateError, XskipError
+from xskip.errors import DatasetError, IndexExistsError, MetadataNotFoundError, PredicateError
 from xskip.indexes import Index
 from xskip.metadatastore.commit import find_live
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot
@@ -275,8 +275,6 @@ def _opened(read: Callable[[], DataFrame], name: str) -> DataFrame:
 
     try:
         return read()
-    except XskipError:
-        raise
     except (Py4JError, PySparkException) as error:
         raise DatasetError("the dataset cannot be read", where=name, found=_first_line(error)) from error
 

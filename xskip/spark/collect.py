@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from xskip.datatypes import Storage, arrow_type, atomic_name
+from xskip.datatypes import Storage, array_of, arrow_type, atomic_name
 from xskip.errors import CollectError
 from xskip.indexes import Index, MinMax
 from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable
@@ -240,18 +240,7 @@ def _bounds_of(source: str | bytes, columns: Sequence[tuple[str, str]]) -> Any:
 def _bounds_array(bounds: Sequence[tuple[Any, Any]], storage: Storage) -> pa.Array:
     """A struct of both bounds for each object."""
     kind = arrow_type(storage)
-    sides = []
-    for side in (0, 1):
-        values = [pair[side] for pair in bounds]
-        child = kind[side].type
-        if pa.types.is_string(child):
-            sides.append(pa.array(values, pa.binary()).view(child))
-        elif pa.types.is_date32(child):
-            sides.append(pa.array(values, pa.int32()).view(child))
-        elif pa.types.is_timestamp(child):
-            sides.append(pa.array(values, pa.int64()).view(child))
-        else:
-            sides.append(pa.array(values, child))
+    sides = [array_of([pair[side] for pair in bounds], kind[side].type) for side in (0, 1)]
     return pa.StructArray.from_arrays(sides, fields=list(kind))
 
 

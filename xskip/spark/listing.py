@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from xskip.datatypes import arrow_type, atomic_name, from_json
+from xskip.datatypes import array_of, arrow_type, atomic_name, from_json
 from xskip.metadata import MetadataTable, PartitionColumn
 from xskip.objects import Objects
 from xskip.spark.catalyst import literal_value
@@ -86,13 +86,4 @@ def _encoded(values: pa.Array) -> list[str]:
 def _spread(raw: Sequence[Any], kind: str, of: npt.NDArray[np.int64]) -> pa.Array:
     """Each partition's value, laid out for its objects."""
     values = [None if value is None else literal_value(value, kind) for value in raw]
-    storage = arrow_type(kind)
-    if pa.types.is_string(storage):
-        distinct = pa.array(values, pa.binary()).view(storage)
-    elif pa.types.is_date32(storage):
-        distinct = pa.array(values, pa.int32()).view(storage)
-    elif pa.types.is_timestamp(storage):
-        distinct = pa.array(values, pa.int64()).view(storage)
-    else:
-        distinct = pa.array(values, storage)
-    return distinct.take(pa.array(of))
+    return array_of(values, arrow_type(kind)).take(pa.array(of))
