@@ -3,6 +3,7 @@ PYTHON ?= python3
 SPARK ?= 4.1.1
 VENV ?= .venv
 BIN = $(VENV)/bin
+WORKERS ?= 2
 STAMP = $(VENV)/installed-$(SPARK)
 export PYSPARK_PYTHON = $(abspath $(BIN)/python)
 
@@ -14,8 +15,8 @@ help:  ## this list
 demo: $(STAMP) java  ## index a year of real flights as Avro and Parquet, and run six queries with and without
 	$(BIN)/python -m xskip demo --directory build/demo
 
-test: $(STAMP) java  ## every test
-	$(BIN)/python -m pytest $(PYTEST)
+test: $(STAMP) java  ## every test, in WORKERS processes (2) of one Spark session each
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(PYTEST)
 
 lint: $(STAMP)  ## style
 	$(BIN)/ruff check .

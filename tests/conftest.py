@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,7 +36,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.log.level", "ERROR")
-        .config("spark.driver.memory", "6g")
+        .config("spark.driver.memory", "2g")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.default.parallelism", "2")
         .config("spark.sql.session.timeZone", "UTC")
@@ -69,6 +70,13 @@ def spark(session: SparkSession) -> Iterator[SparkSession]:
         for key, value in before.items():
             if after.get(key) != value:
                 session.conf.set(key, value)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _collect_garbage() -> Iterator[None]:
+    """py4j's objects are cycles, and what they stand for stays in the JVM until Python collects them."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture(scope="session")

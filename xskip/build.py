@@ -179,9 +179,9 @@ def _number(session: SparkSession, key: str, default: int) -> int:
 
 def _culprit(collector: Collector, chunk: Positions, error: CollectError) -> int:
     """The file that an error names; where it names none, the one that halving the chunk finds."""
-    for position in chunk:
-        if error.where in (collector.listed.uris[position], collector.listed.paths[position]):
-            return int(position)
+    named = pc.index(collector.listed.objects.names, table_identifier(error.where or "")).as_py()
+    if named in chunk:
+        return int(named)
     while len(chunk) > 1:
         half = chunk[: len(chunk) // 2]
         try:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["CONF_DEFAULTS", "Reading", "differences", "relevant_options"]
+__all__ = ["CONF_DEFAULTS", "UNSTABLE", "Reading", "differences", "relevant_options"]
 
 # Reader options that choose files or speed, and never change a value
 _NEUTRAL_OPTIONS = frozenset(
@@ -45,6 +45,10 @@ CONF_DEFAULTS: Mapping[str, tuple[str, frozenset[str]]] = {
 }
 
 
+#: Why a reading that is not stable cannot be indexed.
+UNSTABLE = "with mode DROPMALFORMED a file's rows depend on the columns that a query reads"
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """One way to read a dataset's files.
@@ -71,6 +75,11 @@ class Reading:
     def case_sensitive(self) -> bool:
         """Are names told apart by their case."""
         return self.conf.get("spark.sql.caseSensitive", "false").lower() == "true"
+
+    @property
+    def is_stable(self) -> bool:
+        """Are a file's rows the same whichever columns a query reads; where not, see :data:`UNSTABLE`."""
+        return self.options.get("mode", "").upper() != "DROPMALFORMED"
 
     def to_json(self) -> dict[str, Any]:
         """As a record keeps it."""
@@ -120,8 +129,8 @@ def differences(built: Reading, asked: Reading) -> Iterator[str]:
     if built.format != asked.format:
         yield f"the index was built from {built.format} and the query reads {asked.format}"
         return
-    if asked.options.get("mode", "").upper() == "DROPMALFORMED":
-        yield "with mode DROPMALFORMED a file's rows depend on the columns that a query reads"
+    if not asked.is_stable:
+        yield UNSTABLE
     for key in sorted({*built.options, *asked.options}):
         before, now = built.options.get(key), asked.options.get(key)
         if before is None:

@@ -20,7 +20,7 @@ from xskip.metadata import IndexDefinition
 from xskip.metadatastore.location import metadata_directory
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.storage import Storage
-from xskip.reading import Reading, differences
+from xskip.reading import UNSTABLE, Reading, differences
 from xskip.spark.collect import PlannedIndex
 from xskip.spark.jvm import Dataset, build_session
 from xskip.spark.scan import Engine
@@ -108,10 +108,13 @@ def plan(source: Source, indexes: Sequence[Index]) -> tuple[PlannedIndex, ...]:
     Raises
     ------
     IndexDefinitionError
-        There is none, or two are the same, or a column does not exist or is a partition column.
+        There is none, or two are the same, or a column does not exist or is a partition column, or the rows of a file
+        depend on the columns read.
     UnsupportedTypeError
         An index cannot serve its column's type.
     """
+    if not source.reading.is_stable:
+        raise IndexDefinitionError("no index can serve this reading", where=source.root, found=UNSTABLE)
     if not indexes:
         raise IndexDefinitionError("no index to create", expected="at least one, such as MinMax('ts')")
     partitions = {name.lower() for name, _ in source.dataset.partition_schema()}

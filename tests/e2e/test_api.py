@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark import RDD
 from pyspark.sql import SparkSession
 
 import xskip
@@ -97,6 +98,13 @@ def test_life(spark: SparkSession, path: str, fmt: str) -> None:
     assert not made.exists()
     assert not Path(described.location).exists()
     assert len(list(Path(path).glob(f"*.{fmt}"))) == 3
+
+
+def test_a_build_leaves_the_user_s_session_in_place(spark: SparkSession, path: str, fmt: str) -> None:
+    to_df = RDD.toDF
+    index(spark, path, [MinMax("a")], fmt)
+    assert RDD.toDF is to_df  # PySpark binds it to the session that was made last
+    assert SparkSession.active()._jsparkSession.equals(spark._jsparkSession)
 
 
 def test_create_twice(spark: SparkSession, path: str, fmt: str) -> None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import numpy as np
 import numpy.typing as npt
@@ -256,4 +257,4 @@ def _what_failed(error: Exception) -> dict[str, str]:
     text = str(error) if cause is None else str(cause.toString())
     first = next((line for line in text.splitlines() if line.strip()), text)
     found = {"found": first[:300], "hint": "repair or remove the file, or build with on_error='skip'"}
-    return found | ({"where": match[1]} if match else {})
+    return found | ({"where": unquote(match[1])} if match else {})

@@ -275,10 +275,6 @@ class Listing:
             pa.array(np.frombuffer(self.java.times(), "<i8"), pa.int64()),
         )
 
-    def uris(self) -> list[str]:
-        """The files as ``input_file_name()`` names them."""
-        return self._texts(self.java.uris())
-
     def paths(self) -> list[str]:
         """The files as Hadoop names them."""
         return self._texts(self.java.paths())
@@ -343,7 +339,11 @@ class Dataset:
 
 def build_session(spark: SparkSession) -> SparkSession:
     """A session of its own for builds: the user's settings and views, and none of its changes reach the user."""
+    from pyspark import RDD
+
+    rdd_to_df = RDD.toDF
     clone = type(spark)(spark.sparkContext, spark._jsparkSession.cloneSession())
-    # the constructor makes the new session the active one of this thread: put the user's back
+    # the constructor makes the new session this thread's active one, and that of RDD.toDF: put the user's back
+    RDD.toDF = rdd_to_df  # type: ignore[method-assign]
     spark._jvm.SparkSession.setActiveSession(spark._jsparkSession)  # type: ignore[union-attr]
     return clone

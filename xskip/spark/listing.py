@@ -29,15 +29,12 @@ class ListedObjects:
     objects : Objects
     partitions : dict of str to PartitionColumn
         A value for each object.
-    uris : list of str
-        The objects as ``input_file_name()`` names them.
     paths : list of str
         The objects as Hadoop names them, with scheme.
     """
 
     objects: Objects
     partitions: dict[str, PartitionColumn]
-    uris: list[str]
     paths: list[str]
 
     def __len__(self) -> int:
@@ -54,7 +51,7 @@ def list_objects(dataset: Dataset) -> ListedObjects:
         kind = from_json(json_type) if isinstance(json_type, str) else ""
         if atomic_name(kind) is not None:
             partitions[name] = PartitionColumn(name, kind, _spread([row[i] for row in values], kind, of))
-    return ListedObjects(listing.objects(), partitions, listing.uris(), listing.paths())
+    return ListedObjects(listing.objects(), partitions, listing.paths())
 
 
 def partition_texts(table: MetadataTable) -> tuple[npt.NDArray[np.int64], list[str]]:

@@ -40,17 +40,19 @@ class HadoopStorage:
 
     def read(self, path: str) -> bytes:
         """See :class:`xskip.metadatastore.storage.Storage`."""
-        self._demand(path)
-        return bytes(self._files.read(path))
+        data = self._files.read(path)
+        if data is None:
+            raise FileNotFoundError(path)
+        return bytes(data)
 
     def fetch(self, path: str) -> Path:
         """See :class:`xskip.metadatastore.storage.Storage`."""
         local = _cache_directory() / path.rpartition("/")[2]  # names are never used twice
         with self._lock:
             if not local.exists():
-                self._demand(path)
                 unfinished = local.with_suffix(".part")
-                self._files.fetch(path, str(unfinished))
+                if not self._files.fetch(path, str(unfinished)):
+                    raise FileNotFoundError(path)
                 unfinished.rename(local)
         return local
 
@@ -69,10 +71,6 @@ class HadoopStorage:
     def remove_tree(self, directory: str) -> None:
         """See :class:`xskip.metadatastore.storage.Storage`."""
         self._files.removeTree(directory)
-
-    def _demand(self, path: str) -> None:
-        if not self._files.exists(path):
-            raise FileNotFoundError(path)
 
 
 _cache: list[tempfile.TemporaryDirectory[str]] = []

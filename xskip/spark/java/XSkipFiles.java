@@ -52,17 +52,27 @@ public class XSkipFiles {
     }
     return sb.append(']').toString();
   }
-  public boolean exists(String path) throws Exception { Path p = new Path(path); return fs(p).exists(p); }
+  /** The bytes of a file, null where there is none. */
   public byte[] read(String path) throws Exception {
     Path p = new Path(path);
-    byte[] b = new byte[(int) fs(p).getFileStatus(p).getLen()];
-    FSDataInputStream in = fs(p).open(p);
-    try { in.readFully(0, b); } finally { in.close(); }
-    return b;
+    try {
+      byte[] b = new byte[(int) fs(p).getFileStatus(p).getLen()];
+      FSDataInputStream in = fs(p).open(p);
+      try { in.readFully(0, b); } finally { in.close(); }
+      return b;
+    } catch (FileNotFoundException e) {
+      return null;
+    }
   }
-  public void fetch(String path, String local) throws Exception {
+  /** Copies a file to a local path; false where there is none. */
+  public boolean fetch(String path, String local) throws Exception {
     Path p = new Path(path);
-    fs(p).copyToLocalFile(false, p, new Path("file:" + local), true);
+    try {
+      fs(p).copyToLocalFile(false, p, new Path("file:" + local), true);
+      return true;
+    } catch (FileNotFoundException e) {
+      return false;
+    }
   }
   public void add(String local, String path) throws Exception {
     Path p = new Path(path), from = new Path("file:" + local);

@@ -62,7 +62,7 @@ class XSkipHub {
         }
         XSkipReply reply = XSkipReply.parse(answer, (XSkipSnapshot) snapshots.get(root));
         listing = filter(listing, reply, c.partitions);
-        remember(new XSkipScan(id, root, c.format, reply, asked - start, System.nanoTime() - asked));
+        remember(new XSkipScan(id, root, c.format, reply.counts(), asked - start, System.nanoTime() - asked));
       }
     } catch (Throwable t) {
       failed("pruning", t);
@@ -122,9 +122,9 @@ class XSkipHub {
 
 /** What happened to one listing: counts, and the query that it belongs to. */
 class XSkipScan {
-  final long id; private final String root, format, query; private final XSkipReply r; private final long askedNs, filteredNs;
-  XSkipScan(long id, String root, String format, XSkipReply r, long askedNs, long filteredNs) {
-    this.id = id; this.root = root; this.format = format; this.r = r; this.askedNs = askedNs; this.filteredNs = filteredNs;
+  final long id; private final String root, format, query; private final long[] counts; private final long askedNs, filteredNs;
+  XSkipScan(long id, String root, String format, long[] counts, long askedNs, long filteredNs) {
+    this.id = id; this.root = root; this.format = format; this.counts = counts; this.askedNs = askedNs; this.filteredNs = filteredNs;
     this.query = query();
   }
   private static String query() {
@@ -138,8 +138,8 @@ class XSkipScan {
     sb.append("{\"id\":").append(id).append(",\"root\":"); XSkipEncoder.str(sb, root);
     sb.append(",\"format\":"); XSkipEncoder.str(sb, format);
     sb.append(",\"query\":"); XSkipEncoder.str(sb, query);
-    sb.append(",\"listed\":").append(r.listed).append(",\"listed_bytes\":").append(r.listedBytes);
-    sb.append(",\"known\":").append(r.known).append(",\"kept\":").append(r.kept).append(",\"kept_bytes\":").append(r.keptBytes);
+    String[] names = {"listed", "listed_bytes", "known", "kept", "kept_bytes"};
+    for (int i = 0; i < names.length; i++) sb.append(",\"").append(names[i]).append("\":").append(counts[i]);
     sb.append(",\"asked_ms\":").append(askedNs / 1e6).append(",\"filtered_ms\":").append(filteredNs / 1e6).append('}');
   }
 }

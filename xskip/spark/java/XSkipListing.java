@@ -50,18 +50,15 @@ public class XSkipListing {
   public byte[] times() { return XSkipBytes.bytes(times); }
   public byte[] partitionOf() { return XSkipBytes.bytes(partitions); }
   /** Decoded paths without scheme and authority, parted by NUL. */
-  public byte[] names() throws Exception { return joined(0); }
-  /** URIs as input_file_name() gives them, parted by NUL. */
-  public byte[] uris() throws Exception { return joined(1); }
+  public byte[] names() throws Exception { return joined(true); }
   /** Full Hadoop paths, parted by NUL. */
-  public byte[] paths() throws Exception { return joined(2); }
-  private byte[] joined(int form) throws Exception {
+  public byte[] paths() throws Exception { return joined(false); }
+  private byte[] joined(boolean names) throws Exception {
     ByteArrayOutputStream out = new ByteArrayOutputStream(64 * sizes.length + 16);
     for (int i = 0; i < sizes.length; i++) {
       if (i > 0) out.write(0);
       Path p = ((FileStatus) files.get(i)).getPath();
-      String s = form == 0 ? p.toUri().getPath() : form == 1 ? p.toUri().toString() : p.toString();
-      out.write(s.getBytes("UTF-8"));
+      out.write((names ? p.toUri().getPath() : p.toString()).getBytes("UTF-8"));
     }
     return out.toByteArray();
   }

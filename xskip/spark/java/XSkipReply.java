@@ -13,7 +13,7 @@ class XSkipReply extends scala.runtime.AbstractFunction1 {
   private static final int HEADER = 9;
   private final XSkipSnapshot snap; private final byte[] bits;
   private int partition = -1;                       // of the files to come, as the snapshot counts
-  long listed, listedBytes, known, kept, keptBytes;
+  private long listed, listedBytes, known, kept, keptBytes;
   // ordinals of the last listing, valid per position by identity: the same index listed again hashes no path
   private FileStatus[] memoFiles; private int[] memoOrdinals; private boolean fresh; private int at;
 
@@ -30,6 +30,9 @@ class XSkipReply extends scala.runtime.AbstractFunction1 {
     else { memoFiles = new FileStatus[total]; memoOrdinals = new int[total]; fresh = true; }
   }
   void end() { if (fresh) snap.memo = new java.lang.ref.SoftReference(new Object[]{memoFiles, memoOrdinals}); }
+
+  /** Files and bytes listed, files that the snapshot knows, files and bytes kept. */
+  long[] counts() { return new long[]{listed, listedBytes, known, kept, keptBytes}; }
 
   /** The partition whose files come next. */
   void enter(org.apache.spark.sql.catalyst.InternalRow values, org.apache.spark.sql.types.StructType schema) {
