@@ -55,7 +55,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 @pytest.fixture
 def spark(session: SparkSession) -> Iterator[SparkSession]:
     """The shared session with skipping on and strict; settings, views and tables of a test go with it."""
-    before = dict(session.conf.getAll) if hasattr(session.conf, "getAll") else None
+    before = _settings(session)
     session.conf.set("spark.xskip.strict", "true")
     xskip.enable(session)
     yield session
@@ -63,13 +63,17 @@ def spark(session: SparkSession) -> Iterator[SparkSession]:
     for view in session.catalog.listTables():
         session.sql(f"DROP {'VIEW' if view.isTemporary else 'TABLE'} IF EXISTS `{view.name}`")
     session.catalog.clearCache()
-    if before is not None:
-        after = dict(session.conf.getAll)
-        for key in after.keys() - before.keys():
-            session.conf.unset(key)
-        for key, value in before.items():
-            if after.get(key) != value:
-                session.conf.set(key, value)
+    after = _settings(session)
+    for key in after.keys() - before.keys():
+        session.conf.unset(key)
+    for key, value in before.items():
+        if after.get(key) != value:
+            session.conf.set(key, value)
+
+
+def _settings(session: SparkSession) -> dict[str, str]:
+    """What is set in a session; Spark 3.5 shows it to the JVM alone."""
+    return dict(session._jsparkSession.sessionState().conf().settings())
 
 
 @pytest.fixture(scope="module", autouse=True)

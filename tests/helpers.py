@@ -9,10 +9,19 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+import pyspark
+import pytest
 from pyspark.sql import DataFrame, Row, SparkSession, functions
 from pyspark.sql.types import StructType
 
 import xskip
+
+SPARK_4 = int(pyspark.__version__.partition(".")[0]) >= 4
+
+
+def needs_spark_4(why: str) -> pytest.MarkDecorator:
+    """Skips a test on Spark 3.5, which lacks what it is about."""
+    return pytest.mark.skipif(not SPARK_4, reason=f"Spark 3.5 {why}")
 
 
 def write_files(

@@ -104,10 +104,13 @@ class Build:
             try:
                 return collector.collect(chunk)
             except CollectError as error:
-                if self.on_error == "raise":
-                    raise
                 bad = _culprit(collector, chunk, error)
-                self._failed.append(collector.listed.paths[bad])
+                if bad is None:
+                    raise
+                path = collector.listed.paths[bad]
+                if self.on_error == "raise":
+                    raise CollectError(error.what, where=path, found=error.found, hint=error.hint) from error
+                self._failed.append(path)
                 chunk = chunk[chunk != bad]
 
     def _keep(self, snapshot: Snapshot, alive: npt.NDArray[np.bool_], scratch: Path) -> list[RecordedFile]:
@@ -177,8 +180,8 @@ def _number(session: SparkSession, key: str, default: int) -> int:
     return int(text)
 
 
-def _culprit(collector: Collector, chunk: Positions, error: CollectError) -> int:
-    """The file that an error names; where it names none, the one that halving the chunk finds."""
+def _culprit(collector: Collector, chunk: Positions, error: CollectError) -> int | None:
+    """The file that an error names; where it names none, the one that halving the chunk finds, if it is a file's."""
     named = pc.index(collector.listed.objects.names, table_identifier(error.where or "")).as_py()
     if named in chunk:
         return int(named)
@@ -189,7 +192,11 @@ def _culprit(collector: Collector, chunk: Positions, error: CollectError) -> int
             chunk = chunk[len(half) :]
         except CollectError:
             chunk = half
-    return int(chunk[0])
+    try:
+        collector.collect(chunk)
+        return None
+    except CollectError:
+        return int(chunk[0])
 
 
 def _shown(option: ProgressOption) -> Callable[[Progress], None]:

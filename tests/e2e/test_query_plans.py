@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import xskip
 from tests.e2e.conftest import SCHEMA, Lake, rows_of
-from tests.helpers import assert_same_rows, index, opened_files, ran, scans_of, spoiled, write_once
+from tests.helpers import SPARK_4, assert_same_rows, index, opened_files, ran, scans_of, spoiled, write_once
 from xskip import MinMax, SkippingIndex
 
 ALL = {"f0", "f1", "f2", "f3"}
@@ -118,7 +118,7 @@ ACTIONS: dict[str, Callable[[DataFrame, Path], Any]] = {
     "head": lambda df, _: len(df.head(6)),
     "tail": lambda df, _: len(df.tail(6)),
     "toPandas": lambda df, _: len(df.select("a", "s").toPandas()),
-    "toArrow": lambda df, _: df.select("a", "s").toArrow().num_rows,
+    **({"toArrow": lambda df, _: df.select("a", "s").toArrow().num_rows} if SPARK_4 else {}),
     "aggregate": lambda df, _: df.agg({"a": "count"}).first()[0],
     "orderBy": lambda df, _: len(df.orderBy("a").collect()),
     "write": lambda df, to: (df.write.parquet(str(to)), 6)[1],

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import xskip
-from tests.helpers import opened_files
+from tests.helpers import needs_spark_4, opened_files
 from tests.soundness.checking import ALL, NONE, Family, family
 from xskip import BloomFilter, MinMax, SkippingIndex, ValueList
 from xskip.errors import UnsupportedTypeError
@@ -169,6 +169,7 @@ def test_u18_binary_is_unsigned(spark: SparkSession, tmp_path_factory: pytest.Te
 CASED = {"upper": [("ABC",), ("ABD",)], "lower": [("abc",), ("abd",)], "other": [("xyz",)]}
 
 
+@needs_spark_4("has no collations")
 def test_u20_collated_comparisons_are_left_to_spark(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -192,6 +193,7 @@ def test_u20_collated_comparisons_are_left_to_spark(
     )
 
 
+@needs_spark_4("has no collations")
 def test_u20_a_schema_with_a_collation(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
     """The same files, read with a collated column: the index of the plain column is not asked."""
     cased = family(spark, tmp_path_factory.mktemp("schema"), "s string", CASED, KINDS)

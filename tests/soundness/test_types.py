@@ -12,6 +12,7 @@ from decimal import Decimal
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.helpers import SPARK_4, needs_spark_4
 from tests.soundness.checking import ALL, NONE, Family, family, run
 from xskip import BloomFilter, MinMax, ValueList
 
@@ -139,10 +140,9 @@ def test_u24_texts_as_numbers_and_times(spark: SparkSession, tmp_path_factory: p
     kinds = {"minmax": [MinMax("s")], "valuelist": [ValueList("s")], "bloom": [BloomFilter("s", fpp=1e-6)]}
     texts = family(spark, tmp_path_factory.mktemp("texts"), "s string", files, kinds)
     numbers = {"cast(s as int) > 10": ALL, "s > 10": ALL, "s = 10": ALL, "s = 10.0D": ALL, "cast(s as int) = 9": ALL}
+    one_of = {"s in (9, 10)": ALL} if SPARK_4 else {}  # Spark 3.5 compares texts there
     for kind in kinds:
-        texts.check(
-            kind, numbers | {"s in (9, 10)": ALL, "try_cast(s as date) = date'2020-01-01'": ALL, "not (s > 10)": ALL}
-        )
+        texts.check(kind, numbers | one_of | {"try_cast(s as date) = date'2020-01-01'": ALL, "not (s > 10)": ALL})
     texts.check("minmax", {"s > '9'": NONE, "s = '2'": "low", "s >= '9'": "low"})
 
 
@@ -162,6 +162,7 @@ def test_u24_dates_against_timestamps(spark: SparkSession, typed: Family) -> Non
     typed.check("minmax", {"t >= date'2020-01-02'": "positive"})
 
 
+@needs_spark_4("does not read narrow numbers as wider ones")
 @pytest.mark.parametrize("wide", ["bigint", "double", "decimal(12,2)"])
 def test_u25_files_narrower_than_the_schema(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, wide: str
@@ -178,6 +179,7 @@ def test_u25_files_narrower_than_the_schema(
     ints.check("asread", {"x = 1": "low", "x > 2": "high", "x < 2147483648": ALL, "x > 2147483648": NONE})
 
 
+@needs_spark_4("does not read narrow numbers as wider ones")
 def test_u25_files_of_two_widths(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
     from tests.helpers import write_files
 
