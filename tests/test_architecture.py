@@ -16,7 +16,7 @@ PACKAGE = ROOT / "xskip"
 #: Lowest first. A module imports only from its own layer and those below, without cycles.
 LAYERS: dict[str, tuple[str, ...]] = {
     "L0 errors": ("errors",),
-    "L1 values": ("bloom", "datatypes", "expressions", "objects", "ordering", "reading", "tables"),
+    "L1 values": ("bloom", "datatypes", "expressions", "javastream", "objects", "ordering", "reading", "tables"),
     "L2 metadata": ("clauses", "metadata"),
     "L3 indexes": (
         "indexes",
@@ -34,6 +34,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "metadatastore.commit",
         "metadatastore.location",
         "metadatastore.schema",
+        "metadatastore.serialised",
         "metadatastore.snapshot",
         "metadatastore.storage",
         "metadatastore.versions",

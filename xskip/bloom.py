@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 import struct
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from xskip.errors import MetadataCorruptError
+from xskip.javastream import JavaObject, parse_stream
 
 __all__ = ["V1", "HashPair", "build", "hash_bytes", "hash_long", "might_contain", "size_for", "unwrap", "wrap"]
 
@@ -175,26 +175,24 @@ def _probe(
         verdicts[rows[chosen]] = found
 
 
-@dataclass(slots=True)
-class _Stream:
-    """A cursor over a Java serialization stream."""
-
-    data: bytes
-    at: int = 0
-
-    def take(self, count: int) -> bytes:
-        piece = self.data[self.at : self.at + count]
-        if len(piece) != count or count < 0:
-            raise MetadataCorruptError("a serialised Bloom filter ends early", found=f"{len(self.data)} bytes")
-        self.at += count
-        return piece
-
-    def expect(self, piece: bytes, what: str) -> None:
-        if self.take(len(piece)) != piece:
-            raise MetadataCorruptError("not a serialised Bloom filter", expected=what)
-
-    def number(self, count: int) -> int:
-        return int.from_bytes(self.take(count), "big")
+#: The packages of the wrapping class; for each the serial version UIDs of its parent and of Spark's class, as programs
+#: have written them: those that are written here come first.
+_WRAPPERS = {
+    "io.xskipper.index.metadata": (
+        ("25e4f553292c5e68", "394d74921a9bcc14"),
+        ("603f5d1b7b764446", "8303774076ceabf6"),
+    ),
+    "com.ibm.metaindex.metadata.index.types": (
+        ("f7b012bf742b86a4", "8303774076ceabf6"),
+        ("aca70fab3015217f", "394d74921a9bcc14"),
+    ),
+}
+_IMPLEMENTATION = "org.apache.spark.util.sketch.BloomFilterImpl"
+_MAGIC = b"\xac\xed\x00\x05"
+_OBJECT, _CLASS, _STRING, _NULL = b"\x73", b"\x72", b"\x74", b"\x70"
+_BLOCK, _BLOCK_LONG, _END = 0x77, 0x7A, b"\x78"
+_SERIALIZABLE, _HAS_WRITE_OBJECT = b"\x02", b"\x03"
+_BLOCK_SIZE = 1024
 
 
 def _utf(text: str) -> bytes:
@@ -202,34 +200,36 @@ def _utf(text: str) -> bytes:
     return len(raw).to_bytes(2, "big") + raw
 
 
-_MAGIC = b"\xac\xed\x00\x05"
-_OBJECT, _CLASS, _STRING, _NULL = b"\x73", b"\x72", b"\x74", b"\x70"
-_BLOCK, _BLOCK_LONG, _END = 0x77, 0x7A, b"\x78"
-_SERIALIZABLE, _HAS_WRITE_OBJECT = b"\x02", b"\x03"
-_WRAPPERS = (
-    ("io.xskipper.index.metadata.BloomFilterMetaData", "io.xskipper.index.metadata.MetadataType"),
-    (
-        "com.ibm.metaindex.metadata.index.types.BloomFilterMetaData",
-        "com.ibm.metaindex.metadata.index.types.MetadataType",
-    ),
-)
-_BLOCK_SIZE = 1024
-_PREFIX = b"".join(
-    (
-        _MAGIC + _OBJECT,
-        _CLASS + _utf(_WRAPPERS[0][0]) + (1).to_bytes(8, "big") + _SERIALIZABLE,
-        b"\x00\x01L" + _utf("bloomFilter") + _STRING + _utf("Lorg/apache/spark/util/sketch/BloomFilter;") + _END,
-        _CLASS + _utf(_WRAPPERS[0][1]) + bytes.fromhex("25e4f553292c5e68") + _SERIALIZABLE + b"\x00\x00" + _END + _NULL,
-        _OBJECT + _CLASS + _utf("org.apache.spark.util.sketch.BloomFilterImpl") + bytes.fromhex("394d74921a9bcc14"),
-        _HAS_WRITE_OBJECT + b"\x00\x02I" + _utf("numHashFunctions") + b"L" + _utf("bits"),
-        _STRING + _utf("Lorg/apache/spark/util/sketch/BitArray;") + _END + _NULL,
+def _prefix(package: str, parent: str, implementation: str) -> bytes:
+    """The stream before the filter's own bytes."""
+    no_fields = _SERIALIZABLE + b"\x00\x00" + _END + _NULL
+    return b"".join(
+        (
+            _MAGIC + _OBJECT,
+            _CLASS + _utf(f"{package}.BloomFilterMetaData") + (1).to_bytes(8, "big") + _SERIALIZABLE,
+            b"\x00\x01L" + _utf("bloomFilter") + _STRING + _utf("Lorg/apache/spark/util/sketch/BloomFilter;") + _END,
+            _CLASS + _utf(f"{package}.MetadataType") + bytes.fromhex(parent) + no_fields,
+            _OBJECT + _CLASS + _utf(_IMPLEMENTATION) + bytes.fromhex(implementation),
+            _HAS_WRITE_OBJECT + b"\x00\x02I" + _utf("numHashFunctions") + b"L" + _utf("bits"),
+            _STRING + _utf("Lorg/apache/spark/util/sketch/BitArray;") + _END + _NULL,
+        )
     )
-)
 
 
-def wrap(filter_bytes: bytes) -> bytes:
-    """The stream that the metadatastore keeps for a filter: ``BloomFilterMetaData`` around ``BloomFilterImpl``."""
-    pieces = [_PREFIX]
+_PREFIXES = tuple(_prefix(package, *uids) for package, known in _WRAPPERS.items() for uids in known)
+_KNOWN = (_IMPLEMENTATION, *(f"{p}.{c}" for p in _WRAPPERS for c in ("BloomFilterMetaData", "MetadataType")))
+
+
+def wrap(filter_bytes: bytes, package: str = "io.xskipper.index.metadata") -> bytes:
+    """The stream that the metadatastore keeps for a filter: ``BloomFilterMetaData`` around ``BloomFilterImpl``.
+
+    Parameters
+    ----------
+    filter_bytes : bytes
+    package : str
+        Of the wrapping class; versions before 3 have ``com.ibm.metaindex.metadata.index.types``.
+    """
+    pieces = [_prefix(package, *_WRAPPERS[package][0])]
     for at in range(0, len(filter_bytes), _BLOCK_SIZE):
         block = filter_bytes[at : at + _BLOCK_SIZE]
         if len(block) < 256:
@@ -255,17 +255,25 @@ def unwrap(stream: bytes) -> bytes:
     >>> unwrap(wrap(some)) == some
     True
     """
-    source = _Stream(stream)
-    if stream.startswith(_PREFIX):
-        source.at = len(_PREFIX)
-    else:
-        _skip_descriptions(source)
+    for prefix in _PREFIXES:
+        if stream.startswith(prefix) and (blocks := _blocks(stream, len(prefix))) is not None:
+            return _checked(blocks)
+    match parse_stream(stream, _KNOWN, silent=(_IMPLEMENTATION,)):
+        case JavaObject(_, {"bloomFilter": JavaObject(_, _, pieces)}) if all(isinstance(p, bytes) for p in pieces):
+            return _checked(b"".join(piece for piece in pieces if isinstance(piece, bytes)))
+        case _:
+            raise MetadataCorruptError("not a serialised Bloom filter", expected="BloomFilterMetaData")
+
+
+def _blocks(stream: bytes, at: int) -> bytes | None:
+    """The blocks of bytes from ``at`` to the end of a stream; None where there is anything else."""
     pieces = []
-    while (tag := source.number(1)) in (_BLOCK, _BLOCK_LONG):
-        pieces.append(source.take(source.number(1 if tag == _BLOCK else 4)))
-    if tag != _END[0] or source.at != len(stream):
-        raise MetadataCorruptError("a serialised Bloom filter with something behind it", expected="end of block data")
-    return _checked(b"".join(pieces))
+    while at + 5 < len(stream) and stream[at] in (_BLOCK, _BLOCK_LONG):
+        width = 1 if stream[at] == _BLOCK else 4
+        start = at + 1 + width
+        at = start + int.from_bytes(stream[at + 1 : start], "big")
+        pieces.append(stream[start:at])
+    return b"".join(pieces) if stream[at:] == _END else None
 
 
 def _checked(raw: bytes) -> bytes:
@@ -277,22 +285,3 @@ def _checked(raw: bytes) -> bytes:
     if hashes <= 0 or not 0 < words <= _MAX_WORDS or len(raw) != _HEADER.size + 8 * words:
         raise MetadataCorruptError("a Bloom filter whose lengths contradict each other", found=f"{len(raw)} bytes")
     return raw
-
-
-def _skip_descriptions(source: _Stream) -> None:
-    """Passes over the class descriptions, whatever their serial version UIDs, which changed between releases."""
-    source.expect(_MAGIC + _OBJECT + _CLASS, "a serialised object")
-    name = source.take(source.number(2)).decode("utf-8", "replace")
-    parent = dict(_WRAPPERS).get(name)
-    if parent is None:
-        raise MetadataCorruptError("a serialised object of a class that is not known", expected=_WRAPPERS[0][0])
-    source.take(8)
-    source.expect(_SERIALIZABLE + b"\x00\x01L" + _utf("bloomFilter"), "the field bloomFilter")
-    source.expect(_STRING + _utf("Lorg/apache/spark/util/sketch/BloomFilter;") + _END, "a BloomFilter")
-    source.expect(_CLASS + _utf(parent), parent)
-    source.take(8)
-    source.expect(_SERIALIZABLE + b"\x00\x00" + _END + _NULL, "a parent without fields")
-    source.expect(_OBJECT + _CLASS + _utf("org.apache.spark.util.sketch.BloomFilterImpl"), "a BloomFilterImpl")
-    source.take(8)
-    source.expect(_HAS_WRITE_OBJECT + b"\x00\x02I" + _utf("numHashFunctions") + b"L" + _utf("bits"), "its two fields")
-    source.expect(_STRING + _utf("Lorg/apache/spark/util/sketch/BitArray;") + _END + _NULL, "a BitArray")

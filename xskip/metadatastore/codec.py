@@ -7,9 +7,10 @@ at: rows whose file has another size now are not used.
 from __future__ import annotations
 
 import base64
+import json
 import zlib
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -18,11 +19,12 @@ import pyarrow.parquet as pq
 
 from xskip import bloom
 from xskip.clauses import Requirement
-from xskip.datatypes import Bloom, Storage, arrow_type
+from xskip.datatypes import Array, Bloom, Opaque, Storage, Struct, arrow_type
 from xskip.errors import MetadataCorruptError, XskipError
 from xskip.metadata import IndexColumn, MetadataTable, PartitionColumn
 from xskip.metadatastore.schema import OBJECT_COLUMN, FileSchema, IndexField, parse_schema, render_schema
-from xskip.metadatastore.versions import CURRENT_VERSION, rules_of
+from xskip.metadatastore.serialised import Decoded, decode_streams, encode_streams
+from xskip.metadatastore.versions import CURRENT_VERSION, VersionRules, is_udt, rules_of
 from xskip.objects import Objects, join_ids, split_ids
 
 __all__ = ["MetadataFile", "decode", "encode", "open_file"]
@@ -43,6 +45,7 @@ class MetadataFile:
     rows: int
     footer: pq.FileMetaData
     reader: pq.ParquetFile = field(repr=False, compare=False)
+    serialised: Mapping[str, Decoded] = field(default_factory=dict, repr=False, compare=False)
 
 
 def encode(table: MetadataTable, table_identifier: str, path: Path, version: int = CURRENT_VERSION) -> None:
@@ -54,13 +57,19 @@ def encode(table: MetadataTable, table_identifier: str, path: Path, version: int
         IndexField(rules.column_name(column.definition), column.definition, column.storage)
         for column in table.indexes.values()
     ]
-    partitions = tuple((column.name, column.type) for column in table.partitions.values())
-    schema = FileSchema(version, table_identifier, partitions, tuple(indexes))
-    names = [OBJECT_COLUMN, *(rules.partition_name(name) for name, _ in partitions), *(i.column for i in indexes)]
+    kept = list(table.partitions.values()) if rules.partitions else []
+    schema = FileSchema(version, table_identifier, tuple((c.name, c.type) for c in kept), tuple(indexes))
+    names = [OBJECT_COLUMN, *(rules.partition_name(column.name) for column in kept), *(i.column for i in indexes)]
+    if len(set(names)) < len(names):
+        raise XskipError(
+            f"version {version} of the metadata gives two indexes one column",
+            found=next(name for name in names if names.count(name) > 1),
+            hint="use a version from 2 on",
+        )
     arrays = [
         join_ids(table.objects.names, table.objects.modified),
-        *(column.values for column in table.partitions.values()),
-        *(_to_file(column.storage, column.values) for column in table.indexes.values()),
+        *(column.values for column in kept),
+        *(_to_file(column.storage, column.values, rules) for column in table.indexes.values()),
     ]
     footer = {
         _ROW_METADATA: render_schema(schema).encode(),
@@ -96,7 +105,29 @@ def open_file(path: Path) -> MetadataFile:
     if text is None:
         raise MetadataCorruptError("a Parquet file that is not metadata", where=str(path), expected="Spark's schema")
     schema = parse_schema(text, reader.schema_arrow)
-    return MetadataFile(path, schema, footer.num_rows, footer, reader)
+    file = MetadataFile(path, schema, footer.num_rows, footer, reader)
+    return _with_types(file) if rules_of(schema.version).serialised else file
+
+
+def _with_types(file: MetadataFile) -> MetadataFile:
+    """A file of serialised objects: only the objects themselves tell what they are."""
+    decoded: dict[str, Decoded] = {}
+    for index in file.schema.indexes:
+        if isinstance(index.storage, Opaque) and _is_serialised(index.definition.name, index.storage):
+            streams = _read(file, [index.column]).column(0).to_pylist()
+            found = decode_streams(index.definition.name, streams)
+            if found is not None:
+                decoded[index.column] = found
+    indexes = [
+        replace(index, storage=decoded[index.column].storage) if index.column in decoded else index
+        for index in file.schema.indexes
+    ]
+    return replace(file, schema=replace(file.schema, indexes=tuple(indexes)), serialised=decoded)
+
+
+def _is_serialised(index: str, storage: Opaque) -> bool:
+    kind = json.loads(storage.json)
+    return index in ("minmax", "valuelist") and isinstance(kind, dict) and is_udt(index, str(kind.get("class")))
 
 
 def decode(file: MetadataFile, wanted: Iterable[Requirement] | None = None) -> MetadataTable:
@@ -112,11 +143,22 @@ def decode(file: MetadataFile, wanted: Iterable[Requirement] | None = None) -> M
     partitions = [(n, kind) for n, kind in file.schema.partitions if choice is None or n in choice]
     indexes = [index for index in file.schema.indexes if choice is None or index.definition.key in choice]
     columns = [OBJECT_COLUMN, *(rules.partition_name(n) for n, _ in partitions), *(i.column for i in indexes)]
+    table = _read(file, [column for column in columns if column not in file.serialised])
     try:
-        table = file.reader.read(_leaves(file, columns))
         return _table(file, table, partitions, indexes)
+    except pa.ArrowException as error:
+        raise _unreadable(file, error) from error
+
+
+def _read(file: MetadataFile, columns: list[str]) -> pa.Table:
+    try:
+        return file.reader.read(_leaves(file, columns))
     except (pa.ArrowException, OSError) as error:
-        raise MetadataCorruptError("rows that cannot be read", where=str(file.path), found=str(error)) from error
+        raise _unreadable(file, error) from error
+
+
+def _unreadable(file: MetadataFile, error: Exception) -> MetadataCorruptError:
+    return MetadataCorruptError("rows that cannot be read", where=str(file.path), found=str(error))
 
 
 def _table(
@@ -131,29 +173,34 @@ def _table(
             n: PartitionColumn(n, kind, _whole(table, rules.partition_name(n)).cast(arrow_type(kind)))
             for n, kind in partitions
         },
-        {
-            i.definition.key: IndexColumn(i.definition, i.storage, _from_file(i.storage, _whole(table, i.column)))
-            for i in indexes
-        },
+        {i.definition.key: IndexColumn(i.definition, i.storage, _values(file, table, i)) for i in indexes},
     )
+
+
+def _values(file: MetadataFile, table: pa.Table, index: IndexField) -> pa.Array:
+    found = file.serialised.get(index.column)
+    return _from_file(index.storage, _whole(table, index.column)) if found is None else found.values
 
 
 def _leaves(file: MetadataFile, columns: list[str]) -> list[str]:
     """The Parquet leaf paths of columns: names alone would be split at their dots."""
-    wanted = set(columns)
+    inside = tuple(f"{column}." for column in columns)
     schema = file.footer.schema
     paths = [schema.column(i).path for i in range(len(schema))]
-    return [path for path in paths if path in wanted or path.split(".")[0] in wanted]
+    return [path for path in paths if path in columns or path.startswith(inside)]
 
 
 def _whole(table: pa.Table, column: str) -> pa.Array:
     return table.column(column).combine_chunks()
 
 
-def _to_file(storage: Storage, values: pa.Array) -> pa.Array:
-    if not isinstance(storage, Bloom):
-        return values
-    return pa.array([None if v is None else bloom.wrap(v) for v in values.to_pylist()], pa.binary())
+def _to_file(storage: Storage, values: pa.Array, rules: VersionRules) -> pa.Array:
+    if isinstance(storage, Bloom):
+        wrapped = [None if v is None else bloom.wrap(v, rules.package) for v in values.to_pylist()]
+        return pa.array(wrapped, pa.binary())
+    if rules.serialised and isinstance(storage, (Struct, Array)):
+        return encode_streams(storage, values)
+    return values
 
 
 def _from_file(storage: Storage, values: pa.Array) -> pa.Array:

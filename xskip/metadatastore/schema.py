@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 from xskip.datatypes import Array, Atomic, Bloom, Opaque, Storage, Struct, atomic_name, from_json, to_json
 from xskip.errors import MetadataCorruptError
 from xskip.metadata import IndexDefinition
-from xskip.metadatastore.versions import VersionRules, rules_of
+from xskip.metadatastore.versions import VersionRules, is_udt, params_of, rules_of
 
 __all__ = ["OBJECT_COLUMN", "FileSchema", "IndexField", "parse_schema", "render_schema"]
 
@@ -51,13 +51,14 @@ class FileSchema:
 def render_schema(schema: FileSchema) -> str:
     """The JSON of a file's schema, as Spark writes it: no spaces, no escapes beyond JSON's own."""
     rules = rules_of(schema.version)
-    master = {"tableIdentifier": schema.table_identifier, "version": schema.version}
-    fields = [_field(OBJECT_COLUMN, "string", master)]
+    master: dict[str, Any] = {"tableIdentifier": schema.table_identifier, "version": schema.version}
+    if rules.serialised:
+        del master["tableIdentifier"]
+    fields: list[Json] = [{**_field(OBJECT_COLUMN, "string", master), "nullable": not rules.serialised}]
     fields += [_field(rules.partition_name(name), to_json(kind), {}) for name, kind in schema.partitions]
-    fields += [
-        _field(index.column, _storage_json(index.storage, rules), {"index": _definition_json(index.definition)})
-        for index in schema.indexes
-    ]
+    for index in schema.indexes:
+        described = _definition_json(index.definition, schema.table_identifier, rules)
+        fields.append(_field(index.column, _storage_json(index, rules), {"index": described}))
     return json.dumps({"type": "struct", "fields": fields}, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -76,16 +77,16 @@ def parse_schema(text: str | bytes, arrow: pa.Schema) -> FileSchema:
         master = next(field["metadata"] for field in fields if field["name"] == OBJECT_COLUMN)
         version = int(master.get("version", 0))
         rules = rules_of(version)
-        identifier = str(master["tableIdentifier"])
+        identifier = _identifier(master, fields, rules)
         partitions, indexes = [], []
         for field in fields:
             name = field["name"]
             if name not in arrow.names:
                 raise MetadataCorruptError("a schema that names a column the file lacks", found=name)
             if "index" in field["metadata"]:
-                indexes.append(_index_field(field, rules, arrow.field(name).type))
-            elif name.startswith(rules.partition_prefix) and _known(field["type"]):
-                partitions.append((name.removeprefix(rules.partition_prefix), from_json(field["type"])))
+                indexes.append(_index_field(field, arrow.field(name).type))
+            elif (partition := rules.partition_of(name)) is not None and _known(field["type"]):
+                partitions.append((partition, from_json(field["type"])))
     except (ValueError, KeyError, TypeError, AttributeError, StopIteration, OverflowError, RecursionError) as error:
         raise MetadataCorruptError(
             "a schema that is not of metadata", found=f"{type(error).__name__}: {error}"
@@ -97,17 +98,30 @@ def _field(name: str, kind: Any, metadata: Json) -> Json:
     return {"name": name, "type": kind, "nullable": True, "metadata": metadata}
 
 
-def _definition_json(definition: IndexDefinition) -> Json:
-    described: dict[str, Any] = {"name": definition.name}
+def _identifier(master: Json, fields: Sequence[Json], rules: VersionRules) -> str:
+    """The table identifier; version 0 keeps it, without its first slash, beside each index."""
+    if not rules.serialised:
+        return str(master["tableIdentifier"])
+    found = [str(field["metadata"]["index"]["tableIdentifier"]) for field in fields if "index" in field["metadata"]]
+    return "/" + found[0].removeprefix("/") if found else ""
+
+
+def _definition_json(definition: IndexDefinition, identifier: str, rules: VersionRules) -> Json:
+    """What is said of an index, in the order of keys that the programs of a version have."""
+    parts: dict[str, Any] = {"name": definition.name, "cols": list(definition.columns)}
     if definition.params:
-        described["params"] = dict(definition.params)
+        parts["params"] = rules.params_json(definition.params)
     if definition.key_label is not None:
-        described["key_metadata"] = definition.key_label
-    return described | {"cols": list(definition.columns)}
+        parts["key_metadata"] = definition.key_label
+    if rules.serialised:
+        parts["tableIdentifier"] = identifier.removeprefix("/")
+    return {key: parts[key] for key in rules.index_keys if key in parts}
 
 
-def _storage_json(storage: Storage, rules: VersionRules) -> Any:
-    match storage:
+def _storage_json(index: IndexField, rules: VersionRules) -> Any:
+    if rules.serialised and not isinstance(index.storage, Opaque):
+        return {"type": "udt", "class": rules.udt(index.definition.name), "pyClass": None, "sqlType": "binary"}
+    match index.storage:
         case Atomic(name):
             return to_json(name)
         case Struct(fields):
@@ -115,23 +129,23 @@ def _storage_json(storage: Storage, rules: VersionRules) -> Any:
         case Array(element):
             return {"type": "array", "elementType": to_json(element), "containsNull": True}
         case Bloom():
-            return {"type": "udt", "class": rules.bloom_udt, "pyClass": None, "sqlType": "binary"}
+            return {"type": "udt", "class": rules.udt("bloomfilter"), "pyClass": None, "sqlType": "binary"}
         case Opaque(text, _):
             return json.loads(text)
 
 
-def _index_field(field: Json, rules: VersionRules, arrow: pa.DataType) -> IndexField:
+def _index_field(field: Json, arrow: pa.DataType) -> IndexField:
     index = field["metadata"]["index"]
     definition = IndexDefinition(
         str(index["name"]),
         tuple(str(column) for column in index["cols"]),
-        tuple((str(key), str(value)) for key, value in index.get("params", {}).items()),
+        params_of(index.get("params", {})),
         index.get("key_metadata"),
     )
-    return IndexField(field["name"], definition, _parse_storage(field["type"], rules, arrow))
+    return IndexField(field["name"], definition, _parse_storage(field["type"], arrow))
 
 
-def _parse_storage(kind: Any, rules: VersionRules, arrow: pa.DataType) -> Storage:
+def _parse_storage(kind: Any, arrow: pa.DataType) -> Storage:
     """The storage that schema JSON means; what xskip does not know is carried as it is."""
     match kind:
         case str() if atomic_name(from_json(kind)):
@@ -140,7 +154,7 @@ def _parse_storage(kind: Any, rules: VersionRules, arrow: pa.DataType) -> Storag
             return Struct(tuple((field["name"], from_json(field["type"])) for field in fields))
         case {"type": "array", "elementType": element} if _known(element):
             return Array(from_json(element))
-        case {"type": "udt", "class": rules.bloom_udt, "sqlType": "binary"}:
+        case {"type": "udt", "class": name, "sqlType": "binary"} if is_udt("bloomfilter", name):
             return Bloom()
         case _:
             return Opaque(json.dumps(kind, separators=(",", ":"), ensure_ascii=False), arrow)

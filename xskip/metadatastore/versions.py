@@ -1,17 +1,37 @@
-"""What differs between the versions of the format. Rules: specs/metadatastore.rst, [MDS-V]."""
+"""What differs between the versions of the format. Rules: specs/metadatastore.rst, [MDS-N] and [MDS-V]."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 from xskip.errors import MetadataVersionError
 from xskip.metadata import IndexDefinition
 
-__all__ = ["CURRENT_VERSION", "VersionRules", "VersionStatus", "rules_of", "status_of"]
+__all__ = [
+    "CURRENT_VERSION",
+    "OLDEST_VERSION",
+    "VersionRules",
+    "VersionStatus",
+    "is_udt",
+    "params_of",
+    "rules_of",
+    "status_of",
+]
 
-CURRENT_VERSION = 4
-_BLOOM_UDT = "io.xskipper.metadatastore.parquet.ParquetBaseClauseTranslator$BloomFilterMetaDataTypeUDT"
+OLDEST_VERSION, CURRENT_VERSION = 0, 4
+_TRANSLATOR = "metadatastore.parquet.ParquetBaseClauseTranslator"
+_OLD_UDT, _NEW_UDT = f"com.ibm.metaindex.metadata.{_TRANSLATOR}", f"io.xskipper.{_TRANSLATOR}"
+_OLD_PREFIX, _NEW_PREFIX = "spark.ibm.metaindex.", "io.xskipper."
+_PARTITION_PREFIX = "virtual_"
+#: The user-defined types of metadata, by the index that has them.
+_UDTS = {
+    "minmax": "MinMaxMetaDataTypeUDT",
+    "valuelist": "ValueListMetaDataTypeUDT",
+    "bloomfilter": "BloomFilterMetaDataTypeUDT",
+}
 
 
 class VersionStatus(Enum):
@@ -25,28 +45,114 @@ class VersionStatus(Enum):
 
 @dataclass(frozen=True, slots=True)
 class VersionRules:
-    """The names that one version gives to things."""
+    """What one version calls things, and in which form it keeps them.
+
+    Attributes
+    ----------
+    number : int
+    is_old : bool
+        Classes and parameters have the names from before the program was renamed.
+    params_as_list : bool
+        Parameters are texts ``key:value``, not a map.
+    serialised : bool
+        All values are serialised objects of user-defined types, and every index column carries the table identifier.
+    measured : bool
+        Names of columns are escaped, and their lengths follow.
+    partitions : bool
+        There are partition columns.
+    """
 
     number: int
-    bloom_udt: str
-    partition_prefix: str
+    is_old: bool
+    params_as_list: bool
+    serialised: bool
+    measured: bool
+    partitions: bool
 
     def column_name(self, definition: IndexDefinition) -> str:
-        """The column of an index: its columns escaped, its name, the lengths [MDS-N1].
+        """The column of an index: its columns, its name, and from version 2 on the lengths [MDS-N-1].
 
-        >>> rules_of(4).column_name(IndexDefinition("someindex", ("lat#_.$_new", "$_lng.#")))
+        >>> some = IndexDefinition("someindex", ("lat#_.$_new", "$_lng.#"))
+        >>> rules_of(4).column_name(some)
         'lat##_$#$$_new_$_lng$#$##_someindex_14-10'
+        >>> rules_of(1).column_name(some), rules_of(0).column_name(some)
+        ('lat#_.$_new_$_lng.#_someindex', 'lat#_.$_new:$_lng.#_someindex')
         """
+        if not self.measured:
+            return (":" if self.serialised else "_").join(definition.columns) + "_" + definition.name
         escaped = [column.replace("#", "##").replace(".", "$#$") for column in definition.columns]
         lengths = "-".join(str(_utf16_length(column)) for column in escaped)
         return "_".join((*escaped, definition.name, lengths))
 
     def partition_name(self, column: str) -> str:
-        """The column of a partition's values [MDS-P1]."""
-        return self.partition_prefix + column
+        """The column of a partition's values [MDS-P-1]."""
+        return _PARTITION_PREFIX + column
+
+    def partition_of(self, column: str) -> str | None:
+        """The partition whose values a column holds, or None."""
+        return (
+            column.removeprefix(_PARTITION_PREFIX) if self.partitions and column.startswith(_PARTITION_PREFIX) else None
+        )
+
+    def udt(self, index: str) -> str:
+        """The user-defined type of an index's values [MDS-T-3]."""
+        return f"{_OLD_UDT if self.is_old else _NEW_UDT}${_UDTS.get(index, 'Opaque')}"
+
+    @property
+    def package(self) -> str:
+        """Of the classes whose objects are serialised."""
+        return "com.ibm.metaindex.metadata.index.types" if self.is_old else "io.xskipper.index.metadata"
+
+    @property
+    def index_keys(self) -> tuple[str, ...]:
+        """What is said of an index, in the order in which the version's programs write it."""
+        if self.partitions:
+            return ("name", "params", "key_metadata", "cols")
+        return ("cols", "name", "key_metadata", "tableIdentifier", "params")
+
+    def params_json(self, params: Iterable[tuple[str, str]]) -> Any:
+        """Parameters as the version writes them [MDS-V-6]."""
+        named = [
+            (_OLD_PREFIX + key.removeprefix(_NEW_PREFIX), v) if self._renames(key) else (key, v) for key, v in params
+        ]
+        return [f"{key}:{value}" for key, value in sorted(named)] if self.params_as_list else dict(named)
+
+    def _renames(self, key: str) -> bool:
+        return self.is_old and key.startswith(_NEW_PREFIX)
 
 
-_RULES = {4: VersionRules(4, _BLOOM_UDT, "virtual_")}
+def params_of(value: Any) -> tuple[tuple[str, str], ...]:
+    """Parameters as any version writes them, under their present names [MDS-V-6].
+
+    >>> params_of(["spark.ibm.metaindex.index.bloom.fpp:0.01"])
+    (('io.xskipper.index.bloom.fpp', '0.01'),)
+    """
+    pairs = value.items() if isinstance(value, dict) else [str(text).split(":", 1) for text in value]
+    return tuple(
+        (_NEW_PREFIX + str(k).removeprefix(_OLD_PREFIX) if str(k).startswith(_OLD_PREFIX) else str(k), str(v))
+        for k, v in pairs
+    )
+
+
+def is_udt(index: str, name: str) -> bool:
+    """Is this the user-defined type of an index's values, in whichever version.
+
+    >>> is_udt("minmax", rules_of(0).udt("minmax")), is_udt("minmax", "org.example.UDT")
+    (True, False)
+    """
+    return index in _UDTS and name in (f"{outer}${_UDTS[index]}" for outer in (_OLD_UDT, _NEW_UDT))
+
+
+_RULES = {
+    number: VersionRules(number, *rest)
+    for number, rest in {
+        0: (True, False, True, False, False),
+        1: (True, True, False, False, False),
+        2: (True, True, False, True, False),
+        3: (False, False, False, True, False),
+        4: (False, False, False, True, True),
+    }.items()
+}
 
 
 def _utf16_length(text: str) -> int:
@@ -79,7 +185,7 @@ def rules_of(version: int) -> VersionRules:
         raise MetadataVersionError(
             f"metadata of version {version} cannot be read",
             found=status_of(version).value,
-            expected="version " + ", ".join(map(str, _RULES)),
+            expected=f"a version from {OLDEST_VERSION} to {CURRENT_VERSION}",
             hint="use a newer xskip" if version > CURRENT_VERSION else "drop the index and create it again",
         )
     return _RULES[version]

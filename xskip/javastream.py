@@ -1,0 +1,360 @@
+"""Java serialisation streams as data: a grammar, a list of known classes, and nothing is ever instantiated.
+
+Source: the Java Object Serialization Specification, version 6.0, chapter 6. Proxies, enums, exceptions, classes as
+values, resets and externalizable objects are no part of what metadata holds, and are refused like unknown classes.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from xskip.errors import MetadataCorruptError
+
+__all__ = ["ClassSpec", "JavaObject", "JavaValue", "StreamWriter", "parse_stream"]
+
+_MAGIC = b"\xac\xed\x00\x05"
+_NULL, _REFERENCE, _CLASS, _OBJECT, _STRING, _ARRAY = 0x70, 0x71, 0x72, 0x73, 0x74, 0x75
+_BLOCK, _END, _BLOCK_LONG, _STRING_LONG = 0x77, 0x78, 0x7A, 0x7C
+_FIRST_HANDLE = 0x7E0000
+_SERIALIZABLE, _WITH_WRITE_METHOD = 0x02, 0x03
+_PRIMITIVES = {"B": ">b", "C": ">H", "D": ">d", "F": ">f", "I": ">i", "J": ">q", "S": ">h", "Z": ">?"}
+_DEEPEST = 32
+
+
+@dataclass(frozen=True, slots=True)
+class JavaObject:
+    """An object as a stream describes it.
+
+    Attributes
+    ----------
+    name : str
+        Its class.
+    fields : dict
+        The values of its own and its parents' fields.
+    extra : list
+        What the class's write method has added: blocks of bytes, and values.
+    """
+
+    name: str
+    fields: dict[str, JavaValue] = field(default_factory=dict)
+    extra: list[JavaValue] = field(default_factory=list)
+
+
+JavaValue = JavaObject | str | bytes | int | float | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Class:
+    name: str
+    has_write_method: bool
+    fields: tuple[tuple[str, str], ...]
+    parent: _Class | None
+
+
+def parse_stream(data: bytes, known: Collection[str], silent: Collection[str] = ()) -> JavaValue:
+    """The one value of a stream.
+
+    Parameters
+    ----------
+    data : bytes
+    known : collection of str
+        The classes that may occur.
+    silent : collection of str
+        Those of them whose write method leaves their fields out, which a stream does not tell.
+
+    Raises
+    ------
+    MetadataCorruptError
+        Another class, a construct that metadata does not need, a stream that ends early or goes on.
+
+    Examples
+    --------
+    >>> parse_stream(bytes.fromhex("aced00057400024f6b"), ())
+    'Ok'
+    """
+    try:
+        return _Parser(data, frozenset(known), frozenset(silent)).parse()
+    except (struct.error, UnicodeDecodeError, IndexError) as error:
+        raise _corrupt(f"{type(error).__name__} in {len(data)} bytes") from error
+
+
+def _corrupt(found: str) -> MetadataCorruptError:
+    return MetadataCorruptError("a serialised object that is not metadata's", found=found)
+
+
+class _Parser:
+    """A cursor, and what the stream can refer back to."""
+
+    def __init__(self, data: bytes, known: frozenset[str], silent: frozenset[str]) -> None:
+        self._data = data
+        self._at = 0
+        self._known = known
+        self._silent = silent
+        self._handles: list[JavaValue | _Class] = []
+        self._depth = 0
+
+    def parse(self) -> JavaValue:
+        if self._take(4) != _MAGIC:
+            raise _corrupt("another beginning")
+        value = self._value(self._byte())
+        if self._at != len(self._data):
+            raise _corrupt(f"{len(self._data) - self._at} bytes too many")
+        return value
+
+    def _take(self, count: int) -> bytes:
+        piece = self._data[self._at : self._at + count]
+        if count < 0 or len(piece) != count:
+            raise _corrupt(f"{len(self._data)} bytes, and more are announced")
+        self._at += count
+        return piece
+
+    def _number(self, form: str) -> int | float | bool:
+        value: int | float | bool = struct.unpack(form, self._take(struct.calcsize(form)))[0]
+        return value
+
+    def _byte(self) -> int:
+        return self._take(1)[0]
+
+    def _length(self, form: str) -> int:
+        return int(self._number(form))
+
+    def _value(self, tag: int) -> JavaValue:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise _corrupt(f"objects more than {_DEEPEST} deep")
+        try:
+            return self._read(tag)
+        finally:
+            self._depth -= 1
+
+    def _read(self, tag: int) -> JavaValue:
+        if tag == _NULL:
+            return None
+        if tag == _REFERENCE:
+            found = self._reference()
+            if isinstance(found, _Class):
+                raise _corrupt("a class where a value is expected")
+            return found
+        if tag == _OBJECT:
+            return self._object()
+        if tag in (_STRING, _STRING_LONG):
+            return self._string(tag)
+        if tag == _ARRAY:
+            return self._bytes()
+        raise _corrupt(f"tag {tag:#x}")
+
+    def _reference(self) -> JavaValue | _Class:
+        index = self._length(">i") - _FIRST_HANDLE
+        if not 0 <= index < len(self._handles):
+            raise _corrupt("a reference to nothing")
+        return self._handles[index]
+
+    def _string(self, tag: int) -> str:
+        raw = self._take(self._length(">H" if tag == _STRING else ">q"))
+        text = _decode(raw)
+        self._handles.append(text)
+        return text
+
+    def _name(self) -> str:
+        return _decode(self._take(self._length(">H")))
+
+    def _class(self, tag: int) -> _Class | None:
+        if tag == _NULL:
+            return None
+        if tag == _REFERENCE:
+            found = self._reference()
+            if not isinstance(found, _Class):
+                raise _corrupt("a value where a class is expected")
+            return found
+        if tag != _CLASS:
+            raise _corrupt(f"tag {tag:#x} where a class is expected")
+        return self._new_class()
+
+    def _new_class(self) -> _Class:
+        name = self._name()
+        if name not in self._known:
+            raise _corrupt(f"class {name[:100]}")
+        self._take(8)  # the serial version UID, which changed between releases
+        place = len(self._handles)
+        self._handles.append(None)
+        flags = self._byte()
+        if flags not in (_SERIALIZABLE, _WITH_WRITE_METHOD):
+            raise _corrupt(f"class {name} with flags {flags:#x}")
+        fields = tuple(self._field() for _ in range(self._length(">H")))
+        if self._byte() != _END:
+            raise _corrupt(f"class {name} with annotations")
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise _corrupt(f"classes more than {_DEEPEST} deep")
+        made = _Class(name, flags == _WITH_WRITE_METHOD, fields, self._class(self._byte()))
+        self._depth -= 1
+        self._handles[place] = made
+        return made
+
+    def _field(self) -> tuple[str, str]:
+        kind, name = chr(self._byte()), self._name()
+        if kind in ("L", "["):
+            self._value(self._byte())  # the type's signature
+        elif kind not in _PRIMITIVES:
+            raise _corrupt(f"a field of kind {kind!r}")
+        return kind, name
+
+    def _object(self) -> JavaObject:
+        described = self._class(self._byte())
+        if described is None:
+            raise _corrupt("an object without a class")
+        made = JavaObject(described.name)
+        self._handles.append(made)
+        lineage = [described]
+        while lineage[-1].parent is not None:
+            lineage.append(lineage[-1].parent)
+        for each in reversed(lineage):
+            for kind, name in () if each.name in self._silent else each.fields:
+                primitive = _PRIMITIVES.get(kind)
+                made.fields[name] = self._number(primitive) if primitive else self._value(self._byte())
+            if each.has_write_method:
+                made.extra.extend(self._annotation())
+        return made
+
+    def _annotation(self) -> list[JavaValue]:
+        found: list[JavaValue] = []
+        while (tag := self._byte()) != _END:
+            if tag in (_BLOCK, _BLOCK_LONG):
+                found.append(self._take(self._length(">B" if tag == _BLOCK else ">i")))
+            else:
+                found.append(self._value(tag))
+        return found
+
+    def _bytes(self) -> bytes:
+        described = self._class(self._byte())
+        if described is None or described.name != "[B":
+            raise _corrupt("an array of something else than bytes")
+        place = len(self._handles)
+        self._handles.append(None)
+        data = self._take(self._length(">i"))
+        self._handles[place] = data
+        return data
+
+
+@dataclass(frozen=True, slots=True)
+class ClassSpec:
+    """A class as a stream describes it.
+
+    Attributes
+    ----------
+    uid : int
+        Its serial version UID.
+    fields : tuple of (str, str)
+        Names and types in Java's notation, primitives first.
+    parent : str, optional
+    writes : bool
+        Has it a write method of its own.
+    """
+
+    uid: int
+    fields: tuple[tuple[str, str], ...] = ()
+    parent: str | None = None
+    writes: bool = False
+
+
+class StreamWriter:
+    """Writes a stream of one value; what the fields hold is up to the caller.
+
+    Examples
+    --------
+    >>> writer = StreamWriter({})
+    >>> writer.string("Ok")
+    >>> bytes(writer.data).hex()
+    'aced00057400024f6b'
+    """
+
+    def __init__(self, classes: Mapping[str, ClassSpec]) -> None:
+        self.data = bytearray(_MAGIC)
+        self._classes = classes
+        self._handles = 0
+        self._described: dict[str, int] = {}
+        self._types: dict[str, int] = {}
+
+    def begin(self, name: str, tag: int = _OBJECT) -> None:
+        """Begins an object, or with another tag an array: the values of its fields follow, its parent's first."""
+        self.data.append(tag)
+        self._describe(name)
+        self._handles += 1
+
+    def array(self, name: str, data: bytes) -> None:
+        """An array of bytes."""
+        self.begin(name, _ARRAY)
+        self.data += len(data).to_bytes(4, "big") + data
+
+    def primitive(self, kind: str, value: float) -> None:
+        """The value of a field of a primitive type."""
+        self.data += struct.pack(_PRIMITIVES[kind], value)
+
+    def block(self, data: bytes) -> None:
+        """Bytes that a write method adds, at most 255."""
+        self.data += bytes((_BLOCK, len(data))) + data
+
+    def end(self) -> None:
+        """The end of what a write method adds."""
+        self.data.append(_END)
+
+    def string(self, text: str) -> None:
+        """A text."""
+        raw = _encode(text)
+        short = len(raw) < 1 << 16
+        self.data.append(_STRING if short else _STRING_LONG)
+        self.data += len(raw).to_bytes(2 if short else 8, "big") + raw
+        self._handles += 1
+
+    def _describe(self, name: str | None) -> None:
+        if name is None:
+            self.data.append(_NULL)
+            return
+        if name in self._described:
+            self._refer(self._described[name])
+            return
+        spec = self._classes[name]
+        self.data.append(_CLASS)
+        self.data += _utf(name) + struct.pack(">q", spec.uid)
+        self._described[name] = self._handles
+        self._handles += 1
+        self.data.append(_WITH_WRITE_METHOD if spec.writes else _SERIALIZABLE)
+        self.data += len(spec.fields).to_bytes(2, "big")
+        for field_name, kind in spec.fields:
+            self.data += kind[:1].encode() + _utf(field_name)
+            if kind not in _PRIMITIVES:
+                self._type(kind)
+        self.data.append(_END)
+        self._describe(spec.parent)
+
+    def _type(self, kind: str) -> None:
+        """A field's type, which a stream writes once."""
+        if kind in self._types:
+            self._refer(self._types[kind])
+        else:
+            self._types[kind] = self._handles
+            self.string(kind)
+
+    def _refer(self, handle: int) -> None:
+        self.data.append(_REFERENCE)
+        self.data += (_FIRST_HANDLE + handle).to_bytes(4, "big")
+
+
+def _utf(text: str) -> bytes:
+    raw = _encode(text)
+    return len(raw).to_bytes(2, "big") + raw
+
+
+def _encode(text: str) -> bytes:
+    """Java's modified UTF-8, see :func:`_decode`."""
+    units = text.encode("utf-16-be")
+    plain = "".join(chr(int.from_bytes(units[i : i + 2], "big")) for i in range(0, len(units), 2))
+    return plain.encode("utf-8", "surrogatepass").replace(b"\x00", b"\xc0\x80")
+
+
+def _decode(raw: bytes) -> str:
+    """Java's modified UTF-8: NUL in two bytes, characters beyond the basic plane as two surrogates of three each."""
+    text = raw.replace(b"\xc0\x80", b"\x00").decode("utf-8", "surrogatepass")
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
