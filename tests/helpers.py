@@ -18,6 +18,9 @@ import xskip
 
 SPARK_4 = int(pyspark.__version__.partition(".")[0]) >= 4
 
+#: The Avro jar of an older Spark has no second data source API for a newer one.
+AVRO_V2 = not os.environ.get("XSKIP_TEST_AVRO")
+
 
 def needs_spark_4(why: str) -> pytest.MarkDecorator:
     """Skips a test on Spark 3.5, which lacks what it is about."""

@@ -32,6 +32,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "metadatastore",
         "metadatastore.codec",
         "metadatastore.commit",
+        "metadatastore.foreign",
         "metadatastore.location",
         "metadatastore.schema",
         "metadatastore.serialised",
@@ -53,7 +54,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "spark.scan",
         "spark.storage",
     ),
-    "L6 interfaces": ("__init__", "__main__", "build", "cli", "demo", "index", "session", "source"),
+    "L6 interfaces": ("__init__", "__main__", "build", "cli", "demo", "index", "migrate", "session", "source"),
 }
 LAYER_OF = {module: level for level, modules in enumerate(LAYERS.values()) for module in modules}
 SPARK_FREE = 5  # layers below this one do not need Spark, but for the aggregates of the indexes

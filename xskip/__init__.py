@@ -8,7 +8,7 @@ MinMax(column='ts', key_label=None)
 """
 
 from xskip.errors import XskipError
-from xskip.index import SkippingIndex, list_indexes
+from xskip.index import SkippingIndex, list_indexes, migrate_all
 from xskip.indexes import BloomFilter, Index, MinMax, ValueList
 from xskip.report import SkippingReport
 from xskip.session import configure, disable, enable, explain, is_enabled, last_report
@@ -31,4 +31,5 @@ __all__ = [
     "is_enabled",
     "last_report",
     "list_indexes",
+    "migrate_all",
 ]

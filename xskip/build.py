@@ -53,6 +53,8 @@ class Build:
     planned : tuple of PlannedIndex
     progress : bool, callable or None
     on_error : {"raise", "skip"}
+    version : int
+        Of the metadata format.
     """
 
     engine: Engine
@@ -60,6 +62,7 @@ class Build:
     planned: tuple[PlannedIndex, ...]
     progress: ProgressOption
     on_error: OnError
+    version: int = CURRENT_VERSION
     _files: list[tuple[Path, RecordedFile]] = field(default_factory=list)
     _failed: list[str] = field(default_factory=list)
 
@@ -132,13 +135,13 @@ class Build:
         return kept
 
     def _add(self, table: MetadataTable, scratch: Path) -> None:
-        self._files += write_files(table, table_identifier(self.source.root), scratch, len(self._files))
+        self._files += write_files(table, table_identifier(self.source.root), scratch, len(self._files), self.version)
 
     def _record(self, snapshot: Snapshot | None, files: tuple[RecordedFile, ...]) -> Record:
         types = dict(snapshot.record.types) if snapshot and snapshot.record else {}
         for each in self.planned:
             types.update(zip(each.definition.columns, each.definition.types, strict=True))
-        return Record(0, self.source.root, CURRENT_VERSION, files, self.source.reading, types, 0)
+        return Record(0, self.source.root, self.version, files, self.source.reading, types, 0)
 
 
 def compare_objects(listed: Objects, known: Objects | None) -> tuple[Positions, npt.NDArray[np.bool_]]:

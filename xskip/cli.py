@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from xskip import __version__
 from xskip.errors import XskipError
-from xskip.index import SkippingIndex, list_indexes
+from xskip.index import SkippingIndex, list_indexes, migrate_all
 from xskip.indexes import BloomFilter, Index, MinMax, ValueList
+from xskip.metadatastore.versions import CURRENT_VERSION
 from xskip.session import check_java, configure
 
 if TYPE_CHECKING:
@@ -52,6 +53,11 @@ def _parser() -> argparse.ArgumentParser:
         ("drop", "remove the index"),
     ):
         _add_dataset(commands.add_parser(name, help=text), name)
+    migrate = commands.add_parser("migrate", help="bring an index to a version of the metadata format")
+    _add_dataset(migrate, "migrate")
+    migrate.add_argument("--to", type=int, default=CURRENT_VERSION, metavar="VERSION")
+    migrate.add_argument("--dry-run", action="store_true", help="only say what would change")
+    migrate.add_argument("--all", action="store_true", help="PATH is a location of indexes: migrate each of them")
     listed = commands.add_parser("list", help="the indexes under a location")
     listed.add_argument("location", help="as spark.xskip.metadata.location")
     _add_common(listed)
@@ -86,6 +92,10 @@ def _on_index(arguments: argparse.Namespace) -> int:
             spark.conf.set("spark.xskip.metadata.location", arguments.location)
             _show(arguments, list_indexes(spark))
             return 0
+        if arguments.command == "migrate" and arguments.all:
+            results = migrate_all(spark, arguments.path, arguments.to, dry_run=arguments.dry_run)
+            _show(arguments, results)
+            return 2 if any(result.problem for result in results) else 0
         if arguments.location:
             spark.conf.set("spark.xskip.metadata.location", arguments.location)
         index = SkippingIndex.for_path(spark, arguments.path, format=arguments.format, options=_pairs(arguments.option))
@@ -106,6 +116,8 @@ def _run(index: SkippingIndex, arguments: argparse.Namespace) -> object:
             return index.create(wanted, on_error=arguments.on_error)
         case "refresh":
             return index.refresh(on_error=arguments.on_error)
+        case "migrate":
+            return index.migrate(arguments.to, dry_run=arguments.dry_run)
         case "files":
             return index.files(arguments.predicate)
         case command:
@@ -132,6 +144,8 @@ def _pairs(texts: Sequence[str]) -> dict[str, str]:
 def _show(arguments: argparse.Namespace, result: object) -> None:
     if arguments.output == "json":
         print(json.dumps(_plain(result), indent=1))
+    elif isinstance(result, tuple):
+        print("\n\n".join(map(str, result)) or "no index")
     else:
         print(result)
 
@@ -143,4 +157,6 @@ def _plain(result: object) -> object:
 
     if isinstance(result, FileList):
         return {"objects": result.to_arrow().to_pylist(), "total": result.total, "total_bytes": result.total_bytes}
+    if isinstance(result, tuple):
+        return [_plain(each) for each in result]
     return asdict(result)  # type: ignore[call-overload]

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from xskip.build import Build, OnError, ProgressOption, compare_objects
-from xskip.errors import DatasetError, IndexExistsError, MetadataNotFoundError, PredicateError
+from xskip.errors import DatasetError, IndexExistsError, MetadataNotFoundError, PredicateError, XskipError
 from xskip.indexes import Index
 from xskip.metadatastore.commit import find_live
-from xskip.metadatastore.snapshot import Snapshot, open_snapshot
-from xskip.metadatastore.versions import status_of
-from xskip.reading import differences
+from xskip.metadatastore.snapshot import Snapshot, file_versions, open_snapshot
+from xskip.metadatastore.versions import CURRENT_VERSION, VersionStatus, rules_of, status_of
+from xskip.migrate import Migration
 from xskip.results import (
     DropResult,
     FileList,
@@ -21,17 +21,19 @@ from xskip.results import (
     IndexList,
     IndexStatus,
     ListedIndex,
+    MigrationResult,
     RefreshResult,
 )
 from xskip.source import Source, base_location, check_reading, open_source, plan, plan_again
 from xskip.spark.listing import list_objects
 from xskip.spark.scan import Engine, engine_of
+from xskip.spark.storage import storage_for
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-__all__ = ["SkippingIndex", "list_indexes"]
+__all__ = ["SkippingIndex", "list_indexes", "migrate_all"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,12 @@ class SkippingIndex:
         return SkippingIndex(table, spark, read)
 
     def create(
-        self, indexes: Sequence[Index], *, progress: ProgressOption = None, on_error: OnError = "raise"
+        self,
+        indexes: Sequence[Index],
+        *,
+        progress: ProgressOption = None,
+        on_error: OnError = "raise",
+        version: int = CURRENT_VERSION,
     ) -> RefreshResult:
         """Builds the index.
 
@@ -107,16 +114,21 @@ class SkippingIndex:
             a bar where stderr is a terminal.
         on_error : {"raise", "skip"}
             What a file that cannot be read does: stop the build, or stay without metadata.
+        version : int
+            Of the metadata format, for other programs that read no newer one; partition columns came with 4.
 
         Raises
         ------
         IndexExistsError
             There is one.
+        MetadataVersionError
+            There is no such version.
         IndexDefinitionError, UnsupportedTypeError
             An index cannot be as asked for.
         CollectError
             A file cannot be read. The dataset is as before.
         """
+        rules_of(version)
         engine, source = self._open()
         if find_live(source.storage, source.directory) is not None:
             raise IndexExistsError(
@@ -124,10 +136,12 @@ class SkippingIndex:
                 where=source.directory,
                 hint="call refresh() to bring it up to date, or drop() before create()",
             )
-        return Build(engine, source, plan(source, indexes), progress, on_error).run(None)
+        return Build(engine, source, plan(source, indexes), progress, on_error, version).run(None)
 
     def refresh(self, *, progress: ProgressOption = None, on_error: OnError = "raise") -> RefreshResult:
         """Adds new and changed objects, drops those that are gone; no Spark job where nothing changed.
+
+        The index stays of its version, see :meth:`migrate`. What another program has made is read again, whole.
 
         Raises
         ------
@@ -141,7 +155,32 @@ class SkippingIndex:
         engine, source = self._open()
         snapshot = _demand(source)
         check_reading(source, snapshot)
-        return Build(engine, source, plan_again(source, snapshot), progress, on_error).run(snapshot)
+        return Build(engine, source, plan_again(source, snapshot), progress, on_error, snapshot.version).run(snapshot)
+
+    def migrate(self, version: int = CURRENT_VERSION, *, dry_run: bool = False) -> MigrationResult:
+        """Brings the index to a version of the metadata format, up or down, in one commit; no data is read.
+
+        Parameters
+        ----------
+        version : int
+        dry_run : bool
+            Only say what would change.
+
+        Raises
+        ------
+        MetadataNotFoundError
+            There is no index.
+        MetadataVersionError
+            The index is of a version that this release does not know, or there is no such version.
+        UnsupportedTypeError
+            The version cannot hold a type.
+        """
+        engine, source = self._open()
+        _demand(source)
+        listed = list_objects(source.dataset)
+        result = Migration(source.storage, source.directory, version, listed.partitions_of).run(dry_run=dry_run)
+        engine.forget(source.root)
+        return result
 
     def exists(self) -> bool:
         """Is there an index."""
@@ -163,8 +202,8 @@ class SkippingIndex:
         return IndexDescription(
             dataset=source.root,
             location=source.directory,
-            format=record.reading.format if record else source.reading.format,
-            version=snapshot.files[0].schema.version if snapshot.files else (record.version if record else 0),
+            format=record.reading.format if record and record.reading else source.reading.format,
+            version=snapshot.version,
             commit=record.number if record else 0,
             objects=snapshot.rows,
             metadata_bytes=sum(e.size for e in entries if e.name in set(snapshot.live.names)),
@@ -184,17 +223,19 @@ class SkippingIndex:
             There is none.
         """
         _, source = self._open()
-        snapshot = _demand(source)
+        files = file_versions(source.storage, source.directory)
+        worst = max(map(status_of, (version for _, version in files)), key=list(VersionStatus).index, default=None)
         listed = list_objects(source.dataset)
+        if worst is VersionStatus.TOO_NEW:
+            return IndexStatus(
+                worst.value, 0, len(listed), 0, "a newer release made the index; use a newer xskip", files
+            )
+        snapshot = _demand(source)
         fresh, alive = compare_objects(listed.objects, snapshot.load(()).objects)
-        problem = ""
-        if snapshot.record is None or not snapshot.is_ours:
-            problem = "another program has written to the index's directory; call refresh()"
-        else:
-            problem = "; ".join(differences(snapshot.record.reading, source.reading))
-        version = snapshot.files[0].schema.version if snapshot.files else 4
+        problem = snapshot.not_usable(source.root, source.reading)
         present = int(alive.sum())
-        return IndexStatus(status_of(version).value, present, len(fresh), len(alive) - present, problem)
+        status = (worst or VersionStatus.CURRENT).value
+        return IndexStatus(status, present, len(fresh), len(alive) - present, problem, files)
 
     def drop(self) -> DropResult:
         """Removes the index with all its files; the data stays as it is.
@@ -255,6 +296,43 @@ def list_indexes(spark: SparkSession) -> IndexList:
         dataset = record.root if record else snapshot.table_identifier
         found.append(ListedIndex(dataset, directory, snapshot.rows, tuple(str(d) for d, _ in snapshot.indexes)))
     return IndexList(tuple(sorted(found, key=lambda i: i.dataset)))
+
+
+def migrate_all(
+    spark: SparkSession, location: str, version: int = CURRENT_VERSION, *, dry_run: bool = False
+) -> tuple[MigrationResult, ...]:
+    """Migrates every index under a base location, each in a commit of its own.
+
+    Partition values that an old version lacks come from the objects' names. An index that cannot be migrated stays as
+    it was, and its result says why.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    location : str
+        As ``spark.xskip.metadata.location``.
+    version : int
+    dry_run : bool
+        Only say what would change.
+
+    Raises
+    ------
+    MetadataVersionError
+        There is no such version.
+    """
+    rules_of(version)
+    engine = engine_of(spark)
+    base = engine.hook.location(location)
+    storage = storage_for(engine.hook, base)
+    results = []
+    for directory in storage.directories(base):
+        try:
+            results.append(Migration(storage, directory, version).run(dry_run=dry_run))
+        except MetadataNotFoundError:
+            continue
+        except XskipError as error:
+            results.append(MigrationResult(directory, (), version, 0, 0.0, dry_run, problem=str(error)))
+    return tuple(results)
 
 
 def _demand(source: Source) -> Snapshot:

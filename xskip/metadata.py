@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from xskip.datatypes import Storage, arrow_type
+from xskip.datatypes import Opaque, Storage, arrow_type
 from xskip.objects import Objects
 
 __all__ = ["IndexColumn", "IndexDefinition", "IndexKey", "MetadataTable", "PartitionColumn", "concat"]
@@ -119,8 +119,11 @@ def concat(tables: Iterable[MetadataTable]) -> MetadataTable:
         if all(f is not None and f.type == first.type for f in found):  # a missing partition value is not NULL
             partitions[name] = replace(first, values=_join([f.values for f in found if f], first.values.type))
     indexes = {}
-    for key, index in _firsts(p.indexes for p in parts).items():
+    understood = [{k: c for k, c in p.indexes.items() if not isinstance(c.storage, Opaque)} for p in parts]
+    for key, index in _firsts((*understood, *(p.indexes for p in parts))).items():
         columns = [p.indexes.get(key) for p in parts]
+        if not isinstance(index.storage, Opaque):  # of what is not understood elsewhere nothing is known there
+            columns = [known.get(key) for known in understood]
         if all(c is None or c.storage == index.storage for c in columns):
             kind = arrow_type(index.storage)
             values = [pa.nulls(len(p), kind) if c is None else c.values for p, c in zip(parts, columns, strict=True)]

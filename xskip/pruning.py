@@ -29,13 +29,17 @@ from xskip.clauses import (
     is_false,
     leaves,
 )
-from xskip.datatypes import Array, Storage, Struct, atomic_name
+from xskip.datatypes import INTEGRAL, Array, Bloom, Storage, Struct, atomic_name
 from xskip.expressions import And, Cast, Column, Constant, Leaf, Or, Predicate, Unknown, join_path
 from xskip.indexes import index_of
 from xskip.layouts.hive import PartitionClause
 from xskip.metadata import IndexDefinition, MetadataTable
 
 __all__ = ["Available", "ClauseOutcome", "PruneResult", "prune", "requirements", "translate"]
+
+
+#: The types of which other programs make Bloom filters.
+_HASHED_ELSEWHERE = (*INTEGRAL, "string")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +55,15 @@ class Available:
         The partition columns of the query's own reading; None stands for the same. A name that is a partition column
         for one of them alone means other values there.
     case_sensitive : bool
+    untyped : bool
+        Nobody recorded the types that were hashed, and files carry their own: they are the columns' types now.
     """
 
     indexes: tuple[tuple[IndexDefinition, Storage], ...]
     partitions: Mapping[str, str] = field(default_factory=dict)
     queried: Mapping[str, str] | None = None
     case_sensitive: bool = False
+    untyped: bool = False
 
     def name(self, path: tuple[str, ...]) -> str:
         """A column as metadata spells it."""
@@ -134,7 +141,7 @@ def _leaf(leaf: Leaf, available: Available) -> Clause:
     on_column = [(d, s) for d, s in available.indexes if d.columns == (name,)]
     if not on_column:
         return Undetermined(str(leaf), f"no index on {name}")
-    fitting = [(d, s) for d, s in on_column if _same_type(column, d, s)]
+    fitting = [(d, s) for d, s in on_column if _same_type(column, d, s, available)]
     if not fitting:
         return Undetermined(str(leaf), f"column {name} is {column.type} in the query and was not when it was indexed")
     clauses = []
@@ -156,7 +163,7 @@ def _named(name: str, partitions: Mapping[str, str], available: Available) -> st
     return None
 
 
-def _same_type(column: Column, definition: IndexDefinition, storage: Storage) -> bool:
+def _same_type(column: Column, definition: IndexDefinition, storage: Storage, available: Available) -> bool:
     """Was the column of the query's type when it was indexed: by the record, and by the values kept."""
     if definition.types and definition.types[0] != column.type:
         return False
@@ -165,6 +172,8 @@ def _same_type(column: Column, definition: IndexDefinition, storage: Storage) ->
             return all(kind == atomic_name(column.type) for _, kind in fields)
         case Array(element):
             return element == atomic_name(column.type)
+        case Bloom() if available.untyped:
+            return column.type in _HASHED_ELSEWHERE
         case _:
             return bool(definition.types)
 

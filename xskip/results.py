@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
+    "ColumnChange",
     "DropResult",
     "FileList",
     "IndexDescription",
@@ -22,6 +23,7 @@ __all__ = [
     "IndexList",
     "IndexStatus",
     "ListedIndex",
+    "MigrationResult",
     "Progress",
     "RefreshResult",
 ]
@@ -219,6 +221,8 @@ class IndexStatus(_Shown):
         Objects in the metadata that are gone or were changed.
     problem : str
         Why queries do not use the index, or nothing.
+    files : tuple of (str, int)
+        The metadata files, each with its version.
     """
 
     version: str
@@ -226,6 +230,7 @@ class IndexStatus(_Shown):
     missing: int
     stale: int
     problem: str = ""
+    files: tuple[tuple[str, int], ...] = ()
 
     @property
     def up_to_date(self) -> bool:
@@ -234,11 +239,61 @@ class IndexStatus(_Shown):
 
     def _pairs(self) -> Sequence[tuple[str, Any]]:
         return [
-            ("version", self.version),
+            ("version", f"{self.version} ({', '.join(map(str, sorted({v for _, v in self.files}))) or 'no files'})"),
             ("objects indexed", self.indexed),
             ("missing", self.missing),
             ("stale", self.stale),
             ("up to date", "yes" if self.up_to_date else "no, call refresh()"),
+            *([("problem", self.problem)] if self.problem else []),
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnChange:
+    """What a migration makes of a column of the metadata; a name is empty where there is no column."""
+
+    before: str
+    after: str
+    change: str
+
+
+@dataclass(frozen=True, slots=True)
+class MigrationResult(_Shown):
+    """What a migration did, or would do.
+
+    Attributes
+    ----------
+    location : str
+        The metadata directory.
+    before : tuple of int
+        The versions of its files.
+    after : int
+    objects : int
+    seconds : float
+    dry_run : bool
+        Nothing was changed.
+    columns : tuple of ColumnChange
+    problem : str
+        Why the index stayed as it was, where several were to be migrated; else nothing.
+    """
+
+    location: str
+    before: tuple[int, ...]
+    after: int
+    objects: int
+    seconds: float
+    dry_run: bool = False
+    columns: tuple[ColumnChange, ...] = ()
+    problem: str = ""
+
+    def _pairs(self) -> Sequence[tuple[str, Any]]:
+        return [
+            ("location", self.location),
+            ("version", f"{', '.join(map(str, self.before)) or 'none'} -> {self.after}"),
+            ("objects", self.objects),
+            ("seconds", self.seconds),
+            *([("dry run", "nothing was changed")] if self.dry_run else []),
+            *((c.before or c.after, f"{c.after or 'gone'}: {c.change}") for c in self.columns),
             *([("problem", self.problem)] if self.problem else []),
         ]
 

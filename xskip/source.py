@@ -207,7 +207,8 @@ def check_reading(source: Source, snapshot: Snapshot) -> None:
         The dataset is read in another way than when the index was built.
     """
     record = snapshot.record
-    problems = list(differences(record.reading, source.reading)) if record and snapshot.is_ours else []
+    ours = record.reading if record and snapshot.is_ours else None
+    problems = list(differences(ours, source.reading)) if ours else []
     if problems:
         raise IndexDefinitionError(
             "the dataset is read in another way than when it was indexed",

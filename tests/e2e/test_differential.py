@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import xskip
-from tests.helpers import index
+from tests.helpers import AVRO_V2, index
 from xskip import BloomFilter, MinMax, SkippingIndex, ValueList
 
 EXAMPLES = int(os.environ.get("XSKIP_FUZZ_EXAMPLES", "8"))
@@ -90,8 +90,9 @@ def datasets(draw: st.DrawFn) -> Data:
     if not indexes:
         indexes = [("valuelist", 0)]
     predicates = [draw(predicate(kinds, parted, depth=draw(st.sampled_from([0, 0, 1, 2])))) for _ in range(PREDICATES)]
+    apis = ["v1", "v2"] if fmt == "parquet" or AVRO_V2 else ["v1"]
     return {"fmt": fmt, "kinds": kinds, "files": files, "partitions": partitions, "indexes": indexes,
-            "predicates": predicates, "api": draw(st.sampled_from(["v1", "v2"]))}  # fmt: skip
+            "predicates": predicates, "api": draw(st.sampled_from(apis))}  # fmt: skip
 
 
 @st.composite

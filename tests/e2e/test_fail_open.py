@@ -16,6 +16,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import xskip
+import xskip.metadatastore.snapshot as snapshot_module
 import xskip.spark.scan as scan_module
 from tests.helpers import index, opened_files, write_once
 from xskip import MinMax, ValueList
@@ -210,7 +211,7 @@ PLACES = {
     "to_predicate": (scan_module, "to_predicate"),
     "open_snapshot": (scan_module, "open_snapshot"),
     "requirements": (scan_module, "requirements"),
-    "reading": (scan_module, "differences"),
+    "reading": (snapshot_module, "differences"),
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+import pyarrow as pa
 import pytest
 
 from tests.reference import POOLS, all_true, leaf_truth, to_arrow
@@ -20,7 +21,7 @@ from xskip.expressions import (
     Op,
     StartsWith,
 )
-from xskip.layouts.hive import PartitionClause
+from xskip.layouts.hive import PartitionClause, partitions_of_names
 from xskip.metadata import MetadataTable, PartitionColumn
 from xskip.objects import Objects, ObjectStatus
 
@@ -86,3 +87,29 @@ def test_partition_values_that_are_not_recorded_are_unknown():
     table = MetadataTable(Objects.of([ObjectStatus("/x", 1, 1), ObjectStatus("/y", 1, 1)]))
     assert clause.evaluate(table, all_true(2)).to_pylist() == [None, None]
     assert not clause.expensive
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        (["p=1/f", "p=-20/g"], {"p": ("int", [1, -20])}),
+        (["p=1/f", "p=3000000000/g"], {"p": ("bigint", [1, 3_000_000_000])}),
+        (["p=01/f", "p=1/g"], {"p": ("string", ["01", "1"])}),
+        (["p=1/f", "p=x/g"], {"p": ("string", ["1", "x"])}),
+        (["p=2020-01-01/f"], {"p": ("date", [18262])}),
+        (["p=2020-02-31/f"], {"p": ("string", ["2020-02-31"])}),
+        (["p=__HIVE_DEFAULT_PARTITION__/f", "p=7/g"], {"p": ("int", [None, 7])}),
+        (["p=__HIVE_DEFAULT_PARTITION__/f"], {"p": ("string", [None])}),
+        (["p=a%3Db%2F/q=y z/f"], {"p": ("string", ["a=b/"]), "q": ("string", ["y z"])}),
+        (["p=99999999999999999999/f"], {"p": ("string", ["99999999999999999999"])}),
+        (["p=1/f", "q=1/g"], {}),
+        (["p=1/f", "g"], {}),
+        (["f", "g"], {}),
+        ([], {}),
+    ],
+)
+def test_partitions_of_names(names, found):
+    """[MDS-M-2] [PRU-PC-1] Whole numbers, dates or texts, as far as all objects agree on the columns."""
+    columns = partitions_of_names(pa.array([f"/lake/t/{name}" for name in names], pa.string()), "/lake/t")
+    plain = {n: c.values.view(pa.int32()) if c.type == "date" else c.values for n, c in columns.items()}
+    assert {name: (column.type, plain[name].to_pylist()) for name, column in columns.items()} == found

@@ -6,6 +6,7 @@ statistics are not "all NULL").
 
 from __future__ import annotations
 
+import pyspark
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -13,6 +14,9 @@ from pyspark.sql import functions as F
 from tests.helpers import write_files
 from tests.soundness.checking import ALL, NONE, Family, family
 from xskip import BloomFilter, MinMax, ValueList
+
+# of two structs the fields, so that indexes on them are asked
+COMPARES_FIELDS = tuple(map(int, pyspark.__version__.split(".")[:2])) >= (4, 3)
 
 FILES = {
     "fives": [(5, "apple"), (5, "apricot")],
@@ -117,7 +121,7 @@ def test_u06_null_in_complex_types(spark: SparkSession, nested: Family, kind: st
             "get(l, 0) = 7": ALL,
             "m['k'] = 7": ALL,
             "size(l) = 0": ALL,
-            "s = named_struct('a', 7, 't', named_struct('b', 'z'))": ALL,
+            "s = named_struct('a', 7, 't', named_struct('b', 'z'))": "mixed" if COMPARES_FIELDS else ALL,
             "array_contains(l, 7) and s.a = 7": "mixed",
         },
     )

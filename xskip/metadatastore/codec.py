@@ -22,12 +22,19 @@ from xskip.clauses import Requirement
 from xskip.datatypes import Array, Bloom, Opaque, Storage, Struct, arrow_type
 from xskip.errors import MetadataCorruptError, XskipError
 from xskip.metadata import IndexColumn, MetadataTable, PartitionColumn
-from xskip.metadatastore.schema import OBJECT_COLUMN, FileSchema, IndexField, parse_schema, render_schema
+from xskip.metadatastore.schema import (
+    OBJECT_COLUMN,
+    FileSchema,
+    IndexField,
+    parse_schema,
+    parse_version,
+    render_schema,
+)
 from xskip.metadatastore.serialised import Decoded, decode_streams, encode_streams
 from xskip.metadatastore.versions import CURRENT_VERSION, VersionRules, is_udt, rules_of
 from xskip.objects import Objects, join_ids, split_ids
 
-__all__ = ["MetadataFile", "decode", "encode", "open_file"]
+__all__ = ["MetadataFile", "decode", "encode", "open_file", "version_of"]
 
 _ROW_METADATA = b"org.apache.spark.sql.parquet.row.metadata"
 _SPARK_VERSION = b"org.apache.spark.version"
@@ -94,19 +101,35 @@ def open_file(path: Path) -> MetadataFile:
     MetadataVersionError
         Its version cannot be read.
     """
+    reader, text = _opened(path)
+    schema = parse_schema(text, reader.schema_arrow)
+    file = MetadataFile(path, schema, reader.metadata.num_rows, reader.metadata, reader)
+    return _with_types(file) if rules_of(schema.version).serialised else file
+
+
+def version_of(path: Path) -> int:
+    """The version of a metadata file, also of one that cannot be read.
+
+    Raises
+    ------
+    MetadataCorruptError
+        It is not Parquet, or not metadata.
+    """
+    return parse_version(_opened(path)[1])
+
+
+def _opened(path: Path) -> tuple[pq.ParquetFile, bytes]:
+    """A Parquet file whose footer has been read, and its schema as JSON."""
     try:
         reader = pq.ParquetFile(path, coerce_int96_timestamp_unit="us")
-        footer = reader.metadata
+        text = (reader.metadata.metadata or {}).get(_ROW_METADATA)
     except (pa.ArrowInvalid, OSError) as error:
         if isinstance(error, FileNotFoundError):
             raise
         raise MetadataCorruptError("a metadata file that is not whole", where=str(path), found=str(error)) from error
-    text = (footer.metadata or {}).get(_ROW_METADATA)
     if text is None:
         raise MetadataCorruptError("a Parquet file that is not metadata", where=str(path), expected="Spark's schema")
-    schema = parse_schema(text, reader.schema_arrow)
-    file = MetadataFile(path, schema, footer.num_rows, footer, reader)
-    return _with_types(file) if rules_of(schema.version).serialised else file
+    return reader, text
 
 
 def _with_types(file: MetadataFile) -> MetadataFile:

@@ -19,7 +19,7 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -60,8 +60,8 @@ class Record:
     version : int
         The version of the metadata format.
     files : tuple of RecordedFile
-    reading : Reading
-        How the indexed values were read.
+    reading : Reading or None
+        How the indexed values were read; None where another program made them and did not say.
     types : mapping of str to str
         The Spark types of the indexed columns.
     created : int
@@ -72,7 +72,7 @@ class Record:
     root: str
     version: int
     files: tuple[RecordedFile, ...]
-    reading: Reading
+    reading: Reading | None
     types: Mapping[str, str]
     created: int
 
@@ -84,7 +84,7 @@ class Record:
             "version": self.version,
             "created": self.created,
             "files": [{"name": f.name, "rows": f.rows, "size": f.size} for f in self.files],
-            "reading": self.reading.to_json(),
+            "reading": self.reading.to_json() if self.reading else None,
             "types": dict(self.types),
         }
         return json.dumps(body, indent=1).encode()
@@ -106,7 +106,7 @@ class Record:
                 str(body["root"]),
                 int(body["version"]),
                 files,
-                Reading.from_json(body["reading"]),
+                None if body["reading"] is None else Reading.from_json(body["reading"]),
                 dict(body["types"]),
                 int(body["created"]),
             )
@@ -196,9 +196,7 @@ def publish(
     """
     added = [f"{directory}/{entry.name}" for _, entry in files]
     number = _next_number(storage, directory, base)
-    numbered = Record(
-        number, record.root, record.version, record.files, record.reading, record.types, int(time.time() * 1000)
-    )
+    numbered = replace(record, number=number, created=int(time.time() * 1000))
     try:
         for (local, _), path in zip(files, added, strict=True):
             storage.add(local, path)

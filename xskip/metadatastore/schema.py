@@ -14,7 +14,7 @@ from xskip.errors import MetadataCorruptError
 from xskip.metadata import IndexDefinition
 from xskip.metadatastore.versions import VersionRules, is_udt, params_of, rules_of
 
-__all__ = ["OBJECT_COLUMN", "FileSchema", "IndexField", "parse_schema", "render_schema"]
+__all__ = ["OBJECT_COLUMN", "FileSchema", "IndexField", "parse_schema", "parse_version", "render_schema"]
 
 OBJECT_COLUMN = "obj_name"
 Json = Mapping[str, Any]
@@ -73,9 +73,7 @@ def parse_schema(text: str | bytes, arrow: pa.Schema) -> FileSchema:
         The version cannot be read.
     """
     try:
-        fields = json.loads(text)["fields"]
-        master = next(field["metadata"] for field in fields if field["name"] == OBJECT_COLUMN)
-        version = int(master.get("version", 0))
+        fields, master, version = _parts(text)
         rules = rules_of(version)
         identifier = _identifier(master, fields, rules)
         partitions, indexes = [], []
@@ -87,11 +85,37 @@ def parse_schema(text: str | bytes, arrow: pa.Schema) -> FileSchema:
                 indexes.append(_index_field(field, arrow.field(name).type))
             elif (partition := rules.partition_of(name)) is not None and _known(field["type"]):
                 partitions.append((partition, from_json(field["type"])))
-    except (ValueError, KeyError, TypeError, AttributeError, StopIteration, OverflowError, RecursionError) as error:
-        raise MetadataCorruptError(
-            "a schema that is not of metadata", found=f"{type(error).__name__}: {error}"
-        ) from error
+    except _MALFORMED as error:
+        raise _not_metadata(error) from error
     return FileSchema(version, identifier, tuple(partitions), tuple(indexes))
+
+
+def parse_version(text: str | bytes) -> int:
+    """The version of a file, from the JSON; 0 where there is none.
+
+    Raises
+    ------
+    MetadataCorruptError
+        The JSON is not a metadata schema.
+    """
+    try:
+        return _parts(text)[2]
+    except _MALFORMED as error:
+        raise _not_metadata(error) from error
+
+
+_MALFORMED = (ValueError, KeyError, TypeError, AttributeError, StopIteration, OverflowError, RecursionError)
+
+
+def _not_metadata(error: Exception) -> MetadataCorruptError:
+    return MetadataCorruptError("a schema that is not of metadata", found=f"{type(error).__name__}: {error}")
+
+
+def _parts(text: str | bytes) -> tuple[list[Json], Json, int]:
+    """The fields, the metadata of the objects' names, the version."""
+    fields = json.loads(text)["fields"]
+    master = next(field["metadata"] for field in fields if field["name"] == OBJECT_COLUMN)
+    return fields, master, int(master.get("version", 0))
 
 
 def _field(name: str, kind: Any, metadata: Json) -> Json:

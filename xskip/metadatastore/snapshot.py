@@ -10,15 +10,19 @@ from pathlib import Path
 import pyarrow as pa
 
 from xskip.clauses import Requirement
+from xskip.datatypes import Opaque
 from xskip.datatypes import Storage as ValueStorage
 from xskip.errors import MetadataCorruptError
 from xskip.metadata import IndexColumn, IndexDefinition, IndexKey, MetadataTable, PartitionColumn, concat
-from xskip.metadatastore.codec import MetadataFile, decode, encode, open_file
+from xskip.metadatastore.codec import MetadataFile, decode, encode, open_file, version_of
 from xskip.metadatastore.commit import Live, Record, RecordedFile, find_live, new_file_name
+from xskip.metadatastore.foreign import may_be_of_footers, not_usable, proved
 from xskip.metadatastore.storage import Storage
-from xskip.objects import Objects
+from xskip.metadatastore.versions import CURRENT_VERSION
+from xskip.objects import Objects, table_identifier
+from xskip.reading import Reading, differences
 
-__all__ = ["Snapshot", "open_snapshot", "write_files"]
+__all__ = ["Snapshot", "file_versions", "open_snapshot", "write_files"]
 
 _ROWS_PER_FILE = 50_000
 _ATTEMPTS = 10
@@ -43,8 +47,36 @@ class Snapshot:
 
     @property
     def is_ours(self) -> bool:
-        """Was every file written by xskip, and is on record."""
-        return self.live.record is not None and not self.live.foreign
+        """Did xskip collect all that is in the files, and has it on record."""
+        return self.record is not None and self.record.reading is not None and not self.live.foreign
+
+    @property
+    def version(self) -> int:
+        """The newest version of the files."""
+        return max((file.schema.version for file in self.files), default=CURRENT_VERSION)
+
+    def not_usable(self, root: str, asked: Reading) -> str:
+        """Why the metadata say nothing of a dataset's values as they are read here, or nothing.
+
+        Parameters
+        ----------
+        root : str
+            The dataset's root, as the hook names it.
+        asked : Reading
+        """
+        if self.record is None or self.record.reading is None or not self.is_ours:
+            other = self.table_identifier if self.table_identifier != table_identifier(root) else ""
+            return f"it is of another dataset, {other}" if other else not_usable(asked)
+        if self.record.root != root:
+            return f"it is of another dataset with the same path, {self.record.root}"
+        return "; ".join(differences(self.record.reading, asked))
+
+    def proved(self, wanted: Iterable[Requirement], fmt: str) -> MetadataTable:
+        """What queries may ask: :meth:`load`, of another program's metadata without what proves nothing."""
+        table = self.load(wanted)
+        if self.is_ours:
+            return table
+        return proved(table, footers=may_be_of_footers(fmt, tuple(definition for definition, _ in self.indexes)))
 
     @property
     def table_identifier(self) -> str:
@@ -71,7 +103,9 @@ class Snapshot:
             for index in file.schema.indexes:
                 known = tuple(types[c] for c in index.definition.columns if c in types)
                 complete = known if len(known) == len(index.definition.columns) else ()
-                merged.setdefault(index.definition.key, (replace(index.definition, types=complete), index.storage))
+                before = merged.get(index.definition.key)
+                if before is None or isinstance(before[1], Opaque):  # another file can tell what one cannot
+                    merged[index.definition.key] = (replace(index.definition, types=complete), index.storage)
         return tuple(merged.values())
 
     def load(self, wanted: Iterable[Requirement] | None = None) -> MetadataTable:
@@ -125,16 +159,22 @@ def open_snapshot(storage: Storage, directory: str, known: Snapshot | None = Non
     raise AssertionError("unreachable")
 
 
+def file_versions(storage: Storage, directory: str) -> tuple[tuple[str, int], ...]:
+    """The files of a directory's present snapshot, each with its version, whichever that is; none without an index."""
+    live = find_live(storage, directory)
+    return tuple((name, version_of(storage.fetch(f"{directory}/{name}"))) for name in live.names) if live else ()
+
+
 def write_files(
-    table: MetadataTable, table_identifier: str, folder: Path, first: int
+    table: MetadataTable, table_identifier: str, folder: Path, first: int, version: int = CURRENT_VERSION
 ) -> list[tuple[Path, RecordedFile]]:
-    """Writes a table as finished files in a local folder, as many as it needs, numbered from ``first``."""
+    """Writes a table as finished files of a version in a local folder, as many as it needs, numbered from ``first``."""
     written = []
     for part, start in enumerate(range(0, max(len(table), 1), _ROWS_PER_FILE), first):
         rows = pa.array(range(start, min(start + _ROWS_PER_FILE, len(table))), pa.int64())
         name = new_file_name(part)
         path = folder / name
-        encode(table.take(rows), table_identifier, path)
+        encode(table.take(rows), table_identifier, path, version)
         written.append((path, RecordedFile(name, len(rows), path.stat().st_size)))
     return written
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from xskip.datatypes import array_of, arrow_type, atomic_name, from_json
 from xskip.metadata import MetadataTable, PartitionColumn
@@ -39,6 +40,11 @@ class ListedObjects:
 
     def __len__(self) -> int:
         return len(self.objects)
+
+    def partitions_of(self, objects: Objects) -> dict[str, PartitionColumn]:
+        """The partition values of objects by their names, NULL for those that are not listed any more."""
+        rows = pc.index_in(objects.names, self.objects.names)
+        return {name: replace(column, values=column.values.take(rows)) for name, column in self.partitions.items()}
 
 
 def list_objects(dataset: Dataset) -> ListedObjects:

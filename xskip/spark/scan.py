@@ -18,7 +18,7 @@ from xskip.errors import DatasetError, XskipError
 from xskip.metadatastore.location import metadata_directory
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot
 from xskip.pruning import Available, PruneResult, prune, requirements, translate
-from xskip.reading import CONF_DEFAULTS, Reading, differences
+from xskip.reading import CONF_DEFAULTS, Reading
 from xskip.spark.catalyst import to_predicate
 from xskip.spark.jvm import Hook, hook_of
 from xskip.spark.listing import partition_texts
@@ -143,7 +143,8 @@ class Engine:
         loaded = self._load(asked["root"], asked["base"])
         if loaded is None:
             return None, ScanTrace("", None, filters=json.dumps(asked["df"]))
-        problem = _unusable(loaded.snapshot, asked)
+        reading = Reading.of(asked["format"], asked["options"], asked["conf"], asked["schema"])
+        problem = loaded.snapshot.not_usable(asked["root"], reading)
         if problem:
             return None, ScanTrace("", None, problem, json.dumps(asked["df"]))
         key = json.dumps([asked["df"], asked["conf"], asked["partitions"]])
@@ -161,12 +162,17 @@ class Engine:
     def _prune(self, loaded: _Loaded, asked: dict[str, Any]) -> tuple[bytes, ScanTrace]:
         snapshot = loaded.snapshot
         predicate = to_predicate(asked["df"])
-        record = snapshot.record
-        assert record is not None
-        available = Available(snapshot.indexes, snapshot.partitions, asked["partitions"], record.reading.case_sensitive)
+        record = snapshot.record if snapshot.is_ours else None
+        available = Available(
+            snapshot.indexes,
+            snapshot.partitions,
+            asked["partitions"],
+            case_sensitive=record is not None and record.reading is not None and record.reading.case_sensitive,
+            untyped=record is None,
+        )
         clause = translate(predicate, available)
         needed = requirements(clause)
-        result = prune(clause, snapshot.load(needed))
+        result = prune(clause, snapshot.proved(needed, asked["format"]))
         bits = np.packbits(result.skip, bitorder="little").tobytes()
         by_partition = any(isinstance(requirement, str) for requirement in needed)
         trace = ScanTrace(str(predicate), result, filters=json.dumps(asked["df"]))
@@ -241,14 +247,3 @@ def engine_of(spark: SparkSession) -> Engine:
         engine = _engines[id(hook)] = Engine(hook)
         hook.connect(engine.answer, CONF_DEFAULTS)
     return engine
-
-
-def _unusable(snapshot: Snapshot, asked: dict[str, Any]) -> str:
-    """Why a snapshot says nothing about this query's values, or nothing."""
-    if snapshot.record is None or not snapshot.is_ours:
-        return "another program has written to its directory; refresh() makes the index xskip's again"
-    root = snapshot.record.root
-    if root != asked["root"]:
-        return f"it is of another dataset with the same path, {root}"
-    now = Reading.of(asked["format"], asked["options"], asked["conf"], asked["schema"])
-    return "; ".join(differences(snapshot.record.reading, now))

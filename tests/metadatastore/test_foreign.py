@@ -1,0 +1,112 @@
+"""What another program's metadata proves. Rules: specs/metadatastore.rst, [MDS-F]."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.metadatastore.samples import bloomfilter, minmax, objects_of, table_of, valuelist
+from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable
+from xskip.metadatastore.codec import encode
+from xskip.metadatastore.foreign import may_be_of_footers, not_usable, proved
+from xskip.metadatastore.snapshot import Snapshot, open_snapshot
+from xskip.metadatastore.storage import LocalStorage
+from xskip.reading import Reading
+
+NAMES = ["/lake/a", "/lake/b", "/lake/c"]
+
+
+def by_utf16(text: str) -> bytes:
+    return text.encode("utf-16-be")
+
+
+def proved_column(column: IndexColumn, *, footers: bool = False) -> list[object]:
+    table = table_of(objects_of(NAMES[: len(column.values)]), [column])
+    found: list[object] = proved(table, footers=footers).indexes[column.definition.key].values.to_pylist()
+    return found
+
+
+TEXTS = st.text(st.sampled_from("aZ\x00\ud7ff\ue000\ufffd\uffff\U00010000\U0001f600\U0010ffff"), max_size=4)
+
+
+@given(st.lists(st.lists(TEXTS, min_size=1, max_size=5), min_size=1, max_size=3))
+def test_string_bounds_hold_in_the_order_of_utf8(files: list[list[str]]) -> None:
+    """[MDS-F-2] Whatever the strings: what is left of bounds by UTF-16 units bounds them by UTF-8 bytes."""
+    lows, highs = ([side(texts, key=by_utf16) for texts in files] for side in (min, max))
+    found = proved_column(minmax("s", "string", lows, highs))
+    for texts, bounds in zip(files, found, strict=True):
+        assert isinstance(bounds, dict)
+        assert all(bounds["min"].encode() <= text.encode() for text in texts)
+        assert bounds["max"] is None or all(text.encode() <= bounds["max"].encode() for text in texts)
+
+
+def test_string_bounds_stay_where_they_are_right() -> None:
+    """[MDS-F-2] Only the characters whose order differs cost anything."""
+    column = minmax("s", "string", ["a", "b\U0001f600c\nd", None], ["z\U0001f600", "q\ufffd", None])
+    assert proved_column(column) == [
+        {"min": "a", "max": "z\U0001f600"}, {"min": "b", "max": None}, {"min": None, "max": None},
+    ]  # fmt: skip
+
+
+def test_bounds_of_footers() -> None:
+    """[MDS-F-3] No value and no statistics look the same there, and NaN has no bounds."""
+    numbers = minmax("n", "int", [1, None, 3], [2, None, 4], [False, False, True])
+    assert proved_column(numbers) == [{"min": 1, "max": 2}, {"min": None, "max": None}, None]
+    assert proved_column(numbers, footers=True) == [{"min": 1, "max": 2}, None, None]
+    floats = minmax("d", "double", [1.0], [2.0])
+    assert proved_column(floats) == [{"min": 1.0, "max": 2.0}]
+    assert proved_column(floats, footers=True) == [None]
+    assert proved_column(minmax("y", "binary", [b"a"], [b"b"])) == [None]
+
+
+def test_which_bounds_can_be_of_footers() -> None:
+    """[MDS-F-3] Those of an index of Parquet files that has nothing but bounds."""
+    bounds, other = IndexDefinition("minmax", ("a",)), IndexDefinition("valuelist", ("a",))
+    assert may_be_of_footers("parquet", (bounds, bounds))
+    assert not may_be_of_footers("parquet", (bounds, other))
+    assert not may_be_of_footers("avro", (bounds,))
+
+
+def test_other_indexes_are_left_alone() -> None:
+    """[MDS-F-2] [MDS-F-3] Lists and filters have no order."""
+    columns = [valuelist("s", "string", [["\U0001f600", "\ufffd"], [], None]), bloomfilter("s", [[b"x"], [], None])]
+    table = table_of(objects_of(NAMES), columns)
+    assert proved(table, footers=True) == table
+
+
+@pytest.mark.parametrize("fmt", ["parquet", "avro", "orc"])
+def test_readings_that_files_decide(fmt: str) -> None:
+    """[MDS-F-1] Spark's own way to read a format whose files carry their types."""
+    assert not_usable(Reading.of(fmt, {"mergeSchema": "true"}, {}, "")) == ""
+    assert "option avroschema" in not_usable(Reading.of(fmt, {"avroSchema": "{}"}, {}, ""))
+    assert "spark.sql.caseSensitive" in not_usable(Reading.of(fmt, {}, {"spark.sql.caseSensitive": "true"}, ""))
+    assert "schema" in not_usable(Reading.of(fmt, {}, {}, "a default 1;"))
+
+
+@pytest.mark.parametrize("fmt", ["csv", "json", "text", "xml", "org.example.Format"])
+def test_readings_that_somebody_decided(fmt: str) -> None:
+    """[MDS-F-1] What a text means was decided at the build and not recorded."""
+    assert "did not record how it read" in not_usable(Reading.of(fmt, {}, {}, ""))
+
+
+def foreign(directory: Path, table: MetadataTable) -> Snapshot:
+    encode(table, "/lake", directory / "part-00000-6f2d0a6e-5b0c-4c3e-9d0e-3f5a2f1c7b11-c000.snappy.parquet")
+    found = open_snapshot(LocalStorage(), str(directory))
+    assert found is not None
+    return found
+
+
+def test_a_snapshot_of_another_program(tmp_path: Path) -> None:
+    """[MDS-F-1] [MDS-F-4] It is used where its dataset has this path and is read as by default."""
+    snapshot = foreign(tmp_path, table_of(objects_of(NAMES[:1]), [minmax("d", "double", [1.0], [2.0])]))
+    default = Reading.of("parquet", {}, {}, "")
+    assert snapshot.not_usable("/lake", default) == ""
+    assert snapshot.not_usable("s3a://bucket/lake", default) == ""
+    assert snapshot.not_usable("/lake/other", default) == "it is of another dataset, /lake"
+    assert "did not record" in snapshot.not_usable("/lake", Reading.of("json", {}, {}, ""))
+    key = ("minmax", ("d",))
+    assert snapshot.proved([key], "parquet").indexes[key].values.to_pylist() == [None]
+    assert snapshot.proved([key], "avro").indexes[key].values.to_pylist() == [{"min": 1.0, "max": 2.0}]

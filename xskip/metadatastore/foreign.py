@@ -1,0 +1,88 @@
+"""What metadata proves that another program has written. Rules: specs/metadatastore.rst, [MDS-F].
+
+Such metadata does not say how the files were read, so it is used only where files carry their own types and a query
+reads them as Spark does by default; and what that program is known to get wrong is taken out before it is asked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from xskip.datatypes import Struct
+from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable
+from xskip.reading import Reading, differences
+
+__all__ = ["may_be_of_footers", "not_usable", "proved"]
+
+#: Formats whose files carry their own types.
+_TYPED = ("parquet", "avro", "orc")
+_FLOATING = ("float", "double")
+# where the orders of UTF-16 units and of code points part: surrogates stand before U+E000 to U+FFFF in one alone
+_SUPPLEMENTARY = "[\U00010000-\U0010ffff]"
+_BEHIND_SURROGATES = "[\ue000-\uffff]"
+
+
+def not_usable(asked: Reading) -> str:
+    """Why a query cannot use metadata of another program, or nothing [MDS-F-1].
+
+    >>> not_usable(Reading.of("csv", {}, {}, ""))
+    'another program made the index and did not record how it read csv; call refresh()'
+    """
+    if asked.format not in _TYPED:
+        return f"another program made the index and did not record how it read {asked.format}; call refresh()"
+    return "; ".join(differences(Reading.of(asked.format, {}, {}, ""), asked))
+
+
+def may_be_of_footers(fmt: str, indexes: tuple[IndexDefinition, ...]) -> bool:
+    """Can the bounds be what Parquet's footers say, which that program takes at their word [MDS-F-3]."""
+    return fmt == "parquet" and all(index.name == "minmax" for index in indexes)
+
+
+def proved(table: MetadataTable, *, footers: bool) -> MetadataTable:
+    """The same metadata without what proves nothing [MDS-F-2] [MDS-F-3].
+
+    Parameters
+    ----------
+    table : MetadataTable
+    footers : bool
+        The answer of :func:`may_be_of_footers`.
+    """
+    return replace(table, indexes={key: _proved(column, footers=footers) for key, column in table.indexes.items()})
+
+
+def _proved(column: IndexColumn, *, footers: bool) -> IndexColumn:
+    if column.definition.name != "minmax" or not isinstance(column.storage, Struct):
+        return column
+    kind = column.storage.fields[0][1]
+    values = column.values
+    low, high = (pc.struct_field(values, side) for side in (0, 1))
+    unknown = values.is_null()
+    if kind == "string":
+        low, high = _cut_before_supplementary(low), _without_private(high)
+    if kind == "binary" or (footers and kind in _FLOATING):
+        unknown = pa.array([True] * len(values), pa.bool_())
+    if footers:  # bounds that a footer lacks look like those of an object without values
+        unknown = pc.or_(unknown, pc.and_(low.is_null(), high.is_null()))
+    fields = list(values.type)
+    return replace(column, values=pa.StructArray.from_arrays([low, high], fields=fields, mask=unknown))
+
+
+def _cut_before_supplementary(low: pa.Array) -> pa.Array:
+    """A lower bound that holds in the order of code points, too.
+
+    Let m be least by UTF-16 units, and p what is before its first supplementary character. Where another string differs
+    from m inside p, both orders agree, for m has no surrogate there; where it does not, it begins with p. So p <= s.
+    """
+    return pc.replace_substring_regex(low, "(?s)" + _SUPPLEMENTARY + ".*", "")
+
+
+def _without_private(high: pa.Array) -> pa.Array:
+    """An upper bound that holds in the order of code points, too; null where there is none.
+
+    Where the greatest string by UTF-16 units differs from a lesser one at a unit below U+E000, both orders agree.
+    """
+    doubtful = pc.match_substring_regex(high, _BEHIND_SURROGATES)
+    return pc.if_else(pc.fill_null(doubtful, False), pa.scalar(None, high.type), high)

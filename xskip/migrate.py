@@ -1,0 +1,142 @@
+"""From one version of the metadata format to another: one commit, and the data stays untouched.
+
+.. code-block:: text
+
+    0 <-> 1    serialised objects become values, the table identifier moves to obj_name
+    1 <-> 2    names of columns escape and carry lengths
+    2 <-> 3    parameters become a map, classes and parameters are renamed
+    3 <-> 4    partition columns come
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from xskip.errors import MetadataNotFoundError
+from xskip.layouts.hive import partitions_of_names
+from xskip.metadata import IndexDefinition, MetadataTable, PartitionColumn
+from xskip.metadatastore.codec import decode
+from xskip.metadatastore.commit import Record, RecordedFile, publish
+from xskip.metadatastore.snapshot import Snapshot, open_snapshot, write_files
+from xskip.metadatastore.storage import Storage
+from xskip.metadatastore.versions import rules_of
+from xskip.objects import Objects
+from xskip.results import ColumnChange, MigrationResult
+
+__all__ = ["Migration"]
+
+#: The partition columns of some objects.
+PartitionsOf = Callable[[Objects], Mapping[str, PartitionColumn]]
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """A metadata directory on its way to a version.
+
+    Attributes
+    ----------
+    storage : Storage
+    directory : str
+    target : int
+    partitions_of : callable, optional
+        Where partition values come from that a version lacks; by default from the objects' names.
+    """
+
+    storage: Storage
+    directory: str
+    target: int
+    partitions_of: PartitionsOf | None = None
+
+    def run(self, *, dry_run: bool = False) -> MigrationResult:
+        """Migrates, or with ``dry_run`` says what would change.
+
+        A migration that dies leaves the index as it was; one that is repeated begins anew.
+
+        Raises
+        ------
+        MetadataNotFoundError
+            There is no index.
+        MetadataVersionError
+            The index is of a version that this release does not know, or the target is.
+        UnsupportedTypeError
+            The target cannot hold a type.
+        CommitConflictError
+            Another writer was faster; nothing has changed.
+        """
+        started = time.monotonic()
+        rules_of(self.target)
+        snapshot = open_snapshot(self.storage, self.directory)
+        if snapshot is None:
+            raise MetadataNotFoundError("the directory has no index", where=self.directory)
+        versions = tuple(sorted({file.schema.version for file in snapshot.files}))
+        changes = tuple(_changes(snapshot, self.target))
+        if not dry_run and versions != (self.target,):
+            self._rewrite(snapshot)
+        seconds = time.monotonic() - started
+        return MigrationResult(self.directory, versions, self.target, snapshot.rows, seconds, dry_run, changes)
+
+    def _rewrite(self, snapshot: Snapshot) -> None:
+        """One metadata file after the other, so that one of them is in memory at a time; then one commit."""
+        files: list[tuple[Path, RecordedFile]] = []
+        partitions_of = self.partitions_of or (lambda o: partitions_of_names(o.names, snapshot.table_identifier))
+        with tempfile.TemporaryDirectory(prefix="xskip-migrate-") as scratch:
+            for file in snapshot.files:
+                table, version = decode(file), file.schema.version
+                while version != self.target:
+                    after = version + (1 if version < self.target else -1)
+                    table, version = _step(table, version, after, partitions_of), after
+                files += write_files(table, snapshot.table_identifier, Path(scratch), len(files), self.target)
+            publish(self.storage, self.directory, snapshot.live, files, self._record(snapshot, files))
+
+    def _record(self, snapshot: Snapshot, files: list[tuple[Path, RecordedFile]]) -> Record:
+        """What was on record stays; another program's metadata stay another program's, with nothing known of them."""
+        entries = tuple(entry for _, entry in files)
+        if snapshot.record is not None and snapshot.is_ours:
+            return replace(snapshot.record, version=self.target, files=entries)
+        return Record(0, snapshot.table_identifier, self.target, entries, None, {}, 0)
+
+
+def _step(table: MetadataTable, before: int, after: int, partitions_of: PartitionsOf) -> MetadataTable:
+    """A table of a version as one of its neighbour; what else differs is the codec's."""
+    match before, after:
+        case 3, 4:
+            return replace(table, partitions=partitions_of(table.objects))
+        case 4, 3:
+            return replace(table, partitions={})
+        case _:
+            return table
+
+
+def _changes(snapshot: Snapshot, target: int) -> list[ColumnChange]:
+    """What becomes of each column of each version that the index has."""
+    found: dict[ColumnChange, None] = {}
+    new = rules_of(target)
+    for file in snapshot.files:
+        version = file.schema.version
+        for index in file.schema.indexes:
+            texts = _differences(index.definition, version, target)
+            if texts:
+                found[ColumnChange(index.column, new.column_name(index.definition), "; ".join(texts))] = None
+        for name, _ in file.schema.partitions if not new.partitions else ():
+            found[ColumnChange(rules_of(version).partition_name(name), "", "partition values are dropped")] = None
+        if new.partitions and not rules_of(version).partitions:
+            found[ColumnChange("", "virtual_…", "partition values are added, where there are partitions")] = None
+    return list(found)
+
+
+def _differences(definition: IndexDefinition, before: int, after: int) -> list[str]:
+    old, new = rules_of(before), rules_of(after)
+    texts = []
+    if old.column_name(definition) != new.column_name(definition):
+        texts.append("renamed")
+    if old.serialised != new.serialised:
+        texts.append("serialised objects become values" if old.serialised else "values become serialised objects")
+    if definition.params and old.params_json(definition.params) != new.params_json(definition.params):
+        texts.append("parameters are written otherwise")
+    if definition.name == "bloomfilter" and old.is_old != new.is_old:
+        texts.append("another class wraps the filters")
+    return texts
