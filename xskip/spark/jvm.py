@@ -14,6 +14,7 @@ import tempfile
 import threading
 import zipfile
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -200,7 +201,12 @@ class Hook:
         DatasetError
             It is something else: a view with a query, a table of another kind of source.
         """
+        self._answer_at_once()
         return Dataset(self, df, self._rule.dataset(df._jdf))
+
+    def _answer_at_once(self) -> None:
+        with suppress(AttributeError):  # a gateway that somebody else started
+            self._rule.answerAtOnce(self._gateway.java_gateway_server)
 
     def files(self) -> Any:
         """The JVM's access to file systems."""
