@@ -64,11 +64,14 @@ class IndexColumn:
         What each value is.
     values : pyarrow.Array
         A row for each object, of the Arrow type of ``storage``; null means: not collected, nothing is known.
+    unreadable : int
+        The number of objects of which something was kept that cannot be read: nothing is known of them.
     """
 
     definition: IndexDefinition
     storage: Storage
     values: pa.Array
+    unreadable: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +130,8 @@ def concat(tables: Iterable[MetadataTable]) -> MetadataTable:
         if all(c is None or c.storage == index.storage for c in columns):
             kind = arrow_type(index.storage)
             values = [pa.nulls(len(p), kind) if c is None else c.values for p, c in zip(parts, columns, strict=True)]
-            indexes[key] = replace(index, values=_join(values, kind))
+            unreadable = sum(c.unreadable for c in columns if c is not None)
+            indexes[key] = replace(index, values=_join(values, kind), unreadable=unreadable)
     return MetadataTable(objects, partitions, indexes)
 
 

@@ -90,7 +90,8 @@ class PruneResult:
         True for the objects that certainly hold no matching row.
     outcomes : tuple of ClauseOutcome
     unused : tuple of (str, str)
-        The predicates that could not be used, each with a plain sentence that says why.
+        The predicates that could not be used, and indexes of which a part could not, each with a plain sentence that
+        says why.
     """
 
     skip: Mask
@@ -188,10 +189,14 @@ def prune(clause: Clause, table: MetadataTable) -> PruneResult:
     trace = Trace()
     verdicts = evaluate(clause, table, np.full(len(table), True), trace)
     unused = {leaf: None for leaf in leaves(clause) if isinstance(leaf, Undetermined)}
+    unreadable = [column for column in table.indexes.values() if column.unreadable]
     return PruneResult(
         is_false(verdicts),
         tuple(ClauseOutcome(str(c.leaf), _index_name(c), count) for c, count in trace.counts),
-        tuple((leaf.predicate, leaf.reason) for leaf in unused),
+        (
+            *((leaf.predicate, leaf.reason) for leaf in unused),
+            *((str(c.definition), f"the metadata of {c.unreadable:,} objects cannot be read") for c in unreadable),
+        ),
     )
 
 

@@ -24,18 +24,21 @@ from tests.metadatastore.samples import (
     filter_of,
     minmax,
     objects_of,
+    rewrite,
     table_of,
     valuelist,
 )
 from xskip import bloom
 from xskip.datatypes import Array, Opaque, Struct
 from xskip.errors import MetadataCorruptError, UnsupportedTypeError, XskipError
+from xskip.expressions import Column, Comparison, Op
 from xskip.javastream import ClassSpec, JavaObject, StreamWriter, parse_stream
-from xskip.metadata import IndexDefinition, MetadataTable, PartitionColumn
+from xskip.metadata import IndexDefinition, MetadataTable, PartitionColumn, concat
 from xskip.metadatastore.codec import decode, encode, open_file
 from xskip.metadatastore.schema import parse_schema, render_schema
 from xskip.metadatastore.serialised import Decoded, decode_streams, encode_streams
 from xskip.metadatastore.versions import rules_of
+from xskip.pruning import Available, prune, translate
 
 PARAMS_SORTED = (("io.xskipper.index.bloom.fpp", "0.01"), ("io.xskipper.index.bloom.ndv", "10"))
 # of serialised classes, before and since
@@ -399,3 +402,20 @@ def test_unknown_indexes_of_version_0_are_carried(tmp_path: Path, shared: Path) 
         assert isinstance(column.storage, Opaque)
         assert column.values.equals(table.indexes[key].values)
     assert filter_of([b"u0"])
+
+
+def test_what_cannot_be_read_is_reported(tmp_path: Path) -> None:
+    """[MDS-Z-6] [MDS-T-3] The number of objects, summed over files, beside the predicates that could not be used."""
+    files = []
+    for number in range(2):
+        path = tmp_path / f"{number}.parquet"
+        encode(table_of(objects_of(NAMES), [valuelist("a", "int", [[1], [2], [3]])]), "/lake/t", path, 0)
+        rewrite(path, {}, {"a_valuelist": pa.array([GOOD, GOOD[:-5], None], pa.binary())})
+        files.append(decode(open_file(path)))
+    table = concat(files)
+    column = table.indexes["valuelist", ("a",)]
+    assert (column.unreadable, column.values.to_pylist()) == (2, [[7], None, None] * 2)
+    leaf = Comparison(Op.EQ, Column(("a",), "int"), 5)
+    found = prune(translate(leaf, Available(((column.definition, column.storage),))), table)
+    assert found.skip.tolist() == [True, False, False] * 2
+    assert found.unused == (("valuelist(a)", "the metadata of 2 objects cannot be read"),)

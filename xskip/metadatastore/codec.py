@@ -196,13 +196,17 @@ def _table(
             n: PartitionColumn(n, kind, _whole(table, rules.partition_name(n)).cast(arrow_type(kind)))
             for n, kind in partitions
         },
-        {i.definition.key: IndexColumn(i.definition, i.storage, _values(file, table, i)) for i in indexes},
+        {i.definition.key: _column(file, table, i) for i in indexes},
     )
 
 
-def _values(file: MetadataFile, table: pa.Table, index: IndexField) -> pa.Array:
-    found = file.serialised.get(index.column)
-    return _from_file(index.storage, _whole(table, index.column)) if found is None else found.values
+def _column(file: MetadataFile, table: pa.Table, index: IndexField) -> IndexColumn:
+    decoded = file.serialised.get(index.column)
+    if decoded is not None:
+        return IndexColumn(index.definition, index.storage, decoded.values, decoded.unreadable)
+    kept = _whole(table, index.column)
+    values = _from_file(index.storage, kept)
+    return IndexColumn(index.definition, index.storage, values, values.null_count - kept.null_count)
 
 
 def _leaves(file: MetadataFile, columns: list[str]) -> list[str]:
