@@ -32,6 +32,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "metadatastore",
         "metadatastore.codec",
         "metadatastore.commit",
+        "metadatastore.encryption",
         "metadatastore.foreign",
         "metadatastore.location",
         "metadatastore.schema",

@@ -10,14 +10,17 @@ MinMax(column='ts', key_label=None)
 from xskip.errors import XskipError
 from xskip.index import SkippingIndex, list_indexes, migrate_all
 from xskip.indexes import BloomFilter, Index, MinMax, ValueList
+from xskip.metadatastore.encryption import KmsClient, LocalKms
 from xskip.report import SkippingReport
-from xskip.session import configure, disable, enable, explain, is_enabled, last_report
+from xskip.session import configure, disable, enable, explain, is_enabled, last_report, use_kms
 
 __version__ = "0.1.0"
 
 __all__ = [
     "BloomFilter",
     "Index",
+    "KmsClient",
+    "LocalKms",
     "MinMax",
     "SkippingIndex",
     "SkippingReport",
@@ -32,4 +35,5 @@ __all__ = [
     "last_report",
     "list_indexes",
     "migrate_all",
+    "use_kms",
 ]

@@ -19,7 +19,7 @@ from xskip.errors import CollectError, IndexDefinitionError
 from xskip.metadata import MetadataTable
 from xskip.metadatastore.commit import Record, RecordedFile, publish
 from xskip.metadatastore.snapshot import Snapshot, write_files
-from xskip.metadatastore.versions import CURRENT_VERSION
+from xskip.metadatastore.versions import Form
 from xskip.objects import Objects, join_ids, table_identifier
 from xskip.results import Progress, RefreshResult
 from xskip.source import Source
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["Build", "OnError", "ProgressOption", "compare_objects"]
 
 OnError = Literal["raise", "skip"]
+_FORM = Form()
 ProgressOption = bool | Callable[[Progress], None] | None
 Positions = npt.NDArray[np.int64]
 _CHUNK_OBJECTS = ("spark.xskip.build.chunkObjects", 10_000)
@@ -53,8 +54,8 @@ class Build:
     planned : tuple of PlannedIndex
     progress : bool, callable or None
     on_error : {"raise", "skip"}
-    version : int
-        Of the metadata format.
+    form : Form
+        In which the metadata are written.
     """
 
     engine: Engine
@@ -62,7 +63,7 @@ class Build:
     planned: tuple[PlannedIndex, ...]
     progress: ProgressOption
     on_error: OnError
-    version: int = CURRENT_VERSION
+    form: Form = _FORM
     _files: list[tuple[Path, RecordedFile]] = field(default_factory=list)
     _failed: list[str] = field(default_factory=list)
 
@@ -135,13 +136,13 @@ class Build:
         return kept
 
     def _add(self, table: MetadataTable, scratch: Path) -> None:
-        self._files += write_files(table, table_identifier(self.source.root), scratch, len(self._files), self.version)
+        self._files += write_files(table, table_identifier(self.source.root), scratch, len(self._files), self.form)
 
     def _record(self, snapshot: Snapshot | None, files: tuple[RecordedFile, ...]) -> Record:
         types = dict(snapshot.record.types) if snapshot and snapshot.record else {}
         for each in self.planned:
             types.update(zip(each.definition.columns, each.definition.types, strict=True))
-        return Record(0, self.source.root, self.version, files, self.source.reading, types, 0)
+        return Record(0, self.source.root, self.form.version, files, self.source.reading, types, 0)
 
 
 def compare_objects(listed: Objects, known: Objects | None) -> tuple[Positions, npt.NDArray[np.bool_]]:

@@ -13,6 +13,7 @@ __all__ = [
     "IndexDefinitionError",
     "IndexExistsError",
     "JavaNotFoundError",
+    "KeyNotAvailableError",
     "MetadataCorruptError",
     "MetadataNotFoundError",
     "MetadataVersionError",
@@ -89,6 +90,10 @@ class MetadataCorruptError(XskipError):
 
 class MetadataVersionError(XskipError):
     """Metadata of a version that this release does not read or write."""
+
+
+class KeyNotAvailableError(XskipError, LookupError):
+    """Metadata is encrypted, and a key is not to be had."""
 
 
 class CommitConflictError(XskipError):

@@ -24,7 +24,7 @@ from xskip.results import (
     MigrationResult,
     RefreshResult,
 )
-from xskip.source import Source, base_location, check_reading, open_source, plan, plan_again
+from xskip.source import Source, base_location, check_reading, form_of, open_source, plan, plan_again
 from xskip.spark.listing import list_objects
 from xskip.spark.scan import Engine, engine_of
 from xskip.spark.storage import storage_for
@@ -136,7 +136,7 @@ class SkippingIndex:
                 where=source.directory,
                 hint="call refresh() to bring it up to date, or drop() before create()",
             )
-        return Build(engine, source, plan(source, indexes), progress, on_error, version).run(None)
+        return Build(engine, source, plan(source, indexes), progress, on_error, form_of(source, version)).run(None)
 
     def refresh(self, *, progress: ProgressOption = None, on_error: OnError = "raise") -> RefreshResult:
         """Adds new and changed objects, drops those that are gone; no Spark job where nothing changed.
@@ -155,7 +155,7 @@ class SkippingIndex:
         engine, source = self._open()
         snapshot = _demand(source)
         check_reading(source, snapshot)
-        return Build(engine, source, plan_again(source, snapshot), progress, on_error, snapshot.version).run(snapshot)
+        return Build(engine, source, plan_again(source, snapshot), progress, on_error, snapshot.form).run(snapshot)
 
     def migrate(self, version: int = CURRENT_VERSION, *, dry_run: bool = False) -> MigrationResult:
         """Brings the index to a version of the metadata format, up or down, in one commit; no data is read.

@@ -66,12 +66,15 @@ class IndexColumn:
         A row for each object, of the Arrow type of ``storage``; null means: not collected, nothing is known.
     unreadable : int
         The number of objects of which something was kept that cannot be read: nothing is known of them.
+    is_locked : bool
+        The key of the index was not available: nothing is known.
     """
 
     definition: IndexDefinition
     storage: Storage
     values: pa.Array
     unreadable: int = 0
+    is_locked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +134,8 @@ def concat(tables: Iterable[MetadataTable]) -> MetadataTable:
             kind = arrow_type(index.storage)
             values = [pa.nulls(len(p), kind) if c is None else c.values for p, c in zip(parts, columns, strict=True)]
             unreadable = sum(c.unreadable for c in columns if c is not None)
-            indexes[key] = replace(index, values=_join(values, kind), unreadable=unreadable)
+            locked = any(c.is_locked for c in columns if c is not None)
+            indexes[key] = replace(index, values=_join(values, kind), unreadable=unreadable, is_locked=locked)
     return MetadataTable(objects, partitions, indexes)
 
 

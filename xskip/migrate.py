@@ -64,6 +64,8 @@ class Migration:
             The index is of a version that this release does not know, or the target is.
         UnsupportedTypeError
             The target cannot hold a type.
+        KeyNotAvailableError
+            The index is encrypted and a key is not to be had, or the target is version 0.
         CommitConflictError
             Another writer was faster; nothing has changed.
         """
@@ -83,13 +85,14 @@ class Migration:
         """One metadata file after the other, so that one of them is in memory at a time; then one commit."""
         files: list[tuple[Path, RecordedFile]] = []
         partitions_of = self.partitions_of or (lambda o: partitions_of_names(o.names, snapshot.table_identifier))
+        form = replace(snapshot.form, version=self.target)
         with tempfile.TemporaryDirectory(prefix="xskip-migrate-") as scratch:
             for file in snapshot.files:
                 table, version = decode(file), file.schema.version
                 while version != self.target:
                     after = version + (1 if version < self.target else -1)
                     table, version = _step(table, version, after, partitions_of), after
-                files += write_files(table, snapshot.table_identifier, Path(scratch), len(files), self.target)
+                files += write_files(table, snapshot.table_identifier, Path(scratch), len(files), form)
             publish(self.storage, self.directory, snapshot.live, files, self._record(snapshot, files))
 
     def _record(self, snapshot: Snapshot, files: list[tuple[Path, RecordedFile]]) -> Record:

@@ -190,12 +190,14 @@ def prune(clause: Clause, table: MetadataTable) -> PruneResult:
     verdicts = evaluate(clause, table, np.full(len(table), True), trace)
     unused = {leaf: None for leaf in leaves(clause) if isinstance(leaf, Undetermined)}
     unreadable = [column for column in table.indexes.values() if column.unreadable]
+    locked = [column for column in table.indexes.values() if column.is_locked]
     return PruneResult(
         is_false(verdicts),
         tuple(ClauseOutcome(str(c.leaf), _index_name(c), count) for c, count in trace.counts),
         (
             *((leaf.predicate, leaf.reason) for leaf in unused),
             *((str(c.definition), f"the metadata of {c.unreadable:,} objects cannot be read") for c in unreadable),
+            *((str(c.definition), f"its key {c.definition.key_label} is not available") for c in locked),
         ),
     )
 

@@ -9,13 +9,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from xskip.errors import JavaNotFoundError
+from xskip.metadatastore import encryption
+from xskip.metadatastore.encryption import KmsClient
 from xskip.report import SkippingReport, report_of
-from xskip.spark.scan import engine_of
+from xskip.spark.scan import engine_of, forget_indexes
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["check_java", "configure", "disable", "enable", "explain", "is_enabled", "last_report"]
+__all__ = ["check_java", "configure", "disable", "enable", "explain", "is_enabled", "last_report", "use_kms"]
 
 _PACKAGES = "spark.jars.packages"
 _MINIMUM_JAVA = 17
@@ -63,6 +65,19 @@ def is_enabled(spark: SparkSession) -> bool:
     """Do the queries of this session skip."""
     switched = spark.conf.get("spark.xskip.enabled", "true") or "true"
     return engine_of(spark).hook.is_installed(spark) and switched.lower() == "true"
+
+
+def use_kms(client: KmsClient | None) -> None:
+    """Lets this process read and write encrypted metadata with the keys of a client; None takes them away.
+
+    Parameters
+    ----------
+    client : KmsClient or None
+        An object with ``wrap(key, label)`` and ``unwrap(wrapped, label)``, such as :class:`xskip.LocalKms`, or a
+        ``pyarrow.parquet.encryption.KmsClient``.
+    """
+    encryption.use_kms(client)
+    forget_indexes()
 
 
 def last_report(spark: SparkSession) -> SkippingReport:

@@ -20,6 +20,7 @@ from xskip.metadata import IndexDefinition
 from xskip.metadatastore.location import metadata_directory
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.storage import Storage
+from xskip.metadatastore.versions import Form
 from xskip.reading import UNSTABLE, Reading, differences
 from xskip.spark.collect import PlannedIndex
 from xskip.spark.jvm import Dataset, build_session
@@ -30,9 +31,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-__all__ = ["Source", "base_location", "check_reading", "open_source", "plan", "plan_again"]
+__all__ = ["Source", "base_location", "check_reading", "form_of", "open_source", "plan", "plan_again"]
 
 _LOCATION_KEY = "spark.xskip.metadata.location"
+_FOOTER_KEY = "spark.xskip.encryption.footer.key"
+_PLAINTEXT_KEY = "spark.xskip.encryption.plaintext.footer"
 _SETTINGS = {
     "spark.xskip.enabled": "false",
     "spark.sql.adaptive.enabled": "false",
@@ -102,6 +105,13 @@ def open_source(spark: SparkSession, engine: Engine, read: Callable[[SparkSessio
     return Source(df, dataset, roots[0], directory, storage_for(engine.hook, directory), reading)
 
 
+def form_of(source: Source, version: int) -> Form:
+    """The form of new metadata, with the keys that the session's settings name."""
+    conf = source.df.sparkSession.conf
+    plaintext = conf.get(_PLAINTEXT_KEY, "false") or "false"
+    return Form(version, conf.get(_FOOTER_KEY, "") or None, plaintext.lower() == "true")
+
+
 def plan(source: Source, indexes: Sequence[Index]) -> tuple[PlannedIndex, ...]:
     """What is to be collected for the indexes asked for.
 
@@ -145,10 +155,6 @@ def plan_again(source: Source, snapshot: Snapshot) -> tuple[PlannedIndex, ...]:
 
 
 def _planned(source: Source, index: Index, partitions: set[str]) -> PlannedIndex:
-    if index.key_label is not None:
-        raise IndexDefinitionError(
-            "metadata cannot be encrypted in this release", where=", ".join(index.columns), hint="leave key_label out"
-        )
     found = [_resolve(source, column, partitions) for column in index.columns]
     types = tuple(kind for _, kind in found)
     spelled = tuple(join_path(path) for path, _ in found)

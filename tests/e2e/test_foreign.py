@@ -17,6 +17,7 @@ from xskip import BloomFilter, MinMax, SkippingIndex, ValueList
 from xskip.metadatastore.codec import encode
 from xskip.metadatastore.snapshot import open_snapshot
 from xskip.metadatastore.storage import LocalStorage
+from xskip.metadatastore.versions import Form
 from xskip.objects import table_identifier
 from xskip.spark.scan import engine_of
 
@@ -36,7 +37,7 @@ def given_away(spark: SparkSession, made: SkippingIndex, version: int) -> None:
     table = snapshot.load()
     shutil.rmtree(described.location)
     Path(described.location).mkdir()
-    encode(table, table_identifier(described.dataset), Path(described.location) / FOREIGN, version)
+    encode(table, table_identifier(described.dataset), Path(described.location) / FOREIGN, Form(version))
     engine_of(spark).forget(described.dataset)
 
 

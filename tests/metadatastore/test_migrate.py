@@ -31,6 +31,7 @@ from xskip.metadatastore.codec import encode
 from xskip.metadatastore.commit import find_live, publish
 from xskip.metadatastore.snapshot import Snapshot, file_versions, open_snapshot, write_files
 from xskip.metadatastore.storage import LocalStorage
+from xskip.metadatastore.versions import Form
 from xskip.migrate import Migration
 
 DISK = LocalStorage()
@@ -52,7 +53,7 @@ def ours(md: str, scratch: Path, version: int) -> None:
     scratch.mkdir(exist_ok=True)
     files = []
     for rows in ([0, 1], [2]):
-        files += write_files(sample(version).take(pa.array(rows)), ROOT, scratch, len(files), version)
+        files += write_files(sample(version).take(pa.array(rows)), ROOT, scratch, len(files), Form(version))
     publish(DISK, md, None, files, record_of(entry for _, entry in files))
 
 
@@ -154,7 +155,7 @@ def test_another_program_s_index_stays_its_own(tmp_path: Path) -> None:
     md = tmp_path / "md"
     md.mkdir()
     for version in (1, 3):  # files of several versions
-        encode(sample(version).take(pa.array([version // 2])), ROOT, md / FOREIGN.format(version), version)
+        encode(sample(version).take(pa.array([version // 2])), ROOT, md / FOREIGN.format(version), Form(version))
     assert Migration(DISK, str(md), 4).run().before == (1, 3)
     now = opened(str(md))
     assert not now.is_ours

@@ -37,7 +37,7 @@ from xskip.metadata import IndexDefinition, MetadataTable, PartitionColumn, conc
 from xskip.metadatastore.codec import decode, encode, open_file
 from xskip.metadatastore.schema import parse_schema, render_schema
 from xskip.metadatastore.serialised import Decoded, decode_streams, encode_streams
-from xskip.metadatastore.versions import rules_of
+from xskip.metadatastore.versions import Form, rules_of
 from xskip.pruning import Available, prune, translate
 
 PARAMS_SORTED = (("io.xskipper.index.bloom.fpp", "0.01"), ("io.xskipper.index.bloom.ndv", "10"))
@@ -51,7 +51,7 @@ PACKAGE = "com.ibm.metaindex.metadata.index.types"
 
 
 def written(table: MetadataTable, version: int, path: Path) -> MetadataTable:
-    encode(table, "/lake/t", path, version)
+    encode(table, "/lake/t", path, Form(version))
     return decode(open_file(path))
 
 
@@ -145,7 +145,7 @@ def test_types_that_version_0_lacks(kind: str, tmp_path: Path) -> None:
     low, high, _ = VALUES[kind]
     table = table_of(objects_of(NAMES[:1]), [minmax("a", kind, [low], [high])])
     with pytest.raises(UnsupportedTypeError, match=rf"version 0 .*found: {kind}.*use a version from 1 on"):
-        encode(table, "/lake/t", tmp_path / "f.parquet", 0)
+        encode(table, "/lake/t", tmp_path / "f.parquet", Form(0))
     assert not list(tmp_path.iterdir())
 
 
@@ -159,8 +159,8 @@ def test_names_that_meet(version: int, tmp_path: Path) -> None:
         clash = table_of(table.objects, [first, second])
         if len(clash.indexes) == 2:
             with pytest.raises(XskipError, match=r"two indexes one column .*a_b_minmax"):
-                encode(clash, "/lake/t", tmp_path / "f.parquet", version)
-            encode(clash, "/lake/t", tmp_path / "g.parquet", 2)
+                encode(clash, "/lake/t", tmp_path / "f.parquet", Form(version))
+            encode(clash, "/lake/t", tmp_path / "g.parquet", Form(2))
 
 
 PARAMS = {
@@ -409,7 +409,7 @@ def test_what_cannot_be_read_is_reported(tmp_path: Path) -> None:
     files = []
     for number in range(2):
         path = tmp_path / f"{number}.parquet"
-        encode(table_of(objects_of(NAMES), [valuelist("a", "int", [[1], [2], [3]])]), "/lake/t", path, 0)
+        encode(table_of(objects_of(NAMES), [valuelist("a", "int", [[1], [2], [3]])]), "/lake/t", path, Form(0))
         rewrite(path, {}, {"a_valuelist": pa.array([GOOD, GOOD[:-5], None], pa.binary())})
         files.append(decode(open_file(path)))
     table = concat(files)

@@ -207,19 +207,3 @@ def test_same_json_as_older_releases(shared: Path) -> None:
         assert [i.column for i in schema.indexes] == [rules_of(4).column_name(i.definition) for i in schema.indexes]
         assert not [i for i in schema.indexes if isinstance(i.storage, Opaque)]
     assert len(files) == 29
-
-
-def test_encrypted_files_are_refused(shared: Path) -> None:
-    """[MDS-S-6] With a plaintext footer the labels can be read; no row can, and nothing is made of the file."""
-    from xskip.metadatastore.codec import decode
-
-    files = _cases(shared)
-    file = open_file(files["encrypted-plaintext-footer"])
-    labels = {i.definition.key: i.definition.key_label for i in file.schema.indexes}
-    assert labels == {("minmax", ("k",)): "k1", ("valuelist", ("s",)): "k2", ("bloomfilter", ("s",)): None}
-    with pytest.raises(MetadataCorruptError):
-        decode(file)
-    with pytest.raises(MetadataCorruptError):
-        decode(file, [("bloomfilter", ("s",))])
-    with pytest.raises(MetadataCorruptError):
-        open_file(files["encrypted-encrypted-footer"])

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,8 +22,9 @@ import pyarrow.parquet as pq
 from xskip import bloom
 from xskip.clauses import Requirement
 from xskip.datatypes import Array, Bloom, Opaque, Storage, Struct, arrow_type
-from xskip.errors import MetadataCorruptError, XskipError
+from xskip.errors import KeyNotAvailableError, MetadataCorruptError, XskipError
 from xskip.metadata import IndexColumn, MetadataTable, PartitionColumn
+from xskip.metadatastore.encryption import decryption, encryption, labels_of
 from xskip.metadatastore.schema import (
     OBJECT_COLUMN,
     FileSchema,
@@ -31,7 +34,7 @@ from xskip.metadatastore.schema import (
     render_schema,
 )
 from xskip.metadatastore.serialised import Decoded, decode_streams, encode_streams
-from xskip.metadatastore.versions import CURRENT_VERSION, VersionRules, is_udt, rules_of
+from xskip.metadatastore.versions import Form, VersionRules, is_udt, rules_of
 from xskip.objects import Objects, join_ids, split_ids
 
 __all__ = ["MetadataFile", "decode", "encode", "open_file", "version_of"]
@@ -41,6 +44,7 @@ _SPARK_VERSION = b"org.apache.spark.version"
 _SIZES = b"io.xskip.object.sizes"
 # Spark asks this entry whether dates are of the old calendar; from 3.0.0 on they are not
 _WRITES_LIKE = b"4.0.0"
+_FORM = Form()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +59,22 @@ class MetadataFile:
     serialised: Mapping[str, Decoded] = field(default_factory=dict, repr=False, compare=False)
 
 
-def encode(table: MetadataTable, table_identifier: str, path: Path, version: int = CURRENT_VERSION) -> None:
-    """Writes a table as a metadata file of a version at ``path``, which must be on a local disk."""
-    rules = rules_of(version)
-    if any(column.definition.key_label is not None for column in table.indexes.values()):
-        raise XskipError("metadata cannot be encrypted in this release", hint="leave key_label out")
+def encode(table: MetadataTable, table_identifier: str, path: Path, form: Form = _FORM) -> None:
+    """Writes a table as a metadata file at ``path``, which must be on a local disk.
+
+    Raises
+    ------
+    KeyNotAvailableError
+        The form and the indexes do not agree on encryption, or a key is not to be had.
+    UnsupportedTypeError
+        The version cannot hold a type.
+    """
+    version, rules = form.version, rules_of(form.version)
     indexes = [
         IndexField(rules.column_name(column.definition), column.definition, column.storage)
         for column in table.indexes.values()
     ]
     kept = list(table.partitions.values()) if rules.partitions else []
-    schema = FileSchema(version, table_identifier, tuple((c.name, c.type) for c in kept), tuple(indexes))
     names = [OBJECT_COLUMN, *(rules.partition_name(column.name) for column in kept), *(i.column for i in indexes)]
     if len(set(names)) < len(names):
         raise XskipError(
@@ -78,17 +87,31 @@ def encode(table: MetadataTable, table_identifier: str, path: Path, version: int
         *(column.values for column in kept),
         *(_to_file(column.storage, column.values, rules) for column in table.indexes.values()),
     ]
+    written = pa.table(arrays, pa.schema([pa.field(n, a.type) for n, a in zip(names, arrays, strict=True)]))
+    keys = {i.column: i.definition.key_label for i in indexes}
+    labels = labels_of(form, names[: -len(keys) or None], keys, _leaves_of(written.schema))
+    partitions = tuple((column.name, column.type) for column in kept)
+    schema = FileSchema(version, table_identifier, partitions, tuple(indexes), labels)
     footer = {
         _ROW_METADATA: render_schema(schema).encode(),
         _SPARK_VERSION: _WRITES_LIKE,
         _SIZES: _pack_sizes(table.objects.sizes),
     }
-    written = pa.table(arrays, pa.schema([pa.field(n, a.type) for n, a in zip(names, arrays, strict=True)]))
-    with pq.ParquetWriter(
-        path, written.schema, compression="snappy", store_schema=False, store_decimal_as_integer=True
-    ) as writer:
+    secrets = None if labels is None else encryption(labels)
+    with pq.ParquetWriter(path, written.schema, encryption_properties=secrets, **_STYLE) as writer:
         writer.write_table(written)
         writer.add_key_value_metadata(footer)
+
+
+_STYLE: dict[str, Any] = {"compression": "snappy", "store_schema": False, "store_decimal_as_integer": True}
+
+
+def _leaves_of(schema: pa.Schema) -> list[str]:
+    """The paths of the Parquet leaves that a schema is written as."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(schema.empty_table(), sink, **_STYLE)
+    parquet = pq.read_metadata(pa.BufferReader(sink.getvalue())).schema
+    return [parquet.column(i).path for i in range(len(parquet))]
 
 
 def open_file(path: Path) -> MetadataFile:
@@ -103,6 +126,8 @@ def open_file(path: Path) -> MetadataFile:
     """
     reader, text = _opened(path)
     schema = parse_schema(text, reader.schema_arrow)
+    if schema.encryption is not None and schema.encryption.plaintext_footer:
+        reader = _unlocked(path)
     file = MetadataFile(path, schema, reader.metadata.num_rows, reader.metadata, reader)
     return _with_types(file) if rules_of(schema.version).serialised else file
 
@@ -121,7 +146,7 @@ def version_of(path: Path) -> int:
 def _opened(path: Path) -> tuple[pq.ParquetFile, bytes]:
     """A Parquet file whose footer has been read, and its schema as JSON."""
     try:
-        reader = pq.ParquetFile(path, coerce_int96_timestamp_unit="us")
+        reader = _unlocked(path) if _is_encrypted(path) else pq.ParquetFile(path, coerce_int96_timestamp_unit="us")
         text = (reader.metadata.metadata or {}).get(_ROW_METADATA)
     except (pa.ArrowInvalid, OSError) as error:
         if isinstance(error, FileNotFoundError):
@@ -130,6 +155,22 @@ def _opened(path: Path) -> tuple[pq.ParquetFile, bytes]:
     if text is None:
         raise MetadataCorruptError("a Parquet file that is not metadata", where=str(path), expected="Spark's schema")
     return reader, text
+
+
+def _is_encrypted(path: Path) -> bool:
+    """Is the footer encrypted: Parquet's last four bytes say so."""
+    with path.open("rb") as file:
+        file.seek(0, os.SEEK_END)
+        file.seek(max(file.tell() - 4, 0))
+        return file.read() == b"PARE"
+
+
+def _unlocked(path: Path) -> pq.ParquetFile:
+    """An encrypted file, opened with the key of its footer."""
+    try:
+        return pq.ParquetFile(path, coerce_int96_timestamp_unit="us", decryption_properties=decryption())
+    except (pa.ArrowException, OSError) as error:
+        raise KeyNotAvailableError("encrypted metadata that no key opens", where=str(path)) from error
 
 
 def _with_types(file: MetadataFile) -> MetadataFile:
@@ -165,10 +206,24 @@ def decode(file: MetadataFile, wanted: Iterable[Requirement] | None = None) -> M
     rules = rules_of(file.schema.version)
     partitions = [(n, kind) for n, kind in file.schema.partitions if choice is None or n in choice]
     indexes = [index for index in file.schema.indexes if choice is None or index.definition.key in choice]
-    columns = [OBJECT_COLUMN, *(rules.partition_name(n) for n, _ in partitions), *(i.column for i in indexes)]
-    table = _read(file, [column for column in columns if column not in file.serialised])
+    columns = [OBJECT_COLUMN, *(rules.partition_name(n) for n, _ in partitions)]
+    plain = [i for i in indexes if i.definition.key_label is None]
+    table = _read(file, columns + [i.column for i in plain if i.column not in file.serialised])
     try:
-        return _table(file, table, partitions, indexes)
+        decoded = _table(file, table, partitions, plain)
+    except pa.ArrowException as error:
+        raise _unreadable(file, error) from error
+    found = dict(decoded.indexes) | {i.definition.key: _keyed_column(file, i) for i in indexes if i not in plain}
+    return replace(decoded, indexes={i.definition.key: found[i.definition.key] for i in indexes})
+
+
+def _keyed_column(file: MetadataFile, index: IndexField) -> IndexColumn:
+    """An index under a key of its own; without the key nothing is known of it, and the others stand."""
+    try:
+        return _column(file, _read(file, [index.column]), index)
+    except KeyNotAvailableError:
+        nothing = pa.nulls(file.rows, arrow_type(index.storage))
+        return IndexColumn(index.definition, index.storage, nothing, is_locked=True)
     except pa.ArrowException as error:
         raise _unreadable(file, error) from error
 
@@ -177,6 +232,8 @@ def _read(file: MetadataFile, columns: list[str]) -> pa.Table:
     try:
         return file.reader.read(_leaves(file, columns))
     except (pa.ArrowException, OSError) as error:
+        if file.schema.encryption is not None:
+            raise KeyNotAvailableError("encrypted rows that no key opens", where=str(file.path)) from error
         raise _unreadable(file, error) from error
 
 

@@ -14,7 +14,7 @@ from xskip.errors import MetadataCorruptError
 from xskip.metadata import IndexDefinition
 from xskip.metadatastore.versions import VersionRules, is_udt, params_of, rules_of
 
-__all__ = ["OBJECT_COLUMN", "FileSchema", "IndexField", "parse_schema", "parse_version", "render_schema"]
+__all__ = ["OBJECT_COLUMN", "FileSchema", "IndexField", "Labels", "parse_schema", "parse_version", "render_schema"]
 
 OBJECT_COLUMN = "obj_name"
 Json = Mapping[str, Any]
@@ -30,6 +30,23 @@ class IndexField:
 
 
 @dataclass(frozen=True, slots=True)
+class Labels:
+    """The labels of the keys that encrypt a file; never a key [ENC-L-1].
+
+    Attributes
+    ----------
+    footer_key : str
+    column_keys : str
+        ``key:path,path;key:path``, where paths are those of Parquet's leaves.
+    plaintext_footer : bool
+    """
+
+    footer_key: str
+    column_keys: str
+    plaintext_footer: bool
+
+
+@dataclass(frozen=True, slots=True)
 class FileSchema:
     """What a metadata file says of itself.
 
@@ -40,20 +57,21 @@ class FileSchema:
     partitions : tuple of (str, str)
         Partition columns and their Spark types.
     indexes : tuple of IndexField
+    encryption : Labels, optional
+        None where nothing is encrypted.
     """
 
     version: int
     table_identifier: str
     partitions: tuple[tuple[str, str], ...]
     indexes: tuple[IndexField, ...]
+    encryption: Labels | None = None
 
 
 def render_schema(schema: FileSchema) -> str:
     """The JSON of a file's schema, as Spark writes it: no spaces, no escapes beyond JSON's own."""
     rules = rules_of(schema.version)
-    master: dict[str, Any] = {"tableIdentifier": schema.table_identifier, "version": schema.version}
-    if rules.serialised:
-        del master["tableIdentifier"]
+    master = _master_json(schema, rules)
     fields: list[Json] = [{**_field(OBJECT_COLUMN, "string", master), "nullable": not rules.serialised}]
     fields += [_field(rules.partition_name(name), to_json(kind), {}) for name, kind in schema.partitions]
     for index in schema.indexes:
@@ -85,9 +103,10 @@ def parse_schema(text: str | bytes, arrow: pa.Schema) -> FileSchema:
                 indexes.append(_index_field(field, arrow.field(name).type))
             elif (partition := rules.partition_of(name)) is not None and _known(field["type"]):
                 partitions.append((partition, from_json(field["type"])))
+        encryption = _labels(master["encryption"]) if "encryption" in master else None
     except _MALFORMED as error:
         raise _not_metadata(error) from error
-    return FileSchema(version, identifier, tuple(partitions), tuple(indexes))
+    return FileSchema(version, identifier, tuple(partitions), tuple(indexes), encryption)
 
 
 def parse_version(text: str | bytes) -> int:
@@ -120,6 +139,33 @@ def _parts(text: str | bytes) -> tuple[list[Json], Json, int]:
 
 def _field(name: str, kind: Any, metadata: Json) -> Json:
     return {"name": name, "type": kind, "nullable": True, "metadata": metadata}
+
+
+def _master_json(schema: FileSchema, rules: VersionRules) -> Json:
+    """What is said of the objects' names, in the order of keys that the programs of a version have."""
+    parts: dict[str, Any] = {"version": schema.version}
+    if not rules.serialised:
+        parts["tableIdentifier"] = schema.table_identifier
+    if schema.encryption is not None:
+        labels = schema.encryption
+        found = {_FOOTER_KEY: labels.footer_key, _COLUMN_KEYS: labels.column_keys}
+        if labels.plaintext_footer:
+            found[_PLAINTEXT] = "true"
+        parts["encryption"] = {key: found[key] for key in rules.encryption_keys if key in found}
+    return {key: parts[key] for key in rules.master_keys if key in parts}
+
+
+_FOOTER_KEY, _COLUMN_KEYS, _PLAINTEXT = (
+    "encryption.footer.key",
+    "encryption.column.keys",
+    "encryption.plaintext.footer",
+)
+
+
+def _labels(encryption: Json) -> Labels:
+    return Labels(
+        str(encryption[_FOOTER_KEY]), str(encryption[_COLUMN_KEYS]), str(encryption.get(_PLAINTEXT)).lower() == "true"
+    )
 
 
 def _identifier(master: Json, fields: Sequence[Json], rules: VersionRules) -> str:

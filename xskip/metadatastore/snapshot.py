@@ -12,18 +12,19 @@ import pyarrow as pa
 from xskip.clauses import Requirement
 from xskip.datatypes import Opaque
 from xskip.datatypes import Storage as ValueStorage
-from xskip.errors import MetadataCorruptError
+from xskip.errors import KeyNotAvailableError, MetadataCorruptError
 from xskip.metadata import IndexColumn, IndexDefinition, IndexKey, MetadataTable, PartitionColumn, concat
 from xskip.metadatastore.codec import MetadataFile, decode, encode, open_file, version_of
 from xskip.metadatastore.commit import Live, Record, RecordedFile, find_live, new_file_name
 from xskip.metadatastore.foreign import may_be_of_footers, not_usable, proved
 from xskip.metadatastore.storage import Storage
-from xskip.metadatastore.versions import CURRENT_VERSION
+from xskip.metadatastore.versions import CURRENT_VERSION, Form
 from xskip.objects import Objects, table_identifier
 from xskip.reading import Reading, differences
 
 __all__ = ["Snapshot", "file_versions", "open_snapshot", "write_files"]
 
+_FORM = Form()
 _ROWS_PER_FILE = 50_000
 _ATTEMPTS = 10
 
@@ -77,6 +78,14 @@ class Snapshot:
         if self.is_ours:
             return table
         return proved(table, footers=may_be_of_footers(fmt, tuple(definition for definition, _ in self.indexes)))
+
+    @property
+    def form(self) -> Form:
+        """The form in which the files are: of their newest version, with their keys."""
+        labels = next((f.schema.encryption for f in self.files if f.schema.encryption is not None), None)
+        if labels is None:
+            return Form(self.version)
+        return Form(self.version, labels.footer_key, labels.plaintext_footer)
 
     @property
     def table_identifier(self) -> str:
@@ -166,15 +175,28 @@ def file_versions(storage: Storage, directory: str) -> tuple[tuple[str, int], ..
 
 
 def write_files(
-    table: MetadataTable, table_identifier: str, folder: Path, first: int, version: int = CURRENT_VERSION
+    table: MetadataTable, table_identifier: str, folder: Path, first: int, form: Form = _FORM
 ) -> list[tuple[Path, RecordedFile]]:
-    """Writes a table as finished files of a version in a local folder, as many as it needs, numbered from ``first``."""
+    """Writes a table as finished files in a local folder, as many as it needs, numbered from ``first``.
+
+    Raises
+    ------
+    KeyNotAvailableError
+        A key is not to be had, or an index is locked.
+    """
+    for column in table.indexes.values():
+        if column.is_locked:
+            raise KeyNotAvailableError(
+                "an index cannot be written again without its key",
+                where=str(column.definition),
+                found=f"no key {column.definition.key_label}",
+            )
     written = []
     for part, start in enumerate(range(0, max(len(table), 1), _ROWS_PER_FILE), first):
         rows = pa.array(range(start, min(start + _ROWS_PER_FILE, len(table))), pa.int64())
         name = new_file_name(part)
         path = folder / name
-        encode(table.take(rows), table_identifier, path, version)
+        encode(table.take(rows), table_identifier, path, form)
         written.append((path, RecordedFile(name, len(rows), path.stat().st_size)))
     return written
 

@@ -13,6 +13,7 @@ from xskip.metadata import IndexDefinition
 __all__ = [
     "CURRENT_VERSION",
     "OLDEST_VERSION",
+    "Form",
     "VersionRules",
     "VersionStatus",
     "is_udt",
@@ -32,6 +33,24 @@ _UDTS = {
     "valuelist": "ValueListMetaDataTypeUDT",
     "bloomfilter": "BloomFilterMetaDataTypeUDT",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """In which form metadata is written.
+
+    Attributes
+    ----------
+    version : int
+    footer_key : str, optional
+        The label of the key for footers and names of objects; needed where an index has a key.
+    plaintext_footer : bool
+        Footers are signed, and not encrypted.
+    """
+
+    version: int = CURRENT_VERSION
+    footer_key: str | None = None
+    plaintext_footer: bool = False
 
 
 class VersionStatus(Enum):
@@ -102,6 +121,21 @@ class VersionRules:
     def package(self) -> str:
         """Of the classes whose objects are serialised."""
         return "com.ibm.metaindex.metadata.index.types" if self.is_old else "io.xskipper.index.metadata"
+
+    @property
+    def master_keys(self) -> tuple[str, ...]:
+        """What is said of the objects' names, in the order in which the version's programs write it."""
+        return (
+            ("tableIdentifier", "encryption", "version")
+            if self.partitions
+            else ("encryption", "tableIdentifier", "version")
+        )
+
+    @property
+    def encryption_keys(self) -> tuple[str, ...]:
+        """What is said of encryption, in the same order."""
+        names = ("encryption.column.keys", "encryption.plaintext.footer", "encryption.footer.key")
+        return (names[2], names[0], names[1]) if self.partitions else names
 
     @property
     def index_keys(self) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ from xskip.spark.storage import storage_for
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Engine", "ScanTrace", "engine_of"]
+__all__ = ["Engine", "ScanTrace", "engine_of", "forget_indexes"]
 
 _log = logging.getLogger("xskip")
 _tokens = itertools.count(1)
@@ -123,6 +123,13 @@ class Engine:
             self._said = {(r, why) for r, why in self._said if r != root}
         self._hook.unregister(root)
         self._hook.forget_directories()
+
+    def forget_all(self) -> None:
+        """Look at every index again."""
+        with self._lock:
+            roots = [loaded.root for loaded in self._indexes.values()]
+        for root in roots:
+            self.forget(root)
 
     def known(self, base: str | None) -> list[tuple[Snapshot, str]]:
         """The indexes under a base location; without one, those that this process has made or used."""
@@ -226,6 +233,12 @@ class Engine:
 
 
 _engines: dict[int, Engine] = {}
+
+
+def forget_indexes() -> None:
+    """Every index is looked at again, in whichever session."""
+    for engine in _engines.values():
+        engine.forget_all()
 
 
 def engine_of(spark: SparkSession) -> Engine:

@@ -1,0 +1,101 @@
+"""Encrypted indexes in use: made, asked with and without keys, refreshed, migrated. Rules: specs/encryption.rst."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import xskip
+from tests.helpers import assert_same_rows, kept, write_once
+from xskip import BloomFilter, LocalKms, MinMax, SkippingIndex, ValueList
+from xskip.errors import KeyNotAvailableError
+
+KEYS = {label: label.encode().ljust(16, b"!") for label in ("k1", "k2", "footer")}
+FILES = {"low": [(1, "a"), (9, "b")], "high": [(20, "c"), (29, None)]}
+
+
+def kms(*labels: str) -> None:
+    xskip.use_kms(LocalKms({label: KEYS[label] for label in labels}))
+
+
+@pytest.fixture(params=[True, False], ids=["plaintext footer", "encrypted footer"])
+def made(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Iterator[SkippingIndex]:
+    path = write_once(spark, tmp_path / "data", "a int, s string", FILES)
+    spark.conf.set("spark.xskip.encryption.footer.key", "footer")
+    spark.conf.set("spark.xskip.encryption.plaintext.footer", str(request.param).lower())
+    kms("k1", "k2", "footer")
+    index = SkippingIndex.for_path(spark, path)
+    index.create([MinMax("a", key_label="k1"), ValueList("s", key_label="k2"), BloomFilter("a", fpp=1e-6)])
+    yield index
+    xskip.use_kms(None)
+
+
+def test_with_all_keys(spark: SparkSession, made: SkippingIndex) -> None:
+    """[ENC-L-1] Queries skip, and no byte of the metadata tells a name or a value."""
+    for predicate, files in {"a > 10": {"high"}, "s = 'b'": {"low"}, "a = 20": {"high"}}.items():
+        assert kept(spark, made.name, predicate) == files
+        assert_same_rows(lambda p=predicate: spark.read.parquet(made.name).filter(p), spark)
+    for file in Path(made.describe().location).rglob("*"):
+        data = file.read_bytes() if file.is_file() else b""
+        assert b"low.parquet" not in data
+        assert not any(key in data for key in KEYS.values())
+
+
+def test_without_the_key_of_an_index(spark: SparkSession, made: SkippingIndex) -> None:
+    """[ENC-R-1] [ENC-R-2] The others skip, the report names the label, and a refresh that needs the key says so."""
+    kms("k1", "footer")
+    assert kept(spark, made.name, "a > 10") == {"high"}
+    assert kept(spark, made.name, "s = 'b'") == {"low", "high"}
+    report = str(xskip.explain(spark.read.parquet(made.name).filter("s = 'b'")))
+    assert "valuelist(s): its key k2 is not available" in report
+    assert made.refresh().unchanged == 2
+    write_once(spark, Path(made.name), "a int, s string", {"new": [(99, "z")]})
+    location = Path(made.describe().location)
+    before = sorted(p.name for p in location.glob("*.parquet"))
+    with pytest.raises(KeyNotAvailableError, match="k2"):
+        made.refresh()
+    assert sorted(p.name for p in location.glob("*.parquet")) == before
+    kms("k1", "k2", "footer")
+    assert made.refresh().added == 1
+    assert kept(spark, made.name, "s = 'z'") == {"new"}
+    assert kept(spark, made.name, "a = 99") == {"new"}
+
+
+def test_without_the_key_of_the_footer(
+    spark: SparkSession, made: SkippingIndex, caplog: pytest.LogCaptureFixture
+) -> None:
+    """[ENC-R-1] Everything is read, rightly, and one warning says why."""
+    spark.conf.set("spark.xskip.strict", "false")
+    for client in (None, LocalKms({"k1": KEYS["k1"]})):
+        xskip.use_kms(client)
+        caplog.clear()
+        with caplog.at_level(logging.WARNING, "xskip"):
+            for _ in range(2):
+                assert kept(spark, made.name, "a > 10") == {"low", "high"}
+                assert spark.read.parquet(made.name).filter("a > 10").count() == 2
+        assert len(caplog.records) == 1
+        assert "use_kms" in caplog.text or "footer" in caplog.text
+
+
+def test_migrate(spark: SparkSession, made: SkippingIndex) -> None:
+    """[ENC-R-2] Keys stay."""
+    made.migrate(1)
+    made.migrate(4)
+    kms("k2", "footer")
+    assert kept(spark, made.name, "s = 'b'") == {"low"}
+    assert kept(spark, made.name, "a > 15 AND a < 18") == {"low", "high"}
+
+
+@pytest.mark.parametrize(("footer", "label"), [("", "k1"), ("footer", None)])
+def test_keys_that_do_not_fit(spark: SparkSession, tmp_path: Path, footer: str, label: str | None) -> None:
+    """[ENC-L-3] An error before anything is written."""
+    path = write_once(spark, tmp_path / "data", "a int, s string", FILES)
+    spark.conf.set("spark.xskip.encryption.footer.key", footer)
+    index = SkippingIndex.for_path(spark, path)
+    with pytest.raises(KeyNotAvailableError, match="footer"):
+        index.create([MinMax("a", key_label=label)])
+    assert not index.exists()

@@ -1,0 +1,342 @@
+"""Encrypted metadata. Rules: specs/encryption.rst."""
+
+from __future__ import annotations
+
+import base64
+import json
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet.encryption as pe
+import pytest
+
+from tests.metadatastore.samples import (
+    ROOT,
+    array_of,
+    bloomfilter,
+    minmax,
+    objects_of,
+    record_of,
+    table_of,
+    valuelist,
+)
+from xskip.errors import IndexDefinitionError, KeyNotAvailableError, XskipError
+from xskip.expressions import Column, Comparison, Op
+from xskip.metadata import MetadataTable, PartitionColumn
+from xskip.metadatastore.codec import decode, encode, open_file
+from xskip.metadatastore.commit import publish
+from xskip.metadatastore.encryption import LocalKms, use_kms
+from xskip.metadatastore.schema import parse_schema, render_schema
+from xskip.metadatastore.snapshot import open_snapshot, write_files
+from xskip.metadatastore.storage import LocalStorage
+from xskip.metadatastore.versions import Form
+from xskip.migrate import Migration
+from xskip.pruning import Available, prune, translate
+
+KEYS = {
+    "k1": base64.b64decode("AAECAwQFBgcICQoLDA0ODw=="),
+    "k2": base64.b64decode("AAECAAECAAECAAECAAECAA=="),
+    "footer": base64.b64decode("AAECAwQFBgcICQoLDA0ODx=="),
+}
+NAMES = [f"{ROOT}/p=1/a", f"{ROOT}/p=2/b"]
+FOOTERS = [True, False]
+
+
+class Client:
+    """A client that counts, and that lacks some keys."""
+
+    def __init__(self, *labels: str) -> None:
+        self.local = LocalKms({label: KEYS[label] for label in labels or KEYS})
+        self.asked: list[str] = []
+
+    def wrap(self, key: bytes, label: str) -> bytes:
+        self.asked.append(label)
+        return self.local.wrap(key, label)
+
+    def unwrap(self, wrapped: bytes, label: str) -> bytes:
+        self.asked.append(label)
+        return self.local.unwrap(wrapped, label)
+
+
+@pytest.fixture(autouse=True)
+def _no_client() -> Iterator[None]:
+    yield
+    use_kms(None)
+
+
+def keyed(column: Any, label: str | None) -> Any:
+    from dataclasses import replace
+
+    return replace(column, definition=replace(column.definition, key_label=label))
+
+
+def sample(bounds: str | None = "k1", lists: str | None = "k2") -> MetadataTable:
+    indexes = [
+        keyed(minmax("k", "int", [1, 5], [4, 9]), bounds),
+        keyed(valuelist("s", "string", [["secret-value"], []]), lists),
+        bloomfilter("s", [[b"x"], None]),
+    ]
+    return table_of(objects_of(NAMES), indexes, [PartitionColumn("p", "int", array_of("int", [1, 2]))])
+
+
+def form(*, plaintext: bool, version: int = 4) -> Form:
+    return Form(version, "footer", plaintext)
+
+
+@pytest.mark.parametrize("plaintext", FOOTERS)
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
+def test_what_is_written_is_read(version: int, plaintext: bool, tmp_path: Path) -> None:
+    """[ENC-L-1] [ENC-L-2] [ENC-K-1] Every version, both kinds of footers; nothing readable is left in the bytes."""
+    use_kms(Client())
+    path = tmp_path / "f.parquet"
+    encode(sample(), ROOT, path, form(plaintext=plaintext, version=version))
+    file = open_file(path)
+    read = decode(file)
+    assert read.objects == sample().objects
+    for key in (("minmax", ("k",)), ("valuelist", ("s",)), ("bloomfilter", ("s",))):
+        assert read.indexes[key].values.equals(sample().indexes[key].values)
+        assert read.indexes[key].definition.key_label == sample().indexes[key].definition.key_label
+        assert not read.indexes[key].is_locked
+    assert file.schema.encryption is not None
+    assert (file.schema.encryption.footer_key, file.schema.encryption.plaintext_footer) == ("footer", plaintext)
+    suffix = "" if version == 1 else "_1"
+    names = "obj_name,virtual_p" if version == 4 else "obj_name"
+    assert set(file.schema.encryption.column_keys.split(";")) == {
+        f"footer:{names}", f"k1:k_minmax{suffix}.min,k_minmax{suffix}.max", f"k2:s_valuelist{suffix}.list.element",
+    }  # fmt: skip
+    data = path.read_bytes()
+    assert data[-4:] == (b"PAR1" if plaintext else b"PARE")
+    assert b"secret-value" not in data
+    assert NAMES[0].encode() not in data
+    assert (b"s_valuelist" in data) is plaintext
+    assert not [key for key in KEYS.values() if key in data or base64.b64encode(key) in data]
+
+
+def _goldens(shared: Path) -> list[tuple[str, Path, dict[str, Any]]]:
+    home = shared / "fixtures/xskipper-1.6.0"
+    cases = [c for c in json.loads((home / "cases.json").read_text()) if c.get("name", "").startswith("encrypted")]
+    return [(c["name"], home / c["metadata"], c) for c in cases]
+
+
+def test_goldens(shared: Path) -> None:
+    """[ENC-K-1] [ENC-L-4] What parquet-mr has encrypted is read: every value, both kinds of footers, and its labels."""
+    use_kms(Client())
+    assert len(_goldens(shared)) == 2
+    for name, directory, case in _goldens(shared):
+        snapshot = open_snapshot(LocalStorage(), str(directory))
+        assert snapshot is not None
+        table = snapshot.load()
+        assert {n.removeprefix("/lake/avro/") for n in table.objects.names.to_pylist()} == set(case["modified_ms"])
+        assert table.indexes["minmax", ("k",)].values.to_pylist()
+        assert all(column.values.null_count == 0 for column in table.indexes.values())
+        assert snapshot.form == Form(4, "footer", "plaintext" in name)
+        for file in snapshot.files:
+            text = file.footer.metadata[b"org.apache.spark.sql.parquet.row.metadata"].decode()
+            assert render_schema(parse_schema(text, file.reader.schema_arrow)) == text
+            labels = file.schema.encryption
+            assert labels is not None
+            assert "s_valuelist_1.list.element" in labels.column_keys
+
+
+def test_verdicts_of_goldens(shared: Path) -> None:
+    """[ENC-K-1] The files on record are kept, and no others that have metadata."""
+    use_kms(Client())
+    leaf = Comparison(Op.EQ, Column(("k",), "int"), 3)
+    for _, directory, case in _goldens(shared):
+        snapshot = open_snapshot(LocalStorage(), str(directory))
+        assert snapshot is not None
+        (query,) = [q for q in case["queries"] if q["sql"] == "k = 3"]
+        found = prune(translate(leaf, Available(snapshot.indexes, untyped=True)), snapshot.load())
+        names = [n.removeprefix("/lake/avro/") for n in snapshot.load().objects.names.to_pylist()]
+        assert {n for n, skips in zip(names, found.skip, strict=True) if not skips} == set(query["kept"])
+
+
+def test_schemas_of_older_goldens(shared: Path) -> None:
+    """[ENC-L-4] The schemas of encrypted metadata of versions 1 to 4 are rendered as they are, key for key."""
+    import pyarrow as pa
+
+    paths = sorted((shared / "fixtures/xskipper/parquet_version_tests/schema_extraction").rglob("schema.json"))
+    for path in paths:
+        schema = json.loads(path.read_text())
+        names = pa.schema([(field["name"], pa.int32()) for field in schema["fields"]])
+        parsed = parse_schema(json.dumps(schema), names)
+        assert parsed.encryption is not None
+        assert parsed.encryption.plaintext_footer is ("plaintext" in str(path))
+        rendered = json.loads(render_schema(parsed))
+        schema["fields"][0]["nullable"] = True  # as Spark writes it
+        assert rendered == schema
+        if parsed.version < 4:
+            assert json.dumps(rendered) == json.dumps(schema)
+    assert len(paths) == 8
+
+
+@pytest.mark.parametrize("plaintext", FOOTERS)
+def test_without_the_key_of_an_index(plaintext: bool, tmp_path: Path) -> None:
+    """[ENC-R-1] That index is locked, the others answer, and the label is said."""
+    use_kms(Client())
+    path = tmp_path / "f.parquet"
+    encode(sample(), ROOT, path, form(plaintext=plaintext))
+    use_kms(Client("footer", "k1"))
+    table = decode(open_file(path))
+    locked = table.indexes["valuelist", ("s",)]
+    assert (locked.is_locked, locked.values.null_count) == (True, 2)
+    assert table.indexes["minmax", ("k",)].values.equals(sample().indexes["minmax", ("k",)].values)
+    assert table.indexes["bloomfilter", ("s",)].values.null_count == 1
+    assert table.partitions["p"].values.to_pylist() == [1, 2]
+    indexes = tuple((c.definition, c.storage) for c in table.indexes.values())
+    found = prune(translate(Comparison(Op.EQ, Column(("k",), "int"), 9), Available(indexes)), table)
+    assert found.skip.tolist() == [True, False]
+    found = prune(translate(Comparison(Op.EQ, Column(("s",), "string"), b"secret-value"), Available(indexes)), table)
+    assert found.skip.tolist() == [False, False]
+    assert ("valuelist(s)", "its key k2 is not available") in found.unused
+
+
+@pytest.mark.parametrize("plaintext", FOOTERS)
+@pytest.mark.parametrize("client", [None, Client("k1", "k2")])
+def test_without_the_key_of_the_footer(plaintext: bool, client: Any, tmp_path: Path) -> None:
+    """[ENC-R-1] One clear error: queries read everything."""
+    use_kms(Client())
+    path = tmp_path / "f.parquet"
+    encode(sample(), ROOT, path, form(plaintext=plaintext))
+    use_kms(client)
+    with pytest.raises(KeyNotAvailableError, match=r"use_kms|footer"):
+        decode(open_file(path))
+
+
+def test_keys_that_are_others(tmp_path: Path) -> None:
+    """[ENC-R-1] [ENC-K-3] A master key of the same label that does not open the file is no key."""
+    use_kms(Client())
+    path = tmp_path / "f.parquet"
+    encode(sample(), ROOT, path, form(plaintext=False))
+    use_kms(LocalKms(dict.fromkeys(KEYS, bytes(16))))
+    with pytest.raises(KeyNotAvailableError, match="does not open"):
+        decode(open_file(path))
+
+
+@pytest.mark.parametrize(
+    ("table", "wanted", "message"),
+    [
+        (sample(), Form(4), "the footer has none"),
+        (sample(None, None), Form(4, "footer"), "no index has one"),
+        (sample(), Form(0, "footer"), "version 0"),
+    ],
+)
+def test_keys_that_do_not_fit(table: MetadataTable, wanted: Form, message: str, tmp_path: Path) -> None:
+    """[ENC-L-3] Refused before anything is written."""
+    use_kms(Client())
+    with pytest.raises(KeyNotAvailableError, match=message):
+        encode(table, ROOT, tmp_path / "f.parquet", wanted)
+    assert not list(tmp_path.iterdir())
+
+
+def test_names_that_begin_alike(tmp_path: Path) -> None:
+    """[ENC-L-3] In version 1 a column can be named like another's beginning; only encryption minds."""
+    use_kms(Client())
+    first, second = minmax("a", "int", [1, 1], [1, 1]), minmax("a_minmax_b", "int", [1, 1], [1, 1])
+    clear = table_of(objects_of(NAMES), [first, second])
+    encode(clear, ROOT, tmp_path / "clear.parquet", Form(1))
+    table = table_of(objects_of(NAMES), [keyed(first, "k1"), keyed(second, "k1")])
+    with pytest.raises(IndexDefinitionError, match=r"begins like the other .*a_minmax, a_minmax_b_minmax"):
+        encode(table, ROOT, tmp_path / "f.parquet", form(plaintext=True, version=1))
+
+
+def snapshot_of(md: str, tmp_path: Path, *, plaintext: bool = False, version: int = 4) -> None:
+    (tmp_path / "s").mkdir(exist_ok=True)
+    files = write_files(sample(), ROOT, tmp_path / "s", 0, form(plaintext=plaintext, version=version))
+    publish(LocalStorage(), md, None, files, record_of(entry for _, entry in files))
+
+
+@pytest.mark.parametrize("plaintext", FOOTERS)
+def test_migration_keeps_keys(plaintext: bool, tmp_path: Path) -> None:
+    """[ENC-R-2] Down to 1 and up again under the same labels; to 0 it is refused; without a key nothing changes."""
+    use_kms(Client())
+    md = str(tmp_path / "md")
+    snapshot_of(md, tmp_path, plaintext=plaintext)
+    Migration(LocalStorage(), md, 1).run()
+    Migration(LocalStorage(), md, 4).run()
+    snapshot = open_snapshot(LocalStorage(), md)
+    assert snapshot is not None
+    assert snapshot.form == form(plaintext=plaintext)
+    after = snapshot.load()
+    assert [c.definition.key_label for c in after.indexes.values()] == ["k1", "k2", None]
+    for key, column in sample().indexes.items():
+        assert after.indexes[key].values.equals(column.values)
+    with pytest.raises(KeyNotAvailableError, match="version 0"):
+        Migration(LocalStorage(), md, 0).run()
+    use_kms(Client("footer", "k1"))
+    with pytest.raises(KeyNotAvailableError, match=r"valuelist\(s\).*no key k2"):
+        Migration(LocalStorage(), md, 3).run()
+    again = open_snapshot(LocalStorage(), md)
+    assert again is not None
+    assert again.live.names == snapshot.live.names
+
+
+def test_a_client_of_arrow(tmp_path: Path) -> None:
+    """[ENC-K-1] ``pyarrow.parquet.encryption.KmsClient`` is a client, too."""
+
+    class Theirs(pe.KmsClient):  # type: ignore[misc]
+        def wrap_key(self, key_bytes: bytes, master_key_identifier: str) -> bytes:
+            return LocalKms(KEYS).wrap(key_bytes, master_key_identifier)
+
+        def unwrap_key(self, wrapped_key: bytes, master_key_identifier: str) -> bytes:
+            return LocalKms(KEYS).unwrap(wrapped_key, master_key_identifier)
+
+    use_kms(Theirs())  # type: ignore[arg-type]
+    path = tmp_path / "f.parquet"
+    encode(sample(), ROOT, path, form(plaintext=False))
+    assert decode(open_file(path)).objects == sample().objects
+
+
+def test_a_client_named_anew_counts_at_once(tmp_path: Path) -> None:
+    """[ENC-K-4] Nothing of a client is remembered."""
+    use_kms(Client())
+    path = tmp_path / "f.parquet"
+    encode(sample(), ROOT, path, form(plaintext=False))
+    for _ in range(2):
+        client = Client()
+        use_kms(client)
+        decode(open_file(path))
+        assert set(client.asked) == {"footer", "k1", "k2"}
+
+
+def test_keys_from_a_file_and_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """[ENC-K-2] Both hold labels and base 64."""
+    texts = {label: base64.b64encode(key).decode() for label, key in KEYS.items()}
+    (tmp_path / "keys.json").write_text(json.dumps(texts))
+    for label, text in texts.items():
+        monkeypatch.setenv(f"XSKIP_KEY_{label}", text)
+    local = LocalKms(KEYS)
+    for other in (LocalKms.from_file(tmp_path / "keys.json"), LocalKms.from_environment()):
+        assert all(other.unwrap(local.wrap(bytes(16), label), label) == bytes(16) for label in KEYS)
+
+
+def test_nothing_shows_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """[ENC-K-3] Representations, errors with their causes, and files: none holds a key or what a client said."""
+    secret = b"0123456789abcdef"
+    shown = [repr(LocalKms({"k": secret})), str(LocalKms({"k": secret}))]
+
+    class Chatty:
+        def wrap(self, key: bytes, label: str) -> bytes:
+            raise RuntimeError(f"cannot wrap {key!r} with {secret!r}")
+
+        unwrap = wrap
+
+    def said(action: Any) -> None:
+        with pytest.raises(XskipError) as caught:
+            action()
+        shown.append("".join(traceback.format_exception(caught.value)))
+
+    use_kms(Chatty())
+    said(lambda: encode(sample(), ROOT, tmp_path / "f.parquet", form(plaintext=True)))
+    said(lambda: LocalKms({"k": secret + b"x"}))
+    said(lambda: LocalKms({"k": secret}).unwrap(base64.b64encode(bytes(60)), "k"))
+    (tmp_path / "keys.json").write_text('{"k": "0123456789abcdef!"}')
+    said(lambda: LocalKms.from_file(tmp_path / "keys.json"))
+    monkeypatch.setenv("XSKIP_KEY_k", "0123456789abcdef!")
+    said(LocalKms.from_environment)
+    assert len(shown) == 7
+    for text in shown:
+        assert "0123456789abcdef" not in text
+        assert "cannot wrap" not in text
