@@ -1,0 +1,100 @@
+"""How long does a migration take, against a plain copy of the same Parquet files?
+
+    python benchmarks/migrate.py [results.json]
+
+The metadata of 100,000 objects with all three index types, from version 1 to 4. The copy reads each file whole and
+writes it again, with Arrow. Median of 3, one run; no Spark.
+"""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from common import Lines, scratch
+
+from xskip import bloom
+from xskip.datatypes import Array, Bloom, Struct, arrow_type
+from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable
+from xskip.metadatastore.commit import Record, publish
+from xskip.metadatastore.snapshot import write_files
+from xskip.metadatastore.storage import LocalStorage
+from xskip.metadatastore.versions import Form
+from xskip.migrate import Migration
+from xskip.objects import Objects
+from xskip.reading import Reading
+
+OBJECTS = 100_000
+VALUES = 100
+ROOT = "/lake/events"
+
+
+def metadata() -> MetadataTable:
+    """Bounds of a number, lists of three texts, filters of 100 values."""
+    numbers = np.arange(OBJECTS, dtype=np.int64)
+    bounds = Struct((("min", "bigint"), ("max", "bigint")))
+    texts = pa.array([f"city-{i % 50}" for i in range(3 * OBJECTS)])
+    rng = np.random.default_rng(7)
+    size = bloom.size_for(VALUES, 0.01)
+    filters = [bloom.build(rng.integers(-(2**62), 2**62, VALUES), *size) for _ in range(OBJECTS)]
+    columns = [
+        IndexColumn(
+            IndexDefinition("minmax", ("n",)),
+            bounds,
+            pa.StructArray.from_arrays([pa.array(numbers), pa.array(numbers + 9)], fields=list(arrow_type(bounds))),
+        ),
+        IndexColumn(
+            IndexDefinition("valuelist", ("city",)),
+            Array("string"),
+            pa.ListArray.from_arrays(pa.array(np.arange(0, 3 * OBJECTS + 1, 3), pa.int32()), texts),
+        ),
+        IndexColumn(
+            IndexDefinition("bloomfilter", ("user",), (("io.xskipper.index.bloom.fpp", "0.01"),)),
+            Bloom(),
+            pa.array(filters, pa.binary()),
+        ),
+    ]
+    names = pa.array([f"{ROOT}/day={i % 365}/part-{i:06}.avro" for i in range(OBJECTS)])
+    objects = Objects(names, pa.array(numbers), pa.array(numbers + 1_700_000_000_000))
+    return MetadataTable(objects, {}, {column.definition.key: column for column in columns})
+
+
+def timed(action: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    action()
+    return time.perf_counter() - started
+
+
+def copy(source: Path, target: Path) -> None:
+    target.mkdir()
+    for file in source.glob("*.parquet"):
+        pq.write_table(pq.read_table(file), target / file.name)
+
+
+def main() -> None:
+    lines = Lines()
+    with scratch() as folder:
+        made, home = Path(folder) / "made", Path(folder) / "index"
+        made.mkdir()
+        files = write_files(metadata(), ROOT, made, 0, Form(1))
+        record = Record(0, ROOT, 1, tuple(entry for _, entry in files), Reading("avro"), {}, 0)
+        publish(LocalStorage(), str(home), None, files, record)
+        plain, ours = [], []
+        for i in range(3):
+            plain.append(timed(lambda i=i: copy(home, Path(folder) / f"copy{i}")))
+            again = Path(folder) / f"index{i}"
+            shutil.copytree(home, again)
+            ours.append(timed(lambda d=again: Migration(LocalStorage(), str(d), 4).run()))
+        first, second = statistics.median(ours), statistics.median(plain)
+        lines.add("100,000 objects, 1 -> 4: migration / copy", first / second, detail=f"{first:.2f} s / {second:.2f} s")
+    lines.write()
+
+
+if __name__ == "__main__":
+    main()
