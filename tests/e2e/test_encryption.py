@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -99,3 +101,50 @@ def test_keys_that_do_not_fit(spark: SparkSession, tmp_path: Path, footer: str, 
     with pytest.raises(KeyNotAvailableError, match="footer"):
         index.create([MinMax("a", key_label=label)])
     assert not index.exists()
+
+
+KMS_IN_JAVA = """
+package io.xskip.test;
+import org.apache.parquet.crypto.keytools.KeyToolkit;
+/** The same master keys: a label, filled up with exclamation marks. */
+public class Kms implements org.apache.parquet.crypto.keytools.KmsClient {
+  public void initialize(org.apache.hadoop.conf.Configuration c, String instance, String url, String token) { }
+  private static byte[] key(String label) { return (label + "!!!!!!!!!!!!!!!!").substring(0, 16).getBytes(); }
+  public String wrapKey(byte[] key, String label) {
+    return KeyToolkit.encryptKeyLocally(key, key(label), label.getBytes());
+  }
+  public byte[] unwrapKey(String wrapped, String label) {
+    return KeyToolkit.decryptKeyLocally(wrapped, key(label), label.getBytes());
+  }
+}
+"""
+
+
+@pytest.fixture
+def parquet_mr(spark: SparkSession, tmp_path: Path) -> Iterator[None]:
+    """Spark's own decryption, with an equal client."""
+    jvm: Any = spark._jvm
+    compiler = jvm.org.codehaus.janino.SimpleCompiler()
+    compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
+    compiler.cook(KMS_IN_JAVA)
+    codes = compiler.getBytecodes()
+    with zipfile.ZipFile(tmp_path / "kms.jar", "w") as jar:
+        for name in codes.keySet():
+            jar.writestr(name.replace(".", "/") + ".class", codes.get(name))
+    spark.sparkContext._jsc.sc().addJar(str(tmp_path / "kms.jar"))
+    conf = spark.sparkContext._jsc.hadoopConfiguration()
+    factory = "org.apache.parquet.crypto.keytools.PropertiesDrivenCryptoFactory"
+    settings = {"parquet.crypto.factory.class": factory, "parquet.encryption.kms.client.class": "io.xskip.test.Kms"}
+    for key, value in settings.items():
+        conf.set(key, value)
+    yield
+    for key in settings:
+        conf.unset(key)
+
+
+def test_spark_reads_it(spark: SparkSession, made: SkippingIndex, parquet_mr: None) -> None:
+    """[ENC-K-1] parquet-mr opens the same files with the same master keys."""
+    location = made.describe().location
+    rows = spark.read.parquet(location).selectExpr("obj_name", "a_minmax_1.max AS top", "s_valuelist_1 AS s").collect()
+    found = {Path(row.obj_name.rpartition("#")[0]).stem: (row.top, sorted(row.s)) for row in rows}
+    assert found == {"low": (9, ["a", "b"]), "high": (29, ["c"])}
