@@ -30,6 +30,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "L4 pruning and metadatastore": (
         "metadatastore",
+        "metadatastore.calendar",
         "metadatastore.codec",
         "metadatastore.commit",
         "metadatastore.encryption",

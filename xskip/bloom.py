@@ -25,6 +25,7 @@ HashPair = tuple[int, int]
 _M32 = 0xFFFFFFFF
 _HEADER = struct.Struct(">iii")  # version, hash functions, words
 _MAX_WORDS = 1 << 26
+_MAX_HASHES = 1024  # thousands of times less likely to be wrong than any rate that is asked for
 
 
 def _mix_k(k: int) -> int:
@@ -158,7 +159,7 @@ def _probe(
     header = data[offsets[rows][:, None] + np.arange(_HEADER.size)]
     version, hashes, words = (np.ascontiguousarray(header[:, i : i + 4]).view(">i4")[:, 0] for i in (0, 4, 8))
     whole = offsets[rows + 1] - offsets[rows] == _HEADER.size + 8 * words.astype(np.int64)
-    sound = (version == V1) & (hashes > 0) & (words > 0) & whole
+    sound = (version == V1) & (hashes > 0) & (hashes <= _MAX_HASHES) & (words > 0) & whole
     for count in np.unique(hashes[sound]):
         chosen = np.flatnonzero(sound & (hashes == count))
         size = words[chosen].astype(np.int64) * 64
@@ -282,6 +283,6 @@ def _checked(raw: bytes) -> bytes:
     version, hashes, words = _HEADER.unpack_from(raw)
     if version != V1:  # later versions have another header: carried as they are, and never asked
         return raw
-    if hashes <= 0 or not 0 < words <= _MAX_WORDS or len(raw) != _HEADER.size + 8 * words:
+    if not 0 < hashes <= _MAX_HASHES or not 0 < words <= _MAX_WORDS or len(raw) != _HEADER.size + 8 * words:
         raise MetadataCorruptError("a Bloom filter whose lengths contradict each other", found=f"{len(raw)} bytes")
     return raw

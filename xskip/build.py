@@ -149,16 +149,22 @@ def compare_objects(listed: Objects, known: Objects | None) -> tuple[Positions, 
     """The positions of listed objects without metadata, and for each known object whether it is still there."""
     if known is None:
         return np.arange(len(listed)), np.zeros(0, np.bool_)
-    now, before = _identities(listed), _identities(known)
-    fresh = pc.invert(pc.is_in(now, before)).to_numpy(zero_copy_only=False)
-    alive: npt.NDArray[np.bool_] = pc.is_in(before, now).to_numpy(zero_copy_only=False)
-    return np.flatnonzero(fresh), alive
+    sized = known.sizes.is_valid()
+    now, before = _identities(listed, sized=True), _identities(known, sized=True)
+    times_now, times_before = _identities(listed, sized=False), _identities(known, sized=False)
+    unsized = times_before.filter(pc.invert(sized))  # of another program, which keeps no sizes
+    old = pc.or_(pc.is_in(now, before.filter(sized)), pc.is_in(times_now, unsized))
+    there = pc.if_else(sized, pc.is_in(before, now), pc.is_in(times_before, times_now))
+    alive: npt.NDArray[np.bool_] = there.to_numpy(zero_copy_only=False)
+    return np.flatnonzero(pc.invert(old).to_numpy(zero_copy_only=False)), alive
 
 
-def _identities(objects: Objects) -> pa.Array:
-    """Name, time and size in one text."""
-    sizes = objects.sizes.fill_null(-1).cast(pa.string())
-    return pc.binary_join_element_wise(join_ids(objects.names, objects.modified), sizes, "#")
+def _identities(objects: Objects, *, sized: bool) -> pa.Array:
+    """Name and time in one text, and the size where it counts."""
+    ids = join_ids(objects.names, objects.modified)
+    if not sized:
+        return ids
+    return pc.binary_join_element_wise(ids, objects.sizes.fill_null(-1).cast(pa.string()), "#")
 
 
 def _chunks(session: SparkSession, listed: ListedObjects, fresh: Positions) -> Iterator[Positions]:

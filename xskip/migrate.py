@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from xskip.errors import MetadataNotFoundError
+from xskip.errors import MetadataCorruptError, MetadataNotFoundError
 from xskip.layouts.hive import partitions_of_names
 from xskip.metadata import IndexDefinition, MetadataTable, PartitionColumn
 from xskip.metadatastore.codec import decode
@@ -62,6 +62,8 @@ class Migration:
             There is no index.
         MetadataVersionError
             The index is of a version that this release does not know, or the target is.
+        MetadataCorruptError
+            The index cannot be read, or another program has added to it.
         UnsupportedTypeError
             The target cannot hold a type.
         KeyNotAvailableError
@@ -74,6 +76,10 @@ class Migration:
         snapshot = open_snapshot(self.storage, self.directory)
         if snapshot is None:
             raise MetadataNotFoundError("the directory has no index", where=self.directory)
+        if snapshot.record is not None and snapshot.record.reading is not None and not snapshot.is_ours:
+            raise MetadataCorruptError(
+                "another program has added to the index", where=self.directory, hint="call refresh() before migrate()"
+            )
         versions = tuple(sorted({file.schema.version for file in snapshot.files}))
         changes = tuple(_changes(snapshot, self.target))
         if not dry_run and versions != (self.target,):

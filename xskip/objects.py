@@ -97,6 +97,8 @@ def split_ids(ids: pa.Array) -> tuple[pa.Array, pa.Array]:
     MetadataCorruptError
         An identity is null, has no ``#``, or no number after it.
     """
+    if pc.any(pc.match_substring(ids, "\0")).as_py():
+        raise MetadataCorruptError("object identities that hold NUL", expected="name#milliseconds")
     parts = pc.split_pattern(ids, "#", max_splits=1, reverse=True)
     lengths = pc.list_value_length(parts)
     if ids.null_count or pc.any(pc.not_equal(lengths, 2)).as_py():

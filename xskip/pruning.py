@@ -29,7 +29,7 @@ from xskip.clauses import (
     is_false,
     leaves,
 )
-from xskip.datatypes import INTEGRAL, Array, Bloom, Storage, Struct, atomic_name
+from xskip.datatypes import INTEGRAL, Array, Bloom, Opaque, Storage, Struct, atomic_name
 from xskip.expressions import And, Cast, Column, Constant, Leaf, Or, Predicate, Unknown, join_path
 from xskip.indexes import index_of
 from xskip.layouts.hive import PartitionClause
@@ -173,6 +173,8 @@ def _same_type(column: Column, definition: IndexDefinition, storage: Storage, av
             return all(kind == atomic_name(column.type) for _, kind in fields)
         case Array(element):
             return element == atomic_name(column.type)
+        case Opaque():
+            return False
         case Bloom() if available.untyped:
             return column.type in _HASHED_ELSEWHERE
         case _:

@@ -142,7 +142,7 @@ def plan_again(source: Source, snapshot: Snapshot) -> tuple[PlannedIndex, ...]:
     indexes = [index_of(definition) for definition, _ in snapshot.indexes]
     planned = plan(source, [index for index in indexes if index is not None])
     for each in planned:
-        before = next(d.types for d, _ in snapshot.indexes if d.key == each.definition.key)
+        before = next((d.types for d, _ in snapshot.indexes if d.key == each.definition.key), ())
         if before and before != each.definition.types:
             raise IndexDefinitionError(
                 "a column has another type than when it was indexed",

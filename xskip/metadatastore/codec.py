@@ -10,7 +10,8 @@ import base64
 import json
 import os
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from xskip.clauses import Requirement
 from xskip.datatypes import Array, Bloom, Opaque, Storage, Struct, arrow_type
 from xskip.errors import KeyNotAvailableError, MetadataCorruptError, XskipError
 from xskip.metadata import IndexColumn, MetadataTable, PartitionColumn
+from xskip.metadatastore.calendar import SPARK_VERSION, of_one_calendar
 from xskip.metadatastore.encryption import decryption, encryption, labels_of
 from xskip.metadatastore.schema import (
     OBJECT_COLUMN,
@@ -40,7 +42,6 @@ from xskip.objects import Objects, join_ids, split_ids
 __all__ = ["MetadataFile", "decode", "encode", "open_file", "version_of"]
 
 _ROW_METADATA = b"org.apache.spark.sql.parquet.row.metadata"
-_SPARK_VERSION = b"org.apache.spark.version"
 _SIZES = b"io.xskip.object.sizes"
 # Spark asks this entry whether dates are of the old calendar; from 3.0.0 on they are not
 _WRITES_LIKE = b"4.0.0"
@@ -85,7 +86,7 @@ def encode(table: MetadataTable, table_identifier: str, path: Path, form: Form =
     arrays = [
         join_ids(table.objects.names, table.objects.modified),
         *(column.values for column in kept),
-        *(_to_file(column.storage, column.values, rules) for column in table.indexes.values()),
+        *(_to_file(column, rules) for column in table.indexes.values()),
     ]
     written = pa.table(arrays, pa.schema([pa.field(n, a.type) for n, a in zip(names, arrays, strict=True)]))
     keys = {i.column: i.definition.key_label for i in indexes}
@@ -94,7 +95,7 @@ def encode(table: MetadataTable, table_identifier: str, path: Path, form: Form =
     schema = FileSchema(version, table_identifier, partitions, tuple(indexes), labels)
     footer = {
         _ROW_METADATA: render_schema(schema).encode(),
-        _SPARK_VERSION: _WRITES_LIKE,
+        SPARK_VERSION: _WRITES_LIKE,
         _SIZES: _pack_sizes(table.objects.sizes),
     }
     secrets = None if labels is None else encryption(labels)
@@ -124,12 +125,13 @@ def open_file(path: Path) -> MetadataFile:
     MetadataVersionError
         Its version cannot be read.
     """
-    reader, text = _opened(path)
-    schema = parse_schema(text, reader.schema_arrow)
-    if schema.encryption is not None and schema.encryption.plaintext_footer:
-        reader = _unlocked(path)
-    file = MetadataFile(path, schema, reader.metadata.num_rows, reader.metadata, reader)
-    return _with_types(file) if rules_of(schema.version).serialised else file
+    with _reading(path):
+        reader, text = _opened(path)
+        schema = parse_schema(text, reader.schema_arrow)
+        if schema.encryption is not None and schema.encryption.plaintext_footer:
+            reader = _unlocked(path)
+        file = MetadataFile(path, schema, reader.metadata.num_rows, reader.metadata, reader)
+        return _with_types(file) if rules_of(schema.version).serialised else file
 
 
 def version_of(path: Path) -> int:
@@ -140,7 +142,20 @@ def version_of(path: Path) -> int:
     MetadataCorruptError
         It is not Parquet, or not metadata.
     """
-    return parse_version(_opened(path)[1])
+    with _reading(path):
+        return parse_version(_opened(path)[1])
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Whatever odd bytes lead to is one clear error."""
+    try:
+        yield
+    except (XskipError, FileNotFoundError):
+        raise
+    except (pa.ArrowException, OSError, ValueError, TypeError, LookupError, ArithmeticError) as error:
+        found = f"{type(error).__name__}: {error}"
+        raise MetadataCorruptError("metadata that cannot be read", where=str(path), found=found) from error
 
 
 def _opened(path: Path) -> tuple[pq.ParquetFile, bytes]:
@@ -202,7 +217,11 @@ def decode(file: MetadataFile, wanted: Iterable[Requirement] | None = None) -> M
     MetadataCorruptError
         The rows cannot be read, or are not what the schema says.
     """
-    choice = None if wanted is None else set(wanted)
+    with _reading(file.path):
+        return _decoded(file, None if wanted is None else set(wanted))
+
+
+def _decoded(file: MetadataFile, choice: set[Requirement] | None) -> MetadataTable:
     rules = rules_of(file.schema.version)
     partitions = [(n, kind) for n, kind in file.schema.partitions if choice is None or n in choice]
     indexes = [index for index in file.schema.indexes if choice is None or index.definition.key in choice]
@@ -262,7 +281,9 @@ def _column(file: MetadataFile, table: pa.Table, index: IndexField) -> IndexColu
     if decoded is not None:
         return IndexColumn(index.definition, index.storage, decoded.values, decoded.unreadable)
     kept = _whole(table, index.column)
-    values = _from_file(index.storage, kept)
+    values = of_one_calendar(_from_file(index.storage, kept), index.storage, file.footer.metadata or {})
+    if values.null_count > kept.null_count and not isinstance(index.storage, Bloom):
+        return IndexColumn(index.definition, index.storage, values)
     return IndexColumn(index.definition, index.storage, values, values.null_count - kept.null_count)
 
 
@@ -278,11 +299,12 @@ def _whole(table: pa.Table, column: str) -> pa.Array:
     return table.column(column).combine_chunks()
 
 
-def _to_file(storage: Storage, values: pa.Array, rules: VersionRules) -> pa.Array:
+def _to_file(column: IndexColumn, rules: VersionRules) -> pa.Array:
+    storage, values = column.storage, column.values
     if isinstance(storage, Bloom):
         wrapped = [None if v is None else bloom.wrap(v, rules.package) for v in values.to_pylist()]
         return pa.array(wrapped, pa.binary())
-    if rules.serialised and isinstance(storage, (Struct, Array)):
+    if rules.serialises(column.definition.name) and isinstance(storage, (Struct, Array)):
         return encode_streams(storage, values)
     return values
 
@@ -291,14 +313,24 @@ def _from_file(storage: Storage, values: pa.Array) -> pa.Array:
     if isinstance(storage, Bloom):
         return pa.array([_unwrapped(stream) for stream in values.cast(pa.binary()).to_pylist()], pa.binary())
     target = arrow_type(storage)
-    # a cast of structs makes null of fields it does not find, and two nulls would say that there is no value
-    if pa.types.is_struct(target) and _field_names(values.type) != _field_names(target):
+    if not _same_values(values.type, target):
         raise pa.ArrowInvalid(f"{values.type} where {target} is expected")
     return values.cast(target)
 
 
-def _field_names(kind: pa.DataType) -> list[str]:
-    return [kind.field(i).name for i in range(kind.num_fields)]
+def _same_values(kind: pa.DataType, target: pa.DataType) -> bool:
+    """Does a cast keep the values: it would guess at others, and make null of fields that it does not find."""
+    if pa.types.is_struct(target):
+        fields = [target.field(i) for i in range(target.num_fields)]
+        return bool(pa.types.is_struct(kind)) and [(f.name, True) for f in fields] == [
+            (f.name, _same_values(f.type, wanted.type))
+            for f, wanted in zip([kind.field(i) for i in range(kind.num_fields)], fields, strict=False)
+        ]
+    if pa.types.is_list(target):
+        return bool(pa.types.is_list(kind)) and _same_values(kind.value_type, target.value_type)
+    if pa.types.is_timestamp(target):
+        return bool(pa.types.is_timestamp(kind) and kind.unit == target.unit)
+    return bool(kind == target)
 
 
 def _unwrapped(stream: bytes | None) -> bytes | None:
@@ -321,7 +353,8 @@ def _unpack_sizes(file: MetadataFile) -> pa.Array:
     if packed is None:
         return pa.nulls(file.rows, pa.int64())
     try:
-        numbers = np.frombuffer(zlib.decompress(base64.b64decode(packed)), "<i8")
+        inflated = zlib.decompressobj().decompress(base64.b64decode(packed), 8 * file.rows + 1)
+        numbers = np.frombuffer(inflated, "<i8")
     except (ValueError, zlib.error) as error:
         raise MetadataCorruptError("object sizes that cannot be read", where=str(file.path)) from error
     if len(numbers) != file.rows:

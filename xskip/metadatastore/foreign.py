@@ -6,20 +6,21 @@ reads them as Spark does by default; and what that program is known to get wrong
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.datatypes import Struct
+from xskip.datatypes import INTEGRAL, Storage, Struct
 from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable
 from xskip.reading import Reading, differences
 
 __all__ = ["may_be_of_footers", "not_usable", "proved"]
 
 #: Formats whose files carry their own types.
-_TYPED = ("parquet", "avro", "orc")
-_FLOATING = ("float", "double")
+_TYPED = ("parquet", "avro")
+_OF_FOOTERS = (*INTEGRAL, "float", "double")
 # where the orders of UTF-16 units and of code points part: surrogates stand before U+E000 to U+FFFF in one alone
 _SUPPLEMENTARY = "[\U00010000-\U0010ffff]"
 _BEHIND_SURROGATES = "[\ue000-\uffff]"
@@ -36,9 +37,12 @@ def not_usable(asked: Reading) -> str:
     return "; ".join(differences(Reading.of(asked.format, {}, {}, ""), asked))
 
 
-def may_be_of_footers(fmt: str, indexes: tuple[IndexDefinition, ...]) -> bool:
-    """Can the bounds be what Parquet's footers say, which that program takes at their word [MDS-F-3]."""
-    return fmt == "parquet" and all(index.name == "minmax" for index in indexes)
+def may_be_of_footers(fmt: str, indexes: Iterable[tuple[IndexDefinition, Storage]]) -> bool:
+    """Can the bounds of a metadata file be what Parquet's footers say, taken at their word [MDS-F-3]."""
+    return fmt == "parquet" and all(
+        index.name == "minmax" and isinstance(storage, Struct) and storage.fields[0][1] in _OF_FOOTERS
+        for index, storage in indexes
+    )
 
 
 def proved(table: MetadataTable, *, footers: bool) -> MetadataTable:
@@ -61,11 +65,12 @@ def _proved(column: IndexColumn, *, footers: bool) -> IndexColumn:
     low, high = (pc.struct_field(values, side) for side in (0, 1))
     unknown = values.is_null()
     if kind == "string":
+        empty = pc.and_(low.is_null(), high.is_null())
         low, high = _cut_before_supplementary(low), _without_private(high)
-    if kind == "binary" or (footers and kind in _FLOATING):
+        # two nulls would say that there is no value
+        unknown = pc.or_(unknown, pc.and_not(pc.and_(low.is_null(), high.is_null()), empty))
+    if kind == "binary" or (footers and kind in _OF_FOOTERS):
         unknown = pa.array([True] * len(values), pa.bool_())
-    if footers:  # bounds that a footer lacks look like those of an object without values
-        unknown = pc.or_(unknown, pc.and_(low.is_null(), high.is_null()))
     fields = list(values.type)
     return replace(column, values=pa.StructArray.from_arrays([low, high], fields=fields, mask=unknown))
 

@@ -189,7 +189,7 @@ def _definition_json(definition: IndexDefinition, identifier: str, rules: Versio
 
 
 def _storage_json(index: IndexField, rules: VersionRules) -> Any:
-    if rules.serialised and not isinstance(index.storage, Opaque):
+    if rules.serialises(index.definition.name) and not isinstance(index.storage, Opaque):
         return {"type": "udt", "class": rules.udt(index.definition.name), "pyClass": None, "sqlType": "binary"}
     match index.storage:
         case Atomic(name):
@@ -212,7 +212,25 @@ def _index_field(field: Json, arrow: pa.DataType) -> IndexField:
         params_of(index.get("params", {})),
         index.get("key_metadata"),
     )
-    return IndexField(field["name"], definition, _parse_storage(field["type"], arrow))
+    storage = _parse_storage(field["type"], arrow)
+    if not _fits(definition.name, storage):
+        storage = _opaque(field["type"], arrow)
+    return IndexField(field["name"], definition, storage)
+
+
+def _fits(index: str, storage: Storage) -> bool:
+    """Is this how an index of a known type keeps its values."""
+    match index, storage:
+        case "minmax", Struct((("min", low), ("max", high))):
+            return low == high
+        case ("valuelist", Array()) | ("bloomfilter", Bloom()):
+            return True
+        case _:
+            return index not in ("minmax", "valuelist", "bloomfilter")
+
+
+def _opaque(kind: Any, arrow: pa.DataType) -> Opaque:
+    return Opaque(json.dumps(kind, separators=(",", ":"), ensure_ascii=False), arrow)
 
 
 def _parse_storage(kind: Any, arrow: pa.DataType) -> Storage:
@@ -227,7 +245,7 @@ def _parse_storage(kind: Any, arrow: pa.DataType) -> Storage:
         case {"type": "udt", "class": name, "sqlType": "binary"} if is_udt("bloomfilter", name):
             return Bloom()
         case _:
-            return Opaque(json.dumps(kind, separators=(",", ":"), ensure_ascii=False), arrow)
+            return _opaque(kind, arrow)
 
 
 def _known(kind: Any) -> bool:

@@ -17,7 +17,7 @@ from xskip.datatypes import INTEGRAL, Array, Storage, Struct, array_of, arrow_ty
 from xskip.errors import MetadataCorruptError, UnsupportedTypeError
 from xskip.javastream import ClassSpec, JavaObject, JavaValue, StreamWriter, parse_stream
 
-__all__ = ["Decoded", "decode_streams", "encode_streams"]
+__all__ = ["AGREED_MS", "Decoded", "as_numbers", "decode_streams", "encode_streams"]
 
 _PACKAGES = ("io.xskipper.index.metadata", "com.ibm.metaindex.metadata.index.types")
 _BOXES = {
@@ -43,12 +43,15 @@ _KNOWN = (
     _PROXY,
     "scala.collection.mutable.HashSet$DeserializationFactory",
 )
+_RANGES = {"tinyint": 7, "smallint": 15, "int": 31, "bigint": 63}
 _WIDE = Context(prec=80)
+_MOST_DIGITS = 38
 _DAY_MS = 86_400_000
 _EAST_MOST_MS = 14 * 3_600_000
 _WEST_MOST_MS = 12 * 3_600_000
 # 1900-01-02: from here on calendars and Spark's zones agree, whatever the zone
-_AGREED_MS = -2_208_988_800_000 + _DAY_MS
+AGREED_MS = -2_208_988_800_000 + _DAY_MS
+_LAST_MS = 253_402_300_799_999
 #: A Spark type, and the least and the greatest value that a stream's value may stand for.
 _Scalar = tuple[str, Any, Any]
 
@@ -94,7 +97,7 @@ def decode_streams(index: str, streams: Iterable[bytes | None]) -> Decoded | Non
         return None
     try:
         storage, values = (_as_bounds if index == "minmax" else _as_lists)(rows, kind)
-    except (pa.ArrowException, OverflowError, InvalidOperation, ValueError):
+    except (pa.ArrowException, ArithmeticError, InvalidOperation, ValueError):
         return None
     return Decoded(storage, values, unreadable)
 
@@ -156,6 +159,8 @@ def _members(value: JavaValue) -> Sequence[_Scalar]:
         case JavaObject(name, {"values": JavaObject(kind, _, [bytes() as count, *members])}) if (
             name.endswith(".ValueListMetaData") and kind == _PROXY and int.from_bytes(count, "big") == len(members)
         ):
+            if len({id(member) for member in members}) < len(members):  # a set: a short stream could repeat a long text
+                raise _other(value)
             return [_scalar(member) for member in members]
         case _:
             raise _other(value)
@@ -164,15 +169,20 @@ def _members(value: JavaValue) -> Sequence[_Scalar]:
 def _scalar(value: JavaValue) -> _Scalar:
     match value:
         case str():
-            return "string", value.encode(), value.encode()
+            text = value.encode()
+            return "string", text, text
         case bytes():
             return "binary", value, value
-        case JavaObject(name, {"value": boxed}) if name in _BOXES:
+        case JavaObject(name, {"value": boxed}) if _is_boxed(boxed, _BOXES.get(name)):
             return _BOXES[name], boxed, boxed
-        case JavaObject("java.math.BigDecimal", {"scale": int() as scale, "intVal": JavaObject() as whole}):
+        case JavaObject("java.math.BigDecimal", {"scale": int() as scale, "intVal": JavaObject() as whole}) if (
+            0 <= scale <= _MOST_DIGITS
+        ):
             sign, digits, _ = Decimal(_big_integer(whole)).as_tuple()
+            if len(digits) > _MOST_DIGITS:
+                raise _other(value)
             number = Decimal((sign, digits, -scale))
-            return f"decimal(38,{max(scale, 0)})", number, number
+            return f"decimal(38,{scale})", number, number
         case JavaObject("java.sql.Date", _, [bytes() as raw]) if len(raw) == 8:
             return "date", *_days(int.from_bytes(raw, "big", signed=True))
         case JavaObject("java.sql.Timestamp", {"nanos": int() as nanos}, [bytes() as raw]) if len(raw) == 8:
@@ -180,6 +190,14 @@ def _scalar(value: JavaValue) -> _Scalar:
             return "timestamp", instant, instant
         case _:
             raise _other(value)
+
+
+def _is_boxed(value: JavaValue, kind: str | None) -> bool:
+    """Is a box's value of the type that its class has."""
+    if kind in _RANGES:
+        bound = 1 << _RANGES[kind]
+        return type(value) is int and -bound <= value < bound
+    return type(value) is {"boolean": bool, "float": float, "double": float}.get(kind or "")
 
 
 def _big_integer(value: JavaObject) -> int:
@@ -192,14 +210,14 @@ def _big_integer(value: JavaObject) -> int:
 
 def _days(millis: int) -> tuple[int, int]:
     """The days since the epoch whose midnight, in some zone, is this instant."""
-    if millis < _AGREED_MS:
-        raise MetadataCorruptError("a date whose calendar is not known", found="before 1900")
+    if not AGREED_MS <= millis <= _LAST_MS:
+        raise MetadataCorruptError("a date whose calendar is not known, or that is none of Spark's")
     # midnight of day d in a zone e hours east is d * day - e: so d = (millis + e) / day, -12 h <= e <= 14 h
     return -(-(millis - _WEST_MOST_MS) // _DAY_MS), (millis + _EAST_MOST_MS) // _DAY_MS
 
 
 def _micros(millis: int, nanos: int) -> int:
-    if millis < _AGREED_MS or not 0 <= nanos < 1_000_000_000 or nanos % 1000:
+    if not AGREED_MS <= millis <= _LAST_MS or not 0 <= nanos < 1_000_000_000 or nanos % 1000:
         raise MetadataCorruptError("an instant whose calendar is not known, or that is none of Spark's")
     return millis // 1000 * 1_000_000 + nanos // 1000
 
@@ -258,15 +276,15 @@ def encode_streams(storage: Struct | Array, values: pa.Array) -> pa.Array:
         )
     write = _write_list if isinstance(storage, Array) else _write_bounds
     streams = []
-    for value in _plain(values, kind).to_pylist():
+    for value in as_numbers(values, kind).to_pylist():
         members = None if value is None else value if isinstance(value, list) else [value["max"], value["min"]]
         held = members is not None and all(_is_held(member, kind) for member in members)
         streams.append(write(members or [], kind) if held else None)
     return pa.array(streams, pa.binary())
 
 
-def _plain(values: pa.Array, kind: str) -> pa.Array:
-    """Dates and times as numbers."""
+def as_numbers(values: pa.Array, kind: str) -> pa.Array:
+    """Bounds or lists with dates and times as days and microseconds."""
     number = {"date": pa.int32(), "timestamp": pa.int64()}.get(kind)
     if number is None:
         return values
@@ -277,7 +295,7 @@ def _plain(values: pa.Array, kind: str) -> pa.Array:
 
 def _is_held(member: Any, kind: str) -> bool:
     scale = {"date": _DAY_MS, "timestamp": 0.001}.get(kind)
-    return member is not None and (scale is None or member * scale >= _AGREED_MS)
+    return member is not None and (scale is None or member * scale >= AGREED_MS)
 
 
 def _write_bounds(members: Sequence[Any], kind: str) -> bytes:

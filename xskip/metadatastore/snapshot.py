@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 import pyarrow as pa
 
@@ -25,6 +26,7 @@ from xskip.reading import Reading, differences
 __all__ = ["Snapshot", "file_versions", "open_snapshot", "write_files"]
 
 _FORM = Form()
+_T = TypeVar("_T")
 _ROWS_PER_FILE = 50_000
 _ATTEMPTS = 10
 
@@ -65,19 +67,24 @@ class Snapshot:
             The dataset's root, as the hook names it.
         asked : Reading
         """
-        if self.record is None or self.record.reading is None or not self.is_ours:
+        recorded = self.record.reading if self.record else None
+        if self.record is None or recorded is None or not self.is_ours:
             other = self.table_identifier if self.table_identifier != table_identifier(root) else ""
-            return f"it is of another dataset, {other}" if other else not_usable(asked)
+            if other:
+                return f"it is of another dataset, {other}"
+            # files of xskip's own may be there, too, and were read as recorded
+            return not_usable(asked) or "; ".join(differences(recorded, asked) if recorded else ())
         if self.record.root != root:
             return f"it is of another dataset with the same path, {self.record.root}"
-        return "; ".join(differences(self.record.reading, asked))
+        return "; ".join(differences(recorded, asked))
 
     def proved(self, wanted: Iterable[Requirement], fmt: str) -> MetadataTable:
         """What queries may ask: :meth:`load`, of another program's metadata without what proves nothing."""
         table = self.load(wanted)
         if self.is_ours:
             return table
-        return proved(table, footers=may_be_of_footers(fmt, tuple(definition for definition, _ in self.indexes)))
+        files = (tuple((i.definition, i.storage) for i in file.schema.indexes) for file in self.files)
+        return proved(table, footers=any(may_be_of_footers(fmt, indexes) for indexes in files))
 
     @property
     def form(self) -> Form:
@@ -151,27 +158,37 @@ def open_snapshot(storage: Storage, directory: str, known: Snapshot | None = Non
     MetadataCorruptError, MetadataVersionError
         There is an index and it cannot be read.
     """
-    for attempt in range(_ATTEMPTS):
+    found = _read_all(storage, directory, open_file, known.live.identity if known else None)
+    if found is None:
+        return None
+    live, files = found
+    if known is not None and known.live.identity == live.identity:
+        return known
+    _check_one_dataset(files, directory)
+    return Snapshot(live, files)
+
+
+def _read_all(
+    storage: Storage, directory: str, read: Callable[[Path], _T], identity: str | None = None
+) -> tuple[Live, tuple[_T, ...]] | None:
+    """The present snapshot and what is read of its files; nothing is read where it is the one of ``identity``."""
+    for _ in range(_ATTEMPTS):
         live = find_live(storage, directory)
         if live is None:
             return None
-        if known is not None and known.live.identity == live.identity:
-            return known
+        if live.identity == identity:
+            return live, ()
         try:
-            files = tuple(open_file(storage.fetch(f"{directory}/{name}")) for name in live.names)
+            return live, tuple(read(storage.fetch(f"{directory}/{name}")) for name in live.names)
         except FileNotFoundError:  # a commit has just removed it: look again
-            if attempt == _ATTEMPTS - 1:
-                raise
             continue
-        _check_one_dataset(files, directory)
-        return Snapshot(live, files)
-    raise AssertionError("unreachable")
+    raise MetadataCorruptError("metadata files that come and go", where=directory, hint="try again")
 
 
 def file_versions(storage: Storage, directory: str) -> tuple[tuple[str, int], ...]:
     """The files of a directory's present snapshot, each with its version, whichever that is; none without an index."""
-    live = find_live(storage, directory)
-    return tuple((name, version_of(storage.fetch(f"{directory}/{name}"))) for name in live.names) if live else ()
+    found = _read_all(storage, directory, version_of)
+    return () if found is None else tuple(zip(found[0].names, found[1], strict=True))
 
 
 def write_files(

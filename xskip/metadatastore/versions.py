@@ -113,9 +113,13 @@ class VersionRules:
             column.removeprefix(_PARTITION_PREFIX) if self.partitions and column.startswith(_PARTITION_PREFIX) else None
         )
 
+    def serialises(self, index: str) -> bool:
+        """Are the values of an index serialised objects."""
+        return self.serialised and index in _UDTS
+
     def udt(self, index: str) -> str:
         """The user-defined type of an index's values [MDS-T-3]."""
-        return f"{_OLD_UDT if self.is_old else _NEW_UDT}${_UDTS.get(index, 'Opaque')}"
+        return f"{_OLD_UDT if self.is_old else _NEW_UDT}${_UDTS[index]}"
 
     @property
     def package(self) -> str:
