@@ -6,6 +6,7 @@ Serialization Stream Protocol for the wrapper. A stream is parsed as data by a s
 
 from __future__ import annotations
 
+import itertools
 import math
 import struct
 
@@ -14,9 +15,21 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from xskip.errors import MetadataCorruptError
-from xskip.javastream import JavaObject, parse_stream
+from xskip.javastream import ClassSpec, JavaObject, StreamWriter, parse_stream
 
-__all__ = ["V1", "HashPair", "build", "hash_bytes", "hash_long", "might_contain", "size_for", "unwrap", "wrap"]
+__all__ = [
+    "NEW_PACKAGE",
+    "OLD_PACKAGE",
+    "V1",
+    "HashPair",
+    "build",
+    "hash_bytes",
+    "hash_long",
+    "might_contain",
+    "size_for",
+    "unwrap",
+    "wrap",
+]
 
 V1 = 1
 #: Two 32-bit hashes of one value, as signed integers.
@@ -176,61 +189,56 @@ def _probe(
         verdicts[rows[chosen]] = found
 
 
-#: The packages of the wrapping class; for each the serial version UIDs of its parent and of Spark's class, as programs
+#: In which programs have kept the classes of metadata, before they were renamed and since.
+OLD_PACKAGE, NEW_PACKAGE = "com.ibm.metaindex.metadata.index.types", "io.xskipper.index.metadata"
+#: For each package the serial version UIDs of its parent and of Spark's class, as programs
 #: have written them: those that are written here come first.
 _WRAPPERS = {
-    "io.xskipper.index.metadata": (
+    NEW_PACKAGE: (
         ("25e4f553292c5e68", "394d74921a9bcc14"),
         ("603f5d1b7b764446", "8303774076ceabf6"),
     ),
-    "com.ibm.metaindex.metadata.index.types": (
+    OLD_PACKAGE: (
         ("f7b012bf742b86a4", "8303774076ceabf6"),
         ("aca70fab3015217f", "394d74921a9bcc14"),
     ),
 }
 _IMPLEMENTATION = "org.apache.spark.util.sketch.BloomFilterImpl"
-_MAGIC = b"\xac\xed\x00\x05"
-_OBJECT, _CLASS, _STRING, _NULL = b"\x73", b"\x72", b"\x74", b"\x70"
 _BLOCK, _BLOCK_LONG, _END = 0x77, 0x7A, b"\x78"
-_SERIALIZABLE, _HAS_WRITE_OBJECT = b"\x02", b"\x03"
 _BLOCK_SIZE = 1024
 
 
-def _utf(text: str) -> bytes:
-    raw = text.encode()
-    return len(raw).to_bytes(2, "big") + raw
-
-
-def _prefix(package: str, parent: str, implementation: str) -> bytes:
+def _prefix(package: str, *uids: str) -> bytes:
     """The stream before the filter's own bytes."""
-    no_fields = _SERIALIZABLE + b"\x00\x00" + _END + _NULL
-    return b"".join(
-        (
-            _MAGIC + _OBJECT,
-            _CLASS + _utf(f"{package}.BloomFilterMetaData") + (1).to_bytes(8, "big") + _SERIALIZABLE,
-            b"\x00\x01L" + _utf("bloomFilter") + _STRING + _utf("Lorg/apache/spark/util/sketch/BloomFilter;") + _END,
-            _CLASS + _utf(f"{package}.MetadataType") + bytes.fromhex(parent) + no_fields,
-            _OBJECT + _CLASS + _utf(_IMPLEMENTATION) + bytes.fromhex(implementation),
-            _HAS_WRITE_OBJECT + b"\x00\x02I" + _utf("numHashFunctions") + b"L" + _utf("bits"),
-            _STRING + _utf("Lorg/apache/spark/util/sketch/BitArray;") + _END + _NULL,
-        )
+    parent, implementation = (int.from_bytes(bytes.fromhex(uid), "big", signed=True) for uid in uids)
+    wrapper, base = f"{package}.BloomFilterMetaData", f"{package}.MetadataType"
+    fields = (("numHashFunctions", "I"), ("bits", "Lorg/apache/spark/util/sketch/BitArray;"))
+    writer = StreamWriter(
+        {
+            wrapper: ClassSpec(1, (("bloomFilter", "Lorg/apache/spark/util/sketch/BloomFilter;"),), base),
+            base: ClassSpec(parent),
+            _IMPLEMENTATION: ClassSpec(implementation, fields, writes=True),
+        }
     )
+    writer.begin(wrapper)
+    writer.begin(_IMPLEMENTATION)
+    return bytes(writer.data)
 
 
-_PREFIXES = tuple(_prefix(package, *uids) for package, known in _WRAPPERS.items() for uids in known)
+_PREFIXES = {package: tuple(_prefix(package, *uids) for uids in known) for package, known in _WRAPPERS.items()}
 _KNOWN = (_IMPLEMENTATION, *(f"{p}.{c}" for p in _WRAPPERS for c in ("BloomFilterMetaData", "MetadataType")))
 
 
-def wrap(filter_bytes: bytes, package: str = "io.xskipper.index.metadata") -> bytes:
+def wrap(filter_bytes: bytes, package: str = NEW_PACKAGE) -> bytes:
     """The stream that the metadatastore keeps for a filter: ``BloomFilterMetaData`` around ``BloomFilterImpl``.
 
     Parameters
     ----------
     filter_bytes : bytes
     package : str
-        Of the wrapping class; versions before 3 have ``com.ibm.metaindex.metadata.index.types``.
+        Of the wrapping class; versions before 3 have :data:`OLD_PACKAGE`.
     """
-    pieces = [_prefix(package, *_WRAPPERS[package][0])]
+    pieces = [_PREFIXES[package][0]]
     for at in range(0, len(filter_bytes), _BLOCK_SIZE):
         block = filter_bytes[at : at + _BLOCK_SIZE]
         if len(block) < 256:
@@ -256,7 +264,7 @@ def unwrap(stream: bytes) -> bytes:
     >>> unwrap(wrap(some)) == some
     True
     """
-    for prefix in _PREFIXES:
+    for prefix in itertools.chain(*_PREFIXES.values()):
         if stream.startswith(prefix) and (blocks := _blocks(stream, len(prefix))) is not None:
             return _checked(blocks)
     match parse_stream(stream, _KNOWN, silent=(_IMPLEMENTATION,)):

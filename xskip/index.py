@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING
 
 from xskip.build import Build, OnError, ProgressOption, compare_objects
-from xskip.errors import DatasetError, IndexExistsError, MetadataNotFoundError, PredicateError, XskipError
+from xskip.errors import (
+    DatasetError,
+    IndexExistsError,
+    MetadataNotFoundError,
+    MetadataVersionError,
+    PredicateError,
+    XskipError,
+)
 from xskip.indexes import Index
 from xskip.metadatastore.commit import find_live
 from xskip.metadatastore.snapshot import Snapshot, file_versions, open_snapshot
@@ -176,9 +184,13 @@ class SkippingIndex:
             The version cannot hold a type.
         """
         engine, source = self._open()
-        _demand(source)
-        listed = list_objects(source.dataset)
-        result = Migration(source.storage, source.directory, version, listed.partitions_of).run(dry_run=dry_run)
+        if find_live(source.storage, source.directory) is None:
+            raise _not_found(source)
+        listed = cache(lambda: list_objects(source.dataset))
+        migration = Migration(
+            source.storage, source.directory, version, lambda objects: listed().partitions_of(objects)
+        )
+        result = migration.run(dry_run=dry_run)
         engine.forget(source.root)
         return result
 
@@ -223,19 +235,21 @@ class SkippingIndex:
             There is none.
         """
         _, source = self._open()
-        files = file_versions(source.storage, source.directory)
-        worst = max(map(status_of, (version for _, version in files)), key=list(VersionStatus).index, default=None)
+        try:
+            snapshot = _demand(source)
+        except MetadataVersionError:
+            files = file_versions(source.storage, source.directory)
+            if _worst(files) is not VersionStatus.TOO_NEW:
+                raise
+            problem = "a newer release made the index; use a newer xskip"
+            missing = len(list_objects(source.dataset))
+            return IndexStatus(VersionStatus.TOO_NEW.value, 0, missing, 0, problem, files)
         listed = list_objects(source.dataset)
-        if worst is VersionStatus.TOO_NEW:
-            return IndexStatus(
-                worst.value, 0, len(listed), 0, "a newer release made the index; use a newer xskip", files
-            )
-        snapshot = _demand(source)
         fresh, alive = compare_objects(listed.objects, snapshot.load(()).objects)
         problem = snapshot.not_usable(source.root, source.reading)
         present = int(alive.sum())
-        status = (worst or VersionStatus.CURRENT).value
-        return IndexStatus(status, present, len(fresh), len(alive) - present, problem, files)
+        files = tuple(zip(snapshot.live.names, (file.schema.version for file in snapshot.files), strict=True))
+        return IndexStatus(_worst(files).value, present, len(fresh), len(alive) - present, problem, files)
 
     def drop(self) -> DropResult:
         """Removes the index with all its files; the data stays as it is.
@@ -333,6 +347,12 @@ def migrate_all(
         except XskipError as error:
             results.append(MigrationResult(directory, (), version, 0, 0.0, dry_run, problem=str(error)))
     return tuple(results)
+
+
+def _worst(files: Sequence[tuple[str, int]]) -> VersionStatus:
+    """The status of the files whose version stands worst."""
+    found = (status_of(version) for _, version in files)
+    return max(found, key=list(VersionStatus).index, default=VersionStatus.CURRENT)
 
 
 def _demand(source: Source) -> Snapshot:

@@ -212,9 +212,7 @@ def check_reading(source: Source, snapshot: Snapshot) -> None:
     IndexDefinitionError
         The dataset is read in another way than when the index was built.
     """
-    record = snapshot.record
-    ours = record.reading if record and snapshot.is_ours else None
-    problems = list(differences(ours, source.reading)) if ours else []
+    problems = list(differences(snapshot.reading, source.reading)) if snapshot.reading else []
     if problems:
         raise IndexDefinitionError(
             "the dataset is read in another way than when it was indexed",

@@ -31,6 +31,7 @@ from xskip.metadatastore.schema import (
     OBJECT_COLUMN,
     FileSchema,
     IndexField,
+    leaves_under,
     parse_schema,
     parse_version,
     render_schema,
@@ -90,7 +91,8 @@ def encode(table: MetadataTable, table_identifier: str, path: Path, form: Form =
     ]
     written = pa.table(arrays, pa.schema([pa.field(n, a.type) for n, a in zip(names, arrays, strict=True)]))
     keys = {i.column: i.definition.key_label for i in indexes}
-    labels = labels_of(form, names[: -len(keys) or None], keys, _leaves_of(written.schema))
+    leaves = [] if form.footer_key is None else _leaves_of(written.schema)
+    labels = labels_of(form, names[: -len(keys) or None], keys, leaves)
     partitions = tuple((column.name, column.type) for column in kept)
     schema = FileSchema(version, table_identifier, partitions, tuple(indexes), labels)
     footer = {
@@ -111,8 +113,11 @@ def _leaves_of(schema: pa.Schema) -> list[str]:
     """The paths of the Parquet leaves that a schema is written as."""
     sink = pa.BufferOutputStream()
     pq.write_table(schema.empty_table(), sink, **_STYLE)
-    parquet = pq.read_metadata(pa.BufferReader(sink.getvalue())).schema
-    return [parquet.column(i).path for i in range(len(parquet))]
+    return _paths(pq.read_metadata(pa.BufferReader(sink.getvalue())))
+
+
+def _paths(footer: pq.FileMetaData) -> list[str]:
+    return [footer.schema.column(i).path for i in range(len(footer.schema))]
 
 
 def open_file(path: Path) -> MetadataFile:
@@ -147,26 +152,23 @@ def version_of(path: Path) -> int:
 
 
 @contextmanager
-def _reading(path: Path) -> Iterator[None]:
+def _reading(path: Path, what: str = "metadata that cannot be read") -> Iterator[None]:
     """Whatever odd bytes lead to is one clear error."""
     try:
         yield
     except (XskipError, FileNotFoundError):
         raise
-    except (pa.ArrowException, OSError, ValueError, TypeError, LookupError, ArithmeticError) as error:
-        found = f"{type(error).__name__}: {error}"
-        raise MetadataCorruptError("metadata that cannot be read", where=str(path), found=found) from error
+    except (pa.ArrowException, OSError) as error:  # Arrow's own words say what it met
+        raise MetadataCorruptError(what, where=str(path), found=str(error)) from error
+    except (ValueError, TypeError, LookupError, ArithmeticError) as error:
+        raise MetadataCorruptError(what, where=str(path), found=f"{type(error).__name__}: {error}") from error
 
 
 def _opened(path: Path) -> tuple[pq.ParquetFile, bytes]:
     """A Parquet file whose footer has been read, and its schema as JSON."""
-    try:
+    with _reading(path, "a metadata file that is not whole"):
         reader = _unlocked(path) if _is_encrypted(path) else pq.ParquetFile(path, coerce_int96_timestamp_unit="us")
         text = (reader.metadata.metadata or {}).get(_ROW_METADATA)
-    except (pa.ArrowInvalid, OSError) as error:
-        if isinstance(error, FileNotFoundError):
-            raise
-        raise MetadataCorruptError("a metadata file that is not whole", where=str(path), found=str(error)) from error
     if text is None:
         raise MetadataCorruptError("a Parquet file that is not metadata", where=str(path), expected="Spark's schema")
     return reader, text
@@ -217,7 +219,7 @@ def decode(file: MetadataFile, wanted: Iterable[Requirement] | None = None) -> M
     MetadataCorruptError
         The rows cannot be read, or are not what the schema says.
     """
-    with _reading(file.path):
+    with _reading(file.path, "rows that cannot be read"):
         return _decoded(file, None if wanted is None else set(wanted))
 
 
@@ -228,10 +230,7 @@ def _decoded(file: MetadataFile, choice: set[Requirement] | None) -> MetadataTab
     columns = [OBJECT_COLUMN, *(rules.partition_name(n) for n, _ in partitions)]
     plain = [i for i in indexes if i.definition.key_label is None]
     table = _read(file, columns + [i.column for i in plain if i.column not in file.serialised])
-    try:
-        decoded = _table(file, table, partitions, plain)
-    except pa.ArrowException as error:
-        raise _unreadable(file, error) from error
+    decoded = _table(file, table, partitions, plain)
     found = dict(decoded.indexes) | {i.definition.key: _keyed_column(file, i) for i in indexes if i not in plain}
     return replace(decoded, indexes={i.definition.key: found[i.definition.key] for i in indexes})
 
@@ -243,21 +242,15 @@ def _keyed_column(file: MetadataFile, index: IndexField) -> IndexColumn:
     except KeyNotAvailableError:
         nothing = pa.nulls(file.rows, arrow_type(index.storage))
         return IndexColumn(index.definition, index.storage, nothing, is_locked=True)
-    except pa.ArrowException as error:
-        raise _unreadable(file, error) from error
 
 
 def _read(file: MetadataFile, columns: list[str]) -> pa.Table:
     try:
         return file.reader.read(_leaves(file, columns))
     except (pa.ArrowException, OSError) as error:
-        if file.schema.encryption is not None:
-            raise KeyNotAvailableError("encrypted rows that no key opens", where=str(file.path)) from error
-        raise _unreadable(file, error) from error
-
-
-def _unreadable(file: MetadataFile, error: Exception) -> MetadataCorruptError:
-    return MetadataCorruptError("rows that cannot be read", where=str(file.path), found=str(error))
+        if file.schema.encryption is None:
+            raise
+        raise KeyNotAvailableError("encrypted rows that no key opens", where=str(file.path)) from error
 
 
 def _table(
@@ -289,10 +282,7 @@ def _column(file: MetadataFile, table: pa.Table, index: IndexField) -> IndexColu
 
 def _leaves(file: MetadataFile, columns: list[str]) -> list[str]:
     """The Parquet leaf paths of columns: names alone would be split at their dots."""
-    inside = tuple(f"{column}." for column in columns)
-    schema = file.footer.schema
-    paths = [schema.column(i).path for i in range(len(schema))]
-    return [path for path in paths if path in columns or path.startswith(inside)]
+    return leaves_under(columns, _paths(file.footer))
 
 
 def _whole(table: pa.Table, column: str) -> pa.Array:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from xskip.errors import IndexDefinitionError, KeyNotAvailableError
-from xskip.metadatastore.schema import Labels
+from xskip.metadatastore.schema import Labels, leaves_under
 from xskip.metadatastore.versions import Form
 
 __all__ = ["KmsClient", "LocalKms", "decryption", "encryption", "labels_of", "use_kms"]
@@ -183,7 +183,7 @@ def labels_of(
     paths: dict[str, list[str]] = {}
     for column, label in columns.items():
         if label is not None:
-            paths.setdefault(label, []).extend(p for p in leaves if p == column or p.startswith(f"{column}."))
+            paths.setdefault(label, []).extend(leaves_under([column], leaves))
     text = ";".join(f"{label}:{','.join(found)}" for label, found in paths.items())
     return Labels(form.footer_key, text, form.plaintext_footer)
 

@@ -14,7 +14,16 @@ from xskip.errors import MetadataCorruptError
 from xskip.metadata import IndexDefinition
 from xskip.metadatastore.versions import VersionRules, is_udt, params_of, rules_of
 
-__all__ = ["OBJECT_COLUMN", "FileSchema", "IndexField", "Labels", "parse_schema", "parse_version", "render_schema"]
+__all__ = [
+    "OBJECT_COLUMN",
+    "FileSchema",
+    "IndexField",
+    "Labels",
+    "leaves_under",
+    "parse_schema",
+    "parse_version",
+    "render_schema",
+]
 
 OBJECT_COLUMN = "obj_name"
 Json = Mapping[str, Any]
@@ -78,6 +87,16 @@ def render_schema(schema: FileSchema) -> str:
         described = _definition_json(index.definition, schema.table_identifier, rules)
         fields.append(_field(index.column, _storage_json(index, rules), {"index": described}))
     return json.dumps({"type": "struct", "fields": fields}, separators=(",", ":"), ensure_ascii=False)
+
+
+def leaves_under(columns: Sequence[str], paths: Sequence[str]) -> list[str]:
+    """The Parquet leaves of columns, whose names can hold dots.
+
+    >>> leaves_under(["a.b"], ["a.b.min", "a.bc", "a"])
+    ['a.b.min']
+    """
+    inside = tuple(f"{column}." for column in columns)
+    return [path for path in paths if path in columns or path.startswith(inside)]
 
 
 def parse_schema(text: str | bytes, arrow: pa.Schema) -> FileSchema:

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from decimal import Context, Decimal, InvalidOperation
+from decimal import Context, Decimal
 from typing import Any
 
 import pyarrow as pa
 
+from xskip.bloom import NEW_PACKAGE, OLD_PACKAGE
 from xskip.datatypes import INTEGRAL, Array, Storage, Struct, array_of, arrow_type, decimal_digits
 from xskip.errors import MetadataCorruptError, UnsupportedTypeError
 from xskip.javastream import ClassSpec, JavaObject, JavaValue, StreamWriter, parse_stream
 
 __all__ = ["AGREED_MS", "Decoded", "as_numbers", "decode_streams", "encode_streams"]
 
-_PACKAGES = ("io.xskipper.index.metadata", "com.ibm.metaindex.metadata.index.types")
 _BOXES = {
     "java.lang.Boolean": "boolean",
     "java.lang.Byte": "tinyint",
@@ -31,7 +31,7 @@ _BOXES = {
 }
 _PROXY = "scala.collection.generic.DefaultSerializationProxy"
 _KNOWN = (
-    *(f"{p}.{c}" for p in _PACKAGES for c in ("MinMaxMetaData", "ValueListMetaData", "MetadataType")),
+    *(f"{p}.{c}" for p in (NEW_PACKAGE, OLD_PACKAGE) for c in ("MinMaxMetaData", "ValueListMetaData", "MetadataType")),
     *_BOXES,
     "java.lang.Number",
     "java.math.BigDecimal",
@@ -97,7 +97,7 @@ def decode_streams(index: str, streams: Iterable[bytes | None]) -> Decoded | Non
         return None
     try:
         storage, values = (_as_bounds if index == "minmax" else _as_lists)(rows, kind)
-    except (pa.ArrowException, ArithmeticError, InvalidOperation, ValueError):
+    except (pa.ArrowException, ArithmeticError, ValueError):
         return None
     return Decoded(storage, values, unreadable)
 
@@ -228,12 +228,11 @@ _HASH_SET = "scala.collection.mutable.HashSet$DeserializationFactory"
 _LOAD_FACTOR, _TABLE_LENGTH = 0.75, 16
 _OBJECT = "Ljava/lang/Object;"
 _INTEGER_PARTS = ("bitCount", "bitLength", "firstNonzeroByteNum", "lowestSetBit", "signum")
-_METADATA = _PACKAGES[1]
 _CLASSES = {
-    f"{_METADATA}.MetadataType": ClassSpec(-0x084FED408BD4795C),
-    f"{_METADATA}.MinMaxMetaData": ClassSpec(1, (("max", _OBJECT), ("min", _OBJECT)), f"{_METADATA}.MetadataType"),
-    f"{_METADATA}.ValueListMetaData": ClassSpec(
-        1, (("values", "Lscala/collection/mutable/HashSet;"),), f"{_METADATA}.MetadataType"
+    f"{OLD_PACKAGE}.MetadataType": ClassSpec(-0x084FED408BD4795C),
+    f"{OLD_PACKAGE}.MinMaxMetaData": ClassSpec(1, (("max", _OBJECT), ("min", _OBJECT)), f"{OLD_PACKAGE}.MetadataType"),
+    f"{OLD_PACKAGE}.ValueListMetaData": ClassSpec(
+        1, (("values", "Lscala/collection/mutable/HashSet;"),), f"{OLD_PACKAGE}.MetadataType"
     ),
     _NUMBER: ClassSpec(-8742448824652078965),
     "java.lang.Boolean": ClassSpec(-3665804199014368530, (("value", "Z"),)),
@@ -300,7 +299,7 @@ def _is_held(member: Any, kind: str) -> bool:
 
 def _write_bounds(members: Sequence[Any], kind: str) -> bytes:
     writer = StreamWriter(_CLASSES)
-    writer.begin(f"{_METADATA}.MinMaxMetaData")
+    writer.begin(f"{OLD_PACKAGE}.MinMaxMetaData")
     for member in members:
         _write_scalar(writer, member, kind)
     return bytes(writer.data)
@@ -308,7 +307,7 @@ def _write_bounds(members: Sequence[Any], kind: str) -> bytes:
 
 def _write_list(members: Sequence[Any], kind: str) -> bytes:
     writer = StreamWriter(_CLASSES)
-    writer.begin(f"{_METADATA}.ValueListMetaData")
+    writer.begin(f"{OLD_PACKAGE}.ValueListMetaData")
     writer.begin(_PROXY)
     writer.begin(_HASH_SET)
     writer.primitive("D", _LOAD_FACTOR)

@@ -51,7 +51,12 @@ class Snapshot:
     @property
     def is_ours(self) -> bool:
         """Did xskip collect all that is in the files, and has it on record."""
-        return self.record is not None and self.record.reading is not None and not self.live.foreign
+        return self.reading is not None
+
+    @property
+    def reading(self) -> Reading | None:
+        """How xskip read what is in the files; None where others have been there."""
+        return self.record.reading if self.record and not self.live.foreign else None
 
     @property
     def version(self) -> int:

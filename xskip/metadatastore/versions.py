@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from xskip.bloom import NEW_PACKAGE, OLD_PACKAGE
 from xskip.errors import MetadataVersionError
 from xskip.metadata import IndexDefinition
 
@@ -124,7 +125,7 @@ class VersionRules:
     @property
     def package(self) -> str:
         """Of the classes whose objects are serialised."""
-        return "com.ibm.metaindex.metadata.index.types" if self.is_old else "io.xskipper.index.metadata"
+        return OLD_PACKAGE if self.is_old else NEW_PACKAGE
 
     @property
     def master_keys(self) -> tuple[str, ...]:

@@ -169,13 +169,12 @@ class Engine:
     def _prune(self, loaded: _Loaded, asked: dict[str, Any]) -> tuple[bytes, ScanTrace]:
         snapshot = loaded.snapshot
         predicate = to_predicate(asked["df"])
-        record = snapshot.record if snapshot.is_ours else None
         available = Available(
             snapshot.indexes,
             snapshot.partitions,
             asked["partitions"],
-            case_sensitive=record is not None and record.reading is not None and record.reading.case_sensitive,
-            untyped=record is None,
+            case_sensitive=snapshot.reading is not None and snapshot.reading.case_sensitive,
+            untyped=not snapshot.is_ours,
         )
         clause = translate(predicate, available)
         needed = requirements(clause)
