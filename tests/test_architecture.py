@@ -16,7 +16,17 @@ PACKAGE = ROOT / "xskip"
 #: Lowest first. A module imports only from its own layer and those below, without cycles.
 LAYERS: dict[str, tuple[str, ...]] = {
     "L0 errors": ("errors",),
-    "L1 values": ("bloom", "datatypes", "expressions", "javastream", "objects", "ordering", "reading", "tables"),
+    "L1 values": (
+        "bloom",
+        "datatypes",
+        "expressions",
+        "javastream",
+        "objects",
+        "ordering",
+        "reading",
+        "settings",
+        "tables",
+    ),
     "L2 metadata": ("clauses", "metadata"),
     "L3 indexes": (
         "indexes",
@@ -56,7 +66,18 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "spark.scan",
         "spark.storage",
     ),
-    "L6 interfaces": ("__init__", "__main__", "build", "cli", "demo", "index", "migrate", "session", "source"),
+    "L6 interfaces": (
+        "__init__",
+        "__main__",
+        "build",
+        "catalog",
+        "cli",
+        "demo",
+        "index",
+        "migrate",
+        "session",
+        "source",
+    ),
 }
 LAYER_OF = {module: level for level, modules in enumerate(LAYERS.values()) for module in modules}
 SPARK_FREE = 5  # layers below this one do not need Spark, but for the aggregates of the indexes

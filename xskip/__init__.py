@@ -7,8 +7,9 @@ An index beside the data says which files can hold a matching row; every query r
 MinMax(column='ts', key_label=None)
 """
 
+from xskip.catalog import list_indexes, migrate_all
 from xskip.errors import XskipError
-from xskip.index import SkippingIndex, list_indexes, migrate_all
+from xskip.index import SkippingIndex
 from xskip.indexes import BloomFilter, Index, MinMax, ValueList
 from xskip.metadatastore.encryption import KmsClient, LocalKms
 from xskip.report import SkippingReport

@@ -8,27 +8,25 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.errors import CollectError, IndexDefinitionError
+from xskip.errors import CollectError
 from xskip.metadata import MetadataTable
 from xskip.metadatastore.commit import Record, RecordedFile, publish
 from xskip.metadatastore.snapshot import Snapshot, write_files
 from xskip.metadatastore.versions import Form
 from xskip.objects import Objects, join_ids, table_identifier
 from xskip.results import Progress, RefreshResult
+from xskip.settings import CHUNK_BYTES, CHUNK_OBJECTS, FOOTERS
 from xskip.source import Source
 from xskip.spark.collect import Collector, PlannedIndex
 from xskip.spark.listing import ListedObjects, list_objects
 from xskip.spark.scan import Engine
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 __all__ = ["Build", "OnError", "ProgressOption", "compare_objects"]
 
@@ -36,8 +34,6 @@ OnError = Literal["raise", "skip"]
 _FORM = Form()
 ProgressOption = bool | Callable[[Progress], None] | None
 Positions = npt.NDArray[np.int64]
-_CHUNK_OBJECTS = ("spark.xskip.build.chunkObjects", 10_000)
-_CHUNK_BYTES = ("spark.xskip.build.chunkBytes", 0)
 _BYTES_PER_CORE = 256 << 20
 _SMALL_ROWS = 10_000
 _MOST_SMALL = 16
@@ -66,6 +62,7 @@ class Build:
     form: Form = _FORM
     _files: list[tuple[Path, RecordedFile]] = field(default_factory=list)
     _failed: list[str] = field(default_factory=list)
+    _identifier: str = ""
 
     def run(self, snapshot: Snapshot | None) -> RefreshResult:
         """Brings an index from a snapshot, or from nothing, to what the dataset is now."""
@@ -78,22 +75,27 @@ class Build:
         if ours and not len(fresh) and not gone:
             return RefreshResult(0, 0, unchanged, time.monotonic() - started)
         with tempfile.TemporaryDirectory(prefix="xskip-build-") as scratch:
+            self._identifier = ours.table_identifier if ours else self.source.place.identifier
             kept = self._keep(ours, alive, Path(scratch)) if ours else []
-            collector = Collector(self.engine.hook, self.source.dataset, listed, self.planned, self.source.reading)
+            collector = self._collector(listed)
             self._collect_all(collector, fresh, Path(scratch), started)
             if not kept and not self._files:  # the definitions live in the files: there is always one
                 self._add(collector.collect(fresh[:0]), Path(scratch))
             record = self._record(snapshot, (*kept, *(entry for _, entry in self._files)))
             live = snapshot.live if snapshot else None
             publish(self.source.storage, self.source.directory, live, self._files, record)
-        self.engine.forget(self.source.root)
+        self.engine.forget(self.source.directory)
         added = len(fresh) - len(self._failed)
         return RefreshResult(added, gone, unchanged, time.monotonic() - started, tuple(self._failed))
+
+    def _collector(self, listed: ListedObjects) -> Collector:
+        source, footers = self.source, self.engine.setting(self.source.df.sparkSession, FOOTERS)
+        return Collector(self.engine.hook, source.dataset, listed, self.planned, source.reading, footers)
 
     def _collect_all(self, collector: Collector, fresh: Positions, scratch: Path, started: float) -> None:
         """Collects new objects chunk by chunk, each into files of its own."""
         show = _shown(self.progress)
-        chunks = list(_chunks(self.source.df.sparkSession, collector.listed, fresh))
+        chunks = list(self._chunks(collector.listed, fresh))
         done = 0
         for i, chunk in enumerate(chunks, 1):
             table = self._collect(collector, chunk)
@@ -101,6 +103,21 @@ class Build:
                 self._add(table, scratch)
             done += len(chunk)
             show(Progress(i, len(chunks), done, len(fresh), time.monotonic() - started))
+
+    def _chunks(self, listed: ListedObjects, fresh: Positions) -> Iterator[Positions]:
+        """New objects in portions that one job and the driver can hold."""
+        session = self.source.df.sparkSession
+        most_objects, most_bytes = (self.engine.setting(session, each) for each in (CHUNK_OBJECTS, CHUNK_BYTES))
+        most_bytes = most_bytes or _BYTES_PER_CORE * max(4, session.sparkContext.defaultParallelism)
+        sizes = listed.objects.sizes.fill_null(0).to_numpy(zero_copy_only=False)
+        start, volume = 0, 0
+        for i, position in enumerate(fresh):
+            if i > start and (i - start >= most_objects or volume + sizes[position] > most_bytes):
+                yield fresh[start:i]
+                start, volume = i, 0
+            volume += int(sizes[position])
+        if start < len(fresh):
+            yield fresh[start:]
 
     def _collect(self, collector: Collector, chunk: Positions) -> MetadataTable:
         """A chunk's metadata; with ``on_error="skip"`` without the files that cannot be read."""
@@ -136,7 +153,7 @@ class Build:
         return kept
 
     def _add(self, table: MetadataTable, scratch: Path) -> None:
-        self._files += write_files(table, table_identifier(self.source.root), scratch, len(self._files), self.form)
+        self._files += write_files(table, self._identifier, scratch, len(self._files), self.form)
 
     def _record(self, snapshot: Snapshot | None, files: tuple[RecordedFile, ...]) -> Record:
         types = dict(snapshot.record.types) if snapshot and snapshot.record else {}
@@ -165,29 +182,6 @@ def _identities(objects: Objects, *, sized: bool) -> pa.Array:
     if not sized:
         return ids
     return pc.binary_join_element_wise(ids, objects.sizes.fill_null(-1).cast(pa.string()), "#")
-
-
-def _chunks(session: SparkSession, listed: ListedObjects, fresh: Positions) -> Iterator[Positions]:
-    """New objects in portions that one job and the driver can hold."""
-    most_objects = _number(session, *_CHUNK_OBJECTS)
-    most_bytes = _number(session, *_CHUNK_BYTES)
-    most_bytes = most_bytes or _BYTES_PER_CORE * max(4, session.sparkContext.defaultParallelism)
-    sizes = listed.objects.sizes.fill_null(0).to_numpy(zero_copy_only=False)
-    start, volume = 0, 0
-    for i, position in enumerate(fresh):
-        if i > start and (i - start >= most_objects or volume + sizes[position] > most_bytes):
-            yield fresh[start:i]
-            start, volume = i, 0
-        volume += int(sizes[position])
-    if start < len(fresh):
-        yield fresh[start:]
-
-
-def _number(session: SparkSession, key: str, default: int) -> int:
-    text = session.conf.get(key, str(default)) or str(default)
-    if not text.isdecimal():
-        raise IndexDefinitionError("a setting that is no number", where=key, found=text, expected="such as 10000")
-    return int(text)
 
 
 def _culprit(collector: Collector, chunk: Positions, error: CollectError) -> int | None:

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from xskip import __version__
+from xskip.catalog import list_indexes, migrate_all
 from xskip.errors import XskipError
-from xskip.index import SkippingIndex, list_indexes, migrate_all
+from xskip.index import SkippingIndex
 from xskip.indexes import BloomFilter, Index, MinMax, ValueList
 from xskip.metadatastore.versions import CURRENT_VERSION
 from xskip.session import check_java, configure

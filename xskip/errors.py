@@ -18,6 +18,7 @@ __all__ = [
     "MetadataNotFoundError",
     "MetadataVersionError",
     "PredicateError",
+    "SettingError",
     "UnsupportedTypeError",
     "XskipError",
 ]
@@ -78,6 +79,10 @@ class DatasetError(XskipError, ValueError):
 
 class PredicateError(XskipError, ValueError):
     """A predicate that Spark cannot parse, or that names what the dataset lacks."""
+
+
+class SettingError(XskipError, ValueError):
+    """A setting has a value that it cannot have."""
 
 
 class MetadataNotFoundError(XskipError, LookupError):

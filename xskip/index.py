@@ -14,7 +14,6 @@ from xskip.errors import (
     MetadataNotFoundError,
     MetadataVersionError,
     PredicateError,
-    XskipError,
 )
 from xskip.indexes import Index
 from xskip.metadatastore.commit import find_live
@@ -26,22 +25,27 @@ from xskip.results import (
     FileList,
     IndexDescription,
     IndexInfo,
-    IndexList,
     IndexStatus,
-    ListedIndex,
     MigrationResult,
     RefreshResult,
 )
-from xskip.source import Source, base_location, check_reading, form_of, open_source, plan, plan_again
+from xskip.source import (
+    Source,
+    check_reading,
+    form_again,
+    form_of,
+    open_source,
+    plan,
+    plan_again,
+)
 from xskip.spark.listing import list_objects
 from xskip.spark.scan import Engine, engine_of
-from xskip.spark.storage import storage_for
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-__all__ = ["SkippingIndex", "list_indexes", "migrate_all"]
+__all__ = ["SkippingIndex"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,7 @@ class SkippingIndex:
     name: str
     _spark: SparkSession = field(repr=False)
     _read: Callable[[SparkSession], DataFrame] = field(repr=False)
+    _is_table: bool = field(default=False, repr=False)
 
     @staticmethod
     def for_path(
@@ -101,7 +106,21 @@ class SkippingIndex:
 
             return _opened(opened, table)
 
-        return SkippingIndex(table, spark, read)
+        return SkippingIndex(table, spark, read, True)
+
+    def at(self, location: str) -> SkippingIndex:
+        """The same index, kept in a directory of its own, where queries of this process look from now on.
+
+        Parameters
+        ----------
+        location : str
+            The directory; other processes know of it from a table's property ``io.xskipper.parquet.mdlocation``, or by
+            this method.
+        """
+        engine, source = self._open()
+        dataset = engine.hook.table_name(self._spark, self.name) if self._is_table else source.root
+        engine.hook.choose_place(dataset, engine.hook.location(location))
+        return self
 
     def create(
         self,
@@ -144,7 +163,9 @@ class SkippingIndex:
                 where=source.directory,
                 hint="call refresh() to bring it up to date, or drop() before create()",
             )
-        return Build(engine, source, plan(source, indexes), progress, on_error, form_of(source, version)).run(None)
+        return Build(
+            engine, source, plan(source, indexes), progress, on_error, form_of(self._spark, engine, version)
+        ).run(None)
 
     def refresh(self, *, progress: ProgressOption = None, on_error: OnError = "raise") -> RefreshResult:
         """Adds new and changed objects, drops those that are gone; no Spark job where nothing changed.
@@ -163,7 +184,8 @@ class SkippingIndex:
         engine, source = self._open()
         snapshot = _demand(source)
         check_reading(source, snapshot)
-        return Build(engine, source, plan_again(source, snapshot), progress, on_error, snapshot.form).run(snapshot)
+        form = form_again(self._spark, engine, snapshot)
+        return Build(engine, source, plan_again(source, snapshot), progress, on_error, form).run(snapshot)
 
     def migrate(self, version: int = CURRENT_VERSION, *, dry_run: bool = False) -> MigrationResult:
         """Brings the index to a version of the metadata format, up or down, in one commit; no data is read.
@@ -191,7 +213,7 @@ class SkippingIndex:
             source.storage, source.directory, version, lambda objects: listed().partitions_of(objects)
         )
         result = migration.run(dry_run=dry_run)
-        engine.forget(source.root)
+        engine.forget(source.directory)
         return result
 
     def exists(self) -> bool:
@@ -246,7 +268,7 @@ class SkippingIndex:
             return IndexStatus(VersionStatus.TOO_NEW.value, 0, missing, 0, problem, files)
         listed = list_objects(source.dataset)
         fresh, alive = compare_objects(listed.objects, snapshot.load(()).objects)
-        problem = snapshot.not_usable(source.root, source.reading)
+        problem = snapshot.not_usable(source.place, source.reading)
         present = int(alive.sum())
         files = tuple(zip(snapshot.live.names, (file.schema.version for file in snapshot.files), strict=True))
         return IndexStatus(_worst(files).value, present, len(fresh), len(alive) - present, problem, files)
@@ -264,7 +286,7 @@ class SkippingIndex:
         if live is None:
             raise _not_found(source)
         source.storage.remove_tree(source.directory)
-        engine.forget(source.root)
+        engine.forget(source.directory)
         return DropResult(source.directory, len(live.names))
 
     def files(self, predicate: str | Column) -> FileList:
@@ -298,55 +320,6 @@ class SkippingIndex:
     def _open(self) -> tuple[Engine, Source]:
         engine = engine_of(self._spark)
         return engine, open_source(self._spark, engine, self._read)
-
-
-def list_indexes(spark: SparkSession) -> IndexList:
-    """The indexes under ``spark.xskip.metadata.location``, or, without it, those used by this process so far."""
-    engine = engine_of(spark)
-    base = base_location(spark, engine)
-    found = []
-    for snapshot, directory in engine.known(base):
-        record = snapshot.record
-        dataset = record.root if record else snapshot.table_identifier
-        found.append(ListedIndex(dataset, directory, snapshot.rows, tuple(str(d) for d, _ in snapshot.indexes)))
-    return IndexList(tuple(sorted(found, key=lambda i: i.dataset)))
-
-
-def migrate_all(
-    spark: SparkSession, location: str, version: int = CURRENT_VERSION, *, dry_run: bool = False
-) -> tuple[MigrationResult, ...]:
-    """Migrates every index under a base location, each in a commit of its own.
-
-    Partition values that an old version lacks come from the objects' names. An index that cannot be migrated stays as
-    it was, and its result says why.
-
-    Parameters
-    ----------
-    spark : SparkSession
-    location : str
-        As ``spark.xskip.metadata.location``.
-    version : int
-    dry_run : bool
-        Only say what would change.
-
-    Raises
-    ------
-    MetadataVersionError
-        There is no such version.
-    """
-    rules_of(version)
-    engine = engine_of(spark)
-    base = engine.hook.location(location)
-    storage = storage_for(engine.hook, base)
-    results = []
-    for directory in storage.directories(base):
-        try:
-            results.append(Migration(storage, directory, version).run(dry_run=dry_run))
-        except MetadataNotFoundError:
-            continue
-        except XskipError as error:
-            results.append(MigrationResult(directory, (), version, 0, 0.0, dry_run, problem=str(error)))
-    return tuple(results)
 
 
 def _worst(files: Sequence[tuple[str, int]]) -> VersionStatus:

@@ -97,6 +97,12 @@ class MetadataTable:
     def __len__(self) -> int:
         return len(self.objects)
 
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all values in memory."""
+        columns = (*(p.values for p in self.partitions.values()), *(i.values for i in self.indexes.values()))
+        return int(self.objects.names.nbytes + sum(column.nbytes for column in columns))
+
     def take(self, rows: pa.Array) -> MetadataTable:
         """The metadata of these rows, in this order."""
         return MetadataTable(

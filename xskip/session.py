@@ -12,6 +12,7 @@ from xskip.errors import JavaNotFoundError
 from xskip.metadatastore import encryption
 from xskip.metadatastore.encryption import KmsClient
 from xskip.report import SkippingReport, report_of
+from xskip.settings import ENABLED
 from xskip.spark.scan import engine_of, forget_indexes
 
 if TYPE_CHECKING:
@@ -63,8 +64,8 @@ def disable(spark: SparkSession) -> None:
 
 def is_enabled(spark: SparkSession) -> bool:
     """Do the queries of this session skip."""
-    switched = spark.conf.get("spark.xskip.enabled", "true") or "true"
-    return engine_of(spark).hook.is_installed(spark) and switched.lower() == "true"
+    engine = engine_of(spark)
+    return engine.hook.is_installed(spark) and engine.setting(spark, ENABLED)
 
 
 def use_kms(client: KmsClient | None) -> None:

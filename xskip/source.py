@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from xskip.datatypes import from_json
@@ -17,11 +17,13 @@ from xskip.errors import DatasetError, IndexDefinitionError
 from xskip.expressions import join_path, split_path
 from xskip.indexes import Index, index_of
 from xskip.metadata import IndexDefinition
-from xskip.metadatastore.location import metadata_directory
+from xskip.metadatastore.commit import find_live
+from xskip.metadatastore.location import Place
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.storage import Storage
 from xskip.metadatastore.versions import Form
 from xskip.reading import UNSTABLE, Reading, differences
+from xskip.settings import BYTES_PER_FILE, FOOTER_KEY, LOCATION, PLAINTEXT_FOOTER, ROWS_PER_FILE
 from xskip.spark.collect import PlannedIndex
 from xskip.spark.jvm import Dataset, build_session
 from xskip.spark.scan import Engine
@@ -31,11 +33,18 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-__all__ = ["Source", "base_location", "check_reading", "form_of", "open_source", "plan", "plan_again"]
+__all__ = [
+    "Source",
+    "base_location",
+    "check_reading",
+    "form_again",
+    "form_of",
+    "open_source",
+    "placed",
+    "plan",
+    "plan_again",
+]
 
-_LOCATION_KEY = "spark.xskip.metadata.location"
-_FOOTER_KEY = "spark.xskip.encryption.footer.key"
-_PLAINTEXT_KEY = "spark.xskip.encryption.plaintext.footer"
 _SETTINGS = {
     "spark.xskip.enabled": "false",
     "spark.sql.adaptive.enabled": "false",
@@ -56,25 +65,32 @@ class Source:
     df : DataFrame
         The dataset, in a session of the build's own.
     dataset : Dataset
-    root : str
-        As the hook names it.
-    directory : str
-        Of the metadata.
+    place : Place
+        Where the metadata is, or will be.
     storage : Storage
     reading : Reading
     """
 
     df: DataFrame
     dataset: Dataset
-    root: str
-    directory: str
+    place: Place
     storage: Storage
     reading: Reading
+
+    @property
+    def root(self) -> str:
+        """The dataset's root, as the hook names it."""
+        return self.place.root
+
+    @property
+    def directory(self) -> str:
+        """Of the metadata."""
+        return self.place.directory
 
 
 def base_location(spark: SparkSession, engine: Engine) -> str | None:
     """The configured location of all indexes, None for each dataset's own."""
-    configured = spark.conf.get(_LOCATION_KEY, "")
+    configured = engine.setting(spark, LOCATION)
     return engine.hook.location(configured) if configured else None
 
 
@@ -99,17 +115,36 @@ def open_source(spark: SparkSession, engine: Engine, read: Callable[[SparkSessio
             expected="one",
             hint="index each directory by itself, or the directory above them",
         )
-    directory = metadata_directory(roots[0], base_location(spark, engine))
+    place, storage = placed(engine, dataset.places())
     described = dataset.reading()
     reading = Reading.of(described["format"], described["options"], described["conf"], described["schema"])
-    return Source(df, dataset, roots[0], directory, storage_for(engine.hook, directory), reading)
+    return Source(df, dataset, place, storage, reading)
 
 
-def form_of(source: Source, version: int) -> Form:
-    """The form of new metadata, with the keys that the session's settings name."""
-    conf = source.df.sparkSession.conf
-    plaintext = conf.get(_PLAINTEXT_KEY, "false") or "false"
-    return Form(version, conf.get(_FOOTER_KEY, "") or None, plaintext.lower() == "true")
+def placed(engine: Engine, places: Sequence[Place]) -> tuple[Place, Storage]:
+    """The first of a dataset's places that holds an index; without one, the first."""
+    for place in places[1:] and places:
+        storage = storage_for(engine.hook, place.directory)
+        if find_live(storage, place.directory) is not None:
+            return place, storage
+    return places[0], storage_for(engine.hook, places[0].directory)
+
+
+def form_of(spark: SparkSession, engine: Engine, version: int) -> Form:
+    """The form of new metadata, by the settings of a session."""
+    return Form(
+        version,
+        engine.setting(spark, FOOTER_KEY) or None,
+        engine.setting(spark, PLAINTEXT_FOOTER),
+        engine.setting(spark, ROWS_PER_FILE),
+        engine.setting(spark, BYTES_PER_FILE),
+    )
+
+
+def form_again(spark: SparkSession, engine: Engine, snapshot: Snapshot) -> Form:
+    """The form of what is added to an index: its version and its keys, and files of the size that is set."""
+    rows, size = engine.setting(spark, ROWS_PER_FILE), engine.setting(spark, BYTES_PER_FILE)
+    return replace(snapshot.form, rows_per_file=rows, bytes_per_file=size)
 
 
 def plan(source: Source, indexes: Sequence[Index]) -> tuple[PlannedIndex, ...]:

@@ -153,12 +153,12 @@ def test_damage(case: Case, caplog: pytest.LogCaptureFixture, tmp_path: Path, na
     damage, reason = DAMAGE[name]
     backup = shutil.copytree(case.directory, tmp_path / "backup")
     damage(case)
-    xskip.spark.scan.engine_of(case.spark).forget(case.path)  # as in a process that has not seen the index yet
+    xskip.spark.scan.engine_of(case.spark).forget_all()  # as in a process that has not seen the index yet
     assert_reads_all_and_says_once(case, caplog, reason)
     assert_strict_raises(case, reason)
     shutil.rmtree(case.directory)
     shutil.copytree(backup, case.directory)
-    xskip.spark.scan.engine_of(case.spark).forget(case.path)
+    xskip.spark.scan.engine_of(case.spark).forget_all()
     assert_skips_again(case)
 
 
@@ -200,7 +200,7 @@ def test_directory_gone(case: Case, caplog: pytest.LogCaptureFixture) -> None:
     case.spark.conf.set("spark.xskip.strict", "true")
     assert [row.a for row in case.query().collect()] == [1]
     backup.rename(case.directory)
-    xskip.spark.scan.engine_of(case.spark).forget(case.path)
+    xskip.spark.scan.engine_of(case.spark).forget_all()
     assert_skips_again(case)
 
 
@@ -227,7 +227,7 @@ def test_an_exception_anywhere(
     def fail(*args: object, **kwargs: object) -> None:
         raise kind("on purpose")
 
-    xskip.spark.scan.engine_of(steady.spark).forget(steady.path)
+    xskip.spark.scan.engine_of(steady.spark).forget_all()
     with monkeypatch.context() as patched:
         patched.setattr(*PLACES[place], fail)
         assert_reads_all_and_says_once(steady, caplog, f"{kind.__name__}('on purpose')")
@@ -288,10 +288,10 @@ def test_an_answer_that_does_not_fit_skips_nothing(case: Case, monkeypatch: pyte
         answer, *rest = original(self, *args)
         return (WRONG_ANSWERS[name](answer), *rest)
 
-    engine.forget(case.path)
+    engine.forget_all()
     with monkeypatch.context() as patched:
         patched.setattr(scan_module.Engine, "_prune", spoilt)
         assert opened_files(case.query()) == ALL
         assert [row.a for row in case.query().collect()] == [1]
-    engine.forget(case.path)
+    engine.forget_all()
     assert_skips_again(case)

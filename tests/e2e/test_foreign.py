@@ -38,7 +38,7 @@ def given_away(spark: SparkSession, made: SkippingIndex, version: int) -> None:
     shutil.rmtree(described.location)
     Path(described.location).mkdir()
     encode(table, table_identifier(described.dataset), Path(described.location) / FOREIGN, Form(version))
-    engine_of(spark).forget(described.dataset)
+    engine_of(spark).forget_all()
 
 
 @pytest.mark.parametrize("version", range(5))
@@ -82,7 +82,7 @@ def test_string_bounds_of_another_program(spark: SparkSession, tmp_path: Path) -
     shutil.rmtree(location)
     location.mkdir()
     encode(table_of(table.objects, [wrong]), path, location / FOREIGN)
-    engine_of(spark).forget(path)
+    engine_of(spark).forget_all()
     assert column.values != wrong.values
     for predicate, files in {"s = '\U0001f600'": {"both"}, "s > '\ufffd'": {"both"}, "s < 'b'": {"a", "both"}}.items():
         assert kept(spark, path, predicate) == files, predicate

@@ -96,7 +96,7 @@ def test_status_of_a_newer_release(spark: SparkSession, path: str) -> None:
     (file,) = Path(made.describe().location).glob("*.parquet")
     key = b"org.apache.spark.sql.parquet.row.metadata"
     rewrite(file, {key: pq.read_metadata(file).metadata[key].replace(b'"version":4', b'"version":9')})
-    engine_of(spark).forget(path)
+    engine_of(spark).forget_all()
     status = made.status()
     assert (status.version, status.files, status.indexed, status.missing) == ("TOO_NEW", ((file.name, 9),), 0, 3)
     assert "newer" in status.problem
@@ -128,7 +128,7 @@ def test_migrate_all(
     assert [r["problem"] for name, r in told.items() if name != broken.name] == ["", ""]
     for each in made:
         assert (each.describe().version, each.describe().partitions) == (4, ("p int",))
-        engine_of(spark).forget(each.describe().dataset)
+        engine_of(spark).forget_all()
         assert kept(spark, each.name, EITHER) == {"other"}
 
 

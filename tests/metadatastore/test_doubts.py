@@ -35,6 +35,7 @@ from xskip.javastream import ClassSpec, StreamWriter
 from xskip.metadata import IndexColumn, IndexDefinition
 from xskip.metadatastore.codec import decode, encode, open_file
 from xskip.metadatastore.commit import publish
+from xskip.metadatastore.location import Place
 from xskip.metadatastore.serialised import decode_streams, encode_streams
 from xskip.metadatastore.snapshot import open_snapshot, write_files
 from xskip.metadatastore.storage import LocalStorage
@@ -95,8 +96,8 @@ def test_a_record_beside_another_program_s_files(tmp_path: Path) -> None:
     snapshot = open_snapshot(LocalStorage(), md)
     assert snapshot is not None
     assert not snapshot.is_ours
-    assert key in snapshot.not_usable(ROOT, Reading.of("parquet", {}, {}, ""))
-    assert key in snapshot.not_usable(ROOT, Reading.of("parquet", {}, {key: "LEGACY"}, ""))
+    assert key in snapshot.not_usable(Place(ROOT, "", ROOT), Reading.of("parquet", {}, {}, ""))
+    assert key in snapshot.not_usable(Place(ROOT, "", ROOT), Reading.of("parquet", {}, {key: "LEGACY"}, ""))
     with pytest.raises(MetadataCorruptError, match=r"call refresh\(\) before migrate"):
         Migration(LocalStorage(), md, 3).run()
 
@@ -105,7 +106,7 @@ def test_a_record_that_agrees(tmp_path: Path) -> None:
     """[MDS-F-1] Read by default on both sides."""
     snapshot = open_snapshot(LocalStorage(), mixed(tmp_path, Reading.of("parquet", {}, {}, "")))
     assert snapshot is not None
-    assert snapshot.not_usable(ROOT, Reading.of("parquet", {}, {}, "")) == ""
+    assert snapshot.not_usable(Place(ROOT, "", ROOT), Reading.of("parquet", {}, {}, "")) == ""
 
 
 def box(fields: tuple[tuple[str, str], ...], payload: bytes) -> bytes:

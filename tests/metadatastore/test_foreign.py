@@ -13,6 +13,7 @@ from xskip.datatypes import Array, Struct
 from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable
 from xskip.metadatastore.codec import encode
 from xskip.metadatastore.foreign import may_be_of_footers, not_usable, proved
+from xskip.metadatastore.location import Place
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot
 from xskip.metadatastore.storage import LocalStorage
 from xskip.reading import Reading
@@ -109,10 +110,10 @@ def test_a_snapshot_of_another_program(tmp_path: Path) -> None:
     """[MDS-F-1] [MDS-F-4] It is used where its dataset has this path and is read as by default."""
     snapshot = foreign(tmp_path, table_of(objects_of(NAMES[:1]), [minmax("d", "double", [1.0], [2.0])]))
     default = Reading.of("parquet", {}, {}, "")
-    assert snapshot.not_usable("/lake", default) == ""
-    assert snapshot.not_usable("s3a://bucket/lake", default) == ""
-    assert snapshot.not_usable("/lake/other", default) == "it is of another dataset, /lake"
-    assert "did not record" in snapshot.not_usable("/lake", Reading.of("json", {}, {}, ""))
+    assert snapshot.not_usable(Place("/lake", "", "/lake"), default) == ""
+    assert snapshot.not_usable(Place("s3a://bucket/lake", "", "/lake"), default) == ""
+    assert snapshot.not_usable(Place("/lake/other", "", "/lake/other"), default) == "it is of another dataset, /lake"
+    assert "did not record" in snapshot.not_usable(Place("/lake", "", "/lake"), Reading.of("json", {}, {}, ""))
     key = ("minmax", ("d",))
     assert snapshot.proved([key], "parquet").indexes[key].values.to_pylist() == [None]
     assert snapshot.proved([key], "avro").indexes[key].values.to_pylist() == [{"min": 1.0, "max": 2.0}]

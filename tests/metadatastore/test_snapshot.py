@@ -29,6 +29,7 @@ from xskip.metadatastore.codec import encode
 from xskip.metadatastore.commit import find_live, new_file_name, publish
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot, write_files
 from xskip.metadatastore.storage import LocalStorage
+from xskip.metadatastore.versions import Form
 
 DISK = LocalStorage()
 K, S, V = ("minmax", ("k",)), ("bloomfilter", ("s",)), ("valuelist", ("k",))
@@ -220,20 +221,30 @@ def test_an_empty_snapshot(md: str, tmp_path: Path) -> None:
     assert len(found.load()) == 0
 
 
-def test_rows_are_split_over_files(md: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_split_over_files(md: str, tmp_path: Path) -> None:
     """[MDS-C-10] So many rows in each file and the rest in the last, numbered on from the first."""
-    assert snapshot._ROWS_PER_FILE == 50_000
-    monkeypatch.setattr(snapshot, "_ROWS_PER_FILE", 4)
-    table = numbered_table(0, 10)
-    files = write_files(table, "/lake/events", tmp_path, 3)
+    assert (Form().rows_per_file, Form().bytes_per_file) == (50_000, 128 << 20)
+    table, four = numbered_table(0, 10), Form(rows_per_file=4)
+    files = write_files(table, "/lake/events", tmp_path, 3, four)
     assert [entry.rows for _, entry in files] == [4, 4, 2]
     assert [entry.name[:11] for _, entry in files] == ["part-00003-", "part-00004-", "part-00005-"]
     assert [path.stat().st_size for path, _ in files] == [entry.size for _, entry in files]
     assert [path.name for path, _ in files] == [entry.name for _, entry in files]
     publish(DISK, md, None, files, record_of(entry for _, entry in files))
     assert_same(opened(md).load(), table)
-    exactly = write_files(numbered_table(0, 8), "/lake/events", tmp_path, 0)
+    exactly = write_files(numbered_table(0, 8), "/lake/events", tmp_path, 0, four)
     assert [entry.rows for _, entry in exactly] == [4, 4]
+
+
+def test_files_are_kept_to_a_size(md: str, tmp_path: Path) -> None:
+    """[MDS-C-10] As many rows as fit into so many bytes of values, and one at least."""
+    table = numbered_table(0, 10)
+    half = write_files(table, "/lake/events", tmp_path, 0, Form(bytes_per_file=table.nbytes // 2))
+    assert [entry.rows for _, entry in half] == [5, 5]
+    each = write_files(table, "/lake/events", tmp_path, 2, Form(bytes_per_file=1))
+    assert [entry.rows for _, entry in each] == [1] * 10
+    publish(DISK, md, None, each, record_of(entry for _, entry in each))
+    assert_same(opened(md).load(), table)
 
 
 def test_a_table_without_rows_keeps_its_indexes(md: str, tmp_path: Path) -> None:

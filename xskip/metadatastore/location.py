@@ -3,13 +3,42 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 
 from xskip.objects import table_identifier
 
-__all__ = ["INDEX_DIRECTORY", "metadata_directory"]
+__all__ = ["INDEX_DIRECTORY", "Place", "metadata_directory"]
 
 #: Inside a dataset's root; Spark and other engines pass over names that begin with an underscore.
 INDEX_DIRECTORY = "_xskip"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the metadata of a dataset is, or may be.
+
+    Attributes
+    ----------
+    root : str
+        The dataset's root, as the hook names paths.
+    directory : str
+        Of the metadata, named alike.
+    identifier : str
+        The table identifier in the metadata's files: the root's path, or ``db.table``.
+    """
+
+    root: str
+    directory: str
+    identifier: str
+
+    def is_named(self, identifier: str) -> bool:
+        """Can metadata with this identifier be of the dataset: its path, or its table's name with or without database.
+
+        >>> Place("/lake/t", "/md/t", "db.t").is_named("t"), Place("/lake/t", "/md/t", "/lake/t").is_named("/lake/u")
+        (True, False)
+        """
+        path = table_identifier(self.root)
+        return identifier in (self.identifier, path, self.identifier.rpartition(".")[2])
 
 
 def metadata_directory(root: str, base: str | None) -> str:
@@ -18,7 +47,7 @@ def metadata_directory(root: str, base: str | None) -> str:
     Parameters
     ----------
     root : str
-        The dataset's root, a URI or path.
+        The dataset's root, a URI or path, or a table's name with its database.
     base : str or None
         The location under which all indexes live; None stands for ``_xskip`` in the dataset itself.
 

@@ -18,16 +18,16 @@ from xskip.metadata import IndexColumn, IndexDefinition, IndexKey, MetadataTable
 from xskip.metadatastore.codec import MetadataFile, decode, encode, open_file, version_of
 from xskip.metadatastore.commit import Live, Record, RecordedFile, find_live, new_file_name
 from xskip.metadatastore.foreign import may_be_of_footers, not_usable, proved
+from xskip.metadatastore.location import Place
 from xskip.metadatastore.storage import Storage
 from xskip.metadatastore.versions import CURRENT_VERSION, Form
-from xskip.objects import Objects, table_identifier
+from xskip.objects import Objects
 from xskip.reading import Reading, differences
 
 __all__ = ["Snapshot", "file_versions", "open_snapshot", "write_files"]
 
 _FORM = Form()
 _T = TypeVar("_T")
-_ROWS_PER_FILE = 50_000
 _ATTEMPTS = 10
 
 
@@ -63,23 +63,23 @@ class Snapshot:
         """The newest version of the files."""
         return max((file.schema.version for file in self.files), default=CURRENT_VERSION)
 
-    def not_usable(self, root: str, asked: Reading) -> str:
+    def not_usable(self, place: Place, asked: Reading) -> str:
         """Why the metadata say nothing of a dataset's values as they are read here, or nothing.
 
         Parameters
         ----------
-        root : str
-            The dataset's root, as the hook names it.
+        place : Place
+            Of which dataset the metadata should be.
         asked : Reading
         """
         recorded = self.record.reading if self.record else None
         if self.record is None or recorded is None or not self.is_ours:
-            other = self.table_identifier if self.table_identifier != table_identifier(root) else ""
-            if other:
-                return f"it is of another dataset, {other}"
+            named = self.table_identifier
+            if not place.is_named(named):
+                return f"it is of another dataset, {named}"
             # files of xskip's own may be there, too, and were read as recorded
             return not_usable(asked) or "; ".join(differences(recorded, asked) if recorded else ())
-        if self.record.root != root:
+        if self.record.root != place.root:
             return f"it is of another dataset with the same path, {self.record.root}"
         return "; ".join(differences(recorded, asked))
 
@@ -214,8 +214,9 @@ def write_files(
                 found=f"no key {column.definition.key_label}",
             )
     written = []
-    for part, start in enumerate(range(0, max(len(table), 1), _ROWS_PER_FILE), first):
-        rows = pa.array(range(start, min(start + _ROWS_PER_FILE, len(table))), pa.int64())
+    each = max(1, min(form.rows_per_file, form.bytes_per_file * len(table) // max(table.nbytes, 1)))
+    for part, start in enumerate(range(0, max(len(table), 1), each), first):
+        rows = pa.array(range(start, min(start + each, len(table))), pa.int64())
         name = new_file_name(part)
         path = folder / name
         encode(table.take(rows), table_identifier, path, form)

@@ -10,6 +10,7 @@ from typing import Any
 from xskip.bloom import NEW_PACKAGE, OLD_PACKAGE
 from xskip.errors import MetadataVersionError
 from xskip.metadata import IndexDefinition
+from xskip.settings import BYTES_PER_FILE, ROWS_PER_FILE
 
 __all__ = [
     "CURRENT_VERSION",
@@ -47,11 +48,15 @@ class Form:
         The label of the key for footers and names of objects; needed where an index has a key.
     plaintext_footer : bool
         Footers are signed, and not encrypted.
+    rows_per_file, bytes_per_file : int
+        The most rows, and about the most bytes, of one file.
     """
 
     version: int = CURRENT_VERSION
     footer_key: str | None = None
     plaintext_footer: bool = False
+    rows_per_file: int = ROWS_PER_FILE.default
+    bytes_per_file: int = BYTES_PER_FILE.default
 
 
 class VersionStatus(Enum):

@@ -57,6 +57,8 @@ class Collector:
     listed : ListedObjects
     indexes : tuple of PlannedIndex
     reading : Reading
+    footers : bool
+        May bounds come from the footers of Parquet files.
     """
 
     hook: Hook
@@ -64,6 +66,7 @@ class Collector:
     listed: ListedObjects
     indexes: tuple[PlannedIndex, ...]
     reading: Reading
+    footers: bool
 
     def collect(self, chosen: npt.NDArray[np.int64]) -> MetadataTable:
         """The metadata of some objects, by their positions in the listing.
@@ -106,7 +109,7 @@ class Collector:
 
     def _footers_may_do(self) -> bool:
         by_name = self.reading.conf.get("spark.sql.parquet.fieldId.read.enabled") == "false"
-        return (self.reading.format == "parquet" and by_name) and all(
+        return (self.footers and self.reading.format == "parquet" and by_name) and all(
             isinstance(p.index, MinMax) and served_by_footers(p.definition.types[0]) for p in self.indexes
         )
 

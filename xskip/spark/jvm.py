@@ -24,6 +24,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from xskip.errors import DatasetError
+from xskip.metadatastore.location import Place
 from xskip.objects import Objects
 
 if TYPE_CHECKING:
@@ -143,13 +144,19 @@ class Hook:
         return str(self._rule.location(path))
 
     def register(
-        self, root: str, token: int, objects: Objects, partition_of: npt.NDArray[np.int64], partitions: Sequence[str]
+        self,
+        directory: str,
+        token: int,
+        objects: Objects,
+        partition_of: npt.NDArray[np.int64],
+        partitions: Sequence[str],
     ) -> None:
         """Tells the JVM the objects of a snapshot, whose bits answers then speak of.
 
         Parameters
         ----------
-        root : str
+        directory : str
+            Of the metadata.
         token : int
         objects : Objects
         partition_of : numpy.ndarray of int64
@@ -162,16 +169,32 @@ class Hook:
         numbers = np.concatenate((sizes, modified, partition_of)).astype("<i8")
         names = "\0".join(objects.names.to_pylist())
         self._rule.register(
-            root,
+            directory,
             token,
             bytearray(names.encode()),
             bytearray(numbers.tobytes()),
             bytearray("\0".join(partitions).encode()),
         )
 
-    def unregister(self, root: str) -> None:
+    def unregister(self, directory: str) -> None:
         """Forgets a snapshot."""
-        self._rule.unregister(root)
+        self._rule.unregister(directory)
+
+    def set_process_wide(self, key: str, value: str | None) -> None:
+        """A setting for sessions that do not have it themselves; None takes it away."""
+        self._rule.setProcessWide(key, value)
+
+    def places(self, root: str) -> list[Place]:
+        """Where the metadata of a path may be, in the order in which queries look."""
+        return _places(self._rule.placesOf(root))
+
+    def choose_place(self, dataset: str, directory: str | None) -> None:
+        """Where the metadata of a dataset (its root, or ``db.table``) are from now on; None: where they would be."""
+        self._rule.choosePlace(dataset, directory)
+
+    def table_name(self, spark: SparkSession, table: str) -> str:
+        """The name of a table with its database."""
+        return str(self._rule.tableName(spark._jsparkSession, table))
 
     def forget_directories(self) -> None:
         """Forgets which directories have an index and which have none."""
@@ -312,6 +335,10 @@ class Dataset:
         """The root paths, with scheme."""
         return [str(root) for root in self._java.roots()]
 
+    def places(self) -> list[Place]:
+        """Where the metadata may be, in the order in which queries look."""
+        return _places(self._java.places())
+
     def listing(self) -> Listing:
         """All files; listed once."""
         return Listing(self._java.listing())
@@ -341,6 +368,10 @@ class Dataset:
 
         bits = np.packbits(chosen, bitorder="little").tobytes()
         return DataFrame(self._java.subset(bytearray(bits)), self._spark)
+
+
+def _places(text: str) -> list[Place]:
+    return [Place(**place) for place in json.loads(text)]
 
 
 def build_session(spark: SparkSession) -> SparkSession:

@@ -10,15 +10,16 @@ import threading
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from xskip.errors import DatasetError, XskipError
-from xskip.metadatastore.location import metadata_directory
+from xskip.metadatastore.location import Place
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot
 from xskip.pruning import Available, PruneResult, prune, requirements, translate
 from xskip.reading import CONF_DEFAULTS, Reading
+from xskip.settings import Setting
 from xskip.spark.catalyst import to_predicate
 from xskip.spark.jvm import Hook, hook_of
 from xskip.spark.listing import partition_texts
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Engine", "ScanTrace", "engine_of", "forget_indexes"]
 
+T = TypeVar("T")
 _log = logging.getLogger("xskip")
+_NOWHERE = Place("", "", "")
 _tokens = itertools.count(1)
 # how long a snapshot is used before the directory is looked at again; a stale one is still sound
 _RECHECK_LOCAL_SECONDS = 0.0
@@ -65,11 +68,11 @@ class ScanTrace:
 class _Loaded:
     """An index in use: its snapshot, the token by which the JVM knows it, when it was last looked at."""
 
-    root: str
     snapshot: Snapshot
     token: int
     checked: float
     answers: OrderedDict[str, tuple[bytes, ScanTrace]]
+    is_registered: bool = False
 
 
 class Engine:
@@ -79,10 +82,10 @@ class Engine:
         self._hook = hook
         self._lock = threading.RLock()
         self._indexes: OrderedDict[str, _Loaded] = OrderedDict()  # by directory
-        self._registered: dict[str, int] = {}  # the token by which the JVM knows each root
         self._traces: OrderedDict[int, ScanTrace] = OrderedDict()
-        self._said: set[tuple[str, str]] = set()
+        self._said: set[tuple[str, str, str]] = set()
         self._made: dict[str, None] = {}
+        self._process_wide: dict[str, str] = {}
 
     @property
     def hook(self) -> Hook:
@@ -94,18 +97,18 @@ class Engine:
 
         Never raises: the query goes on, reads everything, and the reason is logged once.
         """
-        root, number, strict = "", -1, False
+        place, number, strict = _NOWHERE, -1, False
         try:
             asked = json.loads(request)
-            root, number, strict = asked["root"], int(asked["id"]), bool(asked["strict"])
-            answer, trace = self._decide(asked)
+            place, number, strict = Place(**asked["place"]), int(asked["id"]), bool(asked["strict"])
+            answer, trace = self._decide(place, asked)
         except BaseException as error:  # noqa: BLE001 - the fail-open point: a query never fails because of xskip
             answer, trace = None, ScanTrace("", None, str(error) if isinstance(error, XskipError) else repr(error))
         self._remember(number, trace)
         if trace.problem:
-            self._say(root, trace.problem)
+            self._say(place, trace.problem)
             if strict:
-                return b"E" + f"{root}: {trace.problem}".encode()
+                return b"E" + f"{place.root}: {trace.problem}".encode()
         return answer
 
     def trace(self, number: int) -> ScanTrace | None:
@@ -113,30 +116,44 @@ class Engine:
         with self._lock:
             return self._traces.get(number)
 
-    def forget(self, root: str) -> None:
+    def forget(self, directory: str) -> None:
         """An index was made, changed or dropped here: look again at once."""
         with self._lock:
-            for directory in [d for d, loaded in self._indexes.items() if loaded.root == root]:
-                del self._indexes[directory]
-            self._registered.pop(root, None)
-            self._made[root] = None
-            self._said = {(r, why) for r, why in self._said if r != root}
-        self._hook.unregister(root)
+            self._indexes.pop(directory, None)
+            self._made[directory] = None
+            self._said = {said for said in self._said if said[0] != directory}
+        self._hook.unregister(directory)
         self._hook.forget_directories()
 
     def forget_all(self) -> None:
         """Look at every index again."""
         with self._lock:
-            roots = [loaded.root for loaded in self._indexes.values()]
-        for root in roots:
-            self.forget(root)
+            directories = list(self._indexes)
+        for directory in directories:
+            self.forget(directory)
+
+    def setting(self, spark: SparkSession, wanted: Setting[T]) -> T:
+        """What a setting is for a session.
+
+        Raises
+        ------
+        SettingError
+            It has a value that it cannot have.
+        """
+        return wanted.of(spark.conf.get(wanted.key, None) or self._process_wide.get(wanted.key))
+
+    def set_process_wide(self, key: str, value: str | None) -> None:
+        """Gives a setting to all sessions that do not have it themselves; None takes it away."""
+        self._process_wide.pop(key, None)
+        if value is not None:
+            self._process_wide[key] = value
+        self._hook.set_process_wide(key, value)
 
     def known(self, base: str | None) -> list[tuple[Snapshot, str]]:
         """The indexes under a base location; without one, those that this process has made or used."""
         if base is None:
             with self._lock:
-                used = dict.fromkeys(self._indexes)
-                places = used | {metadata_directory(root, None): None for root in self._made}
+                places = dict.fromkeys(self._indexes) | self._made
         else:
             places = dict.fromkeys(storage_for(self._hook, base).directories(base))
         found = []
@@ -146,12 +163,12 @@ class Engine:
                 found.append((snapshot, directory))
         return found
 
-    def _decide(self, asked: dict[str, Any]) -> tuple[bytes | None, ScanTrace]:
-        loaded = self._load(asked["root"], asked["base"])
+    def _decide(self, place: Place, asked: dict[str, Any]) -> tuple[bytes | None, ScanTrace]:
+        loaded = self._load(place.directory)
         if loaded is None:
             return None, ScanTrace("", None, filters=json.dumps(asked["df"]))
         reading = Reading.of(asked["format"], asked["options"], asked["conf"], asked["schema"])
-        problem = loaded.snapshot.not_usable(asked["root"], reading)
+        problem = loaded.snapshot.not_usable(place, reading)
         if problem:
             return None, ScanTrace("", None, problem, json.dumps(asked["df"]))
         key = json.dumps([asked["df"], asked["conf"], asked["partitions"]])
@@ -184,37 +201,33 @@ class Engine:
         trace = ScanTrace(str(predicate), result, filters=json.dumps(asked["df"]))
         return (b"P" if by_partition else b"B") + struct.pack(">q", loaded.token) + bits, trace
 
-    def _load(self, root: str, base: str | None) -> _Loaded | None:
-        """The index of a dataset, and the JVM told of it; None where there is none any more."""
-        directory = metadata_directory(root, base)
+    def _load(self, directory: str) -> _Loaded | None:
+        """The index in a directory, and the JVM told of it; None where there is none any more."""
         wait = _RECHECK_LOCAL_SECONDS if directory.startswith("/") else _RECHECK_REMOTE_SECONDS
         with self._lock:
             loaded = self._indexes.get(directory)
             if loaded is None or time.monotonic() - loaded.checked >= wait:
-                loaded = self._look(root, directory, loaded)
-            if loaded is not None and self._registered.get(root) != loaded.token:
+                loaded = self._look(directory, loaded)
+            if loaded is not None and not loaded.is_registered:
                 table = loaded.snapshot.load(loaded.snapshot.partitions)
-                self._hook.register(root, loaded.token, table.objects, *partition_texts(table))
-                self._registered[root] = loaded.token
+                self._hook.register(directory, loaded.token, table.objects, *partition_texts(table))
+                loaded.is_registered = True
             return loaded
 
-    def _look(self, root: str, directory: str, loaded: _Loaded | None) -> _Loaded | None:
+    def _look(self, directory: str, loaded: _Loaded | None) -> _Loaded | None:
         """The present snapshot of a directory, which is the loaded one as long as nothing changed."""
         known = loaded.snapshot if loaded else None
         snapshot = open_snapshot(storage_for(self._hook, directory), directory, known)
         if snapshot is None:
             self._indexes.pop(directory, None)
-            self._registered.pop(root, None)
-            self._hook.unregister(root)
+            self._hook.unregister(directory)
             return None
         if loaded is None or snapshot is not known:
-            loaded = self._indexes[directory] = _Loaded(root, snapshot, next(_tokens), 0.0, OrderedDict())
+            loaded = self._indexes[directory] = _Loaded(snapshot, next(_tokens), 0.0, OrderedDict())
         loaded.checked = time.monotonic()
         self._indexes.move_to_end(directory)
         while len(self._indexes) > _REMEMBERED_INDEXES:
-            oldest = self._indexes.popitem(last=False)[1]
-            self._registered.pop(oldest.root, None)
-            self._hook.unregister(oldest.root)
+            self._hook.unregister(self._indexes.popitem(last=False)[0])
         return loaded
 
     def _remember(self, number: int, trace: ScanTrace) -> None:
@@ -223,12 +236,12 @@ class Engine:
             while len(self._traces) > _REMEMBERED_TRACES:
                 self._traces.popitem(last=False)
 
-    def _say(self, root: str, problem: str) -> None:
+    def _say(self, place: Place, problem: str) -> None:
         with self._lock:
-            if (root, problem) in self._said:
+            if (place.directory, place.root, problem) in self._said:
                 return
-            self._said.add((root, problem))
-        _log.warning("the index of %s is not used, queries read all files: %s", root, problem)
+            self._said.add((place.directory, place.root, problem))
+        _log.warning("the index of %s is not used, queries read all files: %s", place.root, problem)
 
 
 _engines: dict[int, Engine] = {}

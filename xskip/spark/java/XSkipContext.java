@@ -11,15 +11,22 @@ class XSkipSettings {
   final String base;              // spark.xskip.metadata.location, or null
   final long rememberMs;          // for how long a directory without an index is not looked at again
   final boolean strict;
+  final boolean evaluate;         // count what would be skipped, and read nothing of what is indexed
   final String[] confValues;      // of XSkipHub.confKeys
   XSkipSettings(SQLConf conf) {
-    String b = conf.getConfString("spark.xskip.metadata.location", "");
+    String b = value(conf, "spark.xskip.metadata.location", "");
     base = b.length() == 0 ? null : XSkipHub.location(b);
-    rememberMs = 1000L * Long.parseLong(conf.getConfString("spark.xskip.discovery.seconds", "60"));
-    strict = "true".equalsIgnoreCase(conf.getConfString("spark.xskip.strict", "false"));
+    rememberMs = 1000L * Long.parseLong(value(conf, "spark.xskip.discovery.seconds", "60"));
+    strict = "true".equalsIgnoreCase(value(conf, "spark.xskip.strict", "false"));
+    evaluate = "true".equalsIgnoreCase(value(conf, "spark.xskip.evaluate", "false"));
     String[] keys = XSkipHub.confKeys;
     confValues = new String[keys.length];
     for (int i = 0; i < keys.length; i++) confValues[i] = effective(conf, keys[i]);
+  }
+  /** The session's value, else the process's, else the default. */
+  static String value(SQLConf conf, String key, String otherwise) {
+    String mine = (String) XSkipHub.processWide.get(key);
+    return conf.getConfString(key, mine == null ? otherwise : mine);
   }
   private static String effective(SQLConf conf, String key) {
     String value;
@@ -30,10 +37,10 @@ class XSkipSettings {
 
 /** How one relation of a query reads its files: goes to Python with each request. */
 class XSkipContext {
-  final XSkipSettings settings; final List roots; final String format; final StructType partitions; private final String reading;
+  final XSkipSettings settings; final List places; final String format; final StructType partitions; private final String reading;
   String mixed = "";              // conditions that the scan itself is not told of, encoded
-  XSkipContext(XSkipSettings settings, List roots, String format, Object options, StructType schema, StructType partitions) {
-    this.settings = settings; this.roots = roots; this.format = format; this.partitions = partitions;
+  XSkipContext(XSkipSettings settings, List places, String format, Object options, StructType schema, StructType partitions) {
+    this.settings = settings; this.places = places; this.format = format; this.partitions = partitions;
     StringBuilder sb = new StringBuilder(256);
     sb.append("\"format\":"); XSkipEncoder.str(sb, format);
     sb.append(",\"options\":"); XSkipEncoder.map(sb, options);

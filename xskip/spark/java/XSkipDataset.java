@@ -3,6 +3,7 @@ package io.xskip.jvm;
 import java.util.ArrayList;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.spark.api.java.JavaRDD;
+import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.datasources.FileIndex;
@@ -43,6 +44,17 @@ public class XSkipDataset {
     String[] a = new String[r.length()];
     for (int i = 0; i < a.length; i++) a[i] = r.apply(i).toString();
     return a;
+  }
+  /** Where the metadata may be: the table's places, where it is one, then those of its root. */
+  public String places() throws Exception {
+    XSkipPlaces.forget();                              // a build looks for itself
+    XSkipSettings settings = new XSkipSettings(org.apache.spark.sql.internal.SQLConf.get());
+    ArrayList found = new ArrayList();
+    CatalogTable table = logical.catalogTable().isEmpty() ? null : (CatalogTable) logical.catalogTable().get();
+    if (table != null) found.addAll(XSkipPlaces.ofTable(table, settings));
+    found.addAll(XSkipPlaces.ofPath(XSkipHub.key((org.apache.hadoop.fs.Path) relation.location().rootPaths().apply(0)), settings));
+    if (table != null) found.addAll(XSkipPlaces.byName(table, settings));
+    return XSkipPlaces.json(found);
   }
   public XSkipListing listing() {
     if (listing == null) {

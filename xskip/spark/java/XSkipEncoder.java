@@ -24,11 +24,10 @@ import org.apache.spark.unsafe.types.UTF8String;
     Literal values: boolean; byte..long, date (days), timestamp(_ntz) (micros), time (nanos), intervals (months/micros)
     as JSON numbers; float/double/decimal as strings; string as string; binary and ill-formed UTF-8 as {"b64":..} */
 class XSkipEncoder {
-  static String request(long id, String root, XSkipContext c, @SEQ@ pf, @SEQ@ df) {
+  static String request(long id, XSkipPlace place, XSkipContext c, @SEQ@ pf, @SEQ@ df) {
     StringBuilder sb = new StringBuilder(512);
-    sb.append("{\"id\":").append(id).append(",\"root\":"); str(sb, root);
-    sb.append(",\"strict\":").append(c.settings.strict).append(",\"base\":");
-    if (c.settings.base == null) sb.append("null"); else str(sb, c.settings.base);
+    sb.append("{\"id\":").append(id).append(",\"strict\":").append(c.settings.strict).append(",\"place\":");
+    place.json(sb);
     sb.append(',').append(c.reading()).append(",\"df\":"); list(sb, df);
     if (c.mixed.length() > 0) {
       sb.setLength(sb.length() - 1);

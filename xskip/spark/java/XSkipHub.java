@@ -13,7 +13,8 @@ import org.apache.spark.sql.internal.SQLConf;
 class XSkipHub {
   static volatile Function callback = null;              // Python: String request -> byte[] answer, or null
   static volatile String[] confKeys = new String[0];
-  static final ConcurrentHashMap snapshots = new ConcurrentHashMap();     // root -> XSkipSnapshot
+  static final ConcurrentHashMap snapshots = new ConcurrentHashMap();     // directory of the metadata -> XSkipSnapshot
+  static final ConcurrentHashMap processWide = new ConcurrentHashMap();   // settings that a session may not have itself
   static final AtomicLong sequence = new AtomicLong();
   static final ThreadLocal inCallback = new ThreadLocal();                // queries of the callback are not hooked
   static final ThreadLocal purpose = new ThreadLocal();                   // an explain in progress: its name
@@ -24,7 +25,7 @@ class XSkipHub {
   static XSkipSettings settings() {
     if (callback == null || inCallback.get() != null) return null;
     SQLConf conf = SQLConf.get();
-    if (!"true".equalsIgnoreCase(conf.getConfString("spark.xskip.enabled", "true"))) return null;
+    if (!"true".equalsIgnoreCase(XSkipSettings.value(conf, "spark.xskip.enabled", "true"))) return null;
     return new XSkipSettings(conf);
   }
   /** file:/a, file:///a and /a are the same. */
@@ -35,6 +36,8 @@ class XSkipHub {
     boolean local = scheme == null || scheme.equals("file");
     return (local ? "" : scheme + "://" + (authority == null ? "" : authority)) + path;
   }
+  /** A key as a path: one without a scheme is local, whatever the default file system. */
+  static Path path(String key) { return new Path(key.startsWith("/") ? "file:" + key : key); }
   /** A path of the user's as a key: without a scheme it is of the default file system. */
   static String location(String path) {
     Path p = new Path(path);
@@ -49,27 +52,29 @@ class XSkipHub {
   static @SEQ@ prune(XSkipContext c, @SEQ@ listing, @SEQ@ pf, @SEQ@ df) {
     if (callback == null || df.isEmpty() && c.mixed.length() == 0) return listing;
     String refused = null;
+    boolean answered = false;
     try {
       // each dataset's answer drops only its own files: sound in any order
-      for (Iterator it = c.roots.iterator(); it.hasNext() && refused == null;) {
-        String root = (String) it.next();
+      for (Iterator it = c.places.iterator(); it.hasNext() && refused == null;) {
+        XSkipPlace place = (XSkipPlace) it.next();
         long id = sequence.incrementAndGet(), start = System.nanoTime();
-        byte[] answer = ask(XSkipEncoder.request(id, root, c, pf, df));
+        byte[] answer = ask(XSkipEncoder.request(id, place, c, pf, df));
         long asked = System.nanoTime();
         if (answer != null && answer.length > 0 && answer[0] == 'E') {
           refused = new String(answer, 1, answer.length - 1, "UTF-8");
           continue;
         }
-        XSkipReply reply = XSkipReply.parse(answer, (XSkipSnapshot) snapshots.get(root));
+        XSkipReply reply = XSkipReply.parse(answer, (XSkipSnapshot) snapshots.get(place.directory));
         listing = filter(listing, reply, c.partitions);
-        remember(new XSkipScan(id, root, c.format, reply.counts(), asked - start, System.nanoTime() - asked));
+        answered |= answer != null;
+        remember(new XSkipScan(id, place.root, c.format, reply.counts(), asked - start, System.nanoTime() - asked));
       }
     } catch (Throwable t) {
       failed("pruning", t);
       if (c.settings.strict) refused = String.valueOf(t);
     }
     if (refused != null && c.settings.strict) throw new RuntimeException("xskip (strict): " + refused);
-    return listing;
+    return answered && c.settings.evaluate ? (@SEQ@) (Object) new scala.collection.immutable.VectorBuilder().result() : listing;
   }
   /** py4j's writer has an 8 KB buffer and no TCP_NODELAY: a longer command would wait some 40 ms for a delayed ACK.
       So long requests go in chunks: U+0001, id, last?, text. */

@@ -11,6 +11,7 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec;
 import org.apache.spark.sql.execution.datasources.v2.FileScan;
+import org.apache.spark.sql.internal.SessionState;
 
 /** What differs between Spark's versions, and walks over plans. */
 class XSkipPlans {
@@ -39,6 +40,10 @@ class XSkipPlans {
   static boolean readsBySchema(String format) {
     return format.equals("csv") || format.equals("json") || format.equals("text") || format.equals("xml")
         || format.equals("orc");                         // files of Hive have no names: columns go by position
+  }
+  /** A session's state: the session's class differs between Spark 3 and 4. */
+  static SessionState state(Object session) throws Exception {
+    return (SessionState) session.getClass().getMethod("sessionState", new Class[0]).invoke(session, new Object[0]);
   }
   static Configuration hadoopConf() { return org.apache.spark.SparkContext.getOrCreate().hadoopConfiguration(); }
 

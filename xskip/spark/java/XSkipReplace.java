@@ -54,9 +54,9 @@ class XSkipReplace extends scala.runtime.AbstractPartialFunction {
 
   private Object v1(LogicalRelation l, Expression condition) throws Exception {
     HadoopFsRelation r = (HadoopFsRelation) l.relation();
-    List roots = XSkipDiscovery.roots(r.location(), settings);
-    if (roots.isEmpty()) return l;
-    XSkipContext c = new XSkipContext(settings, roots, XSkipPlans.format(r), r.options(), r.dataSchema(), r.partitionSchema());
+    List places = XSkipDiscovery.places(r.location(), l.catalogTable().isEmpty() ? null : l.catalogTable().get(), settings);
+    if (places.isEmpty()) return l;
+    XSkipContext c = new XSkipContext(settings, places, XSkipPlans.format(r), r.options(), r.dataSchema(), r.partitionSchema());
     if (condition != null) c.mixed = mixed(condition, r.partitionSchema());
     HadoopFsRelation n = new HadoopFsRelation(new XSkipFileIndex(r.location(), c), r.partitionSchema(), r.dataSchema(),
         r.bucketSpec(), r.fileFormat(), r.options(), r.sparkSession());
@@ -79,8 +79,8 @@ class XSkipReplace extends scala.runtime.AbstractPartialFunction {
   private Object v2(DataSourceV2ScanRelation d) throws Exception {
     FileScan s = (FileScan) d.scan();
     PartitioningAwareFileIndex old = s.fileIndex();
-    List roots = XSkipDiscovery.roots(old, settings);
-    if (roots.isEmpty()) return d;
+    List places = XSkipDiscovery.places(old, null, settings);
+    if (places.isEmpty()) return d;
     scala.Product p = (scala.Product) s;          // ParquetScan, OrcScan, CSVScan, JsonScan, TextScan, AvroScan
     Object[] a = new Object[p.productArity()];
     SparkSession session = null;
@@ -93,7 +93,7 @@ class XSkipReplace extends scala.runtime.AbstractPartialFunction {
     }
     String name = s.getClass().getSimpleName();
     String format = name.endsWith("Scan") ? name.substring(0, name.length() - 4).toLowerCase(java.util.Locale.ROOT) : name;
-    XSkipContext c = new XSkipContext(settings, roots, format, options, (StructType) schema, old.partitionSchema());
+    XSkipContext c = new XSkipContext(settings, places, format, options, (StructType) schema, old.partitionSchema());
     PartitioningAwareFileIndex n = new XSkipV2FileIndex(session, old, c);
     for (int i = 0; i < a.length; i++) if (a[i] == old) a[i] = n;
     java.lang.reflect.Constructor[] cs = s.getClass().getConstructors();

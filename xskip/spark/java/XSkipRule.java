@@ -6,6 +6,7 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.internal.SQLConf;
 
 /** The optimizer rule, and the surface that Python calls. It never throws: on any problem the plan goes on unchanged. */
 public class XSkipRule extends Rule {
@@ -33,10 +34,22 @@ public class XSkipRule extends Rule {
 
   /** ids: paths parted by NUL; numbers: lengths (-1: unknown), times and partitions of all, little-endian int64;
       partitions: the distinct partition values as JSON arrays, parted by NUL. */
-  public void register(String root, long token, byte[] ids, byte[] numbers, byte[] partitions) {
-    XSkipHub.snapshots.put(root, new XSkipSnapshot(token, ids, XSkipBytes.longs(numbers), partitions));
+  public void register(String directory, long token, byte[] ids, byte[] numbers, byte[] partitions) {
+    XSkipHub.snapshots.put(directory, new XSkipSnapshot(token, ids, XSkipBytes.longs(numbers), partitions));
   }
-  public void unregister(String root) { XSkipHub.snapshots.remove(root); }
+  public void unregister(String directory) { XSkipHub.snapshots.remove(directory); }
+  /** A setting for sessions that do not have it themselves; null takes it away. */
+  public void setProcessWide(String key, String value) {
+    if (value == null) XSkipHub.processWide.remove(key); else XSkipHub.processWide.put(key, value);
+  }
+  /** Where the metadata of a dataset (its root, or db.table) are from now on; null: where they would be anyway. */
+  public void choosePlace(String dataset, String directory) {
+    if (directory == null) XSkipPlaces.chosen.remove(dataset); else XSkipPlaces.chosen.put(dataset, directory);
+  }
+  /** The places of a path, as JSON. */
+  public String placesOf(String root) throws Exception { return XSkipPlaces.json(XSkipPlaces.ofPath(root, new XSkipSettings(SQLConf.get()))); }
+  /** A table's name with its database. */
+  public String tableName(Object session, String name) throws Exception { return XSkipPlaces.name(XSkipPlaces.table(session, name)); }
   /** An index was made or dropped: what was remembered of directories counts no more. */
   public void forgetDirectories() { XSkipDiscovery.forget(); }
   public String scansAfter(long id) { return XSkipHub.scansAfter(id); }
