@@ -63,6 +63,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "spark.jvm",
         "spark.kernel",
         "spark.listing",
+        "spark.rule",
         "spark.scan",
         "spark.storage",
     ),
@@ -77,6 +78,17 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "migrate",
         "session",
         "source",
+    ),
+    "L7 another program's interface": (
+        "xskipper",
+        "xskipper.conf",
+        "xskipper.errors",
+        "xskipper.frames",
+        "xskipper.indexbuilder",
+        "xskipper.location",
+        "xskipper.registration",
+        "xskipper.stats",
+        "xskipper.xskipper",
     ),
 }
 LAYER_OF = {module: level for level, modules in enumerate(LAYERS.values()) for module in modules}

@@ -118,8 +118,8 @@ class SkippingIndex:
             this method.
         """
         engine, source = self._open()
-        dataset = engine.hook.table_name(self._spark, self.name) if self._is_table else source.root
-        engine.hook.choose_place(dataset, engine.hook.location(location))
+        table = engine.hook.table(self._spark, self.name) if self._is_table else None
+        engine.hook.choose_place(table.name if table else source.root, engine.hook.location(location))
         return self
 
     def create(

@@ -70,7 +70,7 @@ def test_a_database_s_property_names_a_base(spark: SparkSession, events: str, tm
 
 
 def test_the_order_of_places(spark: SparkSession, events: str, tmp_path: Path) -> None:
-    """[MDS-L-5] Each place is asked where those before it hold no index, and a new index is made in the first."""
+    """[MDS-L-5] Each place is asked where those before it hold no index; a new index is made in the first."""
     spark.conf.set("spark.xskip.metadata.location", f"{tmp_path}/conf")
     table = xskip.SkippingIndex.for_table(spark, "shop.events")
     path = xskip.SkippingIndex.for_path(spark, events)
@@ -86,8 +86,8 @@ def test_the_order_of_places(spark: SparkSession, events: str, tmp_path: Path) -
     table.create([xskip.MinMax("v")])
     assert table.describe().location == f"{tmp_path}/own"
     table.at(f"{tmp_path}/chosen")
-    assert table.describe().location == f"{tmp_path}/own"
-    table.drop()
+    assert not table.exists()
+    assert by_table(spark, "v > 4") == {"a", "b", "c"}
     table.create([xskip.MinMax("v")])
     assert table.describe().location == f"{tmp_path}/chosen"
     assert by_table(spark, "v > 4") == {"b", "c"}
@@ -107,14 +107,14 @@ def test_a_table_s_name_below_the_configured_base(spark: SparkSession, events: s
 
 
 def test_a_directory_of_its_own(spark: SparkSession, events: str, tmp_path: Path) -> None:
-    """[MDS-L-5] Two indexes of one dataset: the one that was chosen last is asked."""
-    narrow = xskip.SkippingIndex.for_path(spark, events)
-    narrow.create([xskip.MinMax("v")])
-    other = xskip.SkippingIndex.for_path(spark, events).at(f"{tmp_path}/other")
-    assert other.describe().location == narrow.describe().location  # nothing is there yet
-    narrow.drop()
-    other.create([xskip.ValueList("v")])
-    assert other.describe().location == f"{tmp_path}/other"
+    """[MDS-L-5] Two indexes of one dataset: the one that was chosen last is asked, and no other."""
+    made = xskip.SkippingIndex.for_path(spark, events)
+    made.create([xskip.MinMax("v")])
+    assert kept(spark, events, "v = 2") == set()
+    made.at(f"{tmp_path}/other")
+    assert kept(spark, events, "v = 2") == {"a", "b", "c"}
+    made.create([xskip.ValueList("v")])
+    assert made.describe().location == f"{tmp_path}/other"
     assert kept(spark, events, "v = 2") == set()
     assert kept(spark, events, "v = 5") == {"b"}
     assert by_table(spark, "v = 5") == {"b"}

@@ -1,14 +1,9 @@
-"""All that speaks py4j: the hook's classes in the JVM, sessions, datasets, files.
-
-The classes are the ``.java`` files of this package, compiled in the driver by the Janino that Spark ships. A jar with
-the same classes on the class path is preferred where there is one.
-"""
+"""All that speaks to the hook in the JVM: sessions, datasets, files."""
 
 from __future__ import annotations
 
 import atexit
 import json
-import re
 import shutil
 import tempfile
 import threading
@@ -16,7 +11,6 @@ import zipfile
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,31 +20,17 @@ import pyarrow as pa
 from xskip.errors import DatasetError
 from xskip.metadatastore.location import Place
 from xskip.objects import Objects
+from xskip.spark.rule import RULE_CLASS, compiled, existing_rule, new_rule, rules_of, set_rules
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
-__all__ = ["ORDINAL", "Dataset", "Hook", "Listing", "build_session", "hook_of", "java_source"]
+__all__ = ["ORDINAL", "Dataset", "Hook", "Listing", "Table", "build_session", "hook_of"]
 
-_RULE = "io.xskip.jvm.XSkipRule"
 #: The column that a subset adds: the object's position in the listing.
 ORDINAL = "__xskip_object"
 _hooks: dict[int, Hook] = {}
 _lock = threading.RLock()
-
-
-def java_source(scala_version: str) -> str:
-    """The hook's classes as one Java text, for Scala 2.12 or 2.13: only the type of Seq in signatures differs.
-
-    >>> "scala.collection.immutable.Seq rootPaths" in java_source("2.13.16")
-    True
-    """
-    folder = resources.files("xskip.spark") / "java"
-    texts = [f.read_text() for f in sorted(folder.iterdir(), key=lambda f: f.name) if f.name.endswith(".java")]
-    imports = sorted({line for text in texts for line in re.findall(r"^import .*$", text, re.M)})
-    bodies = [re.sub(r"^(package|import) .*$", "", text, flags=re.M) for text in texts]
-    seq = "scala.collection.Seq" if scala_version.startswith("2.12") else "scala.collection.immutable.Seq"
-    return "\n".join(["package io.xskip.jvm;", *imports, *bodies]).replace("@SEQ@", seq)
 
 
 def hook_of(spark: SparkSession) -> Hook:
@@ -63,43 +43,8 @@ def hook_of(spark: SparkSession) -> Hook:
         hook = _hooks.get(id(gateway))
         if hook is None:
             _hooks.clear()
-            hook = _hooks[id(gateway)] = Hook(spark, _existing_rule(spark) or _new_rule(spark))
+            hook = _hooks[id(gateway)] = Hook(spark, existing_rule(spark) or new_rule(spark))
         return hook
-
-
-def _existing_rule(spark: SparkSession) -> Any:
-    found = [rule for rule in _rules(spark) if rule.ruleName() == _RULE]
-    return found[0] if found else None
-
-
-def _new_rule(spark: SparkSession) -> Any:
-    from py4j.protocol import Py4JJavaError
-
-    jvm: Any = spark._jvm
-    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-    try:
-        rule = jvm.java.lang.Class.forName(_RULE, True, loader)
-    except Py4JJavaError:  # no jar: compile
-        rule = _compiled(jvm).getClassLoader().loadClass(_RULE)
-    return rule.getConstructors()[0].newInstance(jvm.java.util.ArrayList().toArray())
-
-
-def _compiled(jvm: Any) -> Any:
-    compiler = jvm.org.codehaus.janino.SimpleCompiler()
-    compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
-    compiler.cook(java_source(jvm.scala.util.Properties.versionNumberString()))
-    return compiler
-
-
-def _rules(spark: SparkSession) -> list[Any]:
-    rules = spark._jsparkSession.experimental().extraOptimizations()
-    return [rules.apply(i) for i in range(rules.length())]
-
-
-def _set_rules(spark: SparkSession, rules: list[Any]) -> None:
-    jvm: Any = spark._jvm
-    sequence = jvm.org.apache.spark.api.python.PythonUtils.toSeq(rules)
-    getattr(spark._jsparkSession.experimental(), "extraOptimizations_$eq")(sequence)
 
 
 class Hook:
@@ -124,16 +69,16 @@ class Hook:
 
     def install(self, spark: SparkSession) -> None:
         """Adds the rule to a session, once."""
-        if _existing_rule(spark) is None:
-            _set_rules(spark, [*_rules(spark), self._rule])
+        if existing_rule(spark) is None:
+            set_rules(spark, [*rules_of(spark), self._rule])
 
     def uninstall(self, spark: SparkSession) -> None:
         """Takes the rule out of a session; foreign rules stay."""
-        _set_rules(spark, [rule for rule in _rules(spark) if rule.ruleName() != _RULE])
+        set_rules(spark, [rule for rule in rules_of(spark) if rule.ruleName() != RULE_CLASS])
 
     def is_installed(self, spark: SparkSession) -> bool:
         """Has the session the rule."""
-        return _existing_rule(spark) is not None
+        return existing_rule(spark) is not None
 
     def key(self, path: str) -> str:
         """A path as the hook names datasets: without ``file:``, without a trailing slash."""
@@ -189,12 +134,30 @@ class Hook:
         return _places(self._rule.placesOf(root))
 
     def choose_place(self, dataset: str, directory: str | None) -> None:
-        """Where the metadata of a dataset (its root, or ``db.table``) are from now on; None: where they would be."""
+        """Where the metadata of a dataset are from now on; None: where they would be.
+
+        Parameters
+        ----------
+        dataset : str
+            Its root, or ``db.table``; nothing stands for any path that has no index elsewhere.
+        directory : str or None
+        """
         self._rule.choosePlace(dataset, directory)
 
-    def table_name(self, spark: SparkSession, table: str) -> str:
-        """The name of a table with its database."""
-        return str(self._rule.tableName(spark._jsparkSession, table))
+    def database_location(self, spark: SparkSession, database: str) -> str | None:
+        """The base location in a database's properties, if there is one."""
+        found = self._rule.databaseLocation(spark._jsparkSession, database)
+        return None if found is None else self.location(found)
+
+    def reader(self, reader: DataFrameReader) -> tuple[str, dict[str, str], str]:
+        """What a reader was told: format, options, and the schema as JSON, empty without one."""
+        told = json.loads(self._rule.reader(reader._jreader))
+        return told["format"], told["options"], told["schema"]
+
+    def table(self, spark: SparkSession, name: str) -> Table | None:
+        """A table of the session's catalog, None where there is none of that name."""
+        found = self._rule.table(spark._jsparkSession, name)
+        return None if found is None else Table(**json.loads(found))
 
     def forget_directories(self) -> None:
         """Forgets which directories have an index and which have none."""
@@ -240,7 +203,7 @@ class Hook:
         context = spark.sparkContext
         if self._shipped == context.applicationId:
             return
-        codes = _compiled(self._jvm).getBytecodes()
+        codes = compiled(self._jvm).getBytecodes()
         folder = tempfile.mkdtemp(prefix="xskip-kernel-")
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
         path = f"{folder}/xskip-kernel.jar"
@@ -267,6 +230,29 @@ class Hook:
         for i, value in enumerate(values):
             array[i] = value
         return array
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of a catalog.
+
+    Attributes
+    ----------
+    name : str
+        With its database.
+    database : str
+    root : str
+        Where its data is, as the hook names paths; nothing for a view.
+    location : str
+        Where its properties say that its metadata is, or nothing.
+    is_view : bool
+    """
+
+    name: str
+    database: str
+    root: str
+    location: str
+    is_view: bool
 
 
 class _Callback:

@@ -158,7 +158,11 @@ class Engine:
             places = dict.fromkeys(storage_for(self._hook, base).directories(base))
         found = []
         for directory in places:
-            snapshot = open_snapshot(storage_for(self._hook, directory), directory)
+            try:
+                snapshot = open_snapshot(storage_for(self._hook, directory), directory)
+            except XskipError as error:
+                _log.warning("the index in %s is passed over: %s", directory, error)
+                continue
             if snapshot is not None:
                 found.append((snapshot, directory))
         return found

@@ -52,6 +52,7 @@ public class XSkipDataset {
     ArrayList found = new ArrayList();
     CatalogTable table = logical.catalogTable().isEmpty() ? null : (CatalogTable) logical.catalogTable().get();
     if (table != null) found.addAll(XSkipPlaces.ofTable(table, settings));
+    if (table != null && XSkipPlaces.isChosen(table)) return XSkipPlaces.json(found);
     found.addAll(XSkipPlaces.ofPath(XSkipHub.key((org.apache.hadoop.fs.Path) relation.location().rootPaths().apply(0)), settings));
     if (table != null) found.addAll(XSkipPlaces.byName(table, settings));
     return XSkipPlaces.json(found);

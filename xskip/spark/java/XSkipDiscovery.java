@@ -20,7 +20,9 @@ class XSkipDiscovery {
   static List places(FileIndex index, Object table, XSkipSettings settings) throws Exception {
     ArrayList found = new ArrayList();
     XSkipPlace own = table == null ? null : first(XSkipPlaces.ofTable((CatalogTable) table, settings), settings);
-    if (own != null) found.add(own); else ofRoots(index, settings, found);
+    if (own != null) found.add(own);
+    if (own != null || table != null && XSkipPlaces.isChosen((CatalogTable) table)) return found;
+    ofRoots(index, settings, found);
     if (found.isEmpty() && table != null) {
       own = first(XSkipPlaces.byName((CatalogTable) table, settings), settings);
       if (own != null) found.add(own);

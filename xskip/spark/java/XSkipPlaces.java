@@ -5,7 +5,10 @@ import java.util.Iterator;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
+import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
+import org.apache.spark.sql.internal.SessionState;
 
 /** Where the metadata of a dataset may be: the dataset's root and the directory as the hook names paths, and the
     identifier in the metadata's files. */
@@ -41,20 +44,24 @@ class XSkipPlaces {
 
   static void forget() { bases.clear(); }
 
-  /** Those of a path: the one chosen for it, then the one below the base location or in the dataset itself. */
+  /** Those of a path: the one chosen for it, else the one below the base location or in the dataset itself, and the
+      one chosen for all. */
   static ArrayList ofPath(String root, XSkipSettings settings) throws Exception {
     ArrayList found = new ArrayList();
-    String path = identifier(root), mine = (String) chosen.get(root);
+    String path = identifier(root), mine = (String) chosen.get(root), any = (String) chosen.get("");
     if (mine != null) found.add(new XSkipPlace(root, mine, path));
-    found.add(XSkipPlace.below(settings.base == null ? root + "/_xskip" : settings.base, root, path));
+    else found.add(XSkipPlace.below(settings.base == null ? root + "/_xskip" : settings.base, root, path));
+    if (mine == null && any != null) found.add(new XSkipPlace(root, any, path));
     return found;
   }
-  /** Those of a table: chosen, in its properties, below the location in its database's properties. */
+  static boolean isChosen(CatalogTable table) { return chosen.containsKey(name(table)); }
+  /** Those of a table: the one chosen for it, else in its properties, and below the location in its database's. */
   static ArrayList ofTable(CatalogTable table, XSkipSettings settings) throws Exception {
     ArrayList found = new ArrayList();
     String root = XSkipHub.key(new Path(table.location())), name = name(table);
-    String mine = (String) chosen.get(name), own = property(table.properties()), base = base(table.database(), settings);
-    if (mine != null) found.add(new XSkipPlace(root, mine, name));
+    String mine = (String) chosen.get(name);
+    if (mine != null) { found.add(new XSkipPlace(root, mine, name)); return found; }
+    String own = property(table.properties()), base = base(table.database(), settings);
     if (own != null) found.add(new XSkipPlace(root, XSkipHub.location(own), name));
     if (base != null) found.add(XSkipPlace.below(base, root, name));
     return found;
@@ -91,10 +98,24 @@ class XSkipPlaces {
     bases.put(database, new Object[]{new Long(now + settings.rememberMs), found});
     return found;
   }
-  /** A table of the session's catalog by its name. */
-  static CatalogTable table(Object session, String name) throws Exception {
+  /** The location in a database's properties, or null. */
+  static String ofDatabase(Object session, String name) throws Exception {
+    SessionCatalog catalog = XSkipPlans.state(session).catalog();
+    return catalog.databaseExists(name) ? property(catalog.getDatabaseMetadata(name).properties()) : null;
+  }
+  /** A table or view of the session's catalog, as JSON: name with database, root, location in its properties; or null. */
+  static String table(Object session, String text) throws Exception {
     SessionState state = XSkipPlans.state(session);
-    return state.catalog().getTableMetadata(state.sqlParser().parseTableIdentifier(name));
+    TableIdentifier id = state.sqlParser().parseTableIdentifier(text);
+    if (!state.catalog().tableExists(id)) return null;
+    CatalogTable table = state.catalog().getTableMetadata(id);
+    boolean view = table.tableType().name().equals("VIEW");
+    String own = property(table.properties());
+    StringBuilder sb = new StringBuilder("{\"name\":"); XSkipEncoder.str(sb, name(table));
+    sb.append(",\"database\":"); XSkipEncoder.str(sb, table.database());
+    sb.append(",\"root\":"); XSkipEncoder.str(sb, view ? "" : XSkipHub.key(new Path(table.location())));
+    sb.append(",\"location\":"); XSkipEncoder.str(sb, own == null ? "" : XSkipHub.location(own));
+    return sb.append(",\"is_view\":").append(view).append('}').toString();
   }
   static String name(CatalogTable table) { return table.database() + "." + table.identifier().table(); }
   static String json(ArrayList places) {

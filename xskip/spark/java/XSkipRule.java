@@ -42,14 +42,18 @@ public class XSkipRule extends Rule {
   public void setProcessWide(String key, String value) {
     if (value == null) XSkipHub.processWide.remove(key); else XSkipHub.processWide.put(key, value);
   }
-  /** Where the metadata of a dataset (its root, or db.table) are from now on; null: where they would be anyway. */
+  /** Where the metadata of a dataset (its root, or db.table; empty: of any) are from now on; null: where they would be. */
   public void choosePlace(String dataset, String directory) {
     if (directory == null) XSkipPlaces.chosen.remove(dataset); else XSkipPlaces.chosen.put(dataset, directory);
   }
   /** The places of a path, as JSON. */
   public String placesOf(String root) throws Exception { return XSkipPlaces.json(XSkipPlaces.ofPath(root, new XSkipSettings(SQLConf.get()))); }
-  /** A table's name with its database. */
-  public String tableName(Object session, String name) throws Exception { return XSkipPlaces.name(XSkipPlaces.table(session, name)); }
+  /** A table, as JSON; null where there is none. */
+  public String table(Object session, String name) throws Exception { return XSkipPlaces.table(session, name); }
+  /** The metadata location in a database's properties, or null. */
+  public String databaseLocation(Object session, String name) throws Exception { return XSkipPlaces.ofDatabase(session, name); }
+  /** Format, options and schema of a DataFrameReader, as JSON. */
+  public String reader(Object reader) throws Exception { return XSkipReader.json(reader); }
   /** An index was made or dropped: what was remembered of directories counts no more. */
   public void forgetDirectories() { XSkipDiscovery.forget(); }
   public String scansAfter(long id) { return XSkipHub.scansAfter(id); }

@@ -1,0 +1,10 @@
+"""Xskipper's Python API on top of xskip: programs written for it run with this import instead.
+
+>>> from xskip.xskipper import Registration, Xskipper
+"""
+
+from xskip.xskipper.indexbuilder import IndexBuilder
+from xskip.xskipper.registration import Registration
+from xskip.xskipper.xskipper import Xskipper, XskipperException
+
+__all__ = ["IndexBuilder", "Registration", "Xskipper", "XskipperException"]

@@ -1,0 +1,164 @@
+"""The four ways in which Xskipper's configuration says where metadata is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from xskip.metadatastore.location import metadata_directory
+from xskip.objects import table_identifier
+from xskip.settings import EVALUATE
+from xskip.settings import LOCATION as BASE
+from xskip.spark.jvm import Hook, Table
+from xskip.spark.scan import Engine, engine_of
+from xskip.xskipper.conf import LOCATION, LOCATION_TYPE, settings_of
+from xskip.xskipper.errors import XskipperException
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["Target", "base_of", "configure", "forget_places", "target_of"]
+
+_BASE, _EXPLICIT = "EXPLICIT_BASE_PATH_LOCATION", "EXPLICIT_LOCATION"
+_TABLE, _DATABASE = "HIVE_TABLE_NAME", "HIVE_DB_NAME"
+_ANY = ""
+_chosen: set[str] = set()
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The dataset of an instance, and where its metadata is.
+
+    Attributes
+    ----------
+    root : str
+        Where the data is.
+    directory : str
+        Of the metadata.
+    identifier : str
+        The path, or the table's name with its database.
+    is_table : bool
+    noted_in : str
+        The table whose property is to name the directory once there is an index, or nothing.
+    """
+
+    root: str
+    directory: str
+    identifier: str
+    is_table: bool
+    noted_in: str = ""
+
+    def note(self, spark: SparkSession) -> None:
+        """Writes the directory into the table's properties, where it is to be found by them."""
+        if self.noted_in:
+            name = ".".join(f"`{part}`" for part in self.noted_in.split("."))
+            directory = self.directory.replace("\\", "\\\\").replace("'", "\\'")
+            spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('{LOCATION}'='{directory}')")
+            legacy = LOCATION.replace("io.xskipper.", "spark.ibm.metaindex.")
+            spark.sql(f"ALTER TABLE {name} UNSET TBLPROPERTIES IF EXISTS ('{legacy}')")
+            spark.catalog.refreshTable(name)
+
+
+def target_of(spark: SparkSession, uri: str, conf: Mapping[str, str]) -> Target:
+    """The dataset and its place, which the queries of this process are told.
+
+    Raises
+    ------
+    XskipperException
+        The configuration leads nowhere.
+    """
+    hook = engine_of(spark).hook
+    table = None if "/" in uri else hook.table(spark, uri)
+    if table is not None and table.is_view:
+        raise XskipperException("Index build Failed - can't index views")
+    root = table.root if table else hook.location(uri)
+    identifier = table.name if table else table_identifier(root)
+    directory, noted_in = _directory(spark, hook, identifier, conf)
+    if not directory:
+        directory = (table and _by_properties(spark, hook, table)) or hook.places(root)[0].directory
+    _choose(hook, table.name if table else root, directory)
+    return Target(root, directory, identifier, table is not None, noted_in)
+
+
+def _directory(spark: SparkSession, hook: Hook, identifier: str, conf: Mapping[str, str]) -> tuple[str, str]:
+    """The directory by the configuration, which may be silent, and the table that is to name it."""
+    location = conf.get(LOCATION, "")
+    if not location:
+        return "", ""
+    match conf.get(LOCATION_TYPE, _BASE):
+        case "EXPLICIT_LOCATION":
+            return hook.location(location), ""
+        case "HIVE_TABLE_NAME":
+            table = hook.table(spark, location)
+            if table is None:
+                raise XskipperException(f"Table {location} Not Found")
+            if table.location:
+                return table.location, table.name
+            return metadata_directory(identifier, _base_of_database(spark, hook, table.database)), table.name
+        case _:
+            return metadata_directory(identifier, base_of(spark, hook, conf)), ""
+
+
+def _by_properties(spark: SparkSession, hook: Hook, table: Table) -> str:
+    """Where the properties of a table or its database say that the metadata is, or nothing."""
+    base = hook.database_location(spark, table.database)
+    return table.location or (metadata_directory(table.name, base) if base else "")
+
+
+def base_of(spark: SparkSession, hook: Hook, conf: Mapping[str, str]) -> str:
+    """The base location that is configured.
+
+    Raises
+    ------
+    XskipperException
+        None is.
+    """
+    location, kind = conf.get(LOCATION, ""), conf.get(LOCATION_TYPE, _BASE)
+    if not location:
+        raise XskipperException(f"xskipper configuration {LOCATION} missing")
+    if kind == _DATABASE:
+        return _base_of_database(spark, hook, location)
+    if kind != _BASE:
+        raise XskipperException(
+            f"{LOCATION_TYPE} is {kind}: valid values are {_BASE} and {_DATABASE} for all datasets, "
+            f"{_EXPLICIT} and {_TABLE} for one"
+        )
+    return hook.location(location)
+
+
+def _base_of_database(spark: SparkSession, hook: Hook, database: str) -> str:
+    found = hook.database_location(spark, database)
+    if found is None:
+        raise XskipperException(
+            f"Unable to resolve metadata location - DB properties of {database} do not contain {LOCATION}"
+        )
+    return found
+
+
+def configure(spark: SparkSession, engine: Engine, conf: Mapping[str, str]) -> None:
+    """Tells the queries of all sessions what is configured for the process."""
+    engine.set_process_wide(EVALUATE.key, settings_of(conf).get(EVALUATE.key))
+    location, kind = conf.get(LOCATION, ""), conf.get(LOCATION_TYPE, _BASE)
+    explicit = bool(location) and kind == _EXPLICIT
+    base = None
+    if location and kind == _DATABASE:
+        base = engine.hook.database_location(spark, location)
+    elif location and kind == _BASE:
+        base = location
+    engine.set_process_wide(BASE.key, base)
+    _choose(engine.hook, _ANY, engine.hook.location(location) if explicit else None)
+
+
+def _choose(hook: Hook, dataset: str, directory: str | None) -> None:
+    hook.choose_place(dataset, directory)
+    if directory is None:
+        _chosen.discard(dataset)
+    else:
+        _chosen.add(dataset)
+
+
+def forget_places(engine: Engine) -> None:
+    """Datasets have the places that they had before."""
+    for dataset in tuple(_chosen):
+        _choose(engine.hook, dataset, None)
