@@ -28,6 +28,7 @@ __all__ = [
     "from_json",
     "is_widening",
     "to_json",
+    "value_type",
 ]
 
 INTEGRAL = ("tinyint", "smallint", "int", "bigint")
@@ -95,6 +96,22 @@ class Opaque:
 
 #: What a metadata column holds.
 Storage = Atomic | Struct | Array | Bloom | Opaque
+
+
+def value_type(storage: Storage) -> str | None:
+    """The type of the values that a column of metadata is about, None where the column does not tell.
+
+    >>> value_type(Struct((("min", "int"), ("max", "int")))), value_type(Bloom())
+    ('int', None)
+    """
+    match storage:
+        case Struct(fields):
+            types = {kind for _, kind in fields}
+            return types.pop() if len(types) == 1 else None
+        case Array(kind) | Atomic(kind):
+            return kind
+        case _:
+            return None
 
 
 def from_json(name: str) -> str:

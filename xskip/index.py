@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from xskip.build import Build, OnError, ProgressOption, compare_objects
+from xskip.datatypes import value_type
 from xskip.errors import (
     DatasetError,
     IndexExistsError,
@@ -243,8 +244,8 @@ class SkippingIndex:
             metadata_bytes=sum(e.size for e in entries if e.name in set(snapshot.live.names)),
             partitions=tuple(f"{name} {kind}" for name, kind in snapshot.partitions.items()),
             indexes=tuple(
-                IndexInfo(d.name, d.columns, d.types or ("unknown",) * len(d.columns), d.params)
-                for d, _ in snapshot.indexes
+                IndexInfo(d.name, d.columns, d.types or (value_type(s) or "unknown",) * len(d.columns), d.params)
+                for d, s in snapshot.indexes
             ),
         )
 

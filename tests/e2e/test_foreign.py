@@ -50,7 +50,8 @@ def test_every_version_is_used_and_taken_over(spark: SparkSession, tmp_path: Pat
     given_away(spark, made, version)
     described = made.describe()
     assert (described.version, described.commit, described.objects) == (version, 0, 3)
-    assert [i.name for i in described.indexes] == ["minmax", "valuelist", "bloomfilter"]
+    types = [("minmax", ("int",)), ("valuelist", ("string",)), ("bloomfilter", ("unknown",))]
+    assert [(i.name, i.types) for i in described.indexes] == types
     unknown = {"nulls"} if version == 0 else set()  # bounds of no value are not known there
     cases = {"a = 5": {"low"} | unknown, "a > 10": {"high"} | unknown, "s = 'q'": {"high"}, "u = 'u1'": {"low"}}
     for predicate, files in cases.items():
