@@ -33,6 +33,16 @@ def test_the_python_block_runs_and_skips(spark, tmp_path, monkeypatch, capsys):
     assert xskip.is_enabled(spark)
 
 
+def test_every_setting_is_named():
+    sources = [*(README.parent / "xskip").rglob("*.py"), *(README.parent / "xskip").rglob("*.java")]
+    read = {
+        key for path in sources for key in re.findall(r'"(spark\.xskip\.[\w.]+)"', path.read_text(encoding="utf-8"))
+    }
+    shown = README.read_text(encoding="utf-8").replace("``….", "``spark.xskip.")
+    assert len(read) > 10
+    assert {key for key in read if f"``{key}``" not in shown} == set()
+
+
 @pytest.mark.parametrize("page", ["README.rst", "CHANGELOG.rst", "CONTRIBUTING.rst"])
 def test_pages_render_without_a_warning(page):
     text = (README.parent / page).read_text(encoding="utf-8")
