@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,8 @@ from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
 
 import xskip
-from tests.helpers import AVRO_V2
+from tests.helpers import AVRO_V2, Counted
+from xskip.tables import text_table
 
 settings.register_profile(
     "xskip", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
@@ -26,6 +28,18 @@ _REBASE = [
     for way in ("Read", "Write")
 ]
 _SHARED = Path(__file__).parents[2] / "shared"
+#: What tests count, in the order of the table.
+COUNTS = (
+    "golden directories read",
+    "golden queries whose verdicts are those on record",
+    "golden queries with a named exception",
+    "pairs of versions migrated",
+    "goldens migrated to a version with every value",
+    "fault points of a migration survived",
+    "fault points of a commit survived",
+    "tests of metadata with encrypted footer",
+    "tests of metadata with plaintext footer",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -34,6 +48,32 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         words = set(re.split(r"[-\[\]]", item.name))
         if not AVRO_V2 and {"v2", "avro"} <= words:
             item.add_marker(pytest.mark.skip(reason="the Avro jar is of an older Spark"))
+
+
+@pytest.fixture
+def counted(record_property: Callable[[str, object], None]) -> Counted:
+    """Adds what a test has seen to the table at the end of the report, should it pass."""
+
+    def count(what: str, number: int) -> None:
+        assert what in COUNTS
+        record_property(what, number)
+
+    return count
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What passing tests have counted, in one table; what was not run is not there."""
+    passed = [report for report in terminalreporter.stats.get("passed", []) if report.when == "call"]
+    sums: Counter[str] = Counter()
+    for report in passed:
+        for what, number in report.user_properties:
+            sums[what] += number
+        for footer in (what for what in COUNTS if what.endswith("footer")):
+            sums[footer] += footer.removeprefix("tests of metadata with ") in report.nodeid
+    rows = [(what, sums[what]) for what in COUNTS if sums[what]]
+    if rows:
+        terminalreporter.section("seen in passing tests")
+        terminalreporter.write_line(text_table(["what", "how many"], rows))
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from pyspark.sql.types import StructType
 
 import xskip
 
+Counted = Callable[[str, int], None]
 SPARK_4 = int(pyspark.__version__.partition(".")[0]) >= 4
 
 #: The Avro jar of an older Spark has no second data source API for a newer one.

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers import Counted
 from tests.metadatastore.samples import Crash, FaultyStorage, commit, numbered_table, replace_all
 from xskip.metadata import MetadataTable
 from xskip.metadatastore.codec import encode
@@ -53,7 +54,7 @@ def calls_of_a_create(tmp_path: Path) -> int:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_create_that_crashes(mode: str, tmp_path: Path) -> None:
+def test_create_that_crashes(mode: str, tmp_path: Path, counted: Counted) -> None:
     """[MDS-C-3] At every call of a first publish: no index or the whole index, and the next create succeeds."""
     total = calls_of_a_create(tmp_path)
     assert total >= 5
@@ -70,6 +71,7 @@ def test_create_that_crashes(mode: str, tmp_path: Path) -> None:
         assert read(md) == expected((7, 9)), f"call {k}"
     assert outcomes == sorted(outcomes)
     assert {False, True} == set(outcomes)
+    counted("fault points of a commit survived", total)
 
 
 def refresh(storage: object, md: str, scratch: Path) -> None:
@@ -82,7 +84,7 @@ def refresh(storage: object, md: str, scratch: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_refresh_that_crashes(mode: str, tmp_path: Path) -> None:
+def test_refresh_that_crashes(mode: str, tmp_path: Path, counted: Counted) -> None:
     """[MDS-C-3] At every call of a later publish: the old snapshot whole or the new one whole."""
     old, new = expected((0, 4)), expected((0, 2), (2, 3), (4, 6))
     outcomes = []
@@ -106,6 +108,7 @@ def test_refresh_that_crashes(mode: str, tmp_path: Path) -> None:
     assert outcomes == sorted(outcomes)
     assert outcomes.count(False) >= 2
     assert outcomes.count(True) >= 2
+    counted("fault points of a commit survived", len(outcomes))
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow.parquet.encryption as pe
 import pytest
 
+from tests.helpers import Counted
 from tests.metadatastore.samples import (
     ROOT,
     array_of,
@@ -41,7 +42,7 @@ KEYS = {
     "footer": base64.b64decode("AAECAwQFBgcICQoLDA0ODx=="),
 }
 NAMES = [f"{ROOT}/p=1/a", f"{ROOT}/p=2/b"]
-FOOTERS = [True, False]
+FOOTERS = [pytest.param(True, id="plaintext footer"), pytest.param(False, id="encrypted footer")]
 
 
 class Client:
@@ -120,7 +121,7 @@ def _goldens(shared: Path) -> list[tuple[str, Path, dict[str, Any]]]:
     return [(c["name"], home / c["metadata"], c) for c in cases]
 
 
-def test_goldens(shared: Path) -> None:
+def test_goldens(shared: Path, counted: Counted) -> None:
     """[ENC-K-1] [ENC-L-4] What parquet-mr has encrypted is read: every value, both kinds of footers, and its labels."""
     use_kms(Client())
     assert len(_goldens(shared)) == 2
@@ -138,9 +139,10 @@ def test_goldens(shared: Path) -> None:
             labels = file.schema.encryption
             assert labels is not None
             assert "s_valuelist_1.list.element" in labels.column_keys
+    counted("golden directories read", len(_goldens(shared)))
 
 
-def test_verdicts_of_goldens(shared: Path) -> None:
+def test_verdicts_of_goldens(shared: Path, counted: Counted) -> None:
     """[ENC-K-1] The files on record are kept, and no others that have metadata."""
     use_kms(Client())
     leaf = Comparison(Op.EQ, Column(("k",), "int"), 3)
@@ -151,6 +153,7 @@ def test_verdicts_of_goldens(shared: Path) -> None:
         found = prune(translate(leaf, Available(snapshot.indexes, untyped=True)), snapshot.load())
         names = [n.removeprefix("/lake/avro/") for n in snapshot.load().objects.names.to_pylist()]
         assert {n for n, skips in zip(names, found.skip, strict=True) if not skips} == set(query["kept"])
+        counted("golden queries whose verdicts are those on record", 1)
 
 
 def test_schemas_of_older_goldens(shared: Path) -> None:

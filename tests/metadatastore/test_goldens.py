@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from tests.helpers import Counted
 from tests.metadatastore.samples import storage_type
 from xskip.expressions import Constant, Predicate, split_path
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot
@@ -124,7 +125,7 @@ def clean_frames() -> Any:
 
 
 @pytest.mark.parametrize("version", [1, 2, 3, 4])
-def test_older_goldens(spark: SparkSession, shared: Path, clean_frames: None, version: int) -> None:
+def test_older_goldens(spark: SparkSession, shared: Path, clean_frames: None, version: int, counted: Counted) -> None:
     """[MDS-V-1] [MDS-T-1] [MDS-T-2] [MDS-T-3] 29 directories of each version: the files on record are skipped."""
     home = shared / "fixtures/xskipper"
     tests = [t["testDescription"] for t in json.loads((home / "version_tests.json").read_text())["versionTests"]]
@@ -149,14 +150,21 @@ def test_older_goldens(spark: SparkSession, shared: Path, clean_frames: None, ve
     assert len(asked) == len(set(asked)) == 29
     assert more == {key for key in MORE if key[0].startswith("testID") and version == 4}
     assert UNPROVED.keys() <= set(asked)
+    counted("golden directories read", len(asked))
+    count_queries(counted, len(asked), len(UNPROVED) + len(more))
 
 
-def test_goldens_of_the_real_program(spark: SparkSession, shared: Path, clean_frames: None) -> None:
+def count_queries(counted: Counted, queries: int, exceptions: int) -> None:
+    counted("golden queries whose verdicts are those on record", queries - exceptions)
+    counted("golden queries with a named exception", exceptions)
+
+
+def test_goldens_of_the_real_program(spark: SparkSession, shared: Path, clean_frames: None, counted: Counted) -> None:
     """[MDS-V-1] [MDS-T-1] [MDS-P-1] 35 indexes, 124 queries: no file with a row is skipped, and no more is kept."""
     home = shared / "fixtures/xskipper-1.6.0"
     cases = json.loads((home / "cases.json").read_text())
     plain = [c for c in cases if "metadata" in c and not c["name"].startswith("encrypted")]
-    more, wrong, queries, unknown = set(), set(), 0, 0
+    more, wrong, less, queries, unknown = set(), set(), set(), 0, 0
     for case in plain:
         for query in case["queries"]:
             where = (case["name"], query["sql"])
@@ -171,6 +179,8 @@ def test_goldens_of_the_real_program(spark: SparkSession, shared: Path, clean_fr
             else:
                 assert kept - recorded <= NOT_COLLECTED.get(case["name"], set()), (where, kept - recorded)
                 unknown += len(kept - recorded)
+                if kept - recorded:
+                    less.add(where)
                 if kept < recorded:
                     more.add(where)
             queries += 1
@@ -178,6 +188,8 @@ def test_goldens_of_the_real_program(spark: SparkSession, shared: Path, clean_fr
     assert unknown == 10
     assert wrong == WRONG
     assert more == {key for key in MORE if not key[0].startswith("testID")}
+    counted("golden directories read", len(plain))
+    count_queries(counted, queries, len(more | wrong | less))
 
 
 def test_foreign_string_bounds_are_out_of_order(shared: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from tests.helpers import Counted
 from tests.metadatastore.samples import (
     ROOT,
     Crash,
@@ -75,7 +76,7 @@ def content(table: MetadataTable) -> MetadataTable:
 
 
 @pytest.mark.parametrize(("before", "after"), PAIRS)
-def test_every_pair(before: int, after: int, tmp_path: Path) -> None:
+def test_every_pair(before: int, after: int, tmp_path: Path, counted: Counted) -> None:
     """[MDS-M-1] [MDS-M-2] [MDS-M-3] 20 pairs: every value stays; partitions come from names, and go."""
     md = str(tmp_path / "md")
     ours(md, tmp_path / "s", before)
@@ -97,6 +98,7 @@ def test_every_pair(before: int, after: int, tmp_path: Path) -> None:
     assert (now.record.reading, now.record.types, now.record.root) == (record.reading, record.types, record.root)
     assert now.record.number == record.number + 1
     assert_same(content(now.load()), content(sample(after)))
+    counted("pairs of versions migrated", 1)
 
 
 def test_back_and_forth(tmp_path: Path) -> None:
@@ -167,7 +169,7 @@ def test_another_program_s_index_stays_its_own(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", [{"after": False}, {"after": True}])
 @pytest.mark.parametrize("dead", [True, False])
-def test_a_migration_that_dies(mode: dict[str, bool], dead: bool, tmp_path: Path) -> None:
+def test_a_migration_that_dies(mode: dict[str, bool], dead: bool, tmp_path: Path, counted: Counted) -> None:
     """[MDS-M-3] At every call: the old index whole or the new one whole; a second run ends it."""
     outcomes = []
     for k in itertools.count(1):
@@ -186,6 +188,7 @@ def test_a_migration_that_dies(mode: dict[str, bool], dead: bool, tmp_path: Path
     assert outcomes == sorted(outcomes)
     assert outcomes.count(2) >= 5
     assert outcomes.count(4) >= 2
+    counted("fault points of a migration survived", len(outcomes))
 
 
 def test_types_that_the_target_lacks(tmp_path: Path) -> None:
@@ -229,7 +232,7 @@ def test_no_index(tmp_path: Path) -> None:
         Migration(DISK, str(tmp_path), 4).run()
 
 
-def test_goldens_keep_every_value(shared: Path, tmp_path: Path) -> None:
+def test_goldens_keep_every_value(shared: Path, tmp_path: Path, counted: Counted) -> None:
     """[MDS-M-1] [MDS-M-2] Every golden directory to every version: the values, and so the verdicts, are the same."""
     home = shared / "fixtures"
     directories = {p.parent for p in home.glob("xskipper/parquet_version_tests/end_to_end/*/*/*/*.parquet")}
@@ -258,6 +261,7 @@ def test_goldens_keep_every_value(shared: Path, tmp_path: Path) -> None:
     assert len(directories) == 116 + 35 + 2
     assert migrated + lacking == 5 * 153
     assert lacking <= 5
+    counted("goldens migrated to a version with every value", migrated)
 
 
 def test_find_live_after_a_migration(tmp_path: Path) -> None:

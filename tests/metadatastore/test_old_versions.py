@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.helpers import Counted
 from tests.metadatastore.samples import (
     DAY,
     VALUES,
@@ -229,7 +230,7 @@ def plain(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("folder", ["v0", "v0-unversioned"])
-def test_goldens_of_version_0(shared: Path, folder: str) -> None:
+def test_goldens_of_version_0(shared: Path, folder: str, counted: Counted) -> None:
     """[MDS-V-3] [MDS-Z-1] [MDS-Z-2] [MDS-Z-3] [MDS-Z-4] Everything on record, with or without a version."""
     home = shared / "fixtures/xskipper-1.6.0"
     expected = json.loads((home / "v0-expected.json").read_text())
@@ -258,6 +259,7 @@ def test_goldens_of_version_0(shared: Path, folder: str) -> None:
                 assert sorted(map(plain, found)) == wanted
     assert seen == set(expected["columns"])
     assert table.indexes["someindex", ("lat", "lng")].values.to_pylist() == [b"\xac\xed\x00\x05t\x00\x03foo"] * 4
+    counted("golden directories read", 1)
 
 
 def test_streams_of_version_0_are_written_as_java_does(shared: Path) -> None:
