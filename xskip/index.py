@@ -29,7 +29,9 @@ from xskip.results import (
     IndexStatus,
     MigrationResult,
     RefreshResult,
+    RotationResult,
 )
+from xskip.rotate import rotate_keys
 from xskip.source import (
     Source,
     check_reading,
@@ -214,6 +216,26 @@ class SkippingIndex:
             source.storage, source.directory, version, lambda objects: listed().partitions_of(objects)
         )
         result = migration.run(dry_run=dry_run)
+        engine.forget(source.directory)
+        return result
+
+    def rotate_keys(self, labels: Mapping[str, str] | None = None) -> RotationResult:
+        """Encrypts the metadata anew, with new data keys that today's master keys wrap; no data is read.
+
+        Parameters
+        ----------
+        labels : mapping of str to str, optional
+            New labels by the present ones, where master keys have new labels.
+
+        Raises
+        ------
+        MetadataNotFoundError
+            There is no index.
+        KeyNotAvailableError
+            The index is not encrypted, has no such label, or a key is not to be had; nothing has changed.
+        """
+        engine, source = self._open()
+        result = rotate_keys(source.storage, source.directory, labels or {})
         engine.forget(source.directory)
         return result
 

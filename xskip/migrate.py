@@ -10,18 +10,14 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-from xskip.errors import MetadataCorruptError, MetadataNotFoundError
 from xskip.layouts.hive import partitions_of_names
 from xskip.metadata import IndexDefinition, MetadataTable, PartitionColumn
-from xskip.metadatastore.codec import decode
-from xskip.metadatastore.commit import Record, RecordedFile, publish
-from xskip.metadatastore.snapshot import Snapshot, open_snapshot, write_files
+from xskip.metadatastore.rewrite import open_whole, rewrite
+from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.storage import Storage
 from xskip.metadatastore.versions import rules_of
 from xskip.objects import Objects
@@ -73,13 +69,7 @@ class Migration:
         """
         started = time.monotonic()
         rules_of(self.target)
-        snapshot = open_snapshot(self.storage, self.directory)
-        if snapshot is None:
-            raise MetadataNotFoundError("the directory has no index", where=self.directory)
-        if snapshot.record is not None and snapshot.record.reading is not None and not snapshot.is_ours:
-            raise MetadataCorruptError(
-                "another program has added to the index", where=self.directory, hint="call refresh() before migrate()"
-            )
+        snapshot = open_whole(self.storage, self.directory)
         versions = tuple(sorted({file.schema.version for file in snapshot.files}))
         changes = tuple(_changes(snapshot, self.target))
         if not dry_run and versions != (self.target,):
@@ -88,25 +78,15 @@ class Migration:
         return MigrationResult(self.directory, versions, self.target, snapshot.rows, seconds, dry_run, changes)
 
     def _rewrite(self, snapshot: Snapshot) -> None:
-        """One metadata file after the other, so that one of them is in memory at a time; then one commit."""
-        files: list[tuple[Path, RecordedFile]] = []
         partitions_of = self.partitions_of or (lambda o: partitions_of_names(o.names, snapshot.table_identifier))
-        form = replace(snapshot.form, version=self.target)
-        with tempfile.TemporaryDirectory(prefix="xskip-migrate-") as scratch:
-            for file in snapshot.files:
-                table, version = decode(file), file.schema.version
-                while version != self.target:
-                    after = version + (1 if version < self.target else -1)
-                    table, version = _step(table, version, after, partitions_of), after
-                files += write_files(table, snapshot.table_identifier, Path(scratch), len(files), form)
-            publish(self.storage, self.directory, snapshot.live, files, self._record(snapshot, files))
 
-    def _record(self, snapshot: Snapshot, files: list[tuple[Path, RecordedFile]]) -> Record:
-        """What was on record stays; another program's metadata stay another program's, with nothing known of them."""
-        entries = tuple(entry for _, entry in files)
-        if snapshot.record is not None and snapshot.is_ours:
-            return replace(snapshot.record, version=self.target, files=entries)
-        return Record(0, snapshot.table_identifier, self.target, entries, None, {}, 0)
+        def migrated(table: MetadataTable, version: int) -> MetadataTable:
+            while version != self.target:
+                after = version + (1 if version < self.target else -1)
+                table, version = _step(table, version, after, partitions_of), after
+            return table
+
+        rewrite(self.storage, self.directory, snapshot, replace(snapshot.form, version=self.target), migrated)
 
 
 def _step(table: MetadataTable, before: int, after: int, partitions_of: PartitionsOf) -> MetadataTable:

@@ -26,6 +26,7 @@ __all__ = [
     "MigrationResult",
     "Progress",
     "RefreshResult",
+    "RotationResult",
 ]
 
 
@@ -295,6 +296,24 @@ class MigrationResult(_Shown):
             *([("dry run", "nothing was changed")] if self.dry_run else []),
             *((c.before or c.after, f"{c.after or 'gone'}: {c.change}") for c in self.columns),
             *([("problem", self.problem)] if self.problem else []),
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class RotationResult(_Shown):
+    """What a rotation of keys did: the directory, the files that were encrypted anew, the labels of their keys now."""
+
+    location: str
+    files: int
+    labels: tuple[str, ...]
+    seconds: float
+
+    def _pairs(self) -> Sequence[tuple[str, Any]]:
+        return [
+            ("location", self.location),
+            ("files", self.files),
+            ("labels", ", ".join(self.labels)),
+            ("seconds", self.seconds),
         ]
 
 

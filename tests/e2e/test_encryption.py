@@ -92,6 +92,19 @@ def test_migrate(spark: SparkSession, made: SkippingIndex) -> None:
     assert kept(spark, made.name, "a > 15 AND a < 18") == {"low", "high"}
 
 
+def test_rotate(spark: SparkSession, made: SkippingIndex) -> None:
+    """[ENC-R-3] Queries go on with the new labels' keys, and see at once that the index is another."""
+    assert kept(spark, made.name, "s = 'b'") == {"low"}
+    KEYS["k3"] = b"another key of 1"
+    kms("k1", "k2", "k3", "footer")
+    assert made.rotate_keys({"k2": "k3"}).labels == ("footer", "k1", "k3")
+    kms("k1", "k3", "footer")
+    assert kept(spark, made.name, "s = 'b'") == {"low"}
+    assert made.refresh().unchanged == 2
+    kms("k1", "k2", "footer")
+    assert kept(spark, made.name, "s = 'b'") == {"low", "high"}
+
+
 @pytest.mark.parametrize(("footer", "label"), [("", "k1"), ("footer", None)])
 def test_keys_that_do_not_fit(spark: SparkSession, tmp_path: Path, footer: str, label: str | None) -> None:
     """[ENC-L-3] An error before anything is written."""

@@ -23,18 +23,19 @@ from tests.metadatastore.samples import (
     table_of,
     valuelist,
 )
-from xskip.errors import IndexDefinitionError, KeyNotAvailableError, XskipError
+from xskip.errors import IndexDefinitionError, KeyNotAvailableError, MetadataNotFoundError, XskipError
 from xskip.expressions import Column, Comparison, Op
 from xskip.metadata import MetadataTable, PartitionColumn
 from xskip.metadatastore.codec import decode, encode, open_file
 from xskip.metadatastore.commit import publish
 from xskip.metadatastore.encryption import LocalKms, use_kms
 from xskip.metadatastore.schema import parse_schema, render_schema
-from xskip.metadatastore.snapshot import open_snapshot, write_files
+from xskip.metadatastore.snapshot import Snapshot, open_snapshot, write_files
 from xskip.metadatastore.storage import LocalStorage
 from xskip.metadatastore.versions import Form
 from xskip.migrate import Migration
 from xskip.pruning import Available, prune, translate
+from xskip.rotate import rotate_keys
 
 KEYS = {
     "k1": base64.b64decode("AAECAwQFBgcICQoLDA0ODw=="),
@@ -251,6 +252,12 @@ def snapshot_of(md: str, tmp_path: Path, *, plaintext: bool = False, version: in
     publish(LocalStorage(), md, None, files, record_of(entry for _, entry in files))
 
 
+def opened(md: str) -> Snapshot:
+    snapshot = open_snapshot(LocalStorage(), md)
+    assert snapshot is not None
+    return snapshot
+
+
 @pytest.mark.parametrize("plaintext", FOOTERS)
 def test_migration_keeps_keys(plaintext: bool, tmp_path: Path) -> None:
     """[ENC-R-2] Down to 1 and up again under the same labels; to 0 it is refused; without a key nothing changes."""
@@ -274,6 +281,75 @@ def test_migration_keeps_keys(plaintext: bool, tmp_path: Path) -> None:
     again = open_snapshot(LocalStorage(), md)
     assert again is not None
     assert again.live.names == snapshot.live.names
+
+
+@pytest.mark.parametrize("plaintext", FOOTERS)
+def test_keys_are_rotated(plaintext: bool, tmp_path: Path) -> None:
+    """[ENC-R-3] The old master keys open nothing any more, the values are the same, the data keys are others."""
+    use_kms(Client())
+    md = str(tmp_path / "md")
+    snapshot_of(md, tmp_path, plaintext=plaintext, version=3)
+    before = opened(md)
+    changed = {"k1": bytes(range(32)), "new": bytes(range(16)), "footer": bytes(reversed(range(16)))}
+    client = Rotating(changed)
+    use_kms(client)
+    done = rotate_keys(LocalStorage(), md, {"k2": "new"})
+    assert (done.files, done.labels) == (1, ("footer", "k1", "new"))
+    use_kms(LocalKms(changed))
+    after = opened(md)
+    assert not set(after.live.names) & set(before.live.names)
+    assert after.form == form(plaintext=plaintext, version=3)
+    assert [d.key_label for d, _ in after.indexes] == ["k1", "new", None]
+    assert all(after.load().indexes[key].values.equals(c.values) for key, c in sample().indexes.items())
+    assert len(client.data_keys) == len(set(client.data_keys)) > 0
+    use_kms(Client())
+    with pytest.raises(KeyNotAvailableError):
+        opened(md).load()
+
+
+class Rotating(Client):
+    """A service that wraps with new master keys and still knows the old ones."""
+
+    def __init__(self, changed: dict[str, bytes]) -> None:
+        super().__init__()
+        self.changed = LocalKms(changed)
+        self.data_keys: list[bytes] = []
+
+    def wrap(self, key: bytes, label: str) -> bytes:
+        self.data_keys.append(key)
+        return self.changed.wrap(key, label)
+
+
+@pytest.mark.parametrize(
+    ("client", "labels", "message"),
+    [
+        (Client(), {"k9": "new"}, "no key of this label.*found: k9; expected: footer, k1, k2"),
+        (Client("footer", "k1"), {}, r"valuelist\(s\).*no key k2"),
+        (Client(), {"k1": "unheard"}, "unheard"),
+    ],
+)
+def test_rotations_that_cannot_be(client: Client, labels: dict[str, str], message: str, tmp_path: Path) -> None:
+    """[ENC-R-3] Nothing changes."""
+    use_kms(Client())
+    md = str(tmp_path / "md")
+    snapshot_of(md, tmp_path)
+    before = sorted(str(p) for p in Path(md).rglob("*"))
+    use_kms(client)
+    with pytest.raises(KeyNotAvailableError, match=message):
+        rotate_keys(LocalStorage(), md, labels)
+    assert sorted(str(p) for p in Path(md).rglob("*")) == before
+
+
+def test_an_index_in_the_clear_has_no_keys(tmp_path: Path) -> None:
+    """[ENC-R-3] [MDS-M-3]"""
+    md = str(tmp_path / "md")
+    with pytest.raises(MetadataNotFoundError):
+        rotate_keys(LocalStorage(), md, {})
+    (tmp_path / "s").mkdir()
+    files = write_files(sample(None, None), ROOT, tmp_path / "s", 0)
+    publish(LocalStorage(), md, None, files, record_of(entry for _, entry in files))
+    with pytest.raises(KeyNotAvailableError, match="not encrypted"):
+        rotate_keys(LocalStorage(), md, {})
 
 
 def test_a_client_of_arrow(tmp_path: Path) -> None:

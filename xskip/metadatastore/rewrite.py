@@ -1,0 +1,79 @@
+"""An index written anew as a whole, one file after the other, in one commit; the data stays untouched."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from xskip.errors import MetadataCorruptError, MetadataNotFoundError
+from xskip.metadata import MetadataTable
+from xskip.metadatastore.codec import decode
+from xskip.metadatastore.commit import Record, RecordedFile, publish
+from xskip.metadatastore.snapshot import Snapshot, open_snapshot, write_files
+from xskip.metadatastore.storage import Storage
+from xskip.metadatastore.versions import Form
+
+__all__ = ["open_whole", "rewrite"]
+
+
+def open_whole(storage: Storage, directory: str) -> Snapshot:
+    """The present snapshot of a directory, which one program has written.
+
+    Raises
+    ------
+    MetadataNotFoundError
+        There is no index.
+    MetadataCorruptError
+        It cannot be read, or another program has added to it.
+    """
+    snapshot = open_snapshot(storage, directory)
+    if snapshot is None:
+        raise MetadataNotFoundError("the directory has no index", where=directory)
+    if snapshot.record is not None and snapshot.record.reading is not None and not snapshot.is_ours:
+        raise MetadataCorruptError(
+            "another program has added to the index", where=directory, hint="call refresh() first"
+        )
+    return snapshot
+
+
+def rewrite(
+    storage: Storage,
+    directory: str,
+    snapshot: Snapshot,
+    form: Form,
+    change: Callable[[MetadataTable, int], MetadataTable],
+) -> None:
+    """Writes each file of a snapshot again, then commits.
+
+    Parameters
+    ----------
+    storage : Storage
+    directory : str
+    snapshot : Snapshot
+    form : Form
+    change : callable
+        What becomes of a file's table, given the file's version.
+
+    Raises
+    ------
+    KeyNotAvailableError
+        A key is not to be had.
+    CommitConflictError
+        Another writer was faster; nothing has changed.
+    """
+    files: list[tuple[Path, RecordedFile]] = []
+    with tempfile.TemporaryDirectory(prefix="xskip-rewrite-") as scratch:
+        for file in snapshot.files:  # one of them is in memory at a time
+            table = change(decode(file), file.schema.version)
+            files += write_files(table, snapshot.table_identifier, Path(scratch), len(files), form)
+        publish(storage, directory, snapshot.live, files, _record(snapshot, form, files))
+
+
+def _record(snapshot: Snapshot, form: Form, files: list[tuple[Path, RecordedFile]]) -> Record:
+    """What was on record stays; another program's metadata stay another program's, with nothing known of them."""
+    entries = tuple(entry for _, entry in files)
+    if snapshot.record is not None and snapshot.is_ours:
+        return replace(snapshot.record, version=form.version, files=entries)
+    return Record(0, snapshot.table_identifier, form.version, entries, None, {}, 0)
