@@ -268,7 +268,7 @@ def test_explicit_location(spark: SparkSession, data: str, tmp_path: Path) -> No
 def test_hive_table_name(spark: SparkSession, table: str, tmp_path: Path, *, legacy: bool) -> None:
     """Where the table's property says; the property is written once there is an index."""
     key = "spark.ibm.metaindex.parquet.mdlocation" if legacy else LOCATION
-    spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('{key}'='{tmp_path}/by''table')")
+    spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('{key}'='{tmp_path}/by\\'table')")
     xskipper = Xskipper(spark, table)
     xskipper.setParams({LOCATION: table, KIND: "HIVE_TABLE_NAME"})
     only(xskipper.indexBuilder().addMinMaxIndex("v").build())
