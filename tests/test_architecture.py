@@ -46,6 +46,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "metadatastore.encryption",
         "metadatastore.foreign",
         "metadatastore.location",
+        "metadatastore.removal",
         "metadatastore.rewrite",
         "metadatastore.schema",
         "metadatastore.serialised",

@@ -18,6 +18,7 @@ from xskip.errors import (
 )
 from xskip.indexes import Index
 from xskip.metadatastore.commit import find_live
+from xskip.metadatastore.removal import remove_index
 from xskip.metadatastore.snapshot import Snapshot, file_versions, open_snapshot
 from xskip.metadatastore.versions import CURRENT_VERSION, VersionStatus, rules_of, status_of
 from xskip.migrate import Migration
@@ -303,14 +304,13 @@ class SkippingIndex:
         ------
         MetadataNotFoundError
             There is none.
+        MetadataCorruptError
+            Its directory was chosen by somebody and holds other Parquet files; nothing was removed.
         """
         engine, source = self._open()
-        live = find_live(source.storage, source.directory)
-        if live is None:
-            raise _not_found(source)
-        source.storage.remove_tree(source.directory)
+        files = remove_index(source.storage, source.directory)
         engine.forget(source.directory)
-        return DropResult(source.directory, len(live.names))
+        return DropResult(source.directory, files)
 
     def files(self, predicate: str | Column) -> FileList:
         """The objects that a query with this predicate must read, for any engine.

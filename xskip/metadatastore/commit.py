@@ -27,9 +27,10 @@ from xskip.errors import CommitConflictError, MetadataCorruptError
 from xskip.metadatastore.storage import Storage
 from xskip.reading import Reading
 
-__all__ = ["Live", "Record", "RecordedFile", "find_live", "new_file_name", "publish"]
+__all__ = ["COMMITS", "Live", "Record", "RecordedFile", "find_live", "is_own_name", "new_file_name", "publish"]
 
-_COMMITS = "_commits"
+#: The directory of the records, in the directory of the metadata.
+COMMITS = "_commits"
 _RECORD = re.compile(r"(\d{20})\.json")
 _KEPT_RECORDS = 10
 _OURS = re.compile(r"part-\d{5}-[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}-c000\..*parquet")
@@ -148,6 +149,11 @@ def new_file_name(part: int) -> str:
     return f"part-{part:05d}-{uuid.UUID(int=raw)}-c000.snappy.parquet"
 
 
+def is_own_name(name: str) -> bool:
+    """Is this the name of a file that xskip has put."""
+    return _OURS.fullmatch(name) is not None
+
+
 def find_live(storage: Storage, directory: str) -> Live | None:
     """The snapshot of a directory at this moment, or None where there is no index.
 
@@ -160,7 +166,7 @@ def find_live(storage: Storage, directory: str) -> Live | None:
     for _ in range(_ATTEMPTS):  # a commit between the two listings shows in the next round
         record = _latest(storage, directory)
         present = sorted(e.name for e in storage.list(directory) if _is_data(e.name))
-        foreign = [name for name in present if not _OURS.fullmatch(name)]
+        foreign = [name for name in present if not is_own_name(name)]
         if foreign:
             return Live(record, tuple(present), foreign=True)
         if record is None:
@@ -217,7 +223,7 @@ def publish(
 def _next_number(storage: Storage, directory: str, base: Live | None) -> int:
     """The number after the base's, past torn records that nobody is writing any more."""
     number = base.record.number + 1 if base and base.record else 1
-    entries = {entry.name: entry for entry in storage.list(f"{directory}/{_COMMITS}")}
+    entries = {entry.name: entry for entry in storage.list(f"{directory}/{COMMITS}")}
     horizon = time.time() * 1000 - _TORN_AFTER_MS
     while (entry := entries.get(f"{number:020d}.json")) is not None and entry.modified < horizon:
         try:
@@ -234,9 +240,7 @@ def _clean(storage: Storage, directory: str, base: Live | None, record: Record) 
     replaced = [name for name in (base.names if base else ()) if name not in kept]
     horizon = record.created - _LEFT_OVER_AFTER_MS
     stale = [
-        e.name
-        for e in storage.list(directory)
-        if _OURS.fullmatch(e.name) and e.name not in kept and e.modified < horizon
+        e.name for e in storage.list(directory) if is_own_name(e.name) and e.name not in kept and e.modified < horizon
     ]
     old = [n for n in _numbers(storage, directory) if n <= record.number - _KEPT_RECORDS]
     storage.remove(f"{directory}/{name}" for name in dict.fromkeys(replaced + stale))
@@ -260,12 +264,12 @@ def _latest(storage: Storage, directory: str) -> Record | None:
 
 
 def _numbers(storage: Storage, directory: str) -> list[int]:
-    matches = (_RECORD.fullmatch(entry.name) for entry in storage.list(f"{directory}/{_COMMITS}"))
+    matches = (_RECORD.fullmatch(entry.name) for entry in storage.list(f"{directory}/{COMMITS}"))
     return [int(match[1]) for match in matches if match]
 
 
 def _record_path(directory: str, number: int) -> str:
-    return f"{directory}/{_COMMITS}/{number:020d}.json"
+    return f"{directory}/{COMMITS}/{number:020d}.json"
 
 
 def _is_data(name: str) -> bool:

@@ -9,6 +9,7 @@ from xskip import session
 from xskip.index import SkippingIndex
 from xskip.indexes import Index
 from xskip.metadatastore.commit import find_live
+from xskip.metadatastore.removal import remove_index
 from xskip.results import RefreshResult
 from xskip.spark.jvm import build_session
 from xskip.spark.scan import engine_of, forget_indexes
@@ -114,7 +115,7 @@ class Xskipper:
         storage = storage_for(engine.hook, target.directory)
         with translated("Failed To Remove Index"):
             if find_live(storage, target.directory) is not None:
-                storage.remove_tree(target.directory)
+                remove_index(storage, target.directory)
                 engine.forget(target.directory)
 
     def getLatestQueryStats(self) -> DataFrame:

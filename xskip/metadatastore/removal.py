@@ -1,0 +1,57 @@
+"""Removing an index, and nothing else."""
+
+from __future__ import annotations
+
+import re
+
+from xskip.errors import MetadataCorruptError, MetadataNotFoundError
+from xskip.metadatastore.codec import version_of
+from xskip.metadatastore.commit import COMMITS, is_own_name
+from xskip.metadatastore.storage import Storage
+
+__all__ = ["remove_index"]
+
+_DIGEST = re.compile("[0-9a-f]{64}")
+_DATA = re.compile(r"[^_.].*\.parquet")
+_COMPANION = re.compile(r"_SUCCESS|_committed_.*|_started_.*|\..*\.crc|\._.*")
+
+
+def remove_index(storage: Storage, directory: str) -> int:
+    """Removes the metadata of a directory, and says how many files of metadata there were [MDS-C-13].
+
+    A directory that is named by a digest is removed with all in it. One that somebody chose can hold other things, too:
+    they stay.
+
+    Raises
+    ------
+    MetadataNotFoundError
+        There is no index.
+    MetadataCorruptError
+        The directory was chosen, and a Parquet file in it is no metadata. Nothing has been removed.
+    """
+    names = [entry.name for entry in storage.list(directory)]
+    data = [name for name in names if _DATA.fullmatch(name)]
+    foreign = [name for name in data if not is_own_name(name)]
+    commits = f"{directory}/{COMMITS}"
+    if not foreign and not storage.list(commits):
+        raise MetadataNotFoundError("the directory has no index", where=directory)
+    if _DIGEST.fullmatch(directory.rstrip("/").rpartition("/")[2]):
+        storage.remove_tree(directory)
+        return len(data)
+    for name in foreign:
+        _check(storage, f"{directory}/{name}")
+    storage.remove_tree(commits)
+    storage.remove(f"{directory}/{name}" for name in names if name in data or _COMPANION.fullmatch(name))
+    if not storage.list(directory) and not storage.directories(directory):
+        storage.remove_tree(directory)
+    return len(data)
+
+
+def _check(storage: Storage, path: str) -> None:
+    try:
+        version_of(storage.fetch(path))
+    except MetadataCorruptError as error:
+        raise MetadataCorruptError(
+            "a Parquet file beside the metadata is none, and nothing was removed", where=path, found=error.found,
+            hint="move what is no metadata elsewhere",
+        ) from error  # fmt: skip
