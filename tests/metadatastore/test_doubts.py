@@ -98,7 +98,7 @@ def test_a_record_beside_another_program_s_files(tmp_path: Path) -> None:
     assert not snapshot.is_ours
     assert key in snapshot.not_usable(Place(ROOT, "", ROOT), Reading.of("parquet", {}, {}, ""))
     assert key in snapshot.not_usable(Place(ROOT, "", ROOT), Reading.of("parquet", {}, {key: "LEGACY"}, ""))
-    with pytest.raises(MetadataCorruptError, match=r"call refresh\(\) before migrate"):
+    with pytest.raises(MetadataCorruptError, match=r"call refresh\(\) first"):
         Migration(LocalStorage(), md, 3).run()
 
 
