@@ -137,17 +137,18 @@ class Build:
     def _keep(self, snapshot: Snapshot, alive: npt.NDArray[np.bool_], scratch: Path) -> list[RecordedFile]:
         """The files that stay as they are; those with rows of vanished objects, and many small ones, are replaced."""
         assert snapshot.record is not None
-        small = [entry for entry in snapshot.record.files if entry.rows < _SMALL_ROWS]
+        rows, size = min(_SMALL_ROWS, self.form.rows_per_file // 2), self.form.bytes_per_file // 4
+        small = [entry for entry in snapshot.record.files if entry.rows < rows and entry.size < size]
         crowded = {entry.name for entry in small} if len(small) > _MOST_SMALL else set()
         kept, again = [], []
         start = 0
         for entry, file in zip(snapshot.record.files, snapshot.files, strict=True):
-            rows = np.arange(start, start + file.rows)
+            own = np.arange(start, start + file.rows)
             start += file.rows
-            if alive[rows].all() and len(rows) and entry.name not in crowded:
+            if alive[own].all() and len(own) and entry.name not in crowded:
                 kept.append(entry)
             else:
-                again.append(rows[alive[rows]])
+                again.append(own[alive[own]])
         if sum(map(len, again)):
             self._add(snapshot.load().take(pa.array(np.concatenate(again))), scratch)
         return kept

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
@@ -11,7 +12,10 @@ from xskip.build import Build, OnError, ProgressOption, compare_objects
 from xskip.datatypes import value_type
 from xskip.errors import (
     DatasetError,
+    IndexDefinitionError,
     IndexExistsError,
+    KeyNotAvailableError,
+    MetadataCorruptError,
     MetadataNotFoundError,
     MetadataVersionError,
     PredicateError,
@@ -101,7 +105,11 @@ class SkippingIndex:
 
     @staticmethod
     def for_table(spark: SparkSession, table: str) -> SkippingIndex:
-        """The index of a table's files; queries on the table and on its path both use it."""
+        """The index of a table's files.
+
+        Queries on the table and on its path both use it, unless a property of the table or of its database says where
+        the table's metadata is: then only those on the table do.
+        """
 
         def read(session: SparkSession) -> DataFrame:
             def opened() -> DataFrame:
@@ -187,6 +195,7 @@ class SkippingIndex:
         """
         engine, source = self._open()
         snapshot = _demand(source)
+        _check_own(source, snapshot)
         check_reading(source, snapshot)
         form = form_again(self._spark, engine, snapshot)
         return Build(engine, source, plan_again(source, snapshot), progress, on_error, form).run(snapshot)
@@ -210,8 +219,7 @@ class SkippingIndex:
             The version cannot hold a type.
         """
         engine, source = self._open()
-        if find_live(source.storage, source.directory) is None:
-            raise _not_found(source)
+        _check_own(source, _demand(source))
         listed = cache(lambda: list_objects(source.dataset))
         migration = Migration(
             source.storage, source.directory, version, lambda objects: listed().partitions_of(objects)
@@ -236,6 +244,7 @@ class SkippingIndex:
             The index is not encrypted, has no such label, or a key is not to be had; nothing has changed.
         """
         engine, source = self._open()
+        _check_own(source, _demand(source))
         result = rotate_keys(source.storage, source.directory, labels or {})
         engine.forget(source.directory)
         return result
@@ -308,6 +317,8 @@ class SkippingIndex:
             Its directory was chosen by somebody and holds other Parquet files; nothing was removed.
         """
         engine, source = self._open()
+        with suppress(MetadataNotFoundError, MetadataCorruptError, MetadataVersionError, KeyNotAvailableError):
+            _check_own(source, _demand(source))  # what cannot be read is whoever's: it can go
         files = remove_index(source.storage, source.directory)
         engine.forget(source.directory)
         return DropResult(source.directory, files)
@@ -356,6 +367,15 @@ def _demand(source: Source) -> Snapshot:
     if snapshot is None:
         raise _not_found(source)
     return snapshot
+
+
+def _check_own(source: Source, snapshot: Snapshot) -> None:
+    other = snapshot.of_another(source.place)
+    if other:
+        raise IndexDefinitionError(
+            "the directory holds the index of another dataset", where=source.directory, found=other,
+            expected=source.root, hint="choose another directory",
+        )  # fmt: skip
 
 
 def _not_found(source: Source) -> MetadataNotFoundError:

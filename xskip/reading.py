@@ -20,6 +20,8 @@ _NEUTRAL_OPTIONS = frozenset(
         "inferschema", "samplingratio", "__globpaths__", "compression", "serialization.format",
     }
 )  # fmt: skip
+#: Properties of a Hive table with ``.parquet.`` in their names are options of Spark's reader.
+_OF_INDEXES = ("io.xskipper.", "spark.ibm.metaindex.")
 _TEXT = frozenset({"csv", "json", "text", "xml"})
 _INT96_ZONE = "spark.sql.parquet.int96TimestampConversion"
 #: Session settings that change what a file's values are, by the formats they concern, with Spark's default.
@@ -117,7 +119,11 @@ class Reading:
 def relevant_options(options: Mapping[str, str]) -> dict[str, str]:
     """The options that can change values, names in lower case."""
     lowered = {key.lower(): value for key, value in options.items()}
-    return {key: value for key, value in sorted(lowered.items()) if key not in _NEUTRAL_OPTIONS}
+    return {
+        key: value
+        for key, value in sorted(lowered.items())
+        if key not in _NEUTRAL_OPTIONS and not key.startswith(_OF_INDEXES)
+    }
 
 
 def differences(built: Reading, asked: Reading) -> Iterator[str]:

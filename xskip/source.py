@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from xskip.datatypes import from_json
-from xskip.errors import DatasetError, IndexDefinitionError
+from xskip.errors import DatasetError, IndexDefinitionError, MetadataCorruptError
 from xskip.expressions import join_path, split_path
 from xskip.indexes import Index, index_of
 from xskip.metadata import IndexDefinition
@@ -47,6 +47,7 @@ __all__ = [
 
 _SETTINGS = {
     "spark.xskip.enabled": "false",
+    "spark.xskip.evaluate": "false",
     "spark.sql.adaptive.enabled": "false",
     # sets of many files in one task must not turn to sorting
     "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": str(2**31 - 1),
@@ -122,12 +123,31 @@ def open_source(spark: SparkSession, engine: Engine, read: Callable[[SparkSessio
 
 
 def placed(engine: Engine, places: Sequence[Place]) -> tuple[Place, Storage]:
-    """The first of a dataset's places that holds an index; without one, the first."""
+    """The first of a dataset's places that holds an index, whole or not; without one, the first.
+
+    Raises
+    ------
+    IndexDefinitionError
+        The metadata would be where readers of the data find it.
+    """
     for place in places[1:] and places:
         storage = storage_for(engine.hook, place.directory)
-        if find_live(storage, place.directory) is not None:
+        if _holds_one(storage, place.directory):
             return place, storage
-    return places[0], storage_for(engine.hook, places[0].directory)
+    place = places[0]
+    if place.is_among_data:
+        raise IndexDefinitionError(
+            "metadata would lie among the data", where=place.directory, found=f"the dataset is {place.root}",
+            hint="choose a directory elsewhere, or one whose name begins with an underscore",
+        )  # fmt: skip
+    return place, storage_for(engine.hook, place.directory)
+
+
+def _holds_one(storage: Storage, directory: str) -> bool:
+    try:
+        return find_live(storage, directory) is not None
+    except MetadataCorruptError:
+        return True
 
 
 def form_of(spark: SparkSession, engine: Engine, version: int) -> Form:

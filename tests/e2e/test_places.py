@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -10,7 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import xskip
-from tests.helpers import kept, opened_files, write_files
+from tests.helpers import kept, opened_files, write_files, write_once
+from xskip.errors import IndexDefinitionError
 from xskip.spark.scan import engine_of
 
 KEYS = ("io.xskipper.parquet.mdlocation", "spark.ibm.metaindex.parquet.mdlocation")
@@ -154,6 +156,120 @@ def test_counting_without_reading(spark: SparkSession, events: str) -> None:
     assert (scan.objects, scan.kept, scan.skipped) == (3, 2, 1)
     made.drop()
     assert sorted(row.v for row in spark.read.parquet(events).filter("v > 4").collect()) == [5, 9]
+
+
+def test_evaluation_touches_no_files_list_and_no_writes(spark: SparkSession, events: str, tmp_path: Path) -> None:
+    """What lists files for others, and what writes, is as ever; so is a filter of which the index knows nothing."""
+    made = xskip.SkippingIndex.for_path(spark, events)
+    made.create([xskip.MinMax("v")])
+    spark.conf.set("spark.xskip.evaluate", "true")
+    assert {Path(name).stem for name in made.files("v > 4").names} == {"b", "c"}
+    asked = spark.read.parquet(events).filter("v > 4")
+    asked.write.parquet(f"{tmp_path}/copy")
+    assert sorted(row.v for row in spark.read.parquet(f"{tmp_path}/copy").collect()) == [5, 9]
+    assert spark.read.parquet(events).filter("v IS NULL OR hash(v, p) > 0 OR TRUE").count() == 3
+
+
+@pytest.mark.parametrize("where", ["", "/..", "/md", "/p=1", "/p=1/md"])
+def test_metadata_never_lie_among_the_data(spark: SparkSession, events: str, where: str) -> None:
+    """[MDS-L-6] Readers of the dataset would take them for rows of it."""
+    import os
+
+    before = sorted(Path(events).rglob("*"))
+    made = xskip.SkippingIndex.for_path(spark, events)
+    with pytest.raises(IndexDefinitionError, match="among the data"):
+        made.at(os.path.normpath(events + where)).create([xskip.MinMax("v")])
+    assert sorted(Path(events).rglob("*")) == before
+
+
+def test_below_the_data_under_a_hidden_name(spark: SparkSession, events: str) -> None:
+    """[MDS-L-6] Where readers do not look it is well."""
+    xskip.SkippingIndex.for_path(spark, events).at(f"{events}/_mine/index").create([xskip.MinMax("v")])
+    assert kept(spark, events, "v > 4") == {"b", "c"}
+
+
+def test_another_dataset_s_index_stays(spark: SparkSession, events: str, tmp_path: Path) -> None:
+    """[MDS-L-6] A directory chosen for two datasets serves the one whose index it holds; that one alone changes it."""
+    other = write_files(spark, tmp_path / "other", "v int", {"x": [(1,)], "y": [(9,)]})
+    mine = xskip.SkippingIndex.for_path(spark, events).at(f"{tmp_path}/md")
+    mine.create([xskip.MinMax("v")])
+    theirs = xskip.SkippingIndex.for_path(spark, other).at(f"{tmp_path}/md")
+    for change in (theirs.refresh, theirs.migrate, theirs.rotate_keys, theirs.drop):
+        with pytest.raises(IndexDefinitionError, match="index of another dataset"):
+            change()
+    assert kept(spark, events, "v > 4") == {"b", "c"}
+    spark.conf.set("spark.xskip.strict", "false")
+    assert kept(spark, other, "v > 4") == {"x", "y"}
+    mine.drop()
+    theirs.create([xskip.MinMax("v")])
+    assert kept(spark, other, "v > 4") == {"y"}
+
+
+def test_a_directory_without_an_index_is_passed_over(spark: SparkSession, events: str, tmp_path: Path) -> None:
+    """[MDS-L-5] A directory that is there and holds no metadata is no place to stop at."""
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty/note.txt").write_text("x")
+    xskip.SkippingIndex.for_path(spark, events).create([xskip.MinMax("v")])
+    spark.sql(f"ALTER TABLE shop.events SET TBLPROPERTIES ('{KEYS[0]}'='{tmp_path}/empty')")
+    assert by_table(spark, "v > 4") == {"b", "c"}
+
+
+def test_a_broken_index_can_be_dropped(spark: SparkSession, events: str, tmp_path: Path) -> None:
+    """[MDS-C-13] Whichever of several places it is in."""
+    spark.conf.set("spark.xskip.metadata.location", f"{tmp_path}/conf")
+    table = xskip.SkippingIndex.for_table(spark, "shop.events")
+    table.create([xskip.MinMax("v")])
+    for file in (tmp_path / "conf").rglob("*.parquet"):
+        file.unlink()
+    table.drop()
+    assert not table.exists()
+
+
+def test_an_index_that_is_forgotten_while_a_query_loads_it(spark: SparkSession, events: str) -> None:
+    """What a query registers is never taken away by an operation that had begun before."""
+    made = xskip.SkippingIndex.for_path(spark, events)
+    made.create([xskip.MinMax("v")])
+    engine = engine_of(spark)
+    directory = made.describe().location
+    stop = threading.Event()
+
+    def forget() -> None:
+        while not stop.is_set():
+            engine.forget(directory)
+
+    thread = threading.Thread(target=forget)
+    thread.start()
+    try:
+        for _ in range(20):
+            assert {"b", "c"} <= kept(spark, events, "v > 4") <= {"a", "b", "c"}
+    finally:
+        stop.set()
+        thread.join()
+    assert kept(spark, events, "v > 4") == {"b", "c"}
+
+
+def test_files_of_a_set_size_are_not_gathered_again(spark: SparkSession, events: str) -> None:
+    """[MDS-C-10] Many files that are as large as they may be stay as they are in a refresh."""
+    write_once(spark, Path(events), "v int", {f"p=4/{n}": [(n,)] for n in range(20)})
+    spark.conf.set("spark.xskip.metadata.rowsPerFile", "1")
+    made = xskip.SkippingIndex.for_path(spark, events)
+    made.create([xskip.MinMax("v")])
+    before = {name for name, _ in made.status().files}
+    write_files(spark, Path(events), "v int", {"p=5/new": [(77,)]})
+    made.refresh()
+    assert {name for name, _ in made.status().files} > before
+    assert len(before) == 23
+
+
+def test_a_build_leaves_the_session_s_settings_in_force(spark: SparkSession, events: str) -> None:
+    """Whatever a build does or fails to do, the user's session is the active one afterwards."""
+    made = xskip.SkippingIndex.for_path(spark, events)
+    made.create([xskip.MinMax("v")])
+    with pytest.raises(xskip.XskipError):
+        made.create([xskip.MinMax("v")])
+    spark.conf.set("spark.sql.shuffle.partitions", "3")
+    active = spark._jvm.SparkSession.getActiveSession().get()  # type: ignore[union-attr]
+    assert active.conf().get("spark.sql.shuffle.partitions") == "3"
 
 
 def test_a_setting_without_such_a_value(spark: SparkSession, events: str) -> None:

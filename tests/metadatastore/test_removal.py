@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.metadatastore.samples import commit, minmax, objects_of, table_of
-from xskip.errors import MetadataCorruptError, MetadataNotFoundError
+from xskip.errors import MetadataCorruptError, MetadataNotFoundError, XskipError
 from xskip.metadatastore.codec import encode
 from xskip.metadatastore.removal import remove_index
 from xskip.metadatastore.storage import LocalStorage
@@ -41,7 +41,7 @@ def test_a_chosen_directory_that_holds_the_index_alone_goes(tmp_path: Path) -> N
     """[MDS-C-13] With what writers leave beside metadata files."""
     md = index(tmp_path, "md")
     encode(TABLE, "/lake/events", md / FOREIGN)
-    for name in ("_SUCCESS", f".{FOREIGN}.crc", "._part.tmp"):
+    for name in ("_SUCCESS", f".{FOREIGN}.crc", f"._{FOREIGN}.tmp"):
         (md / name).write_bytes(b"")
     assert remove_index(DISK, str(md)) == 2
     assert not md.exists()
@@ -53,8 +53,23 @@ def test_what_is_no_metadata_stays(tmp_path: Path) -> None:
     (md / "note.txt").write_text("x")
     (md / "p=1").mkdir()
     (md / "p=1/data.parquet").write_bytes(b"data")
+    for name in ("_SUCCESS", "rows.csv", ".rows.csv.crc"):
+        (md / name).write_text("x")
     remove_index(DISK, str(md))
-    assert names(md) == {"note.txt", "p=1", "p=1/data.parquet"}
+    assert names(md) == {"note.txt", "p=1", "p=1/data.parquet", "_SUCCESS", "rows.csv", ".rows.csv.crc"}
+
+
+def test_a_removal_that_does_not_happen(tmp_path: Path) -> None:
+    """[MDS-C-13] Storage that says nothing is asked once more."""
+
+    class Deaf(LocalStorage):
+        def remove(self, paths: object) -> None: ...
+
+        def remove_tree(self, directory: str) -> None: ...
+
+    for name in ("md", "0a" * 32):
+        with pytest.raises(XskipError, match="could not be removed"):
+            remove_index(Deaf(), str(index(tmp_path, name)))
 
 
 def test_data_where_metadata_should_be(tmp_path: Path) -> None:

@@ -249,8 +249,7 @@ def test_explicit_base_path_location(spark: SparkSession, data: str, table: str,
 
 
 def test_explicit_location(spark: SparkSession, data: str, tmp_path: Path) -> None:
-    """Of one instance, and of the process, where only the dataset that the metadata is of uses it."""
-    other = write_files(spark, tmp_path / "other", "v int", {"x": [(1,)], "y": [(9,)]})
+    """Of one dataset: queries know of it as soon as an instance was made, by its own configuration or the process's."""
     xskipper = Xskipper(spark, data)
     xskipper.setParams({LOCATION: f"{tmp_path}/here", KIND: "EXPLICIT_LOCATION"})
     assert not xskipper.isIndexed()
@@ -262,9 +261,8 @@ def test_explicit_location(spark: SparkSession, data: str, tmp_path: Path) -> No
     Xskipper.enable(spark)
     assert kept(spark, data, "v > 4") == {"a", "b", "c"}
     Xskipper.setConf(spark, {LOCATION: f"{tmp_path}/here", KIND: "EXPLICIT_LOCATION"})
-    spark.conf.set("spark.xskip.strict", "false")
+    assert Xskipper(spark, data).isIndexed()
     assert kept(spark, data, "v > 4") == {"b", "c"}
-    assert kept(spark, other, "v > 4") == {"x", "y"}
 
 
 @pytest.mark.parametrize("legacy", [False, True])
@@ -277,7 +275,7 @@ def test_hive_table_name(spark: SparkSession, table: str, tmp_path: Path, *, leg
     only(xskipper.indexBuilder().addMinMaxIndex("v").build())
     assert list((tmp_path / "by'table").glob("part-*.parquet"))
     properties = {row.key: row.value for row in spark.sql(f"SHOW TBLPROPERTIES {table}").collect()}
-    assert properties[LOCATION] == f"{tmp_path}/by'table"
+    assert properties[LOCATION] == f"file:{tmp_path}/by'table"
     assert "spark.ibm.metaindex.parquet.mdlocation" not in properties
     Xskipper.reset(spark)
     Xskipper.enable(spark)
@@ -291,8 +289,54 @@ def test_hive_table_name_without_a_property(spark: SparkSession, table: str, tmp
     xskipper.setParams({LOCATION: table, KIND: "HIVE_TABLE_NAME"})
     only(xskipper.indexBuilder().addMinMaxIndex("v").build())
     properties = {row.key: row.value for row in spark.sql(f"SHOW TBLPROPERTIES {table}").collect()}
-    assert properties[LOCATION] == f"{tmp_path}/db/{digest(table)}"
+    assert properties[LOCATION] == f"file:{tmp_path}/db/{digest(table)}"
     only(xskipper.refreshIndex())
+    xskipper.dropIndex()
+    assert LOCATION not in {row.key for row in spark.sql(f"SHOW TBLPROPERTIES {table}").collect()}
+    assert not xskipper.isIndexed()
+
+
+def test_instances_of_a_dataset_share_what_was_set(spark: SparkSession, data: str, tmp_path: Path) -> None:
+    """Another instance moves nothing."""
+    Xskipper.setConf(spark, {LOCATION: f"{tmp_path}/md"})
+    first = Xskipper(spark, data)
+    first.setParams({LOCATION: f"{tmp_path}/here", KIND: "EXPLICIT_LOCATION"})
+    build(spark, first)
+    second = Xskipper(spark, f"{data}/")
+    assert second.isIndexed()
+    Xskipper.enable(spark)
+    assert kept(spark, data, "v > 4") == {"b", "c"}
+
+
+def told(xskipper: Xskipper, params: dict[str, str]) -> bool:
+    xskipper.setParams(params)
+    return xskipper.isIndexed()
+
+
+def test_paths_that_are_no_names(spark: SparkSession, tmp_path: Path) -> None:
+    """A name of no table is a path; what cannot be either is one kind of error."""
+    Xskipper.setConf(spark, {LOCATION: str(tmp_path / "md")})
+    for uri in ("data-2024", "events.v1.parquet", "my data"):
+        assert not Xskipper(spark, uri).isIndexed()
+    for params in ({LOCATION: "a-b", KIND: "HIVE_TABLE_NAME"}, {LOCATION: "nofs://x/y", KIND: "EXPLICIT_LOCATION"}):
+        xskipper = Xskipper(spark, str(tmp_path / params[KIND]))
+        with pytest.raises(XskipperException):
+            told(xskipper, params)
+    with pytest.raises(XskipperException):
+        Xskipper.set(spark, LOCATION, "bad:path")
+    assert Xskipper.get(spark, LOCATION) == str(tmp_path / "md")
+
+
+def test_a_broken_index_can_be_dropped(spark: SparkSession, data: str, tmp_path: Path) -> None:
+    Xskipper.setConf(spark, {LOCATION: str(tmp_path / "md")})
+    xskipper = Xskipper(spark, data)
+    build(spark, xskipper)
+    for file in (tmp_path / "md").rglob("*.parquet"):
+        file.unlink()
+    with pytest.raises(XskipperException, match="have gone"):
+        xskipper.isIndexed()
+    xskipper.dropIndex()
+    assert not xskipper.isIndexed()
 
 
 def test_hive_db_name(spark: SparkSession, data: str, table: str, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from xskip.objects import table_identifier
 
-__all__ = ["INDEX_DIRECTORY", "Place", "metadata_directory"]
+__all__ = ["INDEX_DIRECTORY", "Place", "as_uri", "metadata_directory"]
 
 #: Inside a dataset's root; Spark and other engines pass over names that begin with an underscore.
 INDEX_DIRECTORY = "_xskip"
@@ -31,6 +31,17 @@ class Place:
     directory: str
     identifier: str
 
+    @property
+    def is_among_data(self) -> bool:
+        """Would readers of the dataset find the metadata: in its root, above it, or below it under a plain name.
+
+        >>> Place("/lake/t", "/lake/t/_md", "").is_among_data, Place("/lake/t", "/lake/t/md", "").is_among_data
+        (False, True)
+        """
+        root, directory = self.root.rstrip("/") + "/", self.directory.rstrip("/") + "/"
+        below = directory.removeprefix(root).split("/") if directory.startswith(root) else None
+        return root.startswith(directory) or (below is not None and not any(p.startswith(("_", ".")) for p in below))
+
     def is_named(self, identifier: str) -> bool:
         """Can metadata with this identifier be of the dataset: its path, or its table's name with or without database.
 
@@ -39,6 +50,15 @@ class Place:
         """
         path = table_identifier(self.root)
         return identifier in (self.identifier, path, self.identifier.rpartition(".")[2])
+
+
+def as_uri(path: str) -> str:
+    """A path as the hook names it, with the scheme that such names lack: ``file:`` for those without one.
+
+    >>> as_uri("/md/a"), as_uri("s3a://b/md")
+    ('file:/md/a', 's3a://b/md')
+    """
+    return f"file:{path}" if path.startswith("/") else path
 
 
 def metadata_directory(root: str, base: str | None) -> str:

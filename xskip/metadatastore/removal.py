@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from xskip.errors import MetadataCorruptError, MetadataNotFoundError
+from xskip.errors import MetadataCorruptError, MetadataNotFoundError, XskipError
 from xskip.metadatastore.codec import version_of
 from xskip.metadatastore.commit import COMMITS, is_own_name
 from xskip.metadatastore.storage import Storage
@@ -13,7 +13,7 @@ __all__ = ["remove_index"]
 
 _DIGEST = re.compile("[0-9a-f]{64}")
 _DATA = re.compile(r"[^_.].*\.parquet")
-_COMPANION = re.compile(r"_SUCCESS|_committed_.*|_started_.*|\..*\.crc|\._.*")
+_MARK = re.compile(r"_SUCCESS|_committed_.*|_started_.*|\._SUCCESS\.crc")
 
 
 def remove_index(storage: Storage, directory: str) -> int:
@@ -37,14 +37,27 @@ def remove_index(storage: Storage, directory: str) -> int:
         raise MetadataNotFoundError("the directory has no index", where=directory)
     if _DIGEST.fullmatch(directory.rstrip("/").rpartition("/")[2]):
         storage.remove_tree(directory)
+        _check_gone(storage, directory, data)
         return len(data)
     for name in foreign:
         _check(storage, f"{directory}/{name}")
     storage.remove_tree(commits)
-    storage.remove(f"{directory}/{name}" for name in names if name in data or _COMPANION.fullmatch(name))
-    if not storage.list(directory) and not storage.directories(directory):
+    hidden = tuple(f".{name}." for name in data) + tuple(f"._{name}." for name in data)  # checksums, unfinished files
+    storage.remove(f"{directory}/{name}" for name in names if name in data or name.startswith(hidden))
+    left = [entry.name for entry in storage.list(directory)]
+    if all(_MARK.fullmatch(name) for name in left) and not storage.directories(directory):
         storage.remove_tree(directory)
+    _check_gone(storage, directory, data)
     return len(data)
+
+
+def _check_gone(storage: Storage, directory: str, names: list[str]) -> None:
+    left = {entry.name for entry in storage.list(directory)} & set(names)
+    if left:
+        raise XskipError(
+            "the index could not be removed", where=directory, found=f"{len(left)} files are still there",
+            hint="may this user delete them?",
+        )  # fmt: skip
 
 
 def _check(storage: Storage, path: str) -> None:

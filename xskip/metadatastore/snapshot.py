@@ -63,6 +63,12 @@ class Snapshot:
         """The newest version of the files."""
         return max((file.schema.version for file in self.files), default=CURRENT_VERSION)
 
+    def of_another(self, place: Place) -> str:
+        """The dataset that the metadata are of, where it is another one; else nothing."""
+        if self.record is not None and self.is_ours:
+            return "" if self.record.root == place.root else self.record.root
+        return "" if place.is_named(self.table_identifier) else self.table_identifier
+
     def not_usable(self, place: Place, asked: Reading) -> str:
         """Why the metadata say nothing of a dataset's values as they are read here, or nothing.
 
@@ -73,14 +79,12 @@ class Snapshot:
         asked : Reading
         """
         recorded = self.record.reading if self.record else None
-        if self.record is None or recorded is None or not self.is_ours:
-            named = self.table_identifier
-            if not place.is_named(named):
-                return f"it is of another dataset, {named}"
+        other = self.of_another(place)
+        if other:
+            return f"it is of another dataset, {other}"
+        if recorded is None or not self.is_ours:
             # files of xskip's own may be there, too, and were read as recorded
             return not_usable(asked) or "; ".join(differences(recorded, asked) if recorded else ())
-        if self.record.root != place.root:
-            return f"it is of another dataset with the same path, {self.record.root}"
         return "; ".join(differences(recorded, asked))
 
     def proved(self, wanted: Iterable[Requirement], fmt: str) -> MetadataTable:

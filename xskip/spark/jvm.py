@@ -139,7 +139,7 @@ class Hook:
         Parameters
         ----------
         dataset : str
-            Its root, or ``db.table``; nothing stands for any path that has no index elsewhere.
+            Its root, or ``db.table``.
         directory : str or None
         """
         self._rule.choosePlace(dataset, directory)
@@ -364,9 +364,10 @@ def build_session(spark: SparkSession) -> SparkSession:
     """A session of its own for builds: the user's settings and views, and none of its changes reach the user."""
     from pyspark import RDD
 
-    rdd_to_df = RDD.toDF
+    rdd_to_df, active = RDD.toDF, spark._jvm.SparkSession.getActiveSession()  # type: ignore[union-attr]
     clone = type(spark)(spark.sparkContext, spark._jsparkSession.cloneSession())
     # the constructor makes the new session this thread's active one, and that of RDD.toDF: put the user's back
     RDD.toDF = rdd_to_df  # type: ignore[method-assign]
-    spark._jvm.SparkSession.setActiveSession(spark._jsparkSession)  # type: ignore[union-attr]
+    before = active.get() if active.isDefined() else spark._jsparkSession
+    spark._jvm.SparkSession.setActiveSession(before)  # type: ignore[union-attr]
     return clone

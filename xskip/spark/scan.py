@@ -71,7 +71,7 @@ class _Loaded:
     snapshot: Snapshot
     token: int
     checked: float
-    answers: OrderedDict[str, tuple[bytes, ScanTrace]]
+    answers: OrderedDict[str, tuple[bytes | None, ScanTrace]]
     is_registered: bool = False
 
 
@@ -122,7 +122,7 @@ class Engine:
             self._indexes.pop(directory, None)
             self._made[directory] = None
             self._said = {said for said in self._said if said[0] != directory}
-        self._hook.unregister(directory)
+            self._hook.unregister(directory)  # with the lock: a query that loads it meanwhile registers it after this
         self._hook.forget_directories()
 
     def forget_all(self) -> None:
@@ -187,7 +187,7 @@ class Engine:
                 loaded.answers.popitem(last=False)
         return answer
 
-    def _prune(self, loaded: _Loaded, asked: dict[str, Any]) -> tuple[bytes, ScanTrace]:
+    def _prune(self, loaded: _Loaded, asked: dict[str, Any]) -> tuple[bytes | None, ScanTrace]:
         snapshot = loaded.snapshot
         predicate = to_predicate(asked["df"])
         available = Available(
@@ -203,6 +203,8 @@ class Engine:
         bits = np.packbits(result.skip, bitorder="little").tobytes()
         by_partition = any(isinstance(requirement, str) for requirement in needed)
         trace = ScanTrace(str(predicate), result, filters=json.dumps(asked["df"]))
+        if not result.outcomes:  # no index was asked anything
+            return None, trace
         return (b"P" if by_partition else b"B") + struct.pack(">q", loaded.token) + bits, trace
 
     def _load(self, directory: str) -> _Loaded | None:

@@ -10,7 +10,7 @@ from xskip.errors import IndexExistsError, MetadataNotFoundError, SettingError, 
 
 __all__ = ["XskipperException", "translated"]
 
-_STATUS = {
+_STATUS: dict[type[Exception], str] = {
     IndexExistsError: "Index Already Exists",
     MetadataNotFoundError: "Index Not Found",
     SettingError: "Invalid Configuration",
@@ -38,9 +38,12 @@ class XskipperException(Exception):  # noqa: N818 - the other API's name
 
 @contextmanager
 def translated(status: str) -> Iterator[None]:
-    """Turns xskip's errors into the exception, with the status that belongs to the error or else this one."""
+    """Turns every error into the exception, with the status that belongs to the error or else this one."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
     try:
         yield
-    except XskipError as error:
+    except (XskipError, PySparkException, Py4JError) as error:
         words = _STATUS.get(type(error), status)
         raise XskipperException(f"{words}: {error}", traceback.format_exc()) from error

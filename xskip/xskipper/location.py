@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from xskip.metadatastore.location import metadata_directory
+from xskip.metadatastore.location import as_uri, metadata_directory
 from xskip.objects import table_identifier
 from xskip.settings import EVALUATE
 from xskip.settings import LOCATION as BASE
@@ -22,7 +22,7 @@ __all__ = ["Target", "base_of", "configure", "forget_places", "target_of"]
 
 _BASE, _EXPLICIT = "EXPLICIT_BASE_PATH_LOCATION", "EXPLICIT_LOCATION"
 _TABLE, _DATABASE = "HIVE_TABLE_NAME", "HIVE_DB_NAME"
-_ANY = ""
+_LEGACY_LOCATION = LOCATION.replace("io.xskipper.", "spark.ibm.metaindex.")
 _chosen: set[str] = set()
 
 
@@ -49,15 +49,16 @@ class Target:
     is_table: bool
     noted_in: str = ""
 
-    def note(self, spark: SparkSession) -> None:
-        """Writes the directory into the table's properties, where it is to be found by them."""
-        if self.noted_in:
-            name = ".".join(f"`{part}`" for part in self.noted_in.split("."))
-            directory = self.directory.replace("\\", "\\\\").replace("'", "\\'")
+    def note(self, spark: SparkSession, *, gone: bool = False) -> None:
+        """Writes the directory into the table's properties, where it is to be found by them, or takes it away again."""
+        if not self.noted_in:
+            return
+        name = ".".join(f"`{part}`" for part in self.noted_in.split("."))
+        directory = as_uri(self.directory).replace("\\", "\\\\").replace("'", "\\'")
+        spark.sql(f"ALTER TABLE {name} UNSET TBLPROPERTIES IF EXISTS ('{LOCATION}', '{_LEGACY_LOCATION}')")
+        if not gone:
             spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('{LOCATION}'='{directory}')")
-            legacy = LOCATION.replace("io.xskipper.", "spark.ibm.metaindex.")
-            spark.sql(f"ALTER TABLE {name} UNSET TBLPROPERTIES IF EXISTS ('{legacy}')")
-            spark.catalog.refreshTable(name)
+        spark.catalog.refreshTable(name)
 
 
 def target_of(spark: SparkSession, uri: str, conf: Mapping[str, str]) -> Target:
@@ -140,14 +141,12 @@ def configure(spark: SparkSession, engine: Engine, conf: Mapping[str, str]) -> N
     """Tells the queries of all sessions what is configured for the process."""
     engine.set_process_wide(EVALUATE.key, settings_of(conf).get(EVALUATE.key))
     location, kind = conf.get(LOCATION, ""), conf.get(LOCATION_TYPE, _BASE)
-    explicit = bool(location) and kind == _EXPLICIT
     base = None
     if location and kind == _DATABASE:
         base = engine.hook.database_location(spark, location)
     elif location and kind == _BASE:
-        base = location
-    engine.set_process_wide(BASE.key, base)
-    _choose(engine.hook, _ANY, engine.hook.location(location) if explicit else None)
+        base = engine.hook.location(location)
+    engine.set_process_wide(BASE.key, None if base is None else as_uri(base))
 
 
 def _choose(hook: Hook, dataset: str, directory: str | None) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from xskip import session
+from xskip.errors import MetadataNotFoundError
 from xskip.index import SkippingIndex
 from xskip.indexes import Index
 from xskip.metadatastore.commit import find_live
@@ -46,8 +48,7 @@ class Xskipper:
             raise XskipperException(f"Could not create Xskipper, {name} is not a valid MetadataStoreManager class name")
         self.spark = sparkSession
         self.uri = uri
-        self._params = conf.Entries({})
-        _instances.add(uri)
+        self._params = _params.setdefault(uri.rstrip("/"), conf.Entries({}))  # instances of a dataset share theirs
 
     def conf(self) -> dict[str, str]:
         """The configuration that counts for this instance, by present names."""
@@ -61,7 +62,9 @@ class Xskipper:
     def isIndexed(self) -> bool:
         """Is there an index."""
         target = self._target()
-        return find_live(storage_for(engine_of(self.spark).hook, target.directory), target.directory) is not None
+        storage = storage_for(engine_of(self.spark).hook, target.directory)
+        with translated("Failed To Look For The Index"):
+            return find_live(storage, target.directory) is not None
 
     def indexBuilder(self) -> IndexBuilder:
         """Gathers what is to be built."""
@@ -113,10 +116,10 @@ class Xskipper:
         """Removes the index where there is one."""
         target, engine = self._target(), engine_of(self.spark)
         storage = storage_for(engine.hook, target.directory)
-        with translated("Failed To Remove Index"):
-            if find_live(storage, target.directory) is not None:
-                remove_index(storage, target.directory)
-                engine.forget(target.directory)
+        with translated("Failed To Remove Index"), suppress(MetadataNotFoundError):
+            remove_index(storage, target.directory)
+            engine.forget(target.directory)
+            target.note(self.spark, gone=True)
 
     def getLatestQueryStats(self) -> DataFrame:
         """What queries on this dataset skipped since the statistics were cleared: one row."""
@@ -150,8 +153,13 @@ class Xskipper:
     @staticmethod
     def setConf(sparkSession: SparkSession, params: Mapping[str, str]) -> None:
         """Sets configuration of the whole process; keys that are not given stay."""
-        conf.JVM_WIDE.update(params)
-        _configured(sparkSession)
+        before = dict(conf.JVM_WIDE.values)
+        try:
+            conf.JVM_WIDE.update(params)
+            _configured(sparkSession)
+        except XskipperException:
+            conf.JVM_WIDE.values = before
+            raise
 
     @staticmethod
     def getConf(sparkSession: SparkSession) -> dict[str, str]:
@@ -178,7 +186,7 @@ class Xskipper:
     def getLatestQueryAggregatedStats(sparkSession: SparkSession) -> DataFrame:
         """What all queries skipped since the statistics were cleared: one row."""
         found = stats.scans_of(engine_of(sparkSession))
-        return stats.frame(sparkSession, found if found or _instances else None)
+        return stats.frame(sparkSession, found if found or _params else None)
 
     @staticmethod
     def clearStats(sparkSession: SparkSession) -> None:
@@ -191,7 +199,7 @@ class Xskipper:
         engine = engine_of(sparkSession)
         session.disable(sparkSession)
         conf.JVM_WIDE.values.clear()
-        _instances.clear()
+        _params.clear()
         forget_places(engine)
         _configured(sparkSession)
         forget_indexes()
@@ -231,7 +239,7 @@ class Xskipper:
         """Nothing is left to do: errors are :class:`XskipperException` from the start."""
 
 
-_instances: set[str] = set()
+_params: dict[str, conf.Entries] = {}
 
 
 def _configured(spark: SparkSession) -> None:

@@ -11,7 +11,7 @@ class XSkipSettings {
   final String base;              // spark.xskip.metadata.location, or null
   final long rememberMs;          // for how long a directory without an index is not looked at again
   final boolean strict;
-  final boolean evaluate;         // count what would be skipped, and read nothing of what is indexed
+  boolean evaluate;               // count what would be skipped, and read nothing of what is indexed
   final String[] confValues;      // of XSkipHub.confKeys
   XSkipSettings(SQLConf conf) {
     String b = value(conf, "spark.xskip.metadata.location", "");
@@ -25,8 +25,8 @@ class XSkipSettings {
   }
   /** The session's value, else the process's, else the default. */
   static String value(SQLConf conf, String key, String otherwise) {
-    String mine = (String) XSkipHub.processWide.get(key);
-    return conf.getConfString(key, mine == null ? otherwise : mine);
+    String own = conf.getConfString(key, ""), mine = (String) XSkipHub.processWide.get(key);
+    return own.length() > 0 ? own : mine == null ? otherwise : mine;
   }
   private static String effective(SQLConf conf, String key) {
     String value;

@@ -61,13 +61,20 @@ class XSkipDiscovery {
     Long until = (Long) seen.get(directory);
     if (until != null && Math.abs(until.longValue()) > now) return until.longValue() < 0;
     boolean there = false;
+    long expires = settings.rememberMs;
     try {
       Path d = XSkipHub.path(directory);
-      there = d.getFileSystem(XSkipPlans.hadoopConf()).exists(d);
-    } catch (Throwable t) {
-      there = false;                               // a place that cannot be looked at holds no index for this user
+      org.apache.hadoop.fs.FileStatus[] found = d.getFileSystem(XSkipPlans.hadoopConf()).listStatus(d);
+      for (int i = 0; i < found.length && !there; i++) {
+        String n = found[i].getPath().getName();
+        there = n.equals("_commits") || n.endsWith(".parquet");
+      }
+    } catch (java.io.FileNotFoundException e) {
+      there = false;
+    } catch (Throwable t) {                        // a place that cannot be looked at holds no index for this user
+      expires = settings.rememberMs * 10;          // and looking can take long
     }
-    long expires = now + settings.rememberMs;
+    expires += System.currentTimeMillis();
     if (seen.size() > 100000) seen.clear();
     seen.put(directory, new Long(there ? -expires : expires));
     return there;

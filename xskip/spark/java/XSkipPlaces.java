@@ -44,14 +44,12 @@ class XSkipPlaces {
 
   static void forget() { bases.clear(); }
 
-  /** Those of a path: the one chosen for it, else the one below the base location or in the dataset itself, and the
-      one chosen for all. */
+  /** That of a path: the one chosen for it, else the one below the base location or in the dataset itself. */
   static ArrayList ofPath(String root, XSkipSettings settings) throws Exception {
     ArrayList found = new ArrayList();
-    String path = identifier(root), mine = (String) chosen.get(root), any = (String) chosen.get("");
+    String path = identifier(root), mine = (String) chosen.get(root);
     if (mine != null) found.add(new XSkipPlace(root, mine, path));
     else found.add(XSkipPlace.below(settings.base == null ? root + "/_xskip" : settings.base, root, path));
-    if (mine == null && any != null) found.add(new XSkipPlace(root, any, path));
     return found;
   }
   static boolean isChosen(CatalogTable table) { return chosen.containsKey(name(table)); }
@@ -95,7 +93,7 @@ class XSkipPlaces {
       found = property(XSkipPlans.state(SparkSession.active()).catalog().getDatabaseMetadata(database).properties());
       if (found != null) found = XSkipHub.location(found);
     } catch (Throwable t) { /* no such database any more, or no catalog: there is no location in it */ }
-    bases.put(database, new Object[]{new Long(now + settings.rememberMs), found});
+    bases.put(database, new Object[]{new Long(System.currentTimeMillis() + settings.rememberMs), found});
     return found;
   }
   /** The location in a database's properties, or null. */
@@ -106,7 +104,8 @@ class XSkipPlaces {
   /** A table or view of the session's catalog, as JSON: name with database, root, location in its properties; or null. */
   static String table(Object session, String text) throws Exception {
     SessionState state = XSkipPlans.state(session);
-    TableIdentifier id = state.sqlParser().parseTableIdentifier(text);
+    TableIdentifier id;
+    try { id = state.sqlParser().parseTableIdentifier(text); } catch (Throwable t) { return null; }   // no name of a table
     if (!state.catalog().tableExists(id)) return null;
     CatalogTable table = state.catalog().getTableMetadata(id);
     boolean view = table.tableType().name().equals("VIEW");

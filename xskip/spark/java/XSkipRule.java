@@ -15,6 +15,7 @@ public class XSkipRule extends Rule {
     try {
       settings = XSkipHub.settings();
       if (settings == null) return plan;
+      if (plan instanceof org.apache.spark.sql.catalyst.plans.logical.Command) settings.evaluate = false;   // it may write
       return (LogicalPlan) plan.transformDown(new XSkipReplace(settings));
     } catch (Throwable t) {
       XSkipHub.failed("the optimizer rule", t);
@@ -42,7 +43,7 @@ public class XSkipRule extends Rule {
   public void setProcessWide(String key, String value) {
     if (value == null) XSkipHub.processWide.remove(key); else XSkipHub.processWide.put(key, value);
   }
-  /** Where the metadata of a dataset (its root, or db.table; empty: of any) are from now on; null: where they would be. */
+  /** Where the metadata of a dataset (its root, or db.table) are from now on; null: where they would be. */
   public void choosePlace(String dataset, String directory) {
     if (directory == null) XSkipPlaces.chosen.remove(dataset); else XSkipPlaces.chosen.put(dataset, directory);
   }
