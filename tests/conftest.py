@@ -37,6 +37,8 @@ COUNTS = (
     "goldens migrated to a version with every value",
     "fault points of a migration survived",
     "fault points of a commit survived",
+    "random pairs of a file and a filter",
+    "of them skipped",
     "tests of metadata with encrypted footer",
     "tests of metadata with plaintext footer",
 )

@@ -191,8 +191,9 @@ def ran(spark: SparkSession, action: Any) -> list[set[str]]:
     """What each scan of the queries read that ``action()`` ran, by the plans that Spark executed."""
     listener = _Listener()
     manager = spark._jsparkSession.listenerManager()
-    manager.register(listener)
     bus = spark.sparkContext._jsc.sc().listenerBus()
+    bus.waitUntilEmpty()  # events of earlier queries are not this listener's
+    manager.register(listener)
     try:
         action()
         bus.waitUntilEmpty()

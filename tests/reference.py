@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from xskip.expressions import (
     And,
-    Cast,
     Comparison,
     Constant,
     In,
@@ -29,6 +28,7 @@ from xskip.expressions import (
     StartsWith,
     Unknown,
 )
+from xskip.operands import Cast
 
 #: Values that sit at the edges of each type.
 POOLS: dict[str, tuple[Any, ...]] = {

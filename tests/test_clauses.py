@@ -11,9 +11,10 @@ import pytest
 
 from tests.reference import all_true
 from xskip.clauses import AllOf, Always, AnyOf, Trace, Undetermined, evaluate, is_false, leaves
-from xskip.expressions import Column, IsNotNull, Leaf
+from xskip.expressions import IsNotNull, Leaf
 from xskip.metadata import MetadataTable
 from xskip.objects import Objects, ObjectStatus
+from xskip.operands import Column
 
 THREE = (True, False, None)
 

@@ -1,4 +1,4 @@
-"""Predicates: negation against brute force, paths, the columns that are named."""
+"""Predicates: negation against brute force, paths, the operands of leaves."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ import pytest
 from tests.reference import truth
 from xskip.expressions import (
     And,
-    Cast,
-    Column,
     Comparison,
     Constant,
     In,
@@ -22,11 +20,10 @@ from xskip.expressions import (
     Or,
     StartsWith,
     Unknown,
-    columns,
-    join_path,
     negate,
-    split_path,
+    operands,
 )
+from xskip.operands import Cast, Column, join_path, split_path
 
 A = Column(("a",), "int")
 D = Column(("d",), "double")
@@ -155,10 +152,10 @@ def test_texts_that_are_no_path(text):
         split_path(text)
 
 
-def test_columns_are_named_in_order_with_repeats_and_through_casts():
+def test_operands_are_named_in_order_with_repeats():
     predicate = And((Comparison(Op.GT, Cast(A, "bigint"), 1), Or((StartsWith(S, b"x"), IsNull(A))), Unknown("f")))
-    assert list(columns(predicate)) == [A, S, A]
-    assert list(columns(Constant(True))) == []
+    assert list(operands(predicate)) == [Cast(A, "bigint"), S, A]
+    assert list(operands(Constant(True))) == []
 
 
 def test_predicates_print_without_their_values():

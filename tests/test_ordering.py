@@ -11,18 +11,8 @@ import pytest
 from tests.reference import CASTS, POOLS, compare, leaf_truth, to_arrow
 from xskip import ordering
 from xskip.datatypes import arrow_type
-from xskip.expressions import (
-    Cast,
-    Column,
-    Comparison,
-    In,
-    IsNotNull,
-    IsNull,
-    NotIn,
-    NotStartsWith,
-    Op,
-    StartsWith,
-)
+from xskip.expressions import Comparison, In, IsNotNull, IsNull, NotIn, NotStartsWith, Op, StartsWith
+from xskip.operands import Cast, Column
 from xskip.ordering import literal_key, literal_keys, matches, prefix_end, sort_key
 
 NAN = float("nan")

@@ -20,8 +20,6 @@ from xskip.clauses import AllOf, Always, AnyOf, Clause, Undetermined
 from xskip.datatypes import Array, Bloom, Storage, Struct, arrow_type
 from xskip.expressions import (
     And,
-    Cast,
-    Column,
     Comparison,
     Constant,
     In,
@@ -35,11 +33,11 @@ from xskip.expressions import (
     StartsWith,
     Unknown,
     negate,
-    split_path,
 )
 from xskip.indexes import BloomFilter, MinMax, ValueList
 from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable, PartitionColumn
 from xskip.objects import Objects, ObjectStatus
+from xskip.operands import Cast, Column, split_path
 from xskip.pruning import Available, ClauseOutcome, prune, requirements, translate
 
 KINDS = {"minmax": MinMax, "valuelist": ValueList, "bloomfilter": BloomFilter}

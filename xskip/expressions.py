@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from xskip.operands import Operand
+
 __all__ = [
     "And",
-    "Cast",
-    "Column",
     "Comparison",
     "Constant",
     "In",
@@ -23,46 +23,18 @@ __all__ = [
     "NotIn",
     "NotStartsWith",
     "Op",
-    "Operand",
     "Or",
     "Predicate",
     "StartsWith",
     "Unknown",
     "Value",
-    "columns",
-    "join_path",
     "negate",
-    "split_path",
+    "operands",
 ]
 
 #: A literal's value as Spark holds it: dates are days, timestamps and day-time intervals microseconds,
 #: year-month intervals months, decimals ``decimal.Decimal``, strings ``bytes`` of UTF-8, binary ``bytes``.
 Value = object
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column, or a field of nested structs, as the query names it, and its Spark type."""
-
-    path: tuple[str, ...]
-    type: str
-
-    def __str__(self) -> str:
-        return join_path(self.path)
-
-
-@dataclass(frozen=True, slots=True)
-class Cast:
-    """A column cast to a type that holds each of its values exactly (:func:`xskip.datatypes.is_widening`)."""
-
-    column: Column
-    type: str
-
-    def __str__(self) -> str:
-        return f"cast({self.column} as {self.type})"
-
-
-Operand = Column | Cast
 
 
 class Op(Enum):
@@ -219,6 +191,7 @@ Predicate = Leaf | Constant | Unknown | And | Or
 def negate(predicate: Predicate) -> Predicate:
     """The predicate that is TRUE for exactly the rows for which ``predicate`` is FALSE.
 
+    >>> from xskip.operands import Column
     >>> a = Column(("a",), "int")
     >>> print(negate(And((Comparison(Op.LT, a, 5), IsNull(a)))))
     (a >= ? OR a IS NOT NULL)
@@ -250,70 +223,18 @@ def negate(predicate: Predicate) -> Predicate:
             return And(tuple(negate(child) for child in children))
 
 
-def columns(predicate: Predicate) -> Iterator[Column]:
-    """The columns that a predicate names, in order, repeats included.
+def operands(predicate: Predicate) -> Iterator[Operand]:
+    """What the leaves of a predicate are about, in order, repeats included.
 
-    >>> [str(c) for c in columns(Or((IsNull(Column(("a", "b"), "int")), Constant(True))))]
+    >>> from xskip.operands import Column
+    >>> [str(o) for o in operands(Or((IsNull(Column(("a", "b"), "int")), Constant(True))))]
     ['a.b']
     """
     match predicate:
         case And(children) | Or(children):
             for child in children:
-                yield from columns(child)
+                yield from operands(child)
         case Constant() | Unknown():
             return
         case _:
-            operand = predicate.operand
-            yield operand.column if isinstance(operand, Cast) else operand
-
-
-def join_path(path: tuple[str, ...]) -> str:
-    """A path in Spark's spelling: fields joined by dots, a name that holds a dot or backtick in backticks.
-
-    >>> join_path(("a", "b.c"))
-    'a.`b.c`'
-    """
-    return ".".join("`" + part.replace("`", "``") + "`" if "." in part or "`" in part else part for part in path)
-
-
-def split_path(text: str) -> tuple[str, ...]:
-    """The fields of a path in Spark's spelling; the inverse of :func:`join_path`.
-
-    Raises
-    ------
-    ValueError
-        A name is empty, or a backtick is not closed.
-
-    Examples
-    --------
-    >>> split_path("a.`b.c`.d e")
-    ('a', 'b.c', 'd e')
-    """
-    parts: list[str] = []
-    rest = text
-    while True:
-        if rest.startswith("`"):
-            name, rest = _quoted(rest, text)
-        else:
-            name, dot, tail = rest.partition(".")
-            rest = dot + tail
-        if not name:
-            raise ValueError(f"a column path with an empty name: {text!r}")
-        parts.append(name)
-        if not rest:
-            return tuple(parts)
-        if not rest.startswith("."):
-            raise ValueError(f"a column path with text after a closing backtick: {text!r}")
-        rest = rest[1:]
-
-
-def _quoted(rest: str, text: str) -> tuple[str, str]:
-    """The name in backticks at the start of ``rest``, and what follows it."""
-    end = 1
-    while True:
-        end = rest.find("`", end)
-        if end < 0:
-            raise ValueError(f"a column path with an open backtick: {text!r}")
-        if rest[end + 1 : end + 2] != "`":
-            return rest[1:end].replace("``", "`"), rest[end + 1 :]
-        end += 2
+            yield predicate.operand

@@ -13,21 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.datatypes import arrow_type
-from xskip.expressions import (
-    Cast,
-    Comparison,
-    In,
-    IsNotNull,
-    IsNull,
-    Leaf,
-    NotIn,
-    NotStartsWith,
-    Op,
-    StartsWith,
-    Value,
-)
+from xskip.expressions import Comparison, In, IsNotNull, IsNull, Leaf, NotIn, NotStartsWith, Op, StartsWith, Value
+from xskip.operands import Cast, Computed
 
-__all__ = ["as_operand", "compare", "literal_key", "literal_keys", "matches", "prefix_end", "sort_key"]
+__all__ = ["as_operand", "compare", "literal_key", "literal_keys", "matches", "of_null", "prefix_end", "sort_key"]
 
 _EXACT = Context(prec=76)  # any literal that Spark compares with a decimal fits
 _COMPARE = {
@@ -91,8 +80,15 @@ def literal_keys(values: tuple[Value, ...], spark_type: str) -> pa.Array:
 
 
 def as_operand(leaf: Leaf, values: pa.Array) -> pa.Array:
-    """The column's values as the leaf's operand sees them: cast where it casts."""
+    """The column's values as the leaf's operand sees them: cast where it casts; what it computes is another matter."""
     return values.cast(arrow_type(leaf.operand.type)) if isinstance(leaf.operand, Cast) else values
+
+
+def of_null(leaf: Leaf) -> bool:
+    """Can a row match of which the column is NULL; of no column's own values it can, but of a function's."""
+    if not isinstance(leaf.operand, Computed):
+        return False
+    return bool(matches(leaf, pa.nulls(1, arrow_type(leaf.operand.column.type)))[0].as_py())
 
 
 def compare(op: Op, left: pa.Array, right: pa.Array | pa.Scalar) -> pa.BooleanArray:
@@ -113,6 +109,8 @@ def prefix_end(prefix: bytes) -> bytes | None:
 def matches(leaf: Leaf, values: pa.Array) -> pa.BooleanArray:
     """For each value of the leaf's column: is the leaf TRUE of it. Never null: FALSE where SQL says NULL.
 
+    A function's value that could not be found is taken for one that matches.
+
     Parameters
     ----------
     leaf : Leaf
@@ -122,16 +120,24 @@ def matches(leaf: Leaf, values: pa.Array) -> pa.BooleanArray:
 
     Examples
     --------
-    >>> from xskip.expressions import Column
+    >>> from xskip.operands import (Column)
     >>> matches(Comparison(Op.NE, Column(("a",), "int"), 1), pa.array([1, 2, None], pa.int32())).to_pylist()
     [False, True, False]
     """
+    if isinstance(leaf.operand, Computed):
+        found, failed = leaf.operand(values)
+        return pc.or_(_matches(leaf, found), pa.array(failed))
+    return _matches(leaf, as_operand(leaf, values))
+
+
+def _matches(leaf: Leaf, values: pa.Array) -> pa.BooleanArray:
+    """The same for values of the operand."""
     match leaf:
         case IsNull():
             return values.is_null()
         case IsNotNull():
             return values.is_valid()
-    keys = sort_key(as_operand(leaf, values))
+    keys = sort_key(values)
     match leaf:
         case Comparison(op, operand, value):
             found = compare(op, keys, literal_key(value, operand.type))

@@ -30,10 +30,11 @@ from xskip.clauses import (
     leaves,
 )
 from xskip.datatypes import INTEGRAL, Array, Bloom, Opaque, Storage, Struct, atomic_name
-from xskip.expressions import And, Cast, Column, Constant, Leaf, Or, Predicate, Unknown, join_path
+from xskip.expressions import And, Constant, Leaf, Or, Predicate, Unknown
 from xskip.indexes import index_of
 from xskip.layouts.hive import PartitionClause
 from xskip.metadata import IndexDefinition, MetadataTable
+from xskip.operands import Column, join_path
 
 __all__ = ["Available", "ClauseOutcome", "PruneResult", "prune", "requirements", "translate"]
 
@@ -102,7 +103,7 @@ class PruneResult:
 def translate(predicate: Predicate, available: Available) -> Clause:
     """The clauses that a predicate asks of what is available; what nothing can answer is Undetermined.
 
-    >>> from xskip.expressions import Comparison, Op
+    >>> from xskip.expressions import (Comparison, Op)
     >>> a = Column(("A",), "int")
     >>> minmax = (IndexDefinition("minmax", ("a",), types=("int",)), Struct((("min", "int"), ("max", "int"))))
     >>> translate(Comparison(Op.GT, a, 5), Available((minmax,))).requires
@@ -125,7 +126,7 @@ def translate(predicate: Predicate, available: Available) -> Clause:
 
 def _leaf(leaf: Leaf, available: Available) -> Clause:
     """All indexes on the leaf's column, each asked by itself: any of them may rule an object out."""
-    column = leaf.operand.column if isinstance(leaf.operand, Cast) else leaf.operand
+    column = leaf.operand.column
     name = available.name(column.path)
     partition = _named(name, available.partitions, available)
     in_query = partition if available.queried is None else _named(name, available.queried, available)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from xskip.datatypes import from_json
 from xskip.errors import DatasetError, IndexDefinitionError, MetadataCorruptError
-from xskip.expressions import join_path, split_path
 from xskip.indexes import Index, index_of
 from xskip.metadata import IndexDefinition
 from xskip.metadatastore.commit import find_live
@@ -22,6 +21,7 @@ from xskip.metadatastore.location import Place
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.storage import Storage
 from xskip.metadatastore.versions import Form
+from xskip.operands import join_path, split_path
 from xskip.reading import UNSTABLE, Reading, differences
 from xskip.settings import BYTES_PER_FILE, FOOTER_KEY, LOCATION, PLAINTEXT_FOOTER, ROWS_PER_FILE
 from xskip.spark.collect import PlannedIndex

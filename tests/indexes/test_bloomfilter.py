@@ -13,21 +13,11 @@ from tests.reference import all_true
 from xskip import bloom
 from xskip.datatypes import Bloom
 from xskip.errors import IndexDefinitionError, UnsupportedTypeError
-from xskip.expressions import (
-    Cast,
-    Column,
-    Comparison,
-    In,
-    IsNotNull,
-    IsNull,
-    NotIn,
-    NotStartsWith,
-    Op,
-    StartsWith,
-)
+from xskip.expressions import Comparison, In, IsNotNull, IsNull, NotIn, NotStartsWith, Op, StartsWith
 from xskip.indexes import BloomFilter, index_of
 from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable
 from xskip.objects import Objects, ObjectStatus
+from xskip.operands import Cast, Column
 
 SERVED = ["string", "binary", "tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz"]
 FPP, NDV = "io.xskipper.index.bloom.fpp", "io.xskipper.index.bloom.ndv"

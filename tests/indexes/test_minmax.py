@@ -10,21 +10,11 @@ import pytest
 from tests.reference import all_true, to_arrow
 from xskip.datatypes import Struct, arrow_type
 from xskip.errors import IndexDefinitionError, UnsupportedTypeError
-from xskip.expressions import (
-    Cast,
-    Column,
-    Comparison,
-    In,
-    IsNotNull,
-    IsNull,
-    NotIn,
-    NotStartsWith,
-    Op,
-    StartsWith,
-)
+from xskip.expressions import Comparison, In, IsNotNull, IsNull, NotIn, NotStartsWith, Op, StartsWith
 from xskip.indexes import MinMax, index_of
 from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable
 from xskip.objects import Objects, ObjectStatus
+from xskip.operands import Cast, Column
 
 NAN = float("nan")
 INF = float("inf")

@@ -8,21 +8,11 @@ import pytest
 from tests.reference import POOLS, all_true, leaf_truth, to_arrow
 from xskip.datatypes import Array, arrow_type
 from xskip.errors import IndexDefinitionError, UnsupportedTypeError
-from xskip.expressions import (
-    Cast,
-    Column,
-    Comparison,
-    In,
-    IsNotNull,
-    IsNull,
-    NotIn,
-    NotStartsWith,
-    Op,
-    StartsWith,
-)
+from xskip.expressions import Comparison, In, IsNotNull, IsNull, NotIn, NotStartsWith, Op, StartsWith
 from xskip.indexes import ValueList, index_of
 from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable
 from xskip.objects import Objects, ObjectStatus
+from xskip.operands import Cast, Column
 
 NAN = float("nan")
 

@@ -9,21 +9,11 @@ import pytest
 
 from tests.reference import POOLS, all_true, leaf_truth, to_arrow
 from xskip.datatypes import arrow_type
-from xskip.expressions import (
-    Cast,
-    Column,
-    Comparison,
-    In,
-    IsNotNull,
-    IsNull,
-    NotIn,
-    NotStartsWith,
-    Op,
-    StartsWith,
-)
+from xskip.expressions import Comparison, In, IsNotNull, IsNull, NotIn, NotStartsWith, Op, StartsWith
 from xskip.layouts.hive import PartitionClause, partitions_of_names
 from xskip.metadata import MetadataTable, PartitionColumn
 from xskip.objects import Objects, ObjectStatus
+from xskip.operands import Cast, Column
 
 
 def verdicts(leaf, values: list, spark_type: str) -> list[bool | None]:

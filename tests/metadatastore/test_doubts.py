@@ -30,7 +30,7 @@ from xskip import bloom
 from xskip.build import compare_objects
 from xskip.datatypes import Array, Atomic, Struct, arrow_type
 from xskip.errors import MetadataCorruptError
-from xskip.expressions import And, Column, Comparison, Op
+from xskip.expressions import And, Comparison, Op
 from xskip.javastream import ClassSpec, StreamWriter
 from xskip.metadata import IndexColumn, IndexDefinition
 from xskip.metadatastore.codec import decode, encode, open_file
@@ -42,6 +42,7 @@ from xskip.metadatastore.storage import LocalStorage
 from xskip.metadatastore.versions import Form
 from xskip.migrate import Migration
 from xskip.objects import Objects, split_ids
+from xskip.operands import Column
 from xskip.pruning import Available, prune, translate
 from xskip.reading import Reading
 

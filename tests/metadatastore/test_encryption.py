@@ -24,7 +24,7 @@ from tests.metadatastore.samples import (
     valuelist,
 )
 from xskip.errors import IndexDefinitionError, KeyNotAvailableError, MetadataNotFoundError, XskipError
-from xskip.expressions import Column, Comparison, Op
+from xskip.expressions import Comparison, Op
 from xskip.metadata import MetadataTable, PartitionColumn
 from xskip.metadatastore.codec import decode, encode, open_file
 from xskip.metadatastore.commit import publish
@@ -34,6 +34,7 @@ from xskip.metadatastore.snapshot import Snapshot, open_snapshot, write_files
 from xskip.metadatastore.storage import LocalStorage
 from xskip.metadatastore.versions import Form
 from xskip.migrate import Migration
+from xskip.operands import Column
 from xskip.pruning import Available, prune, translate
 from xskip.rotate import rotate_keys
 

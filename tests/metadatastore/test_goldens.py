@@ -16,9 +16,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from tests.helpers import Counted
 from tests.metadatastore.samples import storage_type
-from xskip.expressions import Constant, Predicate, split_path
+from xskip.expressions import Constant, Predicate
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot
 from xskip.metadatastore.storage import LocalStorage
+from xskip.operands import split_path
 from xskip.pruning import Available, prune, requirements, translate
 from xskip.spark.catalyst import to_predicate
 from xskip.spark.jvm import hook_of

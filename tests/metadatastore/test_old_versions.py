@@ -32,13 +32,14 @@ from tests.metadatastore.samples import (
 from xskip import bloom
 from xskip.datatypes import Array, Opaque, Struct
 from xskip.errors import MetadataCorruptError, UnsupportedTypeError, XskipError
-from xskip.expressions import Column, Comparison, Op
+from xskip.expressions import Comparison, Op
 from xskip.javastream import ClassSpec, JavaObject, StreamWriter, parse_stream
 from xskip.metadata import IndexDefinition, MetadataTable, PartitionColumn, concat
 from xskip.metadatastore.codec import decode, encode, open_file
 from xskip.metadatastore.schema import parse_schema, render_schema
 from xskip.metadatastore.serialised import Decoded, decode_streams, encode_streams
 from xskip.metadatastore.versions import Form, rules_of
+from xskip.operands import Column
 from xskip.pruning import Available, prune, translate
 
 PARAMS_SORTED = (("io.xskipper.index.bloom.fpp", "0.01"), ("io.xskipper.index.bloom.ndv", "10"))

@@ -93,6 +93,11 @@ class Family:
         self._ask_oracle([predicate])
         return self._oracle[self._key(predicate)][0]
 
+    def matching(self, predicate: str | Column) -> set[str]:
+        """The files that hold a matching row."""
+        self._ask_oracle([predicate])
+        return self._oracle[self._key(predicate)][1]
+
     def _key(self, predicate: str | Column) -> str:
         """What a predicate means, and how times are shown, depends on the session's time zone."""
         return f"{predicate} {self.spark.conf.get('spark.sql.session.timeZone')}"

@@ -108,8 +108,10 @@ def test_u17_time_zone_changed_after_the_build(spark: SparkSession, times: Famil
         "America/New_York": "early one edge",
         "Asia/Kathmandu": "early one edge noon",
     }[zone]
+    # one holds one value, which is asked
+    texts = "early edge noon next far" if zone == "America/New_York" else VALUED
     times.check(
-        "minmax_t", {days: found, f"cast(t as date) = date'{day}'": found, "cast(t as string) like '2020%'": VALUED}
+        "minmax_t", {days: found, f"cast(t as date) = date'{day}'": found, "cast(t as string) like '2020%'": texts}
     )
 
 
@@ -144,9 +146,10 @@ def test_u17_the_hour_that_comes_twice(spark: SparkSession, tmp_path_factory: py
             {
                 "t = timestamp'2020-11-01 01:30:00'": "first",
                 "t = timestamp'2020-11-01 06:30:00Z'": "second",
-                "date_format(t, 'HH:mm') = '01:30'": ALL,
             },
         )
+        texts = {"date_format(t, 'HH:mm') = '01:30'": ALL if kind == "bloom" else "first second"}
+        fold.check(kind, texts)
     ordered = {
         "t > timestamp'2020-11-01 01:30:00'": "second later",
         "t < timestamp'2020-11-01 02:00:00'": "first second",

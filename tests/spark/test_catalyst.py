@@ -10,8 +10,6 @@ import pytest
 
 from xskip.expressions import (
     And,
-    Cast,
-    Column,
     Comparison,
     Constant,
     In,
@@ -24,6 +22,7 @@ from xskip.expressions import (
     StartsWith,
     Unknown,
 )
+from xskip.operands import Cast, Column
 from xskip.spark.catalyst import literal_value, to_predicate
 
 A = ["$", ["a"], "int"]

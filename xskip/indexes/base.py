@@ -13,8 +13,9 @@ import pyarrow as pa
 from xskip.clauses import IndexClause
 from xskip.datatypes import Storage
 from xskip.errors import IndexDefinitionError, UnsupportedTypeError
-from xskip.expressions import Leaf, split_path
+from xskip.expressions import Leaf
 from xskip.metadata import IndexDefinition, IndexKey, MetadataTable
+from xskip.operands import split_path
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn

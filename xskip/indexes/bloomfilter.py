@@ -17,9 +17,10 @@ from xskip import bloom
 from xskip.clauses import IndexClause, Mask, Verdicts
 from xskip.datatypes import INTEGRAL, Bloom, Storage
 from xskip.errors import IndexDefinitionError
-from xskip.expressions import Cast, Comparison, In, Leaf, Op, Value
+from xskip.expressions import Comparison, In, Leaf, Op, Value
 from xskip.indexes.base import Accumulator, Lists, check_column, column_of, unsupported
 from xskip.metadata import IndexDefinition, IndexKey, MetadataTable
+from xskip.operands import Column
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
@@ -128,9 +129,9 @@ class BloomFilter:
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> IndexClause | None:
         """Equality and IN on the column itself: a hash is of the exact type that was indexed."""
         match leaf:
-            case Comparison(Op.EQ, operand, value) if not isinstance(operand, Cast) and operand.type in _SERVED:
+            case Comparison(Op.EQ, Column() as operand, value) if operand.type in _SERVED:
                 return BloomFilterClause(leaf, definition.key, (value,))
-            case In(operand, values) if not isinstance(operand, Cast) and operand.type in _SERVED:
+            case In(Column() as operand, values) if operand.type in _SERVED:
                 return BloomFilterClause(leaf, definition.key, values)
             case _:
                 return None

@@ -16,20 +16,12 @@ import pyarrow.compute as pc
 
 from xskip.clauses import IndexClause, Mask, Verdicts
 from xskip.datatypes import BOUNDED, Storage, Struct, arrow_type, atomic_name
-from xskip.expressions import (
-    Comparison,
-    In,
-    IsNotNull,
-    IsNull,
-    Leaf,
-    NotIn,
-    NotStartsWith,
-    Op,
-    StartsWith,
-)
+from xskip.expressions import Comparison, In, IsNotNull, IsNull, Leaf, NotIn, NotStartsWith, Op, StartsWith
 from xskip.indexes.base import Accumulator, check_column, column_of, unsupported
 from xskip.metadata import IndexDefinition, IndexKey, MetadataTable
-from xskip.ordering import as_operand, compare, literal_key, literal_keys, prefix_end, sort_key
+from xskip.monotone import bounds_of
+from xskip.operands import Computed
+from xskip.ordering import as_operand, compare, literal_key, literal_keys, matches, of_null, prefix_end, sort_key
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
@@ -102,8 +94,10 @@ class MinMax:
         return pa.StructArray.from_arrays([lo, hi], fields=list(kind))
 
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> IndexClause | None:
-        """Everything but IS NULL, which bounds say nothing of."""
-        return None if isinstance(leaf, IsNull) else MinMaxClause(leaf, definition.key)
+        """Everything but IS NULL of the column, which bounds say nothing of."""
+        if isinstance(leaf, IsNull) and not isinstance(leaf.operand, Computed):
+            return None
+        return MinMaxClause(leaf, definition.key, isinstance(leaf.operand, Computed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +115,23 @@ class MinMaxClause:
             return pa.nulls(len(table), pa.bool_())
         known = column.values.is_valid()
         low, high = (as_operand(self.leaf, pc.struct_field(column.values, i)) for i in (0, 1))
-        no_value = pc.and_(pc.and_(low.is_null(), high.is_null()), known)  # SQL: a leaf is never TRUE of NULL alone
-        possible = self._possible(sort_key(low), sort_key(high))
-        return pc.if_else(known, pc.if_else(no_value, pa.scalar(False), possible), pa.scalar(None, pa.bool_()))
+        no_value = pc.and_(pc.and_(low.is_null(), high.is_null()), known)
+        operand = self.leaf.operand
+        if isinstance(operand, Computed):
+            possible = pc.or_kleene(self._computed(operand, low, high), pa.scalar(of_null(self.leaf)))
+        else:
+            possible = self._possible(sort_key(low), sort_key(high))
+        of_none = pa.scalar(of_null(self.leaf))  # SQL: of NULL alone a leaf about the column itself is never TRUE
+        return pc.if_else(known, pc.if_else(no_value, of_none, possible), pa.scalar(None, pa.bool_()))
+
+    def _computed(self, operand: Computed, low: pa.Array, high: pa.Array) -> pa.BooleanArray:
+        """Of one value alone a function is asked of that value; of a range where it follows the order."""
+        least, greatest = bounds_of(operand, low, high)
+        between = self._possible(sort_key(least), sort_key(greatest))
+        if pa.types.is_floating(low.type):  # -0.0 and 0.0 are one value by order, and two for a function
+            return between
+        single = compare(Op.EQ, sort_key(low), sort_key(high)).fill_null(False)
+        return pc.if_else(single, matches(self.leaf, pc.if_else(single, low, pa.scalar(None, low.type))), between)
 
     def _possible(self, lo: pa.Array, hi: pa.Array) -> pa.BooleanArray:
         """Can a value v with lo <= v <= hi match; null where a bound is missing."""

@@ -18,7 +18,8 @@ from xskip.errors import IndexDefinitionError
 from xskip.expressions import IsNull, Leaf
 from xskip.indexes.base import Accumulator, Lists, any_in_each, check_column, column_of, unsupported
 from xskip.metadata import IndexDefinition, IndexKey, MetadataTable
-from xskip.ordering import matches
+from xskip.operands import Computed
+from xskip.ordering import matches, of_null
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
@@ -101,8 +102,10 @@ class ValueList:
         return collected[0].cast(arrow_type(self.storage(types)))
 
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> IndexClause | None:
-        """Everything but IS NULL, which the list says nothing of."""
-        return None if isinstance(leaf, IsNull) else ValueListClause(leaf, definition.key)
+        """Everything but IS NULL of the column, which the list says nothing of."""
+        if isinstance(leaf, IsNull) and not isinstance(leaf.operand, Computed):
+            return None
+        return ValueListClause(leaf, definition.key, isinstance(leaf.operand, Computed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,5 +122,5 @@ class ValueListClause:
         if column is None:
             return pa.nulls(len(table), pa.bool_())
         lists = Lists.of(column.values)
-        found = any_in_each(lists, matches(self.leaf, lists.values))
+        found = any_in_each(lists, matches(self.leaf, lists.values)) | of_null(self.leaf)
         return pa.array(found, mask=column.values.is_null().to_numpy(zero_copy_only=False))

@@ -16,15 +16,12 @@ from typing import Any
 from xskip.datatypes import INTEGRAL, atomic_name, decimal_digits, is_widening
 from xskip.expressions import (
     And,
-    Cast,
-    Column,
     Comparison,
     Constant,
     In,
     IsNotNull,
     IsNull,
     Op,
-    Operand,
     Or,
     Predicate,
     StartsWith,
@@ -32,6 +29,9 @@ from xskip.expressions import (
     Value,
     negate,
 )
+from xskip.operands import Cast, Column, Computed, Evaluate, Operand
+from xskip.spark.shapes import shape_of
+from xskip.spark.terms import Call, decorate
 
 __all__ = ["literal_value", "to_predicate"]
 
@@ -45,17 +45,35 @@ _COMPARISONS = {
 Node = Any
 
 
-def to_predicate(filters: Sequence[Node]) -> Predicate:
+def to_predicate(filters: Sequence[Node], evaluate: Evaluate | None = None) -> Predicate:
     """The conjunction of a scan's filters.
 
+    Parameters
+    ----------
+    filters : sequence
+        As the hook encodes them, decoded from JSON.
+    evaluate : Evaluate, optional
+        Without it functions are not understood.
+
+    Examples
+    --------
     >>> print(to_predicate([["Not", ["EqualTo", ["$", ["a"], "int"], ["#", "int", 5]]]]))
     a != ?
     """
-    children = tuple(_predicate(node) for node in filters)
+    children = tuple(_predicate(decorate(node, evaluate)) for node in filters)
     return children[0] if len(children) == 1 else And(children)
 
 
 def _predicate(node: Node) -> Predicate:
+    """A filter: by its form, or else as a function whose value is TRUE."""
+    found = _by_form(node)
+    if isinstance(found, Unknown):
+        held = _computed(node)
+        return found if held is None else Comparison(Op.EQ, held, True)
+    return found
+
+
+def _by_form(node: Node) -> Predicate:
     match node:
         case ["And", left, right]:
             return And((_predicate(left), _predicate(right)))
@@ -80,7 +98,7 @@ def _predicate(node: Node) -> Predicate:
         case ["StartsWith", child, ["#", "string", prefix]]:
             return _starts_with(child, prefix)
         case ["Like", child, ["#", "string", str() as pattern], str() as escape]:
-            return _like(child, pattern, escape)
+            return _like(node, child, pattern, escape)
         case _:
             return Unknown(_reason(node))
 
@@ -96,13 +114,33 @@ def _operand(node: Node) -> Operand | Unknown:
             column = _operand(inner)
             if isinstance(column, Column) and is_widening(column.type, target):
                 return Cast(column, target)
-            return (
-                column
-                if isinstance(column, Unknown)
-                else Unknown(f"a cast of {column} to {target} can change values or their order")
-            )
+            if isinstance(column, Unknown):
+                return column
+            words = f"a cast of {column} to {target} can change values or their order"
+            return _computed(node) or Unknown(words)
         case _:
-            return Unknown(_reason(node))
+            return _computed(node) or Unknown(_reason(node))
+
+
+def _computed(node: Node) -> Computed | None:
+    """A function of one column, where Spark can be asked for its values."""
+    column = _column_in(node)
+    if not isinstance(node, Call) or node.term is None or node.evaluate is None or column is None:
+        return None
+    if atomic_name(column.type) is None or atomic_name(node.type) is None:
+        return None
+    return Computed(column, node.type, _words(node[0]).replace(" ", "_"), node.term, shape_of(node), node.evaluate)
+
+
+def _column_in(node: Node) -> Column | None:
+    """The first column of an expression."""
+    match node:
+        case ["$", [*path], str() as kind]:
+            return Column(tuple(path), kind)
+        case list():
+            return next((found for part in node if (found := _column_in(part)) is not None), None)
+        case _:
+            return None
 
 
 def _null_test(name: str, child: Node) -> Predicate:
@@ -113,8 +151,10 @@ def _null_test(name: str, child: Node) -> Predicate:
             return IsNull(column) if name == "IsNull" else IsNotNull(column)
         case ["#", _, value]:
             return Constant((value is None) == (name == "IsNull"))
-        case _:
-            return Unknown(_reason(child))
+    operand = _computed(child)
+    if operand is None:
+        return Unknown(_reason(child))
+    return IsNull(operand) if name == "IsNull" else IsNotNull(operand)
 
 
 def _comparison(op: Op, left: Node, right: Node) -> Predicate:
@@ -177,15 +217,19 @@ def _starts_with(child: Node, prefix: Any) -> Predicate:
     return StartsWith(operand, raw)
 
 
-def _like(child: Node, pattern: str, escape: str) -> Predicate:
-    """``LIKE`` is its literal prefix and a rest that is not known, so that a negation stays right."""
+def _like(node: Node, child: Node, pattern: str, escape: str) -> Predicate:
+    """``LIKE`` is its literal prefix and a rest that is asked of single values, so that a negation stays right."""
     prefix, rest = _split_pattern(pattern, escape)
     if prefix is None:
         return Unknown("a LIKE pattern with an escape before an ordinary character")
     if rest == "":
         return _comparison(Op.EQ, child, ["#", "string", prefix])
-    start = _starts_with(child, prefix)
-    return start if rest == "%" else And((start, Unknown("only the literal beginning of a LIKE pattern is used")))
+    start, whole = _starts_with(child, prefix), _computed(node)
+    if rest == "%":
+        return start
+    if whole is None:
+        return And((start, Unknown("only the literal beginning of a LIKE pattern is used")))
+    return And((start, Comparison(Op.EQ, whole, True))) if prefix else Comparison(Op.EQ, whole, True)
 
 
 def _split_pattern(pattern: str, escape: str) -> tuple[str | None, str]:
@@ -249,7 +293,11 @@ def _reason(node: Node) -> str:
         case ["#", kind, _]:
             return f"a literal of type {kind} is not used here"
         case [str() as name, *_]:
-            words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
-            return f"the function or operator '{words}' is not understood"
+            return f"the function or operator '{_words(name)}' is not understood"
         case _:
             return "an expression that is not understood"
+
+
+def _words(name: str) -> str:
+    """The name of a class in words."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()

@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from xskip.datatypes import decimal_digits
-from xskip.expressions import split_path
+from xskip.operands import split_path
 
 __all__ = ["Bounds", "footer_bounds", "served_by_footers"]
 

@@ -163,6 +163,21 @@ class Hook:
         """Forgets which directories have an index and which have none."""
         self._rule.forgetDirectories()
 
+    def evaluate(
+        self, request: int, term: int, states: bytes, numbers: bytes, data: bytes
+    ) -> tuple[bytes, bytes, bytes]:
+        """An expression of a request that is being answered, for values: see ``java/XSkipValues.java``."""
+        found = self._rule.evaluate(request, term, bytearray(states), bytearray(numbers), bytearray(data))
+        return bytes(found.states()), bytes(found.numbers()), bytes(found.bytes())
+
+    def settings(self, request: int) -> str:
+        """A digest of all settings of the session whose request is being answered."""
+        return str(self._rule.settings(request))
+
+    def offset_spread(self, zone: str, low: int, high: int) -> int:
+        """By how many microseconds a zone's offsets differ among themselves between two instants, two days added."""
+        return int(self._rule.offsetSpread(zone, low, high))
+
     def last_scan(self) -> int:
         """The number of the latest request."""
         return int(self._rule.lastScanId())

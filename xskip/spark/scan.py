@@ -10,13 +10,15 @@ import threading
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from xskip.errors import DatasetError, XskipError
+from xskip.expressions import Predicate, operands
 from xskip.metadatastore.location import Place
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot
+from xskip.operands import Computed
 from xskip.pruning import Available, PruneResult, prune, requirements, translate
 from xskip.reading import CONF_DEFAULTS, Reading
 from xskip.settings import Setting
@@ -24,6 +26,7 @@ from xskip.spark.catalyst import to_predicate
 from xskip.spark.jvm import Hook, hook_of
 from xskip.spark.listing import partition_texts
 from xskip.spark.storage import storage_for
+from xskip.spark.terms import Evaluator
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -64,6 +67,21 @@ class ScanTrace:
     filters: str = ""
 
 
+class _Answer(NamedTuple):
+    """An answer, its trace, and the session's settings where they decided it: what Spark evaluates depends on any."""
+
+    answer: bytes | None
+    trace: ScanTrace
+    settings: str
+
+
+def _settings_of(predicate: Predicate, key: str, evaluator: Evaluator) -> str:
+    """The settings that an answer counts for: nothing for all, and what no settings are for none."""
+    if not any(isinstance(operand, Computed) for operand in operands(predicate)):
+        return ""
+    return "none" if '"?":' in key else evaluator.settings()  # an expression that the key tells in part
+
+
 @dataclass(slots=True)
 class _Loaded:
     """An index in use: its snapshot, the token by which the JVM knows it, when it was last looked at."""
@@ -71,7 +89,7 @@ class _Loaded:
     snapshot: Snapshot
     token: int
     checked: float
-    answers: OrderedDict[str, tuple[bytes | None, ScanTrace]]
+    answers: OrderedDict[str, _Answer]
     is_registered: bool = False
 
 
@@ -176,20 +194,21 @@ class Engine:
         if problem:
             return None, ScanTrace("", None, problem, json.dumps(asked["df"]))
         key = json.dumps([asked["df"], asked["conf"], asked["partitions"]])
+        evaluator = Evaluator(self._hook, int(asked["id"]))
         with self._lock:
-            if key in loaded.answers:
-                loaded.answers.move_to_end(key)
-                return loaded.answers[key]
-        answer = self._prune(loaded, asked)
+            known = loaded.answers.get(key)
+        if known is None or known.settings not in ("", evaluator.settings() if known.settings else ""):
+            predicate = to_predicate(asked["df"], evaluator)
+            known = _Answer(*self._prune(loaded, asked, predicate), _settings_of(predicate, key, evaluator))
         with self._lock:
-            loaded.answers[key] = answer
+            loaded.answers[key] = known
+            loaded.answers.move_to_end(key)
             while len(loaded.answers) > _REMEMBERED_ANSWERS:
                 loaded.answers.popitem(last=False)
-        return answer
+        return known.answer, known.trace
 
-    def _prune(self, loaded: _Loaded, asked: dict[str, Any]) -> tuple[bytes | None, ScanTrace]:
+    def _prune(self, loaded: _Loaded, asked: dict[str, Any], predicate: Predicate) -> tuple[bytes | None, ScanTrace]:
         snapshot = loaded.snapshot
-        predicate = to_predicate(asked["df"])
         available = Available(
             snapshot.indexes,
             snapshot.partitions,

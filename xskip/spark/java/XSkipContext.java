@@ -38,6 +38,7 @@ class XSkipSettings {
 /** How one relation of a query reads its files: goes to Python with each request. */
 class XSkipContext {
   final XSkipSettings settings; final List places; final String format; final StructType partitions; private final String reading;
+  final XSkipTerms terms = new XSkipTerms();   // of those conditions
   String mixed = "";              // conditions that the scan itself is not told of, encoded
   XSkipContext(XSkipSettings settings, List places, String format, Object options, StructType schema, StructType partitions) {
     this.settings = settings; this.places = places; this.format = format; this.partitions = partitions;

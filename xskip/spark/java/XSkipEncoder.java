@@ -21,14 +21,15 @@ import org.apache.spark.unsafe.types.UTF8String;
       ["In", child, type, [v...]]  In of literals and InSet alike, raw values of one type
       [Class, args...]             anything else: constructor arguments in order; expressions are arrays,
                                    data types {"t":..}, unknown objects {"?":class}
+      the last of the latter two is {"@":number,"t":type} where the expression may be evaluated: see XSkipTerms
     Literal values: boolean; byte..long, date (days), timestamp(_ntz) (micros), time (nanos), intervals (months/micros)
     as JSON numbers; float/double/decimal as strings; string as string; binary and ill-formed UTF-8 as {"b64":..} */
 class XSkipEncoder {
-  static String request(long id, XSkipPlace place, XSkipContext c, @SEQ@ pf, @SEQ@ df) {
+  static String request(long id, XSkipPlace place, XSkipContext c, @SEQ@ df, XSkipTerms terms) {
     StringBuilder sb = new StringBuilder(512);
     sb.append("{\"id\":").append(id).append(",\"strict\":").append(c.settings.strict).append(",\"place\":");
     place.json(sb);
-    sb.append(',').append(c.reading()).append(",\"df\":"); list(sb, df);
+    sb.append(',').append(c.reading()).append(",\"df\":"); list(sb, df, terms);
     if (c.mixed.length() > 0) {
       sb.setLength(sb.length() - 1);
       sb.append(df.isEmpty() ? "" : ",").append(c.mixed).append(']');
@@ -56,16 +57,25 @@ class XSkipEncoder {
     if (!first) sb.append(',');
     str(sb, String.valueOf(k)); sb.append(':'); str(sb, String.valueOf(v));
   }
-  static void list(StringBuilder sb, @SEQ@ s) {
+  private static void list(StringBuilder sb, @SEQ@ s, XSkipTerms terms) {
     sb.append('[');
     scala.collection.Iterator it = s.iterator();
     boolean first = true;
-    while (it.hasNext()) { if (!first) sb.append(','); first = false; expr(sb, (Expression) it.next()); }
+    while (it.hasNext()) { if (!first) sb.append(','); first = false; expr(sb, (Expression) it.next(), terms); }
     sb.append(']');
   }
-  static String encode(Expression e) { StringBuilder sb = new StringBuilder(); expr(sb, e); return sb.toString(); }
+  static String encode(Expression e, XSkipTerms terms) {
+    StringBuilder sb = new StringBuilder();
+    expr(sb, e, terms);
+    return sb.toString();
+  }
+  private static void term(StringBuilder sb, Expression e, XSkipTerms terms) {
+    int k = terms.number(e);
+    if (k < 0) return;
+    sb.append(",{\"@\":").append(k).append(",\"t\":"); str(sb, e.dataType().catalogString()); sb.append('}');
+  }
 
-  static void expr(StringBuilder sb, Expression e) {
+  private static void expr(StringBuilder sb, Expression e, XSkipTerms terms) {
     if (e instanceof Literal) {
       Literal l = (Literal) e;
       sb.append("[\"#\","); str(sb, l.dataType().catalogString()); sb.append(','); value(sb, l.value(), l.dataType()); sb.append(']');
@@ -93,9 +103,9 @@ class XSkipEncoder {
     }
     if (e instanceof InSet) {
       InSet s = (InSet) e;
-      sb.append("[\"In\","); expr(sb, s.child()); sb.append(','); str(sb, s.child().dataType().catalogString()); sb.append(",[");
+      sb.append("[\"In\","); expr(sb, s.child(), terms); sb.append(','); str(sb, s.child().dataType().catalogString()); sb.append(",[");
       values(sb, ((scala.collection.Iterable) (Object) s.hset()).iterator(), s.child().dataType(), false);
-      sb.append("]]");
+      sb.append(']'); term(sb, e, terms); sb.append(']');
       return;
     }
     if (e instanceof In) {
@@ -104,9 +114,9 @@ class XSkipEncoder {
       scala.collection.Iterator it = s.list().iterator();
       while (lits && it.hasNext()) { Object o = it.next(); lits = o instanceof Literal && ((Literal) o).dataType().equals(s.value().dataType()); }
       if (lits) {
-        sb.append("[\"In\","); expr(sb, s.value()); sb.append(','); str(sb, s.value().dataType().catalogString()); sb.append(",[");
+        sb.append("[\"In\","); expr(sb, s.value(), terms); sb.append(','); str(sb, s.value().dataType().catalogString()); sb.append(",[");
         values(sb, s.list().iterator(), s.value().dataType(), true);
-        sb.append("]]");
+        sb.append(']'); term(sb, e, terms); sb.append(']');
         return;
       }
     }
@@ -114,7 +124,8 @@ class XSkipEncoder {
     String cn = e.getClass().getName();
     str(sb, cn.substring(cn.lastIndexOf('.') + 1));
     scala.Product p = (scala.Product) e;
-    for (int i = 0, m = p.productArity(); i < m; i++) { sb.append(','); any(sb, p.productElement(i), 0); }
+    for (int i = 0, m = p.productArity(); i < m; i++) { sb.append(','); any(sb, p.productElement(i), 0, terms); }
+    term(sb, e, terms);
     sb.append(']');
   }
   private static void values(StringBuilder sb, scala.collection.Iterator it, DataType t, boolean lits) {
@@ -125,10 +136,10 @@ class XSkipEncoder {
       value(sb, lits ? ((Literal) o).value() : o, t);
     }
   }
-  static void any(StringBuilder sb, Object o, int depth) {
-    if (o instanceof Expression) expr(sb, (Expression) o);
+  private static void any(StringBuilder sb, Object o, int depth, XSkipTerms terms) {
+    if (o instanceof Expression) expr(sb, (Expression) o, terms);
     else if (o == null || o == scala.None$.MODULE$) sb.append("null");
-    else if (o instanceof scala.Some) any(sb, ((scala.Some) o).get(), depth);
+    else if (o instanceof scala.Some) any(sb, ((scala.Some) o).get(), depth, terms);
     else if (o instanceof String || o instanceof Character) str(sb, o.toString());
     else if (o instanceof Boolean || o instanceof Integer || o instanceof Long || o instanceof Short || o instanceof Byte) sb.append(o);
     else if (o instanceof DataType) { sb.append("{\"t\":"); str(sb, ((DataType) o).catalogString()); sb.append('}'); }
@@ -138,14 +149,14 @@ class XSkipEncoder {
       sb.append('[');
       scala.collection.Iterator it = ((scala.collection.Iterable) o).iterator();
       boolean first = true;
-      while (it.hasNext()) { if (!first) sb.append(','); first = false; any(sb, it.next(), depth + 1); }
+      while (it.hasNext()) { if (!first) sb.append(','); first = false; any(sb, it.next(), depth + 1, terms); }
       sb.append(']');
     } else if (o instanceof Class) str(sb, ((Class) o).getName());
     else if (o instanceof scala.Product && !(o instanceof TreeNode) && depth < 3) {   // Tuple2 of CaseWhen, NumericEvalContext, ...
       scala.Product p = (scala.Product) o;
       sb.append('[');
       str(sb, p.productPrefix());
-      for (int i = 0, m = p.productArity(); i < m; i++) { sb.append(','); any(sb, p.productElement(i), depth + 1); }
+      for (int i = 0, m = p.productArity(); i < m; i++) { sb.append(','); any(sb, p.productElement(i), depth + 1, terms); }
       sb.append(']');
     } else { sb.append("{\"?\":"); str(sb, o.getClass().getName()); sb.append('}'); }
   }

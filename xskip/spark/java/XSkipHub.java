@@ -16,6 +16,7 @@ class XSkipHub {
   static final ConcurrentHashMap snapshots = new ConcurrentHashMap();     // directory of the metadata -> XSkipSnapshot
   static final ConcurrentHashMap processWide = new ConcurrentHashMap();   // settings that a session may not have itself
   static final AtomicLong sequence = new AtomicLong();
+  static final ConcurrentHashMap asking = new ConcurrentHashMap();        // request -> its XSkipTerms
   static final ThreadLocal inCallback = new ThreadLocal();                // queries of the callback are not hooked
   static final ThreadLocal purpose = new ThreadLocal();                   // an explain in progress: its name
   private static final int REMEMBERED = 512, CHUNK = 3500;
@@ -58,7 +59,10 @@ class XSkipHub {
       for (Iterator it = c.places.iterator(); it.hasNext() && refused == null;) {
         XSkipPlace place = (XSkipPlace) it.next();
         long id = sequence.incrementAndGet(), start = System.nanoTime();
-        byte[] answer = ask(XSkipEncoder.request(id, place, c, pf, df));
+        XSkipTerms terms = new XSkipTerms(c.terms);
+        asking.put(new Long(id), terms);
+        byte[] answer;
+        try { answer = ask(XSkipEncoder.request(id, place, c, df, terms)); } finally { asking.remove(new Long(id)); }
         long asked = System.nanoTime();
         if (answer != null && answer.length > 0 && answer[0] == 'E') {
           refused = new String(answer, 1, answer.length - 1, "UTF-8");

@@ -57,16 +57,16 @@ class XSkipReplace extends scala.runtime.AbstractPartialFunction {
     List places = XSkipDiscovery.places(r.location(), l.catalogTable().isEmpty() ? null : l.catalogTable().get(), settings);
     if (places.isEmpty()) return l;
     XSkipContext c = new XSkipContext(settings, places, XSkipPlans.format(r), r.options(), r.dataSchema(), r.partitionSchema());
-    if (condition != null) c.mixed = mixed(condition, r.partitionSchema());
+    if (condition != null) c.mixed = mixed(condition, r.partitionSchema(), c.terms);
     HadoopFsRelation n = new HadoopFsRelation(new XSkipFileIndex(r.location(), c), r.partitionSchema(), r.dataSchema(),
         r.bucketSpec(), r.fileFormat(), r.options(), r.sparkSession());
     return XSkipPlans.exchange(l, r, n);
   }
   /** The conjuncts that name partition columns and others, encoded and joined by commas. */
-  private static String mixed(Expression condition, StructType partitions) {
+  private static String mixed(Expression condition, StructType partitions, XSkipTerms terms) {
     if (partitions.length() == 0) return "";
     if (condition instanceof And) {
-      String a = mixed(((And) condition).left(), partitions), b = mixed(((And) condition).right(), partitions);
+      String a = mixed(((And) condition).left(), partitions, terms), b = mixed(((And) condition).right(), partitions, terms);
       return a.length() == 0 ? b : b.length() == 0 ? a : a + "," + b;
     }
     List names = Arrays.asList(partitions.fieldNames());
@@ -74,7 +74,7 @@ class XSkipReplace extends scala.runtime.AbstractPartialFunction {
     for (scala.collection.Iterator it = condition.references().iterator(); it.hasNext();) {
       if (names.contains(((Attribute) it.next()).name())) partition = true; else data = true;
     }
-    return partition && data ? XSkipEncoder.encode(condition) : "";
+    return partition && data ? XSkipEncoder.encode(condition, terms) : "";
   }
   private Object v2(DataSourceV2ScanRelation d) throws Exception {
     FileScan s = (FileScan) d.scan();

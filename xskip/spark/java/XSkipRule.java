@@ -31,7 +31,15 @@ public class XSkipRule extends Rule {
   public void setConfKeys(String[] keys) { XSkipHub.confKeys = keys; }
   public String location(String path) { return XSkipHub.location(path); }
   public String key(String path) { return XSkipHub.key(new Path(path)); }
-  public String encode(Expression e) { return XSkipEncoder.encode(e); }
+  /** A digest of all settings of the session whose request is being answered. */
+  public String settings(long request) throws Exception { return ((XSkipTerms) XSkipHub.asking.get(new Long(request))).settings(); }
+  /** By how many microseconds a zone's offsets differ among themselves between two instants, and two days around. */
+  public long offsetSpread(String zone, long low, long high) { return XSkipTerms.offsetSpread(zone, low, high); }
+  public String encode(Expression e) { return XSkipEncoder.encode(e, new XSkipTerms()); }
+  /** The values of an expression of a request that is being answered, for values of its column: see XSkipValues. */
+  public XSkipValues evaluate(long request, int number, byte[] states, byte[] numbers, byte[] bytes) {
+    return ((XSkipTerms) XSkipHub.asking.get(new Long(request))).evaluate(number, states, numbers, bytes);
+  }
 
   /** ids: paths parted by NUL; numbers: lengths (-1: unknown), times and partitions of all, little-endian int64;
       partitions: the distinct partition values as JSON arrays, parted by NUL. */

@@ -1,0 +1,68 @@
+"""``python -m tests.fuzz``: see the package."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+import xskip
+from tests.fuzz.rounds import Round, Tally
+
+_PREDICATES = 150
+
+
+def main() -> int:
+    """Runs rounds until enough pairs were asked."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description="What is skipped holds no matching row.")
+    parser.add_argument("--pairs", type=int, default=20_000, help="pairs of a file and a predicate (20000)")
+    parser.add_argument("--seed", type=int, default=int(time.time()), help="of the first round; by default the time")
+    asked = parser.parse_args()
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # filters that Spark refuses are not worth a word
+    spark = session()
+    root = Path(tempfile.mkdtemp(prefix="xskip-fuzz-"))
+    total, scripts, seed, started = Tally(), [], asked.seed, time.monotonic()
+    try:
+        while total.pairs < asked.pairs:
+            (root / str(seed)).mkdir()
+            tally, failures = Round(spark, root / str(seed), seed).run(_PREDICATES)
+            total.add(tally)
+            scripts += [failure.script() for failure in failures]
+            shutil.rmtree(root / str(seed))
+            seed += 1
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+        spark.stop()
+    sys.stdout.write(
+        f"seeds {asked.seed} to {seed - 1}: {total.pairs:,} pairs, {total.skipped:,} skipped, "
+        f"{total.matching:,} matching, "
+        f"{total.predicates:,} predicates of which Spark refused {total.refused:,}, {len(scripts)} wrong, "
+        f"{time.monotonic() - started:.0f} s\n"
+    )
+    for k, script in enumerate(scripts):
+        sys.stdout.write(f"--- wrong skip {k + 1}: run this from the repository\n{script}\n")
+    return 1 if scripts else 0
+
+
+def session() -> SparkSession:
+    """A small session that fails where an index cannot be used."""
+    builder = SparkSession.builder.master("local[2]").appName("xskip fuzz")
+    settings = {
+        "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF",
+        "spark.driver.memory": "2g", "spark.driver.host": "127.0.0.1", "spark.sql.shuffle.partitions": "2",
+        "spark.xskip.strict": "true", "spark.sql.adaptive.enabled": "false",
+    }  # fmt: skip
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    return xskip.configure(builder).getOrCreate()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

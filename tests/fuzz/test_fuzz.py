@@ -1,0 +1,53 @@
+"""A budget of random pairs, from a seed of today; and that a wrong skip would be found."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.fuzz.rounds import Round
+from tests.helpers import Counted, needs_spark_4
+from xskip.expressions import Op
+from xskip.indexes import minmax
+
+PREDICATES = 80
+
+
+@needs_spark_4("refuses many of these filters")
+def test_what_is_skipped_holds_no_matching_row(
+    spark: SparkSession, tmp_path: Path, counted: Counted, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """[PRU-V-2] [PRU-FN-1] The seed is printed; ``python -m tests.fuzz --seed`` runs it again."""
+    seed = int(time.time())
+    tally, failures = Round(spark, tmp_path, seed).run(PREDICATES)
+    with capsys.disabled():
+        sys.stdout.write(f" seed {seed}: {tally.pairs:,} pairs, {tally.skipped:,} skipped ")
+    assert not failures, failures[0].script()
+    assert tally.skipped > tally.pairs // 20
+    assert tally.matching > 0
+    counted("random pairs of a file and a filter", tally.pairs)
+    counted("of them skipped", tally.skipped)
+
+
+@needs_spark_4("refuses many of these filters")
+def test_a_wrong_skip_is_found_and_cut_down(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An index that is wrong about one comparison fails within a round, and the script is about that comparison."""
+    right = minmax._compared
+
+    def wrong(op: Op, lo: object, hi: object, value: object) -> object:
+        return right(Op.LT if op is Op.LE else op, lo, hi, value)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(minmax, "_compared", wrong)
+    _, failures = Round(spark, tmp_path, 5).run(250)
+    monkeypatch.undo()
+    assert failures
+    shortest = min((failure.where for failure in failures), key=len)
+    assert len(shortest) < 120
+    assert any(sign in shortest for sign in ("<=", ">", "BETWEEN", "NOT"))
+    compile(failures[0].script(), "script", "exec")

@@ -1,0 +1,226 @@
+"""Functions of a column: what lists, bounds and single values rule out. Rules: specs/pruning.rst, [PRU-FN].
+
+The table in specs/functions.rst is what these tests find; ``XSKIP_WRITE=1`` writes it anew.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.types import BooleanType
+
+from tests.helpers import kept, needs_spark_4, opened_files, write_once
+from tests.soundness.checking import ALL, NONE, Family, family
+from xskip import BloomFilter, MinMax, ValueList
+from xskip.spark import terms
+
+PAGE = Path(__file__).parents[2] / "specs/functions.rst"
+COLUMNS = ("i", "d", "s", "ts", "dt", "c")
+KINDS = {
+    "MinMax": [MinMax(c) for c in COLUMNS],
+    "ValueList": [ValueList(c) for c in COLUMNS],
+    "BloomFilter": [BloomFilter(c, fpp=1e-6) for c in ("i", "s", "ts", "dt", "c")],
+}
+#: What is asked, by kind of expression.
+EXPRESSIONS = {
+    "comparison": ["i = 105", "i > 650", "700 < i", "i BETWEEN 203 AND 204", "c <=> 'c4'", "i <> 5"],
+    "membership": ["i IN (3, 504)", "c NOT IN ('c1', 'c2')"],
+    "null test": ["c IS NULL", "c IS NOT NULL"],
+    "boolean": ["i = 5 OR i = 705", "NOT (i < 700)", "CASE WHEN c = 'c1' THEN true ELSE false END",
+                "IF(c = 'c2', 1, 0) = 1"],
+    "null function": ["coalesce(c, 'x') = 'c4'", "nvl(c, 'x') = 'x'", "nullif(c, 'c3') = 'c4'"],
+    "arithmetic": ["i + 5 > 700", "i - 3 = 100", "1000 - i < 350", "i * 2 < 50", "-i > -20", "i / 2 > 340",
+                   "i div 100 = 6", "i % 100 = 7", "abs(i) > 650", "floor(d) = 51", "ceil(d) = 52", "round(d, 0) = 75"],
+    "cast": ["cast(i as bigint) = 105", "cast(d as int) = 50", "cast(i as string) = '105'",
+             "cast(ts as date) = date'2021-01-01'", "cast(dt as timestamp) > timestamp'2021-02-01'"],
+    "date and time": ["year(ts) = 2021", "month(dt) = 3", "quarter(dt) = 2", "day(dt) = 3",
+                      "trunc(dt, 'MM') = date'2020-03-01'",
+                      "date_trunc('month', ts) = timestamp'2020-03-01'", "date_add(dt, 10) = date'2020-05-10'",
+                      "add_months(dt, 1) > date'2021-03-01'", "datediff(dt, date'2020-01-01') < 20",
+                      "unix_timestamp(ts) > 1610000000", "hour(ts) = 3"],
+    "string": ["s LIKE 'City3%'", "s LIKE '%3-1'", "s LIKE 'City3%1'", "s RLIKE 'y5-[12]$'", "startswith(s, 'City4')",
+               "contains(s, '4-')", "endswith(s, '6-2')", "upper(s) = 'CITY3-1'", "substring(s, 1, 5) = 'City2'",
+               "left(s, 5) = 'City2'", "length(s) = 3", "concat('a', c) = 'ac2'", "trim(c) = 'c6'"],
+    "any other": ["hash(c) = 5", "xxhash64(i) = 0"],
+}  # fmt: skip
+
+
+def _rows(n: int) -> list[tuple[object, ...]]:
+    start = dt.datetime(2020, 1, 1, tzinfo=dt.timezone.utc) + dt.timedelta(days=60 * n)
+    found: list[tuple[object, ...]] = []
+    for k in range(20):
+        at = start + dt.timedelta(days=2 * k, hours=k)
+        city = f"City{n}-{k % 3}"
+        found.append((100 * n + k, (100 * n + k) / 4, city, at, at.date(), None if k == 3 else f"c{n}"))
+    return found
+
+
+@pytest.fixture(scope="module")
+def year(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Family:
+    files = {f"f{n}": _rows(n) for n in range(8)}
+    schema = "i int, d double, s string, ts timestamp, dt date, c string"
+    return family(session, tmp_path_factory.mktemp("year"), schema, files, KINDS)
+
+
+def outcome(year: Family, kind: str, expression: str) -> str:
+    """How much of what could be ruled out was."""
+    needed = year.matching(expression)
+    opened = opened_files(year.read(kind).filter(expression))
+    assert needed <= opened, f"{kind}: {expression}: WRONGLY SKIPPED {sorted(needed - opened)}"
+    if needed == year.names:
+        return "all match"
+    return "yes" if opened == needed else "partly" if opened < year.names else "no"
+
+
+@needs_spark_4("plans some of these otherwise")
+def test_the_table_of_expressions(spark: SparkSession, year: Family) -> None:
+    """[PRU-FN-1] [PRU-FN-4] [PRU-FN-6] Every kind of expression is ruled out by some index, and none wrongly."""
+    rows = []
+    for title, expressions in EXPRESSIONS.items():
+        prunes = []
+        for expression in expressions:
+            found = [outcome(year, kind, expression) for kind in KINDS]
+            rows.append((title, f"``{expression}``", *found))
+            prunes += found
+        assert "yes" in prunes or "all match" in prunes, title
+    text = _page(rows)
+    if os.environ.get("XSKIP_WRITE"):
+        PAGE.write_text(text, encoding="utf-8")
+    assert PAGE.read_text(encoding="utf-8") == text
+
+
+def _page(rows: list[tuple[str, ...]]) -> str:
+    head = ("kind", "filter", *KINDS)
+    widths = [max(len(row[k]) for row in (head, *rows)) for k in range(len(head))]
+    line = "  ".join("=" * width for width in widths)
+
+    def shown(row: tuple[str, ...]) -> str:
+        return "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+    intro = (
+        "Functions\n=========\n\nWhat rules out files, of eight that each hold a part of a column's values: *yes*, all "
+        "that hold no matching row;\n*partly*, some; *no*, none. Where every file holds a match there is nothing to "
+        "rule out. The tests write this table.\n\n"
+    )
+    return intro + "\n".join([line, shown(head), line, *map(shown, rows), line]) + "\n"
+
+
+def test_null_can_have_a_value(spark: SparkSession, year: Family) -> None:
+    """[PRU-FN-2] Lists and bounds do not tell which objects have NULL rows."""
+    for kind in ("MinMax", "ValueList"):
+        assert opened_files(year.read(kind).filter("coalesce(c, 'x') = 'x'")) == year.names
+        assert opened_files(year.read(kind).filter("nullif(c, 'c3') IS NULL")) == year.names
+        assert opened_files(year.read(kind).filter("coalesce(c, 'x') = 'c9'")) == set()
+
+
+def test_what_fails_is_met_by_the_query(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """[PRU-FN-3] With ANSI a value that cannot be cast fails the query, with an index as without."""
+    texts = family(
+        spark, tmp_path_factory.mktemp("texts"), "s string", {"one": [("1",)], "two": [("2",)], "bad": [("x",)]},
+        {"valuelist": [ValueList("s")]},
+    )  # fmt: skip
+    spark.conf.set("spark.sql.ansi.enabled", "true")
+    asked = texts.read("valuelist").filter("cast(s as int) = 1")
+    assert opened_files(asked) == {"one", "bad"}
+    with pytest.raises(Exception, match="CAST_INVALID_INPUT"):
+        asked.collect()
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    assert opened_files(texts.read("valuelist").filter("cast(s as int) = 1")) == {"one"}
+
+
+def test_zeros_and_many_values(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """[PRU-FN-3] A list holds one zero for both; beyond so many values nothing is evaluated."""
+    files = {"zero": [(0.0, 1), (-0.0, 2)], "one": [(1.0, 3)], "two": [(2.0, 4)]}
+    path = write_once(spark, tmp_path / "data", "d double, i int", files)
+    from xskip import SkippingIndex
+
+    SkippingIndex.for_path(spark, path).create([ValueList("d"), ValueList("i"), MinMax("d")])
+    assert kept(spark, path, "cast(d as string) = '-0.0'") == {"zero"}
+    assert kept(spark, path, "cast(d as string) = '1.0'") == {"zero", "one"}
+    assert kept(spark, path, "i % 4 = 3") == {"one"}
+    monkeypatch.setattr(terms, "_MOST_VALUES", 2)
+    assert kept(spark, path, "i % 4 = 3 AND i > 0") == set(files)
+
+
+WRAPS = {"low": [(-(2**31),), (-(2**31) + 5,)], "mid": [(0,), (10,)], "high": [(2**31 - 3,), (2**31 - 1,)],
+         "wide": [(-(2**31),), (2**31 - 1,)]}  # fmt: skip
+
+
+def test_overflow_between_bounds(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """[PRU-FN-4] Where a sum wraps around between the bounds, and where a product might, nothing is known."""
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    ints = family(spark, tmp_path_factory.mktemp("wraps"), "i int", WRAPS, {"minmax": [MinMax("i")]})
+    ints.check(
+        "minmax",
+        {
+            "i + 2 < -2147483640": "low high wide",
+            "i + 2 = 5": "mid high wide",
+            "i - 1 > 2147483640": "low high wide",
+            "0 - i = -5": "mid low wide",
+            "i * 3 = 15": "mid low high wide",
+            "cast(i * 100000 as bigint) > 1": "mid low high wide",
+            "i + 0L > 2147483640L": "high wide",
+        },
+    )
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "America/Sao_Paulo", "Pacific/Apia", "Asia/Kathmandu"])
+def test_dates_around_a_change_of_the_clock(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, zone: str
+) -> None:
+    """[PRU-FN-5] Clocks that go back over midnight, and a day that never was: the files of a date are all read."""
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    minutes = [dt.datetime(2018, 2, 18, tzinfo=dt.timezone.utc) + dt.timedelta(minutes=10 * k) for k in range(36)]
+    minutes += [dt.datetime(2011, 12, 30, tzinfo=dt.timezone.utc) + dt.timedelta(hours=k) for k in range(36)]
+    minutes += [dt.datetime(2020, 11, 1, tzinfo=dt.timezone.utc) + dt.timedelta(minutes=30 * k) for k in range(30)]
+    files = {f"t{k}": [(a,), (b,)] for k, (a, b) in enumerate(pairwise(minutes))}
+    made = family(spark, tmp_path_factory.mktemp("clock"), "t timestamp", files, {"minmax": [MinMax("t")]})
+    ruled_out = 0
+    for predicate in (
+        "cast(t as date) = date'2018-02-17'",
+        "cast(t as date) > date'2018-02-17' AND year(t) = 2018",
+        "date_trunc('HOUR', t) = timestamp'2020-11-01 01:00:00'",
+        "cast(t as date) = date'2011-12-31'",
+        "year(t) = 2011",
+        "month(t) = 2",
+        "day(t) = 30",
+    ):
+        opened = opened_files(made.read("minmax").filter(predicate))
+        assert made.matching(predicate) <= opened, (zone, predicate)
+        ruled_out += len(files) - len(opened)
+    assert ruled_out > 100
+
+
+def test_functions_of_users_and_of_several_columns(spark: SparkSession, year: Family) -> None:
+    """[PRU-FN-7] They are not evaluated: c IS NOT NULL or nothing is all that is left."""
+    spark.udf.register("mine", lambda x: x == 5, BooleanType())
+    for kind in ("MinMax", "ValueList"):
+        for expression in ("mine(i)", "i + length(s) = 12", "rand() < 0.5"):
+            assert opened_files(year.read(kind).filter(expression)) == year.names, expression
+        array = "exists(split(c, 'x'), e -> e = 'c1')"
+        assert opened_files(year.read(kind).filter(array)) == year.names
+
+
+def test_an_answer_is_of_its_session_s_settings(spark: SparkSession, year: Family) -> None:
+    """[PRU-FN-8] The same filter, on the same plan, means something else under another setting."""
+    hour = "date_format(ts, 'yyyy-MM-dd HH') = '2020-01-01 00'"
+    asked = {}
+    for zone in ("UTC", "Asia/Tokyo", "UTC"):
+        spark.conf.set("spark.sql.session.timeZone", zone)
+        asked.setdefault(zone, set()).add(frozenset(opened_files(year.read("ValueList").filter(hour))))
+        assert year.matching(hour) <= opened_files(year.read("ValueList").filter(hour))
+    assert asked == {"UTC": {frozenset({"f0"})}, "Asia/Tokyo": {frozenset()}}
+    for policy, found in (("CORRECTED", {"f0"}), ("LEGACY", {"f0"})):
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+        spark.conf.set("spark.sql.legacy.timeParserPolicy", policy)
+        assert opened_files(year.read("ValueList").filter(hour)) == found
+
+
+def test_everything_is_kept_where_nothing_is_known(spark: SparkSession, year: Family) -> None:
+    """[PRU-FN-1] A Bloom filter is asked of the column alone."""
+    year.check("BloomFilter", {"upper(c) = 'C1'": ALL, "i + 1 = 6": ALL, "c = 'c9'": NONE, "i = 5": "f0"})

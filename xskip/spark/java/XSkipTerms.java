@@ -1,0 +1,126 @@
+package io.xskip.jvm;
+
+import java.util.ArrayList;
+import java.util.IdentityHashMap;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.BoundReference;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.GetStructField;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.Unevaluable;
+import org.apache.spark.sql.internal.SQLConf;
+
+/** The expressions of one request that Python may have evaluated: Spark's own, deterministic, over one column. */
+class XSkipTerms {
+  private static final String PACKAGE = "org.apache.spark.sql.catalyst.expressions.";
+  private static final String NONE = "", MANY = "\u0000";            // of no column; not to be evaluated
+  private final SQLConf conf = SQLConf.get();
+  private final ArrayList terms = new ArrayList();
+  private final IdentityHashMap columns = new IdentityHashMap();     // expression -> its one column, NONE or MANY
+
+  XSkipTerms() { }
+  /** Goes on from another's numbers. */
+  XSkipTerms(XSkipTerms before) { terms.addAll(before.terms); }
+
+  /** The number of an expression that may be evaluated, else -1. */
+  int number(Expression e) {
+    String c = column(e);
+    if (c.equals(NONE) || c.equals(MANY)) return -1;
+    terms.add(e);
+    return terms.size() - 1;
+  }
+  private String column(Expression e) {
+    String known = (String) columns.get(e);
+    if (known == null) columns.put(e, known = find(e));
+    return known;
+  }
+  private String find(Expression e) {
+    if (e instanceof Literal) return NONE;
+    if (e instanceof AttributeReference) {
+      AttributeReference a = (AttributeReference) e;
+      boolean hidden = a.metadata().contains("__metadata_col") || a.metadata().contains("__file_source_metadata_col");
+      return hidden ? MANY : "c" + a.exprId().id();
+    }
+    if (isColumn(e)) return column(((GetStructField) e).child()) + "." + ((GetStructField) e).ordinal();
+    if (!isOwn(e)) return MANY;
+    String found = NONE;
+    for (scala.collection.Iterator it = e.children().iterator(); it.hasNext();) {
+      String c = column((Expression) it.next());
+      if (c.equals(MANY) || !c.equals(NONE) && !found.equals(NONE) && !c.equals(found)) return MANY;
+      if (!c.equals(NONE)) found = c;
+    }
+    return found;
+  }
+  /** A field of nested structs, from a column on. */
+  private static boolean isColumn(Expression e) {
+    while (e instanceof GetStructField) e = ((GetStructField) e).child();
+    return e instanceof AttributeReference;
+  }
+  /** Functions of users and plans inside of expressions have another life; variables of lambdas keep state. */
+  private static boolean isOwn(Expression e) {
+    String n = e.getClass().getName();
+    if (!n.startsWith(PACKAGE) || n.indexOf('.', PACKAGE.length()) >= 0) return false;
+    n = n.substring(PACKAGE.length());
+    return e.deterministic() && !(e instanceof Unevaluable) && n.indexOf("UDF") < 0 && n.indexOf("Subquery") < 0
+        && n.indexOf("Lambda") < 0 && n.indexOf("Reflect") < 0 && n.indexOf("UserDefined") < 0;
+  }
+  String settings() throws Exception {
+    java.util.TreeMap sorted = new java.util.TreeMap();
+    for (scala.collection.Iterator it = conf.getAllConfs().iterator(); it.hasNext();) {
+      scala.Tuple2 e = (scala.Tuple2) it.next();
+      sorted.put(e._1(), e._2());
+    }
+    byte[] digest = java.security.MessageDigest.getInstance("SHA-256").digest(sorted.toString().getBytes("UTF-8"));
+    return java.util.Base64.getEncoder().encodeToString(digest);
+  }
+  static long offsetSpread(String zone, long low, long high) {
+    final long day = 86400, most = 36 * 3600 * 1000000L, far = 253402300800L;   // no two offsets are further apart; year 10000
+    long from = Math.floorDiv(low, 1000000L) - 2 * day, to = Math.floorDiv(high, 1000000L) + 2 * day;
+    if (from < -far || to > far) return most;
+    java.time.zone.ZoneRules rules = org.apache.spark.sql.catalyst.util.DateTimeUtils.getZoneId(zone).getRules();
+    java.time.Instant at = java.time.Instant.ofEpochSecond(from), end = java.time.Instant.ofEpochSecond(to);
+    long least = rules.getOffset(at).getTotalSeconds(), greatest = least;
+    for (int i = 0; true; i++) {
+      java.time.zone.ZoneOffsetTransition t = rules.nextTransition(at);
+      if (t == null || t.getInstant().isAfter(end)) break;
+      if (i > 10000) return most;
+      long after = t.getOffsetAfter().getTotalSeconds();
+      least = Math.min(least, after); greatest = Math.max(greatest, after);
+      at = t.getInstant();
+    }
+    return (greatest - least) * 1000000L;
+  }
+  /** The values of an expression for values of its column: see XSkipValues. */
+  XSkipValues evaluate(int number, byte[] states, byte[] numbers, byte[] bytes) {
+    final Expression term = (Expression) terms.get(number);
+    final XSkipBind bind = new XSkipBind();
+    final Expression bound = (Expression) term.transformDown(bind);
+    final XSkipValues in = new XSkipValues(bind.type, states, XSkipBytes.longs(numbers), bytes);
+    return (XSkipValues) org.apache.spark.sql.internal.SQLConf$.MODULE$.withExistingConf(conf, new scala.runtime.AbstractFunction0() {
+      public Object apply() {
+        XSkipValues out = new XSkipValues(bound.dataType(), in.n);
+        GenericInternalRow row = new GenericInternalRow(new Object[1]);
+        for (int i = 0; i < in.n; i++) {
+          try {
+            row.update(0, in.get(i));
+            out.add(bound.eval(row));
+          } catch (Exception e) { out.fail(); }       // a query would fail on such a row: it must meet it
+        }
+        return out;
+      }
+    });
+  }
+}
+
+/** Puts the value of a row in the place of the column. */
+class XSkipBind extends scala.runtime.AbstractPartialFunction {
+  org.apache.spark.sql.types.DataType type = null;
+  public boolean isDefinedAt(Object x) {
+    Object e = x;
+    while (e instanceof GetStructField) e = ((GetStructField) e).child();
+    return e instanceof AttributeReference;
+  }
+  public Object apply(Object x) { type = ((Expression) x).dataType(); return new BoundReference(0, type, true); }
+  public Object applyOrElse(Object x, scala.Function1 orElse) { return isDefinedAt(x) ? apply(x) : orElse.apply(x); }
+}

@@ -1,0 +1,142 @@
+"""Catalyst's filters as the hook encodes them, and the expressions in them that Spark evaluates for given values."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from xskip.datatypes import arrow_type
+from xskip.operands import Evaluate, Evaluated
+from xskip.spark.jvm import Hook
+
+__all__ = ["Call", "Evaluator", "decorate"]
+
+#: More distinct values than this are not evaluated: planning must not take longer than reading.
+_MOST_VALUES = 100_000
+
+
+class Call(list[Any]):
+    """A node of a filter: its class and arguments; ``term`` is the number by which it can be evaluated, or None."""
+
+    term: int | None = None
+    type: str = ""
+    evaluate: Evaluate | None = None
+
+
+def decorate(node: Any, evaluate: Evaluate | None = None) -> Any:
+    """A decoded node with its arguments, in which the marks of expressions have become attributes.
+
+    >>> call = decorate(["Year", ["$", ["d"], "date"], {"@": 3, "t": "int"}])
+    >>> call, call.term, call.type
+    (['Year', ['$', ['d'], 'date']], 3, 'int')
+    """
+    if not isinstance(node, list):
+        return node
+    mark = node[-1] if node and isinstance(node[-1], dict) and "@" in node[-1] else None
+    call = Call(decorate(part, evaluate) for part in (node[:-1] if mark else node))
+    if mark:
+        call.term, call.type, call.evaluate = mark["@"], mark["t"], evaluate
+    return call
+
+
+class Evaluator:
+    """Lets Spark evaluate the expressions of one request.
+
+    Parameters
+    ----------
+    hook : Hook
+    request : int
+    """
+
+    def __init__(self, hook: Hook, request: int) -> None:
+        self._hook = hook
+        self._request = request
+
+    def __call__(self, term: int, kind: str, values: pa.Array) -> Evaluated:
+        """An expression's values for values of its column, each distinct one evaluated once.
+
+        Parameters
+        ----------
+        term : int
+        kind : str
+            The expression's Spark type.
+        values : pyarrow.Array
+            Of the column's Arrow type.
+        """
+        encoded = values.dictionary_encode(null_encoding="encode")
+        if len(encoded.dictionary) > _MOST_VALUES:
+            return Evaluated(pa.nulls(len(values), arrow_type(kind)), np.full(len(values), True))
+        found = self._hook.evaluate(self._request, term, *_packed(encoded.dictionary))
+        results, failed = _unpacked(kind, *found)
+        if pa.types.is_floating(values.type):  # -0.0 and 0.0 are one value here, and two for a function
+            failed = failed | pc.equal(encoded.dictionary, 0).fill_null(False).to_numpy(zero_copy_only=False)
+        at = encoded.indices
+        return Evaluated(results.take(at), failed[at.to_numpy()])
+
+    def settings(self) -> str:
+        """A text that changes with the settings of the session that asks."""
+        return self._hook.settings(self._request)
+
+    def spread(self, zone: str, low: int, high: int) -> int:
+        """By how many microseconds the offsets of a zone differ among themselves from one instant to another."""
+        return self._hook.offset_spread(zone, low, high)
+
+
+def _packed(values: pa.Array) -> tuple[bytes, bytes, bytes]:
+    """States, numbers and bytes: see ``java/XSkipValues.java``."""
+    states = values.is_null().cast(pa.int8()).to_numpy(zero_copy_only=False).astype(np.uint8).tobytes()
+    kind = values.type
+    if pa.types.is_decimal(kind):
+        values = pc.fill_null(values.cast(pa.string()), "").cast(pa.binary())
+    elif pa.types.is_string(kind):
+        values = values.cast(pa.binary())
+    if pa.types.is_binary(values.type):
+        values = pc.fill_null(values, b"")
+        lengths = pc.binary_length(values).to_numpy(zero_copy_only=False)
+        return states, lengths.astype("<i8").tobytes(), b"".join(values.to_pylist())
+    if pa.types.is_floating(kind):
+        return (
+            states,
+            values.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False).astype("<f8").tobytes(),
+            b"",
+        )
+    if pa.types.is_date32(kind):
+        values = values.view(pa.int32())
+    elif pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+        values = values.view(pa.int64())
+    return states, values.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False).astype("<i8").tobytes(), b""
+
+
+def _unpacked(kind: str, states: bytes, numbers: bytes, data: bytes) -> tuple[pa.Array, npt.NDArray[np.bool_]]:
+    """Values and which of them could not be found; these are null."""
+    target = arrow_type(kind)
+    state = np.frombuffer(states, np.uint8)
+    missing = state != 0
+    if pa.types.is_string(target) or pa.types.is_binary(target) or pa.types.is_decimal(target):
+        ends = np.cumsum(np.where(missing, 0, np.frombuffer(numbers, "<i8")))
+        starts = np.concatenate(([0], ends[:-1])) if len(ends) else ends
+        texts = [None if gone else data[s:e] for gone, s, e in zip(missing, starts, ends, strict=True)]
+        if pa.types.is_decimal(target):
+            return pa.array([None if t is None else Decimal(t.decode()) for t in texts], target), state == 2
+        return _text(texts, target), state == 2
+    if pa.types.is_floating(target):
+        return pa.array(np.frombuffer(numbers, "<f8"), pa.float64(), mask=missing).cast(target), state == 2
+    found = pa.array(np.frombuffer(numbers, "<i8"), pa.int64(), mask=missing)
+    if pa.types.is_boolean(target):
+        return pc.not_equal(found, 0), state == 2
+    if pa.types.is_date32(target):
+        return found.cast(pa.int32()).view(target), state == 2
+    if pa.types.is_timestamp(target) or pa.types.is_duration(target):
+        return found.view(target), state == 2
+    return found.cast(target), state == 2
+
+
+def _text(texts: list[bytes | None], target: pa.DataType) -> pa.Array:
+    """Strings can hold bytes that are no UTF-8, which is kept as it is: keys are bytes."""
+    raw = pa.array(texts, pa.binary())
+    return pa.Array.from_buffers(target, len(raw), raw.buffers(), raw.null_count) if pa.types.is_string(target) else raw
