@@ -254,7 +254,7 @@ def test_modules_say_what_they_are_and_what_they_export(module):
 
 DEFINED = re.compile(r"^\*\*\[([A-Z]+(?:-[A-Z]+)*-[\d.]+)\]\*\*", re.MULTILINE)
 CITED = re.compile(r"\[([A-Z]{3}(?:-[A-Z]+)*-[\d.]+)\]")
-SPECS = sorted((ROOT / "specs").glob("*.rst"))
+SPECS = sorted(p for p in (ROOT / "specs").glob("*.rst") if p.name != "functions.rst")  # a table that tests write
 CITATIONS = {rule for path in (ROOT / "tests").rglob("*.py") for rule in CITED.findall(path.read_text())}
 RULES = {path.name: DEFINED.findall(path.read_text()) for path in SPECS}
 
