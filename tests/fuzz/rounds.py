@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 import xskip
 from tests.fuzz.data import COLUMNS, DataSet, dataset
 from tests.fuzz.predicates import Tree, predicate, smaller
+from tests.helpers import AVRO_V2
 from xskip.spark.scan import engine_of
 
 __all__ = ["Failure", "Round", "Tally"]
@@ -29,6 +30,7 @@ KINDS = {
     "bloom": lambda: [xskip.BloomFilter(c) for c in ("i", "l", "h", "s", "u", "dt", "ts", "x")],
     "all": lambda: [made for kind in ("minmax", "valuelist", "bloom") for made in KINDS[kind]()],
 }
+_V1 = "avro,csv,json,kafka,orc,parquet,text"
 _FILES = 40
 
 
@@ -100,7 +102,7 @@ class Round:
             "spark.sql.session.timeZone": self.random.choice(ZONES),
             "spark.sql.ansi.enabled": self.random.choice(("true", "false", "false", "false", "false")),
             "spark.sql.parquet.outputTimestampType": self.random.choice(("TIMESTAMP_MICROS", "INT96")),
-            "spark.sql.sources.useV1SourceList": self.random.choice(("avro,csv,json,kafka,orc,parquet,text", "")),
+            "spark.sql.sources.useV1SourceList": self.random.choice((_V1, "" if AVRO_V2 else "avro")),
         }
         for key, value in self.settings.items():
             self.spark.conf.set(key, value)

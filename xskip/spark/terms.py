@@ -17,7 +17,7 @@ from xskip.spark.jvm import Hook
 __all__ = ["Call", "Evaluator", "decorate"]
 
 #: More distinct values than this are not evaluated: planning must not take longer than reading.
-_MOST_VALUES = 100_000
+_MOST_VALUES = 1_000_000
 
 
 class Call(list[Any]):
