@@ -35,6 +35,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "indexes.base",
         "indexes.bloomfilter",
         "indexes.minmax",
+        "indexes.nullcount",
         "indexes.registry",
         "indexes.valuelist",
         "layouts",

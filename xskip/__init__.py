@@ -10,7 +10,7 @@ MinMax(column='ts', key_label=None)
 from xskip.catalog import list_indexes, migrate_all
 from xskip.errors import XskipError
 from xskip.index import SkippingIndex
-from xskip.indexes import BloomFilter, Index, MinMax, ValueList
+from xskip.indexes import BloomFilter, Index, MinMax, NullCount, ValueList
 from xskip.metadatastore.encryption import KmsClient, LocalKms
 from xskip.report import SkippingReport
 from xskip.session import configure, disable, enable, explain, is_enabled, last_report, use_kms
@@ -23,6 +23,7 @@ __all__ = [
     "KmsClient",
     "LocalKms",
     "MinMax",
+    "NullCount",
     "SkippingIndex",
     "SkippingReport",
     "ValueList",

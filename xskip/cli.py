@@ -13,7 +13,7 @@ from xskip import __version__
 from xskip.catalog import list_indexes, migrate_all
 from xskip.errors import XskipError
 from xskip.index import SkippingIndex
-from xskip.indexes import BloomFilter, Index, MinMax, ValueList
+from xskip.indexes import BloomFilter, Index, MinMax, NullCount, ValueList
 from xskip.metadatastore.versions import CURRENT_VERSION
 from xskip.session import check_java, configure
 
@@ -80,7 +80,7 @@ def _add_dataset(command: argparse.ArgumentParser, name: str) -> None:
     if name == "files":
         command.add_argument("predicate", help="such as: temp > 30 and city = 'Oslo'")
     if name == "create":
-        for flag in ("minmax", "valuelist", "bloomfilter"):
+        for flag in ("minmax", "valuelist", "bloomfilter", "nullcount"):
             command.add_argument(f"--{flag}", action="append", default=[], metavar="COLUMN")
     if name in ("create", "refresh"):
         command.add_argument("--on-error", choices=("raise", "skip"), default="raise")
@@ -113,6 +113,7 @@ def _run(index: SkippingIndex, arguments: argparse.Namespace) -> object:
                 *map(MinMax, arguments.minmax),
                 *map(ValueList, arguments.valuelist),
                 *map(BloomFilter, arguments.bloomfilter),
+                *map(NullCount, arguments.nullcount),
             ]
             return index.create(wanted, on_error=arguments.on_error)
         case "refresh":

@@ -169,6 +169,9 @@ def _same_type(column: Column, definition: IndexDefinition, storage: Storage, av
     """Was the column of the query's type when it was indexed: by the record, and by the values kept."""
     if definition.types and definition.types[0] != column.type:
         return False
+    index = index_of(definition)
+    if index is not None and not index.keeps_values:
+        return bool(definition.types)
     match storage:
         case Struct(fields):
             return all(kind == atomic_name(column.type) for _, kind in fields)

@@ -28,7 +28,8 @@ KINDS = {
     "minmax": lambda: [xskip.MinMax(c) for c in COLUMNS],
     "valuelist": lambda: [xskip.ValueList(c) for c in COLUMNS],
     "bloom": lambda: [xskip.BloomFilter(c) for c in ("i", "l", "h", "s", "u", "dt", "ts", "x")],
-    "all": lambda: [made for kind in ("minmax", "valuelist", "bloom") for made in KINDS[kind]()],
+    "nullcount": lambda: [xskip.NullCount(c) for c in COLUMNS],
+    "all": lambda: [made for kind in ("minmax", "valuelist", "bloom", "nullcount") for made in KINDS[kind]()],
 }
 _V1 = "avro,csv,json,kafka,orc,parquet,text"
 _FILES = 40

@@ -16,7 +16,7 @@ from pyspark.sql.types import BooleanType
 
 from tests.helpers import kept, needs_spark_4, opened_files, write_once
 from tests.soundness.checking import ALL, NONE, Family, family
-from xskip import BloomFilter, MinMax, ValueList
+from xskip import BloomFilter, MinMax, NullCount, ValueList
 from xskip.spark import terms
 
 PAGE = Path(__file__).parents[2] / "specs/functions.rst"
@@ -25,12 +25,13 @@ KINDS = {
     "MinMax": [MinMax(c) for c in COLUMNS],
     "ValueList": [ValueList(c) for c in COLUMNS],
     "BloomFilter": [BloomFilter(c, fpp=1e-6) for c in ("i", "s", "ts", "dt", "c")],
+    "NullCount": [NullCount(c) for c in (*COLUMNS, "q")],
 }
 #: What is asked, by kind of expression.
 EXPRESSIONS = {
     "comparison": ["i = 105", "i > 650", "700 < i", "i BETWEEN 203 AND 204", "c <=> 'c4'", "i <> 5"],
     "membership": ["i IN (3, 504)", "c NOT IN ('c1', 'c2')"],
-    "null test": ["c IS NULL", "c IS NOT NULL"],
+    "null test": ["c IS NULL", "q IS NULL", "q IS NOT NULL"],
     "boolean": ["i = 5 OR i = 705", "NOT (i < 700)", "CASE WHEN c = 'c1' THEN true ELSE false END",
                 "IF(c = 'c2', 1, 0) = 1"],
     "null function": ["coalesce(c, 'x') = 'c4'", "nvl(c, 'x') = 'x'", "nullif(c, 'c3') = 'c4'"],
@@ -56,14 +57,16 @@ def _rows(n: int) -> list[tuple[object, ...]]:
     for k in range(20):
         at = start + dt.timedelta(days=2 * k, hours=k)
         city = f"City{n}-{k % 3}"
-        found.append((100 * n + k, (100 * n + k) / 4, city, at, at.date(), None if k == 3 else f"c{n}"))
+        found.append(
+            (100 * n + k, (100 * n + k) / 4, city, at, at.date(), None if k == 3 else f"c{n}", n if n < 2 else None)
+        )
     return found
 
 
 @pytest.fixture(scope="module")
 def year(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Family:
     files = {f"f{n}": _rows(n) for n in range(8)}
-    schema = "i int, d double, s string, ts timestamp, dt date, c string"
+    schema = "i int, d double, s string, ts timestamp, dt date, c string, q int"
     return family(session, tmp_path_factory.mktemp("year"), schema, files, KINDS)
 
 

@@ -7,11 +7,13 @@ To add one: a file here (or a class of your own that follows :class:`~xskip.inde
 from xskip.indexes.base import Index
 from xskip.indexes.bloomfilter import BloomFilter
 from xskip.indexes.minmax import MinMax
+from xskip.indexes.nullcount import NullCount
 from xskip.indexes.registry import index_of, register, registered
 from xskip.indexes.valuelist import ValueList
 
-__all__ = ["BloomFilter", "Index", "MinMax", "ValueList", "index_of", "register", "registered"]
+__all__ = ["BloomFilter", "Index", "MinMax", "NullCount", "ValueList", "index_of", "register", "registered"]
 
 register(MinMax)
 register(ValueList)
 register(BloomFilter)
+register(NullCount)

@@ -31,13 +31,14 @@ class Accumulator:
 
     Attributes
     ----------
-    kind : {"bounds", "values", "hashes"}
-        Least and greatest value; the distinct values; the distinct pairs of a Bloom filter's hashes.
+    kind : {"bounds", "values", "hashes", "counts"}
+        Least and greatest value; the distinct values; the distinct pairs of a Bloom filter's hashes; how many rows are
+        NULL, and how many there are.
     cap : int
         For ``values``: beyond so many there is no list.
     """
 
-    kind: Literal["bounds", "values", "hashes"]
+    kind: Literal["bounds", "values", "hashes", "counts"]
     cap: int = 0
 
 
@@ -50,6 +51,8 @@ class Index(Protocol):
     """
 
     name: ClassVar[str]
+    #: Are its values in metadata of the column's own type, so that they tell which type was indexed.
+    keeps_values: ClassVar[bool] = True
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -60,6 +60,7 @@ class BloomFilter:
     ndv: int | None = None
     key_label: str | None = None
     name: ClassVar[str] = "bloomfilter"
+    keeps_values: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_column(self.column)

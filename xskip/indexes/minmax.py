@@ -49,6 +49,7 @@ class MinMax:
     column: str
     key_label: str | None = None
     name: ClassVar[str] = "minmax"
+    keeps_values: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_column(self.column)

@@ -31,7 +31,7 @@ def registered() -> tuple[str, ...]:
     """The names of all index types.
 
     >>> registered()
-    ('minmax', 'valuelist', 'bloomfilter')
+    ('minmax', 'valuelist', 'bloomfilter', 'nullcount')
     """
     return tuple(_TYPES)
 

@@ -53,6 +53,7 @@ class ValueList:
     max_values: int = _DEFAULT_MAX_VALUES
     key_label: str | None = None
     name: ClassVar[str] = "valuelist"
+    keeps_values: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_column(self.column)

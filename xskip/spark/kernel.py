@@ -54,7 +54,7 @@ def accumulate(dataset: Dataset, rows: DataFrame, gathered: Sequence[tuple[str, 
     specs, fields = [], [_field(ORDINAL, "integer")]
     for i, (column, spark_type, accumulator) in enumerate(gathered):
         name = atomic_name(spark_type) or spark_type
-        physical = _PHYSICAL.get(name, name)
+        physical = "bigint" if accumulator.kind == "counts" else _PHYSICAL.get(name, name)  # which counts NULL alone
         specs.append(f"{accumulator.kind}:{columns.index(column) + 1}:{physical}:{accumulator.cap}")
         fields += [_field(f"{i}_{j}", kind) for j, kind in enumerate(_results(accumulator, to_json(physical)))]
     return dataset.accumulate(chosen, specs, json.dumps({"type": "struct", "fields": fields}))
@@ -75,6 +75,8 @@ def merge_runs(parts: Sequence[pa.Array], starts: npt.NDArray[np.int64], accumul
     spans = list(zip(starts.tolist(), ends.tolist(), strict=True))
     if accumulator.kind == "bounds":
         return [_extremes(part, spans, last=bool(side)) for side, part in enumerate(parts)]
+    if accumulator.kind == "counts":
+        return [pa.array([pc.sum(part[a:b]).as_py() for a, b in spans], pa.int64()) for part in parts]
     (lists,) = parts
     return [pa.array([_union(lists[a:b], accumulator) for a, b in spans], lists.type)]
 
@@ -105,6 +107,8 @@ def _results(accumulator: Accumulator, element: str) -> list[object]:
             return [element, element]
         case "values":
             return [{"type": "array", "elementType": element, "containsNull": False}]
+        case "counts":
+            return ["long", "long"]
         case "hashes":
             return [{"type": "array", "elementType": "long", "containsNull": False}]
 

@@ -38,7 +38,7 @@ class XSkipRuns implements Iterator {
     int object = row.getInt(0);
     for (int i = 0; i < all.length; i++) all[i].reset();
     while (true) {
-      for (int i = 0; i < all.length; i++) if (!row.isNullAt(all[i].column)) all[i].add(row);
+      for (int i = 0; i < all.length; i++) if (row.isNullAt(all[i].column)) all[i].none(); else all[i].add(row);
       if (!rows.hasNext()) { row = null; break; }
       row = (InternalRow) rows.next();
       if (row.getInt(0) != object) break;
@@ -51,19 +51,21 @@ class XSkipRuns implements Iterator {
   public void remove() { throw new UnsupportedOperationException(); }
 }
 
-/** Takes the values of one column that are not NULL. */
+/** Takes the values of one column; most pass over NULL. */
 abstract class XSkipAccumulator {
   static final int BOOLEAN = 0, BYTE = 1, SHORT = 2, INT = 3, LONG = 4, FLOAT = 5, DOUBLE = 6, STRING = 7, BINARY = 8, DECIMAL = 9;
   int column, kind, precision, scale;
   abstract int width();
   abstract void reset();
   abstract void add(InternalRow r);
+  void none() { }
   abstract void emit(Object[] out, int at);
 
   static XSkipAccumulator of(String[] spec) {
     String type = spec[2];
     int kind = kind(type);
     XSkipAccumulator a = spec[0].equals("hashes") ? (XSkipAccumulator) new XSkipHashes()
+        : spec[0].equals("counts") ? (XSkipAccumulator) new XSkipCounts()
         : spec[0].equals("values") ? (XSkipAccumulator) (kind <= DOUBLE ? new XSkipNumberValues(Integer.parseInt(spec[3])) : new XSkipObjectValues(Integer.parseInt(spec[3])))
         : kind <= LONG ? (XSkipAccumulator) new XSkipLongBounds() : kind <= DOUBLE ? new XSkipDoubleBounds() : new XSkipObjectBounds();
     a.column = Integer.parseInt(spec[1]); a.kind = kind;
@@ -110,6 +112,15 @@ abstract class XSkipAccumulator {
     if (a instanceof UTF8String) return ((UTF8String) a).compareTo((UTF8String) b);
     return a instanceof byte[] ? Arrays.compareUnsigned((byte[]) a, (byte[]) b) : ((Decimal) a).compare((Decimal) b);
   }
+}
+
+class XSkipCounts extends XSkipAccumulator {
+  private long nulls, values;
+  int width() { return 2; }
+  void reset() { nulls = 0; values = 0; }
+  void add(InternalRow r) { values++; }
+  void none() { nulls++; }
+  void emit(Object[] out, int at) { out[at] = new Long(nulls); out[at + 1] = new Long(nulls + values); }
 }
 
 class XSkipLongBounds extends XSkipAccumulator {

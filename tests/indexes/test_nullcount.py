@@ -1,0 +1,141 @@
+"""NullCount: rules [PRU-NC] in specs/pruning.rst."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from tests.helpers import kept, opened_files, write_once
+from tests.soundness.checking import ALL, NONE, family
+from xskip import MinMax, NullCount, SkippingIndex, ValueList
+from xskip.metadatastore.codec import encode
+from xskip.metadatastore.snapshot import open_snapshot
+from xskip.metadatastore.storage import LocalStorage
+from xskip.metadatastore.versions import Form
+from xskip.spark.scan import engine_of
+
+SCHEMA = "x int, s struct<a: int, t: struct<b: string>>, l array<int>, m map<string, int>, q string"
+FILES = {
+    "full": [(1, (1, ("x",)), [1], {"k": 1}, "a"), (2, (2, ("y",)), [], {}, "b")],
+    "some": [(3, (None, (None,)), [None], {"k": None}, None), (None, None, None, None, "c")],
+    "none": [(None, None, None, None, None), (None, (None, None), None, None, None)],
+}
+CASES = {
+    "x is null": "some none",
+    "x is not null": "full some",
+    "x = 99": "full some",
+    "x <> 99": "full some",
+    "x in (1, 2)": "full some",
+    "not (x is null)": "full some",
+    "x <=> null": "some none",
+    "x is null or q is null": "some none",
+    "x is null and q is not null": "some",
+    "s is null": "some none",
+    "s is not null": ALL,
+    "s.a is null": "some none",
+    "s.a > 0": "full",
+    "s.t.b is not null": "full",
+    "l is null": "some none",
+    "l is not null": "full some",
+    "m is not null": "full some",
+    "q like 'z%'": "full some",
+    "coalesce(x, 5) = 5": ALL,
+    "x is null and x = 5": "some",
+}
+WANTED = [NullCount(c) for c in ("x", "s", "s.a", "s.t.b", "l", "m", "q")]
+
+
+@pytest.mark.parametrize("fmt", ["parquet", "avro"])
+def test_every_leaf(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, fmt: str) -> None:
+    """[PRU-NC-1] [PRU-NC-2] The exact files, of columns of any type."""
+    nulls = family(spark, tmp_path_factory.mktemp("nulls"), SCHEMA, FILES, {}, fmt=fmt)
+    made = nulls.add("counted", WANTED)
+    assert [i.types[0].partition("<")[0] for i in made.describe().indexes][:3] == ["int", "struct", "int"]
+    nulls.check("counted", CASES)
+
+
+def test_beside_other_indexes(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """[PRU-NC-1] Each index is asked; what bounds and lists do not speak of, counts do."""
+    nulls = family(spark, tmp_path_factory.mktemp("beside"), SCHEMA, FILES, {})
+    nulls.add("all", [NullCount("x"), MinMax("x"), ValueList("q"), NullCount("q")])
+    nulls.check(
+        "all", {"x is null": "some none", "x = 2": "full", "q is null": "some none", "q = 'c'": "some", "x = 99": NONE}
+    )
+
+
+def test_aggregates_count_the_same(spark: SparkSession) -> None:
+    """The two ways to collect agree."""
+    rows = spark.createDataFrame([(1, None), (1, 5), (2, None), (3, 7)], "g int, x int")
+    index = NullCount("x")
+    first, second = index.aggregates([F.col("x")], ["int"])
+    found = {
+        r.g: (r.nulls, r.rows) for r in rows.groupBy("g").agg(first.alias("nulls"), second.alias("rows")).collect()
+    }
+    assert found == {1: (1, 2), 2: (1, 1), 3: (0, 1)}
+
+
+def test_a_file_in_several_tasks(spark: SparkSession, tmp_path: Path) -> None:
+    """[PRU-NC-1] Counts of its parts add up; files that were added are counted, too."""
+    spark.conf.set("spark.sql.files.maxPartitionBytes", "200000")
+    spark.conf.set("spark.sql.files.openCostInBytes", "0")
+    path = str(tmp_path / "data")
+    big = spark.range(200_000).selectExpr("if(id < 5, null, cast(rand(3) * 1e9 as bigint)) x")
+    big.coalesce(1).write.option("parquet.block.size", "200000").parquet(path)
+    made = SkippingIndex.for_path(spark, path)
+    made.create([NullCount("x")])
+    engine = engine_of(spark)
+    (snapshot, _), *_ = [found for found in engine.known(None) if found[1] == made.describe().location]
+    (column,) = snapshot.load().indexes.values()
+    assert column.values.to_pylist() == [{"nulls": 5, "rows": 200_000}]
+    spark.range(10).selectExpr("id x").coalesce(1).write.mode("append").parquet(path)
+    assert made.refresh().added == 1
+    assert len(opened_files(spark.read.parquet(path).filter("x is null"))) == 1
+
+
+def test_other_readings_and_other_programs(spark: SparkSession, tmp_path: Path) -> None:
+    """[PRU-NC-3] Read as another type, and without a record, nothing is concluded."""
+    path = write_once(spark, tmp_path / "data", "x int", {"full": [(1,)], "none": [(None,)]})
+    made = SkippingIndex.for_path(spark, path)
+    made.create([NullCount("x")])
+    assert kept(spark, path, "x is null") == {"none"}
+    wide = spark.read.schema("x bigint").parquet(path).filter("x is null")
+    assert opened_files(wide) == {"full", "none"}
+
+
+def test_counts_of_another_program(spark: SparkSession, tmp_path: Path) -> None:
+    """[PRU-NC-3] Without a record of the type nothing is concluded."""
+    path = write_once(spark, tmp_path / "data", "x int", {"full": [(1,)], "none": [(None,)]})
+    made = SkippingIndex.for_path(spark, path)
+    made.create([NullCount("x")])
+    directory = Path(made.describe().location)
+    snapshot = open_snapshot(LocalStorage(), str(directory))
+    assert snapshot is not None
+    table = snapshot.load()
+    made.drop()
+    directory.mkdir(parents=True)
+    encode(table, path, directory / "part-00000-6f2d0a6e-5b0c-4c3e-9d0e-3f5a2f1c7b11-c000.snappy.parquet", Form(4))
+    engine_of(spark).forget_all()
+    assert made.exists()
+    assert kept(spark, path, "x is null") == {"full", "none"}
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_every_version_holds_it(spark: SparkSession, tmp_path: Path, version: int) -> None:
+    """[MDS-S-4] The format has a place for new index types."""
+    path = write_once(spark, tmp_path / "data", "x int", {"full": [(1,)], "none": [(None,)]})
+    made = SkippingIndex.for_path(spark, path)
+    made.create([NullCount("x"), MinMax("x")], version=version)
+    assert kept(spark, path, "x is null") == {"none"}
+    made.migrate(4)
+    assert kept(spark, path, "x is null") == {"none"}
+    assert made.refresh().unchanged == 2
+
+
+def test_what_was_not_collected_is_not_known() -> None:
+    """[PRU-NC-2] A null count is a null struct."""
+    made = NullCount("x").assemble([pa.array([1, None], pa.int64()), pa.array([2, None], pa.int64())], ["int"])
+    assert made.to_pylist() == [{"nulls": 1, "rows": 2}, None]
