@@ -6,6 +6,7 @@ U18 (UTF-16 order differs from UTF-8), U20 (collations), U28 (CHAR padding).
 
 from __future__ import annotations
 
+import pyspark
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -180,14 +181,17 @@ def test_u20_collated_comparisons_are_left_to_spark(
 ) -> None:
     """Bounds and hashes know nothing of the equality and order of a collation; single values are Spark's to compare."""
     cased = family(spark, tmp_path_factory.mktemp("cased"), "s string", CASED, KINDS)
+    cased_alike = (
+        ALL if pyspark.__version__.startswith("4.0.") else "lower upper"
+    )  # 4.0 does not evaluate COLLATE alone
     collated = {
         "s = 'ABC' collate UTF8_LCASE": "lower upper",
-        "s collate UTF8_LCASE = 'abc'": "lower upper",
-        "s collate UNICODE_CI in ('abc', 'q')": "lower upper",
-        "s collate UTF8_LCASE < 'b'": "lower upper",
+        "s collate UTF8_LCASE = 'abc'": cased_alike,
+        "s collate UNICODE_CI in ('abc', 'q')": cased_alike,
+        "s collate UTF8_LCASE < 'b'": cased_alike,
         "s collate UTF8_LCASE <> 'abc'": ALL,
-        "startswith(s collate UTF8_LCASE, 'AB')": "lower upper",
-        "s collate UTF8_LCASE like 'AB%'": "lower upper",
+        "startswith(s collate UTF8_LCASE, 'AB')": cased_alike,
+        "s collate UTF8_LCASE like 'AB%'": cased_alike,
         "lower(s) = 'abc'": "lower upper",
     }
     for kind in ("minmax", "valuelist"):  # Spark 4.0 leaves the collation in the filter's types, 4.1 does not
