@@ -40,12 +40,26 @@ def bounds_of(operand: Computed, low: pa.Array, high: pa.Array) -> tuple[pa.Arra
         usable &= _mask(pc.and_(pc.greater_equal(low, -shape.limit), pc.less_equal(high, shape.limit)))
     if shape.zone:
         low, high = _shifted(operand, low, high, usable)
-    first, last = (low, high) if shape.direction > 0 else (high, low)
-    (least, failed), (greatest, lost) = operand(first), operand(last)
-    # a fall where there should be none is an overflow between the bounds
-    rises = _mask(compare(Op.LE, sort_key(least), sort_key(greatest)))
-    known = pa.array(usable & rises & ~failed & ~lost)
+    least, greatest, ordered = _ends(operand, (operand.term, operand.type, shape.direction), low, high)
+    usable &= ordered
+    for part in shape.wraps:
+        if part[0] != operand.term:
+            usable &= _ends(operand, part, low, high)[2]
+    known = pa.array(usable)
     return pc.if_else(known, least, nothing), pc.if_else(known, greatest, nothing)
+
+
+def _ends(
+    operand: Computed, part: tuple[int, str, int], low: pa.Array, high: pa.Array
+) -> tuple[pa.Array, pa.Array, Mask]:
+    """The least and the greatest value of a part of a function, and where both are found and in order.
+
+    A fall where there should be none is an overflow between the bounds.
+    """
+    term, kind, direction = part
+    first, last = (low, high) if direction > 0 else (high, low)
+    (least, failed), (greatest, lost) = operand.evaluate(term, kind, first), operand.evaluate(term, kind, last)
+    return least, greatest, _mask(compare(Op.LE, sort_key(least), sort_key(greatest))) & ~failed & ~lost
 
 
 def _mask(values: pa.Array) -> Mask:

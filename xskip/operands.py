@@ -64,12 +64,16 @@ class Shape:
         It does so only within one ``year`` or ``month`` of a date or timestamp.
     limit : int
         It does so only for numbers from ``-limit`` to ``limit``, beyond which it overflows; 0 where it does not.
+    wraps : tuple of (int, str, int)
+        The parts of it that can wrap around, once: number, type and direction of each. Where a part's own ends are in
+        order it has not; the whole can hide it.
     """
 
     direction: int = 0
     zone: str = ""
     within: str = ""
     limit: int = 0
+    wraps: tuple[tuple[int, str, int], ...] = ()
 
 
 class Evaluated(NamedTuple):

@@ -168,6 +168,11 @@ def test_overflow_between_bounds(spark: SparkSession, tmp_path_factory: pytest.T
             "i * 3 = 15": "mid low high wide",
             "cast(i * 100000 as bigint) > 1": "mid low high wide",
             "i + 0L > 2147483640L": "high wide",
+            # what divides can hide that the sum below it has wrapped around
+            "(i + 10) div 1500000000 = 0": "mid wide",
+            "(10 - i) div 1500000000 = 0": "mid wide",
+            "floor((i - 10) / 1e10) = 0": "mid low high wide",
+            "round(i, -1) div 2000000000 = 1": "low wide",
         },
     )
 

@@ -13,7 +13,7 @@ from xskip.operands import Shape
 
 __all__ = ["shape_of"]
 
-_RISING, _FALLING, _UNKNOWN = Shape(1), Shape(-1), Shape()
+_RISING, _UNKNOWN = Shape(1), Shape()
 _FLOATING = ("float", "double")
 _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 #: One argument, and never falling: floor(x / unit) of instants and days, days and instants from numbers, rounding.
@@ -38,17 +38,18 @@ def shape_of(node: Any) -> Shape:
         case ["UnaryMinus", child, *_]:  # -x falls; the one integer without an opposite overflows to itself, below all
             return _turned(shape_of(child)) if _kind(child) not in INTEGRAL else _product(child, -1)
         case ["Add" | "Subtract" | "DateAdd" | "DateSub" | "AddMonths" | "DateDiff", left, right, *_]:
-            return _sum(node[0], left, right)
+            return _wrapping(node, _sum(node[0], left, right))
         case ["Multiply", left, right, *_]:
             return _times(left, right)
         case ["Round" | "BRound", child, ["#", "int", int()], *_]:  # to the nearest of a grid: the order stays
-            return shape_of(child)
+            return _wrapping(node, shape_of(child))  # the greatest integers may be rounded beyond the type
         case ["Cast", child, {"t": str() as target}, zone, *_]:
             return _cast(child, target, zone)
         case [str() as name, child, *rest] if name in _STEPS and not _parts(rest):
             return shape_of(child)
         case ["Divide" | "IntegralDivide", child, divisor, *_] if _literal(divisor):  # rounding keeps the order
-            return shape_of(child) if _literal(divisor) > 0 else _turned(shape_of(child))
+            shape = shape_of(child)  # and the least integer has no opposite
+            return shape if _literal(divisor) > 0 else _wrapping(node, _turned(shape))
         case _:
             return _of_times(node)
 
@@ -86,6 +87,12 @@ def _turned(shape: Shape) -> Shape:
     return replace(shape, direction=-shape.direction)
 
 
+def _wrapping(node: Any, shape: Shape) -> Shape:
+    """A function that can wrap around between two values of its column: its own ends tell, which the whole can hide."""
+    term = getattr(node, "term", None)
+    return shape if term is None else replace(shape, wraps=(*shape.wraps, (term, node.type, shape.direction)))
+
+
 def _literal(node: Any) -> Any:
     """The value of a number in a filter, None for anything else; decimals and floats come as texts."""
     match node:
@@ -109,7 +116,7 @@ def _kind(node: Any) -> str:
 
 
 def _sum(name: str, left: Any, right: Any) -> Shape:
-    """X + c, c + x and x - c rise with x, c - x falls; an overflow on the way shows as a fall between the bounds.
+    """X + c, c + x and x - c rise with x, c - x falls; an overflow on the way shows as a fall between its own bounds.
 
     It does: what wraps around wraps once between the bounds, and the greater end comes out below the lesser one.
     """
