@@ -18,6 +18,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "L0 errors": ("errors",),
     "L1 values": (
         "bloom",
+        "bounds",
         "datatypes",
         "expressions",
         "javastream",
@@ -25,6 +26,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "objects",
         "operands",
         "ordering",
+        "patterns",
         "reading",
         "settings",
         "tables",

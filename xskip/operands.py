@@ -108,6 +108,9 @@ class Computed:
         Its number in the query's request.
     shape : Shape
     evaluate : Evaluate
+    call : tuple
+        Of one function of the column itself: its class in Spark and its other arguments, literals as values. Else
+        empty.
     """
 
     column: Column
@@ -116,6 +119,7 @@ class Computed:
     term: int
     shape: Shape
     evaluate: Evaluate = field(compare=False, repr=False)
+    call: tuple[object, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.name}({self.column})"

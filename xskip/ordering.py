@@ -16,7 +16,17 @@ from xskip.datatypes import arrow_type
 from xskip.expressions import Comparison, In, IsNotNull, IsNull, Leaf, NotIn, NotStartsWith, Op, StartsWith, Value
 from xskip.operands import Cast, Computed
 
-__all__ = ["as_operand", "compare", "literal_key", "literal_keys", "matches", "of_null", "prefix_end", "sort_key"]
+__all__ = [
+    "as_operand",
+    "compare",
+    "holds",
+    "literal_key",
+    "literal_keys",
+    "matches",
+    "of_null",
+    "prefix_end",
+    "sort_key",
+]
 
 _EXACT = Context(prec=76)  # any literal that Spark compares with a decimal fits
 _COMPARE = {
@@ -126,12 +136,12 @@ def matches(leaf: Leaf, values: pa.Array) -> pa.BooleanArray:
     """
     if isinstance(leaf.operand, Computed):
         found, failed = leaf.operand(values)
-        return pc.or_(_matches(leaf, found), pa.array(failed))
-    return _matches(leaf, as_operand(leaf, values))
+        return pc.or_(holds(leaf, found), pa.array(failed))
+    return holds(leaf, as_operand(leaf, values))
 
 
-def _matches(leaf: Leaf, values: pa.Array) -> pa.BooleanArray:
-    """The same for values of the operand."""
+def holds(leaf: Leaf, values: pa.Array) -> pa.BooleanArray:
+    """The same as :func:`matches`, for values of the leaf's operand."""
     match leaf:
         case IsNull():
             return values.is_null()

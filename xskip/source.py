@@ -215,7 +215,10 @@ def _planned(source: Source, index: Index, partitions: set[str]) -> PlannedIndex
     spelled = tuple(join_path(path) for path, _ in found)
     names = spelled if source.reading.case_sensitive else tuple(name.lower() for name in spelled)
     definition = IndexDefinition(index.name, names, index.params, index.key_label, types)
-    return PlannedIndex(index, spelled, definition, index.storage(types))
+    planned = PlannedIndex(index, spelled, definition, index.storage(types))
+    if not index.accumulators and not index.aggregates([each.column for each in planned.inputs]):
+        raise IndexDefinitionError("an index that gathers nothing", found=str(definition), hint="give it aggregates")
+    return planned
 
 
 def _resolve(source: Source, column: str, partitions: set[str]) -> tuple[tuple[str, ...], str]:

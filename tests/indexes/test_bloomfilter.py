@@ -162,7 +162,7 @@ def test_rates_that_it_refuses(fpp):
 
 @pytest.mark.parametrize("ndv", [0, -1])
 def test_numbers_of_values_that_it_refuses(ndv):
-    with pytest.raises(IndexDefinitionError, match=r"impossible number of values .*expected: 1 or more"):
+    with pytest.raises(IndexDefinitionError, match=r"impossible ndv .*expected: 1 or more"):
         BloomFilter("c", ndv=ndv)
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from tests.helpers import kept, opened_files, write_once
 from tests.soundness.checking import ALL, NONE, family
@@ -65,17 +64,6 @@ def test_beside_other_indexes(spark: SparkSession, tmp_path_factory: pytest.Temp
     nulls.check(
         "all", {"x is null": "some none", "x = 2": "full", "q is null": "some none", "q = 'c'": "some", "x = 99": NONE}
     )
-
-
-def test_aggregates_count_the_same(spark: SparkSession) -> None:
-    """The two ways to collect agree."""
-    rows = spark.createDataFrame([(1, None), (1, 5), (2, None), (3, 7)], "g int, x int")
-    index = NullCount("x")
-    first, second = index.aggregates([F.col("x")], ["int"])
-    found = {
-        r.g: (r.nulls, r.rows) for r in rows.groupBy("g").agg(first.alias("nulls"), second.alias("rows")).collect()
-    }
-    assert found == {1: (1, 2), 2: (1, 1), 3: (0, 1)}
 
 
 def test_a_file_in_several_tasks(spark: SparkSession, tmp_path: Path) -> None:

@@ -8,34 +8,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from xskip import bloom
-from xskip.clauses import IndexClause, Mask, Verdicts
+from xskip.clauses import Mask, Verdicts
 from xskip.datatypes import INTEGRAL, Bloom, Storage
-from xskip.errors import IndexDefinitionError
 from xskip.expressions import Comparison, In, Leaf, Op, Value
-from xskip.indexes.base import Accumulator, Lists, check_column, column_of, unsupported
-from xskip.metadata import IndexDefinition, IndexKey, MetadataTable
+from xskip.indexes.base import (
+    Accumulator,
+    ColumnClause,
+    Lists,
+    OneColumn,
+    Parameter,
+    check_at_least_one,
+    check_rate,
+    unsupported,
+)
+from xskip.metadata import IndexDefinition
 from xskip.operands import Column
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column as SparkColumn
 
 __all__ = ["BloomFilter", "BloomFilterClause"]
 
-_FPP = "io.xskipper.index.bloom.fpp"
-_NDV = "io.xskipper.index.bloom.ndv"
 _SERVED = ("string", "binary", *INTEGRAL, "date", "timestamp", "timestamp_ntz")
-# Murmur3 of this int with Spark's fixed seed 42 is 0, and a hash seeds the next: hash(_SEED_0, x) is Murmur3(x, seed 0)
-_SEED_0 = -1693959553
 
 
 @dataclass(frozen=True, slots=True)
-class BloomFilter:
+class BloomFilter(OneColumn):
     """A Bloom filter of a column in each object: for point lookups on columns with many values.
 
     Parameters
@@ -55,67 +56,30 @@ class BloomFilter:
     (('io.xskipper.index.bloom.ndv', '1000'), ('io.xskipper.index.bloom.fpp', '0.01'))
     """
 
-    column: str
     fpp: float = 0.01
     ndv: int | None = None
-    key_label: str | None = None
     name: ClassVar[str] = "bloomfilter"
-    keeps_values: ClassVar[bool] = True
+    parameters: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("ndv", "io.xskipper.index.bloom.ndv", int),
+        Parameter("fpp", "io.xskipper.index.bloom.fpp", float, is_always_told=True),
+    )
 
     def __post_init__(self) -> None:
-        check_column(self.column)
-        if not 0 < self.fpp < 1:
-            raise IndexDefinitionError(
-                "BloomFilter with an impossible rate", found=f"fpp={self.fpp}", expected="between 0 and 1"
-            )
-        if self.ndv is not None and self.ndv < 1:
-            raise IndexDefinitionError(
-                "BloomFilter with an impossible number of values", found=f"ndv={self.ndv}", expected="1 or more"
-            )
+        OneColumn.__post_init__(self)
+        check_rate(self, self.fpp)
+        if self.ndv is not None:
+            check_at_least_one(self, "ndv")
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """The column, alone."""
-        return (self.column,)
-
-    @property
-    def params(self) -> tuple[tuple[str, str], ...]:
-        """The number of values where it is fixed, and the rate."""
-        fixed = () if self.ndv is None else ((_NDV, str(self.ndv)),)
-        return (*fixed, (_FPP, str(self.fpp)))
-
-    @classmethod
-    def from_definition(cls, definition: IndexDefinition) -> BloomFilter:
-        """The index that metadata speaks of."""
-        (column,) = definition.columns
-        params = dict(definition.params)
-        ndv = params.get(_NDV)
-        return cls(column, float(params.get(_FPP, 0.01)), None if ndv is None else int(ndv), definition.key_label)
-
-    @property
-    def accumulator(self) -> Accumulator:
+    def accumulators(self) -> tuple[Accumulator, ...]:
         """Pairs of hashes."""
-        return Accumulator("hashes")
+        return (Accumulator("hashes"),)
 
     def storage(self, types: Sequence[str]) -> Storage:
         """Spark's filter."""
         if types[0] not in _SERVED:
             raise unsupported("BloomFilter", self.column, types[0], _SERVED)
         return Bloom()
-
-    def aggregates(self, columns: Sequence[SparkColumn], types: Sequence[str]) -> Sequence[SparkColumn]:
-        """The distinct pairs of hashes, each packed in a long; both hashes are Spark's generated code."""
-        from pyspark.sql import functions as F
-
-        column = columns[0]
-        value = column.cast("bigint") if types[0] in INTEGRAL else column
-        if types[0] == "date":
-            value = F.datediff(column, F.lit("1970-01-01").cast("date")).cast("bigint")
-        seed = F.lit(_SEED_0)
-        first = F.hash(seed, value).cast("bigint")
-        second = F.hash(seed, value, value).cast("bigint")
-        pair = F.shiftleft(first, 32).bitwiseOR(second.bitwiseAND(F.lit(0xFFFFFFFF)))
-        return (F.collect_set(F.when(column.isNotNull(), pair)),)
 
     def assemble(self, collected: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:
         """A filter for each object, empty where it holds no value."""
@@ -127,32 +91,26 @@ class BloomFilter:
             filters.append(bloom.build(pairs[start:end], hashes, words))
         return pa.array(filters, pa.binary())
 
-    def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> IndexClause | None:
+    def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> BloomFilterClause | None:
         """Equality and IN on the column itself: a hash is of the exact type that was indexed."""
         match leaf:
             case Comparison(Op.EQ, Column() as operand, value) if operand.type in _SERVED:
-                return BloomFilterClause(leaf, definition.key, (value,))
+                return BloomFilterClause(leaf, definition.key, (value,), expensive=True)
             case In(Column() as operand, values) if operand.type in _SERVED:
-                return BloomFilterClause(leaf, definition.key, values)
+                return BloomFilterClause(leaf, definition.key, values, expensive=True)
             case _:
                 return None
 
 
 @dataclass(frozen=True, slots=True)
-class BloomFilterClause:
+class BloomFilterClause(ColumnClause):
     """Values asked of the filters."""
 
-    leaf: Leaf
-    requires: IndexKey
     values: tuple[Value, ...]
-    expensive: bool = True
 
-    def evaluate(self, table: MetadataTable, among: Mask) -> Verdicts:
+    def verdicts(self, values: pa.Array, among: Mask) -> Verdicts:
         """False where every value is certainly absent; null where there is no filter that can be read."""
-        column = column_of(table, self.requires)
-        if column is None:
-            return pa.nulls(len(table), pa.bool_())
-        return bloom.might_contain(column.values, [_hash(value) for value in self.values], among)
+        return bloom.might_contain(values, [_hash(value) for value in self.values], among)
 
 
 def _hash(value: Value) -> bloom.HashPair:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,12 +15,9 @@ import pyarrow.compute as pc
 from xskip.clauses import IndexClause, Mask, Verdicts
 from xskip.datatypes import Storage, Struct, arrow_type
 from xskip.expressions import IsNull, Leaf
-from xskip.indexes.base import Accumulator, check_column, column_of
-from xskip.metadata import IndexDefinition, IndexKey, MetadataTable
+from xskip.indexes.base import Accumulator, ColumnClause, OneColumn
+from xskip.metadata import IndexDefinition
 from xskip.operands import Computed
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column as SparkColumn
 
 __all__ = ["NullCount", "NullCountClause"]
 
@@ -28,7 +25,7 @@ _STORAGE = Struct((("nulls", "bigint"), ("rows", "bigint")))
 
 
 @dataclass(frozen=True, slots=True)
-class NullCount:
+class NullCount(OneColumn):
     """Counts of NULL in each object, of a column of any type: for ``IS NULL`` and ``IS NOT NULL``.
 
     Parameters
@@ -44,44 +41,17 @@ class NullCount:
     ('deleted_at',)
     """
 
-    column: str
-    key_label: str | None = None
     name: ClassVar[str] = "nullcount"
     keeps_values: ClassVar[bool] = False
 
-    def __post_init__(self) -> None:
-        check_column(self.column)
-
     @property
-    def columns(self) -> tuple[str, ...]:
-        """The column, alone."""
-        return (self.column,)
-
-    @property
-    def params(self) -> tuple[tuple[str, str], ...]:
-        """None."""
-        return ()
-
-    @classmethod
-    def from_definition(cls, definition: IndexDefinition) -> NullCount:
-        """The index that metadata speaks of."""
-        (column,) = definition.columns
-        return cls(column, definition.key_label)
-
-    @property
-    def accumulator(self) -> Accumulator:
+    def accumulators(self) -> tuple[Accumulator, ...]:
         """Counts."""
-        return Accumulator("counts")
+        return (Accumulator("counts"),)
 
     def storage(self, types: Sequence[str]) -> Storage:
         """A struct of two numbers, ``nulls`` and ``rows``, whatever the column's type."""
         return _STORAGE
-
-    def aggregates(self, columns: Sequence[SparkColumn], types: Sequence[str]) -> Sequence[SparkColumn]:
-        """Rows that are NULL, and rows."""
-        from pyspark.sql import functions as F
-
-        return F.sum(F.when(columns[0].isNull(), 1).otherwise(0)).cast("bigint"), F.count(F.lit(1))
 
     def assemble(self, collected: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:
         """Both counts in one struct; a null one for an object of which nothing was collected."""
@@ -99,19 +69,12 @@ class NullCount:
 
 
 @dataclass(frozen=True, slots=True)
-class NullCountClause:
+class NullCountClause(ColumnClause):
     """A leaf asked of the counts."""
 
-    leaf: Leaf
-    requires: IndexKey
-    expensive: bool = False
-
-    def evaluate(self, table: MetadataTable, among: Mask) -> Verdicts:
+    def verdicts(self, values: pa.Array, among: Mask) -> Verdicts:
         """False where the leaf needs a NULL, or a value, and there is none; null where nothing was counted."""
-        column = column_of(table, self.requires)
-        if column is None:
-            return pa.nulls(len(table), pa.bool_())
-        nulls, rows = (pc.struct_field(column.values, i) for i in (0, 1))
+        nulls, rows = (pc.struct_field(values, i) for i in (0, 1))
         # SQL: IS NULL is TRUE of NULL alone, and every other leaf of a value alone
         possible = pc.greater(nulls, 0) if isinstance(self.leaf, IsNull) else pc.less(nulls, rows)
-        return pc.if_else(column.values.is_valid(), possible, pa.scalar(None, pa.bool_()))
+        return pc.if_else(values.is_valid(), possible, pa.scalar(None, pa.bool_()))

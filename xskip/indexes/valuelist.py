@@ -8,30 +8,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import pyarrow as pa
 
-from xskip.clauses import IndexClause, Mask, Verdicts
+from xskip.clauses import Mask, Verdicts
 from xskip.datatypes import BOUNDED, Array, Storage, arrow_type, atomic_name
-from xskip.errors import IndexDefinitionError
 from xskip.expressions import IsNull, Leaf
-from xskip.indexes.base import Accumulator, Lists, any_in_each, check_column, column_of, unsupported
-from xskip.metadata import IndexDefinition, IndexKey, MetadataTable
+from xskip.indexes.base import (
+    Accumulator,
+    ColumnClause,
+    Lists,
+    OneColumn,
+    Parameter,
+    check_at_least_one,
+    found_in_lists,
+    unsupported,
+)
+from xskip.metadata import IndexDefinition
 from xskip.operands import Computed
-from xskip.ordering import matches, of_null
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column as SparkColumn
+from xskip.ordering import matches
 
 __all__ = ["ValueList", "ValueListClause"]
 
-_MAX_VALUES = "io.xskip.index.valuelist.maxvalues"
 _DEFAULT_MAX_VALUES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class ValueList:
+class ValueList(OneColumn):
     """All values of a column in each object: for columns with few values in each file.
 
     Parameters
@@ -49,40 +53,18 @@ class ValueList:
     (('io.xskip.index.valuelist.maxvalues', '100'),)
     """
 
-    column: str
     max_values: int = _DEFAULT_MAX_VALUES
-    key_label: str | None = None
     name: ClassVar[str] = "valuelist"
-    keeps_values: ClassVar[bool] = True
+    parameters: ClassVar[tuple[Parameter, ...]] = (Parameter("max_values", "io.xskip.index.valuelist.maxvalues", int),)
 
     def __post_init__(self) -> None:
-        check_column(self.column)
-        if self.max_values < 1:
-            raise IndexDefinitionError(
-                "ValueList with an impossible cap", found=f"max_values={self.max_values}", expected="1 or more"
-            )
+        OneColumn.__post_init__(self)
+        check_at_least_one(self, "max_values")
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """The column, alone."""
-        return (self.column,)
-
-    @property
-    def params(self) -> tuple[tuple[str, str], ...]:
-        """The cap, where it is not the default."""
-        return () if self.max_values == _DEFAULT_MAX_VALUES else ((_MAX_VALUES, str(self.max_values)),)
-
-    @classmethod
-    def from_definition(cls, definition: IndexDefinition) -> ValueList:
-        """The index that metadata speaks of."""
-        (column,) = definition.columns
-        cap = dict(definition.params).get(_MAX_VALUES, _DEFAULT_MAX_VALUES)
-        return cls(column, int(cap), definition.key_label)
-
-    @property
-    def accumulator(self) -> Accumulator:
+    def accumulators(self) -> tuple[Accumulator, ...]:
         """Values up to the cap."""
-        return Accumulator("values", self.max_values)
+        return (Accumulator("values", self.max_values),)
 
     def storage(self, types: Sequence[str]) -> Storage:
         """An array of the column's type."""
@@ -91,37 +73,22 @@ class ValueList:
             raise unsupported("ValueList", self.column, types[0], BOUNDED)
         return Array(name)
 
-    def aggregates(self, columns: Sequence[SparkColumn], types: Sequence[str]) -> Sequence[SparkColumn]:
-        """Spark's ``collect_set``, dropped on the executors where it outgrew the cap."""
-        from pyspark.sql import functions as F
-
-        values = F.collect_set(columns[0])
-        return (F.when(F.size(values) <= self.max_values, values),)
-
     def assemble(self, collected: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:
         """The lists as they are."""
         return collected[0].cast(arrow_type(self.storage(types)))
 
-    def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> IndexClause | None:
+    def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> ValueListClause | None:
         """Everything but IS NULL of the column, which the list says nothing of."""
         if isinstance(leaf, IsNull) and not isinstance(leaf.operand, Computed):
             return None
-        return ValueListClause(leaf, definition.key, isinstance(leaf.operand, Computed))
+        return ValueListClause(leaf, definition.key, expensive=isinstance(leaf.operand, Computed))
 
 
 @dataclass(frozen=True, slots=True)
-class ValueListClause:
+class ValueListClause(ColumnClause):
     """A leaf asked of every value of the list."""
 
-    leaf: Leaf
-    requires: IndexKey
-    expensive: bool = False
-
-    def evaluate(self, table: MetadataTable, among: Mask) -> Verdicts:
+    def verdicts(self, values: pa.Array, among: Mask) -> Verdicts:
         """False where the leaf is TRUE of no value in the list; null where there is no list."""
-        column = column_of(table, self.requires)
-        if column is None:
-            return pa.nulls(len(table), pa.bool_())
-        lists = Lists.of(column.values)
-        found = any_in_each(lists, matches(self.leaf, lists.values)) | of_null(self.leaf)
-        return pa.array(found, mask=column.values.is_null().to_numpy(zero_copy_only=False))
+        lists = Lists.of(values)
+        return found_in_lists(self.leaf, values, lists, matches(self.leaf, lists.values))

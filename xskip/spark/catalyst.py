@@ -30,6 +30,7 @@ from xskip.expressions import (
     negate,
 )
 from xskip.operands import Cast, Column, Computed, Evaluate, Operand
+from xskip.patterns import split_like
 from xskip.spark.shapes import shape_of
 from xskip.spark.terms import Call, decorate
 
@@ -129,7 +130,18 @@ def _computed(node: Node) -> Computed | None:
         return None
     if atomic_name(column.type) is None or atomic_name(node.type) is None:
         return None
-    return Computed(column, node.type, _words(node[0]).replace(" ", "_"), node.term, shape_of(node), node.evaluate)
+    name = _words(node[0]).replace(" ", "_")
+    return Computed(column, node.type, name, node.term, shape_of(node), node.evaluate, _call_in(node))
+
+
+def _call_in(node: Node) -> tuple[object, ...]:
+    """A function of a column itself and of literals, such as ``("Contains", b"x")``."""
+    match node:
+        case [str() as name, ["$", *_], *arguments]:
+            values = [literal_value(a[2], a[1]) if _is_literal(a) else a for a in arguments]
+            return () if any(value is None or isinstance(value, list | dict) for value in values) else (name, *values)
+        case _:
+            return ()
 
 
 def _column_in(node: Node) -> Column | None:
@@ -219,7 +231,7 @@ def _starts_with(child: Node, prefix: Any) -> Predicate:
 
 def _like(node: Node, child: Node, pattern: str, escape: str) -> Predicate:
     """``LIKE`` is its literal prefix and a rest that is asked of single values, so that a negation stays right."""
-    prefix, rest = _split_pattern(pattern, escape)
+    prefix, rest = split_like(pattern, escape)
     if prefix is None:
         return Unknown("a LIKE pattern with an escape before an ordinary character")
     if rest == "":
@@ -230,24 +242,6 @@ def _like(node: Node, child: Node, pattern: str, escape: str) -> Predicate:
     if whole is None:
         return And((start, Unknown("only the literal beginning of a LIKE pattern is used")))
     return And((start, Comparison(Op.EQ, whole, True))) if prefix else Comparison(Op.EQ, whole, True)
-
-
-def _split_pattern(pattern: str, escape: str) -> tuple[str | None, str]:
-    """The literal beginning of a pattern, unescaped, and the rest from its first wildcard on."""
-    literal: list[str] = []
-    at = 0
-    while at < len(pattern):
-        char = pattern[at]
-        if char == escape:
-            if pattern[at + 1 : at + 2] not in ("%", "_", escape):
-                return None, pattern
-            at += 1
-            char = pattern[at]
-        elif char in "%_\ufffd":  # LIKE decodes both sides: U+FFFD also stands for bytes that are no UTF-8
-            return "".join(literal), pattern[at:]
-        literal.append(char)
-        at += 1
-    return "".join(literal), ""
 
 
 def literal_value(raw: Any, kind: str) -> Value | None:

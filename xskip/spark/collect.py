@@ -1,4 +1,4 @@
-"""Collecting metadata: one Spark job for a chunk of objects, with Spark's own aggregates for all indexes at once."""
+"""Collecting metadata: the rows of a chunk of objects, each object's into one row, for all indexes at once."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from xskip.datatypes import Storage, array_of, arrow_type, atomic_name
 from xskip.errors import CollectError
 from xskip.indexes import Index, MinMax
+from xskip.indexes.base import Accumulator, Input
 from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable
 from xskip.reading import Reading
 from xskip.spark.footers import footer_bounds, served_by_footers
@@ -43,6 +44,11 @@ class PlannedIndex:
     columns: tuple[str, ...]
     definition: IndexDefinition
     storage: Storage
+
+    @property
+    def inputs(self) -> Sequence[Input]:
+        """What is gathered."""
+        return self.index.inputs(self.columns, self.definition.types)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,40 +130,41 @@ class Collector:
         return [_bounds_of(source, columns) for source in sources]
 
     def _from_data(self, chosen: npt.NDArray[np.int64]) -> list[pa.Array]:
-        """One Spark job over the chosen objects: the indexed columns alone, each file's rows into one row."""
+        """Each file's rows into one row: a job for what the kernel serves, one for aggregates, one for Python's.
+
+        A job reads the columns of its indexes alone.
+        """
         mask = np.zeros(len(self.listed), np.bool_)
         mask[chosen] = True
         rows = self.dataset.subset(mask)
-        kernel = all(planned.index.accumulator is not None for planned in self.indexes)
-        table = self._run(self._by_kernel(rows) if kernel else self._by_aggregates(rows, chosen))
-        return self._in_order(table, chosen)
+        ways = [(bool(p.index.accumulators), p.index.in_python) for p in self.indexes]
+        found: dict[int, pa.Array] = {}
+        for way in dict.fromkeys(ways):
+            own = [i for i, each in enumerate(ways) if each == way]
+            indexes = [self.indexes[i] for i in own]
+            by_kernel, _ = way
+            if by_kernel:
+                table = _merged(self._run(accumulate(self.dataset, rows, [_gathered(p) for p in indexes])), indexes)
+            else:
+                table = self._run(self._by_aggregates(rows, indexes, chosen))
+            found.update(zip(own, self._in_order(table, indexes, chosen), strict=True))
+        return [found[i] for i in range(len(ways))]
 
-    def _by_kernel(self, rows: DataFrame) -> DataFrame:
-        gathered = []
-        for planned in self.indexes:
-            assert planned.index.accumulator is not None
-            gathered.append((planned.columns[0], planned.definition.types[0], planned.index.accumulator))
-        return accumulate(self.dataset, rows, gathered)
-
-    def _by_aggregates(self, rows: DataFrame, chosen: npt.NDArray[np.int64]) -> DataFrame:
+    def _by_aggregates(
+        self, rows: DataFrame, indexes: Sequence[PlannedIndex], chosen: npt.NDArray[np.int64]
+    ) -> DataFrame:
         """Spark's own aggregates, grouped by object."""
-        from pyspark.sql import functions as F
-
         aggregates = []
-        for i, planned in enumerate(self.indexes):
-            columns = [
-                _carried(column, kind) for column, kind in zip(planned.columns, planned.definition.types, strict=True)
-            ]
-            collected = planned.index.aggregates(columns, planned.definition.types)
+        for i, planned in enumerate(indexes):
+            inputs = [_carried(each) for each in planned.inputs]
+            collected = planned.index.aggregates(inputs)
             aggregates += [aggregate.alias(f"{i}_{j}") for j, aggregate in enumerate(collected)]
         # as many reduce tasks as keep the sets of one of them small
         total = self.listed.objects.take(pa.array(chosen)).total_bytes
         cores = rows.sparkSession.sparkContext.defaultParallelism
         tasks = max(cores, total // _PARTITION_BYTES, len(chosen) // _PARTITION_OBJECTS)
         rows.sparkSession.conf.set("spark.sql.shuffle.partitions", str(int(tasks)))
-        # a set among the aggregates lets Spark hash instead of sorting all rows by object, also for strings
-        forced = F.collect_set(F.lit(None).cast("boolean")).alias("_")
-        return rows.groupBy(ORDINAL).agg(*aggregates, forced).drop("_")
+        return rows.groupBy(ORDINAL).agg(*aggregates)
 
     def _run(self, df: DataFrame) -> pa.Table:
         from py4j.protocol import Py4JError
@@ -173,48 +180,59 @@ class Collector:
         except (Py4JError, PySparkException) as error:
             raise CollectError("the data could not be read", **_what_failed(error)) from error
 
-    def _merged(self, table: pa.Table) -> pa.Table:
-        """One row for each object, where large ones were split into several tasks."""
-        order = table.column(ORDINAL).to_numpy().argsort(kind="stable")
-        table = table.take(pa.array(order)).combine_chunks()
-        ordinals = table.column(ORDINAL).to_numpy()
-        starts = np.flatnonzero(np.concatenate(([True], ordinals[1:] != ordinals[:-1])))
-        columns = {ORDINAL: pa.array(ordinals[starts], pa.int32())}
-        for i, planned in enumerate(self.indexes):
-            assert planned.index.accumulator is not None  # aggregates are grouped by Spark
-            names = [name for name in table.column_names if name.startswith(f"{i}_")]
-            parts = [table.column(name).combine_chunks() for name in names]
-            merged = merge_runs(parts, starts, planned.index.accumulator)
-            columns.update(zip(names, merged, strict=True))
-        return pa.table(columns)
-
-    def _in_order(self, table: pa.Table, chosen: npt.NDArray[np.int64]) -> list[pa.Array]:
+    def _in_order(
+        self, table: pa.Table, indexes: Sequence[PlannedIndex], chosen: npt.NDArray[np.int64]
+    ) -> list[pa.Array]:
         """The results as metadata, a row for each chosen object; an object without rows has no values."""
         ordinals = table.column(ORDINAL).to_numpy()
-        if len(np.unique(ordinals)) != len(ordinals):
-            table = self._merged(table)
-            ordinals = table.column(ORDINAL).to_numpy()
         row_of = np.full(len(self.listed), -1)
         row_of[ordinals] = np.arange(len(ordinals))
         rows = row_of[chosen]
         take = pa.array(rows, pa.int64(), mask=rows < 0)
         arrays = []
-        for i, planned in enumerate(self.indexes):
-            collected: list[pa.Array] = []
-            while (name := f"{i}_{len(collected)}") in table.column_names:
-                collected.append(table.column(name).combine_chunks().take(take))
-            values = planned.index.assemble([_no_rows_are_empty(c, take) for c in collected], planned.definition.types)
+        for i, planned in enumerate(indexes):
+            names = _columns_of(table, i)
+            collected = [_no_rows_are_empty(table.column(name).combine_chunks().take(take), take) for name in names]
+            values = planned.index.assemble(collected, planned.definition.types)
             arrays.append(values.cast(arrow_type(planned.storage)))
         return arrays
 
 
-def _carried(column: str, spark_type: str) -> SparkColumn:
-    """A column in the form that crosses to Arrow; intervals of months cross as their number."""
+def _gathered(planned: PlannedIndex) -> list[tuple[Input, Accumulator]]:
+    return [(planned.inputs[each.of], each) for each in planned.index.accumulators]
+
+
+def _columns_of(table: pa.Table, i: int) -> list[str]:
+    """The columns of the i-th index's results, in order."""
+    names: list[str] = []
+    while (name := f"{i}_{len(names)}") in table.column_names:
+        names.append(name)
+    return names
+
+
+def _merged(table: pa.Table, indexes: Sequence[PlannedIndex]) -> pa.Table:
+    """One row for each object, where large ones were split into several tasks."""
+    ordinals = table.column(ORDINAL).to_numpy()
+    if len(np.unique(ordinals)) == len(ordinals):
+        return table
+    table = table.take(pa.array(ordinals.argsort(kind="stable"))).combine_chunks()
+    ordinals = table.column(ORDINAL).to_numpy()
+    starts = np.flatnonzero(np.concatenate(([True], ordinals[1:] != ordinals[:-1])))
+    columns = {ORDINAL: pa.array(ordinals[starts], pa.int32())}
+    for i, planned in enumerate(indexes):
+        names = _columns_of(table, i)
+        parts = [table.column(name).combine_chunks() for name in names]
+        columns.update(zip(names, merge_runs(parts, starts, planned.index.accumulators), strict=True))
+    return pa.table(columns)
+
+
+def _carried(given: Input) -> SparkColumn:
+    """An input in the form that crosses to Arrow; intervals of months cross as their number."""
     from pyspark.sql import functions as F
 
-    if atomic_name(spark_type) != "interval year to month":
-        return F.col(column)
-    years, months = (F.extract(F.lit(unit), F.col(column)).cast("int") for unit in ("YEAR", "MONTH"))
+    if atomic_name(given.type) != "interval year to month":
+        return given.column
+    years, months = (F.extract(F.lit(unit), given.column).cast("int") for unit in ("YEAR", "MONTH"))
     return years * 12 + months
 
 

@@ -1,8 +1,8 @@
 """The kernel: one pass over the rows of many objects, on executors, without a shuffle.
 
 The rows of a file come one after the other, so accumulators need no grouping: each file's state is built, handed out
-and forgotten. Spark's own aggregates give the same answers for several times the cost; they serve the indexes that
-have no accumulator. The classes (``java/XSkipKernel.java``) travel to executors as a jar made at run time.
+and forgotten. Spark's own aggregates would cost several times as much; they serve the indexes that have no accumulator.
+The classes (``java/XSkipKernel.java``) travel to executors as a jar made at run time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.datatypes import atomic_name, to_json
-from xskip.indexes.base import Accumulator
+from xskip.indexes.base import Accumulator, Input
 from xskip.ordering import sort_key
 from xskip.spark.jvm import ORDINAL, Dataset
 
@@ -35,8 +35,8 @@ _PHYSICAL = {
 }
 
 
-def accumulate(dataset: Dataset, rows: DataFrame, gathered: Sequence[tuple[str, str, Accumulator]]) -> DataFrame:
-    """What accumulators find, a row for each run of an object's rows: its ordinal, then ``<i>_<j>``.
+def accumulate(dataset: Dataset, rows: DataFrame, gathered: Sequence[Sequence[tuple[Input, Accumulator]]]) -> DataFrame:
+    """What accumulators find, a row for each run of an object's rows: its ordinal, then ``<i>_<j>`` of the i-th index.
 
     An object that was split into several tasks has several rows. Dates and times come as plain numbers.
 
@@ -45,40 +45,59 @@ def accumulate(dataset: Dataset, rows: DataFrame, gathered: Sequence[tuple[str, 
     dataset : Dataset
     rows : DataFrame
         A subset of the dataset.
-    gathered : sequence of (column, Spark type, Accumulator)
+    gathered : sequence of sequences of (Input, Accumulator)
+        For each index.
     """
     from pyspark.sql import functions as F
 
-    columns = list(dict.fromkeys(column for column, _, _ in gathered))
-    chosen = rows.select(F.col(ORDINAL), *(F.col(column).alias(f"c{i}") for i, column in enumerate(columns)))
+    inputs = {each.text: each for pairs in gathered for each, _ in pairs}
+    position = {text: i for i, text in enumerate(inputs)}
+    chosen = rows.select(F.col(ORDINAL), *(each.column.alias(f"c{i}") for i, each in enumerate(inputs.values())))
     specs, fields = [], [_field(ORDINAL, "integer")]
-    for i, (column, spark_type, accumulator) in enumerate(gathered):
-        name = atomic_name(spark_type) or spark_type
-        physical = "bigint" if accumulator.kind == "counts" else _PHYSICAL.get(name, name)  # which counts NULL alone
-        specs.append(f"{accumulator.kind}:{columns.index(column) + 1}:{physical}:{accumulator.cap}")
-        fields += [_field(f"{i}_{j}", kind) for j, kind in enumerate(_results(accumulator, to_json(physical)))]
+    for i, pairs in enumerate(gathered):
+        j = 0
+        for each, accumulator in pairs:
+            name = atomic_name(each.type) or each.type
+            physical = "bigint" if accumulator.kind == "counts" else _PHYSICAL.get(name, name)  # it counts NULL alone
+            specs.append(f"{accumulator.kind}:{position[each.text] + 1}:{physical}:{accumulator.cap}")
+            for kind in _results(accumulator, to_json(physical)):
+                fields.append(_field(f"{i}_{j}", kind))
+                j += 1
     return dataset.accumulate(chosen, specs, json.dumps({"type": "struct", "fields": fields}))
 
 
-def merge_runs(parts: Sequence[pa.Array], starts: npt.NDArray[np.int64], accumulator: Accumulator) -> list[pa.Array]:
-    """The results of an accumulator with the runs of each object merged into one row.
+def merge_runs(
+    parts: Sequence[pa.Array], starts: npt.NDArray[np.int64], accumulators: Sequence[Accumulator]
+) -> list[pa.Array]:
+    """The results of an index's accumulators with the runs of each object merged into one row.
 
     Parameters
     ----------
     parts : sequence of pyarrow.Array
-        The accumulator's columns, the runs of an object side by side.
+        The accumulators' columns, the runs of an object side by side.
     starts : numpy.ndarray of int64
         Where each object's runs begin.
-    accumulator : Accumulator
+    accumulators : sequence of Accumulator
     """
     ends = np.append(starts[1:], len(parts[0]))
     spans = list(zip(starts.tolist(), ends.tolist(), strict=True))
-    if accumulator.kind == "bounds":
-        return [_extremes(part, spans, last=bool(side)) for side, part in enumerate(parts)]
-    if accumulator.kind == "counts":
-        return [pa.array([pc.sum(part[a:b]).as_py() for a, b in spans], pa.int64()) for part in parts]
-    (lists,) = parts
-    return [pa.array([_union(lists[a:b], accumulator) for a, b in spans], lists.type)]
+    found: list[pa.Array] = []
+    for accumulator in accumulators:
+        own = parts[len(found) : len(found) + len(_results(accumulator, ""))]
+        found += _merged(own, spans, accumulator)
+    return found
+
+
+def _merged(parts: Sequence[pa.Array], spans: list[tuple[int, int]], accumulator: Accumulator) -> list[pa.Array]:
+    match accumulator.kind:
+        case "bounds":
+            return [_extremes(part, spans, last=bool(side)) for side, part in enumerate(parts)]
+        case "counts":
+            return [pa.array([pc.sum(part[a:b]).as_py() for a, b in spans], pa.int64()) for part in parts]
+        case "ranges" | "boxes":
+            return [pa.array([part[a:b].flatten() for a, b in spans], part.type) for part in parts]
+        case "values" | "hashes" | "words":
+            return [pa.array([_union(part[a:b], accumulator) for a, b in spans], part.type) for part in parts]
 
 
 def _extremes(part: pa.Array, spans: list[tuple[int, int]], *, last: bool) -> pa.Array:
@@ -105,12 +124,18 @@ def _results(accumulator: Accumulator, element: str) -> list[object]:
     match accumulator.kind:
         case "bounds":
             return [element, element]
-        case "values":
-            return [{"type": "array", "elementType": element, "containsNull": False}]
         case "counts":
             return ["long", "long"]
-        case "hashes":
-            return [{"type": "array", "elementType": "long", "containsNull": False}]
+        case "values" | "ranges":
+            return [_array(element)]
+        case "hashes" | "words":
+            return [_array("long")]
+        case "boxes":
+            return [_array("double")]
+
+
+def _array(element: str) -> object:
+    return {"type": "array", "elementType": element, "containsNull": False}
 
 
 def _field(name: str, kind: object) -> dict[str, object]:

@@ -54,7 +54,7 @@ class IndexBuilder:
     def addBloomFilterIndex(self, col: str, keyMetadata: str | None = None) -> IndexBuilder:
         """A Bloom filter of a column, of the configured rate and size; encrypted where ``keyMetadata`` labels a key."""
         fpp, ndv = bloom_parameters(self.xskipper.conf())
-        return self._add(lambda: BloomFilter(col, fpp, ndv, keyMetadata))
+        return self._add(lambda: BloomFilter(col, fpp, ndv, key_label=keyMetadata))
 
     def addCustomIndex(
         self, indexClass: str, cols: Sequence[str], params: Mapping[str, str], keyMetadata: str | None = None
@@ -74,7 +74,7 @@ class IndexBuilder:
                     return self.addValueListIndex(cols[0], keyMetadata)
                 case "BloomFilterIndex":
                     fpp, ndv = bloom_parameters(self.xskipper.conf() | dict(params))
-                    return self._add(lambda: BloomFilter(cols[0], fpp, ndv, keyMetadata))
+                    return self._add(lambda: BloomFilter(cols[0], fpp, ndv, key_label=keyMetadata))
         names = ", ".join(f"{_CLASSES}{name}" for name in ("MinMaxIndex", "ValueListIndex", "BloomFilterIndex"))
         raise XskipperException(
             f"Invalid Index Type: {indexClass} on {len(cols)} columns; known are {names}, each on one column"

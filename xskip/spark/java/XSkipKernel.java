@@ -66,6 +66,9 @@ abstract class XSkipAccumulator {
     int kind = kind(type);
     XSkipAccumulator a = spec[0].equals("hashes") ? (XSkipAccumulator) new XSkipHashes()
         : spec[0].equals("counts") ? (XSkipAccumulator) new XSkipCounts()
+        : spec[0].equals("words") ? (XSkipAccumulator) new XSkipWords()
+        : spec[0].equals("ranges") ? (XSkipAccumulator) new XSkipRanges(Integer.parseInt(spec[3]))
+        : spec[0].equals("boxes") ? (XSkipAccumulator) new XSkipBoxes(Integer.parseInt(spec[3]))
         : spec[0].equals("values") ? (XSkipAccumulator) (kind <= DOUBLE ? new XSkipNumberValues(Integer.parseInt(spec[3])) : new XSkipObjectValues(Integer.parseInt(spec[3])))
         : kind <= LONG ? (XSkipAccumulator) new XSkipLongBounds() : kind <= DOUBLE ? new XSkipDoubleBounds() : new XSkipObjectBounds();
     a.column = Integer.parseInt(spec[1]); a.kind = kind;
@@ -77,7 +80,7 @@ abstract class XSkipAccumulator {
   }
   private static int kind(String type) {
     String[] names = {"boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "binary"};
-    int k = Arrays.asList(names).indexOf(type);
+    int k = Arrays.asList(names).indexOf(type.equals("array<double>") ? "double" : type);
     if (k < 0 && !type.startsWith("decimal(")) throw new IllegalArgumentException(type);
     return k < 0 ? DECIMAL : k;
   }
@@ -245,7 +248,7 @@ class XSkipObjectValues extends XSkipAccumulator {
 /** The distinct pairs of a Bloom filter's hashes: the first in the upper 32 bits, the second, which the first seeds,
     in the lower. Numbers are hashed as longs. */
 class XSkipHashes extends XSkipAccumulator {
-  private final XSkipLongs set = new XSkipLongs();
+  final XSkipLongs set = new XSkipLongs();
   int width() { return 1; }
   void reset() { set.clear(); }
   void add(InternalRow r) {
