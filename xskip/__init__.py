@@ -10,7 +10,21 @@ MinMax(column='ts', key_label=None)
 from xskip.catalog import list_indexes, migrate_all
 from xskip.errors import XskipError
 from xskip.index import SkippingIndex
-from xskip.indexes import BloomFilter, Index, MinMax, NullCount, ValueList
+from xskip.indexes import (
+    BloomFilter,
+    Formatted,
+    GapList,
+    GeoBox,
+    Hybrid,
+    Index,
+    MinMax,
+    NullCount,
+    OneColumn,
+    Prefix,
+    TokenBloom,
+    ValueList,
+    register,
+)
 from xskip.metadatastore.encryption import KmsClient, LocalKms
 from xskip.report import SkippingReport
 from xskip.session import configure, disable, enable, explain, is_enabled, last_report, use_kms
@@ -19,13 +33,20 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BloomFilter",
+    "Formatted",
+    "GapList",
+    "GeoBox",
+    "Hybrid",
     "Index",
     "KmsClient",
     "LocalKms",
     "MinMax",
     "NullCount",
+    "OneColumn",
+    "Prefix",
     "SkippingIndex",
     "SkippingReport",
+    "TokenBloom",
     "ValueList",
     "XskipError",
     "__version__",
@@ -37,5 +58,6 @@ __all__ = [
     "last_report",
     "list_indexes",
     "migrate_all",
+    "register",
     "use_kms",
 ]

@@ -27,7 +27,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.expressions import Leaf
 from xskip.metadata import IndexKey, MetadataTable
 
 __all__ = [
@@ -53,11 +52,11 @@ Requirement = IndexKey | str
 
 
 class IndexClause(Protocol):
-    """A question to one index or one partition column, about one leaf."""
+    """A question to one index or one partition column."""
 
     @property
-    def leaf(self) -> Leaf:
-        """The predicate that it answers."""
+    def predicate(self) -> str:
+        """What it answers, in words."""
 
     @property
     def requires(self) -> Requirement:

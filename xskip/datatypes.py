@@ -25,6 +25,7 @@ __all__ = [
     "arrow_type",
     "atomic_name",
     "decimal_digits",
+    "element_of",
     "from_json",
     "is_widening",
     "to_json",
@@ -34,6 +35,7 @@ __all__ = [
 INTEGRAL = ("tinyint", "smallint", "int", "bigint")
 _JSON = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
 _CATALOG = {catalog: json for json, catalog in _JSON.items()}
+_ARRAY = re.compile(r"array<(.+)>")
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(-?\d+)\)")
 
 _ARROW: dict[str, pa.DataType] = {
@@ -69,7 +71,7 @@ class Atomic:
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """A struct of atomic fields, each ``(name, Spark type)``."""
+    """A struct of fields, each ``(name, Spark type)``; an array of atomic values is written ``array<int>``."""
 
     fields: tuple[tuple[str, str], ...]
 
@@ -148,6 +150,16 @@ def atomic_name(spark_type: str) -> str | None:
     return None
 
 
+def element_of(spark_type: str) -> str | None:
+    """The type of an array's elements, None where it is no array of atomic values.
+
+    >>> element_of("array<int>"), element_of("int"), element_of("array<array<int>>")
+    ('int', None, None)
+    """
+    match = _ARRAY.fullmatch(spark_type)
+    return match[1] if match and atomic_name(match[1]) else None
+
+
 def decimal_digits(spark_type: str) -> tuple[int, int] | None:
     """Precision and scale of a decimal type, None for others.
 
@@ -177,6 +189,8 @@ def arrow_type(storage: Storage | str) -> pa.DataType:
         case str() as name:
             if digits := decimal_digits(name):
                 return pa.decimal128(*digits)
+            if element := element_of(name):
+                return arrow_type(Array(element))
             return _ARROW[name] if name in _ARROW else _INTERVAL[atomic_name(name) or name]
         case Atomic(name):
             return arrow_type(name)

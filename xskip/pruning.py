@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -112,8 +112,9 @@ def translate(predicate: Predicate, available: Available) -> Clause:
     'no index on a'
     """
     match predicate:
-        case And(children):
-            return AllOf(tuple(translate(child, available) for child in children))
+        case And():
+            children = tuple(_conjuncts(predicate))
+            return AllOf((*(translate(child, available) for child in children), *_joint(children, available)))
         case Or(children):
             return AnyOf(tuple(translate(child, available) for child in children))
         case Constant(value):
@@ -140,7 +141,7 @@ def _leaf(leaf: Leaf, available: Available) -> Clause:
                 f"and is {column.type} in the query",
             )
         return PartitionClause(leaf, partition)
-    on_column = [(d, s) for d, s in available.indexes if d.columns == (name,)]
+    on_column = [(d, s) for d, s in available.indexes if name in d.columns]
     if not on_column:
         return Undetermined(str(leaf), f"no index on {name}")
     fitting = [(d, s) for d, s in on_column if _same_type(column, d, s, available)]
@@ -158,6 +159,33 @@ def _leaf(leaf: Leaf, available: Available) -> Clause:
     return clauses[0] if len(clauses) == 1 else AllOf(tuple(clauses))
 
 
+def _conjuncts(predicate: Predicate) -> Iterator[Predicate]:
+    """What must all be TRUE, with no AND among it."""
+    match predicate:
+        case And(children):
+            for child in children:
+                yield from _conjuncts(child)
+        case _:
+            yield predicate
+
+
+def _joint(conjuncts: Sequence[Predicate], available: Available) -> Iterator[Clause]:
+    """The leaves that one row must satisfy, asked of each index at once where that says more than one by one."""
+    by_name: dict[str, list[Leaf]] = {}
+    for leaf in conjuncts:
+        if not isinstance(leaf, Constant | Unknown | And | Or):
+            by_name.setdefault(available.name(leaf.operand.column.path), []).append(leaf)
+    partitions = {available.name((name,)) for name in (*available.partitions, *(available.queried or ()))}
+    for definition, storage in available.indexes:
+        about = [leaf for name in definition.columns if name not in partitions for leaf in by_name.get(name, ())]
+        index = index_of(definition) if len(about) > 1 else None
+        if index is not None:
+            typed = [leaf for leaf in about if _same_type(leaf.operand.column, definition, storage, available)]
+            clause = index.translate_all(typed, definition, storage)
+            if clause is not None:
+                yield clause
+
+
 def _named(name: str, partitions: Mapping[str, str], available: Available) -> str | None:
     for partition in partitions:
         if available.name((partition,)) == name:
@@ -167,7 +195,7 @@ def _named(name: str, partitions: Mapping[str, str], available: Available) -> st
 
 def _same_type(column: Column, definition: IndexDefinition, storage: Storage, available: Available) -> bool:
     """Was the column of the query's type when it was indexed: by the record, and by the values kept."""
-    if definition.types and definition.types[0] != column.type:
+    if definition.types and definition.types[definition.columns.index(available.name(column.path))] != column.type:
         return False
     index = index_of(definition)
     if index is not None and not index.keeps_values:
@@ -199,7 +227,7 @@ def prune(clause: Clause, table: MetadataTable) -> PruneResult:
     locked = [column for column in table.indexes.values() if column.is_locked]
     return PruneResult(
         is_false(verdicts),
-        tuple(ClauseOutcome(str(c.leaf), _index_name(c), count) for c, count in trace.counts),
+        tuple(ClauseOutcome(c.predicate, _index_name(c), count) for c, count in trace.counts),
         (
             *((leaf.predicate, leaf.reason) for leaf in unused),
             *((str(c.definition), f"the metadata of {c.unreadable:,} objects cannot be read") for c in unreadable),

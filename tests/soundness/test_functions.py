@@ -16,7 +16,18 @@ from pyspark.sql.types import BooleanType
 
 from tests.helpers import kept, needs_spark_4, opened_files, write_once
 from tests.soundness.checking import ALL, NONE, Family, family
-from xskip import BloomFilter, MinMax, NullCount, ValueList
+from xskip import (
+    BloomFilter,
+    Formatted,
+    GapList,
+    GeoBox,
+    Hybrid,
+    MinMax,
+    NullCount,
+    Prefix,
+    TokenBloom,
+    ValueList,
+)
 from xskip.spark import terms
 
 PAGE = Path(__file__).parents[2] / "specs/functions.rst"
@@ -26,6 +37,12 @@ KINDS = {
     "ValueList": [ValueList(c) for c in COLUMNS],
     "BloomFilter": [BloomFilter(c, fpp=1e-6) for c in ("i", "s", "ts", "dt", "c")],
     "NullCount": [NullCount(c) for c in (*COLUMNS, "q")],
+    "Prefix": [Prefix(c, length=6) for c in ("s", "c")],
+    "Hybrid": [Hybrid(c, max_values=10, fpp=1e-6) for c in ("i", "s", "ts", "dt", "c")],
+    "GapList": [GapList(c) for c in ("i", "d", "ts", "dt")],
+    "GeoBox": [GeoBox("i", "d")],
+    "Formatted": [Formatted("s", "^([A-Za-z]+[0-9])")],
+    "TokenBloom": [TokenBloom(c, fpp=1e-6) for c in ("s", "c")],
 }
 #: What is asked, by kind of expression.
 EXPRESSIONS = {
@@ -47,6 +64,8 @@ EXPRESSIONS = {
     "string": ["s LIKE 'City3%'", "s LIKE '%3-1'", "s LIKE 'City3%1'", "s RLIKE 'y5-[12]$'", "startswith(s, 'City4')",
                "contains(s, '4-')", "endswith(s, '6-2')", "upper(s) = 'CITY3-1'", "substring(s, 1, 5) = 'City2'",
                "left(s, 5) = 'City2'", "length(s) = 3", "concat('a', c) = 'ac2'", "trim(c) = 'c6'"],
+    "text": ["s LIKE 'City3-%'", "s LIKE '%-9'", "regexp_extract(s, '^([A-Za-z]+[0-9])', 1) = 'City6'"],
+    "several columns": ["i > 115 AND i < 200", "i > 650 AND d < 150", "i = 105 OR c = 'c4'"],
     "any other": ["hash(c) = 5", "xxhash64(i) = 0"],
 }  # fmt: skip
 

@@ -4,16 +4,36 @@ To add one: a file here (or a class of your own that follows :class:`~xskip.inde
 :func:`~xskip.indexes.registry.register`.
 """
 
-from xskip.indexes.base import Index
+from xskip.indexes.base import Index, OneColumn
 from xskip.indexes.bloomfilter import BloomFilter
+from xskip.indexes.formatted import Formatted
+from xskip.indexes.gaplist import GapList
+from xskip.indexes.geobox import GeoBox
+from xskip.indexes.hybrid import Hybrid
 from xskip.indexes.minmax import MinMax
 from xskip.indexes.nullcount import NullCount
+from xskip.indexes.prefix import Prefix
 from xskip.indexes.registry import index_of, register, registered
+from xskip.indexes.tokenbloom import TokenBloom
 from xskip.indexes.valuelist import ValueList
 
-__all__ = ["BloomFilter", "Index", "MinMax", "NullCount", "ValueList", "index_of", "register", "registered"]
+__all__ = [
+    "BloomFilter",
+    "Formatted",
+    "GapList",
+    "GeoBox",
+    "Hybrid",
+    "Index",
+    "MinMax",
+    "NullCount",
+    "OneColumn",
+    "Prefix",
+    "TokenBloom",
+    "ValueList",
+    "index_of",
+    "register",
+    "registered",
+]
 
-register(MinMax)
-register(ValueList)
-register(BloomFilter)
-register(NullCount)
+for kind in (MinMax, ValueList, BloomFilter, NullCount, Prefix, Hybrid, GapList, GeoBox, Formatted, TokenBloom):
+    register(kind)

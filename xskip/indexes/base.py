@@ -2,43 +2,38 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeVar
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from xskip.clauses import IndexClause, Mask, Verdicts
+from xskip.clauses import IndexClause
 from xskip.datatypes import Storage
 from xskip.errors import IndexDefinitionError, UnsupportedTypeError
 from xskip.expressions import Leaf
-from xskip.metadata import IndexDefinition, IndexKey, MetadataTable
+from xskip.indexes.asking import jointly
+from xskip.metadata import IndexDefinition
 from xskip.operands import split_path
-from xskip.ordering import of_null
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
 
 __all__ = [
     "Accumulator",
-    "ColumnClause",
     "Index",
     "Input",
-    "Lists",
     "OneColumn",
     "Parameter",
-    "any_in_each",
     "check_at_least_one",
     "check_column",
     "check_rate",
-    "found_in_lists",
     "unsupported",
 ]
 
 _Own = TypeVar("_Own", bound="OneColumn")
+_Taken = TypeVar("_Taken")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +128,12 @@ class Index(Protocol):
         """
 
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> IndexClause | None:
-        """The clause that answers a leaf about the index's column, or None where this index cannot."""
+        """The clause that answers a leaf about one of the index's columns, or None where this index cannot."""
+
+    def translate_all(
+        self, leaves: Sequence[Leaf], definition: IndexDefinition, storage: Storage
+    ) -> IndexClause | None:
+        """The clause that answers leaves that one row must all satisfy, or None where that is no more than each."""
 
 
 class Parameter(NamedTuple):
@@ -149,8 +149,8 @@ class Parameter(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class OneColumn:
-    """What the indexes of one column share.
+class OneColumn(ABC):
+    """What the indexes of one column share: a class for indexes of your own.
 
     Parameters
     ----------
@@ -162,6 +162,7 @@ class OneColumn:
 
     column: str
     key_label: str | None = field(default=None, kw_only=True)
+    name: ClassVar[str]
     keeps_values: ClassVar[bool] = True
     in_python: ClassVar[bool] = False
     parameters: ClassVar[tuple[Parameter, ...]] = ()
@@ -185,6 +186,18 @@ class OneColumn:
         (column,) = definition.columns
         return cls(column, key_label=definition.key_label, **attributes_of(definition, cls.parameters))
 
+    @abstractmethod
+    def storage(self, types: Sequence[str]) -> Storage:
+        """What a metadata value is, for a column of this Spark type."""
+
+    @abstractmethod
+    def assemble(self, collected: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:
+        """The metadata, a row for each object, from what was collected."""
+
+    @abstractmethod
+    def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> IndexClause | None:
+        """The clause that answers a leaf about the column, or None."""
+
     @property
     def accumulators(self) -> tuple[Accumulator, ...]:
         """None."""
@@ -197,6 +210,12 @@ class OneColumn:
     def aggregates(self, inputs: Sequence[SparkColumn]) -> Sequence[SparkColumn]:
         """None."""
         return ()
+
+    def translate_all(
+        self, leaves: Sequence[Leaf], definition: IndexDefinition, storage: Storage
+    ) -> IndexClause | None:
+        """One clause, where leaves are asked of parts."""
+        return jointly(self.translate(leaf, definition, storage) for leaf in leaves)
 
 
 def params_of(index: object, parameters: Sequence[Parameter]) -> tuple[tuple[str, str], ...]:
@@ -267,92 +286,3 @@ def unsupported(index: str, column: str, found: str, served: Sequence[str]) -> U
     return UnsupportedTypeError(
         f"{index} cannot index this type", where=f"column {column}", found=found, expected="one of " + ", ".join(served)
     )
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnClause:
-    """A question about one index's metadata: what the clauses of indexes share.
-
-    Attributes
-    ----------
-    leaf : Predicate
-        What it answers.
-    requires : IndexKey
-    expensive : bool
-        Should it see only the objects that everything cheaper has left.
-    """
-
-    leaf: Leaf
-    requires: IndexKey
-    expensive: bool = field(default=False, kw_only=True)
-
-    def evaluate(self, table: MetadataTable, among: Mask) -> Verdicts:
-        """A verdict for each row; null where the table lacks the index."""
-        column = table.indexes.get(self.requires)
-        return pa.nulls(len(table), pa.bool_()) if column is None else self.verdicts(column.values, among)
-
-    def verdicts(self, values: pa.Array, among: Mask) -> Verdicts:
-        """A verdict for each value of the metadata; null where it is null."""
-        raise NotImplementedError
-
-
-@dataclass(frozen=True, slots=True)
-class Lists:
-    """A list array taken apart: values laid end to end, and where each list starts and ends."""
-
-    values: pa.Array
-    starts: npt.NDArray[np.int64]
-    ends: npt.NDArray[np.int64]
-
-    @staticmethod
-    def of(lists: pa.Array) -> Lists:
-        """Lists of an array; a null list is empty here."""
-        offsets = lists.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
-        starts, ends = offsets[:-1], offsets[1:]
-        missing = lists.is_null().to_numpy(zero_copy_only=False)
-        return Lists(lists.values, starts, np.where(missing, starts, ends))
-
-    @staticmethod
-    def of_groups(lists: pa.Array, size: int) -> tuple[Lists, list[pa.Array]] | None:
-        """Lists of groups of so many values, and the first, second … values of all groups; None where one is broken.
-
-        >>> groups, (first, second) = Lists.of_groups(pa.array([[1, 2, 3, 4], None, [5, 6]]), 2)
-        >>> first.to_pylist(), second.to_pylist(), groups.starts.tolist(), groups.ends.tolist()
-        ([1, 3, 5], [2, 4, 6], [0, 2, 2], [2, 2, 3])
-        """
-        lengths = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-        if (lengths % size).any():
-            return None
-        values = lists.flatten()
-        ends = np.cumsum(lengths // size)
-        places = [values.take(pa.array(np.arange(k, len(values), size))) for k in range(size)]
-        return Lists(values, ends - lengths // size, ends), places
-
-
-def any_in_each(lists: Lists, matches: pa.BooleanArray) -> npt.NDArray[np.bool_]:
-    """For each list: does any of its values match.
-
-    >>> lists = Lists.of(pa.array([[1, 2], [], [3]]))
-    >>> any_in_each(lists, pa.array([False, True, False])).tolist()
-    [True, False, False]
-    """
-    hits = np.concatenate(([0], np.cumsum(matches.to_numpy(zero_copy_only=False))))
-    found: npt.NDArray[np.bool_] = hits[lists.ends] > hits[lists.starts]
-    return found
-
-
-def found_in_lists(leaf: Leaf, lists: pa.Array, parts: Lists, matching: pa.BooleanArray) -> Verdicts:
-    """Verdicts of what was asked of every part of a list: true where one may match, null where there is no list.
-
-    Parameters
-    ----------
-    leaf : Leaf
-    lists : pyarrow.Array
-        A list for each object.
-    parts : Lists
-        The same lists, taken apart.
-    matching : pyarrow.BooleanArray
-        For each part: may the leaf be TRUE of it. Null keeps.
-    """
-    found = any_in_each(parts, matching.fill_null(True)) | of_null(leaf)
-    return pa.array(found, mask=lists.is_null().to_numpy(zero_copy_only=False))

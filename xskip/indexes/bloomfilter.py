@@ -17,16 +17,8 @@ from xskip import bloom
 from xskip.clauses import Mask, Verdicts
 from xskip.datatypes import INTEGRAL, Bloom, Storage
 from xskip.expressions import Comparison, In, Leaf, Op, Value
-from xskip.indexes.base import (
-    Accumulator,
-    ColumnClause,
-    Lists,
-    OneColumn,
-    Parameter,
-    check_at_least_one,
-    check_rate,
-    unsupported,
-)
+from xskip.indexes.asking import ColumnClause, Lists
+from xskip.indexes.base import Accumulator, OneColumn, Parameter, check_at_least_one, check_rate, unsupported
 from xskip.metadata import IndexDefinition
 from xskip.operands import Column
 

@@ -17,7 +17,8 @@ from xskip.bounds import possible
 from xskip.clauses import IndexClause, Mask, Verdicts
 from xskip.datatypes import BOUNDED, Storage, Struct, arrow_type, atomic_name
 from xskip.expressions import IsNull, Leaf
-from xskip.indexes.base import Accumulator, ColumnClause, OneColumn, unsupported
+from xskip.indexes.asking import ColumnClause
+from xskip.indexes.base import Accumulator, OneColumn, unsupported
 from xskip.metadata import IndexDefinition
 from xskip.operands import Computed
 from xskip.ordering import of_null

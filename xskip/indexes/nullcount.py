@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 from xskip.clauses import IndexClause, Mask, Verdicts
 from xskip.datatypes import Storage, Struct, arrow_type
 from xskip.expressions import IsNull, Leaf
-from xskip.indexes.base import Accumulator, ColumnClause, OneColumn
+from xskip.indexes.asking import ColumnClause
+from xskip.indexes.base import Accumulator, OneColumn
 from xskip.metadata import IndexDefinition
 from xskip.operands import Computed
 

@@ -30,8 +30,8 @@ def register(kind: type[Index]) -> type[Index]:
 def registered() -> tuple[str, ...]:
     """The names of all index types.
 
-    >>> registered()
-    ('minmax', 'valuelist', 'bloomfilter', 'nullcount')
+    >>> registered()[:3]
+    ('minmax', 'valuelist', 'bloomfilter')
     """
     return tuple(_TYPES)
 

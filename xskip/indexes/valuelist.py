@@ -12,19 +12,10 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from xskip.clauses import Mask, Verdicts
 from xskip.datatypes import BOUNDED, Array, Storage, arrow_type, atomic_name
 from xskip.expressions import IsNull, Leaf
-from xskip.indexes.base import (
-    Accumulator,
-    ColumnClause,
-    Lists,
-    OneColumn,
-    Parameter,
-    check_at_least_one,
-    found_in_lists,
-    unsupported,
-)
+from xskip.indexes.asking import Lists, PartsClause
+from xskip.indexes.base import Accumulator, OneColumn, Parameter, check_at_least_one, unsupported
 from xskip.metadata import IndexDefinition
 from xskip.operands import Computed
 from xskip.ordering import matches
@@ -85,10 +76,14 @@ class ValueList(OneColumn):
 
 
 @dataclass(frozen=True, slots=True)
-class ValueListClause(ColumnClause):
-    """A leaf asked of every value of the list."""
+class ValueListClause(PartsClause[pa.Array]):
+    """Leaves asked of every value of the list."""
 
-    def verdicts(self, values: pa.Array, among: Mask) -> Verdicts:
-        """False where the leaf is TRUE of no value in the list; null where there is no list."""
+    def parts(self, values: pa.Array) -> tuple[Lists, pa.Array]:
+        """The values."""
         lists = Lists.of(values)
-        return found_in_lists(self.leaf, values, lists, matches(self.leaf, lists.values))
+        return lists, lists.values
+
+    def matching(self, leaf: Leaf, parts: pa.Array) -> pa.BooleanArray:
+        """Is the leaf TRUE of the value."""
+        return matches(leaf, parts)

@@ -29,6 +29,11 @@ class PartitionClause:
     requires: str
     expensive: bool = False
 
+    @property
+    def predicate(self) -> str:
+        """The leaf, in words."""
+        return str(self.leaf)
+
     def evaluate(self, table: MetadataTable, among: Mask) -> Verdicts:
         """True or false, never in doubt; null only where the partition values are not recorded."""
         column = table.partitions.get(self.requires)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from xskip.datatypes import Array, Atomic, Bloom, Opaque, Storage, Struct, atomic_name, from_json, to_json
+from xskip.datatypes import Array, Atomic, Bloom, Opaque, Storage, Struct, atomic_name, element_of, from_json, to_json
 from xskip.errors import MetadataCorruptError
 from xskip.metadata import IndexDefinition
 from xskip.metadatastore.versions import VersionRules, is_udt, params_of, rules_of
@@ -214,9 +214,9 @@ def _storage_json(index: IndexField, rules: VersionRules) -> Any:
         case Atomic(name):
             return to_json(name)
         case Struct(fields):
-            return {"type": "struct", "fields": [_field(name, to_json(kind), {}) for name, kind in fields]}
+            return {"type": "struct", "fields": [_field(name, _kind_json(kind), {}) for name, kind in fields]}
         case Array(element):
-            return {"type": "array", "elementType": to_json(element), "containsNull": True}
+            return _kind_json(f"array<{element}>")
         case Bloom():
             return {"type": "udt", "class": rules.udt("bloomfilter"), "pyClass": None, "sqlType": "binary"}
         case Opaque(text, _):
@@ -257,14 +257,31 @@ def _parse_storage(kind: Any, arrow: pa.DataType) -> Storage:
     match kind:
         case str() if atomic_name(from_json(kind)):
             return Atomic(from_json(kind))
-        case {"type": "struct", "fields": fields} if all(_known(field["type"]) for field in fields):
-            return Struct(tuple((field["name"], from_json(field["type"])) for field in fields))
+        case {"type": "struct", "fields": fields} if all(_kind_of(field["type"]) for field in fields):
+            return Struct(tuple((field["name"], _kind_of(field["type"]) or "") for field in fields))
         case {"type": "array", "elementType": element} if _known(element):
             return Array(from_json(element))
         case {"type": "udt", "class": name, "sqlType": "binary"} if is_udt("bloomfilter", name):
             return Bloom()
         case _:
             return _opaque(kind, arrow)
+
+
+def _kind_json(kind: str) -> Any:
+    """The type of a struct's field, as schema JSON has it."""
+    element = element_of(kind)
+    if element is None:
+        return to_json(kind)
+    return {"type": "array", "elementType": to_json(element), "containsNull": True}
+
+
+def _kind_of(kind: Any) -> str | None:
+    """The inverse, None for a type that is not read."""
+    match kind:
+        case {"type": "array", "elementType": element} if _known(element):
+            return f"array<{from_json(element)}>"
+        case _:
+            return from_json(kind) if _known(kind) else None
 
 
 def _known(kind: Any) -> bool:

@@ -1,0 +1,74 @@
+"""Indexes that the format's own programs do not know: in every version, and of other programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.helpers import kept, write_once
+from xskip import Formatted, GapList, GeoBox, Hybrid, NullCount, Prefix, SkippingIndex, TokenBloom
+from xskip.metadatastore.codec import encode
+from xskip.metadatastore.snapshot import open_snapshot
+from xskip.metadatastore.storage import LocalStorage
+from xskip.metadatastore.versions import Form
+from xskip.spark.scan import engine_of
+
+WANTED = [
+    NullCount("s"), Prefix("s", length=2), Hybrid("s", max_values=2), GapList("i", gaps=1), GeoBox("d", "e"),
+    Formatted("s", r"(\d+)$"), TokenBloom("t"),
+]  # fmt: skip
+SCHEMA = "s string, i int, d double, e double, t string"
+FILES = {
+    "one": [("ab1", 1, 1.0, 1.0, "red fox"), ("ab2", 2, 2.0, 2.0, "blue"), ("ac3", 90, 90.0, 1.0, "sea")],
+    "two": [("x7", 50, 1.0, 90.0, "old sea dog"), (None, 51, 2.0, 91.0, "x")],
+}
+CASES = {
+    "s is null": {"two"},
+    "s like 'x%'": {"two"},
+    "s = 'ab2'": {"one"},
+    "s = 'ab9'": set(),
+    "i between 10 and 40": set(),
+    "d < 10 and e > 80": {"two"},
+    "d > 80 and e > 80": set(),
+    r"regexp_extract(s, '(\\d+)$', 1) = '7'": {"two"},
+    "t like '% sea %'": {"one", "two"},
+    "t like '% cow %'": set(),
+}
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_every_version_holds_them(spark: SparkSession, tmp_path: Path, version: int) -> None:
+    """[PRU-OT-1] Written, read, refreshed and migrated in each version."""
+    path = write_once(spark, tmp_path / "data", SCHEMA, FILES)
+    index = SkippingIndex.for_path(spark, path)
+    index.create(WANTED, version=version)
+    assert [(i.name, i.columns) for i in index.describe().indexes] == [(w.name, w.columns) for w in WANTED]
+    _check(spark, path)
+    index.migrate(4 - version)
+    _check(spark, path)
+    index.migrate(version)
+    assert index.refresh().added == 0
+    _check(spark, path)
+
+
+def _check(spark: SparkSession, path: str) -> None:
+    assert {case: kept(spark, path, case) for case in CASES} == CASES
+
+
+def test_without_a_record_they_are_not_asked(spark: SparkSession, tmp_path: Path) -> None:
+    """[PRU-OT-1] The same metadata, as if another program had written it."""
+    path = write_once(spark, tmp_path / "data", SCHEMA, FILES)
+    index = SkippingIndex.for_path(spark, path)
+    index.create(WANTED)
+    directory = Path(index.describe().location)
+    snapshot = open_snapshot(LocalStorage(), str(directory))
+    assert snapshot is not None
+    table = snapshot.load()
+    index.drop()
+    directory.mkdir(parents=True)
+    encode(table, path, directory / "part-00000-6f2d0a6e-5b0c-4c3e-9d0e-3f5a2f1c7b11-c000.snappy.parquet", Form(4))
+    engine_of(spark).forget_all()
+    assert index.exists()
+    assert {case: kept(spark, path, case) for case in CASES} == {case: {"one", "two"} for case in CASES}

@@ -1,0 +1,25 @@
+"""What an index wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import xskip
+from xskip.metadatastore.snapshot import open_snapshot
+from xskip.metadatastore.storage import LocalStorage
+
+
+def written(index: xskip.SkippingIndex, name: str, *columns: str) -> dict[str, Any]:
+    """The metadata of an index by the names of the files, without extension."""
+    snapshot = open_snapshot(LocalStorage(), index.describe().location)
+    assert snapshot is not None
+    table = snapshot.load()
+    values = table.indexes[name, columns].values.to_pylist()
+    return dict(zip((Path(n).stem for n in table.objects.names.to_pylist()), values, strict=True))
+
+
+def lists_of(index: xskip.SkippingIndex, name: str, *columns: str) -> dict[str, set[Any] | None]:
+    """The same as sets, None where there is no list."""
+    found = written(index, name, *columns)
+    return {file: None if values is None else set(values) for file, values in found.items()}

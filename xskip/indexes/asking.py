@@ -1,0 +1,143 @@
+"""What the clauses of indexes share: metadata of one index, and lists taken apart."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from xskip.clauses import IndexClause, Mask, Verdicts
+from xskip.expressions import Leaf
+from xskip.metadata import IndexKey, MetadataTable
+from xskip.ordering import of_null
+
+__all__ = ["ColumnClause", "Lists", "PartsClause", "any_in_each", "jointly"]
+
+_Taken = TypeVar("_Taken")
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnClause:
+    """A question about one index's metadata: what the clauses of indexes share.
+
+    Attributes
+    ----------
+    leaf : Predicate
+        What it answers.
+    requires : IndexKey
+    expensive : bool
+        Should it see only the objects that everything cheaper has left.
+    """
+
+    leaf: Leaf
+    requires: IndexKey
+    expensive: bool = field(default=False, kw_only=True)
+
+    @property
+    def predicate(self) -> str:
+        """What it answers, in words."""
+        return str(self.leaf)
+
+    def evaluate(self, table: MetadataTable, among: Mask) -> Verdicts:
+        """A verdict for each row; null where the table lacks the index."""
+        column = table.indexes.get(self.requires)
+        return pa.nulls(len(table), pa.bool_()) if column is None else self.verdicts(column.values, among)
+
+    def verdicts(self, values: pa.Array, among: Mask) -> Verdicts:
+        """A verdict for each value of the metadata; null where it is null."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """A list array taken apart: values laid end to end, and where each list starts and ends."""
+
+    values: pa.Array
+    starts: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int64]
+
+    @staticmethod
+    def of(lists: pa.Array) -> Lists:
+        """Lists of an array; a null list is empty here."""
+        offsets = lists.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
+        starts, ends = offsets[:-1], offsets[1:]
+        missing = lists.is_null().to_numpy(zero_copy_only=False)
+        return Lists(lists.values, starts, np.where(missing, starts, ends))
+
+    @staticmethod
+    def of_groups(lists: pa.Array, size: int) -> tuple[Lists, list[pa.Array]] | None:
+        """Lists of groups of so many values, and the first, second … values of all groups; None where one is broken.
+
+        >>> groups, (first, second) = Lists.of_groups(pa.array([[1, 2, 3, 4], None, [5, 6]]), 2)
+        >>> first.to_pylist(), second.to_pylist(), groups.starts.tolist(), groups.ends.tolist()
+        ([1, 3, 5], [2, 4, 6], [0, 2, 2], [2, 2, 3])
+        """
+        lengths = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+        if (lengths % size).any():
+            return None
+        values = lists.flatten()
+        ends = np.cumsum(lengths // size)
+        places = [values.take(pa.array(np.arange(k, len(values), size))) for k in range(size)]
+        return Lists(values, ends - lengths // size, ends), places
+
+
+def any_in_each(lists: Lists, matches: pa.BooleanArray) -> npt.NDArray[np.bool_]:
+    """For each list: does any of its values match.
+
+    >>> lists = Lists.of(pa.array([[1, 2], [], [3]]))
+    >>> any_in_each(lists, pa.array([False, True, False])).tolist()
+    [True, False, False]
+    """
+    hits = np.concatenate(([0], np.cumsum(matches.to_numpy(zero_copy_only=False))))
+    found: npt.NDArray[np.bool_] = hits[lists.ends] > hits[lists.starts]
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class PartsClause(ColumnClause, ABC, Generic[_Taken]):
+    """Leaves asked of the parts of a list, of which one must satisfy all: values, ranges, boxes.
+
+    Attributes
+    ----------
+    also : tuple of Leaf
+        Further leaves that the same row must satisfy.
+    """
+
+    also: tuple[Leaf, ...] = field(default=(), kw_only=True)
+
+    @property
+    def predicate(self) -> str:
+        """All leaves, in words."""
+        return " AND ".join(map(str, (self.leaf, *self.also)))
+
+    @abstractmethod
+    def parts(self, values: pa.Array) -> tuple[Lists, _Taken] | None:
+        """The lists, and their parts laid end to end; None where they are not as this index writes them."""
+
+    @abstractmethod
+    def matching(self, leaf: Leaf, parts: _Taken) -> pa.BooleanArray:
+        """For each part: can a leaf be TRUE of a value in it. Null keeps."""
+
+    def verdicts(self, values: pa.Array, among: Mask) -> Verdicts:
+        """False where no part can hold a value of which all leaves are TRUE; null where there is no list."""
+        taken = self.parts(values)
+        if taken is None:
+            return pa.nulls(len(values), pa.bool_())
+        lists, parts = taken
+        leaves = (self.leaf, *self.also)
+        found = reduce(pc.and_kleene, (self.matching(leaf, parts) for leaf in leaves))
+        held = any_in_each(lists, found.fill_null(True)) | all(of_null(leaf) for leaf in leaves)
+        return pa.array(held, mask=values.is_null().to_numpy(zero_copy_only=False))
+
+
+def jointly(clauses: Iterable[IndexClause | None]) -> IndexClause | None:
+    """One clause for all leaves that an index answers by its parts, None where they are fewer than two."""
+    found = [clause for clause in clauses if isinstance(clause, PartsClause)]
+    return replace(found[0], also=tuple(clause.leaf for clause in found[1:])) if len(found) > 1 else None

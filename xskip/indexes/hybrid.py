@@ -1,0 +1,110 @@
+"""Hybrid: the distinct values of a column in each object, or a Bloom filter where there are many.
+
+Rules: specs/pruning.rst, [PRU-HY]. Of a struct one part is null: the list or the filter. A null struct says that
+nothing is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from xskip.clauses import Mask, Verdicts
+from xskip.datatypes import Array, Bloom, Storage, Struct, arrow_type
+from xskip.expressions import Leaf
+from xskip.indexes.asking import ColumnClause
+from xskip.indexes.base import Accumulator, OneColumn, Parameter, check_at_least_one, check_rate
+from xskip.indexes.bloomfilter import BloomFilter
+from xskip.indexes.valuelist import ValueList
+from xskip.metadata import IndexDefinition
+
+__all__ = ["Hybrid", "HybridClause"]
+
+
+@dataclass(frozen=True, slots=True)
+class Hybrid(OneColumn):
+    """All values of a column where an object has few, a Bloom filter where it has many: for columns of both kinds.
+
+    Parameters
+    ----------
+    column : str
+        A column, or a field such as ``a.b``; a name that holds a dot goes in backticks.
+    max_values : int
+        An object with more distinct values has a filter.
+    fpp : float
+        The rate of objects that such a filter has read in vain, between 0 and 1.
+    key_label : str, optional
+        Label of the key that encrypts this index.
+
+    Examples
+    --------
+    >>> Hybrid("device", max_values=100).params
+    (('io.xskip.index.hybrid.maxvalues', '100'), ('io.xskip.index.hybrid.fpp', '0.01'))
+    """
+
+    max_values: int = 256
+    fpp: float = 0.01
+    name: ClassVar[str] = "hybrid"
+    keeps_values: ClassVar[bool] = False
+    parameters: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("max_values", "io.xskip.index.hybrid.maxvalues", int, is_always_told=True),
+        Parameter("fpp", "io.xskip.index.hybrid.fpp", float, is_always_told=True),
+    )
+
+    def __post_init__(self) -> None:
+        OneColumn.__post_init__(self)
+        check_at_least_one(self, "max_values")
+        check_rate(self, self.fpp)
+
+    @property
+    def accumulators(self) -> tuple[Accumulator, ...]:
+        """Values up to the cap, and hashes."""
+        return (Accumulator("values", self.max_values), Accumulator("hashes"))
+
+    def storage(self, types: Sequence[str]) -> Storage:
+        """A struct of ``values``, an array of the column's type, and ``filter``, the bytes of Spark's filter."""
+        BloomFilter(self.column).storage(types)
+        return _storage(types[0])
+
+    def assemble(self, collected: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:
+        """The lists, and filters for the objects without one."""
+        kind = arrow_type(_storage(types[0]))
+        values, hashes = collected[0].cast(kind[0].type), collected[1]
+        needless = pc.if_else(values.is_valid(), pa.scalar(None, hashes.type), hashes)
+        filters = BloomFilter(self.column, self.fpp).assemble([needless], types)
+        filters = pc.if_else(values.is_valid(), pa.scalar(None, pa.binary()), filters)
+        return pa.StructArray.from_arrays([values, filters], fields=list(kind))
+
+    def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> HybridClause | None:
+        """What a list answers, and of that what a filter answers."""
+        kind = leaf.operand.column.type
+        if storage != _storage(kind):
+            return None
+        listed = ValueList(self.column).translate(leaf, definition, Array(kind))
+        filtered = BloomFilter(self.column).translate(leaf, definition, Bloom())
+        return None if listed is None else HybridClause(leaf, definition.key, listed, filtered, expensive=True)
+
+
+def _storage(kind: str) -> Storage:
+    return Struct((("values", f"array<{kind}>"), ("filter", "binary")))
+
+
+@dataclass(frozen=True, slots=True)
+class HybridClause(ColumnClause):
+    """A leaf asked of the lists, and of the filters where there is no list."""
+
+    listed: ColumnClause
+    filtered: ColumnClause | None
+
+    def verdicts(self, values: pa.Array, among: Mask) -> Verdicts:
+        """The list's verdict, else the filter's, else null."""
+        lists, filters = (pc.struct_field(values, i) for i in (0, 1))
+        found = self.listed.verdicts(lists, among)
+        if self.filtered is None:
+            return found
+        left = among & lists.is_null().to_numpy(zero_copy_only=False)
+        return pc.coalesce(found, self.filtered.verdicts(filters, left))
