@@ -28,6 +28,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "ordering",
         "patterns",
         "reading",
+        "search",
         "settings",
         "tables",
     ),

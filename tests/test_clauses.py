@@ -115,6 +115,7 @@ def test_only_false_skips():
     assert is_false(pa.array([True, False, None])).tolist() == [False, True, False]
     assert is_false(pa.array([None, None], pa.bool_())).tolist() == [False, False]
     assert is_false(pa.array([], pa.bool_())).tolist() == []
+    assert is_false(pa.array([True, None, False, None, False, True])[2:5]).tolist() == [True, False, True]
 
 
 @pytest.mark.parametrize("cheap_first", [True, False])

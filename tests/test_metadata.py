@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 
 from xskip.datatypes import Array, Struct, arrow_type
@@ -94,3 +96,14 @@ def test_one_table_is_itself_and_none_is_empty():
     assert concat([FIRST]) is FIRST
     nothing = concat([])
     assert (len(nothing), nothing.partitions, nothing.indexes) == (0, {}, {})
+
+
+def test_what_is_made_of_a_table_is_made_once_and_not_handed_on():
+    made: list[str] = []
+    first, other = replace(FIRST), replace(FIRST)
+    assert [first.once("a", lambda: made.append("a") or len(made)) for _ in range(3)] == [1, 1, 1]
+    assert first.once("b", lambda: made.append("b")) is None
+    assert first.once("b", lambda: made.append("b")) is None
+    assert replace(first).once("a", lambda: 7) == first.take(pa.array([0])).once("a", lambda: 7) == 7
+    assert made == ["a", "b"]
+    assert first == other

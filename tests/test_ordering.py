@@ -110,7 +110,8 @@ def test_decimal_literals_of_any_precision_and_scale():
     """[PRU-V-5] Literals with more digits than Python's default decimal context holds."""
     wide = Decimal("123456789012345678901234567890123456.78")
     assert literal_key(wide, "decimal(38,2)").as_py() == wide
-    assert literal_key(Decimal("1.5"), "decimal(10,2)").as_py() == Decimal("1.50")
+    assert literal_key(Decimal("1.5"), "decimal(19,2)").as_py() == Decimal("1.50")
+    assert literal_key(Decimal("1.5"), "decimal(18,2)").as_py() == 150
     assert literal_key(Decimal("-1"), "decimal(38,37)").as_py() == Decimal(-1)
 
 

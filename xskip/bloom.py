@@ -38,6 +38,7 @@ HashPair = tuple[int, int]
 _M32 = 0xFFFFFFFF
 _HEADER = struct.Struct(">iii")  # version, hash functions, words
 _MAX_WORDS = 1 << 26
+_PROBES = 1 << 16  # in one step
 _MAX_HASHES = 1024  # thousands of times less likely to be wrong than any rate that is asked for
 
 
@@ -173,20 +174,39 @@ def _probe(
     version, hashes, words = (np.ascontiguousarray(header[:, i : i + 4]).view(">i4")[:, 0] for i in (0, 4, 8))
     whole = offsets[rows + 1] - offsets[rows] == _HEADER.size + 8 * words.astype(np.int64)
     sound = (version == V1) & (hashes > 0) & (hashes <= _MAX_HASHES) & (words > 0) & whole
+    pairs = np.array(values, np.int32).reshape(-1, 2)
     for count in np.unique(hashes[sound]):
         chosen = np.flatnonzero(sound & (hashes == count))
-        size = words[chosen].astype(np.int64) * 64
-        start = offsets[rows[chosen]] + _HEADER.size
-        found = np.zeros(chosen.size, np.bool_)
-        for h1, h2 in values:
-            hit = ~found
-            for i in range(1, int(count) + 1):
-                bit = _positions(np.array([h1], np.int32), np.array([h2], np.int32), i) % size
-                # bit b of the filter is bit b%64 of a big-endian long: its byte counts from the long's end
-                byte = data[start + bit // 64 * 8 + (7 - bit % 64 // 8)]
-                hit &= (byte >> (bit % 8).astype(np.uint8) & 1).astype(np.bool_)
-            found |= hit
-        verdicts[rows[chosen]] = found
+        sizes = words[chosen].astype(np.int64) * 64
+        starts = offsets[rows[chosen]] + _HEADER.size
+        verdicts[rows[chosen]] = _find(data, np.stack((starts, sizes)), pairs, int(count))
+
+
+def _find(
+    data: npt.NDArray[np.uint8], places: npt.NDArray[np.int64], pairs: npt.NDArray[np.int32], count: int
+) -> npt.NDArray[np.bool_]:
+    """In which filters, each from a byte on and of so many bits, may any value be; all have ``count`` functions.
+
+    Values go in blocks, so that many values in few filters take as few steps as few in many. A filter in which one was
+    found is done, and a value that lacks one bit is.
+    """
+    found = np.zeros(places.shape[1], np.bool_)
+    left = np.arange(found.size)
+    done = 0
+    while left.size and done < len(pairs):
+        block = pairs[done : done + max(1, _PROBES // left.size)]
+        done += len(block)
+        value, filter_ = np.repeat(np.arange(len(block)), left.size), np.tile(left, len(block))
+        for i in range(1, count + 1):
+            start, size = places[:, filter_]
+            bit = _positions(block[value, 0], block[value, 1], i) % size
+            # bit b of the filter is bit b%64 of a big-endian long: its byte counts from the long's end
+            byte = data[start + bit // 64 * 8 + (7 - bit % 64 // 8)]
+            hit = (byte >> (bit % 8).astype(np.uint8) & 1).astype(np.bool_)
+            value, filter_ = value[hit], filter_[hit]
+        found[filter_] = True
+        left = left[~found[left]]
+    return found
 
 
 #: In which programs have kept the classes of metadata, before they were renamed and since.

@@ -28,6 +28,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.metadata import IndexKey, MetadataTable
+from xskip.ordering import same, to_mask
 
 __all__ = [
     "AllOf",
@@ -145,7 +146,7 @@ def evaluate(clause: Clause, table: MetadataTable, among: Mask, trace: Trace) ->
     """
     match clause:
         case Always(verdict):
-            return pa.array(np.full(len(table), verdict))
+            return same(len(table), truth=verdict)
         case Undetermined():
             return pa.nulls(len(table), pa.bool_())
         case AllOf(children):
@@ -159,18 +160,19 @@ def evaluate(clause: Clause, table: MetadataTable, among: Mask, trace: Trace) ->
 
 
 def _all_of(children: tuple[Clause, ...], table: MetadataTable, among: Mask, trace: Trace) -> Verdicts:
-    total = pa.array(np.full(len(table), True))
+    total = same(len(table), truth=True)
     for child in sorted(children, key=_is_expensive):
-        total = pc.and_kleene(total, evaluate(child, table, among, trace))
-        among = among & ~is_false(total)
+        left = among & ~is_false(total) if _is_expensive(child) else among
+        total = pc.and_kleene(total, evaluate(child, table, left, trace))
     return total
 
 
 def _any_of(children: tuple[Clause, ...], table: MetadataTable, among: Mask, trace: Trace) -> Verdicts:
-    total = pa.array(np.full(len(table), False))
+    total = same(len(table), truth=False)
     for child in sorted(children, key=_is_expensive):
         # a row that some child keeps is kept: only the rows that all children so far call false are in question
-        total = pc.or_kleene(total, evaluate(child, table, among & is_false(total), trace))
+        left = among & is_false(total) if _is_expensive(child) else among
+        total = pc.or_kleene(total, evaluate(child, table, left, trace))
     return total
 
 
@@ -180,5 +182,4 @@ def _is_expensive(clause: Clause) -> bool:
 
 def is_false(verdicts: Verdicts) -> Mask:
     """The rows that are certainly without a match; the one place where a verdict becomes a skip."""
-    mask: Mask = pc.invert(verdicts).fill_null(False).to_numpy(zero_copy_only=False)
-    return mask
+    return to_mask(pc.invert(verdicts))

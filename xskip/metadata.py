@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import pyarrow as pa
 
@@ -93,9 +93,16 @@ class MetadataTable:
     objects: Objects
     partitions: Mapping[str, PartitionColumn] = field(default_factory=dict)
     indexes: Mapping[IndexKey, IndexColumn] = field(default_factory=dict)
+    _made: dict[Hashable, object] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.objects)
+
+    def once(self, key: Hashable, make: Callable[[], _V]) -> _V:
+        """What ``make`` returns, made at the first call with this key and kept as long as the table."""
+        if key not in self._made:
+            self._made[key] = make()
+        return cast(_V, self._made[key])
 
     @property
     def nbytes(self) -> int:

@@ -9,25 +9,33 @@ from __future__ import annotations
 from decimal import Context, Decimal
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.datatypes import arrow_type
 from xskip.expressions import Comparison, In, IsNotNull, IsNull, Leaf, NotIn, NotStartsWith, Op, StartsWith, Value
-from xskip.operands import Cast, Computed
+from xskip.operands import Cast, Computed, Operand
 
 __all__ = [
-    "as_operand",
     "compare",
+    "from_mask",
     "holds",
+    "in_type",
     "literal_key",
     "literal_keys",
     "matches",
     "of_null",
     "prefix_end",
+    "same",
+    "seen_as",
     "sort_key",
+    "to_mask",
 ]
 
+Mask = npt.NDArray[np.bool_]
+_NAN, _NO_SIGN = pa.scalar(float("nan")), pa.scalar((1 << 63) - 1)
+_DIGITS = 18  # decimals of so many are numbers of 64 bits
 _EXACT = Context(prec=76)  # any literal that Spark compares with a decimal fits
 _COMPARE = {
     Op.EQ: pc.equal,
@@ -57,16 +65,26 @@ def sort_key(values: pa.Array) -> pa.Array:
         return values.view(pa.int32())
     if pa.types.is_timestamp(kind):
         return values.view(pa.int64())
+    if pa.types.is_decimal128(kind) and kind.precision <= _DIGITS:
+        return _decimal_key(values)
     return values
 
 
 def _float_key(values: pa.Array) -> pa.Array:
-    numbers = values.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False) + 0.0  # -0.0 + 0.0 = 0.0
-    numbers = np.where(np.isnan(numbers), np.nan, numbers)  # one NaN, whose bits are above those of infinity
-    bits = numbers.view(np.int64)
+    numbers = pc.add(values.cast(pa.float64()), 0.0)  # -0.0 + 0.0 = 0.0
+    strange = pc.is_nan(numbers)
+    if strange.true_count:  # one NaN, its bits above those of infinity
+        numbers = pc.if_else(strange, _NAN, numbers)
+    bits = numbers.view(pa.int64())
     # IEEE bits of negative numbers fall as the number grows: flip all but the sign
-    keys = np.where(bits < 0, bits ^ np.int64(0x7FFFFFFFFFFFFFFF), bits)
-    return pa.array(keys, mask=values.is_null().to_numpy(zero_copy_only=False))
+    return pc.if_else(pc.less(bits, 0), pc.bit_wise_xor(bits, _NO_SIGN), bits)
+
+
+def _decimal_key(values: pa.Array) -> pa.Array:
+    """Of 128 bits the lower half tells all."""
+    validity, data = values.buffers()
+    lower = np.frombuffer(data or b"", np.int64)[: 2 * (values.offset + len(values)) : 2].copy()
+    return pa.Array.from_buffers(pa.int64(), len(values), [validity, pa.py_buffer(lower)], -1, values.offset)
 
 
 def literal_key(value: Value, spark_type: str) -> pa.Scalar:
@@ -85,13 +103,19 @@ def literal_keys(values: tuple[Value, ...], spark_type: str) -> pa.Array:
         return pa.array(values, pa.int64())
     if pa.types.is_decimal(kind):
         step = Decimal(1).scaleb(-kind.scale)
-        return pa.array([v.quantize(step, context=_EXACT) if isinstance(v, Decimal) else v for v in values], kind)
+        exact = [v.quantize(step, context=_EXACT) if isinstance(v, Decimal) else v for v in values]
+        return sort_key(pa.array(exact, kind))
     return sort_key(pa.array(values, kind))
 
 
-def as_operand(leaf: Leaf, values: pa.Array) -> pa.Array:
-    """The column's values as the leaf's operand sees them: cast where it casts; what it computes is another matter."""
-    return values.cast(arrow_type(leaf.operand.type)) if isinstance(leaf.operand, Cast) else values
+def in_type(values: pa.Array, spark_type: str | None) -> pa.Array:
+    """Values cast to a Spark type that holds them all; None leaves them as they are."""
+    return values if spark_type is None else values.cast(arrow_type(spark_type))
+
+
+def seen_as(operand: Operand) -> str | None:
+    """The type in which an operand sees its column's values, where that is another; what it computes does not count."""
+    return operand.type if isinstance(operand, Cast) else None
 
 
 def of_null(leaf: Leaf) -> bool:
@@ -104,6 +128,38 @@ def of_null(leaf: Leaf) -> bool:
 def compare(op: Op, left: pa.Array, right: pa.Array | pa.Scalar) -> pa.BooleanArray:
     """``left op right`` on keys, null where a side is null."""
     return _COMPARE[op](left, right)
+
+
+def to_mask(found: pa.BooleanArray) -> Mask:
+    """Where an array is true.
+
+    >>> to_mask(pa.array([True, False, None])).tolist()
+    [True, False, False]
+    """
+    known = found.fill_null(False)
+    bits = np.frombuffer(known.buffers()[1] or b"", np.uint8)
+    mask: Mask = np.unpackbits(bits, count=known.offset + len(known), bitorder="little")[known.offset :].view(np.bool_)
+    return mask
+
+
+def from_mask(mask: Mask) -> pa.BooleanArray:
+    """True and false, as a mask has them.
+
+    >>> from_mask(np.array([True, False])).to_pylist()
+    [True, False]
+    """
+    bits = pa.py_buffer(np.packbits(mask, bitorder="little"))
+    return pa.BooleanArray.from_buffers(pa.bool_(), len(mask), [None, bits])
+
+
+def same(size: int, *, truth: bool) -> pa.BooleanArray:
+    """True everywhere, or false.
+
+    >>> same(2, truth=True).to_pylist()
+    [True, True]
+    """
+    bits = np.full(size // 8 + 1, 0xFF if truth else 0, np.uint8)
+    return pa.BooleanArray.from_buffers(pa.bool_(), size, [None, pa.py_buffer(bits)])
 
 
 def prefix_end(prefix: bytes) -> bytes | None:
@@ -137,7 +193,7 @@ def matches(leaf: Leaf, values: pa.Array) -> pa.BooleanArray:
     if isinstance(leaf.operand, Computed):
         found, failed = leaf.operand(values)
         return pc.or_(holds(leaf, found), pa.array(failed))
-    return holds(leaf, as_operand(leaf, values))
+    return holds(leaf, in_type(values, seen_as(leaf.operand)))
 
 
 def holds(leaf: Leaf, values: pa.Array) -> pa.BooleanArray:

@@ -13,11 +13,12 @@ from tests.reference import all_true
 from xskip import bloom
 from xskip.datatypes import Bloom
 from xskip.errors import IndexDefinitionError, UnsupportedTypeError
-from xskip.expressions import Comparison, In, IsNotNull, IsNull, NotIn, NotStartsWith, Op, StartsWith
-from xskip.indexes import BloomFilter, index_of
+from xskip.expressions import And, Comparison, In, IsNotNull, IsNull, NotIn, NotStartsWith, Op, Or, StartsWith
+from xskip.indexes import BloomFilter, MinMax, index_of
 from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable
 from xskip.objects import Objects, ObjectStatus
 from xskip.operands import Cast, Column
+from xskip.pruning import Available, prune, translate
 
 SERVED = ["string", "binary", "tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz"]
 FPP, NDV = "io.xskipper.index.bloom.fpp", "io.xskipper.index.bloom.ndv"
@@ -158,6 +159,76 @@ def test_types_that_it_refuses(spark_type):
 def test_rates_that_it_refuses(fpp):
     with pytest.raises(IndexDefinitionError, match=r"impossible rate .*expected: between 0 and 1"):
         BloomFilter("c", fpp=fpp)
+
+
+def table_with_bounds_and_filters() -> MetadataTable:
+    """100 objects: object i has the value i in column c and in column t, bounds of both and filters of c."""
+    numbers = pa.array(range(100), pa.int64())
+    indexes = {}
+    for name in ("c", "t"):
+        index = MinMax(name)
+        definition = IndexDefinition("minmax", (name,), types=("bigint",))
+        values = index.assemble([numbers, numbers], ["bigint"])
+        indexes[definition.key] = IndexColumn(definition, index.storage(["bigint"]), values)
+    filters = BloomFilter("c").assemble([collected(*([i] for i in range(100)))], ["bigint"])
+    definition = IndexDefinition("bloomfilter", ("c",), types=("bigint",))
+    indexes[definition.key] = IndexColumn(definition, Bloom(), filters)
+    return MetadataTable(Objects.of([ObjectStatus(f"/{i}", 1, 1) for i in range(100)]), {}, indexes)
+
+
+C, T = Column(("c",), "bigint"), Column(("t",), "bigint")
+ONE, LATE, EARLY = Comparison(Op.EQ, C, 7), Comparison(Op.GE, T, 90), Comparison(Op.LT, T, 20)
+
+
+@pytest.mark.parametrize(
+    ("predicate", "left"),
+    [
+        (In(C, (7, 8, 200)), [7, 8]),
+        (And((ONE, EARLY)), [7]),
+        (And((In(C, tuple(range(0, 100, 2))), EARLY)), list(range(0, 20, 2))),
+        (And((ONE, LATE)), []),
+        (Or((ONE, EARLY)), []),
+        (Or((In(C, (7, 50, 95)), EARLY)), [50, 95]),
+        (And((LATE, Or((In(C, (7, 95)), Comparison(Op.EQ, T, 95))))), []),
+        (And((Or((In(C, (7, 95)), Comparison(Op.EQ, T, 91))), LATE)), [95]),
+    ],
+    ids=str,
+)
+def test_a_filter_is_probed_only_of_objects_that_everything_cheaper_has_left(predicate, left, monkeypatch):
+    """[PRU-V-4]"""
+    table, probed = table_with_bounds_and_filters(), []
+    plain = bloom.might_contain
+
+    def noted(filters, values, among):
+        probed.extend(np.flatnonzero(among).tolist())
+        return plain(filters, values, among)
+
+    monkeypatch.setattr(bloom, "might_contain", noted)
+    available = Available(tuple((index.definition, index.storage) for index in table.indexes.values()))
+    prune(translate(predicate, available), table)
+    assert probed == left
+
+
+def test_a_value_is_hashed_once_for_all_filters(monkeypatch):
+    hashed = []
+    plain = bloom.hash_long
+    filters = BloomFilter("c").assemble([collected(*([i] for i in range(50)))], ["bigint"])
+    monkeypatch.setattr(bloom, "hash_long", lambda value: hashed.append(value) or plain(value))
+    found = verdicts(In(C, tuple(range(40, 1_000))), filters)
+    assert found[40:] == [True] * 10
+    assert hashed == list(range(40, 1_000))
+
+
+@pytest.mark.parametrize("block", [1, 7, 1 << 16])
+def test_many_values_of_many_filters_are_found_as_each_of_one(block, monkeypatch):
+    """[PRU-BF-1] In whatever blocks they are probed, filters of several sizes among them."""
+    monkeypatch.setattr(bloom, "_PROBES", block)
+    objects = [list(range(start, start + 1 + start % 5)) for start in range(0, 300, 10)]
+    filters = BloomFilter("c", fpp=1e-6).assemble([collected(*objects)], ["bigint"])
+    wanted = tuple(range(0, 150, 4))
+    one_by_one = [verdicts(Comparison(Op.EQ, C, value), filters) for value in wanted]
+    assert verdicts(In(C, wanted), filters) == [any(found) for found in zip(*one_by_one, strict=True)]
+    assert {True, False} == {*verdicts(In(C, wanted), filters)}
 
 
 @pytest.mark.parametrize("ndv", [0, -1])

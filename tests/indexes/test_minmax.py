@@ -15,6 +15,7 @@ from xskip.indexes import MinMax, index_of
 from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable
 from xskip.objects import Objects, ObjectStatus
 from xskip.operands import Cast, Column
+from xskip.ordering import sort_key
 
 NAN = float("nan")
 INF = float("inf")
@@ -232,6 +233,24 @@ def test_an_index_that_the_table_lacks_is_unknown():
     table = MetadataTable(Objects.of([ObjectStatus("/x", 1, 1)] * 2))
     assert clause.evaluate(table, all_true(2)).to_pylist() == [None, None]
     assert not clause.expensive
+
+
+def test_keys_of_a_column_are_made_once_for_all_leaves_about_it(monkeypatch):
+    made = []
+    monkeypatch.setattr("xskip.bounds.sort_key", lambda values: made.append(values.type) or sort_key(values))
+    index, definition = MinMax("c"), IndexDefinition("minmax", ("c",), types=("int",))
+    values = index.assemble([pa.array([1, 5]), pa.array([4, None])], ["int"])
+    column = IndexColumn(definition, index.storage(["int"]), values)
+    table = MetadataTable(Objects.of([ObjectStatus("/x", 1, 1)] * 2), {}, {definition.key: column})
+    wide = Cast(INT, "bigint")
+    found = [
+        index.translate(Comparison(op, operand, 4), definition, column.storage).evaluate(table, all_true(2)).to_pylist()
+        for operand in (INT, wide)
+        for op in Op
+    ]
+    assert made == [pa.int32()] * 2 + [pa.int64()] * 2
+    assert found[:6] == found[6:]
+    assert found[:6] == [verdicts(Comparison(op, INT, 4), [(1, 4), (5, None)], "int") for op in Op]
 
 
 def test_no_objects():

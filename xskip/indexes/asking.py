@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +16,19 @@ import pyarrow.compute as pc
 from xskip.clauses import IndexClause, Mask, Verdicts
 from xskip.expressions import Leaf
 from xskip.metadata import IndexKey, MetadataTable
-from xskip.ordering import of_null
+from xskip.ordering import from_mask, of_null
 
-__all__ = ["ColumnClause", "Lists", "PartsClause", "any_in_each", "jointly"]
+__all__ = ["ColumnClause", "Lists", "Once", "PartsClause", "any_in_each", "jointly"]
 
 _Taken = TypeVar("_Taken")
+_Made = TypeVar("_Made")
+
+
+class Once(Protocol):
+    """What many clauses of one query need of the same metadata, made once."""
+
+    def __call__(self, key: Hashable, make: Callable[[], _Made]) -> _Made:
+        """What ``make`` returned at the first call with this key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +56,20 @@ class ColumnClause:
     def evaluate(self, table: MetadataTable, among: Mask) -> Verdicts:
         """A verdict for each row; null where the table lacks the index."""
         column = table.indexes.get(self.requires)
-        return pa.nulls(len(table), pa.bool_()) if column is None else self.verdicts(column.values, among)
+        if column is None:
+            return pa.nulls(len(table), pa.bool_())
+        return self.verdicts(column.values, among, lambda key, make: table.once((self.requires, key), make))
 
-    def verdicts(self, values: pa.Array, among: Mask) -> Verdicts:
-        """A verdict for each value of the metadata; null where it is null."""
+    def verdicts(self, values: pa.Array, among: Mask, once: Once) -> Verdicts:
+        """A verdict for each value of the metadata; null where it is null.
+
+        Parameters
+        ----------
+        values : pyarrow.Array
+        among : numpy.ndarray of bool
+        once : callable
+            ``once(key, make)`` is what ``make`` returns, which all clauses of this index share.
+        """
         raise NotImplementedError
 
 
@@ -125,16 +143,16 @@ class PartsClause(ColumnClause, ABC, Generic[_Taken]):
     def matching(self, leaf: Leaf, parts: _Taken) -> pa.BooleanArray:
         """For each part: can a leaf be TRUE of a value in it. Null keeps."""
 
-    def verdicts(self, values: pa.Array, among: Mask) -> Verdicts:
+    def verdicts(self, values: pa.Array, among: Mask, once: Once) -> Verdicts:
         """False where no part can hold a value of which all leaves are TRUE; null where there is no list."""
-        taken = self.parts(values)
+        taken = once("parts", lambda: self.parts(values))
         if taken is None:
             return pa.nulls(len(values), pa.bool_())
         lists, parts = taken
         leaves = (self.leaf, *self.also)
         found = reduce(pc.and_kleene, (self.matching(leaf, parts) for leaf in leaves))
         held = any_in_each(lists, found.fill_null(True)) | all(of_null(leaf) for leaf in leaves)
-        return pa.array(held, mask=values.is_null().to_numpy(zero_copy_only=False))
+        return pc.if_else(values.is_valid(), from_mask(held), pa.scalar(None, pa.bool_()))
 
 
 def jointly(clauses: Iterable[IndexClause | None]) -> IndexClause | None:

@@ -17,7 +17,7 @@ from xskip import bloom
 from xskip.clauses import Mask, Verdicts
 from xskip.datatypes import INTEGRAL, Bloom, Storage
 from xskip.expressions import Comparison, In, Leaf, Op, Value
-from xskip.indexes.asking import ColumnClause, Lists
+from xskip.indexes.asking import ColumnClause, Lists, Once
 from xskip.indexes.base import Accumulator, OneColumn, Parameter, check_at_least_one, check_rate, unsupported
 from xskip.metadata import IndexDefinition
 from xskip.operands import Column
@@ -100,7 +100,7 @@ class BloomFilterClause(ColumnClause):
 
     values: tuple[Value, ...]
 
-    def verdicts(self, values: pa.Array, among: Mask) -> Verdicts:
+    def verdicts(self, values: pa.Array, among: Mask, once: Once) -> Verdicts:
         """False where every value is certainly absent; null where there is no filter that can be read."""
         return bloom.might_contain(values, [_hash(value) for value in self.values], among)
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from xskip.bounds import possible
+from xskip.bounds import Bounds, possible
 from xskip.clauses import IndexClause
 from xskip.datatypes import INTEGRAL, Array, Storage, arrow_type, decimal_digits
 from xskip.expressions import IsNull, Leaf
@@ -89,4 +89,4 @@ class GapListClause(PartsClause[list[pa.Array]]):
 
     def matching(self, leaf: Leaf, parts: list[pa.Array]) -> pa.BooleanArray:
         """Can the leaf be TRUE of a value in the range."""
-        return possible(leaf, *parts)
+        return possible(leaf, Bounds.of(leaf.operand, *parts))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
 
-from xskip.bounds import possible
+from xskip.bounds import Bounds, possible
 from xskip.clauses import IndexClause
 from xskip.datatypes import Array, Storage, arrow_type
 from xskip.errors import IndexDefinitionError
@@ -172,4 +172,5 @@ class GeoBoxClause(PartsClause[list[pa.Array]]):
         """Can the leaf be TRUE of a point in the box."""
         axis = _axis(leaf, self.requires[1])
         assert axis is not None
-        return possible(_doubled(leaf), *parts[2 * axis : 2 * axis + 2])
+        doubled = _doubled(leaf)
+        return possible(doubled, Bounds.of(doubled.operand, *parts[2 * axis : 2 * axis + 2]))

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from xskip.clauses import Mask, Verdicts
 from xskip.datatypes import Array, Bloom, Storage, Struct, arrow_type
 from xskip.expressions import Leaf
-from xskip.indexes.asking import ColumnClause
+from xskip.indexes.asking import ColumnClause, Once
 from xskip.indexes.base import Accumulator, OneColumn, Parameter, check_at_least_one, check_rate
 from xskip.indexes.bloomfilter import BloomFilter
 from xskip.indexes.valuelist import ValueList
@@ -100,11 +100,11 @@ class HybridClause(ColumnClause):
     listed: ColumnClause
     filtered: ColumnClause | None
 
-    def verdicts(self, values: pa.Array, among: Mask) -> Verdicts:
+    def verdicts(self, values: pa.Array, among: Mask, once: Once) -> Verdicts:
         """The list's verdict, else the filter's, else null."""
         lists, filters = (pc.struct_field(values, i) for i in (0, 1))
-        found = self.listed.verdicts(lists, among)
+        found = self.listed.verdicts(lists, among, once)
         if self.filtered is None:
             return found
         left = among & lists.is_null().to_numpy(zero_copy_only=False)
-        return pc.coalesce(found, self.filtered.verdicts(filters, left))
+        return pc.coalesce(found, self.filtered.verdicts(filters, left, once))

@@ -13,15 +13,15 @@ from typing import ClassVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.bounds import possible
+from xskip.bounds import Bounds, possible
 from xskip.clauses import IndexClause, Mask, Verdicts
 from xskip.datatypes import BOUNDED, Storage, Struct, arrow_type, atomic_name
 from xskip.expressions import IsNull, Leaf
-from xskip.indexes.asking import ColumnClause
+from xskip.indexes.asking import ColumnClause, Once
 from xskip.indexes.base import Accumulator, OneColumn, unsupported
 from xskip.metadata import IndexDefinition
-from xskip.operands import Computed
-from xskip.ordering import of_null
+from xskip.operands import Computed, Operand
+from xskip.ordering import of_null, seen_as
 
 __all__ = ["MinMax", "MinMaxClause"]
 
@@ -74,11 +74,17 @@ class MinMax(OneColumn):
 class MinMaxClause(ColumnClause):
     """A leaf asked of the bounds."""
 
-    def verdicts(self, values: pa.Array, among: Mask) -> Verdicts:
+    def verdicts(self, values: pa.Array, among: Mask, once: Once) -> Verdicts:
         """False where no value between the bounds can match; null where there are no bounds to ask."""
-        known = values.is_valid()
-        low, high = (pc.struct_field(values, i) for i in (0, 1))
-        no_value = pc.and_(pc.and_(low.is_null(), high.is_null()), known)
-        of_none = pa.scalar(of_null(self.leaf))  # SQL: of NULL alone a leaf about the column itself is never TRUE
-        found = pc.or_kleene(possible(self.leaf, low, high), of_none)
-        return pc.if_else(known, pc.if_else(no_value, of_none, found), pa.scalar(None, pa.bool_()))
+        operand = self.leaf.operand
+        bounds, asked, unasked = once(seen_as(operand), lambda: _taken(operand, values))
+        if of_null(self.leaf):  # of rows that are NULL bounds do not speak
+            return pc.invert(unasked)
+        return pc.if_else(asked, possible(self.leaf, bounds), unasked)
+
+
+def _taken(operand: Operand, values: pa.Array) -> tuple[Bounds, pa.BooleanArray, pa.BooleanArray]:
+    """Bounds, where there is one to ask, and the verdict on the others: false where there is no value, else null."""
+    low, high = (pc.struct_field(values, side) for side in (0, 1))
+    unasked = pc.if_else(values.is_valid(), pa.scalar(False), pa.scalar(None, pa.bool_()))
+    return Bounds.of(operand, low, high), pc.or_(low.is_valid(), high.is_valid()), unasked

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from xskip.clauses import IndexClause, Mask, Verdicts
 from xskip.datatypes import Storage, Struct, arrow_type
 from xskip.expressions import IsNull, Leaf
-from xskip.indexes.asking import ColumnClause
+from xskip.indexes.asking import ColumnClause, Once
 from xskip.indexes.base import Accumulator, OneColumn
 from xskip.metadata import IndexDefinition
 from xskip.operands import Computed
@@ -73,7 +73,7 @@ class NullCount(OneColumn):
 class NullCountClause(ColumnClause):
     """A leaf asked of the counts."""
 
-    def verdicts(self, values: pa.Array, among: Mask) -> Verdicts:
+    def verdicts(self, values: pa.Array, among: Mask, once: Once) -> Verdicts:
         """False where the leaf needs a NULL, or a value, and there is none; null where nothing was counted."""
         nulls, rows = (pc.struct_field(values, i) for i in (0, 1))
         # SQL: IS NULL is TRUE of NULL alone, and every other leaf of a value alone

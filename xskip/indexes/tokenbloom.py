@@ -19,7 +19,7 @@ from xskip import bloom
 from xskip.clauses import Mask, Verdicts
 from xskip.datatypes import Bloom, Storage
 from xskip.expressions import Comparison, In, Leaf, Op, StartsWith
-from xskip.indexes.asking import ColumnClause
+from xskip.indexes.asking import ColumnClause, Once
 from xskip.indexes.base import Accumulator, Parameter, unsupported
 from xskip.indexes.bloomfilter import BloomFilter
 from xskip.metadata import IndexDefinition
@@ -122,7 +122,7 @@ class TokenBloomClause(ColumnClause):
 
     ways: tuple[tuple[bytes, ...], ...]
 
-    def verdicts(self, values: pa.Array, among: Mask) -> Verdicts:
+    def verdicts(self, values: pa.Array, among: Mask, once: Once) -> Verdicts:
         """False where of each way some word is certainly absent; null where there is no filter that can be read."""
         found = pa.array(np.full(len(values), False))
         for words in self.ways:

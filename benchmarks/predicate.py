@@ -1,0 +1,248 @@
+"""What does it take to put a predicate of 50 leaves to metadata in memory?
+
+    python benchmarks/predicate.py [results.json]
+
+100,000 and 1,000,000 objects with bounds of eight columns, of which each lacks some; comparisons, BETWEEN, IN, NOT and
+prefixes under AND and OR. "all": an AND of ORs; "any": an OR of ANDs. Each run translates the predicate and
+evaluates it on a table that nothing was asked of before. The pass that it is compared with is 50 calls of
+``pyarrow.compute.less_equal``, one for each leaf, of the least values of the leaf's column and one literal.
+
+Blooms: ``ts`` in a range that 1% of the objects meet, and ``user`` IN one value or 10,000; a filter is probed of the
+objects that bounds have left, and of no other. IN: one leaf of 10,000 values, by bounds. Medians of 9 runs, and the
+least; no Spark.
+"""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from decimal import Decimal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from common import Lines
+
+from xskip import bloom
+from xskip.clauses import Clause, leaves
+from xskip.datatypes import Bloom, Storage, Struct, arrow_type
+from xskip.expressions import And, Comparison, In, IsNotNull, NotStartsWith, Op, Or, Predicate, StartsWith, negate
+from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable
+from xskip.objects import Objects
+from xskip.operands import Cast, Column
+from xskip.ordering import in_type, seen_as
+from xskip.pruning import Available, prune, translate
+
+COUNTS = {100_000: 20, 1_000_000: 150}
+RUNS = 9
+TYPES = {
+    "n": "int",
+    "id": "bigint",
+    "ts": "timestamp",
+    "temp": "double",
+    "day": "date",
+    "city": "string",
+    "user": "string",
+    "price": "decimal(10,2)",
+}
+COLUMNS = {name: Column((name,), kind) for name, kind in TYPES.items()}
+START = 1_700_000_000_000_000
+
+
+def bounds(name: str, objects: int) -> tuple[pa.Array, pa.Array]:
+    """Least and greatest values: ``id``, ``ts`` and ``day`` rise from object to object, the others do not."""
+    rng = np.random.default_rng(list(TYPES).index(name))
+    place = np.arange(objects) / objects
+    low, width = rng.random(objects), rng.random(objects) ** 4
+    high = np.minimum(low + width, 1)
+
+    def texts(parts: npt.NDArray[np.float64], stem: str, most: int) -> pa.Array:
+        numbers = pa.array((parts * most).astype(np.int64)).cast(pa.string())
+        return pc.binary_join_element_wise(stem, pc.utf8_lpad(numbers, 7, "0"), "")
+
+    match name:
+        case "n":
+            return pa.array((low * 1e6).astype(np.int32)), pa.array((high * 1e6).astype(np.int32))
+        case "id":
+            return pa.array((place * 1e12).astype(np.int64)), pa.array(((place + 1e-5) * 1e12).astype(np.int64))
+        case "ts":
+            ends = [START + ((place + wide) * 3e13).astype(np.int64) for wide in (0, 1e-4)]
+            return pa.array(ends[0]), pa.array(ends[1])
+        case "temp":
+            return pa.array(low * 60 - 20), pa.array(high * 60 - 20)
+        case "day":
+            return pa.array((19_000 + place * 365).astype(np.int32)), pa.array((19_000 + place * 365).astype(np.int32))
+        case "city":
+            return texts(low, "city-", 500), texts(high, "city-", 500)
+        case "user":
+            return texts(low, "user-", 10**7), texts(high, "user-", 10**7)
+        case _:
+            return tuple(pa.array((part * 1e6).astype(np.int64)).cast(pa.decimal128(19)) for part in (low, high))
+
+
+def column(name: str, objects: int) -> IndexColumn:
+    """Bounds of a column; of one object in 100 nothing is known, and one in 50 holds no value."""
+    storage = Struct((("min", TYPES[name]), ("max", TYPES[name])))
+    kind = arrow_type(storage)
+    rng = np.random.default_rng(7)
+    empty, unknown = pa.array(rng.random(objects) < 0.02), pa.array(rng.random(objects) < 0.01)
+    ends = []
+    for part in bounds(name, objects):
+        values = part.cast(pa.decimal128(38, 2)) if TYPES[name].startswith("decimal") else part
+        ends.append(pc.if_else(empty, pa.scalar(None, kind[0].type), values.cast(kind[0].type)))
+    values = pa.StructArray.from_arrays(ends, fields=list(kind), mask=unknown)
+    return IndexColumn(IndexDefinition("minmax", (name,), types=(TYPES[name],)), storage, values)
+
+
+def filters(objects: int) -> IndexColumn:
+    """Bloom filters of 20 users each, of which 1,000 are different."""
+    rng = np.random.default_rng(7)
+    size = bloom.size_for(20, 0.01)
+    some = pa.array([bloom.build(rng.integers(-(2**62), 2**62, 20), *size) for _ in range(1_000)], pa.binary())
+    return IndexColumn(
+        IndexDefinition("bloomfilter", ("user",), types=("string",)),
+        Bloom(),
+        some.take(pa.array(np.arange(objects) % 1_000)),
+    )
+
+
+def table_of(objects: int) -> MetadataTable:
+    names = pc.binary_join_element_wise("/lake/part-", pa.array(np.arange(objects)).cast(pa.string()), "")
+    times = pa.array(np.full(objects, START // 1_000))
+    indexes = [*(column(name, objects) for name in TYPES), filters(objects)]
+    return MetadataTable(Objects(names, times, times), {}, {index.definition.key: index for index in indexes})
+
+
+def groups() -> list[tuple[Predicate, ...]]:
+    """50 leaves in groups."""
+    n, number, ts, temp, day, city, user, price = COLUMNS.values()
+    return [
+        between(ts, START + 10**12, START + 2 * 10**13),
+        (Comparison(Op.GT, n, 100_000), Comparison(Op.EQ, n, 5), In(n, (7, 70_000, 700_000))),
+        between(number, 10**10, 9 * 10**11),
+        (Comparison(Op.LT, temp, 30.5), negate(Comparison(Op.GT, temp, -10.0)), Comparison(Op.EQ, temp, 0.0)),
+        (In(city, (b"city-0000007", b"city-0000042", b"city-0000311")), StartsWith(city, b"city-00002")),
+        (*between(day, 19_010, 19_300), Comparison(Op.NE, day, 19_100)),
+        (Comparison(Op.GE, price, Decimal("12.50")), Comparison(Op.LT, price, Decimal("9000.00"))),
+        (Comparison(Op.EQ, user, b"user-1234567"), NotStartsWith(user, b"user-9"), IsNotNull(user)),
+        (negate(In(n, (1, 2, 3))), Comparison(Op.GE, Cast(n, "bigint"), 2_000), Comparison(Op.LE, n, 990_000)),
+        (In(day, tuple(range(19_000, 19_365, 30))), Comparison(Op.LE, day, 19_200)),
+        (*between(temp, -5.0, 25.0), IsNotNull(temp), Comparison(Op.NE, temp, 10.0)),
+        (Comparison(Op.GT, city, b"city-0000100"), Comparison(Op.LE, city, b"city-0000400")),
+        (*between(price, Decimal("1.00"), Decimal("9999.00")), In(price, (Decimal("3.50"), Decimal("4999.99")))),
+        (Comparison(Op.LT, ts, START + 10**13), Comparison(Op.GE, ts, START + 2 * 10**13), IsNotNull(ts)),
+        (negate(Comparison(Op.EQ, number, 5)), In(number, tuple(range(0, 10**12, 10**11))), IsNotNull(number)),
+        (Comparison(Op.GE, user, b"user-0100000"), Comparison(Op.LT, user, b"user-9900000")),
+        (negate(StartsWith(city, b"city-00004")), Comparison(Op.EQ, city, b"city-0000250")),
+        (Comparison(Op.GT, n, 900_000), Comparison(Op.LT, n, 800_000), Comparison(Op.NE, n, 3)),
+        (Comparison(Op.GE, temp, 0.5), Comparison(Op.LE, temp, 39.5), IsNotNull(n)),
+    ]
+
+
+def between(operand: Column, low: object, high: object) -> tuple[Predicate, Predicate]:
+    return Comparison(Op.GE, operand, low), Comparison(Op.LE, operand, high)
+
+
+def one_pass(table: MetadataTable, predicate: Predicate, available: Available) -> Callable[[], object]:
+    """One comparison of the column of each leaf that the predicate asks of bounds."""
+    middle: dict[str, pa.Scalar] = {}
+    pairs = []
+    for clause in leaves(translate(predicate, available)):
+        operand = clause.leaf.operand
+        values = pc.struct_field(table.indexes[clause.requires].values, 0)
+        low = in_type(values, seen_as(clause.leaf.operand))
+        pairs.append((low, middle.setdefault(str(operand), low.drop_null()[len(low) // 2])))
+    return lambda: [pc.less_equal(low, value) for low, value in pairs]
+
+
+def timed(action: Callable[[], object]) -> tuple[float, float]:
+    """Minimum and median milliseconds, after one run that does not count."""
+    action()
+    times = []
+    gc.collect()
+    for _ in range(RUNS):
+        started = time.perf_counter()
+        action()
+        times.append((time.perf_counter() - started) * 1e3)
+    return min(times), statistics.median(times)
+
+
+def available_of(table: MetadataTable, *names: str) -> Available:
+    indexes: tuple[tuple[IndexDefinition, Storage], ...] = tuple(
+        (index.definition, index.storage) for index in table.indexes.values() if index.definition.name in names
+    )
+    return Available(indexes)
+
+
+def fifty(lines: Lines, table: MetadataTable) -> None:
+    available = available_of(table, "minmax")
+    shapes = {"all": And(tuple(map(Or, groups()))), "any": Or(tuple(map(And, groups())))}
+    for name, predicate in shapes.items():
+        asked = list(leaves(translate(predicate, available)))
+        assert len(asked) == 50, len(asked)
+        least, middle = timed(lambda p=predicate: prune(translate(p, available), replace(table)))
+        plain, _ = timed(one_pass(table, predicate, available))
+        skipped = prune(translate(predicate, available), table).skip.mean()
+        what = f"{len(table):,} objects, 50 leaves, {name}"
+        limit = f"<= {COUNTS[len(table)]}"
+        lines.add(what, middle, unit=" ms", limit=limit, detail=f"least {least:.2f} ms, {skipped:.0%} skipped")
+        lines.add(f"{what} / one pass", least / plain, detail=f"{least:.2f} ms / {plain:.2f} ms")
+
+
+def blooms(lines: Lines, table: MetadataTable) -> None:
+    """How many filters are probed: of objects that bounds leave, and no other."""
+    for count in (1, 10_000):
+        predicate = And((*between(COLUMNS["ts"], START + 10**12, START + 10**12 + 3 * 10**11), wanted_users(count)))
+        left = int((~prune(translate(predicate, available_of(table, "minmax")), table).skip).sum())
+        clause = translate(predicate, available_of(table, "minmax", "bloomfilter"))
+        what = f"{len(table):,} objects, ts and user IN {count:,}"
+        lines.add(f"{what}: filters probed", probes(clause, table), limit=f"= {left}", detail="left by bounds")
+        least, middle = timed(lambda c=clause: prune(c, replace(table)))
+        lines.add(what, middle, unit=" ms", detail=f"least {least:.2f} ms")
+
+
+def probes(clause: Clause, table: MetadataTable) -> int:
+    counts: list[int] = []
+    plain = bloom.might_contain
+
+    def counted(values: pa.Array, hashes: list[bloom.HashPair], among: npt.NDArray[np.bool_]) -> pa.BooleanArray:
+        counts.append(int(among.sum()))
+        return plain(values, hashes, among)
+
+    bloom.might_contain = counted
+    prune(clause, table)
+    bloom.might_contain = plain
+    return sum(counts)
+
+
+def wanted_users(count: int) -> In:
+    return In(COLUMNS["user"], tuple(b"user-%07d" % number for number in np.linspace(5, 10**7 - 1, count).astype(int)))
+
+
+def many_values(lines: Lines, table: MetadataTable) -> None:
+    numbers = {"n": (10**6, int), "id": (10**12, int), "temp": (40, float)}
+    sets = {name: tuple(map(of, np.linspace(0, most, 10_000))) for name, (most, of) in numbers.items()}
+    predicates = [In(COLUMNS[name], values) for name, values in sets.items()]
+    available = available_of(table, "minmax")
+    for predicate in (*predicates, wanted_users(10_000)):
+        least, middle = timed(lambda p=predicate: prune(translate(p, available), replace(table)))
+        what = f"{len(table):,} objects, {predicate.operand} IN 10,000"
+        lines.add(what, middle, unit=" ms", detail=f"least {least:.2f} ms")
+
+
+def main() -> None:
+    lines = Lines()
+    for objects in COUNTS:
+        table = table_of(objects)
+        fifty(lines, table)
+        blooms(lines, table)
+        many_values(lines, table)
+    lines.write()
+
+
+if __name__ == "__main__":
+    main()
