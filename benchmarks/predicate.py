@@ -35,7 +35,8 @@ from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable
 from xskip.objects import Objects
 from xskip.operands import Cast, Column
 from xskip.ordering import in_type, seen_as
-from xskip.pruning import Available, prune, translate
+from xskip.pruning import prune
+from xskip.translation import Available, translate
 
 COUNTS = {100_000: 20, 1_000_000: 150}
 RUNS = 9

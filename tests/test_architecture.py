@@ -49,7 +49,9 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "indexes.tokenbloom",
         "indexes.valuelist",
         "layouts",
+        "layouts.files",
         "layouts.hive",
+        "pairs",
     ),
     "L4 pruning and metadatastore": (
         "metadatastore",
@@ -67,6 +69,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "metadatastore.storage",
         "metadatastore.versions",
         "pruning",
+        "translation",
     ),
     "L5 spark": (
         "report",

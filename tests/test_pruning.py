@@ -38,7 +38,8 @@ from xskip.indexes import BloomFilter, MinMax, ValueList
 from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable, PartitionColumn
 from xskip.objects import Objects, ObjectStatus
 from xskip.operands import Cast, Column, split_path
-from xskip.pruning import Available, ClauseOutcome, prune, requirements, translate
+from xskip.pruning import ClauseOutcome, prune, requirements
+from xskip.translation import Available, translate
 
 KINDS = {"minmax": MinMax, "valuelist": ValueList, "bloomfilter": BloomFilter}
 

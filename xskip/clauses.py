@@ -60,7 +60,7 @@ class IndexClause(Protocol):
         """What it answers, in words."""
 
     @property
-    def requires(self) -> Requirement:
+    def needs(self) -> tuple[Requirement, ...]:
         """What it reads."""
 
     @property

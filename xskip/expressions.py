@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from xskip.operands import Operand
+from xskip.operands import Elements, Operand
 
 __all__ = [
     "And",
+    "Compared",
     "Comparison",
     "Constant",
     "In",
@@ -144,6 +145,18 @@ class IsNotNull:
 
 
 @dataclass(frozen=True, slots=True)
+class Compared:
+    """``left op right`` of two columns, or functions of them, of one type."""
+
+    op: Op
+    left: Operand
+    right: Operand
+
+    def __str__(self) -> str:
+        return f"{self.left} {self.op.value} {self.right}"
+
+
+@dataclass(frozen=True, slots=True)
 class Constant:
     """TRUE, FALSE or NULL for every row; only TRUE lets a row through."""
 
@@ -185,7 +198,7 @@ class Or:
 
 #: A predicate about one operand, which an index can answer.
 Leaf = Comparison | In | NotIn | StartsWith | NotStartsWith | IsNull | IsNotNull
-Predicate = Leaf | Constant | Unknown | And | Or
+Predicate = Leaf | Compared | Constant | Unknown | And | Or
 
 
 def negate(predicate: Predicate) -> Predicate:
@@ -199,6 +212,26 @@ def negate(predicate: Predicate) -> Predicate:
     ?
     """
     match predicate:
+        case Compared(op, left, right):
+            return Compared(op.negated, left, right)
+        case Constant(value):
+            return Constant(None if value is None else not value)
+        case Unknown():
+            return predicate
+        case And(children):
+            return Or(tuple(negate(child) for child in children))
+        case Or(children):
+            return And(tuple(negate(child) for child in children))
+        case _:
+            return _negated_leaf(predicate)
+
+
+def _negated_leaf(leaf: Leaf) -> Predicate:
+    if (
+        isinstance(leaf.operand, Elements) and not leaf.operand.is_one
+    ):  # TRUE of no element is nothing that can be asked of some
+        return Unknown("what no element of an array may be is not used")
+    match leaf:
         case Comparison(op, operand, value):
             return Comparison(op.negated, operand, value)
         case In(operand, values, has_null):
@@ -213,14 +246,6 @@ def negate(predicate: Predicate) -> Predicate:
             return IsNotNull(operand)
         case IsNotNull(operand):
             return IsNull(operand)
-        case Constant(value):
-            return Constant(None if value is None else not value)
-        case Unknown():
-            return predicate
-        case And(children):
-            return Or(tuple(negate(child) for child in children))
-        case Or(children):
-            return And(tuple(negate(child) for child in children))
 
 
 def operands(predicate: Predicate) -> Iterator[Operand]:
@@ -236,5 +261,8 @@ def operands(predicate: Predicate) -> Iterator[Operand]:
                 yield from operands(child)
         case Constant() | Unknown():
             return
+        case Compared(_, left, right):
+            yield left
+            yield right
         case _:
             yield predicate.operand

@@ -11,8 +11,10 @@ import pyarrow as pa
 from xskip.datatypes import Opaque, Storage, arrow_type
 from xskip.objects import Objects
 
-__all__ = ["IndexColumn", "IndexDefinition", "IndexKey", "MetadataTable", "PartitionColumn", "concat"]
+__all__ = ["EXPRESSION", "IndexColumn", "IndexDefinition", "IndexKey", "MetadataTable", "PartitionColumn", "concat"]
 
+#: The parameter of an index on an expression: its form.
+EXPRESSION = "io.xskip.index.expression"
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 
@@ -43,6 +45,11 @@ class IndexDefinition:
     params: tuple[tuple[str, str], ...] = ()
     key_label: str | None = None
     types: tuple[str, ...] = ()
+
+    @property
+    def expression(self) -> str | None:
+        """The form of the expression that is indexed, None where it is a column."""
+        return dict(self.params).get(EXPRESSION)
 
     @property
     def key(self) -> IndexKey:

@@ -40,6 +40,10 @@ def bounds_of(operand: Computed, low: pa.Array, high: pa.Array) -> tuple[pa.Arra
         usable &= _mask(pc.and_(pc.greater_equal(low, -shape.limit), pc.less_equal(high, shape.limit)))
     if shape.zone:
         low, high = _shifted(operand, low, high, usable)
+    if shape.folds and shape.wraps:  # between ends of both signs a sum can wrap around and back
+        return nothing, nothing
+    if shape.folds:
+        return _folded(operand, low, high, usable)
     least, greatest, ordered = _ends(operand, (operand.term, operand.type, shape.direction), low, high)
     usable &= ordered
     for part in shape.wraps:
@@ -60,6 +64,23 @@ def _ends(
     first, last = (low, high) if direction > 0 else (high, low)
     (least, failed), (greatest, lost) = operand.evaluate(term, kind, first), operand.evaluate(term, kind, last)
     return least, greatest, _mask(compare(Op.LE, sort_key(least), sort_key(greatest))) & ~failed & ~lost
+
+
+def _folded(operand: Computed, low: pa.Array, high: pa.Array, usable: Mask) -> tuple[pa.Array, pa.Array]:
+    """Ends of a function of |x|: with x in [low, high], |x| is at most the greater of |low| and |high|.
+
+    It is at least the lesser one where both are of one sign; else 0 can be between them.
+    """
+    (first, failed), (second, lost) = (operand(values) for values in (low, high))
+    nothing = pa.nulls(len(low), first.type)
+    usable = usable & ~failed & ~lost & _mask(first.is_valid()) & _mask(second.is_valid())
+    falling = compare(Op.LE, sort_key(second), sort_key(first))
+    ends = pc.if_else(falling, second, first), pc.if_else(falling, first, second)
+    zero = pa.scalar(0).cast(low.type)
+    one_sign = _mask(pc.or_(pc.greater(low, zero), pc.less(high, zero)))
+    known = (usable & one_sign, usable) if operand.shape.direction > 0 else (usable, usable & one_sign)
+    least, greatest = (pc.if_else(pa.array(mask), end, nothing) for mask, end in zip(known, ends, strict=True))
+    return least, greatest
 
 
 def _mask(values: pa.Array) -> Mask:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     import numpy as np
@@ -14,10 +15,16 @@ __all__ = [
     "Cast",
     "Column",
     "Computed",
+    "Derived",
+    "Elements",
     "Evaluate",
     "Evaluated",
+    "FileColumn",
     "Operand",
     "Shape",
+    "column_of",
+    "folded",
+    "form_of",
     "join_path",
     "split_path",
 ]
@@ -64,6 +71,8 @@ class Shape:
         It does so only within one ``year`` or ``month`` of a date or timestamp.
     limit : int
         It does so only for numbers from ``-limit`` to ``limit``, beyond which it overflows; 0 where it does not.
+    folds : bool
+        It follows the absolute value of the column.
     wraps : tuple of (int, str, int)
         The parts of it that can wrap around, once: number, type and direction of each. Where a part's own ends are in
         order it has not; the whole can hide it.
@@ -73,6 +82,7 @@ class Shape:
     zone: str = ""
     within: str = ""
     limit: int = 0
+    folds: bool = False
     wraps: tuple[tuple[int, str, int], ...] = ()
 
 
@@ -99,7 +109,7 @@ class Computed:
 
     Attributes
     ----------
-    column : Column
+    column : Column or FileColumn
     type : str
         Of the function's values.
     name : str
@@ -111,15 +121,18 @@ class Computed:
     call : tuple
         Of one function of the column itself: its class in Spark and its other arguments, literals as values. Else
         empty.
+    form : str
+        What it is: :func:`form_of`.
     """
 
-    column: Column
+    column: Column | FileColumn
     type: str
     name: str
     term: int
     shape: Shape
     evaluate: Evaluate = field(compare=False, repr=False)
     call: tuple[object, ...] = ()
+    form: str = ""
 
     def __str__(self) -> str:
         return f"{self.name}({self.column})"
@@ -129,7 +142,105 @@ class Computed:
         return self.evaluate(self.term, self.type, values)
 
 
-Operand = Column | Cast | Computed
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """The elements of an array: a leaf about them is TRUE where it is TRUE of some element.
+
+    Attributes
+    ----------
+    column : Column
+        Of type ``array<...>``.
+    type : str
+        Of an element.
+    is_one : bool
+        The leaf is about one of them alone, by its place.
+    """
+
+    column: Column
+    type: str
+    is_one: bool = False
+
+    def __str__(self) -> str:
+        return f"element({self.column})"
+
+
+@dataclass(frozen=True, slots=True)
+class FileColumn:
+    """A part of Spark's hidden column ``_metadata`` that all rows of a file share, such as ``file_name``."""
+
+    name: str
+    type: str
+
+    def __str__(self) -> str:
+        return f"_metadata.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A deterministic expression that only an index of that very expression answers.
+
+    Attributes
+    ----------
+    form : str
+        What it is: :func:`form_of`.
+    type : str
+    reason : str
+        Why it cannot be used where there is no such index, in a plain sentence.
+    """
+
+    form: str
+    type: str
+    reason: str
+
+    def __str__(self) -> str:
+        return "an expression"
+
+
+Operand = Column | Cast | Computed | Elements | FileColumn | Derived
+
+
+def column_of(operand: Operand) -> Column | None:
+    """The column whose values, one in each row, an operand is about; None where it is about something else.
+
+    >>> str(column_of(Cast(Column(("a",), "int"), "bigint"))), column_of(FileColumn("file_size", "bigint"))
+    ('a', None)
+    """
+    match operand:
+        case Column():
+            return operand
+        case Cast(column) | Computed(column=column) if isinstance(column, Column):
+            return column
+        case _:
+            return None
+
+
+def form_of(node: Any) -> str:
+    """An encoded expression as one text: two with the same text are the same expression; empty where it tells in part.
+
+    >>> form_of(["Size", ["$", ["tags"], "array<string>"], True])
+    '["Size",["$",["tags"],"array<string>"],true]'
+    """
+    text = json.dumps(node, separators=(",", ":"))
+    return "" if '{"?":' in text else text
+
+
+def folded(form: str) -> str:
+    """A form with the names of columns in lower case.
+
+    >>> folded('["Upper",["$",["S"],"string"],"A"]')
+    '["Upper",["$",["s"],"string"],"A"]'
+    """
+    return form_of(_folded(json.loads(form))) if form else ""
+
+
+def _folded(node: Any) -> Any:
+    match node:
+        case ["$", [*path], kind]:
+            return ["$", [str(name).lower() for name in path], kind]
+        case [*parts]:
+            return [_folded(part) for part in parts]
+        case _:
+            return node
 
 
 def join_path(path: tuple[str, ...]) -> str:

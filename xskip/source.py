@@ -24,7 +24,7 @@ from xskip.metadatastore.versions import Form
 from xskip.operands import join_path, split_path
 from xskip.reading import UNSTABLE, Reading, differences
 from xskip.settings import BYTES_PER_FILE, FOOTER_KEY, LOCATION, PLAINTEXT_FOOTER, ROWS_PER_FILE
-from xskip.spark.collect import PlannedIndex
+from xskip.spark.collect import PlannedIndex, value_types
 from xskip.spark.jvm import Dataset, build_session
 from xskip.spark.scan import Engine
 from xskip.spark.storage import storage_for
@@ -215,7 +215,7 @@ def _planned(source: Source, index: Index, partitions: set[str]) -> PlannedIndex
     spelled = tuple(join_path(path) for path, _ in found)
     names = spelled if source.reading.case_sensitive else tuple(name.lower() for name in spelled)
     definition = IndexDefinition(index.name, names, index.params, index.key_label, types)
-    planned = PlannedIndex(index, spelled, definition, index.storage(types))
+    planned = PlannedIndex(index, spelled, definition, index.storage(value_types(index, types)))
     if not index.accumulators and not index.aggregates([each.column for each in planned.inputs]):
         raise IndexDefinitionError("an index that gathers nothing", found=str(definition), hint="give it aggregates")
     return planned

@@ -18,7 +18,8 @@ from xskip.indexes import BloomFilter, MinMax, index_of
 from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable
 from xskip.objects import Objects, ObjectStatus
 from xskip.operands import Cast, Column
-from xskip.pruning import Available, prune, translate
+from xskip.pruning import prune
+from xskip.translation import Available, translate
 
 SERVED = ["string", "binary", "tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz"]
 FPP, NDV = "io.xskipper.index.bloom.fpp", "io.xskipper.index.bloom.ndv"

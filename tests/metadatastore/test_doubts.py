@@ -43,8 +43,9 @@ from xskip.metadatastore.versions import Form
 from xskip.migrate import Migration
 from xskip.objects import Objects, split_ids
 from xskip.operands import Column
-from xskip.pruning import Available, prune, translate
+from xskip.pruning import prune
 from xskip.reading import Reading
+from xskip.translation import Available, translate
 
 NAMES = [f"{ROOT}/f{n}" for n in range(3)]
 ROW = b"org.apache.spark.sql.parquet.row.metadata"

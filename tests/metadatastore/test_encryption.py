@@ -35,8 +35,9 @@ from xskip.metadatastore.storage import LocalStorage
 from xskip.metadatastore.versions import Form
 from xskip.migrate import Migration
 from xskip.operands import Column
-from xskip.pruning import Available, prune, translate
+from xskip.pruning import prune
 from xskip.rotate import rotate_keys
+from xskip.translation import Available, translate
 
 KEYS = {
     "k1": base64.b64decode("AAECAwQFBgcICQoLDA0ODw=="),

@@ -20,9 +20,10 @@ from xskip.expressions import Constant, Predicate
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot
 from xskip.metadatastore.storage import LocalStorage
 from xskip.operands import split_path
-from xskip.pruning import Available, prune, requirements, translate
+from xskip.pruning import prune, requirements
 from xskip.spark.catalyst import to_predicate
 from xskip.spark.jvm import hook_of
+from xskip.translation import Available, translate
 
 SCHEMAS = {
     "sample1": "temp double, lat double, address string, comments string",

@@ -40,7 +40,8 @@ from xskip.metadatastore.schema import parse_schema, render_schema
 from xskip.metadatastore.serialised import Decoded, decode_streams, encode_streams
 from xskip.metadatastore.versions import Form, rules_of
 from xskip.operands import Column
-from xskip.pruning import Available, prune, translate
+from xskip.pruning import prune
+from xskip.translation import Available, translate
 
 PARAMS_SORTED = (("io.xskipper.index.bloom.fpp", "0.01"), ("io.xskipper.index.bloom.ndv", "10"))
 # of serialised classes, before and since

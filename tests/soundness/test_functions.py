@@ -53,7 +53,8 @@ EXPRESSIONS = {
                 "IF(c = 'c2', 1, 0) = 1"],
     "null function": ["coalesce(c, 'x') = 'c4'", "nvl(c, 'x') = 'x'", "nullif(c, 'c3') = 'c4'"],
     "arithmetic": ["i + 5 > 700", "i - 3 = 100", "1000 - i < 350", "i * 2 < 50", "-i > -20", "i / 2 > 340",
-                   "i div 100 = 6", "i % 100 = 7", "abs(i) > 650", "floor(d) = 51", "ceil(d) = 52", "round(d, 0) = 75"],
+                   "i div 100 = 6", "i % 100 = 7", "abs(i) > 650",
+                   "sqrt(d) > 12", "ln(i) > 6.5", "floor(d) = 51", "ceil(d) = 52", "round(d, 0) = 75"],
     "cast": ["cast(i as bigint) = 105", "cast(d as int) = 50", "cast(i as string) = '105'",
              "cast(ts as date) = date'2021-01-01'", "cast(dt as timestamp) > timestamp'2021-02-01'"],
     "date and time": ["year(ts) = 2021", "month(dt) = 3", "quarter(dt) = 2", "day(dt) = 3",
@@ -194,6 +195,29 @@ def test_overflow_between_bounds(spark: SparkSession, tmp_path_factory: pytest.T
             "round(i, -1) div 2000000000 = 1": "low wide",
         },
     )
+
+
+def test_absolute_values(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """[PRU-FN-9] Bounds of |x| where x has one sign, and where it has both; a sum of it can wrap around."""
+    least = -(2**31)
+    files = {"minus": [(-9, -9.5), (-4, -4.0)], "plus": [(3, 3.0), (8, 8.5)], "both": [(-6, -6.0), (2, 2.0)],
+             "wide": [(-5, -1.0), (147_483_647, 0.0), (2_000_000_000, 0.5)], "least": [(least, 1.0), (7, 2.0)]}  # fmt: skip
+    made = family(
+        spark, tmp_path_factory.mktemp("abs"), "i int, d double", files, {"minmax": [MinMax("i"), MinMax("d")]}
+    )
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    made.check("minmax", {
+        "abs(i) > 8": "minus wide least",  # the absolute value of the least integer is itself
+        "abs(i) < 4": "plus both wide least",
+        "abs(i) = 5": "minus plus both wide least",
+        "abs(i) between 10 and 100": "wide least",
+        "-abs(d) < -8": "minus plus",
+        "-abs(d) > -2.5": "both wide least",
+        "abs(i) + 2000000000 > 2000000100": ALL,
+        "abs(d) > 8": "minus plus",
+        "abs(d) < 2.5": "both wide least",
+        "sqrt(abs(d)) > 3": "minus",
+    })  # fmt: skip
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York", "America/Sao_Paulo", "Pacific/Apia", "Asia/Kathmandu"])

@@ -10,6 +10,7 @@ import pytest
 
 from xskip.expressions import (
     And,
+    Compared,
     Comparison,
     Constant,
     In,
@@ -22,16 +23,22 @@ from xskip.expressions import (
     StartsWith,
     Unknown,
 )
-from xskip.operands import Cast, Column
+from xskip.operands import Cast, Column, Elements, FileColumn
 from xskip.spark.catalyst import literal_value, to_predicate
 
 A = ["$", ["a"], "int"]
+B = ["$", ["b"], "int"]
+L = ["$", ["l"], "array<int>"]
 S = ["$", ["s"], "string"]
 D = ["$", ["d"], "double"]
 FLAG = ["$", ["f"], "boolean"]
-a, s, d, f = (
-    Column((name,), kind) for name, kind in (("a", "int"), ("s", "string"), ("d", "double"), ("f", "boolean"))
-)
+a, s, d, f, b, w, ls = (
+    Column((name,), kind)
+    for name, kind in (
+        ("a", "int"), ("s", "string"), ("d", "double"), ("f", "boolean"), ("b", "int"), ("w", "bigint"),
+        ("l", "array<int>"),
+    )
+)  # fmt: skip
 REST = Unknown("only the literal beginning of a LIKE pattern is used")
 
 
@@ -84,7 +91,8 @@ CASES = [
         ["EqualNullSafe", ["$", ["m"], "map<int,int>"], lit("map<int,int>", None)],
         IsNull(Column(("m",), "map<int,int>")),
     ),
-    (["EqualNullSafe", A, S], Unknown("a comparison of two columns")),
+    (["EqualNullSafe", A, S], Unknown("a comparison of int with string")),
+    (["EqualNullSafe", A, B], Or((Compared(Op.EQ, a, b), And((IsNull(a), IsNull(b)))))),
     # null tests
     (["IsNull", A], IsNull(a)),
     (["IsNotNull", A], IsNotNull(a)),
@@ -225,15 +233,54 @@ CASES = [
     # hidden columns
     (
         ["GreaterThan", ["$meta", ["_metadata", "file_size"], "bigint"], lit("bigint", 5)],
-        Unknown("the hidden column _metadata.file_size is not indexed"),
+        Comparison(Op.GT, FileColumn("file_size", "bigint"), 5),
     ),
-    (["IsNotNull", ["$meta", ["file_path"], "string"]], Unknown("the hidden column file_path is not indexed")),
+    (["IsNotNull", ["$meta", ["file_size"], "bigint"]], IsNotNull(FileColumn("file_size", "bigint"))),
+    (
+        ["IsNotNull", ["$meta", ["file_path"], "string"]],
+        Unknown("the hidden column file_path is not known of whole files"),
+    ),
+    # elements of an array: of some, and never of none
+    (["ArrayContains", L, five()], Comparison(Op.EQ, Elements(ls, "int"), 5)),
+    (["ArrayContains", L, lit("int", None)], Constant(None)),
+    (["ArrayContains", L, lit("bigint", 5)], Unknown("a search for bigint in array<int>")),
+    (["Not", ["ArrayContains", L, five()]], Unknown("what no element of an array may be is not used")),
+    (
+        ["LessThan", ["GetArrayItem", L, lit("int", 0), False], five()],
+        Comparison(Op.LT, Elements(ls, "int", is_one=True), 5),
+    ),
+    (
+        ["Not", ["EqualTo", ["ElementAt", L, lit("int", -1), None, False], five()]],
+        Comparison(Op.NE, Elements(ls, "int", is_one=True), 5),
+    ),
+    (
+        ["IsNull", ["GetArrayItem", L, lit("int", 0), False]],
+        Unknown("the function or operator 'get array item' is not understood"),
+    ),
+    (
+        ["EqualNullSafe", ["GetArrayItem", L, lit("int", 0), False], five()],
+        Unknown("a comparison of element(l) that is never NULL"),
+    ),
+    (
+        ["EqualTo", ["GetArrayItem", L, lit("int", 0), True], five()],
+        Unknown("the function or operator 'get array item' is not understood"),
+    ),
+    # two columns
+    (["LessThan", A, B], Compared(Op.LT, a, b)),
+    (["Not", ["LessThan", A, B]], Compared(Op.GE, a, b)),
+    (["GreaterThan", ["Cast", A, {"t": "bigint"}], ["$", ["w"], "bigint"]], Compared(Op.GT, Cast(a, "bigint"), w)),
+    (["LessThan", A, ["$", ["w"], "bigint"]], Unknown("a comparison of int with bigint")),
+    (["LessThan", A, A], Unknown("a comparison of a with itself")),
+    (["LessThan", A, ["GetArrayItem", L, lit("int", 0), False]], Unknown("a comparison of element(l) with a column")),
+    (
+        ["LessThan", ["$", ["w"], "bigint"], ["$meta", ["file_size"], "bigint"]],
+        Unknown("a comparison of _metadata.file_size with a column"),
+    ),
     # NaN
     (["Not", ["IsNaN", A]], Unknown("column a is not used here")),
     # nested and dotted names
     (["EqualTo", ["$", ["x", "y.z"], "int"], five()], Comparison(Op.EQ, Column(("x", "y.z"), "int"), 5)),
     # what nobody understands
-    (["EqualTo", A, ["$", ["b"], "int"]], Unknown("a comparison of two columns")),
     (["EqualTo", A, ["Add", five(), ["Rand", 1]]], Unknown("the function or operator 'add' is not understood")),
     (
         ["EqualTo", ["Add", A, lit("int", 1)], lit("int", 3)],

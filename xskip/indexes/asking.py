@@ -53,6 +53,11 @@ class ColumnClause:
         """What it answers, in words."""
         return str(self.leaf)
 
+    @property
+    def needs(self) -> tuple[IndexKey]:
+        """The index."""
+        return (self.requires,)
+
     def evaluate(self, table: MetadataTable, among: Mask) -> Verdicts:
         """A verdict for each row; null where the table lacks the index."""
         column = table.indexes.get(self.requires)

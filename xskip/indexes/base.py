@@ -77,6 +77,8 @@ class Index(Protocol):
     name: ClassVar[str]
     #: Are its values in metadata of the column's own type, so that they tell which type was indexed.
     keeps_values: ClassVar[bool] = True
+    #: Is it, on an array, an index of the elements; else it is none on arrays, or one of the array itself.
+    of_elements: ClassVar[bool] = False
     #: Are its aggregates grouped functions in Python, which Spark does not mix with its own.
     in_python: ClassVar[bool] = False
 
@@ -101,7 +103,7 @@ class Index(Protocol):
         """What the build's own kernel gathers; nothing where ``aggregates`` do."""
 
     def storage(self, types: Sequence[str]) -> Storage:
-        """What a metadata value is, for columns of these Spark types.
+        """What a metadata value is, for columns, or elements of arrays, of these Spark types.
 
         Raises
         ------
@@ -164,6 +166,7 @@ class OneColumn(ABC):
     key_label: str | None = field(default=None, kw_only=True)
     name: ClassVar[str]
     keeps_values: ClassVar[bool] = True
+    of_elements: ClassVar[bool] = False
     in_python: ClassVar[bool] = False
     parameters: ClassVar[tuple[Parameter, ...]] = ()
 

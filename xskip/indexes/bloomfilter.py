@@ -51,6 +51,7 @@ class BloomFilter(OneColumn):
     fpp: float = 0.01
     ndv: int | None = None
     name: ClassVar[str] = "bloomfilter"
+    of_elements: ClassVar[bool] = True
     parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("ndv", "io.xskipper.index.bloom.ndv", int),
         Parameter("fpp", "io.xskipper.index.bloom.fpp", float, is_always_told=True),

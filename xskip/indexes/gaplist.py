@@ -49,6 +49,7 @@ class GapList(OneColumn):
 
     gaps: int = 8
     name: ClassVar[str] = "gaplist"
+    of_elements: ClassVar[bool] = True
     keeps_values: ClassVar[bool] = False
     parameters: ClassVar[tuple[Parameter, ...]] = (Parameter("gaps", "io.xskip.index.gaplist.gaps", int),)
 

@@ -30,7 +30,7 @@ from xskip.indexes.base import (
     unsupported,
 )
 from xskip.metadata import IndexDefinition
-from xskip.operands import Cast, Column, join_path
+from xskip.operands import Cast, Column, column_of, join_path
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
@@ -68,6 +68,7 @@ class GeoBox:
     key_label: str | None = field(default=None, kw_only=True)
     name: ClassVar[str] = "geobox"
     keeps_values: ClassVar[bool] = False
+    of_elements: ClassVar[bool] = False
     in_python: ClassVar[bool] = False
     parameters: ClassVar[tuple[Parameter, ...]] = (Parameter("boxes", "io.xskip.index.geobox.boxes", int),)
 
@@ -138,9 +139,10 @@ def _axis(leaf: Leaf, columns: tuple[str, ...]) -> int | None:
     """Which of the two columns a leaf is about, None where it is none that boxes answer."""
     operand = leaf.operand
     exact = isinstance(operand, Column) or (isinstance(operand, Cast) and operand.type in _SERVED)
-    if not exact or not isinstance(leaf, Comparison | In | NotIn | IsNotNull):
+    column = column_of(operand)
+    if column is None or not exact or not isinstance(leaf, Comparison | In | NotIn | IsNotNull):
         return None
-    name = join_path(operand.column.path)
+    name = join_path(column.path)
     found = [k for k, column in enumerate(columns) if column == name]
     found = found or [k for k, column in enumerate(columns) if column.lower() == name.lower()]
     return found[0] if len(found) == 1 else None
@@ -148,7 +150,7 @@ def _axis(leaf: Leaf, columns: tuple[str, ...]) -> int | None:
 
 def _doubled(leaf: Leaf) -> Leaf:
     """The same leaf about doubles, which hold all values of the types served."""
-    operand = Column(leaf.operand.column.path, "double")
+    operand = Column(("",), "double")
     match leaf:
         case Comparison(op, _, value):
             return Comparison(op, operand, float(value))  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.clauses import Mask, Verdicts
-from xskip.datatypes import Array, Bloom, Storage, Struct, arrow_type
+from xskip.datatypes import Array, Bloom, Storage, Struct, arrow_type, element_of
 from xskip.expressions import Leaf
 from xskip.indexes.asking import ColumnClause, Once
 from xskip.indexes.base import Accumulator, OneColumn, Parameter, check_at_least_one, check_rate
@@ -49,6 +49,7 @@ class Hybrid(OneColumn):
     max_values: int = 256
     fpp: float = 0.01
     name: ClassVar[str] = "hybrid"
+    of_elements: ClassVar[bool] = True
     keeps_values: ClassVar[bool] = False
     parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("max_values", "io.xskip.index.hybrid.maxvalues", int, is_always_told=True),
@@ -81,7 +82,8 @@ class Hybrid(OneColumn):
 
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> HybridClause | None:
         """What a list answers, and of that what a filter answers."""
-        kind = leaf.operand.column.type
+        kind = definition.types[0] if definition.types else ""
+        kind = element_of(kind) or kind
         if storage != _storage(kind):
             return None
         listed = ValueList(self.column).translate(leaf, definition, Array(kind))

@@ -44,6 +44,7 @@ class MinMax(OneColumn):
     """
 
     name: ClassVar[str] = "minmax"
+    of_elements: ClassVar[bool] = True
 
     @property
     def accumulators(self) -> tuple[Accumulator, ...]:

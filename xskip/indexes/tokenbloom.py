@@ -53,6 +53,7 @@ class TokenBloom(BloomFilter):
     """
 
     name: ClassVar[str] = "tokenbloom"
+    of_elements: ClassVar[bool] = False
     keeps_values: ClassVar[bool] = False
     parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("ndv", "io.xskip.index.tokenbloom.ndv", int),

@@ -46,6 +46,7 @@ class ValueList(OneColumn):
 
     max_values: int = _DEFAULT_MAX_VALUES
     name: ClassVar[str] = "valuelist"
+    of_elements: ClassVar[bool] = True
     parameters: ClassVar[tuple[Parameter, ...]] = (Parameter("max_values", "io.xskip.index.valuelist.maxvalues", int),)
 
     def __post_init__(self) -> None:

@@ -34,6 +34,11 @@ class PartitionClause:
         """The leaf, in words."""
         return str(self.leaf)
 
+    @property
+    def needs(self) -> tuple[str]:
+        """The partition column."""
+        return (self.requires,)
+
     def evaluate(self, table: MetadataTable, among: Mask) -> Verdicts:
         """True or false, never in doubt; null only where the partition values are not recorded."""
         column = table.partitions.get(self.requires)

@@ -13,9 +13,10 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-from xskip.datatypes import INTEGRAL, atomic_name, decimal_digits, is_widening
+from xskip.datatypes import INTEGRAL, atomic_name, decimal_digits, element_of, is_widening
 from xskip.expressions import (
     And,
+    Compared,
     Comparison,
     Constant,
     In,
@@ -29,7 +30,8 @@ from xskip.expressions import (
     Value,
     negate,
 )
-from xskip.operands import Cast, Column, Computed, Evaluate, Operand
+from xskip.layouts.files import FILE_COLUMNS
+from xskip.operands import Cast, Column, Computed, Derived, Elements, Evaluate, FileColumn, Operand, column_of, form_of
 from xskip.patterns import split_like
 from xskip.spark.shapes import shape_of
 from xskip.spark.terms import Call, decorate
@@ -66,11 +68,11 @@ def to_predicate(filters: Sequence[Node], evaluate: Evaluate | None = None) -> P
 
 
 def _predicate(node: Node) -> Predicate:
-    """A filter: by its form, or else as a function whose value is TRUE."""
+    """A filter: by its form, or else as an expression whose value is TRUE."""
     found = _by_form(node)
     if isinstance(found, Unknown):
-        held = _computed(node)
-        return found if held is None else Comparison(Op.EQ, held, True)
+        held = _expression(node, found.reason)
+        return found if isinstance(held, Unknown) or held.type != "boolean" else Comparison(Op.EQ, held, True)
     return found
 
 
@@ -98,6 +100,8 @@ def _by_form(node: Node) -> Predicate:
             return _comparison(_COMPARISONS[name], left, right)
         case ["StartsWith", child, ["#", "string", prefix]]:
             return _starts_with(child, prefix)
+        case ["ArrayContains", ["$", [*path], str() as kind], ["#", str() as element, raw]]:
+            return _contains(Column(tuple(path), kind), element, raw)
         case ["Like", child, ["#", "string", str() as pattern], str() as escape]:
             return _like(node, child, pattern, escape)
         case _:
@@ -105,33 +109,44 @@ def _by_form(node: Node) -> Predicate:
 
 
 def _operand(node: Node) -> Operand | Unknown:
-    """A column that indexes can speak of, or why it is none."""
+    """What indexes can speak of, or why it is nothing of the kind."""
     match node:
         case ["$", [*path], str() as kind]:
             if atomic_name(kind) is None:
                 return Unknown(f"values of type {kind} are not compared as metadata keeps them")
             return Column(tuple(path), kind)
+        case ["$meta", [*_, str() as name], str() as kind] if name in FILE_COLUMNS:
+            return FileColumn(name, kind)
+        case ["GetArrayItem" | "ElementAt", ["$", [*path], str() as kind], ["#", str(), int()], *_, False]:
+            element = element_of(
+                kind
+            )  # what is TRUE of one is TRUE of some; where there is none the query must not fail
+            return (
+                Elements(Column(tuple(path), kind), element, is_one=True)
+                if element
+                else _expression(node, _reason(node))
+            )
         case ["Cast", inner, {"t": str() as target}, *_]:
             column = _operand(inner)
             if isinstance(column, Column) and is_widening(column.type, target):
                 return Cast(column, target)
             if isinstance(column, Unknown):
-                return column
-            words = f"a cast of {column} to {target} can change values or their order"
-            return _computed(node) or Unknown(words)
+                return _expression(node, column.reason)
+            return _expression(node, f"a cast of {column} to {target} can change values or their order")
         case _:
-            return _computed(node) or Unknown(_reason(node))
+            return _expression(node, _reason(node))
 
 
-def _computed(node: Node) -> Computed | None:
-    """A function of one column, where Spark can be asked for its values."""
-    column = _column_in(node)
-    if not isinstance(node, Call) or node.term is None or node.evaluate is None or column is None:
-        return None
-    if atomic_name(column.type) is None or atomic_name(node.type) is None:
-        return None
+def _expression(node: Node, reason: str) -> Computed | Derived | Unknown:
+    """A function of one column, for whose values Spark can be asked, or else an expression that can have an index."""
+    if not isinstance(node, Call) or node.term is None or atomic_name(node.type) is None:
+        return Unknown(reason)
+    column, form = _column_in(node), form_of(node)
     name = _words(node[0]).replace(" ", "_")
-    return Computed(column, node.type, name, node.term, shape_of(node), node.evaluate, _call_in(node))
+    known = isinstance(column, Column) or (isinstance(column, FileColumn) and column.name in FILE_COLUMNS)
+    if node.term >= 0 and node.evaluate is not None and known and column is not None and atomic_name(column.type):
+        return Computed(column, node.type, name, node.term, shape_of(node), node.evaluate, _call_in(node), form)
+    return Derived(form, node.type, reason) if form else Unknown(reason)
 
 
 def _call_in(node: Node) -> tuple[object, ...]:
@@ -144,11 +159,13 @@ def _call_in(node: Node) -> tuple[object, ...]:
             return ()
 
 
-def _column_in(node: Node) -> Column | None:
+def _column_in(node: Node) -> Column | FileColumn | None:
     """The first column of an expression."""
     match node:
         case ["$", [*path], str() as kind]:
             return Column(tuple(path), kind)
+        case ["$meta", [*_, str() as name], str() as kind]:
+            return FileColumn(name, kind)
         case list():
             return next((found for part in node if (found := _column_in(part)) is not None), None)
         case _:
@@ -163,20 +180,20 @@ def _null_test(name: str, child: Node) -> Predicate:
             return IsNull(column) if name == "IsNull" else IsNotNull(column)
         case ["#", _, value]:
             return Constant((value is None) == (name == "IsNull"))
-    operand = _computed(child)
-    if operand is None:
-        return Unknown(_reason(child))
+    operand = _operand(child) if child[:1] == ["$meta"] else _expression(child, _reason(child))
+    if isinstance(operand, Unknown):
+        return operand
     return IsNull(operand) if name == "IsNull" else IsNotNull(operand)
 
 
 def _comparison(op: Op, left: Node, right: Node) -> Predicate:
     if _is_literal(left):
         op, left, right = op.flipped, right, left
-    if not _is_literal(right):
-        return Unknown("a comparison of two columns" if _is_column(left) and _is_column(right) else _reason(right))
     operand = _operand(left)
     if isinstance(operand, Unknown):
         return operand
+    if not _is_literal(right):
+        return _compared(op, operand, _operand(right))
     _, kind, raw = right
     if raw is None:
         return Constant(None)
@@ -186,6 +203,34 @@ def _comparison(op: Op, left: Node, right: Node) -> Predicate:
     return Unknown(f"a literal of type {kind}") if value is None else Comparison(op, operand, value)
 
 
+def _compared(op: Op, left: Operand, right: Operand | Unknown) -> Predicate:
+    """Two columns of the same row; what they are at different rows of one column would say nothing."""
+    if isinstance(right, Unknown):
+        return right
+    for side in (left, right):
+        if isinstance(side, Derived):
+            return Unknown(side.reason)
+        if isinstance(side, Elements | FileColumn) or (
+            isinstance(side, Computed) and isinstance(side.column, FileColumn)
+        ):
+            return Unknown(f"a comparison of {side} with a column")
+    if left.type != right.type:
+        return Unknown(f"a comparison of {left.type} with {right.type}")
+    if column_of(left) == column_of(right):
+        return Unknown(f"a comparison of {column_of(left)} with itself")
+    return Compared(op, left, right)
+
+
+def _contains(column: Column, element: str, raw: Any) -> Predicate:
+    """Some element of an array is equal to a value."""
+    if raw is None:
+        return Constant(None)
+    value = literal_value(raw, element)
+    if element_of(column.type) != element or value is None:
+        return Unknown(f"a search for {element} in {column.type}")
+    return Comparison(Op.EQ, Elements(column, element), value)
+
+
 def _null_safe(left: Node, right: Node) -> Predicate:
     """``a <=> v`` is never NULL: TRUE iff a is not null and a = v, so its negation is a IS NULL OR a != v."""
     if _is_literal(left):
@@ -193,7 +238,15 @@ def _null_safe(left: Node, right: Node) -> Predicate:
     if _is_literal(right) and right[2] is None:
         return _null_test("IsNull", left)
     equal = _comparison(Op.EQ, left, right)
-    return And((IsNotNull(equal.operand), equal)) if isinstance(equal, Comparison) else equal
+    match equal:
+        case Comparison(_, Elements() as operand, _):
+            return Unknown(f"a comparison of {operand} that is never NULL")
+        case Comparison(_, operand, _):
+            return And((IsNotNull(operand), equal))
+        case Compared(_, left_side, right_side):  # also TRUE where both are NULL
+            return Or((equal, And((IsNull(left_side), IsNull(right_side)))))
+        case _:
+            return equal
 
 
 def _is_nan(child: Node) -> Predicate:
@@ -236,10 +289,10 @@ def _like(node: Node, child: Node, pattern: str, escape: str) -> Predicate:
         return Unknown("a LIKE pattern with an escape before an ordinary character")
     if rest == "":
         return _comparison(Op.EQ, child, ["#", "string", prefix])
-    start, whole = _starts_with(child, prefix), _computed(node)
+    start, whole = _starts_with(child, prefix), _expression(node, "")
     if rest == "%":
         return start
-    if whole is None:
+    if isinstance(whole, Unknown):
         return And((start, Unknown("only the literal beginning of a LIKE pattern is used")))
     return And((start, Comparison(Op.EQ, whole, True))) if prefix else Comparison(Op.EQ, whole, True)
 
@@ -273,15 +326,11 @@ def _is_literal(node: Node) -> bool:
     return isinstance(node, list) and len(node) == 3 and node[0] == "#"
 
 
-def _is_column(node: Node) -> bool:
-    return isinstance(node, list) and bool(node) and node[0] == "$"
-
-
 def _reason(node: Node) -> str:
     """A plain sentence about a node that is not understood."""
     match node:
         case ["$meta", path, _]:
-            return f"the hidden column {'.'.join(path)} is not indexed"
+            return f"the hidden column {'.'.join(path)} is not known of whole files"
         case ["$", path, _]:
             return f"column {'.'.join(path)} is not used here"
         case ["#", kind, _]:

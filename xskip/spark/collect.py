@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from xskip.datatypes import Storage, array_of, arrow_type, atomic_name
+from xskip.datatypes import Storage, array_of, arrow_type, atomic_name, element_of
 from xskip.errors import CollectError
 from xskip.indexes import Index, MinMax
 from xskip.indexes.base import Accumulator, Input
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame
 
-__all__ = ["Collector", "PlannedIndex"]
+__all__ = ["Collector", "PlannedIndex", "value_types"]
 
 _FOOTER_THREADS = 8
 _PARTITION_BYTES = 64 << 20
@@ -49,6 +49,16 @@ class PlannedIndex:
     def inputs(self) -> Sequence[Input]:
         """What is gathered."""
         return self.index.inputs(self.columns, self.definition.types)
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The types of the values: of the columns, or of their elements."""
+        return value_types(self.index, self.definition.types)
+
+
+def value_types(index: Index, types: Sequence[str]) -> tuple[str, ...]:
+    """The types of the values that an index of columns of these types is about."""
+    return tuple((index.of_elements and element_of(kind)) or kind for kind in types)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +203,7 @@ class Collector:
         for i, planned in enumerate(indexes):
             names = _columns_of(table, i)
             collected = [_no_rows_are_empty(table.column(name).combine_chunks().take(take), take) for name in names]
-            values = planned.index.assemble(collected, planned.definition.types)
+            values = planned.index.assemble(collected, planned.types)
             arrays.append(values.cast(arrow_type(planned.storage)))
         return arrays
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.datatypes import atomic_name, to_json
+from xskip.datatypes import atomic_name, element_of, to_json
 from xskip.indexes.base import Accumulator, Input
 from xskip.ordering import sort_key
 from xskip.spark.jvm import ORDINAL, Dataset
@@ -57,13 +57,22 @@ def accumulate(dataset: Dataset, rows: DataFrame, gathered: Sequence[Sequence[tu
     for i, pairs in enumerate(gathered):
         j = 0
         for each, accumulator in pairs:
-            name = atomic_name(each.type) or each.type
-            physical = "bigint" if accumulator.kind == "counts" else _PHYSICAL.get(name, name)  # it counts NULL alone
+            physical = _physical(each, accumulator)
             specs.append(f"{accumulator.kind}:{position[each.text] + 1}:{physical}:{accumulator.cap}")
-            for kind in _results(accumulator, to_json(physical)):
+            for kind in _results(accumulator, to_json(element_of(physical) or physical)):
                 fields.append(_field(f"{i}_{j}", kind))
                 j += 1
     return dataset.accumulate(chosen, specs, json.dumps({"type": "struct", "fields": fields}))
+
+
+def _physical(given: Input, accumulator: Accumulator) -> str:
+    """The type in which the kernel takes an input's values: plain numbers for times."""
+    if accumulator.kind == "counts":  # of NULL alone
+        return "bigint"
+    element = element_of(given.type)
+    name = atomic_name(element or given.type) or given.type
+    physical = _PHYSICAL.get(name, name)
+    return f"array<{physical}>" if element else physical
 
 
 def merge_runs(

@@ -19,7 +19,7 @@ from xskip.expressions import Predicate, operands
 from xskip.metadatastore.location import Place
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot
 from xskip.operands import Computed
-from xskip.pruning import Available, PruneResult, prune, requirements, translate
+from xskip.pruning import PruneResult, prune, requirements
 from xskip.reading import CONF_DEFAULTS, Reading
 from xskip.settings import Setting
 from xskip.spark.catalyst import to_predicate
@@ -27,6 +27,7 @@ from xskip.spark.jvm import Hook, hook_of
 from xskip.spark.listing import partition_texts
 from xskip.spark.storage import storage_for
 from xskip.spark.terms import Evaluator
+from xskip.translation import Available, translate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -21,6 +21,9 @@ _STEPS = {
     "UnixSeconds", "UnixMillis", "UnixMicros", "UnixDate", "DateFromUnixDate", "SecondsToTimestamp",
     "MillisToTimestamp", "MicrosToTimestamp", "Year", "YearOfWeek", "Ceil", "Floor", "KnownNotNull", "KnownNullable",
     "NormalizeNaNAndZero", "KnownFloatingPointNormalized", "KnownNotContainsNull",
+    # Java promises of these that they never fall, though they are rounded; of what they are not defined for they are
+    # NULL or NaN, which is above all and shows as ends out of order
+    "Sqrt", "Cbrt", "Exp", "Expm1", "Log", "Log1p", "Log2", "Log10", "Atan", "Sinh", "Tanh", "Signum",
 }  # fmt: skip
 #: One argument, a date, and never falling within one such period of the column.
 _WITHIN = {"Month": "year", "Quarter": "year", "DayOfYear": "year", "DayOfMonth": "month"}
@@ -39,6 +42,8 @@ def shape_of(node: Any) -> Shape:
             return _turned(shape_of(child)) if _kind(child) not in INTEGRAL else _product(child, -1)
         case ["Add" | "Subtract" | "DateAdd" | "DateSub" | "AddMonths" | "DateDiff", left, right, *_]:
             return _wrapping(node, _sum(node[0], left, right))
+        case ["Abs", ["$", _, kind] as child, *_]:  # the least integer has no absolute value
+            return replace(_product(child, 1) if kind in INTEGRAL else _RISING, folds=True)
         case ["Multiply", left, right, *_]:
             return _times(left, right)
         case ["Round" | "BRound", child, ["#", "int", int()], *_]:  # to the nearest of a grid: the order stays

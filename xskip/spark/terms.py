@@ -21,7 +21,10 @@ _MOST_VALUES = 1_000_000
 
 
 class Call(list[Any]):
-    """A node of a filter: its class and arguments; ``term`` is the number by which it can be evaluated, or None."""
+    """A node of a filter: its class and arguments.
+
+    ``term`` is the number by which it can be evaluated, -1 for a deterministic expression of several columns, or None.
+    """
 
     term: int | None = None
     type: str = ""

@@ -21,7 +21,7 @@ import org.apache.spark.unsafe.types.UTF8String;
       ["In", child, type, [v...]]  In of literals and InSet alike, raw values of one type
       [Class, args...]             anything else: constructor arguments in order; expressions are arrays,
                                    data types {"t":..}, unknown objects {"?":class}
-      the last of the latter two is {"@":number,"t":type} where the expression may be evaluated: see XSkipTerms
+      the last of the latter two is {"@":number,"t":type} for Spark's own: see XSkipTerms
     Literal values: boolean; byte..long, date (days), timestamp(_ntz) (micros), time (nanos), intervals (months/micros)
     as JSON numbers; float/double/decimal as strings; string as string; binary and ill-formed UTF-8 as {"b64":..} */
 class XSkipEncoder {
@@ -71,7 +71,7 @@ class XSkipEncoder {
   }
   private static void term(StringBuilder sb, Expression e, XSkipTerms terms) {
     int k = terms.number(e);
-    if (k < 0) return;
+    if (k < -1) return;
     sb.append(",{\"@\":").append(k).append(",\"t\":"); str(sb, e.dataType().catalogString()); sb.append('}');
   }
 

@@ -8,7 +8,9 @@ import java.util.Iterator;
 import org.apache.spark.api.java.function.FlatMapFunction;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
 import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
+import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.unsafe.hash.Murmur3_x86_32;
@@ -38,7 +40,7 @@ class XSkipRuns implements Iterator {
     int object = row.getInt(0);
     for (int i = 0; i < all.length; i++) all[i].reset();
     while (true) {
-      for (int i = 0; i < all.length; i++) if (row.isNullAt(all[i].column)) all[i].none(); else all[i].add(row);
+      for (int i = 0; i < all.length; i++) if (row.isNullAt(all[i].column)) all[i].none(); else all[i].add(row, all[i].column);
       if (!rows.hasNext()) { row = null; break; }
       row = (InternalRow) rows.next();
       if (row.getInt(0) != object) break;
@@ -57,12 +59,17 @@ abstract class XSkipAccumulator {
   int column, kind, precision, scale;
   abstract int width();
   abstract void reset();
-  abstract void add(InternalRow r);
+  abstract void add(SpecializedGetters r, int at);
   void none() { }
   abstract void emit(Object[] out, int at);
 
   static XSkipAccumulator of(String[] spec) {
     String type = spec[2];
+    if (type.startsWith("array<") && !spec[0].equals("boxes")) {
+      XSkipAccumulator e = new XSkipElements(of(new String[]{spec[0], spec[1], type.substring(6, type.length() - 1), spec[3]}));
+      e.column = Integer.parseInt(spec[1]);
+      return e;
+    }
     int kind = kind(type);
     XSkipAccumulator a = spec[0].equals("hashes") ? (XSkipAccumulator) new XSkipHashes()
         : spec[0].equals("counts") ? (XSkipAccumulator) new XSkipCounts()
@@ -84,13 +91,13 @@ abstract class XSkipAccumulator {
     if (k < 0 && !type.startsWith("decimal(")) throw new IllegalArgumentException(type);
     return k < 0 ? DECIMAL : k;
   }
-  long number(InternalRow r) {
+  long number(SpecializedGetters r, int at) {
     switch (kind) {
-      case BOOLEAN: return r.getBoolean(column) ? 1L : 0L;
-      case BYTE: return r.getByte(column);
-      case SHORT: return r.getShort(column);
-      case INT: return r.getInt(column);
-      default: return r.getLong(column);
+      case BOOLEAN: return r.getBoolean(at) ? 1L : 0L;
+      case BYTE: return r.getByte(at);
+      case SHORT: return r.getShort(at);
+      case INT: return r.getInt(at);
+      default: return r.getLong(at);
     }
   }
   Object boxed(long v) {
@@ -104,10 +111,10 @@ abstract class XSkipAccumulator {
       default: return new Double(Double.longBitsToDouble(v));
     }
   }
-  double real(InternalRow r) { return kind == FLOAT ? r.getFloat(column) : r.getDouble(column); }
+  double real(SpecializedGetters r, int at) { return kind == FLOAT ? r.getFloat(at) : r.getDouble(at); }
   /** A string's memory is the row's, and the row is reused: what is kept is copied. */
-  Object value(InternalRow r) {
-    return kind == STRING ? (Object) r.getUTF8String(column) : kind == BINARY ? (Object) r.getBinary(column) : r.getDecimal(column, precision, scale);
+  Object value(SpecializedGetters r, int at) {
+    return kind == STRING ? (Object) r.getUTF8String(at) : kind == BINARY ? (Object) r.getBinary(at) : r.getDecimal(at, precision, scale);
   }
   static Object kept(Object v) { return v instanceof UTF8String ? ((UTF8String) v).clone() : v; }
   /** Spark's order: bytes unsigned, strings by their bytes. */
@@ -117,11 +124,24 @@ abstract class XSkipAccumulator {
   }
 }
 
+/** The elements of an array, each for itself. */
+class XSkipElements extends XSkipAccumulator {
+  private final XSkipAccumulator each;
+  XSkipElements(XSkipAccumulator each) { this.each = each; }
+  int width() { return each.width(); }
+  void reset() { each.reset(); }
+  void add(SpecializedGetters r, int at) {
+    ArrayData a = r.getArray(at);
+    for (int i = 0, n = a.numElements(); i < n; i++) if (!a.isNullAt(i)) each.add(a, i);
+  }
+  void emit(Object[] out, int at) { each.emit(out, at); }
+}
+
 class XSkipCounts extends XSkipAccumulator {
   private long nulls, values;
   int width() { return 2; }
   void reset() { nulls = 0; values = 0; }
-  void add(InternalRow r) { values++; }
+  void add(SpecializedGetters r, int at) { values++; }
   void none() { nulls++; }
   void emit(Object[] out, int at) { out[at] = new Long(nulls); out[at + 1] = new Long(nulls + values); }
 }
@@ -130,8 +150,8 @@ class XSkipLongBounds extends XSkipAccumulator {
   private long low, high; private boolean any;
   int width() { return 2; }
   void reset() { any = false; }
-  void add(InternalRow r) {
-    long v = number(r);
+  void add(SpecializedGetters r, int at) {
+    long v = number(r, at);
     if (!any) { low = v; high = v; any = true; } else if (v < low) low = v; else if (v > high) high = v;
   }
   void emit(Object[] out, int at) { if (any) { out[at] = boxed(low); out[at + 1] = boxed(high); } }
@@ -143,8 +163,8 @@ class XSkipDoubleBounds extends XSkipAccumulator {
   int width() { return 2; }
   void reset() { any = false; }
   private static boolean below(double a, double b) { return a < b || b != b && a == a; }
-  void add(InternalRow r) {
-    double v = real(r);
+  void add(SpecializedGetters r, int at) {
+    double v = real(r, at);
     if (!any) { low = v; high = v; any = true; }
     else { if (below(v, low)) low = v; if (below(high, v)) high = v; }
   }
@@ -157,8 +177,8 @@ class XSkipObjectBounds extends XSkipAccumulator {
   private Object low, high;
   int width() { return 2; }
   void reset() { low = null; high = null; }
-  void add(InternalRow r) {
-    Object v = value(r);
+  void add(SpecializedGetters r, int at) {
+    Object v = value(r, at);
     if (low == null) { low = kept(v); high = low; }
     else if (compare(v, low) < 0) low = kept(v);
     else if (compare(v, high) > 0) high = kept(v);
@@ -205,12 +225,12 @@ class XSkipNumberValues extends XSkipAccumulator {
   XSkipNumberValues(int cap) { this.cap = cap; }
   int width() { return 1; }
   void reset() { set.clear(); over = false; }
-  void add(InternalRow r) {
+  void add(SpecializedGetters r, int at) {
     if (over) return;
     if (kind >= FLOAT) {
-      double v = real(r);
+      double v = real(r, at);
       set.add(Double.doubleToLongBits(v == 0.0 ? 0.0 : v));   // one zero, one NaN
-    } else set.add(number(r));
+    } else set.add(number(r, at));
     if (set.size() > cap) { over = true; set.clear(); }
   }
   void emit(Object[] out, int at) {
@@ -228,9 +248,9 @@ class XSkipObjectValues extends XSkipAccumulator {
   XSkipObjectValues(int cap) { this.cap = cap; }
   int width() { return 1; }
   void reset() { set.clear(); over = false; last = null; }
-  void add(InternalRow r) {
+  void add(SpecializedGetters r, int at) {
     if (over) return;
-    Object v = value(r);
+    Object v = value(r, at);
     if (kind == BINARY) v = ByteBuffer.wrap((byte[]) v);
     if (v.equals(last)) return;
     if (!set.contains(v)) set.add(kept(v));
@@ -251,18 +271,18 @@ class XSkipHashes extends XSkipAccumulator {
   final XSkipLongs set = new XSkipLongs();
   int width() { return 1; }
   void reset() { set.clear(); }
-  void add(InternalRow r) {
+  void add(SpecializedGetters r, int at) {
     int first, second;
     if (kind == STRING) {
-      UTF8String s = r.getUTF8String(column);
+      UTF8String s = r.getUTF8String(at);
       first = Murmur3_x86_32.hashUnsafeBytes(s.getBaseObject(), s.getBaseOffset(), s.numBytes(), 0);
       second = Murmur3_x86_32.hashUnsafeBytes(s.getBaseObject(), s.getBaseOffset(), s.numBytes(), first);
     } else if (kind == BINARY) {
-      byte[] b = r.getBinary(column);
+      byte[] b = r.getBinary(at);
       first = Murmur3_x86_32.hashUnsafeBytes(b, org.apache.spark.unsafe.Platform.BYTE_ARRAY_OFFSET, b.length, 0);
       second = Murmur3_x86_32.hashUnsafeBytes(b, org.apache.spark.unsafe.Platform.BYTE_ARRAY_OFFSET, b.length, first);
     } else {
-      long v = number(r);
+      long v = number(r, at);
       first = Murmur3_x86_32.hashLong(v, 0);
       second = Murmur3_x86_32.hashLong(v, first);
     }

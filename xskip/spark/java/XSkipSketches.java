@@ -1,7 +1,7 @@
 package io.xskip.jvm;
 
 import java.util.Arrays;
-import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
 import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
@@ -10,14 +10,14 @@ import org.apache.spark.unsafe.hash.Murmur3_x86_32;
 
 /** The hashes of the words of a string: its longest runs of bytes that are ASCII letters, digits, underscores, or not ASCII. */
 class XSkipWords extends XSkipHashes {
-  void add(InternalRow r) {
-    byte[] b = r.getUTF8String(column).getBytes();
+  void add(SpecializedGetters r, int at) {
+    byte[] b = r.getUTF8String(at).getBytes();
     for (int start = 0, i = 0; i <= b.length; i++) {
       if (i < b.length && isOfWord(b[i])) continue;
       if (i > start) {
-        int at = org.apache.spark.unsafe.Platform.BYTE_ARRAY_OFFSET + start;
-        int first = Murmur3_x86_32.hashUnsafeBytes(b, at, i - start, 0);
-        int second = Murmur3_x86_32.hashUnsafeBytes(b, at, i - start, first);
+        int from = org.apache.spark.unsafe.Platform.BYTE_ARRAY_OFFSET + start;
+        int first = Murmur3_x86_32.hashUnsafeBytes(b, from, i - start, 0);
+        int second = Murmur3_x86_32.hashUnsafeBytes(b, from, i - start, first);
         set.add((long) first << 32 | second & 0xFFFFFFFFL);
       }
       start = i + 1;
@@ -34,8 +34,8 @@ class XSkipRanges extends XSkipAccumulator {
   XSkipRanges(int cap) { this.cap = cap; }
   int width() { return 1; }
   void reset() { n = 0; }
-  void add(InternalRow r) {
-    long v = kind == FLOAT || kind == DOUBLE ? ordered(real(r)) : kind == DECIMAL ? r.getDecimal(column, precision, scale).toUnscaledLong() : number(r);
+  void add(SpecializedGetters r, int at) {
+    long v = kind == FLOAT || kind == DOUBLE ? ordered(real(r, at)) : kind == DECIMAL ? r.getDecimal(at, precision, scale).toUnscaledLong() : number(r, at);
     if (n > 0 && low[n - 1] <= v && v <= high[n - 1]) return;
     if (n == HELD) narrow(KEPT);
     low[n] = v; high[n++] = v;
@@ -110,8 +110,8 @@ class XSkipBoxes extends XSkipAccumulator {
   XSkipBoxes(int cap) { this.cap = cap; this.boxes = new double[Math.max(cap, HELD) + 1][]; }
   int width() { return 1; }
   void reset() { n = 0; }
-  void add(InternalRow r) {
-    ArrayData p = r.getArray(column);
+  void add(SpecializedGetters r, int at) {
+    ArrayData p = r.getArray(at);
     boolean x = !p.isNullAt(0), y = !p.isNullAt(1);
     if (!x && !y) return;
     double px = x ? plain(p.getDouble(0)) : 0, py = y ? plain(p.getDouble(1)) : 0;

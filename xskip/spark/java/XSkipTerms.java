@@ -11,22 +11,23 @@ import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.Unevaluable;
 import org.apache.spark.sql.internal.SQLConf;
 
-/** The expressions of one request that Python may have evaluated: Spark's own, deterministic, over one column. */
+/** The expressions of one request that are Spark's own and deterministic; Python may have those over one column evaluated. */
 class XSkipTerms {
   private static final String PACKAGE = "org.apache.spark.sql.catalyst.expressions.";
-  private static final String NONE = "", MANY = "\u0000";            // of no column; not to be evaluated
+  private static final String NONE = "", MANY = "\u0000", FOREIGN = "\u0001";   // of no column; of several; not Spark's own
   private final SQLConf conf = SQLConf.get();
   private final ArrayList terms = new ArrayList();
-  private final IdentityHashMap columns = new IdentityHashMap();     // expression -> its one column, NONE or MANY
+  private final IdentityHashMap columns = new IdentityHashMap();     // expression -> its one column, or one of these
 
   XSkipTerms() { }
   /** Goes on from another's numbers. */
   XSkipTerms(XSkipTerms before) { terms.addAll(before.terms); }
 
-  /** The number of an expression that may be evaluated, else -1. */
+  /** The number of an expression over one column, -1 of one over several, -2 of all others. */
   int number(Expression e) {
     String c = column(e);
-    if (c.equals(NONE) || c.equals(MANY)) return -1;
+    if (c.equals(NONE) || c.equals(FOREIGN)) return -2;
+    if (c.equals(MANY)) return -1;
     terms.add(e);
     return terms.size() - 1;
   }
@@ -37,18 +38,14 @@ class XSkipTerms {
   }
   private String find(Expression e) {
     if (e instanceof Literal) return NONE;
-    if (e instanceof AttributeReference) {
-      AttributeReference a = (AttributeReference) e;
-      boolean hidden = a.metadata().contains("__metadata_col") || a.metadata().contains("__file_source_metadata_col");
-      return hidden ? MANY : "c" + a.exprId().id();
-    }
+    if (e instanceof AttributeReference) return "c" + ((AttributeReference) e).exprId().id();
     if (isColumn(e)) return column(((GetStructField) e).child()) + "." + ((GetStructField) e).ordinal();
-    if (!isOwn(e)) return MANY;
+    if (!isOwn(e)) return FOREIGN;
     String found = NONE;
     for (scala.collection.Iterator it = e.children().iterator(); it.hasNext();) {
       String c = column((Expression) it.next());
-      if (c.equals(MANY) || !c.equals(NONE) && !found.equals(NONE) && !c.equals(found)) return MANY;
-      if (!c.equals(NONE)) found = c;
+      if (c.equals(FOREIGN)) return FOREIGN;
+      if (!c.equals(NONE)) found = found.equals(NONE) || c.equals(found) ? c : MANY;
     }
     return found;
   }

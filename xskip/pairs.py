@@ -1,0 +1,98 @@
+"""Two columns of one object, by the bounds of each. Rules: specs/pruning.rst, [PRU-CC]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from xskip.bounds import Bounds
+from xskip.clauses import Mask, Requirement, Verdicts
+from xskip.datatypes import arrow_type
+from xskip.expressions import Compared, Op
+from xskip.metadata import MetadataTable
+from xskip.monotone import bounds_of
+from xskip.operands import Computed, Operand
+from xskip.ordering import compare, sort_key
+
+__all__ = ["PairClause"]
+
+
+@dataclass(frozen=True, slots=True)
+class PairClause:
+    """Two columns, each with bounds or as a partition's value.
+
+    Attributes
+    ----------
+    compared : Compared
+    left, right : Requirement
+        Where their bounds are: an index of MinMax, or a partition column.
+    """
+
+    compared: Compared
+    left: Requirement
+    right: Requirement
+    expensive: bool = False
+
+    @property
+    def predicate(self) -> str:
+        """The comparison, in words."""
+        return str(self.compared)
+
+    @property
+    def needs(self) -> tuple[Requirement, ...]:
+        """Both."""
+        return self.left, self.right
+
+    def evaluate(self, table: MetadataTable, among: Mask) -> Verdicts:
+        """False where no value of the one can stand so to any value of the other; null where bounds are missing."""
+        found = [
+            _taken(operand, source, table)
+            for operand, source in ((self.compared.left, self.left), (self.compared.right, self.right))
+        ]
+        sides = [side for side in found if side is not None]
+        if len(sides) < 2:
+            return pa.nulls(len(table), pa.bool_())
+        (left, no_left), (right, no_right) = sides
+        # a comparison with NULL is not TRUE
+        return pc.if_else(pc.or_(no_left, no_right), pa.scalar(False), _possible(self.compared.op, left, right))
+
+
+def _possible(op: Op, left: Bounds, right: Bounds) -> pa.BooleanArray:
+    """Are there a in left and b in right with a op b."""
+    match op:
+        case Op.LT | Op.LE:  # the least a, the greatest b
+            return compare(op, left.lo, right.hi)
+        case Op.GT | Op.GE:
+            return compare(op, left.hi, right.lo)
+        case Op.EQ:  # the ranges meet
+            return pc.and_kleene(compare(Op.LE, left.lo, right.hi), compare(Op.GE, left.hi, right.lo))
+        case Op.NE:  # not both the same single value
+            spread = pc.or_kleene(compare(Op.NE, left.lo, left.hi), compare(Op.NE, right.lo, right.hi))
+            return pc.or_kleene(spread, compare(Op.NE, left.lo, right.lo))
+
+
+def _taken(operand: Operand, source: Requirement, table: MetadataTable) -> tuple[Bounds, pa.BooleanArray] | None:
+    """Bounds of an operand, and where all rows of its column are NULL; None where nothing is known."""
+    if isinstance(source, str):
+        column = table.partitions.get(source)
+        if column is None:
+            return None
+        low = high = column.values
+        known = pa.array(np.full(len(low), True))
+    else:
+        index = table.indexes.get(source)
+        if index is None:
+            return None
+        low, high = (pc.struct_field(index.values, side) for side in (0, 1))
+        known = index.values.is_valid()
+    empty = pc.and_(known, pc.and_(low.is_null(), high.is_null()))
+    if not isinstance(operand, Computed):
+        return Bounds.of(operand, low, high), empty
+    of_null = operand(pa.nulls(1, arrow_type(operand.column.type)))
+    if of_null.failed[0] or of_null.values[0].is_valid:  # rows that are NULL have a value that no bounds tell
+        return None
+    least, greatest = bounds_of(operand, low, high)
+    return Bounds(least, greatest, sort_key(least), sort_key(greatest)), empty

@@ -1,0 +1,251 @@
+"""From a predicate to clauses: what is asked of which index, partition or file.
+
+Rules: specs/pruning.rst, [PRU-V], [PRU-PC], [PRU-CC].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from xskip.clauses import AllOf, Always, AnyOf, Clause, Requirement, Undetermined
+from xskip.datatypes import INTEGRAL, Array, Bloom, Opaque, Storage, Struct, atomic_name, element_of
+from xskip.expressions import And, Compared, Constant, Leaf, Or, Predicate, Unknown
+from xskip.indexes import index_of
+from xskip.layouts.files import FileClause
+from xskip.layouts.hive import PartitionClause
+from xskip.metadata import IndexDefinition
+from xskip.operands import Cast, Column, Computed, Derived, Elements, FileColumn, column_of, folded, join_path
+from xskip.pairs import PairClause
+
+__all__ = ["Available", "translate"]
+
+
+#: The types of which other programs make Bloom filters.
+_HASHED_ELSEWHERE = (*INTEGRAL, "string")
+_Described = tuple[IndexDefinition, Storage]
+
+
+@dataclass(frozen=True, slots=True)
+class Available:
+    """What can be asked.
+
+    Attributes
+    ----------
+    indexes : tuple of (IndexDefinition, Storage)
+    partitions : mapping of str to str
+        The partition columns of the metadata, with their types.
+    queried : mapping of str to str, optional
+        The partition columns of the query's own reading; None stands for the same. A name that is a partition column
+        for one of them alone means other values there.
+    case_sensitive : bool
+    untyped : bool
+        Nobody recorded the types that were hashed, and files carry their own: they are the columns' types now.
+    """
+
+    indexes: tuple[tuple[IndexDefinition, Storage], ...]
+    partitions: Mapping[str, str] = field(default_factory=dict)
+    queried: Mapping[str, str] | None = None
+    case_sensitive: bool = False
+    untyped: bool = False
+
+    def name(self, path: tuple[str, ...]) -> str:
+        """A column as metadata spells it."""
+        joined = join_path(path)
+        return joined if self.case_sensitive else joined.lower()
+
+    def on_column(self, name: str) -> list[_Described]:
+        """The indexes on a column."""
+        return [(d, s) for d, s in self.indexes if d.expression is None and name in d.columns]
+
+    def on_expression(self, form: str) -> list[_Described]:
+        """The indexes on an expression."""
+        found = [(d, s) for d, s in self.indexes if d.expression is not None] if form else []
+        asked = form if self.case_sensitive or not found else folded(form)
+        return [(d, s) for d, s in found if d.expression == asked]
+
+    def place(self, column: Column) -> str | Undetermined | None:
+        """The partition column that a column is, and None where it is none.
+
+        A name that is a partition column for the query or for the metadata alone means other values there.
+        """
+        name = self.name(column.path)
+        partition = self._partition(name, self.partitions)
+        in_query = partition if self.queried is None else self._partition(name, self.queried)
+        if (partition is None) != (in_query is None):
+            return Undetermined("", f"{name} is a partition column of the query or of the index alone")
+        if partition is not None and self.partitions[partition] != column.type:
+            was = self.partitions[partition]
+            return Undetermined("", f"partition column {name} was {was} when indexed and is {column.type} in the query")
+        return partition
+
+    def _partition(self, name: str, partitions: Mapping[str, str]) -> str | None:
+        return next((partition for partition in partitions if self.name((partition,)) == name), None)
+
+
+def translate(predicate: Predicate, available: Available) -> Clause:
+    """The clauses that a predicate asks of what is available; what nothing can answer is Undetermined.
+
+    >>> from xskip.expressions import (Comparison, Op)
+    >>> a = Column(("A",), "int")
+    >>> minmax = (IndexDefinition("minmax", ("a",), types=("int",)), Struct((("min", "int"), ("max", "int"))))
+    >>> translate(Comparison(Op.GT, a, 5), Available((minmax,))).requires
+    ('minmax', ('a',))
+    >>> translate(Comparison(Op.GT, a, 5), Available(())).reason
+    'no index on a'
+    """
+    match predicate:
+        case And():
+            children = tuple(_conjuncts(predicate))
+            return AllOf((*(translate(child, available) for child in children), *_joint(children, available)))
+        case Or(children):
+            return AnyOf(tuple(translate(child, available) for child in children))
+        case Constant(value):
+            return Always(value is True)
+        case Unknown(reason):
+            return Undetermined(str(predicate), reason)
+        case Compared():
+            return _pair(predicate, available)
+        case _:
+            return _leaf(predicate, available)
+
+
+def _leaf(leaf: Leaf, available: Available) -> Clause:
+    match leaf.operand:
+        case FileColumn(name) | Computed(column=FileColumn(name)):
+            return FileClause(leaf, name)
+        case Derived(form, kind, reason):
+            return _all(_on_expression(leaf, form, kind, available)) or Undetermined(str(leaf), reason)
+        case Computed(column=Column() as column, form=form, type=kind):
+            by_expression = _on_expression(leaf, form, kind, available)
+            by_column = _on_column(leaf, column, available)
+            if by_expression and isinstance(by_column, Undetermined):
+                return AllOf(tuple(by_expression))
+            return AllOf((by_column, *by_expression)) if by_expression else by_column
+        case Elements(column, kind):
+            return _on_column(replace(leaf, operand=Column(column.path, kind)), column, available, of_elements=True)
+        case Column() as column:
+            return _on_column(leaf, column, available)
+        case Cast(column):
+            return _on_column(leaf, column, available)
+        case operand:
+            return Undetermined(str(leaf), f"{operand} is of no column")
+
+
+def _on_column(leaf: Leaf, column: Column, available: Available, *, of_elements: bool = False) -> Clause:
+    """All indexes on the leaf's column, each asked by itself: any of them may rule an object out."""
+    place = available.place(column)
+    if isinstance(place, Undetermined):
+        return replace(place, predicate=str(leaf))
+    if place is not None:
+        return PartitionClause(leaf, place)
+    name = available.name(column.path)
+    on_column = available.on_column(name)
+    if not on_column:
+        return Undetermined(str(leaf), f"no index on {name}")
+    fitting = [each for each in on_column if _same_type(column, each, available)]
+    fitting = [each for each in fitting if not element_of(column.type) or _is_of_elements(each) == of_elements]
+    if not fitting and element_of(column.type):
+        return Undetermined(
+            str(leaf), f"the indexes on {name} speak of {'the array' if of_elements else 'elements'} alone"
+        )
+    if not fitting:
+        return Undetermined(str(leaf), f"column {name} is {column.type} in the query and was not when it was indexed")
+    kinds = ", ".join(definition.name for definition, _ in fitting)
+    cannot = Undetermined(str(leaf), f"the index on {name} ({kinds}) cannot answer this")
+    return _all(_asked(leaf, fitting)) or cannot
+
+
+def _is_of_elements(described: _Described) -> bool:
+    index = index_of(described[0])
+    return index is not None and index.of_elements
+
+
+def _on_expression(leaf: Leaf, form: str, kind: str, available: Available) -> list[Clause]:
+    """All indexes on an expression: of its values they know what others know of a column's."""
+    found = [(d, s) for d, s in available.on_expression(form) if d.types == (kind,)]
+    return _asked(replace(leaf, operand=Column((form,), kind)), found)
+
+
+def _asked(leaf: Leaf, described: Sequence[_Described]) -> list[Clause]:
+    found = ((index_of(definition), definition, storage) for definition, storage in described)
+    clauses = (index.translate(leaf, definition, storage) for index, definition, storage in found if index is not None)
+    return [clause for clause in clauses if clause is not None]
+
+
+def _all(clauses: Sequence[Clause]) -> Clause | None:
+    return AllOf(tuple(clauses)) if len(clauses) > 1 else next(iter(clauses), None)
+
+
+def _pair(compared: Compared, available: Available) -> Clause:
+    """Bounds of the one column against those of the other."""
+    sources: list[Requirement] = []
+    for operand in (compared.left, compared.right):
+        column = column_of(operand)
+        if column is None:
+            return Undetermined(str(compared), f"{operand} is of no column")
+        place = available.place(column)
+        if isinstance(place, Undetermined):
+            return replace(place, predicate=str(compared))
+        bounds = (d.key for d, s in available.on_column(available.name(column.path))
+                  if d.name == "minmax" and _same_type(column, (d, s), available))  # fmt: skip
+        source = place or next(bounds, None)
+        if source is None:
+            return Undetermined(str(compared), f"no bounds of {available.name(column.path)}")
+        sources.append(source)
+    left, right = sources
+    return PairClause(compared, left, right)
+
+
+def _conjuncts(predicate: Predicate) -> Iterator[Predicate]:
+    """What must all be TRUE, with no AND among it."""
+    match predicate:
+        case And(children):
+            for child in children:
+                yield from _conjuncts(child)
+        case _:
+            yield predicate
+
+
+def _joint(conjuncts: Sequence[Predicate], available: Available) -> Iterator[Clause]:
+    """The leaves that one row must satisfy, asked of each index at once where that says more than one by one."""
+    by_name: dict[str, list[Leaf]] = {}
+    for leaf in conjuncts:
+        if isinstance(leaf, Constant | Unknown | Compared | And | Or):
+            continue
+        column = column_of(leaf.operand)  # elements of one array can satisfy one each
+        if column is not None and atomic_name(column.type) and available.place(column) is None:
+            by_name.setdefault(available.name(column.path), []).append(leaf)
+    for definition, storage in available.indexes:
+        about = [leaf for name in definition.columns for leaf in by_name.get(name, ()) if definition.expression is None]
+        index = index_of(definition) if len(about) > 1 else None
+        if index is not None:
+            described = (definition, storage)
+            typed = [
+                x for x in about if (c := column_of(x.operand)) is not None and _same_type(c, described, available)
+            ]
+            clause = index.translate_all(typed, definition, storage)
+            if clause is not None:
+                yield clause
+
+
+def _same_type(column: Column, described: _Described, available: Available) -> bool:
+    """Was the column of the query's type when it was indexed: by the record, and by the values kept."""
+    definition, storage = described
+    if definition.types and definition.types[definition.columns.index(available.name(column.path))] != column.type:
+        return False
+    index = index_of(definition)
+    if index is not None and not index.keeps_values:
+        return bool(definition.types)
+    kept = atomic_name(element_of(column.type) or column.type)
+    match storage:
+        case Struct(fields):
+            return all(kind == kept for _, kind in fields)
+        case Array(element):
+            return element == kept
+        case Opaque():
+            return False
+        case Bloom() if available.untyped:
+            return column.type in _HASHED_ELSEWHERE
+        case _:
+            return bool(definition.types)
