@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-__all__ = ["COLUMNS", "DataSet", "dataset", "literal"]
+__all__ = ["COLUMNS", "FIELDS", "INTEGERS", "DataSet", "dataset", "literal", "quoted"]
 
 #: Column -> Spark type.
 COLUMNS = {
@@ -22,7 +24,15 @@ COLUMNS = {
     "nt": "timestamp_ntz",
     "b": "boolean",
     "x": "binary",
+    "st": "struct<a:int,b:string,e:date,q:struct<z:bigint>>",
+    "arr": "array<int>",
+    "m": "map<string,int>",
 }
+_STRUCT = {"st.a": "int", "st.b": "string", "st.e": "date", "st.q.z": "bigint"}
+#: The same with the fields of the struct in its place.
+FIELDS = {name: kind for name, kind in COLUMNS.items() if name != "st"} | _STRUCT
+#: Integral type -> bits.
+INTEGERS = {"int": 32, "bigint": 64, "smallint": 16}
 _EDGES = {
     "int": ["2147483647", "-2147483648", "0", "-1"],
     "bigint": ["9223372036854775807", "-9223372036854775808", "0", "2147483648"],
@@ -36,16 +46,20 @@ _EDGES = {
                   "2011-12-30 09:59:59", "1969-12-31 23:59:59.999999", "9999-12-31 20:00:00"],
     "boolean": ["true", "false"],
     "binary": ["", "00", "ff", "00ff", "7f80"],
+    "array<int>": ["array()", "array(NULL)", "array(0, NULL, 2147483647)"],
+    "map<string,int>": ["map()", "map('k', NULL)", "map('', 0)"],
 }  # fmt: skip
 _EDGES["timestamp_ntz"] = _EDGES["timestamp"]
+#: What a directory's name escapes, or what looks like something else there; letters of ASCII alone.
+_IN_DIRECTORIES = ["a/b", "a=b", "x:y", "100%", "a b", "#1", "it's", "q?", "[z]", "%3A", "10", "2020-01-01", "NULL", ""]
 
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """The rows of each file, as texts of literals, and the values that occur, by column."""
+    """The rows of each file, as texts of literals, and the values that occur, by field."""
 
     files: tuple[tuple[tuple[str, ...], ...], ...]
-    pool: dict[str, list[str]]
+    pool: Mapping[str, Sequence[str]]
 
     def sql(self, files: range | None = None) -> str:
         """A query that makes the rows, with each row's file as ``__file``."""
@@ -54,27 +68,64 @@ class DataSet:
         return f"SELECT * FROM VALUES {rows} AS t(__file, {', '.join(COLUMNS)})"
 
 
-def dataset(random: Random, files: int) -> DataSet:
-    """Files of which each keeps to a part of every column's values, as files of real data do."""
-    made = tuple(_file(random) for _ in range(files))
-    pool = {name: sorted({row[k] for file in made for row in file}) for k, name in enumerate(COLUMNS)}
-    return DataSet(made, pool)
+def dataset(random: Random, files: int, partitions: Collection[str] = ()) -> DataSet:
+    """Files of which each keeps to a part of every column's values, as files of real data do.
+
+    A partition column has one value in a file.
+    """
+    pool: defaultdict[str, set[str]] = defaultdict(set)
+    made = tuple(_file(random, partitions, pool) for _ in range(files))
+    return DataSet(made, {name: sorted(values) for name, values in pool.items()})
 
 
-def _file(random: Random) -> tuple[tuple[str, ...], ...]:
-    columns = [_column(random, kind) for kind in COLUMNS.values()]
-    rows = random.randint(1, 6)
-    return tuple(tuple(random.choice(values) for values in columns) for _ in range(rows))
+def _file(random: Random, partitions: Collection[str], pool: Mapping[str, set[str]]) -> tuple[tuple[str, ...], ...]:
+    fields = {name: _column(random, kind) for name, kind in FIELDS.items()}
+    for name in partitions:
+        fields[name] = [_in_directory(random, FIELDS[name], fields[name])]
+    for name, values in fields.items():
+        pool[name].update(values)
+    present = random.choice((1, 1, 1, 0.6, 0))
+    rows = random.choice((1, 2, 3, 5, 6, 7))
+    return tuple(_row(random, fields, present) for _ in range(rows))
+
+
+def _row(random: Random, fields: Mapping[str, Sequence[str]], present: float) -> tuple[str, ...]:
+    row = {name: random.choice(values) for name, values in fields.items()}
+    a, b, e, z = (row.pop(name) for name in _STRUCT)
+    inner = f"named_struct('z', {z})" if random.random() < present else "NULL"
+    row["st"] = f"CAST(named_struct('a', {a}, 'b', {b}, 'e', {e}, 'q', {inner}) AS {COLUMNS['st']})"
+    if random.random() >= present:
+        row["st"] = typed(None, COLUMNS["st"])
+    return tuple(row[name] for name in COLUMNS)
+
+
+def _in_directory(random: Random, kind: str, values: Sequence[str]) -> str:
+    if kind == "string" and random.random() < 0.4:
+        return typed(random.choice(_IN_DIRECTORIES), kind)
+    plain = [text for text in values if text.isascii()]
+    return random.choice(plain) if plain and random.random() < 0.9 else typed(None, kind)
 
 
 def _column(random: Random, kind: str) -> list[str]:
     """The values that a column has in one file: one, a few close to each other, edges, NULL among them or alone."""
-    near = [value(random, kind, base) for base in [random.randint(-4, 40)] for _ in range(random.choice((1, 1, 2, 4)))]
+    if random.random() < 0.3 and kind in (*INTEGERS, "double", "date"):
+        near = [far(random, kind) for _ in range(random.randint(3, 5))]
+    else:
+        base = random.randint(-4, 40)
+        near = [value(random, kind, base) for _ in range(random.choice((1, 1, 2, 4)))]
     if random.random() < 0.25:
-        near.append(typed(random.choice(_EDGES[kind]), kind))
+        near += [typed(edge, kind) for edge in random.sample(_EDGES[kind], random.choice((1, 1, 2)))]
     if random.random() < 0.25:
         near.append(typed(None, kind))
     return [typed(None, kind)] if random.random() < 0.06 else near
+
+
+def far(random: Random, kind: str) -> str:
+    """A value from anywhere in the type."""
+    if kind == "date":
+        return f"DATE_ADD(DATE'2000-01-01', {random.randint(-140_000, 140_000)})"
+    half = 1 << (INTEGERS.get(kind, 40) - 1)
+    return typed(str(random.randint(-half, half - 1)), kind)
 
 
 def value(random: Random, kind: str, base: int) -> str:
@@ -97,6 +148,10 @@ def value(random: Random, kind: str, base: int) -> str:
             return f"X'{at % 256:02x}'"
         case "double" | "float" | "decimal(10,2)":
             return typed(f"{at / 4}", kind)
+        case "array<int>":
+            return typed(f"array({', '.join(str(base + n) for n in range(random.randint(1, 3)))})", kind)
+        case "map<string,int>":
+            return typed(f"map('k', {at}, '{random.choice('jx')}', {base})", kind)
         case _:
             return typed(str(at), kind)
 
@@ -107,8 +162,7 @@ def typed(text: str | None, kind: str) -> str:
         return f"CAST(NULL AS {kind})"
     match kind:
         case "string":
-            escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-            return f"'{escaped}'"
+            return quoted(text)
         case "binary":
             return f"X'{text}'"
         case "date":
@@ -121,11 +175,17 @@ def typed(text: str | None, kind: str) -> str:
             return f"CAST({text} AS {kind})"
 
 
-def literal(random: Random, data: DataSet, column: str) -> str:
+def quoted(text: str) -> str:
+    """A string in SQL."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def literal(random: Random, kind: str, pool: Sequence[str]) -> str:
     """A literal to compare a column with: one of its values, one near them, an edge, rarely NULL."""
-    kind, choice = COLUMNS[column], random.random()
-    if choice < 0.55:
-        return random.choice(data.pool[column])
+    choice = random.random()
+    if choice < 0.55 and pool:
+        return random.choice(pool)
     if choice < 0.85:
         return value(random, kind, random.randint(-4, 40))
     return typed(random.choice(_EDGES[kind]), kind) if choice < 0.97 else typed(None, kind)

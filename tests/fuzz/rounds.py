@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 
@@ -12,26 +12,20 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 import xskip
-from tests.fuzz.data import COLUMNS, DataSet, dataset
-from tests.fuzz.predicates import Tree, predicate, smaller
-from tests.helpers import AVRO_V2
+from tests.fuzz.data import DataSet, dataset
+from tests.fuzz.failures import Failure
+from tests.fuzz.kinds import KINDS, indexes
+from tests.fuzz.plans import Plan, other_schema, plan
+from tests.fuzz.predicates import predicate
+from tests.fuzz.scope import Scope, fields_of
+from tests.fuzz.tree import Tree, smaller
 from xskip.spark.scan import engine_of
 
-__all__ = ["Failure", "Round", "Tally"]
+__all__ = ["Round", "Tally"]
 
-ZONES = ("UTC", "Europe/Oslo", "America/Sao_Paulo", "Pacific/Apia", "Asia/Kolkata", "America/New_York", "+05:30")
-FORMATS = ("parquet", "parquet", "avro", "orc")
-#: Copies of a dataset, each with indexes of one kind, and one with all.
-KINDS = {
-    "minmax": lambda: [xskip.MinMax(c) for c in COLUMNS],
-    "valuelist": lambda: [xskip.ValueList(c) for c in COLUMNS],
-    "bloom": lambda: [xskip.BloomFilter(c) for c in ("i", "l", "h", "s", "u", "dt", "ts", "x")],
-    "nullcount": lambda: [xskip.NullCount(c) for c in COLUMNS],
-    "all": lambda: [made for kind in ("minmax", "valuelist", "bloom", "nullcount") for made in KINDS[kind]()],
-}
-_V1 = "avro,csv,json,kafka,orc,parquet,text"
 _FILES = 40
 
 
@@ -50,32 +44,6 @@ class Tally:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A file that was skipped and holds a matching row."""
-
-    settings: dict[str, str]
-    fmt: str
-    kind: str
-    where: str
-    rows: str
-
-    def script(self) -> str:
-        """A program that shows it."""
-        lines = [
-            "from pathlib import Path", "import tempfile", "from pyspark.sql import SparkSession", "import xskip",
-            "from tests.fuzz.rounds import KINDS", "",
-            "spark = xskip.configure(SparkSession.builder.master('local[1]')).getOrCreate()",
-            *(f"spark.conf.set({key!r}, {value!r})" for key, value in self.settings.items()),
-            "path = str(Path(tempfile.mkdtemp()) / 'data')",
-            f"spark.sql({self.rows!r}).drop('__file').coalesce(1).write.format({self.fmt!r}).save(path)",
-            f"xskip.SkippingIndex.for_path(spark, path, format={self.fmt!r}).create(KINDS[{self.kind!r}]())",
-            f"rows = lambda: spark.read.format({self.fmt!r}).load(path).filter({self.where!r}).count()",
-            "before = rows()", "xskip.enable(spark)", "print(before, 'rows without skipping,', rows(), 'with')",
-        ]  # fmt: skip
-        return "\n".join(lines) + "\n"
-
-
 @dataclass(slots=True)
 class Round:
     """A dataset on disk with all its copies.
@@ -92,28 +60,32 @@ class Round:
     root: Path
     seed: int
     random: Random = field(init=False)
+    plan: Plan = field(init=False)
     data: DataSet = field(init=False)
-    fmt: str = field(init=False)
-    settings: dict[str, str] = field(init=False)
+    schema: StructType | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.random = Random(self.seed)
-        self.fmt = self.random.choice(FORMATS)
-        self.settings = {
-            "spark.sql.session.timeZone": self.random.choice(ZONES),
-            "spark.sql.ansi.enabled": self.random.choice(("true", "false", "false", "false", "false")),
-            "spark.sql.parquet.outputTimestampType": self.random.choice(("TIMESTAMP_MICROS", "INT96")),
-            "spark.sql.sources.useV1SourceList": self.random.choice((_V1, "" if AVRO_V2 else "avro")),
-        }
-        for key, value in self.settings.items():
-            self.spark.conf.set(key, value)
-        self.data = dataset(self.random, _FILES)
+        self.plan = plan(self.random)
+        self.data = dataset(self.random, _FILES, self.plan.partitions)
 
     def run(self, predicates: int) -> tuple[Tally, list[Failure]]:
         """Asks so many predicates of every copy."""
+        before = {key: self.spark.conf.get(key, None) for key in self.plan.asking}
+        self._set(self.plan.settings)
         self._write()
-        asked = [predicate(self.random, self.data) for _ in range(predicates)]
-        truth = self._truth(self._read("plain"), asked)
+        self._set(self.plan.asking)
+        try:
+            return self._ask(predicates)
+        finally:
+            self._set(before)
+
+    def _ask(self, predicates: int) -> tuple[Tally, list[Failure]]:
+        if self.plan.own_schema:
+            self.schema = other_schema(self.random, self._read("plain").schema, self.plan.fmt)
+        scope = self._scope()
+        asked = [predicate(self.random, scope) for _ in range(predicates)]
+        truth = self._truth(asked)
         tally = Tally(predicates=len(asked), refused=len(asked) - len(truth))
         failures = []
         xskip.enable(self.spark)
@@ -124,29 +96,59 @@ class Round:
                     tally.pairs += _FILES
                     tally.skipped += _FILES - len(kept)
                     tally.matching += len(needed)
-                    if needed - kept:
-                        failures.append(self._shrunk(kind, tree, min(needed - kept)))
+                    lost = needed - kept
+                    if lost and (lost := lost & (self._kept_by_spark(kind, tree) or set())):
+                        failures.append(self._shrunk(kind, tree, min(lost)))
         finally:
             xskip.disable(self.spark)
         return tally, failures
 
+    def _set(self, settings: dict[str, str] | dict[str, str | None]) -> None:
+        for key, value in settings.items():
+            self.spark.conf.unset(key) if value is None else self.spark.conf.set(key, value)
+
     def _write(self) -> None:
-        staging = self.root / "staging"
+        staging, fmt = self.root / "staging", self.plan.fmt
         rows = self.spark.sql(self.data.sql())
-        rows.coalesce(1).write.partitionBy("__file").format(self.fmt).save(str(staging))
-        (self.root / "plain").mkdir()
+        rows.coalesce(1).write.partitionBy("__file", *self.plan.partitions).format(fmt).save(str(staging))
         for n in range(_FILES):
-            (part,) = [p for p in (staging / f"__file={n}").iterdir() if p.name.startswith("part-")]
-            part.rename(self.root / "plain" / f"{n}.{self.fmt}")
-        for kind, indexes in KINDS.items():
+            written = staging / f"__file={n}"
+            (part,) = written.rglob("part-*")
+            target = self.root / "plain" / part.parent.relative_to(written) / f"{n}.{fmt}"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            part.rename(target)
+        for kind in KINDS:
             shutil.copytree(self.root / "plain", self.root / kind)
-            path = str(self.root / kind)
-            xskip.SkippingIndex.for_path(self.spark, path, format=self.fmt).create(indexes())
+            made = xskip.SkippingIndex.for_path(self.spark, str(self.root / kind), format=fmt)
+            made.create(indexes(kind, self.plan.partitions))
 
     def _read(self, copy: str) -> DataFrame:
-        return self.spark.read.format(self.fmt).load(str(self.root / copy))
+        reader = self.spark.read.format(self.plan.fmt)
+        return (reader.schema(self.schema) if self.schema else reader).load(str(self.root / copy))
 
-    def _truth(self, df: DataFrame, asked: Sequence[Tree]) -> dict[Tree, set[int]]:
+    def _scope(self) -> Scope:
+        fields = fields_of(self._read("plain").schema, self.data.pool)
+        if not self.plan.case_sensitive:
+            fields = [replace(f, name=f.name.upper()) if self.random.random() < 0.05 else f for f in fields]
+        return Scope(tuple(fields), self.plan.ansi, self._hidden() if self.plan.hidden else ())
+
+    def _hidden(self) -> tuple[str, ...]:
+        """Tests of hidden columns; those of paths hold for all copies alike."""
+        files = [(path.name, path.stat()) for path in self.random.sample(sorted(self.root.glob("plain/**/*.*")), 4)]
+        tests = [
+            "_metadata.file_path LIKE '%/1_.%'",
+            "_metadata.file_path LIKE '%=%'",
+            "_metadata.file_block_start = 0",
+        ]
+        for name, stat in files:
+            size, time = stat.st_size, stat.st_mtime_ns // 1_000_000
+            tests += [f"_metadata.file_name = '{name}'", f"_metadata.file_name <> '{name}'"]
+            tests += [f"_metadata.file_size > {size}", f"_metadata.file_size = {size}", f"_metadata.file_size < {size}"]
+            tests += [f"_metadata.file_modification_time {op} timestamp_millis({time})" for op in (">", "<=", "=")]
+            tests.append(f"endswith(_metadata.file_path, '/{name}')")
+        return tuple(tests)
+
+    def _truth(self, asked: Sequence[Tree]) -> dict[Tree, set[int]]:
         """For each predicate the files with a matching row; without those that Spark refuses, or fails on.
 
         The predicates are columns of the result, so that nothing can be pruned by them.
@@ -154,14 +156,16 @@ class Round:
         if not asked:
             return {}
         number = F.regexp_extract(F.input_file_name(), r"(\d+)\.\w+$", 1).cast("int")
+        names = [f"_{k}" for k in range(len(asked))]
         try:
-            columns = [F.max(F.expr(str(tree))).alias(f"_{k}") for k, tree in enumerate(asked)]
-            rows = df.withColumn("__n", number).groupBy("__n").agg(*columns).collect()
-        except PySparkException:
+            columns = [F.expr(str(tree)).alias(name) for name, tree in zip(names, asked, strict=True)]
+            df = self._read("plain").select(number.alias("__n"), *columns)
+            rows = df.groupBy("__n").agg(*(F.max(name).alias(name) for name in names)).collect()
+        except (Py4JError, PySparkException):
             if len(asked) == 1:
                 return {}
             half = len(asked) // 2
-            return self._truth(df, asked[:half]) | self._truth(df, asked[half:])
+            return self._truth(asked[:half]) | self._truth(asked[half:])
         return {tree: {row["__n"] for row in rows if row[f"_{k}"]} for k, tree in enumerate(asked)}
 
     def _kept(self, copy: str, tree: Tree) -> set[int]:
@@ -169,14 +173,19 @@ class Round:
         try:
             return self._selected(copy, tree)
         except (Py4JError, PySparkException):
-            xskip.disable(self.spark)
-            try:
-                self._selected(copy, tree)
-            except (Py4JError, PySparkException):
+            if self._kept_by_spark(copy, tree) is None:
                 return set(range(_FILES))
-            finally:
-                xskip.enable(self.spark)
             raise
+
+    def _kept_by_spark(self, copy: str, tree: Tree) -> set[int] | None:
+        """The same without any index; None where it cannot be planned."""
+        xskip.disable(self.spark)
+        try:
+            return self._selected(copy, tree)
+        except (Py4JError, PySparkException):
+            return None
+        finally:
+            xskip.enable(self.spark)
 
     def _selected(self, copy: str, tree: Tree) -> set[int]:
         hook = engine_of(self.spark).hook
@@ -187,9 +196,19 @@ class Round:
         """The simplest predicate that still skips the file wrongly, and the file's rows."""
         while True:
             for less in smaller(tree):
-                found = self._truth(self._read("plain"), [less]).get(less, set())
+                found = self._truth([less]).get(less, set())
                 if file in found and file not in self._kept(kind, less):
                     tree = less
                     break
             else:
-                return Failure(self.settings, self.fmt, kind, str(tree), self.data.sql(range(file, file + 1)))
+                return self._failure(kind, str(tree), self.data.sql(range(file, file + 1)))
+
+    def _failure(self, kind: str, where: str, rows: str) -> Failure:
+        own, self.schema = self.schema, None
+        indexed = _ddl(self._read("plain").schema)
+        self.schema = own
+        return Failure(self.plan, kind, where, rows, indexed, _ddl(own) if own else "")
+
+
+def _ddl(schema: StructType) -> str:
+    return ", ".join(f"{each.name} {each.dataType.simpleString()}" for each in schema.fields)

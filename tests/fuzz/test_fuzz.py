@@ -41,7 +41,7 @@ def test_a_wrong_skip_is_found_and_cut_down(
     right = minmax._compared
 
     def wrong(op: Op, lo: object, hi: object, value: object) -> object:
-        return right(Op.LT if op is Op.LE else op, lo, hi, value)  # type: ignore[arg-type]
+        return right(Op.LT if op is Op.LE else op, lo, hi, value)
 
     monkeypatch.setattr(minmax, "_compared", wrong)
     _, failures = Round(spark, tmp_path, 5).run(250)

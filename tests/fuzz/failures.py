@@ -1,0 +1,58 @@
+"""A wrong skip, as a program that shows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tests.fuzz.plans import Plan
+
+__all__ = ["Failure"]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A file that was skipped and holds a matching row.
+
+    Attributes
+    ----------
+    plan : Plan
+    kind : str
+        Of the copy's indexes.
+    where : str
+    rows : str
+        A query that makes the file's rows.
+    indexed : str
+        The schema by which the files were indexed.
+    asked : str
+        The one of the query; empty where it is left to Spark.
+    """
+
+    plan: Plan
+    kind: str
+    where: str
+    rows: str
+    indexed: str
+    asked: str
+
+    def script(self) -> str:
+        """A program that shows it."""
+        plan = self.plan
+        written = f"write.partitionBy({', '.join(map(repr, plan.partitions))})" if plan.partitions else "write"
+        indexed = f", schema={self.indexed!r}" if plan.partitions else ""
+        asked = self.asked or (self.indexed if plan.partitions else "")
+        reader = f"spark.read.format({plan.fmt!r})" + (f".schema({asked!r})" if asked else "")
+        lines = [
+            "from pathlib import Path", "import tempfile", "from pyspark.sql import SparkSession", "import xskip",
+            "from tests.fuzz.kinds import indexes", "",
+            "spark = xskip.configure(SparkSession.builder.master('local[1]')).getOrCreate()",
+            *(f"spark.conf.set({key!r}, {value!r})" for key, value in plan.settings.items()),
+            "path = str(Path(tempfile.mkdtemp()) / 'data')",
+            f"rows = spark.sql({self.rows!r})",
+            f"rows.drop('__file').coalesce(1).{written}.format({plan.fmt!r}).save(path)",
+            f"made = xskip.SkippingIndex.for_path(spark, path, format={plan.fmt!r}{indexed})",
+            f"made.create(indexes({self.kind!r}, {plan.partitions!r}))",
+            *(f"spark.conf.set({key!r}, {value!r})" for key, value in plan.asking.items()),
+            f"found = lambda: {reader}.load(path).filter({self.where!r}).count()",
+            "before = found()", "xskip.enable(spark)", "print(before, 'rows without skipping,', found(), 'with')",
+        ]  # fmt: skip
+        return "\n".join(lines) + "\n"
