@@ -52,10 +52,6 @@ class Plan:
         return self.settings["spark.sql.ansi.enabled"] == "true"
 
     @property
-    def case_sensitive(self) -> bool:
-        return self.settings["spark.sql.caseSensitive"] == "true"
-
-    @property
     def hidden(self) -> bool:
         """Has the source hidden columns: those of the second API have none."""
         return self.fmt in self.settings["spark.sql.sources.useV1SourceList"].split(",")
@@ -74,7 +70,9 @@ def plan(random: Random) -> Plan:
     partitions = random.sample(_PARTITIONS, random.choice((1, 2, 2))) if random.random() < 0.4 else []
     own = random.random() < (0.1 if fmt == "orc" else 0.3)
     asking = {"spark.sql.session.timeZone": random.choice(_ZONES)} if random.random() < 0.2 else {}
-    if fmt == "orc" and own:  # what is read by another schema has no index at all
+    if random.random() < 0.05:
+        asking["spark.sql.caseSensitive"] = random.choice(("true", "false"))
+    if (fmt == "orc" and own) or "spark.sql.caseSensitive" in asking:  # a reading that may have no index at all
         asking["spark.xskip.strict"] = "false"
     return Plan(fmt, settings, asking, tuple(dict.fromkeys(partitions)), own)
 

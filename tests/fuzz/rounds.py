@@ -84,7 +84,7 @@ class Round:
         if self.plan.own_schema:
             self.schema = other_schema(self.random, self._read("plain").schema, self.plan.fmt)
         scope = self._scope()
-        asked = [predicate(self.random, scope) for _ in range(predicates)]
+        asked = list(dict.fromkeys(predicate(self.random, scope) for _ in range(predicates)))
         truth = self._truth(asked)
         tally = Tally(predicates=len(asked), refused=len(asked) - len(truth))
         failures = []
@@ -128,7 +128,7 @@ class Round:
 
     def _scope(self) -> Scope:
         fields = fields_of(self._read("plain").schema, self.data.pool)
-        if not self.plan.case_sensitive:
+        if self.spark.conf.get("spark.sql.caseSensitive") == "false":
             fields = [replace(f, name=f.name.upper()) if self.random.random() < 0.05 else f for f in fields]
         return Scope(tuple(fields), self.plan.ansi, self._hidden() if self.plan.hidden else ())
 
