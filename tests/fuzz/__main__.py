@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 import xskip
 from tests.fuzz.rounds import Round, Tally
 
-_PREDICATES = 150
+_PREDICATES = 90
 
 
 def main() -> int:

@@ -205,7 +205,7 @@ def _choice(random: Random, last: Function | None) -> Sequence[Function]:
     """Any function; after a sum that wraps around often one that can hide it."""
     if last in _WRAPPING and random.random() < 0.85:
         return _COARSENING
-    if last is None and random.random() < 0.5:
+    if last is None and random.random() < 0.6:
         return (*_WRAPPING, *_TEMPORAL)
     return _ALL
 

@@ -42,7 +42,7 @@ def leaf(random: Random, scope: Scope) -> Tree:
     """A leaf about some field of a query, or about what a file is called."""
     if scope.hidden and random.random() < 0.06:
         return Tree(random.choice(scope.hidden))
-    field = random.choice(scope.fields if random.random() < 0.8 else scope.integers or scope.fields)
+    field = random.choice(scope.fields if random.random() < 0.65 else scope.integers or scope.fields)
     match field.kind:
         case "array<int>":
             return _nested(random, _OF_ARRAYS if scope.ansi else (*_OF_ARRAYS, *_OF_LONG_ARRAYS), field)
