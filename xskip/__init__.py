@@ -27,7 +27,7 @@ from xskip.indexes import (
 )
 from xskip.metadatastore.encryption import KmsClient, LocalKms
 from xskip.report import SkippingReport
-from xskip.session import configure, disable, enable, explain, is_enabled, last_report, use_kms
+from xskip.session import configure, disable, enable, explain, is_enabled, last_report, register_function, use_kms
 
 __version__ = "0.1.0"
 
@@ -59,5 +59,6 @@ __all__ = [
     "list_indexes",
     "migrate_all",
     "register",
+    "register_function",
     "use_kms",
 ]

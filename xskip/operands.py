@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
+    "Call",
     "Cast",
     "Column",
     "Computed",
@@ -23,6 +25,7 @@ __all__ = [
     "Operand",
     "Shape",
     "column_of",
+    "columns_in",
     "folded",
     "form_of",
     "join_path",
@@ -196,7 +199,36 @@ class Derived:
         return "an expression"
 
 
-Operand = Column | Cast | Computed | Elements | FileColumn | Derived
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a user's function.
+
+    Attributes
+    ----------
+    identity : str
+        Which function it is, whatever its name.
+    name : str
+    type : str
+        Of its value.
+    arguments : tuple
+        Columns, and literals as :data:`xskip.expressions.Value`.
+    """
+
+    identity: str
+    name: str
+    type: str
+    arguments: tuple[object, ...]
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(str(a) if isinstance(a, Column) else '?' for a in self.arguments)})"
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns among the arguments."""
+        return tuple(argument for argument in self.arguments if isinstance(argument, Column))
+
+
+Operand = Column | Cast | Computed | Elements | FileColumn | Derived | Call
 
 
 def column_of(operand: Operand) -> Column | None:
@@ -222,6 +254,22 @@ def form_of(node: Any) -> str:
     """
     text = json.dumps(node, separators=(",", ":"))
     return "" if '{"?":' in text else text
+
+
+def columns_in(node: Any) -> Iterator[tuple[str, ...]]:
+    """The paths of the columns of an encoded expression, repeats included.
+
+    >>> list(columns_in(["Subtract", ["$", ["a"], "int"], ["$", ["s", "b"], "int"]]))
+    [('a',), ('s', 'b')]
+    """
+    match node:
+        case ["$", [*path], _]:
+            yield tuple(map(str, path))
+        case [*parts]:
+            for part in parts:
+                yield from columns_in(part)
+        case _:
+            return
 
 
 def folded(form: str) -> str:

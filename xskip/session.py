@@ -6,9 +6,10 @@ import re
 import shutil
 import subprocess
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from xskip.errors import JavaNotFoundError
+from xskip.functions import Implies, forget_function, register_implied
 from xskip.metadatastore import encryption
 from xskip.metadatastore.encryption import KmsClient
 from xskip.report import SkippingReport, report_of
@@ -79,6 +80,29 @@ def use_kms(client: KmsClient | None) -> None:
     """
     encryption.use_kms(client)
     forget_indexes()
+
+
+def register_function(spark: SparkSession, function: Any, implies: Implies | None) -> None:
+    """Says what a condition on a function of yours implies, so that queries with it can skip.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    function : UserDefinedFunction or str
+        As ``udf`` or ``spark.udf.register`` returned it: another function of the same name is another one. Of one in
+        Java or Scala its registered name, which is all that tells it: say it anew where the name gets another meaning.
+    implies : callable or None
+        Is given each :class:`~xskip.functions.FunctionCall` of a query, ``function(arguments) op value``, and returns
+        a :data:`~xskip.expressions.Predicate` that is TRUE of every row of which the call is, or None where it knows
+        none. None instead of a callable takes back what was said.
+    """
+    engine = engine_of(spark)
+    identity = engine.hook.identity(function)
+    if implies is None:
+        forget_function(identity)
+    else:
+        register_implied(identity, implies)
+    engine.forget_all()
 
 
 def last_report(spark: SparkSession) -> SkippingReport:

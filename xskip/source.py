@@ -15,19 +15,21 @@ from typing import TYPE_CHECKING
 from xskip.datatypes import from_json
 from xskip.errors import DatasetError, IndexDefinitionError, MetadataCorruptError
 from xskip.indexes import Index, index_of
-from xskip.metadata import IndexDefinition
+from xskip.metadata import EXPRESSION, IndexDefinition
 from xskip.metadatastore.commit import find_live
 from xskip.metadatastore.location import Place
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.storage import Storage
 from xskip.metadatastore.versions import Form
-from xskip.operands import join_path, split_path
+from xskip.operands import columns_in, folded, join_path, split_path
+from xskip.operands import form_of as text_of
 from xskip.reading import UNSTABLE, Reading, differences
 from xskip.settings import BYTES_PER_FILE, FOOTER_KEY, LOCATION, PLAINTEXT_FOOTER, ROWS_PER_FILE
 from xskip.spark.collect import PlannedIndex, value_types
 from xskip.spark.jvm import Dataset, build_session
 from xskip.spark.scan import Engine
 from xskip.spark.storage import storage_for
+from xskip.spark.terms import Call, decorate
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -197,28 +199,71 @@ def plan_again(source: Source, snapshot: Snapshot) -> tuple[PlannedIndex, ...]:
     indexes = [index_of(definition) for definition, _ in snapshot.indexes]
     planned = plan(source, [index for index in indexes if index is not None])
     for each in planned:
-        before = next((d.types for d, _ in snapshot.indexes if d.key == each.definition.key), ())
-        if before and before != each.definition.types:
+        before = next(d for d, _ in snapshot.indexes if d.key == each.definition.key)
+        if before.expression != each.definition.expression:
+            raise IndexDefinitionError(
+                "an expression is another than when it was indexed, by this Spark or its settings",
+                where=str(each.definition), found=each.definition.expression or "", expected=before.expression or "",
+                hint="drop the index and create it again",
+            )  # fmt: skip
+        if before.types and before.types != each.definition.types:
             raise IndexDefinitionError(
                 "a column has another type than when it was indexed",
-                where=str(each.definition),
-                found=", ".join(each.definition.types),
-                expected=", ".join(before),
+                where=str(each.definition), found=", ".join(each.definition.types), expected=", ".join(before.types),
                 hint="drop the index and create it again",
-            )
+            )  # fmt: skip
     return planned
 
 
 def _planned(source: Source, index: Index, partitions: set[str]) -> PlannedIndex:
+    if index.expression:
+        return _planned_expression(source, index, partitions)
     found = [_resolve(source, column, partitions) for column in index.columns]
     types = tuple(kind for _, kind in found)
     spelled = tuple(join_path(path) for path, _ in found)
     names = spelled if source.reading.case_sensitive else tuple(name.lower() for name in spelled)
     definition = IndexDefinition(index.name, names, index.params, index.key_label, types)
-    planned = PlannedIndex(index, spelled, definition, index.storage(value_types(index, types)))
+    return _checked(PlannedIndex(index, spelled, definition, index.storage(value_types(index, types))))
+
+
+def _checked(planned: PlannedIndex) -> PlannedIndex:
+    index = planned.index
     if not index.accumulators and not index.aggregates([each.column for each in planned.inputs]):
-        raise IndexDefinitionError("an index that gathers nothing", found=str(definition), hint="give it aggregates")
+        raise IndexDefinitionError(
+            "an index that gathers nothing", found=str(planned.definition), hint="give it aggregates"
+        )
     return planned
+
+
+def _planned_expression(source: Source, index: Index, partitions: set[str]) -> PlannedIndex:
+    """An index on an expression: what Spark makes of it is recorded, and is what a filter must have."""
+    (text,) = index.columns
+    node, kind = _expression(source, text)
+    columns = {path[0].lower() for path in columns_in(node)}
+    if not isinstance(node, Call) or node.term is None or not text_of(node) or columns & partitions:
+        raise IndexDefinitionError(
+            "an expression that no index can have", found=text,
+            expected="deterministic functions of Spark's own, over columns that are in the files",
+        )  # fmt: skip
+    form = text_of(node) if source.reading.case_sensitive else folded(text_of(node))
+    params = (*index.params, (EXPRESSION, form))
+    definition = IndexDefinition(index.name, (text,), params, index.key_label, (kind,))
+    return _checked(PlannedIndex(index, (text,), definition, index.storage(value_types(index, (kind,)))))
+
+
+def _expression(source: Source, text: str) -> tuple[object, str]:
+    """An expression in SQL, as filters have it once they are optimized, and its type."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+    from pyspark.sql import functions as F
+
+    try:
+        selected = source.df.select(F.expr(text))
+        node = decorate(source.dataset.encoded(selected))
+    except (Py4JError, PySparkException) as error:
+        found = next((line for line in str(error).splitlines() if line.strip()), "")
+        raise IndexDefinitionError("an expression that Spark refuses", where=text, found=found) from error
+    return node, from_json(_type_name(selected.schema.fields[0].dataType))
 
 
 def _resolve(source: Source, column: str, partitions: set[str]) -> tuple[tuple[str, ...], str]:

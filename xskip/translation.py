@@ -10,12 +10,13 @@ from dataclasses import dataclass, field, replace
 
 from xskip.clauses import AllOf, Always, AnyOf, Clause, Requirement, Undetermined
 from xskip.datatypes import INTEGRAL, Array, Bloom, Opaque, Storage, Struct, atomic_name, element_of
-from xskip.expressions import And, Compared, Constant, Leaf, Or, Predicate, Unknown
+from xskip.expressions import And, Compared, Comparison, Constant, Leaf, Or, Predicate, Unknown
+from xskip.functions import implied
 from xskip.indexes import index_of
 from xskip.layouts.files import FileClause
 from xskip.layouts.hive import PartitionClause
 from xskip.metadata import IndexDefinition
-from xskip.operands import Cast, Column, Computed, Derived, Elements, FileColumn, column_of, folded, join_path
+from xskip.operands import Call, Cast, Column, Computed, Derived, Elements, FileColumn, column_of, folded, join_path
 from xskip.pairs import PairClause
 
 __all__ = ["Available", "translate"]
@@ -122,6 +123,8 @@ def _leaf(leaf: Leaf, available: Available) -> Clause:
             if by_expression and isinstance(by_column, Undetermined):
                 return AllOf(tuple(by_expression))
             return AllOf((by_column, *by_expression)) if by_expression else by_column
+        case Call() as call:
+            return _of_call(leaf, call, available)
         case Elements(column, kind):
             return _on_column(replace(leaf, operand=Column(column.path, kind)), column, available, of_elements=True)
         case Column() as column:
@@ -130,6 +133,23 @@ def _leaf(leaf: Leaf, available: Available) -> Clause:
             return _on_column(leaf, column, available)
         case operand:
             return Undetermined(str(leaf), f"{operand} is of no column")
+
+
+def _of_call(leaf: Leaf, call: Call, available: Available) -> Clause:
+    """What the call implies, and the indexes on its columns that know the function."""
+    clauses: list[Clause] = []
+    predicate = implied(leaf) if isinstance(leaf, Comparison) else None
+    if predicate is not None:
+        clauses.append(translate(predicate, available))
+    names = tuple(available.name(column.path) for column in call.columns)
+    kinds = tuple(column.type for column in call.columns)
+    for definition, storage in available.indexes:
+        index = index_of(definition)
+        if index is not None and index.of_calls and (definition.columns, definition.types) == (names, kinds):
+            clause = index.translate(leaf, definition, storage)
+            clauses += [] if clause is None else [clause]
+    unknown = Undetermined(str(leaf), f"what {call.name} says of its arguments is not registered")
+    return _all(clauses) or unknown
 
 
 def _on_column(leaf: Leaf, column: Column, available: Available, *, of_elements: bool = False) -> Clause:
@@ -163,8 +183,11 @@ def _is_of_elements(described: _Described) -> bool:
 
 def _on_expression(leaf: Leaf, form: str, kind: str, available: Available) -> list[Clause]:
     """All indexes on an expression: of its values they know what others know of a column's."""
-    found = [(d, s) for d, s in available.on_expression(form) if d.types == (kind,)]
-    return _asked(replace(leaf, operand=Column((form,), kind)), found)
+    found: list[Clause] = []
+    for definition, storage in available.on_expression(form):
+        if definition.types == (kind,):
+            found += _asked(replace(leaf, operand=Column(definition.columns, kind)), [(definition, storage)])
+    return found
 
 
 def _asked(leaf: Leaf, described: Sequence[_Described]) -> list[Clause]:

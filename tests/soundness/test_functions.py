@@ -201,7 +201,8 @@ def test_absolute_values(spark: SparkSession, tmp_path_factory: pytest.TempPathF
     """[PRU-FN-9] Bounds of |x| where x has one sign, and where it has both; a sum of it can wrap around."""
     least = -(2**31)
     files = {"minus": [(-9, -9.5), (-4, -4.0)], "plus": [(3, 3.0), (8, 8.5)], "both": [(-6, -6.0), (2, 2.0)],
-             "wide": [(-5, -1.0), (147_483_647, 0.0), (2_000_000_000, 0.5)], "least": [(least, 1.0), (7, 2.0)]}  # fmt: skip
+             "wide": [(-5, -1.0), (147_483_647, 0.0), (2_000_000_000, 0.5)],
+             "least": [(least, 1.0), (7, 2.0)]}  # fmt: skip
     made = family(
         spark, tmp_path_factory.mktemp("abs"), "i int, d double", files, {"minmax": [MinMax("i"), MinMax("d")]}
     )

@@ -79,6 +79,8 @@ class Index(Protocol):
     keeps_values: ClassVar[bool] = True
     #: Is it, on an array, an index of the elements; else it is none on arrays, or one of the array itself.
     of_elements: ClassVar[bool] = False
+    #: Does it answer calls of functions of users, whose column arguments are its columns.
+    of_calls: ClassVar[bool] = False
     #: Are its aggregates grouped functions in Python, which Spark does not mix with its own.
     in_python: ClassVar[bool] = False
 
@@ -93,6 +95,10 @@ class Index(Protocol):
     @property
     def key_label(self) -> str | None:
         """The label of the encryption key."""
+
+    @property
+    def expression(self) -> bool:
+        """Is its column an expression in SQL."""
 
     @classmethod
     def from_definition(cls, definition: IndexDefinition) -> Index:
@@ -160,18 +166,23 @@ class OneColumn(ABC):
         A column, or a field such as ``a.b``; a name that holds a dot goes in backticks.
     key_label : str, optional
         Label of the key that encrypts the index.
+    expression : bool
+        ``column`` is an expression in SQL, such as ``size(tags)`` or ``props['k']``, and so is what queries ask of.
     """
 
     column: str
     key_label: str | None = field(default=None, kw_only=True)
+    expression: bool = field(default=False, kw_only=True, repr=False)
     name: ClassVar[str]
     keeps_values: ClassVar[bool] = True
     of_elements: ClassVar[bool] = False
+    of_calls: ClassVar[bool] = False
     in_python: ClassVar[bool] = False
     parameters: ClassVar[tuple[Parameter, ...]] = ()
 
     def __post_init__(self) -> None:
-        check_column(self.column)
+        if not self.expression:
+            check_column(self.column)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -187,7 +198,9 @@ class OneColumn(ABC):
     def from_definition(cls: type[_Own], definition: IndexDefinition) -> _Own:
         """The index that metadata speaks of."""
         (column,) = definition.columns
-        return cls(column, key_label=definition.key_label, **attributes_of(definition, cls.parameters))
+        expression = definition.expression is not None
+        own = attributes_of(definition, cls.parameters)
+        return cls(column, key_label=definition.key_label, expression=expression, **own)
 
     @abstractmethod
     def storage(self, types: Sequence[str]) -> Storage:
@@ -207,8 +220,14 @@ class OneColumn(ABC):
         return ()
 
     def inputs(self, columns: Sequence[str], types: Sequence[str]) -> Sequence[Input]:
-        """The columns themselves."""
-        return themselves(columns, types)
+        """The column itself, or the expression."""
+        return [Input(columns[0], self.source(columns[0]), types[0])]
+
+    def source(self, column: str) -> SparkColumn:
+        """What is indexed, of the column as the dataset spells it."""
+        from pyspark.sql import functions as F
+
+        return F.expr(column) if self.expression else F.col(column)
 
     def aggregates(self, inputs: Sequence[SparkColumn]) -> Sequence[SparkColumn]:
         """None."""
@@ -232,13 +251,6 @@ def attributes_of(definition: IndexDefinition, parameters: Sequence[Parameter]) 
     """The attributes of an index from the parameters that metadata records."""
     found = dict(definition.params)
     return {p.attribute: p.read(found[p.key]) for p in parameters if p.key in found}
-
-
-def themselves(columns: Sequence[str], types: Sequence[str]) -> Sequence[Input]:
-    """Columns as inputs, just as they are."""
-    from pyspark.sql import functions as F
-
-    return [Input(column, F.col(column), kind) for column, kind in zip(columns, types, strict=True)]
 
 
 def check_column(column: str) -> None:

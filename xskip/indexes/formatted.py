@@ -82,7 +82,7 @@ class Formatted(OneColumn):
         """What is found in the strings."""
         from pyspark.sql import functions as F
 
-        found = F.regexp_extract(F.col(columns[0]), self.pattern, self.group)
+        found = F.regexp_extract(self.source(columns[0]), self.pattern, self.group)
         return [Input(f"group {self.group} of {self.pattern} in {columns[0]}", found, "string")]
 
     def assemble(self, collected: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:

@@ -69,6 +69,8 @@ class GeoBox:
     name: ClassVar[str] = "geobox"
     keeps_values: ClassVar[bool] = False
     of_elements: ClassVar[bool] = False
+    of_calls: ClassVar[bool] = False
+    expression: ClassVar[bool] = False
     in_python: ClassVar[bool] = False
     parameters: ClassVar[tuple[Parameter, ...]] = (Parameter("boxes", "io.xskip.index.geobox.boxes", int),)
 

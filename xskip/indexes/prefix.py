@@ -78,7 +78,7 @@ class Prefix(OneColumn):
         """The first bytes."""
         from pyspark.sql import functions as F
 
-        start = F.substring(F.col(columns[0]).cast("binary"), 1, self.length)
+        start = F.substring(self.source(columns[0]).cast("binary"), 1, self.length)
         return [Input(f"the first {self.length} bytes of {columns[0]}", start, "binary")]
 
     def assemble(self, collected: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:

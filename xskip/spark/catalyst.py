@@ -31,6 +31,7 @@ from xskip.expressions import (
     negate,
 )
 from xskip.layouts.files import FILE_COLUMNS
+from xskip.operands import Call as Called
 from xskip.operands import Cast, Column, Computed, Derived, Elements, Evaluate, FileColumn, Operand, column_of, form_of
 from xskip.patterns import split_like
 from xskip.spark.shapes import shape_of
@@ -71,7 +72,7 @@ def _predicate(node: Node) -> Predicate:
     """A filter: by its form, or else as an expression whose value is TRUE."""
     found = _by_form(node)
     if isinstance(found, Unknown):
-        held = _expression(node, found.reason)
+        held = _operand(node) if node[:1] == ["UDF"] else _expression(node, found.reason)
         return found if isinstance(held, Unknown) or held.type != "boolean" else Comparison(Op.EQ, held, True)
     return found
 
@@ -126,6 +127,8 @@ def _operand(node: Node) -> Operand | Unknown:
                 if element
                 else _expression(node, _reason(node))
             )
+        case ["UDF", str() as identity, str() as name, str() as kind, [*arguments]]:
+            return _call(Called(identity, name, kind, tuple(map(_argument, arguments))))
         case ["Cast", inner, {"t": str() as target}, *_]:
             column = _operand(inner)
             if isinstance(column, Column) and is_widening(column.type, target):
@@ -135,6 +138,20 @@ def _operand(node: Node) -> Operand | Unknown:
             return _expression(node, f"a cast of {column} to {target} can change values or their order")
         case _:
             return _expression(node, _reason(node))
+
+
+def _call(call: Called) -> Called | Unknown:
+    if atomic_name(call.type) is None or any(argument is None for argument in call.arguments):
+        return Unknown(f"the function {call.name} is not called with columns and literals alone")
+    return call
+
+
+def _argument(node: Node) -> object:
+    """An argument of a user's function, None for what is neither a column nor a literal."""
+    if _is_literal(node):
+        return literal_value(node[2], node[1])
+    column = _operand(node)
+    return column if isinstance(column, Column) else None
 
 
 def _expression(node: Node, reason: str) -> Computed | Derived | Unknown:
@@ -210,6 +227,8 @@ def _compared(op: Op, left: Operand, right: Operand | Unknown) -> Predicate:
     for side in (left, right):
         if isinstance(side, Derived):
             return Unknown(side.reason)
+        if isinstance(side, Called):
+            return Unknown(f"a comparison of {side.name} with a column")
         if isinstance(side, Elements | FileColumn) or (
             isinstance(side, Computed) and isinstance(side.column, FileColumn)
         ):

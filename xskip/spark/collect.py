@@ -126,7 +126,8 @@ class Collector:
     def _footers_may_do(self) -> bool:
         by_name = self.reading.conf.get("spark.sql.parquet.fieldId.read.enabled") == "false"
         return (self.footers and self.reading.format == "parquet" and by_name) and all(
-            isinstance(p.index, MinMax) and served_by_footers(p.definition.types[0]) for p in self.indexes
+            isinstance(p.index, MinMax) and not p.index.expression and served_by_footers(p.definition.types[0])
+            for p in self.indexes
         )
 
     def _from_footers(self, chosen: npt.NDArray[np.int64]) -> list[Any]:

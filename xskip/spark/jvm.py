@@ -20,6 +20,7 @@ import pyarrow as pa
 from xskip.errors import DatasetError
 from xskip.metadatastore.location import Place
 from xskip.objects import Objects
+from xskip.spark.callback import Callback
 from xskip.spark.rule import RULE_CLASS, compiled, existing_rule, new_rule, rules_of, set_rules
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Hook:
         self._jvm: Any = spark._jvm
         self._gateway: Any = spark.sparkContext._gateway
         self._rule = rule
-        self._callback: _Callback | None = None
+        self._callback: Callback | None = None
         self._shipped: str | None = None
 
     def connect(self, answer: Callable[[str], bytes | None], conf_keys: Iterable[str]) -> None:
@@ -63,7 +64,7 @@ class Hook:
             from pyspark.java_gateway import ensure_callback_server_started
 
             ensure_callback_server_started(self._gateway)  # type: ignore[no-untyped-call]
-            self._callback = _Callback(answer)
+            self._callback = Callback(answer)
             self._rule.setConfKeys(self._strings(list(conf_keys)))
             self._rule.setCallback(self._callback)
 
@@ -170,6 +171,23 @@ class Hook:
         found = self._rule.evaluate(request, term, bytearray(states), bytearray(numbers), bytearray(data))
         return bytes(found.states()), bytes(found.numbers()), bytes(found.bytes())
 
+    def identity(self, function: Any) -> str:
+        """What tells a user's function from all others.
+
+        Parameters
+        ----------
+        function : UserDefinedFunction or str
+            As ``udf`` or ``spark.udf.register`` returns it, or the name of one in Java or Scala.
+        """
+        if isinstance(function, str):
+            return f"java:{function}"
+        return str(self._rule.identity(getattr(function, "_unwrapped", function)._judf))
+
+    def encoded(self, df: Any) -> str | None:
+        """The one expression that a DataFrame of the JVM selects, as the hook encodes filters."""
+        found = self._rule.expression(df)
+        return None if found is None else str(found)
+
     def settings(self, request: int) -> str:
         """A digest of all settings of the session whose request is being answered."""
         return str(self._rule.settings(request))
@@ -270,27 +288,6 @@ class Table:
     is_view: bool
 
 
-class _Callback:
-    """``java.util.function.Function`` in Python; long requests come in chunks."""
-
-    def __init__(self, answer: Callable[[str], bytes | None]) -> None:
-        self._answer = answer
-        self._parts: dict[str, list[str]] = {}
-
-    def apply(self, request: str) -> bytearray | None:
-        if request.startswith("\x01"):
-            number, last, part = request[1:].split(":", 2)
-            self._parts.setdefault(number, []).append(part)
-            if last == "0":
-                return None
-            request = "".join(self._parts.pop(number))
-        answer = self._answer(request)
-        return None if answer is None else bytearray(answer)
-
-    class Java:
-        implements = ("java.util.function.Function",)
-
-
 @dataclass(frozen=True, slots=True)
 class Listing:
     """Files as the JVM lists them; every part is fetched when asked for."""
@@ -355,6 +352,11 @@ class Dataset:
     def reading(self) -> dict[str, Any]:
         """Format, options, settings and schema, as a query would send them."""
         return dict(json.loads(self._java.reading()))
+
+    def encoded(self, df: DataFrame) -> Any:
+        """The one expression that a DataFrame selects, as a filter would have it; None where Spark plans more."""
+        found = self._hook.encoded(df._jdf)
+        return None if found is None else json.loads(found)
 
     def accumulate(self, rows: DataFrame, specs: Sequence[str], schema: str) -> DataFrame:
         """The rows of a subset through the kernel, as rows of a schema in JSON."""

@@ -19,6 +19,8 @@ import org.apache.spark.unsafe.types.UTF8String;
       ["$meta", path, type]        reference to a part of the hidden _metadata column, never a data column
       ["#", type, value]           literal; value null = SQL NULL
       ["In", child, type, [v...]]  In of literals and InSet alike, raw values of one type
+      ["UDF", identity, name, type, [args...]]   a call of a user's function: of one in Python a digest of its code, of
+                                   one in Java or Scala its registered name
       [Class, args...]             anything else: constructor arguments in order; expressions are arrays,
                                    data types {"t":..}, unknown objects {"?":class}
       the last of the latter two is {"@":number,"t":type} for Spark's own: see XSkipTerms
@@ -119,6 +121,12 @@ class XSkipEncoder {
         sb.append(']'); term(sb, e, terms); sb.append(']');
         return;
       }
+    }
+    String identity = XSkipFunctions.identity(e);
+    if (identity != null) {
+      sb.append("[\"UDF\","); str(sb, identity); sb.append(','); str(sb, XSkipFunctions.name(e)); sb.append(',');
+      str(sb, e.dataType().catalogString()); sb.append(','); list(sb, e.children(), terms); sb.append(']');
+      return;
     }
     sb.append('[');
     String cn = e.getClass().getName();

@@ -107,6 +107,14 @@ class XSkipPlans {
     }
     return sb.append("]}").toString();
   }
+  /** The one expression that a DataFrame selects, encoded as filters are; null where Spark has made it another plan. */
+  static String expression(Object df) throws Exception {
+    org.apache.spark.sql.catalyst.plans.logical.LogicalPlan p = execution(df).optimizedPlan();
+    if (!(p instanceof org.apache.spark.sql.catalyst.plans.logical.Project) || p.expressions().length() != 1) return null;
+    org.apache.spark.sql.catalyst.expressions.Expression e = (org.apache.spark.sql.catalyst.expressions.Expression) p.expressions().head();
+    if (e instanceof org.apache.spark.sql.catalyst.expressions.Alias) e = ((org.apache.spark.sql.catalyst.expressions.Alias) e).child();
+    return XSkipEncoder.encode(e, new XSkipTerms());
+  }
   /** The files that the scans of a query would read. */
   static XSkipListing selected(Object df) throws Exception {
     ArrayList found = new ArrayList(), dirs = new ArrayList();

@@ -1,12 +1,16 @@
 package io.xskip.jvm;
 
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.IdentityHashMap;
 import java.util.List;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
@@ -17,13 +21,15 @@ import org.apache.spark.sql.execution.datasources.v2.FileScan;
 import org.apache.spark.sql.types.StructType;
 
 /** transformDown's partial function: V1 LogicalRelation(HadoopFsRelation), V2 DataSourceV2ScanRelation(FileScan).
-    A V1 scan is not told of conditions that mix partition and data columns: they are taken from the Filter above it. */
+    A V1 scan is not told of conditions that mix partition and data columns: they are taken from the Filter above it, as are
+    those with functions in Python, which Spark evaluates between the two. */
 class XSkipReplace extends scala.runtime.AbstractPartialFunction {
   private final XSkipSettings settings;
+  private final IdentityHashMap above = new IdentityHashMap();   // relation -> conditions with functions in Python
   XSkipReplace(XSkipSettings settings) { this.settings = settings; }
 
   public boolean isDefinedAt(Object x) {
-    if (x instanceof Filter) return isOpen(((Filter) x).child());
+    if (x instanceof Filter) return isOpen(((Filter) x).child()) || isPython(((Filter) x).child());
     if (x instanceof LogicalRelation) return isOpen(x);
     if (x instanceof DataSourceV2ScanRelation) {
       Scan s = ((DataSourceV2ScanRelation) x).scan();
@@ -37,11 +43,14 @@ class XSkipReplace extends scala.runtime.AbstractPartialFunction {
     return !l.isStreaming() && l.relation() instanceof HadoopFsRelation
         && !(((HadoopFsRelation) l.relation()).location() instanceof XSkipFileIndex);
   }
+  private static boolean isPython(LogicalPlan p) { return p.getClass().getSimpleName().endsWith("EvalPython"); }
+
   public Object apply(Object x) {
     try {
       if (x instanceof DataSourceV2ScanRelation) return v2((DataSourceV2ScanRelation) x);
       if (x instanceof LogicalRelation) return v1((LogicalRelation) x, null);
       Filter f = (Filter) x;
+      if (isPython(f.child())) { note(f); return f; }
       Object child = v1((LogicalRelation) f.child(), f.condition());
       return child == f.child() ? f : XSkipPlans.exchange(f, f.child(), child);
     } catch (Throwable t) {
@@ -58,9 +67,26 @@ class XSkipReplace extends scala.runtime.AbstractPartialFunction {
     if (places.isEmpty()) return l;
     XSkipContext c = new XSkipContext(settings, places, XSkipPlans.format(r), r.options(), r.dataSchema(), r.partitionSchema());
     if (condition != null) c.mixed = mixed(condition, r.partitionSchema(), c.terms);
+    List noted = (List) above.get(l);
+    for (int i = 0; noted != null && i < noted.size(); i++) {
+      c.mixed += (c.mixed.length() == 0 ? "" : ",") + XSkipEncoder.encode((Expression) noted.get(i), c.terms);
+    }
     HadoopFsRelation n = new HadoopFsRelation(new XSkipFileIndex(r.location(), c), r.partitionSchema(), r.dataSchema(),
         r.bucketSpec(), r.fileFormat(), r.options(), r.sparkSession());
     return XSkipPlans.exchange(l, r, n);
+  }
+  /** Notes a condition on functions in Python for the relation far below, where nothing but projections, filters and
+      other such functions lies between, and every column is the relation's own. */
+  private void note(Filter f) {
+    Expression condition = f.condition();
+    LogicalPlan p = f.child();
+    while (isPython(p) || p instanceof Filter || p instanceof Project) {
+      if (isPython(p)) condition = (Expression) condition.transformDown(new XSkipCalls(p));
+      p = (LogicalPlan) p.children().head();
+    }
+    if (!isOpen(p) || !condition.references().subsetOf(((LogicalRelation) p).outputSet())) return;
+    if (above.get(p) == null) above.put(p, new ArrayList());
+    ((List) above.get(p)).add(condition);
   }
   /** The conjuncts that name partition columns and others, encoded and joined by commas. */
   private static String mixed(Expression condition, StructType partitions, XSkipTerms terms) {
@@ -102,4 +128,17 @@ class XSkipReplace extends scala.runtime.AbstractPartialFunction {
     }
     return d;
   }
+}
+
+/** Puts the calls of functions in Python back in the place of their results. */
+class XSkipCalls extends scala.runtime.AbstractPartialFunction {
+  private final java.util.HashMap calls = new java.util.HashMap();   // the result's id -> the call
+  XSkipCalls(LogicalPlan eval) {
+    scala.Product p = (scala.Product) eval;                        // udfs, their results, child, …
+    @SEQ@ udfs = (@SEQ@) p.productElement(0), results = (@SEQ@) p.productElement(1);
+    for (int i = 0; i < udfs.length(); i++) calls.put(((Attribute) results.apply(i)).exprId(), udfs.apply(i));
+  }
+  public boolean isDefinedAt(Object x) { return x instanceof Attribute && calls.containsKey(((Attribute) x).exprId()); }
+  public Object apply(Object x) { return calls.get(((Attribute) x).exprId()); }
+  public Object applyOrElse(Object x, scala.Function1 orElse) { return isDefinedAt(x) ? apply(x) : orElse.apply(x); }
 }

@@ -36,6 +36,13 @@ public class XSkipRule extends Rule {
   /** By how many microseconds a zone's offsets differ among themselves between two instants, and two days around. */
   public long offsetSpread(String zone, long low, long high) { return XSkipTerms.offsetSpread(zone, low, high); }
   public String encode(Expression e) { return XSkipEncoder.encode(e, new XSkipTerms()); }
+  /** What tells a function in Python from all others. */
+  public String identity(Object udf) throws Exception {
+    Object f = udf.getClass().getMethod("func", new Class[0]).invoke(udf, new Object[0]);
+    return XSkipFunctions.digest((org.apache.spark.api.python.PythonFunction) f);
+  }
+  /** The one expression that a DataFrame selects, as filters have it after optimization. */
+  public String expression(Object df) throws Exception { return XSkipPlans.expression(df); }
   /** The values of an expression of a request that is being answered, for values of its column: see XSkipValues. */
   public XSkipValues evaluate(long request, int number, byte[] states, byte[] numbers, byte[] bytes) {
     return ((XSkipTerms) XSkipHub.asking.get(new Long(request))).evaluate(number, states, numbers, bytes);

@@ -1,0 +1,140 @@
+"""Functions of users: what they imply, and indexes that know them. Rules: specs/pruning.rst, [PRU-UF]."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+import xskip
+from tests.helpers import opened_files, write_once
+from xskip import GeoBox, MinMax, SkippingIndex
+from xskip.expressions import And, Comparison, Op, Predicate
+from xskip.functions import FunctionCall
+from xskip.operands import Column
+
+FILES = {
+    "home": [(1.0, 1.0, 1), (2.0, 2.0, 2)],
+    "away": [(50.0, 50.0, 3), (51.0, 60.0, 4)],
+    "line": [(1.0, 50.0, 5), (50.0, 1.0, 6)],
+    "nulls": [(None, 1.0, 7)],
+}
+
+
+def distance(x, y, px, py):  # type: ignore[no-untyped-def]  # Spark would read hints of types in its own way
+    return None if x is None or y is None else math.hypot(x - px, y - py)
+
+
+def within(call: FunctionCall) -> Predicate | None:
+    """distance(x, y, px, py) < r implies that x is in [px - r, px + r], and y likewise."""
+    x, y, px, py = call.arguments
+    r = call.value
+    if call.op not in (Op.LT, Op.LE, Op.EQ) or not isinstance(x, Column) or not isinstance(y, Column):
+        return None
+    sides = ((x, px - r, px + r), (y, py - r, py + r))
+    return And(tuple(
+        Comparison(op, column, bound) for column, low, high in sides for op, bound in ((Op.GE, low), (Op.LE, high))
+    ))  # fmt: skip
+
+
+@pytest.fixture(params=["boxes", "bounds"])
+def path(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> str:
+    made = write_once(spark, tmp_path / "data", "x double, y double, n int", FILES)
+    wanted = [GeoBox("x", "y")] if request.param == "boxes" else [MinMax("x"), MinMax("y")]
+    SkippingIndex.for_path(spark, made).create([*wanted, MinMax("n")])
+    return made
+
+
+def opened(spark: SparkSession, path: str, condition: object) -> set[str]:
+    """The files read; the rows are those without an index."""
+    df = spark.read.parquet(path)
+    asked = df.filter(condition)
+    files, rows = opened_files(asked), sorted(asked.select("n").collect())
+    spark.conf.set("spark.xskip.enabled", "false")
+    assert rows == sorted(spark.read.parquet(path).filter(condition).select("n").collect())
+    spark.conf.unset("spark.xskip.enabled")
+    return files
+
+
+def test_distances(spark: SparkSession, path: str) -> None:
+    """[PRU-UF-1] [PRU-UF-2] A function in Python, in SQL and in DataFrames, under any connective."""
+    everything = set(FILES)
+    name = "distance_" + Path(path).parent.name.replace("-", "_")[-8:]
+    near = spark.udf.register(name, F.udf(distance, "double"))
+    sql = f"{name}(x, y, 50D, 50D) < 5"
+    assert opened(spark, path, sql) == everything
+    xskip.register_function(spark, near, within)
+    expected = {"away"} if "boxes" in {i.name[3:] + "es" for i in _indexes(spark, path)} else {"away", "line"}
+    assert opened(spark, path, sql) == expected
+    assert opened(spark, path, near("x", "y", F.lit(50.0), F.lit(50.0)) <= 5.0) == expected
+    assert opened(spark, path, f"{sql} AND n > 3") == expected
+    assert opened(spark, path, f"{sql} OR n = 1") == {*expected, "home"}
+    assert opened(spark, path, f"NOT ({sql})") == everything
+    assert opened(spark, path, f"{name}(x, y, 50D, 50D) > 5") == everything
+    assert opened(spark, path, f"{name}(x + 1, y, 50D, 50D) < 5") == everything  # of no column itself
+    renamed = spark.read.parquet(path).select(F.col("y").alias("x"), F.col("x").alias("y"), "n")
+    assert opened_files(renamed.filter(f"{name}(x, y, 1D, 50D) < 1")) <= {"home", "line", "nulls", "away"}
+    assert renamed.filter(f"{name}(x, y, 1D, 50D) < 1").count() == 1
+    xskip.register_function(spark, near, None)
+    assert opened(spark, path, sql) == everything
+
+
+def _indexes(spark: SparkSession, path: str) -> tuple[xskip.results.IndexInfo, ...]:
+    return SkippingIndex.for_path(spark, path).describe().indexes
+
+
+def test_u32_another_function_of_the_same_name(spark: SparkSession, path: str) -> None:
+    """[PRU-UF-1] It is the code that was registered, not its name; a function of chance is none."""
+    first = spark.udf.register("my_distance", F.udf(distance, "double"))
+    xskip.register_function(spark, first, within)
+    asked = "my_distance(x, y, 50D, 50D) < 5"
+    assert opened(spark, path, asked) < set(FILES)
+    spark.udf.register("my_distance", F.udf(lambda *_: 0.0, "double"))
+    assert opened(spark, path, asked) == set(FILES)
+    spark.udf.register("my_distance", F.udf(distance, "double"))
+    assert opened(spark, path, asked) < set(FILES)
+    spark.udf.register("my_distance", F.udf(distance, "double").asNondeterministic())
+    assert opened_files(spark.read.parquet(path).filter(asked)) == set(FILES)
+    xskip.register_function(spark, first, None)
+
+
+def test_what_fails_reads_everything(spark: SparkSession, path: str) -> None:
+    """[PRU-UF-2] A fault in what the user says of a function fails no query."""
+    function = F.udf(distance, "double")
+
+    def broken(call: FunctionCall) -> Predicate | None:
+        raise RuntimeError("no idea")
+
+    spark.conf.set("spark.xskip.strict", "false")
+    xskip.register_function(spark, function, broken)
+    condition = function("x", "y", F.lit(50.0), F.lit(50.0)) < 5.0
+    assert opened(spark, path, condition) == set(FILES)
+    xskip.register_function(spark, function, None)
+
+
+_NEAR = """public class Near implements org.apache.spark.sql.api.java.UDF4 {
+  public Object call(Object x, Object y, Object px, Object py) { return new Double(0.0); }
+}"""
+
+
+def test_functions_in_java(spark: SparkSession, path: str) -> None:
+    """[PRU-UF-1] Of one in Java its registered name is all that tells it."""
+    compiler = spark._jvm.org.codehaus.janino.SimpleCompiler()
+    compiler.setParentClassLoader(spark._jvm.java.lang.Thread.currentThread().getContextClassLoader())
+    compiler.cook(_NEAR)
+    near = (
+        compiler.getClassLoader()
+        .loadClass("Near")
+        .getConstructors()[0]
+        .newInstance(spark._jvm.java.util.ArrayList().toArray())
+    )
+    spark._jsparkSession.udf().register("near", near, spark._jvm.org.apache.spark.sql.types.DataTypes.DoubleType)
+    asked = spark.read.parquet(path).filter("near(x, y, 50D, 50D) < 5 OR n = 1")
+    assert opened_files(asked) == set(FILES)
+    xskip.register_function(spark, "near", within)
+    assert opened_files(asked) < set(FILES)
+    xskip.register_function(spark, "near", None)
+    assert opened_files(asked) == set(FILES)

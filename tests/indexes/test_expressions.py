@@ -1,0 +1,110 @@
+"""Indexes on expressions. Rules: specs/pruning.rst, [PRU-EX]."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.helpers import kept, opened_files, write_once
+from tests.indexes.written import written
+from tests.soundness.checking import ALL, NONE, Family, family
+from xskip import BloomFilter, MinMax, NullCount, Prefix, SkippingIndex, ValueList
+from xskip.errors import IndexDefinitionError
+
+SCHEMA = "m map<string, int>, l array<string>, j string, a int, b int, st struct<x: array<int>>"
+FILES = {
+    "low": [({"k": 1, "K": 50}, ["a"], '{"t": "x1", "n": {"v": 3}}', 1, 5, ([1],)), ({"k": 2}, [], "{}", 2, 7, ([],))],
+    "high": [({"k": 9}, ["a", "b", "c"], '{"t": "y7"}', 90, 5, ([1, 2],)), ({"z": 0}, ["q"], None, 80, 70, (None,))],
+    "none": [(None, None, None, None, None, None), ({}, None, "not json", 5, None, None)],
+}
+WANTED = [
+    MinMax("m['k']", expression=True), ValueList("size(l)", expression=True), NullCount("m['k']", expression=True),
+    ValueList("get_json_object(j, '$.t')", expression=True), MinMax("a - b", expression=True), MinMax("a"),
+    Prefix("get_json_object(j, '$.t')", length=1, expression=True), BloomFilter("upper(l[0])", expression=True),
+    MinMax("size(st.x)", expression=True),
+]  # fmt: skip
+CASES = {
+    "m['k'] = 2": "low",
+    "m['k'] > 5": "high",
+    "M['k'] > 5": "high",
+    "m['K'] > 5": "low high none",  # another key
+    "element_at(m, 'k') > 5": "low high none",  # another expression
+    "m['k'] is null": "high none",
+    "m['k'] is not null and m['k'] < 0": NONE,
+    "m['k'] in (1, 9)": "low high",
+    "m['k'] between 3 and 8": NONE,
+    "size(l) = 0": "low",
+    "size(l) > 2": "high",
+    "size(l) <> 0": "low high none",
+    "get_json_object(j, '$.t') = 'y7'": "high",
+    "get_json_object(j, '$.t') like 'x%'": "low",
+    "get_json_object(j, '$.t') = 'z'": NONE,
+    "get_json_object(j, '$.n.v') = '3'": "low high none",
+    "a - b > 50": "high",
+    "a - b < -3": "low",
+    "b - a > 3": "low high none",
+    "a - b > 50 or m['k'] = 1": "low high",
+    "not (a - b > 50)": "low high",
+    "size(st.x) = 2": "high",
+    "a + 0 = 90": "high",
+}
+
+
+@pytest.fixture(scope="module")
+def made(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Family:
+    session.conf.set("spark.sql.ansi.enabled", "false")
+    found = family(session, tmp_path_factory.mktemp("expressions"), SCHEMA, FILES, {})
+    found.add("indexed", WANTED)
+    session.conf.unset("spark.sql.ansi.enabled")
+    return found
+
+
+def test_every_leaf(spark: SparkSession, made: Family) -> None:
+    """[PRU-EX-1] [PRU-EX-2] The exact files: keys of maps, sizes of arrays, parts of JSON, differences."""
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    index = made.skipping("indexed")
+    assert written(index, "minmax", "m['k']") == {
+        "low": {"min": 1, "max": 2}, "high": {"min": 9, "max": 9}, "none": {"min": None, "max": None},
+    }  # fmt: skip
+    made.check("indexed", {case: expected.replace("low high none", ALL) for case, expected in CASES.items()})
+    assert index.refresh().added == 0
+
+
+def test_other_settings_make_another_expression(spark: SparkSession, made: Family) -> None:
+    """[PRU-EX-1] With ANSI a difference can fail, and a key of a map as well: what was indexed is not that."""
+    spark.conf.set("spark.sql.ansi.enabled", "true")
+    df = spark.read.parquet(made.path("indexed"))
+    assert opened_files(df.filter("a - b > 50")) == made.names
+    assert opened_files(df.filter("a = 90")) == {"high"}
+    with pytest.raises(IndexDefinitionError, match="an expression is another than when it was indexed"):
+        made.skipping("indexed").refresh()
+
+
+def test_refused(spark: SparkSession, tmp_path: Path) -> None:
+    """[PRU-EX-3] What is not Spark's own, not deterministic, of no column or of a partition."""
+    path = str(tmp_path / "data")
+    spark.range(3).selectExpr("id a", "id % 2 p").write.partitionBy("p").parquet(path)
+    spark.udf.register("mine", lambda x: x)
+    index = SkippingIndex.for_path(spark, path)
+    for text in ("rand() + a", "1 + 1", "a + p", "mine(a)", "(select max(a) from values (1) t(a))"):
+        with pytest.raises(IndexDefinitionError, match="an expression that no index can have"):
+            index.create([MinMax(text, expression=True)])
+    for text in ("nothing + 1", "a +", "sum("):
+        with pytest.raises(IndexDefinitionError, match="an expression that Spark refuses"):
+            index.create([MinMax(text, expression=True)])
+    assert not index.exists()
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_every_version_holds_them(spark: SparkSession, tmp_path: Path, version: int) -> None:
+    """[PRU-EX-1] The expression is recorded as a parameter; a column of its text is something else."""
+    files = {"one": [(1, 5)], "two": [(7, 1)]}
+    path = write_once(spark, tmp_path / "data", "a int, `a + 1` int", files)
+    index = SkippingIndex.for_path(spark, path)
+    index.create([MinMax("a + 1", expression=True)], version=version)
+    assert kept(spark, path, "a + 1 = 2") == {"one"}
+    assert kept(spark, path, "`a + 1` = 5") == {"one", "two"}
+    index.migrate(4 - version)
+    assert kept(spark, path, "a + 1 = 2") == {"one"}
