@@ -15,8 +15,8 @@ from tests.helpers import write_files
 README = Path(__file__).parents[1] / "README.rst"
 
 
-def blocks(language: str) -> list[str]:
-    text = README.read_text(encoding="utf-8")
+def blocks_of(page: Path, language: str) -> list[str]:
+    text = page.read_text(encoding="utf-8")
     found = re.findall(rf"^\.\. code-block:: {language}\n\n((?:   .*\n|\n)+)", text, re.M)
     return [re.sub(r"^   ", "", block, flags=re.M) for block in found]
 
@@ -25,7 +25,7 @@ def test_the_python_block_runs_and_skips(spark, tmp_path, monkeypatch, capsys):
     schema = "ts timestamp, city string, user_id bigint"
     files = {"may": [(datetime(2024, 5, 2), "Oslo", 1)], "june": [(datetime(2024, 6, 2), "Bergen", 2)]}
     path = write_files(spark, tmp_path / "events", schema, files, "avro")
-    (code,) = blocks("python")
+    (code,) = blocks_of(README, "python")
     assert "/lake/events" in code
     exec(compile(code.replace("/lake/events", path), "README.rst", "exec"), {})
     printed = capsys.readouterr().out
@@ -43,7 +43,7 @@ def test_every_setting_is_named():
     assert {key for key in read if f"``{key}``" not in shown} == set()
 
 
-@pytest.mark.parametrize("page", ["README.rst", "CHANGELOG.rst", "CONTRIBUTING.rst"])
+@pytest.mark.parametrize("page", ["README.rst", "CHANGELOG.rst", "CONTRIBUTING.rst", "specs/custom-index.rst"])
 def test_pages_render_without_a_warning(page):
     text = (README.parent / page).read_text(encoding="utf-8")
     publish_doctree(text, settings_overrides={"report_level": 2, "halt_level": 2})

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from random import Random
 from typing import NamedTuple
 
 import xskip
 from tests.fuzz.data import COLUMNS, FIELDS
 
-__all__ = ["KINDS", "indexes"]
+__all__ = ["KINDS", "indexes", "some"]
 
 _ATOMIC = tuple(dict.fromkeys(kind for kind in FIELDS.values() if "<" not in kind))
+_NUMBERS = ("int", "bigint", "smallint", "double", "float", "decimal(10,2)", "date", "timestamp", "timestamp_ntz")
 _HASHED = ("int", "bigint", "smallint", "string", "date", "timestamp", "binary")
 _ANY = tuple(dict.fromkeys([*COLUMNS.values(), *FIELDS.values()]))
+_ARRAYS = ("array<int>",)
+_SEVERAL = 4
 
 
 class Kind(NamedTuple):
@@ -23,17 +27,40 @@ class Kind(NamedTuple):
 
 
 _EACH = {
-    "minmax": Kind(xskip.MinMax, _ATOMIC),
-    "valuelist": Kind(xskip.ValueList, _ATOMIC),
-    "bloom": Kind(xskip.BloomFilter, _HASHED),
+    "minmax": Kind(xskip.MinMax, (*_ATOMIC, *_ARRAYS)),
+    "valuelist": Kind(xskip.ValueList, (*_ATOMIC, *_ARRAYS)),
+    "bloom": Kind(xskip.BloomFilter, (*_HASHED, *_ARRAYS)),
     "nullcount": Kind(xskip.NullCount, _ANY),
+    "prefix": Kind(lambda column: xskip.Prefix(column, length=3), ("string", "binary")),
+    "hybrid": Kind(lambda column: xskip.Hybrid(column, max_values=2), (*_HASHED, *_ARRAYS)),
+    "gaplist": Kind(lambda column: xskip.GapList(column, gaps=1), (*_NUMBERS, *_ARRAYS)),
+    "tokenbloom": Kind(xskip.TokenBloom, ("string",)),
+}
+#: Indexes of several columns, or of expressions, with the columns that they need.
+_WHOLE: dict[str, list[tuple[tuple[str, ...], xskip.Index]]] = {
+    "geobox": [(("d", "f"), xskip.GeoBox("d", "f", boxes=2)), (("i", "h"), xskip.GeoBox("i", "h", boxes=2))],
+    "expression": [
+        (("m",), xskip.MinMax("m['k']", expression=True)),
+        (("m",), xskip.NullCount("element_at(m, 'k')", expression=True)),
+        (("arr",), xskip.ValueList("size(arr)", expression=True)),
+        (("l", "h"), xskip.MinMax("l - h", expression=True)),
+        (("s",), xskip.ValueList("upper(s)", expression=True)),
+        (("dt",), xskip.MinMax("year(dt)", expression=True)),
+    ],
 }
 #: The names of the copies.
-KINDS = (*_EACH, "all")
+KINDS = (*_EACH, *_WHOLE, "all")
+
+
+def some(random: Random) -> tuple[str, ...]:
+    """The copies of a round: some kinds alone, and all together."""
+    return (*random.sample(KINDS[:-1], _SEVERAL), "all")
 
 
 def indexes(kind: str, partitions: Collection[str] = ()) -> list[xskip.Index]:
     """The indexes of one copy: on every column and field of a fitting type but the partition columns."""
     columns = {name: of for name, of in (COLUMNS | FIELDS).items() if name not in partitions}
-    chosen = list(_EACH.values()) if kind == "all" else [_EACH[kind]]
-    return [each.make(name) for each in chosen for name, of in columns.items() if of in each.types]
+    chosen = [each for name, each in _EACH.items() if kind in (name, "all")]
+    made = [each.make(name) for each in chosen for name, of in columns.items() if of in each.types]
+    whole = [each for name, found in _WHOLE.items() if kind in (name, "all") for each in found]
+    return made + [index for needed, index in whole if not set(needed) & set(partitions)]

@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 import xskip
 from tests.fuzz.data import DataSet, dataset
 from tests.fuzz.failures import Failure
-from tests.fuzz.kinds import KINDS, indexes
+from tests.fuzz.kinds import indexes, some
 from tests.fuzz.plans import Plan, other_schema, plan
 from tests.fuzz.predicates import predicate
 from tests.fuzz.scope import Scope, fields_of
@@ -62,12 +62,14 @@ class Round:
     random: Random = field(init=False)
     plan: Plan = field(init=False)
     data: DataSet = field(init=False)
+    kinds: tuple[str, ...] = field(init=False)
     schema: StructType | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.random = Random(self.seed)
         self.plan = plan(self.random)
         self.data = dataset(self.random, _FILES, self.plan.partitions)
+        self.kinds = some(self.random)
 
     def run(self, predicates: int) -> tuple[Tally, list[Failure]]:
         """Asks so many predicates of every copy."""
@@ -90,7 +92,7 @@ class Round:
         failures = []
         xskip.enable(self.spark)
         try:
-            for kind in KINDS:
+            for kind in self.kinds:
                 for tree, needed in truth.items():
                     kept = self._kept(kind, tree)
                     tally.pairs += _FILES
@@ -117,7 +119,7 @@ class Round:
             target = self.root / "plain" / part.parent.relative_to(written) / f"{n}.{fmt}"
             target.parent.mkdir(parents=True, exist_ok=True)
             part.rename(target)
-        for kind in KINDS:
+        for kind in self.kinds:
             shutil.copytree(self.root / "plain", self.root / kind)
             made = xskip.SkippingIndex.for_path(self.spark, str(self.root / kind), format=fmt)
             made.create(indexes(kind, self.plan.partitions))

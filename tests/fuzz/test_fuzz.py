@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 
 from tests.fuzz.rounds import Round
 from tests.helpers import Counted, needs_spark_4
+from xskip import bounds
 from xskip.expressions import Op
-from xskip.indexes import minmax
 
 PREDICATES = 80
 
@@ -39,12 +39,12 @@ def test_a_wrong_skip_is_found_and_cut_down(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An index that is wrong about one comparison fails within a round, and the script is about that comparison."""
-    right = minmax._compared
+    right = bounds._compared
 
     def wrong(op: Op, lo: object, hi: object, value: object) -> object:
         return right(Op.LT if op is Op.LE else op, lo, hi, value)
 
-    monkeypatch.setattr(minmax, "_compared", wrong)
+    monkeypatch.setattr(bounds, "_compared", wrong)
     _, failures = Round(spark, tmp_path, 5).run(250)
     monkeypatch.undo()
     assert failures

@@ -287,6 +287,7 @@ def _what_failed(error: Exception) -> dict[str, str]:
     while cause is not None and cause.getCause() is not None:
         cause = cause.getCause()
     text = str(error) if cause is None else str(cause.toString())
-    first = next((line for line in text.splitlines() if line.strip()), text)
-    found = {"found": first[:300], "hint": "repair or remove the file, or build with on_error='skip'"}
+    lines = [line.strip() for line in text.splitlines() if line.strip()] or [text]
+    said = lines[-1] if "Traceback (most recent call last):" in lines else lines[0]  # Python says it last
+    found = {"found": said[:300], "hint": "repair or remove the file, or build with on_error='skip'"}
     return found | ({"where": unquote(match[1])} if match else {})
