@@ -13,7 +13,7 @@ from xskip import __version__
 from xskip.catalog import list_indexes, migrate_all
 from xskip.errors import XskipError
 from xskip.index import SkippingIndex
-from xskip.indexes import BloomFilter, Index, MinMax, NullCount, ValueList
+from xskip.indexes import BloomFilter, GapList, Hybrid, MinMax, NullCount, OneColumn, Prefix, TokenBloom, ValueList
 from xskip.metadatastore.versions import CURRENT_VERSION
 from xskip.session import check_java, configure
 
@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = ["main"]
+
+#: The indexes of one column that need nothing else said.
+_INDEXES: tuple[type[OneColumn], ...] = (
+    MinMax, ValueList, BloomFilter, NullCount, Prefix, Hybrid, GapList, TokenBloom,
+)  # fmt: skip
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -80,8 +85,8 @@ def _add_dataset(command: argparse.ArgumentParser, name: str) -> None:
     if name == "files":
         command.add_argument("predicate", help="such as: temp > 30 and city = 'Oslo'")
     if name == "create":
-        for flag in ("minmax", "valuelist", "bloomfilter", "nullcount"):
-            command.add_argument(f"--{flag}", action="append", default=[], metavar="COLUMN")
+        for kind in _INDEXES:
+            command.add_argument(f"--{kind.name}", action="append", default=[], metavar="COLUMN")
     if name in ("create", "refresh"):
         command.add_argument("--on-error", choices=("raise", "skip"), default="raise")
 
@@ -109,12 +114,7 @@ def _on_index(arguments: argparse.Namespace) -> int:
 def _run(index: SkippingIndex, arguments: argparse.Namespace) -> object:
     match arguments.command:
         case "create":
-            wanted: list[Index] = [
-                *map(MinMax, arguments.minmax),
-                *map(ValueList, arguments.valuelist),
-                *map(BloomFilter, arguments.bloomfilter),
-                *map(NullCount, arguments.nullcount),
-            ]
+            wanted = [kind(column) for kind in _INDEXES for column in getattr(arguments, kind.name)]
             return index.create(wanted, on_error=arguments.on_error)
         case "refresh":
             return index.refresh(on_error=arguments.on_error)
