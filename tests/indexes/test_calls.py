@@ -78,6 +78,11 @@ def test_distances(spark: SparkSession, path: str) -> None:
     renamed = spark.read.parquet(path).select(F.col("y").alias("x"), F.col("x").alias("y"), "n")
     assert opened_files(renamed.filter(f"{name}(x, y, 1D, 50D) < 1")) <= {"home", "line", "nulls", "away"}
     assert renamed.filter(f"{name}(x, y, 1D, 50D) < 1").count() == 1
+    twice = spark.read.parquet(path)
+    both = twice.filter(sql).union(twice)  # the very same relation stands below the filter and beside it
+    assert opened_files(both) == everything
+    assert both.count() == twice.filter(sql).count() + 7
+    assert opened_files(twice.filter(sql).filter(near("x", "y", F.lit(1.0), F.lit(1.0)) < 5.0)) == expected - {"away"}
     xskip.register_function(spark, near, None)
     assert opened(spark, path, sql) == everything
 

@@ -265,6 +265,10 @@ CASES = [
         ["EqualTo", ["GetArrayItem", L, lit("int", 0), True], five()],
         Unknown("the function or operator 'get array item' is not understood"),
     ),
+    (
+        ["EqualTo", ["ElementAt", L, lit("int", 0), None, False], five()],
+        Unknown("the function or operator 'element at' is not understood"),
+    ),
     # two columns
     (["LessThan", A, B], Compared(Op.LT, a, b)),
     (["Not", ["LessThan", A, B]], Compared(Op.GE, a, b)),

@@ -221,7 +221,8 @@ class OneColumn(ABC):
 
     def inputs(self, columns: Sequence[str], types: Sequence[str]) -> Sequence[Input]:
         """The column itself, or the expression."""
-        return [Input(columns[0], self.source(columns[0]), types[0])]
+        text = f"{'expression' if self.expression else 'column'} {columns[0]}"
+        return [Input(text, self.source(columns[0]), types[0])]
 
     def source(self, column: str) -> SparkColumn:
         """What is indexed, of the column as the dataset spells it."""

@@ -72,7 +72,7 @@ def _predicate(node: Node) -> Predicate:
     """A filter: by its form, or else as an expression whose value is TRUE."""
     found = _by_form(node)
     if isinstance(found, Unknown):
-        held = _operand(node) if node[:1] == ["UDF"] else _expression(node, found.reason)
+        held = _operand(node) if _is_a(node, "UDF") else _expression(node, found.reason)
         return found if isinstance(held, Unknown) or held.type != "boolean" else Comparison(Op.EQ, held, True)
     return found
 
@@ -118,15 +118,11 @@ def _operand(node: Node) -> Operand | Unknown:
             return Column(tuple(path), kind)
         case ["$meta", [*_, str() as name], str() as kind] if name in FILE_COLUMNS:
             return FileColumn(name, kind)
-        case ["GetArrayItem" | "ElementAt", ["$", [*path], str() as kind], ["#", str(), int()], *_, False]:
-            element = element_of(
-                kind
-            )  # what is TRUE of one is TRUE of some; where there is none the query must not fail
-            return (
-                Elements(Column(tuple(path), kind), element, is_one=True)
-                if element
-                else _expression(node, _reason(node))
-            )
+        case ["GetArrayItem" | "ElementAt" as name, ["$", [*path], kind], ["#", str(), int() as at], *_, False]:
+            element = element_of(kind)  # what is TRUE of one is TRUE of some; where the access fails the query must
+            if element is None or (name == "ElementAt" and at == 0):
+                return _expression(node, _reason(node))
+            return Elements(Column(tuple(path), kind), element, is_one=True)
         case ["UDF", str() as identity, str() as name, str() as kind, [*arguments]]:
             return _call(Called(identity, name, kind, tuple(map(_argument, arguments))))
         case ["Cast", inner, {"t": str() as target}, *_]:
@@ -197,7 +193,7 @@ def _null_test(name: str, child: Node) -> Predicate:
             return IsNull(column) if name == "IsNull" else IsNotNull(column)
         case ["#", _, value]:
             return Constant((value is None) == (name == "IsNull"))
-    operand = _operand(child) if child[:1] == ["$meta"] else _expression(child, _reason(child))
+    operand = _operand(child) if _is_a(child, "$meta") else _expression(child, _reason(child))
     if isinstance(operand, Unknown):
         return operand
     return IsNull(operand) if name == "IsNull" else IsNotNull(operand)
@@ -343,6 +339,10 @@ def literal_value(raw: Any, kind: str) -> Value | None:
 
 def _is_literal(node: Node) -> bool:
     return isinstance(node, list) and len(node) == 3 and node[0] == "#"
+
+
+def _is_a(node: Node, name: str) -> bool:
+    return isinstance(node, list) and node[:1] == [name]
 
 
 def _reason(node: Node) -> str:

@@ -2,7 +2,6 @@ package io.xskip.jvm;
 
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.IdentityHashMap;
 import java.util.List;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.And;
@@ -25,7 +24,6 @@ import org.apache.spark.sql.types.StructType;
     those with functions in Python, which Spark evaluates between the two. */
 class XSkipReplace extends scala.runtime.AbstractPartialFunction {
   private final XSkipSettings settings;
-  private final IdentityHashMap above = new IdentityHashMap();   // relation -> conditions with functions in Python
   XSkipReplace(XSkipSettings settings) { this.settings = settings; }
 
   public boolean isDefinedAt(Object x) {
@@ -48,10 +46,10 @@ class XSkipReplace extends scala.runtime.AbstractPartialFunction {
   public Object apply(Object x) {
     try {
       if (x instanceof DataSourceV2ScanRelation) return v2((DataSourceV2ScanRelation) x);
-      if (x instanceof LogicalRelation) return v1((LogicalRelation) x, null);
+      if (x instanceof LogicalRelation) return v1((LogicalRelation) x, null, new ArrayList());
       Filter f = (Filter) x;
-      if (isPython(f.child())) { note(f); return f; }
-      Object child = v1((LogicalRelation) f.child(), f.condition());
+      if (isPython(f.child())) return python(f);
+      Object child = v1((LogicalRelation) f.child(), f.condition(), new ArrayList());
       return child == f.child() ? f : XSkipPlans.exchange(f, f.child(), child);
     } catch (Throwable t) {
       XSkipHub.failed("the optimizer rule", t);
@@ -61,32 +59,37 @@ class XSkipReplace extends scala.runtime.AbstractPartialFunction {
   }
   public Object applyOrElse(Object x, scala.Function1 orElse) { return isDefinedAt(x) ? apply(x) : orElse.apply(x); }
 
-  private Object v1(LogicalRelation l, Expression condition) throws Exception {
+  private Object v1(LogicalRelation l, Expression condition, List calls) throws Exception {
     HadoopFsRelation r = (HadoopFsRelation) l.relation();
     List places = XSkipDiscovery.places(r.location(), l.catalogTable().isEmpty() ? null : l.catalogTable().get(), settings);
     if (places.isEmpty()) return l;
     XSkipContext c = new XSkipContext(settings, places, XSkipPlans.format(r), r.options(), r.dataSchema(), r.partitionSchema());
     if (condition != null) c.mixed = mixed(condition, r.partitionSchema(), c.terms);
-    List noted = (List) above.get(l);
-    for (int i = 0; noted != null && i < noted.size(); i++) {
-      c.mixed += (c.mixed.length() == 0 ? "" : ",") + XSkipEncoder.encode((Expression) noted.get(i), c.terms);
+    for (int i = 0; i < calls.size(); i++) {
+      c.mixed += (c.mixed.length() == 0 ? "" : ",") + XSkipEncoder.encode((Expression) calls.get(i), c.terms);
     }
     HadoopFsRelation n = new HadoopFsRelation(new XSkipFileIndex(r.location(), c), r.partitionSchema(), r.dataSchema(),
         r.bucketSpec(), r.fileFormat(), r.options(), r.sparkSession());
     return XSkipPlans.exchange(l, r, n);
   }
-  /** Notes a condition on functions in Python for the relation far below, where nothing but projections, filters and
-      other such functions lies between, and every column is the relation's own. */
-  private void note(Filter f) {
-    Expression condition = f.condition();
-    LogicalPlan p = f.child();
-    while (isPython(p) || p instanceof Filter || p instanceof Project) {
-      if (isPython(p)) condition = (Expression) condition.transformDown(new XSkipCalls(p));
-      p = (LogicalPlan) p.children().head();
+  /** A filter on results of functions in Python, and all below it: where nothing but projections, filters and other such
+      functions lies between, the relation is told of the conditions whose columns are its own. */
+  private Object python(Filter f) throws Exception {
+    ArrayList calls = new ArrayList();                 // conditions, in which results become calls on the way down
+    Expression direct = null;
+    LogicalPlan p = f;
+    for (; isPython(p) || p instanceof Filter || p instanceof Project; p = (LogicalPlan) p.children().head()) {
+      if (isPython(p)) for (int i = 0; i < calls.size(); i++) calls.set(i, ((Expression) calls.get(i)).transformDown(new XSkipCalls(p)));
+      if (!(p instanceof Filter)) continue;
+      direct = ((Filter) p).condition();
+      if (!isOpen(((Filter) p).child())) { calls.add(direct); direct = null; }
     }
-    if (!isOpen(p) || !condition.references().subsetOf(((LogicalRelation) p).outputSet())) return;
-    if (above.get(p) == null) above.put(p, new ArrayList());
-    ((List) above.get(p)).add(condition);
+    if (!isOpen(p)) return f;
+    LogicalRelation l = (LogicalRelation) p;
+    ArrayList own = new ArrayList();
+    for (int i = 0; i < calls.size(); i++) if (((Expression) calls.get(i)).references().subsetOf(l.outputSet())) own.add(calls.get(i));
+    // the very relation can stand elsewhere in the query, without this filter: it is exchanged below the filter alone
+    return f.transformDown(new XSkipOne(l, v1(l, direct, own)));
   }
   /** The conjuncts that name partition columns and others, encoded and joined by commas. */
   private static String mixed(Expression condition, StructType partitions, XSkipTerms terms) {
@@ -140,5 +143,14 @@ class XSkipCalls extends scala.runtime.AbstractPartialFunction {
   }
   public boolean isDefinedAt(Object x) { return x instanceof Attribute && calls.containsKey(((Attribute) x).exprId()); }
   public Object apply(Object x) { return calls.get(((Attribute) x).exprId()); }
+  public Object applyOrElse(Object x, scala.Function1 orElse) { return isDefinedAt(x) ? apply(x) : orElse.apply(x); }
+}
+
+/** Exchanges one node. */
+class XSkipOne extends scala.runtime.AbstractPartialFunction {
+  private final Object old, neu;
+  XSkipOne(Object old, Object neu) { this.old = old; this.neu = neu; }
+  public boolean isDefinedAt(Object x) { return x == old; }
+  public Object apply(Object x) { return neu; }
   public Object applyOrElse(Object x, scala.Function1 orElse) { return isDefinedAt(x) ? apply(x) : orElse.apply(x); }
 }
