@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 import xskip
 from tests.helpers import index, opened_files, write_once
-from xskip import BloomFilter, MinMax, SkippingIndex, ValueList
+from xskip import BloomFilter, MinMax, Prefix, SkippingIndex, ValueList
 from xskip.errors import (
     DatasetError,
     IndexDefinitionError,
@@ -251,7 +251,7 @@ REFUSED: dict[str, tuple[list[Any], type[Exception], str]] = {
     "twice": ([MinMax("a"), MinMax("A")], IndexDefinitionError, "twice"),
     "twice, other parameters": ([ValueList("a"), ValueList("a", max_values=9)], IndexDefinitionError, "twice"),
     "struct": ([MinMax("n")], UnsupportedTypeError, "struct<b:double>.*expected: one of"),
-    "array": ([ValueList("l")], UnsupportedTypeError, "array<int>.*bigint"),
+    "array": ([Prefix("l")], UnsupportedTypeError, "array<int>.*expected: one of string"),
     "map": ([MinMax("m")], UnsupportedTypeError, "map<string,int>"),
     "bloom of double": ([BloomFilter("n.b")], UnsupportedTypeError, "double.*expected: one of string"),
     "one of several": ([MinMax("a"), BloomFilter("n.b")], UnsupportedTypeError, "BloomFilter"),

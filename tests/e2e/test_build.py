@@ -274,7 +274,7 @@ def test_every_type(spark: SparkSession, tmp_path: Path, fmt: str) -> None:
 
 
 def test_types_that_no_index_serves(spark: SparkSession, tmp_path: Path) -> None:
-    exprs = {"array": "array(1)", "map": "map(1, 2)", "struct": "named_struct('x', 1)"}
+    exprs = {"array": "array(array(1))", "map": "map(1, 2)", "struct": "named_struct('x', 1)"}
     if SPARK_4:
         exprs |= {"variant": "parse_json('1')", "collated": "'x' COLLATE UTF8_LCASE"}
     spark.range(1).selectExpr(*(f"{e} AS {n}" for n, e in exprs.items())).coalesce(1).write.parquet(

@@ -43,7 +43,7 @@ _WHOLE: dict[str, list[tuple[tuple[str, ...], xskip.Index]]] = {
         (("m",), xskip.MinMax("m['k']", expression=True)),
         (("m",), xskip.NullCount("element_at(m, 'k')", expression=True)),
         (("arr",), xskip.ValueList("size(arr)", expression=True)),
-        (("l", "h"), xskip.MinMax("l - h", expression=True)),
+        (("i", "h"), xskip.MinMax("coalesce(h, i)", expression=True)),
         (("s",), xskip.ValueList("upper(s)", expression=True)),
         (("dt",), xskip.MinMax("year(dt)", expression=True)),
     ],

@@ -1,4 +1,7 @@
-"""Two columns, hidden columns, elements of arrays. Rules: specs/pruning.rst, [PRU-CC], [PRU-FC], [PRU-EL]."""
+"""Two columns, hidden columns, elements of arrays. Rules: specs/pruning.rst, [PRU-CC], [PRU-FC], [PRU-EL].
+
+Classes: U27 (functions over bounds), U33 (hidden columns).
+"""
 
 from __future__ import annotations
 
