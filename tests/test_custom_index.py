@@ -53,6 +53,8 @@ def test_endings(spark: SparkSession, shown: dict[str, Any]) -> None:
     assert kept(spark, path, "name LIKE '%v'") == {"tables", "small", "short"}
     assert kept(spark, path, "name LIKE '%.gif'") == set()
     assert kept(spark, path, "NOT endswith(name, '.csv')") == set(FILES)
+    assert kept(spark, path, "name LIKE '%.csv' AND name LIKE '%v'") == {"tables", "small"}
+    assert kept(spark, path, "name LIKE '%.csv' AND name LIKE '%.png'") == set()
     assert {key: set(value) for key, value in written(index, "suffix", "name").items()}["images"] == {".png", "jpeg"}
     assert index.refresh().added == 0
     index.migrate(1)

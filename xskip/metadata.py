@@ -11,10 +11,21 @@ import pyarrow as pa
 from xskip.datatypes import Opaque, Storage, arrow_type
 from xskip.objects import Objects
 
-__all__ = ["EXPRESSION", "IndexColumn", "IndexDefinition", "IndexKey", "MetadataTable", "PartitionColumn", "concat"]
+__all__ = [
+    "EXPRESSION",
+    "SETTINGS",
+    "IndexColumn",
+    "IndexDefinition",
+    "IndexKey",
+    "MetadataTable",
+    "PartitionColumn",
+    "concat",
+]
 
 #: The parameter of an index on an expression: its form.
 EXPRESSION = "io.xskip.index.expression"
+#: The parameter with the settings that its values depend on.
+SETTINGS = "io.xskip.index.expression.settings"
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 
@@ -50,6 +61,11 @@ class IndexDefinition:
     def expression(self) -> str | None:
         """The form of the expression that is indexed, None where it is a column."""
         return dict(self.params).get(EXPRESSION)
+
+    @property
+    def settings(self) -> str | None:
+        """The settings on which the expression's values depend, None where a column is indexed."""
+        return dict(self.params).get(SETTINGS)
 
     @property
     def key(self) -> IndexKey:

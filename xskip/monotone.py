@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -63,7 +65,8 @@ def _ends(
     term, kind, direction = part
     first, last = (low, high) if direction > 0 else (high, low)
     (least, failed), (greatest, lost) = operand.evaluate(term, kind, first), operand.evaluate(term, kind, last)
-    return least, greatest, _mask(compare(Op.LE, sort_key(least), sort_key(greatest))) & ~failed & ~lost
+    ordered = _mask(compare(Op.LE, sort_key(least), sort_key(greatest)))
+    return least, greatest, ordered & ~failed & ~lost & _is_number(least) & _is_number(greatest)
 
 
 def _folded(operand: Computed, low: pa.Array, high: pa.Array, usable: Mask) -> tuple[pa.Array, pa.Array]:
@@ -73,14 +76,19 @@ def _folded(operand: Computed, low: pa.Array, high: pa.Array, usable: Mask) -> t
     """
     (first, failed), (second, lost) = (operand(values) for values in (low, high))
     nothing = pa.nulls(len(low), first.type)
-    usable = usable & ~failed & ~lost & _mask(first.is_valid()) & _mask(second.is_valid())
+    usable = usable & ~failed & ~lost & _is_number(first) & _is_number(second)
     falling = compare(Op.LE, sort_key(second), sort_key(first))
     ends = pc.if_else(falling, second, first), pc.if_else(falling, first, second)
-    zero = pa.scalar(0).cast(low.type)
+    zero = pa.scalar(Decimal(0), low.type) if pa.types.is_decimal(low.type) else pa.scalar(0).cast(low.type)
     one_sign = _mask(pc.or_(pc.greater(low, zero), pc.less(high, zero)))
     known = (usable & one_sign, usable) if operand.shape.direction > 0 else (usable, usable & one_sign)
     least, greatest = (pc.if_else(pa.array(mask), end, nothing) for mask, end in zip(known, ends, strict=True))
     return least, greatest
+
+
+def _is_number(values: pa.Array) -> Mask:
+    """Where a value is neither null nor NaN."""
+    return _mask(pc.invert(pc.is_nan(values)) if pa.types.is_floating(values.type) else values.is_valid())
 
 
 def _mask(values: pa.Array) -> Mask:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from xskip.datatypes import arrow_type
 from xskip.expressions import Comparison, In, IsNotNull, IsNull, Leaf, NotIn, NotStartsWith, Op, StartsWith, Value
-from xskip.operands import Cast, Computed, Operand
+from xskip.operands import Call, Cast, Computed, Operand
 
 __all__ = [
     "compare",
@@ -119,7 +119,12 @@ def seen_as(operand: Operand) -> str | None:
 
 
 def of_null(leaf: Leaf) -> bool:
-    """Can a row match of which the column is NULL; of no column's own values it can, but of a function's."""
+    """Can a row match of which the column is NULL; of no column's own values it can, but of a function's.
+
+    What a user's function is of NULL nobody knows.
+    """
+    if isinstance(leaf.operand, Call):
+        return True
     if not isinstance(leaf.operand, Computed):
         return False
     return bool(matches(leaf, pa.nulls(1, arrow_type(leaf.operand.column.type)))[0].as_py())

@@ -19,7 +19,17 @@ from xskip.spark.scan import engine_of, forget_indexes
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["check_java", "configure", "disable", "enable", "explain", "is_enabled", "last_report", "use_kms"]
+__all__ = [
+    "check_java",
+    "configure",
+    "disable",
+    "enable",
+    "explain",
+    "is_enabled",
+    "last_report",
+    "register_function",
+    "use_kms",
+]
 
 _PACKAGES = "spark.jars.packages"
 _MINIMUM_JAVA = 17

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from xskip.datatypes import from_json
 from xskip.errors import DatasetError, IndexDefinitionError, MetadataCorruptError
 from xskip.indexes import Index, index_of
-from xskip.metadata import EXPRESSION, IndexDefinition
+from xskip.metadata import EXPRESSION, SETTINGS, IndexDefinition
 from xskip.metadatastore.commit import find_live
 from xskip.metadatastore.location import Place
 from xskip.metadatastore.snapshot import Snapshot
@@ -200,7 +200,7 @@ def plan_again(source: Source, snapshot: Snapshot) -> tuple[PlannedIndex, ...]:
     planned = plan(source, [index for index in indexes if index is not None])
     for each in planned:
         before = next(d for d, _ in snapshot.indexes if d.key == each.definition.key)
-        if before.expression != each.definition.expression:
+        if (before.expression, before.settings) != (each.definition.expression, each.definition.settings):
             raise IndexDefinitionError(
                 "an expression is another than when it was indexed, by this Spark or its settings",
                 where=str(each.definition), found=each.definition.expression or "", expected=before.expression or "",
@@ -240,13 +240,19 @@ def _planned_expression(source: Source, index: Index, partitions: set[str]) -> P
     (text,) = index.columns
     node, kind = _expression(source, text)
     columns = {path[0].lower() for path in columns_in(node)}
-    if not isinstance(node, Call) or node.term is None or not text_of(node) or columns & partitions:
+    hidden = '["$meta",' in text_of(node)
+    if not isinstance(node, Call) or node.term is None or not text_of(node) or columns & partitions or hidden:
         raise IndexDefinitionError(
             "an expression that no index can have", found=text,
             expected="deterministic functions of Spark's own, over columns that are in the files",
         )  # fmt: skip
+    if index.key_label is not None and any(sign in text for sign in ",;:"):
+        raise IndexDefinitionError(
+            "an encrypted index on an expression with a comma, semicolon or colon", found=text,
+            hint="index a column of the table that holds it",
+        )  # fmt: skip
     form = text_of(node) if source.reading.case_sensitive else folded(text_of(node))
-    params = (*index.params, (EXPRESSION, form))
+    params = (*index.params, (EXPRESSION, form), (SETTINGS, source.dataset.reading()["evaluated"]))
     definition = IndexDefinition(index.name, (text,), params, index.key_label, (kind,))
     return _checked(PlannedIndex(index, (text,), definition, index.storage(value_types(index, (kind,)))))
 

@@ -5,6 +5,7 @@ Rules: specs/pruning.rst, [PRU-V], [PRU-PC], [PRU-CC].
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -16,7 +17,19 @@ from xskip.indexes import index_of
 from xskip.layouts.files import FileClause
 from xskip.layouts.hive import PartitionClause
 from xskip.metadata import IndexDefinition
-from xskip.operands import Call, Cast, Column, Computed, Derived, Elements, FileColumn, column_of, folded, join_path
+from xskip.operands import (
+    Call,
+    Cast,
+    Column,
+    Computed,
+    Derived,
+    Elements,
+    FileColumn,
+    column_of,
+    columns_in,
+    folded,
+    join_path,
+)
 from xskip.pairs import PairClause
 
 __all__ = ["Available", "translate"]
@@ -24,6 +37,8 @@ __all__ = ["Available", "translate"]
 
 #: The types of which other programs make Bloom filters.
 _HASHED_ELSEWHERE = (*INTEGRAL, "string")
+#: The indexes that every program of the format knows; what another of a name means only its own record tells.
+_OF_THE_FORMAT = ("minmax", "valuelist", "bloomfilter")
 _Described = tuple[IndexDefinition, Storage]
 
 
@@ -40,6 +55,8 @@ class Available:
         The partition columns of the query's own reading; None stands for the same. A name that is a partition column
         for one of them alone means other values there.
     case_sensitive : bool
+    settings : str
+        The query's settings on which the values of expressions depend.
     untyped : bool
         Nobody recorded the types that were hashed, and files carry their own: they are the columns' types now.
     """
@@ -49,6 +66,7 @@ class Available:
     queried: Mapping[str, str] | None = None
     case_sensitive: bool = False
     untyped: bool = False
+    settings: str = ""
 
     def name(self, path: tuple[str, ...]) -> str:
         """A column as metadata spells it."""
@@ -60,10 +78,18 @@ class Available:
         return [(d, s) for d, s in self.indexes if d.expression is None and name in d.columns]
 
     def on_expression(self, form: str) -> list[_Described]:
-        """The indexes on an expression."""
-        found = [(d, s) for d, s in self.indexes if d.expression is not None] if form else []
-        asked = form if self.case_sensitive or not found else folded(form)
+        """The indexes on an expression, as it was with the settings of then; none where it is of a partition column."""
+        found = [(d, s) for d, s in self.indexes if d.expression is not None and d.settings == self.settings]
+        if not form or not found or any(self.is_partition(path[:1]) for path in columns_in(json.loads(form))):
+            return []
+        asked = form if self.case_sensitive else folded(form)
         return [(d, s) for d, s in found if d.expression == asked]
+
+    def is_partition(self, path: tuple[str, ...]) -> bool:
+        """Is a name that of a partition column, of the query or of the metadata."""
+        name = self.name(path)
+        known = (*self.partitions, *(self.queried or ()))
+        return any(self.name((partition,)) == name for partition in known)
 
     def place(self, column: Column) -> str | Undetermined | None:
         """The partition column that a column is, and None where it is none.
@@ -141,11 +167,13 @@ def _of_call(leaf: Leaf, call: Call, available: Available) -> Clause:
     predicate = implied(leaf) if isinstance(leaf, Comparison) else None
     if predicate is not None:
         clauses.append(translate(predicate, available))
-    names = tuple(available.name(column.path) for column in call.columns)
+    paths = [column.path for column in call.columns]
+    names = tuple(map(available.name, paths))
     kinds = tuple(column.type for column in call.columns)
     for definition, storage in available.indexes:
         index = index_of(definition)
-        if index is not None and index.of_calls and (definition.columns, definition.types) == (names, kinds):
+        same = (definition.columns, definition.types, definition.expression) == (names, kinds, None)
+        if index is not None and index.of_calls and same and not any(map(available.is_partition, paths)):
             clause = index.translate(leaf, definition, storage)
             clauses += [] if clause is None else [clause]
     unknown = Undetermined(str(leaf), f"what {call.name} says of its arguments is not registered")
@@ -258,7 +286,7 @@ def _same_type(column: Column, described: _Described, available: Available) -> b
     if definition.types and definition.types[definition.columns.index(available.name(column.path))] != column.type:
         return False
     index = index_of(definition)
-    if index is not None and not index.keeps_values:
+    if definition.name not in _OF_THE_FORMAT or (index is not None and not index.keeps_values):
         return bool(definition.types)
     kept = atomic_name(element_of(column.type) or column.type)
     match storage:

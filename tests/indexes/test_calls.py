@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -12,9 +14,10 @@ from pyspark.sql import functions as F
 import xskip
 from tests.helpers import opened_files, write_once
 from xskip import GeoBox, MinMax, SkippingIndex
-from xskip.expressions import And, Comparison, Op, Predicate
-from xskip.functions import FunctionCall
-from xskip.operands import Column
+from xskip.errors import PredicateError
+from xskip.expressions import And, Comparison, In, Op, Predicate
+from xskip.functions import FunctionCall, forget_function, implied, register_implied
+from xskip.operands import Call, Column
 
 FILES = {
     "home": [(1.0, 1.0, 1), (2.0, 2.0, 2)],
@@ -143,3 +146,27 @@ def test_functions_in_java(spark: SparkSession, path: str) -> None:
     assert opened_files(asked) < set(FILES)
     xskip.register_function(spark, "near", None)
     assert opened_files(asked) == set(FILES)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "is_held"),
+    [
+        ("int", 5, True), ("int", 2.5, False), ("int", 2**31, False), ("bigint", 2**31, True), ("int", True, False),
+        ("double", 2.5, True), ("double", 2, True), ("float", 50.1, False), ("float", 50.5, True),
+        ("float", math.nan, True), ("decimal(10,2)", Decimal("9.99"), True), ("decimal(10,2)", Decimal("9.994"), False),
+        ("decimal(10,2)", 9.5, False), ("string", b"a", True), ("string", "a", False), ("date", 18262, True),
+        ("boolean", 1, False),
+    ],
+)  # fmt: skip
+def test_literals_are_not_rounded(kind: str, value: object, *, is_held: bool) -> None:
+    """[PRU-UF-2] x < 2.5 of a whole number is not x < 2."""
+    column = Column(("x",), kind)
+    register_implied("test", lambda call: And((Comparison(call.op, column, call.value), In(column, (call.value,)))))
+    asked = Comparison(Op.LT, Call("test", "f", "double", (column,)), value)
+    if is_held:
+        assert implied(asked) is not None
+    else:
+        with pytest.raises(PredicateError, match=f"f implies has a literal.*a value of {re.escape(kind)}"):
+            implied(asked)
+    forget_function("test")
+    assert implied(asked) is None

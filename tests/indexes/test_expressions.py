@@ -109,3 +109,38 @@ def test_every_version_holds_them(spark: SparkSession, tmp_path: Path, version: 
     assert kept(spark, path, "`a + 1` = 2") == set()
     index.migrate(4 - version)
     assert kept(spark, path, "a + 1 = 2") == {"one"}
+
+
+def test_a_name_that_is_a_partition_for_the_query(spark: SparkSession, tmp_path: Path) -> None:
+    """[PRU-EX-1] [PRU-PC-5] Built from the files alone, where a directory tells the query another value."""
+    path = str(tmp_path / "data")
+    spark.createDataFrame([(1, 5)], "p int, i int").coalesce(1).write.parquet(f"{path}/p=9")
+    index = SkippingIndex.for_path(spark, path, options={"recursiveFileLookup": "true"})
+    index.create([MinMax("p + i", expression=True)])
+    by_files = spark.read.option("recursiveFileLookup", "true").parquet(path)
+    assert len(opened_files(by_files.filter("p + i = 6"))) == 1
+    assert len(opened_files(by_files.filter("p + i = 14"))) == 0
+    assert len(opened_files(spark.read.parquet(path).filter("p + i = 14"))) == 1
+    assert spark.read.parquet(path).filter("p + i = 14").count() == 1
+
+
+def test_settings_that_no_argument_tells(spark: SparkSession, tmp_path: Path) -> None:
+    """[PRU-EX-1] A parser of times reads the session's policy when it runs."""
+    path = write_once(spark, tmp_path / "data", "s string", {"one": [("2020-1-5",), ("2021-01-01",)]})
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    spark.conf.set("spark.sql.legacy.timeParserPolicy", "CORRECTED")
+    SkippingIndex.for_path(spark, path).create([MinMax("to_timestamp(s, 'yyyy-MM-dd')", expression=True)])
+    asked = "to_timestamp(s, 'yyyy-MM-dd') = timestamp'2020-01-05 00:00:00'"
+    assert kept(spark, path, asked) == set()
+    spark.conf.set("spark.sql.legacy.timeParserPolicy", "LEGACY")
+    assert kept(spark, path, asked) == {"one"}
+    assert spark.read.parquet(path).filter(asked).count() == 1
+
+
+def test_what_cannot_be_encrypted_is_refused_at_once(spark: SparkSession, tmp_path: Path) -> None:
+    """[PRU-EX-3] A comma parts columns where their keys are told."""
+    path = write_once(spark, tmp_path / "data", "s string", {"one": [("a",)]})
+    with pytest.raises(IndexDefinitionError, match="an encrypted index on an expression with a comma"):
+        SkippingIndex.for_path(spark, path).create([MinMax("substring(s, 1, 3)", expression=True, key_label="k1")])
+    with pytest.raises(IndexDefinitionError, match="an expression that no index can have"):
+        SkippingIndex.for_path(spark, path).create([MinMax("_metadata.file_size + length(s)", expression=True)])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
 
@@ -197,15 +198,29 @@ def test_overflow_between_bounds(spark: SparkSession, tmp_path_factory: pytest.T
     )
 
 
+def test_what_is_not_a_number_below_zero(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """[PRU-FN-4] A part that is NaN at an end tells nothing of what is between, whatever the whole makes of it."""
+    files = {"both": [(-4.0,), (0.0001,), (100.0,)], "plus": [(9.0,), (16.0,)], "minus": [(-9.0,), (-4.0,)]}
+    made = family(spark, tmp_path_factory.mktemp("nan"), "d double", files, {"minmax": [MinMax("d")]})
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    made.check("minmax", {
+        "floor(ln(sqrt(d))) = -5": "both minus",
+        "floor(sqrt(d)) = 20": "both minus",
+        "sqrt(d) > 3.5": ALL,  # NaN is above all
+        "sqrt(d) < 2": "both minus",
+        "cast(sqrt(d) as int) = 7": "both minus",
+    })  # fmt: skip
+
+
 def test_absolute_values(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
     """[PRU-FN-9] Bounds of |x| where x has one sign, and where it has both; a sum of it can wrap around."""
     least = -(2**31)
     files = {"minus": [(-9, -9.5), (-4, -4.0)], "plus": [(3, 3.0), (8, 8.5)], "both": [(-6, -6.0), (2, 2.0)],
              "wide": [(-5, -1.0), (147_483_647, 0.0), (2_000_000_000, 0.5)],
              "least": [(least, 1.0), (7, 2.0)]}  # fmt: skip
-    made = family(
-        spark, tmp_path_factory.mktemp("abs"), "i int, d double", files, {"minmax": [MinMax("i"), MinMax("d")]}
-    )
+    rows = {name: [(i, d, Decimal(str(d))) for i, d in own] for name, own in files.items()}
+    wanted = {"minmax": [MinMax("i"), MinMax("d"), MinMax("n")]}
+    made = family(spark, tmp_path_factory.mktemp("abs"), "i int, d double, n decimal(5,2)", rows, wanted)
     spark.conf.set("spark.sql.ansi.enabled", "false")
     made.check("minmax", {
         "abs(i) > 8": "minus wide least",  # the absolute value of the least integer is itself
@@ -217,7 +232,9 @@ def test_absolute_values(spark: SparkSession, tmp_path_factory: pytest.TempPathF
         "abs(i) + 2000000000 > 2000000100": ALL,
         "abs(d) > 8": "minus plus",
         "abs(d) < 2.5": "both wide least",
-        "sqrt(abs(d)) > 3": "minus",
+        "sqrt(abs(d)) > 3": ALL,  # of a root below it is not known that no end is NaN
+        "sqrt(-abs(d)) = 0": ALL,
+        "abs(n) > 8": "minus plus",
     })  # fmt: skip
 
 

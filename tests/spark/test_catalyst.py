@@ -92,7 +92,10 @@ CASES = [
         IsNull(Column(("m",), "map<int,int>")),
     ),
     (["EqualNullSafe", A, S], Unknown("a comparison of int with string")),
-    (["EqualNullSafe", A, B], Or((Compared(Op.EQ, a, b), And((IsNull(a), IsNull(b)))))),
+    (
+        ["EqualNullSafe", A, B],
+        Or((And((IsNotNull(a), IsNotNull(b), Compared(Op.EQ, a, b))), And((IsNull(a), IsNull(b))))),
+    ),
     # null tests
     (["IsNull", A], IsNull(a)),
     (["IsNotNull", A], IsNotNull(a)),

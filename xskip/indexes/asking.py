@@ -129,20 +129,23 @@ class PartsClause(ColumnClause, ABC, Generic[_Taken]):
 
     Attributes
     ----------
-    also : tuple of Leaf
-        Further leaves that the same row must satisfy.
+    also : tuple of PartsClause
+        Further clauses of the same class that the same row must satisfy.
     """
 
-    also: tuple[Leaf, ...] = field(default=(), kw_only=True)
+    also: tuple[PartsClause[_Taken], ...] = field(default=(), kw_only=True)
 
     @property
     def predicate(self) -> str:
         """All leaves, in words."""
-        return " AND ".join(map(str, (self.leaf, *self.also)))
+        return " AND ".join(str(clause.leaf) for clause in (self, *self.also))
 
     @abstractmethod
     def parts(self, values: pa.Array) -> tuple[Lists, _Taken] | None:
-        """The lists, and their parts laid end to end; None where they are not as this index writes them."""
+        """The lists, and their parts laid end to end; None where they are not as this index writes them.
+
+        They depend on the values alone: all clauses of the class share them.
+        """
 
     @abstractmethod
     def matching(self, leaf: Leaf, parts: _Taken) -> pa.BooleanArray:
@@ -150,17 +153,18 @@ class PartsClause(ColumnClause, ABC, Generic[_Taken]):
 
     def verdicts(self, values: pa.Array, among: Mask, once: Once) -> Verdicts:
         """False where no part can hold a value of which all leaves are TRUE; null where there is no list."""
-        taken = once("parts", lambda: self.parts(values))
+        taken = once((type(self), "parts"), lambda: self.parts(values))
         if taken is None:
             return pa.nulls(len(values), pa.bool_())
         lists, parts = taken
-        leaves = (self.leaf, *self.also)
-        found = reduce(pc.and_kleene, (self.matching(leaf, parts) for leaf in leaves))
-        held = any_in_each(lists, found.fill_null(True)) | all(of_null(leaf) for leaf in leaves)
+        clauses = (self, *self.also)
+        found = reduce(pc.and_kleene, (clause.matching(clause.leaf, parts) for clause in clauses))
+        held = any_in_each(lists, found.fill_null(True)) | all(of_null(clause.leaf) for clause in clauses)
         return pc.if_else(values.is_valid(), from_mask(held), pa.scalar(None, pa.bool_()))
 
 
 def jointly(clauses: Iterable[IndexClause | None]) -> IndexClause | None:
     """One clause for all leaves that an index answers by its parts, None where they are fewer than two."""
     found = [clause for clause in clauses if isinstance(clause, PartsClause)]
-    return replace(found[0], also=tuple(clause.leaf for clause in found[1:])) if len(found) > 1 else None
+    same = [clause for clause in found if type(clause) is type(found[0])]
+    return replace(same[0], also=tuple(same[1:])) if len(same) > 1 else None

@@ -83,7 +83,7 @@ class Formatted(OneColumn):
         from pyspark.sql import functions as F
 
         found = F.regexp_extract(self.source(columns[0]), self.pattern, self.group)
-        return [Input(f"group {self.group} of {self.pattern} in {columns[0]}", found, "string")]
+        return [Input(repr((self.pattern, self.group, self.expression, columns)), found, "string")]
 
     def assemble(self, collected: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:
         """The lists as they are."""

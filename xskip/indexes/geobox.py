@@ -114,7 +114,7 @@ class GeoBox:
         from pyspark.sql import functions as F
 
         point = F.array(*(F.col(column).cast("double") for column in columns))
-        return [Input(f"points of {', '.join(columns)}", point, "array<double>")]
+        return [Input(repr(("point", columns)), point, "array<double>")]
 
     def aggregates(self, inputs: Sequence[SparkColumn]) -> Sequence[SparkColumn]:
         """None."""

@@ -79,7 +79,7 @@ class Prefix(OneColumn):
         from pyspark.sql import functions as F
 
         start = F.substring(self.source(columns[0]).cast("binary"), 1, self.length)
-        return [Input(f"the first {self.length} bytes of {columns[0]}", start, "binary")]
+        return [Input(repr(("first bytes", self.length, self.expression, columns)), start, "binary")]
 
     def assemble(self, collected: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:
         """The lists as they are."""

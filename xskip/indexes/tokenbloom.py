@@ -110,7 +110,7 @@ def _ways(leaf: Leaf) -> list[list[Part]]:
         case Comparison(Op.EQ, Computed(call=("Contains" | "EndsWith" as name, bytes() as text)), True):
             return [[Part(text, is_start=False, is_end=name == "EndsWith")]]
         case Comparison(Op.EQ, Computed(call=("Like", bytes() as pattern, str() as escape)), True):
-            parts = like_parts(pattern.decode(), escape) or []
+            parts = like_parts(pattern.decode(errors="replace"), escape) or []
             last = len(parts) - 1
             return [[Part(text.encode(), is_start=k == 0, is_end=k == last) for k, text in enumerate(parts)]]
         case _:

@@ -22,7 +22,8 @@ __all__ = ["FILE_COLUMNS", "FileClause"]
 
 
 def _last(names: pa.Array) -> pa.Array:
-    return pc.replace_substring_regex(names, "^.*/", "")
+    """The last part of each name, null where it holds what Spark writes otherwise there: a space as ``%20``."""
+    return pc.struct_field(pc.extract_regex(names, r"(?s)^(?:.*/)?(?P<last>[A-Za-z0-9._=-]+)$"), 0)
 
 
 #: What is known of objects, by its name in the hidden column.
@@ -52,6 +53,6 @@ class FileClause:
         return ()
 
     def evaluate(self, table: MetadataTable, among: Mask) -> Verdicts:
-        """True or false; null where a size is not known."""
+        """True or false; null where a size is not known, or a name's form."""
         values = FILE_COLUMNS[self.column](table.objects)
         return pc.if_else(values.is_valid(), matches(self.leaf, values), pa.scalar(None, pa.bool_()))

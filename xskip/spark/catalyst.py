@@ -118,9 +118,15 @@ def _operand(node: Node) -> Operand | Unknown:
             return Column(tuple(path), kind)
         case ["$meta", [*_, str() as name], str() as kind] if name in FILE_COLUMNS:
             return FileColumn(name, kind)
-        case ["GetArrayItem" | "ElementAt" as name, ["$", [*path], kind], ["#", str(), int() as at], *_, False]:
+        case ["GetArrayItem", ["$", [*path], kind], ["#", str(), int()], False] | [
+            "ElementAt",
+            ["$", [*path], kind],
+            ["#", str(), int()],
+            None,
+            False,
+        ]:
             element = element_of(kind)  # what is TRUE of one is TRUE of some; where the access fails the query must
-            if element is None or (name == "ElementAt" and at == 0):
+            if element is None or (node[0] == "ElementAt" and node[2][2] == 0):
                 return _expression(node, _reason(node))
             return Elements(Column(tuple(path), kind), element, is_one=True)
         case ["UDF", str() as identity, str() as name, str() as kind, [*arguments]]:
@@ -258,8 +264,8 @@ def _null_safe(left: Node, right: Node) -> Predicate:
             return Unknown(f"a comparison of {operand} that is never NULL")
         case Comparison(_, operand, _):
             return And((IsNotNull(operand), equal))
-        case Compared(_, left_side, right_side):  # also TRUE where both are NULL
-            return Or((equal, And((IsNull(left_side), IsNull(right_side)))))
+        case Compared(_, one, other):  # never NULL: FALSE where one is NULL, TRUE where both are
+            return Or((And((IsNotNull(one), IsNotNull(other), equal)), And((IsNull(one), IsNull(other)))))
         case _:
             return equal
 

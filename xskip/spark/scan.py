@@ -194,7 +194,7 @@ class Engine:
         problem = loaded.snapshot.not_usable(place, reading)
         if problem:
             return None, ScanTrace("", None, problem, json.dumps(asked["df"]))
-        key = json.dumps([asked["df"], asked["conf"], asked["partitions"]])
+        key = json.dumps([asked["df"], asked["conf"], asked["partitions"], asked["evaluated"]])
         evaluator = Evaluator(self._hook, int(asked["id"]))
         with self._lock:
             known = loaded.answers.get(key)
@@ -216,6 +216,7 @@ class Engine:
             asked["partitions"],
             case_sensitive=snapshot.reading is not None and snapshot.reading.case_sensitive,
             untyped=not snapshot.is_ours,
+            settings=asked["evaluated"],
         )
         clause = translate(predicate, available)
         needed = requirements(clause)

@@ -21,9 +21,8 @@ _STEPS = {
     "UnixSeconds", "UnixMillis", "UnixMicros", "UnixDate", "DateFromUnixDate", "SecondsToTimestamp",
     "MillisToTimestamp", "MicrosToTimestamp", "Year", "YearOfWeek", "Ceil", "Floor", "KnownNotNull", "KnownNullable",
     "NormalizeNaNAndZero", "KnownFloatingPointNormalized", "KnownNotContainsNull",
-    # Java promises of these that they never fall, though they are rounded; of what they are not defined for they are
-    # NULL or NaN, which is above all and shows as ends out of order
-    "Sqrt", "Cbrt", "Exp", "Expm1", "Log", "Log1p", "Log2", "Log10", "Atan", "Sinh", "Tanh", "Signum",
+    # Java promises of these that they never fall, though they are rounded; where they are not defined they are NULL
+    "Exp", "Expm1", "Log", "Log1p", "Log2", "Log10", "Atan", "Signum",
 }  # fmt: skip
 #: One argument, a date, and never falling within one such period of the column.
 _WITHIN = {"Month": "year", "Quarter": "year", "DayOfYear": "year", "DayOfMonth": "month"}
@@ -50,6 +49,8 @@ def shape_of(node: Any) -> Shape:
             return _wrapping(node, shape_of(child))  # the greatest integers may be rounded beyond the type
         case ["Cast", child, {"t": str() as target}, zone, *_]:
             return _cast(child, target, zone)
+        case ["Sqrt", child]:  # NaN below zero, which what is above it can hide
+            return _wrapping(node, shape_of(child))
         case [str() as name, child, *rest] if name in _STEPS and not _parts(rest):
             return shape_of(child)
         case ["Divide" | "IntegralDivide", child, divisor, *_] if _literal(divisor):  # rounding keeps the order
@@ -93,7 +94,7 @@ def _turned(shape: Shape) -> Shape:
 
 
 def _wrapping(node: Any, shape: Shape) -> Shape:
-    """A function that can wrap around between two values of its column: its own ends tell, which the whole can hide."""
+    """A function that can wrap around, or be NaN, between two values: its own ends tell, which the whole can hide."""
     term = getattr(node, "term", None)
     return shape if term is None else replace(shape, wraps=(*shape.wraps, (term, node.type, shape.direction)))
 

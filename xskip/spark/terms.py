@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from xskip.datatypes import arrow_type
 from xskip.operands import Evaluate, Evaluated
+from xskip.ordering import Mask, sort_key
 from xskip.spark.jvm import Hook
 
 __all__ = ["Call", "Evaluator", "decorate"]
@@ -93,53 +94,43 @@ class Evaluator:
 def _packed(values: pa.Array) -> tuple[bytes, bytes, bytes]:
     """States, numbers and bytes: see ``java/XSkipValues.java``."""
     states = values.is_null().cast(pa.int8()).to_numpy(zero_copy_only=False).astype(np.uint8).tobytes()
-    kind = values.type
-    if pa.types.is_decimal(kind):
-        values = pc.fill_null(values.cast(pa.string()), "").cast(pa.binary())
-    elif pa.types.is_string(kind):
-        values = values.cast(pa.binary())
-    if pa.types.is_binary(values.type):
-        values = pc.fill_null(values, b"")
-        lengths = pc.binary_length(values).to_numpy(zero_copy_only=False)
-        return states, lengths.astype("<i8").tobytes(), b"".join(values.to_pylist())
-    if pa.types.is_floating(kind):
-        return (
-            states,
-            values.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False).astype("<f8").tobytes(),
-            b"",
-        )
-    if pa.types.is_date32(kind):
-        values = values.view(pa.int32())
-    elif pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
-        values = values.view(pa.int64())
-    return states, values.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False).astype("<i8").tobytes(), b""
+    if pa.types.is_floating(values.type):
+        return states, _numbers(values.cast(pa.float64()).fill_null(0.0), "<f8"), b""
+    texts = values.cast(pa.string()).cast(pa.binary()) if pa.types.is_decimal(values.type) else sort_key(values)
+    if pa.types.is_binary(texts.type):
+        texts = pc.fill_null(texts, b"")
+        return states, _numbers(pc.binary_length(texts), "<i8"), b"".join(texts.to_pylist())
+    return states, _numbers(texts.cast(pa.int64()).fill_null(0), "<i8"), b""
+
+
+def _numbers(values: pa.Array, form: str) -> bytes:
+    return bytes(values.to_numpy(zero_copy_only=False).astype(form).tobytes())
 
 
 def _unpacked(kind: str, states: bytes, numbers: bytes, data: bytes) -> tuple[pa.Array, npt.NDArray[np.bool_]]:
     """Values and which of them could not be found; these are null."""
-    target = arrow_type(kind)
     state = np.frombuffer(states, np.uint8)
-    missing = state != 0
+    target = arrow_type(kind)
     if pa.types.is_string(target) or pa.types.is_binary(target) or pa.types.is_decimal(target):
-        ends = np.cumsum(np.where(missing, 0, np.frombuffer(numbers, "<i8")))
-        starts = np.concatenate(([0], ends[:-1])) if len(ends) else ends
-        texts = [None if gone else data[s:e] for gone, s, e in zip(missing, starts, ends, strict=True)]
-        if pa.types.is_decimal(target):
-            return pa.array([None if t is None else Decimal(t.decode()) for t in texts], target), state == 2
-        return _text(texts, target), state == 2
+        return _of_bytes(target, np.frombuffer(numbers, "<i8"), data, state != 0), state == 2
+    return _of_numbers(target, numbers, state != 0), state == 2
+
+
+def _of_bytes(target: pa.DataType, lengths: npt.NDArray[np.int64], data: bytes, missing: Mask) -> pa.Array:
+    """Strings can hold bytes that are no UTF-8, which is kept as it is: keys are bytes."""
+    ends = np.cumsum(np.where(missing, 0, lengths))
+    starts = np.concatenate(([0], ends[:-1])) if len(ends) else ends
+    texts = [None if gone else data[s:e] for gone, s, e in zip(missing, starts, ends, strict=True)]
+    if pa.types.is_decimal(target):
+        return pa.array([None if text is None else Decimal(text.decode()) for text in texts], target)
+    raw = pa.array(texts, pa.binary())
+    return pa.Array.from_buffers(target, len(raw), raw.buffers(), raw.null_count)
+
+
+def _of_numbers(target: pa.DataType, numbers: bytes, missing: Mask) -> pa.Array:
     if pa.types.is_floating(target):
-        return pa.array(np.frombuffer(numbers, "<f8"), pa.float64(), mask=missing).cast(target), state == 2
+        return pa.array(np.frombuffer(numbers, "<f8"), pa.float64(), mask=missing).cast(target)
     found = pa.array(np.frombuffer(numbers, "<i8"), pa.int64(), mask=missing)
     if pa.types.is_boolean(target):
-        return pc.not_equal(found, 0), state == 2
-    if pa.types.is_date32(target):
-        return found.cast(pa.int32()).view(target), state == 2
-    if pa.types.is_timestamp(target) or pa.types.is_duration(target):
-        return found.view(target), state == 2
-    return found.cast(target), state == 2
-
-
-def _text(texts: list[bytes | None], target: pa.DataType) -> pa.Array:
-    """Strings can hold bytes that are no UTF-8, which is kept as it is: keys are bytes."""
-    raw = pa.array(texts, pa.binary())
-    return pa.Array.from_buffers(target, len(raw), raw.buffers(), raw.null_count) if pa.types.is_string(target) else raw
+        return pc.not_equal(found, 0)
+    return (found.cast(pa.int32()) if pa.types.is_date32(target) else found).cast(target)

@@ -13,6 +13,9 @@ class XSkipSettings {
   final boolean strict;
   boolean evaluate;               // count what would be skipped, and read nothing of what is indexed
   final String[] confValues;      // of XSkipHub.confKeys
+  final String evaluated;         // what the values of expressions depend on beside their arguments
+  private static final String[] EVALUATED = {"spark.sql.ansi.", "spark.sql.legacy.", "spark.sql.icu.", "spark.sql.session.",
+      "spark.sql.timestampType", "spark.sql.collation", "spark.sql.mapKeyDedupPolicy", "spark.sql.json", "spark.sql.csv"};
   XSkipSettings(SQLConf conf) {
     String b = value(conf, "spark.xskip.metadata.location", "");
     base = b.length() == 0 ? null : XSkipHub.location(b);
@@ -22,6 +25,12 @@ class XSkipSettings {
     String[] keys = XSkipHub.confKeys;
     confValues = new String[keys.length];
     for (int i = 0; i < keys.length; i++) confValues[i] = effective(conf, keys[i]);
+    java.util.TreeMap found = new java.util.TreeMap();
+    for (scala.collection.Iterator it = conf.getAllConfs().iterator(); it.hasNext();) {
+      scala.Tuple2 e = (scala.Tuple2) it.next();
+      for (int i = 0; i < EVALUATED.length; i++) if (((String) e._1()).startsWith(EVALUATED[i])) found.put(e._1(), e._2());
+    }
+    evaluated = "Spark " + org.apache.spark.SparkContext.getOrCreate().version() + " " + found;
   }
   /** The session's value, else the process's, else the default. */
   static String value(SQLConf conf, String key, String otherwise) {
@@ -51,7 +60,8 @@ class XSkipContext {
       if (i > 0) sb.append(',');
       XSkipEncoder.str(sb, keys[i]); sb.append(':'); XSkipEncoder.str(sb, settings.confValues[i]);
     }
-    sb.append("},\"schema\":"); XSkipEncoder.str(sb, schema == null ? "" : meaning(format, schema));
+    sb.append("},\"evaluated\":"); XSkipEncoder.str(sb, settings.evaluated);
+    sb.append(",\"schema\":"); XSkipEncoder.str(sb, schema == null ? "" : meaning(format, schema));
     sb.append(",\"partitions\":{");
     for (int i = 0; i < partitions.length(); i++) {
       if (i > 0) sb.append(',');

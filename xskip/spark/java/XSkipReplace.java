@@ -79,6 +79,7 @@ class XSkipReplace extends scala.runtime.AbstractPartialFunction {
     Expression direct = null;
     LogicalPlan p = f;
     for (; isPython(p) || p instanceof Filter || p instanceof Project; p = (LogicalPlan) p.children().head()) {
+      if (!p.deterministic()) return f;
       if (isPython(p)) for (int i = 0; i < calls.size(); i++) calls.set(i, ((Expression) calls.get(i)).transformDown(new XSkipCalls(p)));
       if (!(p instanceof Filter)) continue;
       direct = ((Filter) p).condition();
