@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -99,6 +100,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     )
     for key in _REBASE:  # Spark 4's defaults; 3.5 refuses to write old dates
         builder = builder.config(f"spark.sql.{key}", "CORRECTED")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # functions in Python have what the tests have
     spark = xskip.configure(builder, avro_version=os.environ.get("XSKIP_TEST_AVRO")).getOrCreate()
     yield spark
     spark.stop()

@@ -18,7 +18,7 @@ from xskip.expressions import Leaf
 from xskip.metadata import IndexKey, MetadataTable
 from xskip.ordering import from_mask, of_null
 
-__all__ = ["ColumnClause", "Lists", "Once", "PartsClause", "any_in_each", "jointly"]
+__all__ = ["ColumnClause", "Lists", "Once", "PartsClause", "ValuesClause", "any_in_each", "jointly"]
 
 _Taken = TypeVar("_Taken")
 _Made = TypeVar("_Made")
@@ -161,6 +161,17 @@ class PartsClause(ColumnClause, ABC, Generic[_Taken]):
         found = reduce(pc.and_kleene, (clause.matching(clause.leaf, parts) for clause in clauses))
         held = any_in_each(lists, found.fill_null(True)) | all(of_null(clause.leaf) for clause in clauses)
         return pc.if_else(values.is_valid(), from_mask(held), pa.scalar(None, pa.bool_()))
+
+
+class ValuesClause(PartsClause[pa.Array]):
+    """Leaves asked of the values of a list."""
+
+    __slots__ = ()
+
+    def parts(self, values: pa.Array) -> tuple[Lists, pa.Array]:
+        """The values."""
+        lists = Lists.of(values)
+        return lists, lists.values
 
 
 def jointly(clauses: Iterable[IndexClause | None]) -> IndexClause | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, 
 import pyarrow as pa
 
 from xskip.clauses import IndexClause
-from xskip.datatypes import Storage
+from xskip.datatypes import Storage, arrow_type
 from xskip.errors import IndexDefinitionError, UnsupportedTypeError
 from xskip.expressions import Leaf
 from xskip.indexes.asking import jointly
@@ -207,10 +207,6 @@ class OneColumn(ABC):
         """What a metadata value is, for a column of this Spark type."""
 
     @abstractmethod
-    def assemble(self, collected: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:
-        """The metadata, a row for each object, from what was collected."""
-
-    @abstractmethod
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> IndexClause | None:
         """The clause that answers a leaf about the column, or None."""
 
@@ -233,6 +229,10 @@ class OneColumn(ABC):
     def aggregates(self, inputs: Sequence[SparkColumn]) -> Sequence[SparkColumn]:
         """None."""
         return ()
+
+    def assemble(self, collected: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:
+        """The one result, as it is."""
+        return collected[0].cast(arrow_type(self.storage(types)))
 
     def translate_all(
         self, leaves: Sequence[Leaf], definition: IndexDefinition, storage: Storage

@@ -11,10 +11,10 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from xskip.datatypes import Array, Storage, arrow_type
+from xskip.datatypes import Array, Storage
 from xskip.errors import IndexDefinitionError
 from xskip.expressions import Leaf
-from xskip.indexes.asking import Lists, PartsClause
+from xskip.indexes.asking import ValuesClause
 from xskip.indexes.base import Accumulator, Input, OneColumn, Parameter, check_at_least_one, unsupported
 from xskip.metadata import IndexDefinition
 from xskip.operands import Computed
@@ -85,10 +85,6 @@ class Formatted(OneColumn):
         found = F.regexp_extract(self.source(columns[0]), self.pattern, self.group)
         return [Input(repr((self.pattern, self.group, self.expression, columns)), found, "string")]
 
-    def assemble(self, collected: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:
-        """The lists as they are."""
-        return collected[0].cast(arrow_type(Array("string")))
-
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> FormattedClause | None:
         """A leaf about the same part of the column."""
         match leaf.operand:
@@ -100,13 +96,8 @@ class Formatted(OneColumn):
 
 
 @dataclass(frozen=True, slots=True)
-class FormattedClause(PartsClause[pa.Array]):
+class FormattedClause(ValuesClause):
     """Leaves asked of every value of the list."""
-
-    def parts(self, values: pa.Array) -> tuple[Lists, pa.Array]:
-        """The values."""
-        lists = Lists.of(values)
-        return lists, lists.values
 
     def matching(self, leaf: Leaf, parts: pa.Array) -> pa.BooleanArray:
         """Is the leaf TRUE of the value."""

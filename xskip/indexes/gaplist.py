@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from xskip.bounds import Bounds, possible
 from xskip.clauses import IndexClause
-from xskip.datatypes import INTEGRAL, Array, Storage, arrow_type, decimal_digits
+from xskip.datatypes import INTEGRAL, Array, Storage, decimal_digits
 from xskip.expressions import IsNull, Leaf
 from xskip.indexes.asking import Lists, PartsClause
 from xskip.indexes.base import Accumulator, OneColumn, Parameter, check_at_least_one, unsupported
@@ -68,10 +68,6 @@ class GapList(OneColumn):
         if types[0] not in _SERVED and (digits is None or digits[0] > _LONGEST):
             raise unsupported("GapList", self.column, types[0], (*_SERVED, f"decimal of at most {_LONGEST} digits"))
         return Array(types[0])
-
-    def assemble(self, collected: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:
-        """The lists as they are."""
-        return collected[0].cast(arrow_type(self.storage(types)))
 
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> IndexClause | None:
         """Everything but IS NULL of the column, which ranges say nothing of."""

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.clauses import IndexClause
-from xskip.datatypes import Array, Storage, arrow_type
+from xskip.datatypes import Array, Storage
 from xskip.expressions import Comparison, In, IsNull, Leaf, NotIn, NotStartsWith, Op, StartsWith, Value
-from xskip.indexes.asking import Lists, PartsClause
+from xskip.indexes.asking import ValuesClause
 from xskip.indexes.base import Accumulator, Input, OneColumn, Parameter, check_at_least_one, unsupported
 from xskip.metadata import IndexDefinition
 from xskip.operands import Column
@@ -81,10 +81,6 @@ class Prefix(OneColumn):
         start = F.substring(self.source(columns[0]).cast("binary"), 1, self.length)
         return [Input(repr(("first bytes", self.length, self.expression, columns)), start, "binary")]
 
-    def assemble(self, collected: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:
-        """The lists as they are."""
-        return collected[0].cast(arrow_type(Array("binary")))
-
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> IndexClause | None:
         """Everything about the column itself but IS NULL."""
         if isinstance(leaf, IsNull) or not isinstance(leaf.operand, Column) or storage != Array("binary"):
@@ -93,15 +89,10 @@ class Prefix(OneColumn):
 
 
 @dataclass(frozen=True, slots=True)
-class PrefixClause(PartsClause[pa.Array]):
+class PrefixClause(ValuesClause):
     """Leaves asked of all strings that begin so."""
 
     length: int
-
-    def parts(self, values: pa.Array) -> tuple[Lists, pa.Array]:
-        """The beginnings."""
-        lists = Lists.of(values)
-        return lists, lists.values
 
     def matching(self, leaf: Leaf, parts: pa.Array) -> pa.BooleanArray:
         """Can a string match that begins so, or that is it where it is shorter than the length."""

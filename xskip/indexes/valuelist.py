@@ -12,9 +12,9 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from xskip.datatypes import BOUNDED, Array, Storage, arrow_type, atomic_name
+from xskip.datatypes import BOUNDED, Array, Storage, atomic_name
 from xskip.expressions import IsNull, Leaf
-from xskip.indexes.asking import Lists, PartsClause
+from xskip.indexes.asking import ValuesClause
 from xskip.indexes.base import Accumulator, OneColumn, Parameter, check_at_least_one, unsupported
 from xskip.metadata import IndexDefinition
 from xskip.operands import Computed
@@ -65,10 +65,6 @@ class ValueList(OneColumn):
             raise unsupported("ValueList", self.column, types[0], BOUNDED)
         return Array(name)
 
-    def assemble(self, collected: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:
-        """The lists as they are."""
-        return collected[0].cast(arrow_type(self.storage(types)))
-
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> ValueListClause | None:
         """Everything but IS NULL of the column, which the list says nothing of."""
         if isinstance(leaf, IsNull) and not isinstance(leaf.operand, Computed):
@@ -77,13 +73,8 @@ class ValueList(OneColumn):
 
 
 @dataclass(frozen=True, slots=True)
-class ValueListClause(PartsClause[pa.Array]):
+class ValueListClause(ValuesClause):
     """Leaves asked of every value of the list."""
-
-    def parts(self, values: pa.Array) -> tuple[Lists, pa.Array]:
-        """The values."""
-        lists = Lists.of(values)
-        return lists, lists.values
 
     def matching(self, leaf: Leaf, parts: pa.Array) -> pa.BooleanArray:
         """Is the leaf TRUE of the value."""
