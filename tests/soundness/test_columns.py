@@ -60,13 +60,16 @@ COMPARED = {
     "a + b > 40": "below above meet same some",  # a sum of both is not bounded, but neither is NULL
     "a <> a": NONE,
     "a < a + 1": "below above meet same some",
+    "CASE WHEN a > 15 THEN s = 'z' WHEN a < 4 THEN u = 'q' ELSE b = 60 END": "below above some",
+    "if(a > 15, s = 'm', b = 8)": "meet above some",
+    "NOT if(a > 15, s = 'z', b = 8)": ALL,
     "coalesce(a, 0) < b": ALL,  # of NULL it has a value
 }
 
 
 @pytest.mark.parametrize("fmt", ["parquet", "avro"])
 def test_u27_two_columns(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, fmt: str) -> None:
-    """[PRU-CC-1] [PRU-CC-2] The exact files: bounds against bounds."""
+    """[PRU-CC-1] [PRU-CC-2] [PRU-N-7] The exact files: bounds against bounds, and choices between conditions."""
     made = family(spark, tmp_path_factory.mktemp("pairs"), PAIRS, FILES, {}, fmt=fmt)
     made.add("bounds", [MinMax(c) for c in ("a", "b", "l", "d", "x", "ts", "s", "u")])
     made.check("bounds", COMPARED)

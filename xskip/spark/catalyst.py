@@ -73,8 +73,27 @@ def _predicate(node: Node) -> Predicate:
     found = _by_form(node)
     if isinstance(found, Unknown):
         held = _operand(node) if _is_a(node, "UDF") else _expression(node, found.reason)
-        return found if isinstance(held, Unknown) or held.type != "boolean" else Comparison(Op.EQ, held, True)
+        if isinstance(held, Unknown) or held.type != "boolean":
+            return _by_cases(node) or found
+        return (_by_cases(node) if isinstance(held, Derived) else None) or Comparison(Op.EQ, held, True)
     return found
+
+
+def _by_cases(node: Node) -> Predicate | None:
+    """A choice between conditions: one of its cases and that case's result are TRUE, or the last result is.
+
+    That an earlier case is not TRUE is left out, which only keeps more; a negation must not turn that around.
+    """
+    match node:
+        case ["If", condition, then, otherwise]:
+            cases, last = [("", condition, then)], otherwise
+        case ["CaseWhen", [*cases], last]:
+            pass
+        case _:
+            return None
+    results = [And((_predicate(condition), _predicate(then))) for _, condition, then in cases]
+    last_result = Constant(None) if last is None else _predicate(last)
+    return And((Or((*results, last_result)), Unknown("of a CASE it is used that one of its results is TRUE")))
 
 
 def _by_form(node: Node) -> Predicate:
