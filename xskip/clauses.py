@@ -19,7 +19,7 @@ Nothing ever negates a clause: predicates are negated before they become clauses
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -27,6 +27,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from xskip.expressions import Leaf
 from xskip.metadata import IndexKey, MetadataTable
 from xskip.ordering import same, to_mask
 
@@ -36,6 +37,7 @@ __all__ = [
     "AnyOf",
     "Clause",
     "IndexClause",
+    "LeafClause",
     "Mask",
     "Requirement",
     "Trace",
@@ -69,6 +71,27 @@ class IndexClause(Protocol):
 
     def evaluate(self, table: MetadataTable, among: Mask) -> Verdicts:
         """A verdict for each row of ``table``; outside of ``among`` it need not look, and says null."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeafClause:
+    """What clauses about one leaf share.
+
+    Attributes
+    ----------
+    leaf : Leaf
+        What it answers.
+    expensive : bool
+        Should it see only the objects that everything cheaper has left.
+    """
+
+    leaf: Leaf
+    expensive: bool = field(default=False, kw_only=True)
+
+    @property
+    def predicate(self) -> str:
+        """What it answers, in words."""
+        return str(self.leaf)
 
 
 @dataclass(frozen=True, slots=True)

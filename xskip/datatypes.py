@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 __all__ = [
+    "BITS",
     "BOUNDED",
     "INTEGRAL",
     "Array",
@@ -32,7 +33,8 @@ __all__ = [
     "value_type",
 ]
 
-INTEGRAL = ("tinyint", "smallint", "int", "bigint")
+BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
+INTEGRAL = tuple(BITS)
 _JSON = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
 _CATALOG = {catalog: json for json, catalog in _JSON.items()}
 _ARRAY = re.compile(r"array<(.+)>")

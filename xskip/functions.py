@@ -9,7 +9,7 @@ from decimal import Decimal
 
 import numpy as np
 
-from xskip.datatypes import decimal_digits
+from xskip.datatypes import BITS, decimal_digits
 from xskip.errors import PredicateError
 from xskip.expressions import And, Comparison, In, NotIn, Op, Or, Predicate, Value
 from xskip.operands import Call
@@ -40,7 +40,6 @@ class FunctionCall:
 
 #: What must be TRUE of every row for which a call is; None where that is not known.
 Implies = Callable[[FunctionCall], Predicate | None]
-_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _implied: dict[str, Implies] = {}
 
 
@@ -101,7 +100,7 @@ def _holds(kind: str, value: Value) -> bool:
             exponent = value.as_tuple().exponent
             return digits is not None and isinstance(exponent, int) and -exponent <= digits[1]
         case int():
-            bits = _BITS.get(kind)
+            bits = BITS.get(kind)
             in_range = bits is None or -(1 << bits - 1) <= value < 1 << bits - 1
             return in_range and kind not in ("string", "binary", "boolean")
         case float():

@@ -40,6 +40,7 @@ from xskip.rotate import rotate_keys
 from xskip.source import (
     Source,
     check_reading,
+    first_line,
     form_again,
     form_of,
     open_source,
@@ -347,7 +348,7 @@ class SkippingIndex:
             selected = engine.hook.selected(source.df.filter(predicate))
         except PySparkException as error:
             raise PredicateError(
-                "the predicate cannot be used", where=str(predicate), found=_first_line(error)
+                "the predicate cannot be used", where=str(predicate), found=first_line(error)
             ) from error
         return FileList(selected.objects(), len(listed), listed.objects.total_bytes)
 
@@ -390,8 +391,4 @@ def _opened(read: Callable[[], DataFrame], name: str) -> DataFrame:
     try:
         return read()
     except (Py4JError, PySparkException) as error:
-        raise DatasetError("the dataset cannot be read", where=name, found=_first_line(error)) from error
-
-
-def _first_line(error: Exception) -> str:
-    return next((line for line in str(error).splitlines() if line.strip()), "")[:300]
+        raise DatasetError("the dataset cannot be read", where=name, found=first_line(error)) from error

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -12,10 +11,11 @@ from xskip.bounds import Bounds
 from xskip.clauses import Mask, Requirement, Verdicts
 from xskip.datatypes import arrow_type
 from xskip.expressions import Compared, Op
+from xskip.indexes.minmax import bounds_in
 from xskip.metadata import MetadataTable
 from xskip.monotone import bounds_of
 from xskip.operands import Computed, Operand
-from xskip.ordering import compare, sort_key
+from xskip.ordering import compare, seen_as, sort_key
 
 __all__ = ["PairClause"]
 
@@ -80,19 +80,17 @@ def _taken(operand: Operand, source: Requirement, table: MetadataTable) -> tuple
         column = table.partitions.get(source)
         if column is None:
             return None
-        low = high = column.values
-        known = pa.array(np.full(len(low), True))
+        bounds, empty = Bounds.of(operand, column.values, column.values), column.values.is_null()
     else:
         index = table.indexes.get(source)
         if index is None:
             return None
-        low, high = (pc.struct_field(index.values, side) for side in (0, 1))
-        known = index.values.is_valid()
-    empty = pc.and_(known, pc.and_(low.is_null(), high.is_null()))
+        bounds, asked, unasked = table.once((source, seen_as(operand)), lambda: bounds_in(operand, index.values))
+        empty = pc.and_(pc.invert(asked), unasked.is_valid())
     if not isinstance(operand, Computed):
-        return Bounds.of(operand, low, high), empty
+        return bounds, empty
     of_null = operand(pa.nulls(1, arrow_type(operand.column.type)))
     if of_null.failed[0] or of_null.values[0].is_valid:  # rows that are NULL have a value that no bounds tell
         return None
-    least, greatest = bounds_of(operand, low, high)
+    least, greatest = bounds_of(operand, bounds.low, bounds.high)
     return Bounds(least, greatest, sort_key(least), sort_key(greatest)), empty

@@ -39,6 +39,7 @@ __all__ = [
     "Source",
     "base_location",
     "check_reading",
+    "first_line",
     "form_again",
     "form_of",
     "open_source",
@@ -267,9 +268,13 @@ def _expression(source: Source, text: str) -> tuple[object, str]:
         selected = source.df.select(F.expr(text))
         node = decorate(source.dataset.encoded(selected))
     except (Py4JError, PySparkException) as error:
-        found = next((line for line in str(error).splitlines() if line.strip()), "")
-        raise IndexDefinitionError("an expression that Spark refuses", where=text, found=found) from error
+        raise IndexDefinitionError("an expression that Spark refuses", where=text, found=first_line(error)) from error
     return node, from_json(_type_name(selected.schema.fields[0].dataType))
+
+
+def first_line(error: Exception) -> str:
+    """What Spark's error says, without the rest of its text."""
+    return next((line for line in str(error).splitlines() if line.strip()), "")[:300]
 
 
 def _resolve(source: Source, column: str, partitions: set[str]) -> tuple[tuple[str, ...], str]:

@@ -8,12 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.helpers import kept, write_once
+from tests.indexes.written import without_record
 from xskip import Formatted, GapList, GeoBox, Hybrid, NullCount, Prefix, SkippingIndex, TokenBloom
-from xskip.metadatastore.codec import encode
-from xskip.metadatastore.snapshot import open_snapshot
-from xskip.metadatastore.storage import LocalStorage
-from xskip.metadatastore.versions import Form
-from xskip.spark.scan import engine_of
 
 WANTED = [
     NullCount("s"), Prefix("s", length=2), Hybrid("s", max_values=2), GapList("i", gaps=1), GeoBox("d", "e"),
@@ -62,13 +58,5 @@ def test_without_a_record_they_are_not_asked(spark: SparkSession, tmp_path: Path
     path = write_once(spark, tmp_path / "data", SCHEMA, FILES)
     index = SkippingIndex.for_path(spark, path)
     index.create(WANTED)
-    directory = Path(index.describe().location)
-    snapshot = open_snapshot(LocalStorage(), str(directory))
-    assert snapshot is not None
-    table = snapshot.load()
-    index.drop()
-    directory.mkdir(parents=True)
-    encode(table, path, directory / "part-00000-6f2d0a6e-5b0c-4c3e-9d0e-3f5a2f1c7b11-c000.snappy.parquet", Form(4))
-    engine_of(spark).forget_all()
-    assert index.exists()
+    without_record(spark, index, path)
     assert {case: kept(spark, path, case) for case in CASES} == {case: {"one", "two"} for case in CASES}

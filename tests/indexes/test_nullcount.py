@@ -9,12 +9,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.helpers import kept, opened_files, write_once
+from tests.indexes.written import without_record
 from tests.soundness.checking import ALL, NONE, family
 from xskip import MinMax, NullCount, SkippingIndex, ValueList
-from xskip.metadatastore.codec import encode
-from xskip.metadatastore.snapshot import open_snapshot
-from xskip.metadatastore.storage import LocalStorage
-from xskip.metadatastore.versions import Form
 from xskip.spark.scan import engine_of
 
 SCHEMA = "x int, s struct<a: int, t: struct<b: string>>, l array<int>, m map<string, int>, q string"
@@ -99,15 +96,7 @@ def test_counts_of_another_program(spark: SparkSession, tmp_path: Path) -> None:
     path = write_once(spark, tmp_path / "data", "x int", {"full": [(1,)], "none": [(None,)]})
     made = SkippingIndex.for_path(spark, path)
     made.create([NullCount("x")])
-    directory = Path(made.describe().location)
-    snapshot = open_snapshot(LocalStorage(), str(directory))
-    assert snapshot is not None
-    table = snapshot.load()
-    made.drop()
-    directory.mkdir(parents=True)
-    encode(table, path, directory / "part-00000-6f2d0a6e-5b0c-4c3e-9d0e-3f5a2f1c7b11-c000.snappy.parquet", Form(4))
-    engine_of(spark).forget_all()
-    assert made.exists()
+    without_record(spark, made, path)
     assert kept(spark, path, "x is null") == {"full", "none"}
 
 

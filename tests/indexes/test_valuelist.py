@@ -8,11 +8,14 @@ import pytest
 from tests.reference import POOLS, all_true, leaf_truth, to_arrow
 from xskip.datatypes import Array, arrow_type
 from xskip.errors import IndexDefinitionError, UnsupportedTypeError
-from xskip.expressions import Comparison, In, IsNotNull, IsNull, NotIn, NotStartsWith, Op, StartsWith
+from xskip.expressions import And, Comparison, In, IsNotNull, IsNull, NotIn, NotStartsWith, Op, StartsWith
 from xskip.indexes import ValueList, index_of
 from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable
 from xskip.objects import Objects, ObjectStatus
 from xskip.operands import Cast, Column
+from xskip.ordering import matches
+from xskip.pruning import prune
+from xskip.translation import Available, translate
 
 NAN = float("nan")
 
@@ -192,3 +195,20 @@ def test_a_definition_with_odd_parameters_is_not_used():
     for cap in ("many", "0", ""):
         odd = IndexDefinition("valuelist", ("c",), (("io.xskip.index.valuelist.maxvalues", cap),))
         assert index_of(odd) is None
+
+
+def test_a_leaf_is_put_to_the_values_once_alone_and_together(monkeypatch):
+    """[PRU-V-9]"""
+    asked = []
+    monkeypatch.setattr(
+        "xskip.indexes.valuelist.matches", lambda leaf, values: asked.append(leaf) or matches(leaf, values)
+    )
+    definition, storage = IndexDefinition("valuelist", ("c",), types=("int",)), Array("int")
+    values = pa.array([[1, 9], [4, 5], [7], None], arrow_type(storage))
+    objects = Objects.of([ObjectStatus(f"/{n}", 1, 1) for n in range(4)])
+    table = MetadataTable(objects, {}, {definition.key: IndexColumn(definition, storage, values)})
+    between = And((Comparison(Op.GT, INT, 3), Comparison(Op.LT, INT, 6)))
+    found = prune(translate(between, Available(((definition, storage),))), table)
+    assert found.skip.tolist() == [True, False, True, False]
+    assert asked == list(between.children)
+    assert [(o.predicate, o.ruled_out) for o in found.outcomes] == [("c > ?", 0), ("c < ?", 1), ("c > ? AND c < ?", 2)]

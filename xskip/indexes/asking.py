@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import partial, reduce
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.clauses import IndexClause, Mask, Verdicts
+from xskip.clauses import IndexClause, LeafClause, Mask, Verdicts
 from xskip.expressions import Leaf
 from xskip.metadata import IndexKey, MetadataTable
 from xskip.ordering import from_mask, of_null
@@ -32,26 +32,10 @@ class Once(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ColumnClause:
-    """A question about one index's metadata: what the clauses of indexes share.
+class ColumnClause(LeafClause):
+    """A question about one index's metadata: what the clauses of indexes share."""
 
-    Attributes
-    ----------
-    leaf : Predicate
-        What it answers.
-    requires : IndexKey
-    expensive : bool
-        Should it see only the objects that everything cheaper has left.
-    """
-
-    leaf: Leaf
     requires: IndexKey
-    expensive: bool = field(default=False, kw_only=True)
-
-    @property
-    def predicate(self) -> str:
-        """What it answers, in words."""
-        return str(self.leaf)
 
     @property
     def needs(self) -> tuple[IndexKey]:
@@ -149,7 +133,10 @@ class PartsClause(ColumnClause, ABC, Generic[_Taken]):
 
     @abstractmethod
     def matching(self, leaf: Leaf, parts: _Taken) -> pa.BooleanArray:
-        """For each part: can a leaf be TRUE of a value in it. Null keeps."""
+        """For each part: can a leaf be TRUE of a value in it. Null keeps.
+
+        What is found for a leaf serves all clauses of the class, whether they ask it alone or with others.
+        """
 
     def verdicts(self, values: pa.Array, among: Mask, once: Once) -> Verdicts:
         """False where no part can hold a value of which all leaves are TRUE; null where there is no list."""
@@ -158,7 +145,8 @@ class PartsClause(ColumnClause, ABC, Generic[_Taken]):
             return pa.nulls(len(values), pa.bool_())
         lists, parts = taken
         clauses = (self, *self.also)
-        found = reduce(pc.and_kleene, (clause.matching(clause.leaf, parts) for clause in clauses))
+        each = (once((type(self), c.leaf), partial(c.matching, c.leaf, parts)) for c in clauses)
+        found = reduce(pc.and_kleene, each)
         held = any_in_each(lists, found.fill_null(True)) | all(of_null(clause.leaf) for clause in clauses)
         return pc.if_else(values.is_valid(), from_mask(held), pa.scalar(None, pa.bool_()))
 
@@ -178,4 +166,6 @@ def jointly(clauses: Iterable[IndexClause | None]) -> IndexClause | None:
     """One clause for all leaves that an index answers by its parts, None where they are fewer than two."""
     found = [clause for clause in clauses if isinstance(clause, PartsClause)]
     same = [clause for clause in found if type(clause) is type(found[0])]
-    return replace(same[0], also=tuple(same[1:])) if len(same) > 1 else None
+    if len(same) < 2:
+        return None
+    return replace(same[0], also=tuple(same[1:]), expensive=any(clause.expensive for clause in same))

@@ -23,7 +23,7 @@ from xskip.metadata import IndexDefinition
 from xskip.operands import Computed, Operand
 from xskip.ordering import of_null, seen_as
 
-__all__ = ["MinMax", "MinMaxClause"]
+__all__ = ["MinMax", "MinMaxClause", "bounds_in"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +78,13 @@ class MinMaxClause(ColumnClause):
     def verdicts(self, values: pa.Array, among: Mask, once: Once) -> Verdicts:
         """False where no value between the bounds can match; null where there are no bounds to ask."""
         operand = self.leaf.operand
-        bounds, asked, unasked = once(seen_as(operand), lambda: _taken(operand, values))
+        bounds, asked, unasked = once(seen_as(operand), lambda: bounds_in(operand, values))
         if of_null(self.leaf):  # of rows that are NULL bounds do not speak
             return pc.invert(unasked)
         return pc.if_else(asked, possible(self.leaf, bounds), unasked)
 
 
-def _taken(operand: Operand, values: pa.Array) -> tuple[Bounds, pa.BooleanArray, pa.BooleanArray]:
+def bounds_in(operand: Operand, values: pa.Array) -> tuple[Bounds, pa.BooleanArray, pa.BooleanArray]:
     """Bounds, where there is one to ask, and the verdict on the others: false where there is no value, else null."""
     low, high = (pc.struct_field(values, side) for side in (0, 1))
     unasked = pc.if_else(values.is_valid(), pa.scalar(False), pa.scalar(None, pa.bool_()))

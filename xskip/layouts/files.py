@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.clauses import Mask, Verdicts
-from xskip.expressions import Leaf
+from xskip.clauses import LeafClause, Mask, Verdicts
 from xskip.metadata import MetadataTable
 from xskip.objects import Objects
 from xskip.ordering import matches
@@ -35,17 +34,10 @@ FILE_COLUMNS: dict[str, Callable[[Objects], pa.Array]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class FileClause:
+class FileClause(LeafClause):
     """A leaf asked of an object's own name, size or time."""
 
-    leaf: Leaf
     column: str
-    expensive: bool = False
-
-    @property
-    def predicate(self) -> str:
-        """The leaf, in words."""
-        return str(self.leaf)
 
     @property
     def needs(self) -> tuple[()]:

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.clauses import Mask, Verdicts
+from xskip.clauses import LeafClause, Mask, Verdicts
 from xskip.datatypes import arrow_type
-from xskip.expressions import Leaf
 from xskip.metadata import MetadataTable, PartitionColumn
 from xskip.ordering import matches
 
@@ -22,17 +21,10 @@ __all__ = ["PartitionClause", "partitions_of_names"]
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionClause:
+class PartitionClause(LeafClause):
     """A leaf asked of the one value that all rows of an object share; NULL is a value here."""
 
-    leaf: Leaf
     requires: str
-    expensive: bool = False
-
-    @property
-    def predicate(self) -> str:
-        """The leaf, in words."""
-        return str(self.leaf)
 
     @property
     def needs(self) -> tuple[str]:

@@ -183,11 +183,6 @@ class Hook:
             return f"java:{function}"
         return str(self._rule.identity(getattr(function, "_unwrapped", function)._judf))
 
-    def encoded(self, df: Any) -> str | None:
-        """The one expression that a DataFrame of the JVM selects, as the hook encodes filters."""
-        found = self._rule.expression(df)
-        return None if found is None else str(found)
-
     def settings(self, request: int) -> str:
         """A digest of all settings of the session whose request is being answered."""
         return str(self._rule.settings(request))
@@ -355,7 +350,7 @@ class Dataset:
 
     def encoded(self, df: DataFrame) -> Any:
         """The one expression that a DataFrame selects, as a filter would have it; None where Spark plans more."""
-        found = self._hook.encoded(df._jdf)
+        found = self._java.expression(df._jdf)
         return None if found is None else json.loads(found)
 
     def accumulate(self, rows: DataFrame, specs: Sequence[str], schema: str) -> DataFrame:

@@ -8,14 +8,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from xskip.datatypes import INTEGRAL, decimal_digits
+from xskip.datatypes import BITS, INTEGRAL, decimal_digits
 from xskip.operands import Shape
 
 __all__ = ["shape_of"]
 
 _RISING, _UNKNOWN = Shape(1), Shape()
 _FLOATING = ("float", "double")
-_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 #: One argument, and never falling: floor(x / unit) of instants and days, days and instants from numbers, rounding.
 _STEPS = {
     "UnixSeconds", "UnixMillis", "UnixMicros", "UnixDate", "DateFromUnixDate", "SecondsToTimestamp",
@@ -149,7 +148,7 @@ def _product(child: Any, factor: int) -> Shape:
     """Of the column itself alone: only its bounds are known."""
     if not (isinstance(child, list) and child[:1] == ["$"]):
         return _UNKNOWN
-    greatest = (1 << (_BITS[_kind(child)] - 1)) - 1
+    greatest = (1 << (BITS[_kind(child)] - 1)) - 1
     return Shape(
         1 if factor > 0 else -1, limit=greatest // abs(factor)
     )  # |x| <= greatest / |c|  =>  |x * c| <= greatest

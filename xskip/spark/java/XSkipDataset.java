@@ -75,6 +75,8 @@ public class XSkipDataset {
         XSkipPlans.format(relation), relation.options(), relation.dataSchema(), relation.partitionSchema());
     return "{" + c.reading() + "}";
   }
+  /** The one expression that a DataFrame selects, as filters have it after optimization. */
+  public String expression(Object df) throws Exception { return XSkipPlans.expression(df); }
   /** The name of the column that subset() adds: the file's ordinal in the listing, as a partition's value. */
   public static final String ORDINAL = "__xskip_object";
 

@@ -268,25 +268,26 @@ class XSkipObjectValues extends XSkipAccumulator {
 /** The distinct pairs of a Bloom filter's hashes: the first in the upper 32 bits, the second, which the first seeds,
     in the lower. Numbers are hashed as longs. */
 class XSkipHashes extends XSkipAccumulator {
-  final XSkipLongs set = new XSkipLongs();
+  private final XSkipLongs set = new XSkipLongs();
   int width() { return 1; }
   void reset() { set.clear(); }
   void add(SpecializedGetters r, int at) {
-    int first, second;
     if (kind == STRING) {
       UTF8String s = r.getUTF8String(at);
-      first = Murmur3_x86_32.hashUnsafeBytes(s.getBaseObject(), s.getBaseOffset(), s.numBytes(), 0);
-      second = Murmur3_x86_32.hashUnsafeBytes(s.getBaseObject(), s.getBaseOffset(), s.numBytes(), first);
+      bytes(s.getBaseObject(), s.getBaseOffset(), s.numBytes());
     } else if (kind == BINARY) {
       byte[] b = r.getBinary(at);
-      first = Murmur3_x86_32.hashUnsafeBytes(b, org.apache.spark.unsafe.Platform.BYTE_ARRAY_OFFSET, b.length, 0);
-      second = Murmur3_x86_32.hashUnsafeBytes(b, org.apache.spark.unsafe.Platform.BYTE_ARRAY_OFFSET, b.length, first);
+      bytes(b, org.apache.spark.unsafe.Platform.BYTE_ARRAY_OFFSET, b.length);
     } else {
       long v = number(r, at);
-      first = Murmur3_x86_32.hashLong(v, 0);
-      second = Murmur3_x86_32.hashLong(v, first);
+      int first = Murmur3_x86_32.hashLong(v, 0);
+      pair(first, Murmur3_x86_32.hashLong(v, first));
     }
-    set.add((long) first << 32 | second & 0xFFFFFFFFL);
   }
+  void bytes(Object base, long offset, int length) {
+    int first = Murmur3_x86_32.hashUnsafeBytes(base, offset, length, 0);
+    pair(first, Murmur3_x86_32.hashUnsafeBytes(base, offset, length, first));
+  }
+  private void pair(int first, int second) { set.add((long) first << 32 | second & 0xFFFFFFFFL); }
   void emit(Object[] out, int at) { out[at] = UnsafeArrayData.fromPrimitiveArray(set.values()); }
 }

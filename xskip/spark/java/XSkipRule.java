@@ -41,8 +41,6 @@ public class XSkipRule extends Rule {
     Object f = udf.getClass().getMethod("func", new Class[0]).invoke(udf, new Object[0]);
     return XSkipFunctions.digest((org.apache.spark.api.python.PythonFunction) f);
   }
-  /** The one expression that a DataFrame selects, as filters have it after optimization. */
-  public String expression(Object df) throws Exception { return XSkipPlans.expression(df); }
   /** The values of an expression of a request that is being answered, for values of its column: see XSkipValues. */
   public XSkipValues evaluate(long request, int number, byte[] states, byte[] numbers, byte[] bytes) {
     return ((XSkipTerms) XSkipHub.asking.get(new Long(request))).evaluate(number, states, numbers, bytes);

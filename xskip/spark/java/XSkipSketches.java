@@ -6,7 +6,6 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.sql.types.Decimal;
-import org.apache.spark.unsafe.hash.Murmur3_x86_32;
 
 /** The hashes of the words of a string: its longest runs of bytes that are ASCII letters, digits, underscores, or not ASCII. */
 class XSkipWords extends XSkipHashes {
@@ -14,12 +13,7 @@ class XSkipWords extends XSkipHashes {
     byte[] b = r.getUTF8String(at).getBytes();
     for (int start = 0, i = 0; i <= b.length; i++) {
       if (i < b.length && isOfWord(b[i])) continue;
-      if (i > start) {
-        int from = org.apache.spark.unsafe.Platform.BYTE_ARRAY_OFFSET + start;
-        int first = Murmur3_x86_32.hashUnsafeBytes(b, from, i - start, 0);
-        int second = Murmur3_x86_32.hashUnsafeBytes(b, from, i - start, first);
-        set.add((long) first << 32 | second & 0xFFFFFFFFL);
-      }
+      if (i > start) bytes(b, org.apache.spark.unsafe.Platform.BYTE_ARRAY_OFFSET + start, i - start);
       start = i + 1;
     }
   }
