@@ -88,6 +88,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "spark.shapes",
         "spark.storage",
         "spark.terms",
+        "spark.values",
     ),
     "L6 interfaces": (
         "__init__",

@@ -70,17 +70,20 @@ def test_identifier_of_a_table_on_a_file_system_without_authority():
 
 
 @pytest.mark.parametrize("name", ["/a/x", "/a/x#1", "/a/#", "/a/x y+%20", "/größe/ü", "#", ""])
-def test_identities_are_joined_and_parted_at_the_last_hash(name):
-    ids = join_ids(pa.array([name, "/b"]), pa.array([1700000000123, 0]))
-    assert ids.to_pylist() == [f"{name}#1700000000123", "/b#0"]
+@pytest.mark.parametrize("time", [0, 999999999999, 1600000000009, 10000000000000])
+def test_identities_are_joined_and_parted_at_the_last_hash(name, time):
+    ids = join_ids(pa.array(["/first", name, "/b"]), pa.array([1, 1700000000123, time]))[1:]
+    assert ids.to_pylist() == [f"{name}#1700000000123", f"/b#{time}"]
     names, times = split_ids(ids)
     assert names.to_pylist() == [name, "/b"]
-    assert times.to_pylist() == [1700000000123, 0]
+    assert times.to_pylist() == [1700000000123, time]
 
 
 @pytest.mark.parametrize(
-    "bad", ["/a/x", "/a/x#", "/a/x#y", "/a#1/x", "/a/x#1.5", "", None, "/a/x#99999999999999999999"]
+    "bad",
+    ["/a/x", "/a/x#", "/a/x#y", "/a#1/x", "/a/x#1.5", "", None, "/a/x#99999999999999999999", "/a#170000000012x"],
 )
-def test_an_identity_that_is_none(bad):
+@pytest.mark.parametrize("good", ["/good#1", "/good#1700000000123"])
+def test_an_identity_that_is_none(bad, good):
     with pytest.raises(MetadataCorruptError, match="object identities"):
-        split_ids(pa.array(["/good#1", bad], pa.string()))
+        split_ids(pa.array([good, bad], pa.string()))

@@ -19,7 +19,7 @@ Nothing ever negates a clause: predicates are negated before they become clauses
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -29,6 +29,7 @@ import pyarrow.compute as pc
 
 from xskip.expressions import Leaf
 from xskip.metadata import IndexKey, MetadataTable
+from xskip.operands import Computed
 from xskip.ordering import same, to_mask
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     "evaluate",
     "is_false",
     "leaves",
+    "rehearse",
 ]
 
 Mask = npt.NDArray[np.bool_]
@@ -68,6 +70,10 @@ class IndexClause(Protocol):
     @property
     def expensive(self) -> bool:
         """True where it should see only the objects that everything cheaper has left."""
+
+    @property
+    def asks_spark(self) -> bool:
+        """True where Spark evaluates a function of values of the metadata."""
 
     def evaluate(self, table: MetadataTable, among: Mask) -> Verdicts:
         """A verdict for each row of ``table``; outside of ``among`` it need not look, and says null."""
@@ -92,6 +98,11 @@ class LeafClause:
     def predicate(self) -> str:
         """What it answers, in words."""
         return str(self.leaf)
+
+    @property
+    def asks_spark(self) -> bool:
+        """Is the leaf about a function."""
+        return isinstance(self.leaf.operand, Computed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +191,13 @@ def evaluate(clause: Clause, table: MetadataTable, among: Mask, trace: Trace) ->
             verdicts = clause.evaluate(table, among)
             trace.add(clause, verdicts)
             return verdicts
+
+
+def rehearse(clause: Clause, table: MetadataTable) -> None:
+    """Evaluates the parts of a clause for which Spark is asked, one by one, and keeps nothing of it."""
+    for leaf in leaves(clause):
+        if not isinstance(leaf, Undetermined) and leaf.asks_spark:
+            leaf.evaluate(replace(table), np.full(len(table), True))
 
 
 def _all_of(children: tuple[Clause, ...], table: MetadataTable, among: Mask, trace: Trace) -> Verdicts:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -13,6 +14,7 @@ from xskip.errors import MetadataCorruptError
 __all__ = ["ObjectStatus", "Objects", "join_ids", "split_ids", "table_identifier"]
 
 
+_DIGITS = 13
 # not urlsplit: Hadoop's paths are decoded, and # or ? in them are letters like any other
 _AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://[^/]*)?")
 
@@ -99,6 +101,9 @@ def split_ids(ids: pa.Array) -> tuple[pa.Array, pa.Array]:
     """
     if pc.any(pc.match_substring(ids, "\0")).as_py():
         raise MetadataCorruptError("object identities that hold NUL", expected="name#milliseconds")
+    times = _usual_times(ids)
+    if times is not None:
+        return pc.binary_slice(ids.cast(pa.binary()), 0, -1 - _DIGITS).cast(pa.string()), times
     parts = pc.split_pattern(ids, "#", max_splits=1, reverse=True)
     lengths = pc.list_value_length(parts)
     if ids.null_count or pc.any(pc.not_equal(lengths, 2)).as_py():
@@ -110,3 +115,27 @@ def split_ids(ids: pa.Array) -> tuple[pa.Array, pa.Array]:
             "object identities without a time", expected="name#milliseconds", found=str(error)
         ) from error
     return pc.list_element(parts, 0), times
+
+
+def _usual_times(ids: pa.Array) -> pa.Array | None:
+    """The times of identities that all end in # and as many digits as times of the years 2001 to 2286 have, else None.
+
+    >>> _usual_times(pa.array(["/a#1700000000000", "/b#1#1700000000001"])).to_pylist()
+    [1700000000000, 1700000000001]
+    >>> _usual_times(pa.array(["/a#17"])) is None
+    True
+    """
+    if not len(ids) or ids.null_count or pc.min(pc.binary_length(ids)).as_py() <= _DIGITS:
+        return None
+    _, offsets, data = ids.buffers()
+    ends = np.frombuffer(offsets, np.int32)[ids.offset + 1 : ids.offset + len(ids) + 1]
+    letters = np.frombuffer(data, np.uint8)
+    if (letters[ends - 1 - _DIGITS] != ord("#")).any():
+        return None
+    times = np.zeros(len(ids), np.int64)
+    for place in range(_DIGITS, 0, -1):
+        digits = letters[ends - place] - np.uint8(ord("0"))  # wraps around below 0
+        if (digits > 9).any():
+            return None
+        times = times * 10 + digits
+    return pa.array(times)

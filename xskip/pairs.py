@@ -42,6 +42,11 @@ class PairClause:
         return str(self.compared)
 
     @property
+    def asks_spark(self) -> bool:
+        """Is one side a function."""
+        return isinstance(self.compared.left, Computed) or isinstance(self.compared.right, Computed)
+
+    @property
     def needs(self) -> tuple[Requirement, ...]:
         """Both."""
         return self.left, self.right
@@ -90,7 +95,7 @@ def _taken(operand: Operand, source: Requirement, table: MetadataTable) -> tuple
     if not isinstance(operand, Computed):
         return bounds, empty
     of_null = operand(pa.nulls(1, arrow_type(operand.column.type)))
+    least, greatest = bounds_of(operand, bounds.low, bounds.high)
     if of_null.failed[0] or of_null.values[0].is_valid:  # rows that are NULL have a value that no bounds tell
         return None
-    least, greatest = bounds_of(operand, bounds.low, bounds.high)
     return Bounds(least, greatest, sort_key(least), sort_key(greatest)), empty

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+from collections.abc import Sequence
 from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
@@ -30,6 +31,8 @@ from xskip import (
     ValueList,
 )
 from xskip.spark import terms
+from xskip.spark.jvm import Hook
+from xskip.spark.values import Packed
 
 PAGE = Path(__file__).parents[2] / "specs/functions.rst"
 COLUMNS = ("i", "d", "s", "ts", "dt", "c")
@@ -169,6 +172,33 @@ def test_zeros_and_many_values(spark: SparkSession, tmp_path: Path, monkeypatch:
     assert kept(spark, path, "i % 4 = 3") == {"one"}
     monkeypatch.setattr(terms, "_MOST_VALUES", 2)
     assert kept(spark, path, "i % 4 = 3 AND i > 0") == set(files)
+
+
+def test_one_evaluation_a_query(spark: SparkSession, year: Family, monkeypatch: pytest.MonkeyPatch) -> None:
+    """[PRU-FN-10] All functions of a query are evaluated together, and none again that is remembered."""
+    calls: list[list[int]] = []
+    real = Hook.evaluate
+
+    def counted(hook: Hook, request: int, asked: Sequence[tuple[int, Packed]]) -> Packed:
+        calls.append([len(values.states) for _, values in asked])
+        return real(hook, request, asked)
+
+    monkeypatch.setattr(Hook, "evaluate", counted)
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Kolkata")  # what no test before has asked
+    filters = "month(ts) = 3 AND hour(ts) < 23 AND (lower(s) LIKE '%9' OR cast(ts as date) + i % 7 > dt)"
+    for kind in ("MinMax", "ValueList"):
+        outcome(year, kind, filters)
+        assert len(calls) == 1, kind
+        assert len(calls[0]) >= 3, calls
+        calls.clear()
+        outcome(year, kind, filters.replace("3", "4").replace("23", "22"))
+        assert calls == [], "only literals that are compared with are other ones"
+    outcome(year, "MinMax", "month(dt) = 3")
+    assert len(calls) == 1
+    calls.clear()
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    outcome(year, "MinMax", "month(dt) = 4 AND hour(ts) < 5")
+    assert len(calls) == 1, "other settings"
 
 
 WRAPS = {"low": [(-(2**31),), (-(2**31) + 5,)], "mid": [(0,), (10,)], "high": [(2**31 - 3,), (2**31 - 1,)],

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from xskip.clauses import IndexClause, LeafClause, Mask, Verdicts
 from xskip.expressions import Leaf
 from xskip.metadata import IndexKey, MetadataTable
+from xskip.operands import Computed
 from xskip.ordering import from_mask, of_null
 
 __all__ = ["ColumnClause", "Lists", "Once", "PartsClause", "ValuesClause", "any_in_each", "jointly"]
@@ -123,6 +124,11 @@ class PartsClause(ColumnClause, ABC, Generic[_Taken]):
     def predicate(self) -> str:
         """All leaves, in words."""
         return " AND ".join(str(clause.leaf) for clause in (self, *self.also))
+
+    @property
+    def asks_spark(self) -> bool:
+        """Is one of the leaves about a function."""
+        return any(isinstance(clause.leaf.operand, Computed) for clause in (self, *self.also))
 
     @abstractmethod
     def parts(self, values: pa.Array) -> tuple[Lists, _Taken] | None:

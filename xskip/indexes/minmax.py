@@ -79,9 +79,9 @@ class MinMaxClause(ColumnClause):
         """False where no value between the bounds can match; null where there are no bounds to ask."""
         operand = self.leaf.operand
         bounds, asked, unasked = once(seen_as(operand), lambda: bounds_in(operand, values))
-        if of_null(self.leaf):  # of rows that are NULL bounds do not speak
-            return pc.invert(unasked)
-        return pc.if_else(asked, possible(self.leaf, bounds), unasked)
+        found = possible(self.leaf, bounds)
+        # of rows that are NULL bounds do not speak
+        return pc.invert(unasked) if of_null(self.leaf) else pc.if_else(asked, found, unasked)
 
 
 def bounds_in(operand: Operand, values: pa.Array) -> tuple[Bounds, pa.BooleanArray, pa.BooleanArray]:

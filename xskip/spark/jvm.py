@@ -11,6 +11,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from xskip.metadatastore.location import Place
 from xskip.objects import Objects
 from xskip.spark.callback import Callback
 from xskip.spark.rule import RULE_CLASS, compiled, existing_rule, new_rule, rules_of, set_rules
+from xskip.spark.values import Packed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
@@ -30,6 +32,8 @@ __all__ = ["ORDINAL", "Dataset", "Hook", "Listing", "Table", "build_session", "h
 
 #: The column that a subset adds: the object's position in the listing.
 ORDINAL = "__xskip_object"
+#: More bytes than these go to the JVM as a file, which both can read where they share a disk: py4j's text is slow.
+_MOST_BYTES = 1 << 20
 _hooks: dict[int, Hook] = {}
 _lock = threading.RLock()
 
@@ -65,7 +69,7 @@ class Hook:
 
             ensure_callback_server_started(self._gateway)  # type: ignore[no-untyped-call]
             self._callback = Callback(answer)
-            self._rule.setConfKeys(self._strings(list(conf_keys)))
+            self._rule.setConfKeys(self.strings(list(conf_keys)))
             self._rule.setCallback(self._callback)
 
     def install(self, spark: SparkSession) -> None:
@@ -89,14 +93,7 @@ class Hook:
         """The same for a path of the user's, which without a scheme is of the default file system."""
         return str(self._rule.location(path))
 
-    def register(
-        self,
-        directory: str,
-        token: int,
-        objects: Objects,
-        partition_of: npt.NDArray[np.int64],
-        partitions: Sequence[str],
-    ) -> None:
+    def register(self, directory: str, token: int, objects: bytes) -> None:
         """Tells the JVM the objects of a snapshot, whose bits answers then speak of.
 
         Parameters
@@ -104,23 +101,21 @@ class Hook:
         directory : str
             Of the metadata.
         token : int
-        objects : Objects
-        partition_of : numpy.ndarray of int64
-            Each object's partition, as a position in ``partitions``.
-        partitions : sequence of str
-            The distinct partition values, each a JSON array as the hook encodes it.
+        objects : bytes
+            See ``java/XSkipSnapshot.java``.
         """
-        sizes = objects.sizes.fill_null(-1).to_numpy(zero_copy_only=False)
-        modified = objects.modified.to_numpy(zero_copy_only=False)
-        numbers = np.concatenate((sizes, modified, partition_of)).astype("<i8")
-        names = "\0".join(objects.names.to_pylist())
-        self._rule.register(
-            directory,
-            token,
-            bytearray(names.encode()),
-            bytearray(numbers.tobytes()),
-            bytearray("\0".join(partitions).encode()),
-        )
+        self._rule.register(directory, token, self.objects(objects))
+
+    def objects(self, objects: bytes) -> Any:
+        """Objects as the JVM holds them."""
+        from py4j.protocol import Py4JJavaError
+
+        if len(objects) > _MOST_BYTES:
+            with tempfile.TemporaryDirectory(prefix="xskip-objects-") as folder, suppress(Py4JJavaError):
+                path = Path(folder) / "objects"
+                path.write_bytes(objects)
+                return self._rule.objectsFrom(str(path))
+        return self._rule.objects(bytearray(objects))
 
     def unregister(self, directory: str) -> None:
         """Forgets a snapshot."""
@@ -164,12 +159,12 @@ class Hook:
         """Forgets which directories have an index and which have none."""
         self._rule.forgetDirectories()
 
-    def evaluate(
-        self, request: int, term: int, states: bytes, numbers: bytes, data: bytes
-    ) -> tuple[bytes, bytes, bytes]:
-        """An expression of a request that is being answered, for values: see ``java/XSkipValues.java``."""
-        found = self._rule.evaluate(request, term, bytearray(states), bytearray(numbers), bytearray(data))
-        return bytes(found.states()), bytes(found.numbers()), bytes(found.bytes())
+    def evaluate(self, request: int, asked: Sequence[tuple[int, Packed]]) -> Packed:
+        """Expressions of a request that is being answered, each for values, one after the other."""
+        parts = np.array([(term, len(v.states), len(v.data)) for term, v in asked], "<i8").tobytes()
+        together = (bytearray(b"".join(each)) for each in zip(*(values for _, values in asked), strict=True))
+        found = self._rule.evaluate(request, bytearray(parts), *together)
+        return Packed(bytes(found.states()), bytes(found.numbers()), bytes(found.bytes()))
 
     def identity(self, function: Any) -> str:
         """What tells a user's function from all others.
@@ -241,19 +236,16 @@ class Hook:
         context._jsc.sc().addJar(path)
         self._shipped = context.applicationId
 
-    def strings(self, values: Sequence[str]) -> Any:
-        """A Java array of strings."""
-        return self._strings(values)
-
     def footers(self, paths: Sequence[str], threads: int) -> list[bytes]:
         """The end of each Parquet file from the start of its footer on; empty where there is none to read."""
-        tails = self._rule.tails(self._strings(paths), threads)
+        tails = self._rule.tails(self.strings(paths), threads)
         lengths = np.frombuffer(tails.lengths(), "<i8")
         ends = np.cumsum(lengths)
         joined = bytes(tails.joined())
         return [joined[end - length : end] for end, length in zip(ends.tolist(), lengths.tolist(), strict=True)]
 
-    def _strings(self, values: Sequence[str]) -> Any:
+    def strings(self, values: Sequence[str]) -> Any:
+        """A Java array of strings."""
         array = self._gateway.new_array(self._jvm.java.lang.String, len(values))
         for i, value in enumerate(values):
             array[i] = value

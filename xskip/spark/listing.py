@@ -18,7 +18,7 @@ from xskip.objects import Objects
 from xskip.spark.catalyst import literal_value
 from xskip.spark.jvm import Dataset
 
-__all__ = ["ListedObjects", "list_objects", "partition_texts"]
+__all__ = ["ListedObjects", "list_objects", "packed_objects"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +60,34 @@ def list_objects(dataset: Dataset) -> ListedObjects:
     return ListedObjects(listing.objects(), partitions, listing.paths())
 
 
-def partition_texts(table: MetadataTable) -> tuple[npt.NDArray[np.int64], list[str]]:
+def packed_objects(table: MetadataTable) -> bytes:
+    """The objects with their partitions as the hook takes them: see ``java/XSkipSnapshot.java``."""
+    objects, (of, texts) = table.objects, _partition_texts(table)
+    names = pa.concat_arrays([objects.names])
+    start, end = names.offset, names.offset + len(names) + 1
+    _, offsets, data = names.buffers()
+    starts = np.frombuffer(offsets, "<i4")[start:end] if len(names) else np.zeros(1, "<i4")
+    partitions = "\0".join(texts).encode()
+    sizes, times = objects.sizes.fill_null(-1).to_numpy(), objects.modified.to_numpy()
+    numbers = np.concatenate(([len(names), len(partitions)], sizes, times, of)).astype("<i8").tobytes()
+    paths = memoryview(data)[starts[0] : starts[-1]] if len(names) else b""
+    return b"".join((numbers, (starts - starts[0]).astype("<i4").tobytes(), paths, partitions))
+
+
+def _partition_texts(table: MetadataTable) -> tuple[npt.NDArray[np.int64], list[str]]:
     """Each object's partition, and the distinct partitions' values as the hook encodes them.
 
     A value that is encoded otherwise than the hook does only keeps objects: a query's own values are compared with it.
     """
-    columns = list(table.partitions.values())
-    texts = ["[" + ",".join(row) + "]" for row in zip(*(_encoded(c.values) for c in columns), strict=True)]
-    if not columns:
-        texts = ["[]"] * len(table)
-    distinct = {text: i for i, text in enumerate(dict.fromkeys(texts))}
-    return np.array([distinct[text] for text in texts], np.int64), list(distinct)
+    rows: list[tuple[str, ...]] = [()]
+    of = np.zeros(len(table), np.int64)
+    for column in table.partitions.values():
+        values = column.values.dictionary_encode(null_encoding="encode")
+        words = _encoded(values.dictionary)
+        codes = pa.array(of * len(words) + values.indices.to_numpy()).dictionary_encode()
+        of = codes.indices.to_numpy().astype(np.int64)
+        rows = [(*rows[code // len(words)], words[code % len(words)]) for code in codes.dictionary.to_pylist()]
+    return of, [f"[{','.join(row)}]" for row in rows]
 
 
 def _encoded(values: pa.Array) -> list[str]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from xskip.clauses import rehearse
 from xskip.errors import DatasetError, XskipError
 from xskip.expressions import Predicate, operands
 from xskip.metadatastore.location import Place
@@ -24,9 +25,9 @@ from xskip.reading import CONF_DEFAULTS, Reading
 from xskip.settings import Setting
 from xskip.spark.catalyst import to_predicate
 from xskip.spark.jvm import Hook, hook_of
-from xskip.spark.listing import partition_texts
+from xskip.spark.listing import packed_objects
 from xskip.spark.storage import storage_for
-from xskip.spark.terms import Evaluator
+from xskip.spark.terms import Evaluator, Remembered
 from xskip.translation import Available, translate
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ class Engine:
         self._said: set[tuple[str, str, str]] = set()
         self._made: dict[str, None] = {}
         self._process_wide: dict[str, str] = {}
+        self._remembered = Remembered()
 
     @property
     def hook(self) -> Hook:
@@ -195,12 +197,11 @@ class Engine:
         if problem:
             return None, ScanTrace("", None, problem, json.dumps(asked["df"]))
         key = json.dumps([asked["df"], asked["conf"], asked["partitions"], asked["evaluated"]])
-        evaluator = Evaluator(self._hook, int(asked["id"]))
+        evaluator = Evaluator(self._hook, int(asked["id"]), self._remembered)
         with self._lock:
             known = loaded.answers.get(key)
         if known is None or known.settings not in ("", evaluator.settings() if known.settings else ""):
-            predicate = to_predicate(asked["df"], evaluator)
-            known = _Answer(*self._prune(loaded, asked, predicate), _settings_of(predicate, key, evaluator))
+            known = self._prune(loaded, asked, key, evaluator)
         with self._lock:
             loaded.answers[key] = known
             loaded.answers.move_to_end(key)
@@ -208,8 +209,8 @@ class Engine:
                 loaded.answers.popitem(last=False)
         return known.answer, known.trace
 
-    def _prune(self, loaded: _Loaded, asked: dict[str, Any], predicate: Predicate) -> tuple[bytes | None, ScanTrace]:
-        snapshot = loaded.snapshot
+    def _prune(self, loaded: _Loaded, asked: dict[str, Any], key: str, evaluator: Evaluator) -> _Answer:
+        snapshot, predicate = loaded.snapshot, to_predicate(asked["df"], evaluator)
         available = Available(
             snapshot.indexes,
             snapshot.partitions,
@@ -220,13 +221,17 @@ class Engine:
         )
         clause = translate(predicate, available)
         needed = requirements(clause)
-        result = prune(clause, snapshot.proved(needed, asked["format"]))
+        table = snapshot.proved(needed, asked["format"])
+        with evaluator.together():
+            rehearse(clause, table)
+        result = prune(clause, table)
         bits = np.packbits(result.skip, bitorder="little").tobytes()
         by_partition = any(isinstance(requirement, str) for requirement in needed)
         trace = ScanTrace(str(predicate), result, filters=json.dumps(asked["df"]))
+        settings = _settings_of(predicate, key, evaluator)
         if not result.outcomes:  # no index was asked anything
-            return None, trace
-        return (b"P" if by_partition else b"B") + struct.pack(">q", loaded.token) + bits, trace
+            return _Answer(None, trace, settings)
+        return _Answer((b"P" if by_partition else b"B") + struct.pack(">q", loaded.token) + bits, trace, settings)
 
     def _load(self, directory: str) -> _Loaded | None:
         """The index in a directory, and the JVM told of it; None where there is none any more."""
@@ -237,7 +242,7 @@ class Engine:
                 loaded = self._look(directory, loaded)
             if loaded is not None and not loaded.is_registered:
                 table = loaded.snapshot.load(loaded.snapshot.partitions)
-                self._hook.register(directory, loaded.token, table.objects, *partition_texts(table))
+                self._hook.register(directory, loaded.token, packed_objects(table))
                 loaded.is_registered = True
             return loaded
 

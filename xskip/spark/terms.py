@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-from typing import Any
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.datatypes import arrow_type
-from xskip.operands import Evaluate, Evaluated
-from xskip.ordering import Mask, sort_key
+from xskip.operands import Evaluate, Evaluated, form_of
 from xskip.spark.jvm import Hook
+from xskip.spark.values import Packed, pack, parted, unpack
 
-__all__ = ["Call", "Evaluator", "decorate"]
+__all__ = ["Call", "Evaluator", "Remembered", "decorate"]
 
 #: More distinct values than this are not evaluated: planning must not take longer than reading.
 _MOST_VALUES = 1_000_000
+_REMEMBERED_BYTES = 1 << 26
 
 
 class Call(list[Any]):
@@ -45,21 +49,69 @@ def decorate(node: Any, evaluate: Evaluate | None = None) -> Any:
     call = Call(decorate(part, evaluate) for part in (node[:-1] if mark else node))
     if mark:
         call.term, call.type, call.evaluate = mark["@"], mark["t"], evaluate
+        if isinstance(evaluate, Evaluator):
+            evaluate.terms[mark["@"]] = call
     return call
 
 
+class _Asked(NamedTuple):
+    """An expression and distinct values of its column."""
+
+    term: int
+    kind: str
+    values: Packed
+
+
+class Remembered:
+    """What expressions were for given values, by their form and the session's settings; the oldest are forgotten."""
+
+    def __init__(self, size: int = _REMEMBERED_BYTES) -> None:
+        self._lock = threading.Lock()
+        self._found: OrderedDict[tuple[str, ...], Packed] = OrderedDict()
+        self._left = size
+
+    def get(self, key: tuple[str, ...]) -> Packed | None:
+        """What was found, if it is remembered."""
+        with self._lock:
+            found = self._found.get(key)
+            if found is not None:
+                self._found.move_to_end(key)
+            return found
+
+    def put(self, key: tuple[str, ...], found: Packed) -> None:
+        """Remembers it, if there is room at all."""
+        with self._lock:
+            if key not in self._found:
+                self._found[key] = found
+                self._left -= sum(map(len, found))
+            while self._left < 0:
+                self._left += sum(map(len, self._found.popitem(last=False)[1]))
+
+
 class Evaluator:
-    """Lets Spark evaluate the expressions of one request.
+    """Lets Spark evaluate the expressions of one request: each once for the same values, whoever asks.
 
     Parameters
     ----------
     hook : Hook
     request : int
+    remembered : Remembered, optional
+        What requests before it have found.
+
+    Attributes
+    ----------
+    terms : dict of int to Call
+        The expressions by their numbers.
     """
 
-    def __init__(self, hook: Hook, request: int) -> None:
+    def __init__(self, hook: Hook, request: int, remembered: Remembered | None = None) -> None:
+        self.terms: dict[int, Call] = {}
         self._hook = hook
         self._request = request
+        self._remembered = remembered or Remembered()
+        self._settings = ""
+        self._found: dict[_Asked, Evaluated] = {}
+        self._noted: dict[_Asked, None] | None = None
 
     def __call__(self, term: int, kind: str, values: pa.Array) -> Evaluated:
         """An expression's values for values of its column, each distinct one evaluated once.
@@ -75,62 +127,57 @@ class Evaluator:
         encoded = values.dictionary_encode(null_encoding="encode")
         if len(encoded.dictionary) > _MOST_VALUES:
             return Evaluated(pa.nulls(len(values), arrow_type(kind)), np.full(len(values), True))
-        found = self._hook.evaluate(self._request, term, *_packed(encoded.dictionary))
-        results, failed = _unpacked(kind, *found)
+        asked = _Asked(term, kind, pack(encoded.dictionary))
+        if asked not in self._found:
+            if self._noted is not None:
+                self._noted[asked] = None
+                return Evaluated(pa.nulls(len(values), arrow_type(kind)), np.full(len(values), True))
+            self._ask([asked])
+        results, failed = self._found[asked]
         if pa.types.is_floating(values.type):  # -0.0 and 0.0 are one value here, and two for a function
             failed = failed | pc.equal(encoded.dictionary, 0).fill_null(False).to_numpy(zero_copy_only=False)
         at = encoded.indices
         return Evaluated(results.take(at), failed[at.to_numpy()])
 
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """What is asked inside is only noted, and taken for what cannot be found; at the end Spark is asked once."""
+        self._noted = {}
+        try:
+            yield
+        finally:
+            noted, self._noted = self._noted, None
+        self._ask(list(noted))
+
+    def _ask(self, asked: list[_Asked]) -> None:
+        keys = {each: self._key(each) for each in asked}
+        known = {each: self._remembered.get(key) for each, key in keys.items() if key is not None}
+        found = {each: packed for each, packed in known.items() if packed is not None}
+        unknown = [each for each in asked if each not in found]
+        if unknown:
+            answer = self._hook.evaluate(self._request, [(each.term, each.values) for each in unknown])
+            kinds, counts = [each.kind for each in unknown], [len(each.values.states) for each in unknown]
+            for each, packed in zip(unknown, parted(answer, kinds, counts), strict=True):
+                found[each] = packed
+                key = keys[each]
+                if key is not None:
+                    self._remembered.put(key, packed)
+        self._found |= {each: unpack(each.kind, packed) for each, packed in found.items()}
+
+    def _key(self, asked: _Asked) -> tuple[str, ...] | None:
+        """What tells an expression with values from all others; None where its form tells it in part."""
+        form = form_of(self.terms[asked.term]) if asked.term in self.terms else ""
+        if not form:
+            return None
+        digest = hashlib.blake2b(b"".join(asked.values), digest_size=32).hexdigest()
+        return form, asked.kind, self.settings(), digest
+
     def settings(self) -> str:
         """A text that changes with the settings of the session that asks."""
-        return self._hook.settings(self._request)
+        if not self._settings:
+            self._settings = self._hook.settings(self._request)
+        return self._settings
 
     def spread(self, zone: str, low: int, high: int) -> int:
         """By how many microseconds the offsets of a zone differ among themselves from one instant to another."""
         return self._hook.offset_spread(zone, low, high)
-
-
-def _packed(values: pa.Array) -> tuple[bytes, bytes, bytes]:
-    """States, numbers and bytes: see ``java/XSkipValues.java``."""
-    states = values.is_null().cast(pa.int8()).to_numpy(zero_copy_only=False).astype(np.uint8).tobytes()
-    if pa.types.is_floating(values.type):
-        return states, _numbers(values.cast(pa.float64()).fill_null(0.0), "<f8"), b""
-    texts = values.cast(pa.string()).cast(pa.binary()) if pa.types.is_decimal(values.type) else sort_key(values)
-    if pa.types.is_binary(texts.type):
-        texts = pc.fill_null(texts, b"")
-        return states, _numbers(pc.binary_length(texts), "<i8"), b"".join(texts.to_pylist())
-    return states, _numbers(texts.cast(pa.int64()).fill_null(0), "<i8"), b""
-
-
-def _numbers(values: pa.Array, form: str) -> bytes:
-    return bytes(values.to_numpy(zero_copy_only=False).astype(form).tobytes())
-
-
-def _unpacked(kind: str, states: bytes, numbers: bytes, data: bytes) -> tuple[pa.Array, npt.NDArray[np.bool_]]:
-    """Values and which of them could not be found; these are null."""
-    state = np.frombuffer(states, np.uint8)
-    target = arrow_type(kind)
-    if pa.types.is_string(target) or pa.types.is_binary(target) or pa.types.is_decimal(target):
-        return _of_bytes(target, np.frombuffer(numbers, "<i8"), data, state != 0), state == 2
-    return _of_numbers(target, numbers, state != 0), state == 2
-
-
-def _of_bytes(target: pa.DataType, lengths: npt.NDArray[np.int64], data: bytes, missing: Mask) -> pa.Array:
-    """Strings can hold bytes that are no UTF-8, which is kept as it is: keys are bytes."""
-    ends = np.cumsum(np.where(missing, 0, lengths))
-    starts = np.concatenate(([0], ends[:-1])) if len(ends) else ends
-    texts = [None if gone else data[s:e] for gone, s, e in zip(missing, starts, ends, strict=True)]
-    if pa.types.is_decimal(target):
-        return pa.array([None if text is None else Decimal(text.decode()) for text in texts], target)
-    raw = pa.array(texts, pa.binary())
-    return pa.Array.from_buffers(target, len(raw), raw.buffers(), raw.null_count)
-
-
-def _of_numbers(target: pa.DataType, numbers: bytes, missing: Mask) -> pa.Array:
-    if pa.types.is_floating(target):
-        return pa.array(np.frombuffer(numbers, "<f8"), pa.float64(), mask=missing).cast(target)
-    found = pa.array(np.frombuffer(numbers, "<i8"), pa.int64(), mask=missing)
-    if pa.types.is_boolean(target):
-        return pc.not_equal(found, 0)
-    return (found.cast(pa.int32()) if pa.types.is_date32(target) else found).cast(target)

@@ -41,15 +41,20 @@ public class XSkipRule extends Rule {
     Object f = udf.getClass().getMethod("func", new Class[0]).invoke(udf, new Object[0]);
     return XSkipFunctions.digest((org.apache.spark.api.python.PythonFunction) f);
   }
-  /** The values of an expression of a request that is being answered, for values of its column: see XSkipValues. */
-  public XSkipValues evaluate(long request, int number, byte[] states, byte[] numbers, byte[] bytes) {
-    return ((XSkipTerms) XSkipHub.asking.get(new Long(request))).evaluate(number, states, numbers, bytes);
+  /** The values of expressions of a request that is being answered, for values of their columns: see XSkipTerms. */
+  public XSkipValues evaluate(long request, byte[] parts, byte[] states, byte[] numbers, byte[] bytes) {
+    return ((XSkipTerms) XSkipHub.asking.get(new Long(request)))
+        .evaluate(XSkipBytes.longs(parts), states, XSkipBytes.longs(numbers), bytes);
   }
 
-  /** ids: paths parted by NUL; numbers: lengths (-1: unknown), times and partitions of all, little-endian int64;
-      partitions: the distinct partition values as JSON arrays, parted by NUL. */
-  public void register(String directory, long token, byte[] ids, byte[] numbers, byte[] partitions) {
-    XSkipHub.snapshots.put(directory, new XSkipSnapshot(token, ids, XSkipBytes.longs(numbers), partitions));
+  /** The objects of a snapshot: see XSkipObjects. */
+  public XSkipObjects objects(byte[] objects) { return new XSkipObjects(objects); }
+  /** The same, of many, from a local file. */
+  public XSkipObjects objectsFrom(String path) throws Exception {
+    return objects(java.nio.file.Files.readAllBytes(java.nio.file.Paths.get(path, new String[0])));
+  }
+  public void register(String directory, long token, XSkipObjects objects) {
+    XSkipHub.snapshots.put(directory, new XSkipSnapshot(token, objects));
   }
   public void unregister(String directory) { XSkipHub.snapshots.remove(directory); }
   /** A setting for sessions that do not have it themselves; null takes it away. */

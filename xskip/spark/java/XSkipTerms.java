@@ -88,12 +88,23 @@ class XSkipTerms {
     }
     return (greatest - least) * 1000000L;
   }
-  /** The values of an expression for values of its column: see XSkipValues. */
-  XSkipValues evaluate(int number, byte[] states, byte[] numbers, byte[] bytes) {
+  /** The values of expressions for values of their columns, one after the other.
+      parts: of each the expression's number, how many values, how many bytes of theirs. */
+  XSkipValues evaluate(long[] parts, byte[] states, long[] numbers, byte[] bytes) {
+    XSkipValues[] found = new XSkipValues[parts.length / 3];
+    for (int i = 0, at = 0, from = 0; i < found.length; i++) {
+      int n = (int) parts[3 * i + 1], length = (int) parts[3 * i + 2];
+      found[i] = evaluate((int) parts[3 * i], java.util.Arrays.copyOfRange(states, at, at + n),
+          java.util.Arrays.copyOfRange(numbers, at, at + n), java.util.Arrays.copyOfRange(bytes, from, from + length));
+      at += n; from += length;
+    }
+    return XSkipValues.joined(found);
+  }
+  private XSkipValues evaluate(int number, byte[] states, long[] numbers, byte[] bytes) {
     final Expression term = (Expression) terms.get(number);
     final XSkipBind bind = new XSkipBind();
     final Expression bound = (Expression) term.transformDown(bind);
-    final XSkipValues in = new XSkipValues(bind.type, states, XSkipBytes.longs(numbers), bytes);
+    final XSkipValues in = new XSkipValues(bind.type, states, numbers, bytes);
     return (XSkipValues) org.apache.spark.sql.internal.SQLConf$.MODULE$.withExistingConf(conf, new scala.runtime.AbstractFunction0() {
       public Object apply() {
         XSkipValues out = new XSkipValues(bound.dataType(), in.n);

@@ -18,6 +18,19 @@ public class XSkipValues {
   XSkipValues(DataType type, int n) {
     this.type = type; this.states = new byte[n]; this.numbers = new long[n]; this.bytes = null; this.n = n;
   }
+  /** Results, one after the other. */
+  static XSkipValues joined(XSkipValues[] parts) {
+    int n = 0;
+    for (int i = 0; i < parts.length; i++) n += parts[i].n;
+    XSkipValues all = new XSkipValues(null, n);
+    for (int i = 0, at = 0; i < parts.length; at += parts[i++].n) {
+      System.arraycopy(parts[i].states, 0, all.states, at, parts[i].n);
+      System.arraycopy(parts[i].numbers, 0, all.numbers, at, parts[i].n);
+      byte[] b = parts[i].bytes();
+      all.out.write(b, 0, b.length);
+    }
+    return all;
+  }
   public byte[] states() { return states; }
   public byte[] numbers() { return XSkipBytes.bytes(numbers); }
   public byte[] bytes() { return out.toByteArray(); }

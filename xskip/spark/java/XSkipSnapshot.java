@@ -1,0 +1,86 @@
+package io.xskip.jvm;
+
+import java.util.Arrays;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.spark.sql.catalyst.expressions.XXH64;
+import org.apache.spark.unsafe.Platform;
+
+/** The objects of a snapshot as Python sends them, little-endian: their number and that of the last part's bytes as int64;
+    as int64 of each object its length (-1: unknown), its time, its partition; as int32 where each path starts, and the end;
+    the paths; the distinct partition values as JSON arrays, parted by NUL. */
+class XSkipObjects {
+  final int n; final byte[] bytes; final String[] texts;
+  private static final int LENGTHS = 16;
+  private final java.nio.ByteBuffer in; private final int starts, paths;
+  XSkipObjects(byte[] bytes) {
+    this.bytes = bytes;
+    in = java.nio.ByteBuffer.wrap(bytes).order(java.nio.ByteOrder.LITTLE_ENDIAN);
+    n = (int) in.getLong(0);
+    starts = LENGTHS + 24 * n; paths = starts + 4 * (n + 1);
+    int last = (int) in.getLong(8);
+    texts = new String(bytes, bytes.length - last, last, java.nio.charset.StandardCharsets.UTF_8).split("\u0000", -1);
+  }
+  long length(int i) { return in.getLong(LENGTHS + 8 * i); }
+  long time(int i) { return in.getLong(LENGTHS + 8 * (n + i)); }
+  int partition(int i) { return (int) in.getLong(LENGTHS + 8 * (2 * n + i)); }
+  int start(int i) { return paths + in.getInt(starts + 4 * i); }
+  String path(int i) { return new String(bytes, start(i), start(i + 1) - start(i), java.nio.charset.StandardCharsets.UTF_8); }
+}
+
+/** Path to ordinal, an open-addressing table without strings: two hashes of the path, length, time. */
+class XSkipSnapshot {
+  private static final int HASH = 0, OTHER = 1, LENGTH = 2, TIME = 3, WIDTH = 4;
+  private static final long SEED = 42L, OTHER_SEED = 4711L;
+  final long token; final int n; final int[] partitionOf;
+  private final java.util.HashMap partitions = new java.util.HashMap();
+  volatile java.lang.ref.SoftReference memo = null;
+  private final long[] rows;                        // what is compared of one object lies together
+  private final int[] table; private final int mask;
+
+  XSkipSnapshot(long token, XSkipObjects objects) {
+    this.token = token; this.n = objects.n;
+    rows = new long[WIDTH * n];
+    partitionOf = new int[n];
+    int capacity = 16;
+    while (capacity < n * 2L) capacity <<= 1;
+    table = new int[capacity]; Arrays.fill(table, -1); mask = capacity - 1;
+    for (int i = 0; i < n; i++) {
+      int start = objects.start(i), size = objects.start(i + 1) - start;
+      rows[WIDTH * i + HASH] = hash(objects.bytes, start, size, SEED);
+      rows[WIDTH * i + OTHER] = hash(objects.bytes, start, size, OTHER_SEED);
+      rows[WIDTH * i + LENGTH] = objects.length(i);
+      rows[WIDTH * i + TIME] = objects.time(i);
+      partitionOf[i] = objects.partition(i);
+      int k = slot(rows[WIDTH * i + HASH]);
+      while (table[k] >= 0) k = (k + 1) & mask;
+      table[k] = i;
+    }
+    for (int i = 0; i < objects.texts.length; i++) partitions.put(objects.texts[i], new Integer(i));
+  }
+  /** The partition with these values, or -2. */
+  int partition(String text) { Integer i = (Integer) partitions.get(text); return i == null ? -2 : i.intValue(); }
+  private static long hash(byte[] b, int start, int size, long seed) {
+    return XXH64.hashUnsafeBytes(b, Platform.BYTE_ARRAY_OFFSET + start, size, seed);
+  }
+  private int slot(long h) { return (int) (h ^ (h >>> 32)) & mask; }
+
+  /** The ordinal, or -1 where the file is not in the snapshot, or with another length or time. A path can stand in the
+      snapshot more than once, with several times: any of them may be the file's. Listings come in the order of the
+      snapshot, mostly: a guess saves the table. */
+  int ordinal(FileStatus f, int guess) {
+    byte[] path = f.getPath().toUri().getPath().getBytes(java.nio.charset.StandardCharsets.UTF_8);
+    long h = hash(path, 0, path.length, SEED), other = hash(path, 0, path.length, OTHER_SEED);
+    if (guess < n && is(guess, h, other, f)) return guess;
+    int k = slot(h), o;
+    while ((o = table[k]) >= 0) {
+      if (is(o, h, other, f)) return o;
+      k = (k + 1) & mask;
+    }
+    return -1;
+  }
+  private boolean is(int o, long h, long other, FileStatus f) {
+    int r = WIDTH * o;
+    return rows[r + HASH] == h && rows[r + OTHER] == other && rows[r + TIME] == f.getModificationTime()
+        && (rows[r + LENGTH] < 0 || rows[r + LENGTH] == f.getLen());
+  }
+}
