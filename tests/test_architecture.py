@@ -99,9 +99,11 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "demo",
         "index",
         "migrate",
+        "reader",
         "rotate",
         "session",
         "source",
+        "trusted",
     ),
     "L7 another program's interface": (
         "xskipper",

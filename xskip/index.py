@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -26,6 +26,7 @@ from xskip.metadatastore.removal import remove_index
 from xskip.metadatastore.snapshot import Snapshot, file_versions, open_snapshot
 from xskip.metadatastore.versions import CURRENT_VERSION, VersionStatus, rules_of, status_of
 from xskip.migrate import Migration
+from xskip.reader import PathReader, TableReader
 from xskip.results import (
     DropResult,
     FileList,
@@ -49,6 +50,7 @@ from xskip.source import (
 )
 from xskip.spark.listing import list_objects
 from xskip.spark.scan import Engine, engine_of
+from xskip.trusted import read_trusting
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -71,8 +73,7 @@ class SkippingIndex:
 
     name: str
     _spark: SparkSession = field(repr=False)
-    _read: Callable[[SparkSession], DataFrame] = field(repr=False)
-    _is_table: bool = field(default=False, repr=False)
+    _reader: PathReader | TableReader = field(repr=False)
 
     @staticmethod
     def for_path(
@@ -97,12 +98,7 @@ class SkippingIndex:
         schema : StructType or str, optional
             The schema, where it is not to be inferred.
         """
-
-        def read(session: SparkSession) -> DataFrame:
-            reader = session.read.format(format).options(**(options or {}))
-            return _opened(lambda: (reader.schema(schema) if schema is not None else reader).load(path), path)
-
-        return SkippingIndex(path, spark, read)
+        return SkippingIndex(path, spark, PathReader(path, format, options or {}, schema))
 
     @staticmethod
     def for_table(spark: SparkSession, table: str) -> SkippingIndex:
@@ -111,15 +107,7 @@ class SkippingIndex:
         Queries on the table and on its path both use it, unless a property of the table or of its database says where
         the table's metadata is: then only those on the table do.
         """
-
-        def read(session: SparkSession) -> DataFrame:
-            def opened() -> DataFrame:
-                session.catalog.refreshTable(table)
-                return session.table(table)
-
-            return _opened(opened, table)
-
-        return SkippingIndex(table, spark, read, True)
+        return SkippingIndex(table, spark, TableReader(table))
 
     def at(self, location: str) -> SkippingIndex:
         """The same index, kept in a directory of its own, where queries of this process look from now on.
@@ -131,7 +119,7 @@ class SkippingIndex:
             this method.
         """
         engine, source = self._open()
-        table = engine.hook.table(self._spark, self.name) if self._is_table else None
+        table = engine.hook.table(self._spark, self.name) if isinstance(self._reader, TableReader) else None
         engine.hook.choose_place(table.name if table else source.root, engine.hook.location(location))
         return self
 
@@ -324,6 +312,29 @@ class SkippingIndex:
         engine.forget(source.directory)
         return DropResult(source.directory, files)
 
+    def read(self, *, trust_listing: bool = False, recheck: Sequence[str] = ()) -> DataFrame:
+        """The dataset, as ``spark.read`` or ``spark.table`` gives it.
+
+        Parameters
+        ----------
+        trust_listing : bool
+            Take the objects from the index and list nothing but directories of partitions that are new, the newest one
+            and those of ``recheck``: for datasets that grow by partitions. What was added elsewhere, or changed under
+            its own name, since the last refresh is missed.
+        recheck : sequence of str
+            Further directories to list, below the root, such as ``["date=2026-11-20"]``.
+
+        Raises
+        ------
+        MetadataNotFoundError, IndexDefinitionError, DatasetError
+            There is nothing to trust in.
+        """
+        if not trust_listing:
+            return self._reader(self._spark)
+        if isinstance(self._reader, TableReader):
+            raise DatasetError("a table's files are its catalog's", where=self.name, hint="use for_path()")
+        return read_trusting(self._spark, engine_of(self._spark), self._reader, recheck)
+
     def files(self, predicate: str | Column) -> FileList:
         """The objects that a query with this predicate must read, for any engine.
 
@@ -354,7 +365,7 @@ class SkippingIndex:
 
     def _open(self) -> tuple[Engine, Source]:
         engine = engine_of(self._spark)
-        return engine, open_source(self._spark, engine, self._read)
+        return engine, open_source(self._spark, engine, self._reader)
 
 
 def _worst(files: Sequence[tuple[str, int]]) -> VersionStatus:
@@ -381,14 +392,3 @@ def _check_own(source: Source, snapshot: Snapshot) -> None:
 
 def _not_found(source: Source) -> MetadataNotFoundError:
     return MetadataNotFoundError("the dataset has no index", where=source.directory, hint="call create([...]) first")
-
-
-def _opened(read: Callable[[], DataFrame], name: str) -> DataFrame:
-    """Spark's reading of a dataset, or one clear error."""
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
-    try:
-        return read()
-    except (Py4JError, PySparkException) as error:
-        raise DatasetError("the dataset cannot be read", where=name, found=first_line(error)) from error

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,7 @@ from xskip.spark.values import Packed
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
-__all__ = ["ORDINAL", "Dataset", "Hook", "Listing", "Table", "build_session", "hook_of"]
+__all__ = ["ORDINAL", "Dataset", "Hook", "KnownFiles", "Listing", "Table", "build_session", "hook_of"]
 
 #: The column that a subset adds: the object's position in the listing.
 ORDINAL = "__xskip_object"
@@ -301,6 +301,16 @@ class Listing:
         return bytes(raw).decode().split("\0") if self.java.count() else []
 
 
+class KnownFiles(NamedTuple):
+    """The objects of a snapshot under a root, by its token; where ``replaced`` they do not count."""
+
+    token: int
+    objects: bytes
+    root: str
+    replaced: npt.NDArray[np.bool_]
+    partitions: str  # as DDL
+
+
 class Dataset:
     """A dataset of files, as a DataFrame of the user's reads it."""
 
@@ -351,6 +361,15 @@ class Dataset:
 
         self._hook.ship_kernel(self._spark)
         return DataFrame(self._java.accumulate(rows._jdf, self._hook.strings(specs), schema), self._spark)
+
+    def trusting(self, known: KnownFiles, *, own: bool) -> DataFrame:
+        """The same reading of known files; of its own, where asked for, in addition."""
+        from pyspark.sql import DataFrame
+
+        bits = bytearray(np.packbits(known.replaced, bitorder="little").tobytes())
+        objects = self._hook.objects(known.objects)
+        relation = self._java.trusting(known.token, objects, known.root, bits, known.partitions, own)
+        return DataFrame(self._spark._jsparkSession.baseRelationToDataFrame(relation), self._spark)
 
     def subset(self, chosen: npt.NDArray[np.bool_]) -> DataFrame:
         """The same reading of some of the files, by their position in the listing, which is column ``ORDINAL``."""

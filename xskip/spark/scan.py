@@ -137,6 +137,11 @@ class Engine:
         with self._lock:
             return self._traces.get(number)
 
+    def snapshot(self, directory: str) -> tuple[Snapshot, int] | None:
+        """The index in a directory as queries use it now, and the token by which the JVM knows it; None without one."""
+        loaded = self._load(directory)
+        return None if loaded is None else (loaded.snapshot, loaded.token)
+
     def forget(self, directory: str) -> None:
         """An index was made, changed or dropped here: look again at once."""
         with self._lock:

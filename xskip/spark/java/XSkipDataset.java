@@ -57,6 +57,11 @@ public class XSkipDataset {
     if (table != null) found.addAll(XSkipPlaces.byName(table, settings));
     return XSkipPlaces.json(found);
   }
+  /** Its relation with the files that an index knows in the place of its own; its own, where asked for, come in addition. */
+  public HadoopFsRelation trusting(long token, XSkipObjects objects, String root, byte[] replaced, String partitions, boolean own) throws Exception {
+    StructType schema = partitions.length() == 0 ? new StructType() : StructType.fromDDL(partitions);
+    return new XSkipTrustedIndex(token, objects, own ? relation.location() : null, root, replaced, schema).in(relation);
+  }
   public XSkipListing listing() {
     if (listing == null) {
       ArrayList dirs = new ArrayList();

@@ -11,7 +11,7 @@ class XSkipFileIndex implements FileIndex {
   final FileIndex d; final XSkipContext context;
   XSkipFileIndex(FileIndex d, XSkipContext context) { this.d = d; this.context = context; }
   public @SEQ@ rootPaths() { return d.rootPaths(); }
-  public @SEQ@ listFiles(@SEQ@ pf, @SEQ@ df) { return XSkipHub.prune(context, d.listFiles(pf, df), pf, df); }
+  public @SEQ@ listFiles(@SEQ@ pf, @SEQ@ df) { return XSkipHub.prune(context, d, pf, df); }
   public String[] inputFiles() { return d.inputFiles(); }
   public void refresh() { d.refresh(); }
   public long sizeInBytes() { return d.sizeInBytes(); }
@@ -44,7 +44,7 @@ class XSkipV2FileIndex extends PartitioningAwareFileIndex {
   public @SEQ@ allFiles() { return d.allFiles(); }
   public synchronized @SEQ@ listFiles(@SEQ@ pf, @SEQ@ df) {
     if (last != null && last[0].equals(pf) && last[1].equals(df)) return (@SEQ@) last[2];
-    @SEQ@ r = XSkipHub.prune(context, d.listFiles(pf, df), pf, df);
+    @SEQ@ r = XSkipHub.prune(context, d, pf, df);
     last = new Object[]{pf, df, r};
     return r;
   }

@@ -6,6 +6,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Function;
 import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.internal.SQLConf;
 
@@ -50,8 +51,9 @@ class XSkipHub {
   }
 
   /** Fail open: whatever goes wrong after the real listing, the real listing is the answer. */
-  static @SEQ@ prune(XSkipContext c, @SEQ@ listing, @SEQ@ pf, @SEQ@ df) {
-    if (callback == null || df.isEmpty() && c.mixed.length() == 0) return listing;
+  static @SEQ@ prune(XSkipContext c, FileIndex d, @SEQ@ pf, @SEQ@ df) {
+    if (callback == null || df.isEmpty() && c.mixed.length() == 0) return d.listFiles(pf, df);
+    @SEQ@ listing = d instanceof XSkipTrustedIndex ? null : d.listFiles(pf, df);   // null: made with the first answer
     String refused = null;
     boolean answered = false;
     try {
@@ -69,7 +71,7 @@ class XSkipHub {
           continue;
         }
         XSkipReply reply = XSkipReply.parse(answer, (XSkipSnapshot) snapshots.get(place.directory));
-        listing = filter(listing, reply, c.partitions);
+        listing = listing == null ? ((XSkipTrustedIndex) d).listFiles(pf, df, reply) : filter(listing, reply, c.partitions);
         answered |= answer != null;
         remember(new XSkipScan(id, place.root, c.format, reply.counts(), asked - start, System.nanoTime() - asked));
       }
@@ -77,6 +79,7 @@ class XSkipHub {
       failed("pruning", t);
       if (c.settings.strict) refused = String.valueOf(t);
     }
+    if (listing == null) listing = d.listFiles(pf, df);
     if (refused != null && c.settings.strict) throw new RuntimeException("xskip (strict): " + refused);
     return answered && c.settings.evaluate ? (@SEQ@) (Object) new scala.collection.immutable.VectorBuilder().result() : listing;
   }
@@ -97,7 +100,7 @@ class XSkipHub {
       inCallback.remove();
     }
   }
-  private static @SEQ@ filter(@SEQ@ listing, XSkipReply reply, org.apache.spark.sql.types.StructType partitions) {
+  static @SEQ@ filter(@SEQ@ listing, XSkipReply reply, org.apache.spark.sql.types.StructType partitions) {
     int total = 0;
     scala.collection.Iterator ct = listing.iterator();
     while (ct.hasNext()) total += ((PartitionDirectory) ct.next()).files().length();

@@ -32,6 +32,11 @@ class XSkipReply extends scala.runtime.AbstractFunction1 {
   /** Files and bytes listed, files that the snapshot knows, files and bytes kept. */
   long[] counts() { return new long[]{listed, listedBytes, known, kept, keptBytes}; }
 
+  boolean isOf(long token) { return snap != null && snap.token == token; }
+  /** The same for a file that is known by its ordinal, with the partition that the snapshot has. */
+  boolean keeps(int ordinal, long length) {
+    return counted(bits == null || (bits[HEADER + (ordinal >>> 3)] & (1 << (ordinal & 7))) == 0, true, length);
+  }
   private boolean counted(boolean keep, boolean isKnown, long length) {
     listed++; listedBytes += length;
     if (isKnown) known++;

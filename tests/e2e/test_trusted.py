@@ -1,0 +1,174 @@
+"""Reading by what the index knows, without listing: what is found, and exactly what is missed. Rules: [PRU-TL]."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+import xskip
+from tests.helpers import opened_files, write_files
+from xskip import MinMax, SkippingIndex, ValueList
+from xskip.errors import DatasetError, IndexDefinitionError, MetadataNotFoundError
+
+DAYS = {f"day=2026-01-0{d}/h={h}/d{d}h{h}": [(10 * d + h, f"s{d}")] for d in (1, 2, 3) for h in (1, 2)}
+
+
+def dataset(spark: SparkSession, root: Path, fmt: str = "parquet") -> tuple[SkippingIndex, str]:
+    path = write_files(spark, root / "lake", "x int, s string", DAYS, fmt)
+    index = SkippingIndex.for_path(spark, path, format=fmt)
+    index.create([MinMax("x"), ValueList("s")])
+    return index, path
+
+
+def listed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The directories below which files are listed."""
+    from xskip.reader import PathReader
+
+    found: list[str] = []
+    real = PathReader.load
+
+    def noted(reader: PathReader, session: SparkSession, *paths: str, **options: str) -> Any:
+        found.extend(paths)
+        return real(reader, session, *paths, **options)
+
+    monkeypatch.setattr(PathReader, "load", noted)
+    return found
+
+
+@pytest.mark.parametrize("fmt", ["parquet", "avro"])
+def test_the_same_rows_and_the_same_skipping(spark: SparkSession, tmp_path: Path, fmt: str) -> None:
+    """[PRU-TL-1] Rows, types, columns and files that are read are those of a reading that lists."""
+    index, _ = dataset(spark, tmp_path, fmt)
+    trusting, plain = index.read(trust_listing=True), index.read()
+    assert trusting.schema == plain.schema
+    assert trusting.count() == 6
+    filters = {"x > 30": "d3h1 d3h2", "s = 's2'": "d2h1 d2h2", "x = 11 OR h = 2 AND x > 25": "d1h1 d3h2", "x < 0": "",
+               "day = date'2026-01-02' AND x = 21": "d2h1", "h = 1": "d1h1 d2h1 d3h1", "h = 1 AND x > 30": "d3h1",
+               "day > date'2026-01-01' AND month(day) = 1 AND x < 22": "d2h1"}  # fmt: skip
+    for predicate, names in filters.items():
+        assert opened_files(trusting.filter(predicate)) == set(names.split()), predicate
+        expected = sorted(map(tuple, plain.filter(predicate).collect()))
+        assert sorted(map(tuple, trusting.filter(predicate).collect())) == expected, predicate
+    xskip.disable(spark)
+    try:
+        assert opened_files(trusting.filter("x > 30")) == {name.rpartition("/")[2] for name in DAYS}
+    finally:
+        xskip.enable(spark)
+    assert len(trusting.inputFiles()) == 6
+    assert sorted(trusting.inputFiles()) == sorted(plain.inputFiles())
+    names = "_metadata.file_name, _metadata.file_size, _metadata.file_path"
+    for field in names.split(", "):
+        assert sorted(map(str, trusting.select(field).collect())) == sorted(map(str, plain.select(field).collect()))
+
+
+def test_what_is_listed(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """[PRU-TL-2] Of partitions only the newest, unknown ones and those that the user names."""
+    index, _ = dataset(spark, tmp_path)
+    write_files(spark, tmp_path / "lake", "x int, s string", {"day=2025-12-31/h=9/old": [(1, "old")]})
+    paths = listed(monkeypatch)
+    index.read(trust_listing=True)
+    directories = [p.partition("/lake/")[2] for p in paths if not p.endswith(".parquet")]
+    assert directories == ["day=2025-12-31", "day=2026-01-03"]
+    paths.clear()
+    index.read(trust_listing=True, recheck=["day=2026-01-01/h=2", "day=2026-01-03/h=1", "day=2020-01-01"])
+    directories = [p.partition("/lake/")[2] for p in paths if not p.endswith(".parquet")]
+    assert directories == ["day=2025-12-31", "day=2026-01-01/h=2", "day=2026-01-03"]
+
+
+def test_what_changed_is_found_or_missed(spark: SparkSession, tmp_path: Path) -> None:
+    """[PRU-TL-2] [PRU-TL-3] New partitions and the newest one are as they are now; elsewhere additions are missed."""
+    index, _ = dataset(spark, tmp_path)
+    root = tmp_path / "lake"
+    new = {"day=2026-01-04/h=0/next": [(40, "s4")], "day=2026-01-03/h=2/more": [(39, "s3")],
+           "day=2026-01-03/h=5/late": [(35, "s3")], "day=2026-01-01/h=1/missed": [(19, "s1")]}  # fmt: skip
+    write_files(spark, root, "x int, s string", new)
+    (root / "day=2026-01-03/h=1/d3h1.parquet").unlink()
+    (root / "day=2026-01-01/h=2/d1h2.parquet").unlink()
+    shutil.rmtree(root / "day=2026-01-02")
+    trusting = index.read(trust_listing=True)
+    assert sorted(row.x for row in trusting.collect()) == [11, 32, 35, 39, 40]
+    assert opened_files(trusting.filter("x > 34")) == {"late", "more", "next"}
+    assert opened_files(trusting.filter("x < 12")) == {"d1h1", "late", "more", "next"}, "what is new is read"
+    checked = index.read(trust_listing=True, recheck=["day=2026-01-01"])
+    assert sorted(row.x for row in checked.collect()) == [11, 19, 32, 35, 39, 40]
+    assert sorted(row.x for row in index.read().collect()) == [11, 19, 32, 35, 39, 40]
+    index.refresh()
+    assert opened_files(trusting.filter("x < 12")) == {"d1h1", "d1h2"}, "of what a newer snapshot does not know"
+    fresh = index.read(trust_listing=True)
+    assert sorted(row.x for row in fresh.collect()) == [11, 19, 32, 35, 39, 40]
+    assert opened_files(fresh.filter("x < 12")) == {"d1h1"}
+
+
+def test_without_partitions(spark: SparkSession, tmp_path: Path) -> None:
+    """[PRU-TL-3] A flat directory is as the index knows it; odd names are found."""
+    files = {"a": [(1,)], "b #1": [(2,)], "c%20ü": [(3,)]}
+    path = write_files(spark, tmp_path / "flat", "x int", files)
+    index = SkippingIndex.for_path(spark, path)
+    index.create([MinMax("x")])
+    write_files(spark, tmp_path / "flat", "x int", {"missed": [(4,)]})
+    trusting = index.read(trust_listing=True)
+    assert sorted(row.x for row in trusting.collect()) == [1, 2, 3]
+    assert opened_files(trusting.filter("x >= 2")) == {"b #1", "c%20ü"}
+    assert trusting.filter("x >= 2").count() == 2
+
+
+def test_partition_values_of_every_type(spark: SparkSession, tmp_path: Path) -> None:
+    """[PRU-TL-1] Values of partitions are those of a reading that lists: numbers, times, texts, NULL."""
+    values = {"i": [7, -3, None], "l": [2**40, 1, None], "f": [0.5, -1.25, None], "s": ["ä/b=c %", "", None],
+              "b": [True, False, None], "m": ["1.10", "12345.67", None],
+              "t": ["2020-02-29 01:02:03", "1960-01-01 00:00:00", None]}  # fmt: skip
+    for name, given in values.items():
+        rows = [(k, value) for k, value in enumerate(given)]
+        kind = {"i": "int", "l": "bigint", "f": "double", "b": "boolean"}.get(name, "string")
+        root = str(tmp_path / name)
+        spark.createDataFrame(rows, f"x int, p {kind}").write.partitionBy("p").parquet(root)
+        index = SkippingIndex.for_path(spark, root)
+        index.create([MinMax("x")])
+        trusting, plain = index.read(trust_listing=True), index.read()
+        assert trusting.schema == plain.schema
+        assert sorted(map(str, trusting.collect())) == sorted(map(str, plain.collect()))
+        for k in range(3):
+            assert opened_files(trusting.filter(f"x = {k}")) == opened_files(plain.filter(f"x = {k}"))
+
+
+def test_a_schema_of_the_users(spark: SparkSession, tmp_path: Path) -> None:
+    """[PRU-TL-1] A schema that is given is that of the reading."""
+    _, path = dataset(spark, tmp_path)
+    index = SkippingIndex.for_path(spark, path, schema="s string, x int, none double")
+    trusting = index.read(trust_listing=True)
+    assert trusting.columns == ["s", "x", "none", "day", "h"]
+    assert opened_files(trusting.filter("x = 21 AND s = 's2'")) == {"d2h1"}
+    assert trusting.filter("none IS NULL").count() == 6
+    with_day = SkippingIndex.for_path(spark, path, schema="day date, x int")
+    assert with_day.read(trust_listing=True).schema == with_day.read().schema
+
+
+def test_a_column_with_the_name_of_a_partition(spark: SparkSession, tmp_path: Path) -> None:
+    """[PRU-TL-4] Spark has a rule of its own for it, which a reading without a listing does not follow."""
+    path = write_files(spark, tmp_path / "lake", "x int, s string", {"s=a/f": [(1, "b")]})
+    index = SkippingIndex.for_path(spark, path)
+    index.create([MinMax("x")])
+    with pytest.raises(DatasetError, match="partition column"):
+        index.read(trust_listing=True)
+
+
+def test_what_cannot_be_trusted(spark: SparkSession, tmp_path: Path) -> None:
+    """[PRU-TL-4] Without an index of xskip's own for this very reading there is an error, and no guess."""
+    index, path = dataset(spark, tmp_path)
+    spark.sql("DROP TABLE IF EXISTS trusted_table")
+    with pytest.raises(DatasetError, match="catalog"):
+        SkippingIndex.for_table(spark, "trusted_table").read(trust_listing=True)
+    with pytest.raises(IndexDefinitionError, match="another format"):
+        SkippingIndex.for_path(spark, path, format="avro").read(trust_listing=True)
+    for options, text in (({"pathGlobFilter": "*1*"}, "pathglobfilter"), ({"mergeSchema": "true"}, "mergeSchema")):
+        with pytest.raises(DatasetError, match=text):
+            SkippingIndex.for_path(spark, path, options=options).read(trust_listing=True)
+    with pytest.raises(DatasetError, match="partition column"):
+        SkippingIndex.for_path(spark, path, schema="x int, day string").read(trust_listing=True)
+    index.drop()
+    with pytest.raises(MetadataNotFoundError, match="no index"):
+        index.read(trust_listing=True)
