@@ -36,6 +36,7 @@ COUNTS = (
     "golden queries with a named exception",
     "pairs of versions migrated",
     "goldens migrated to a version with every value",
+    "goldens joined from pieces with every value",
     "fault points of a migration survived",
     "fault points of a commit survived",
     "random pairs of a file and a filter",

@@ -99,6 +99,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "demo",
         "index",
         "migrate",
+        "optimize",
         "reader",
         "rotate",
         "session",

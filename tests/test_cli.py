@@ -60,6 +60,10 @@ def test_life(spark: SparkSession, path: str, capsys: pytest.CaptureFixture[str]
     write_once(spark, Path(path), "a int, s string", {"f9": [(9, "s9")]})
     assert "no, call refresh()" in run(capsys, "status", path)
     assert "unchanged      3" in run(capsys, "refresh", path)
+    assert "2 -> 1" in run(capsys, "optimize", path)
+    told = run_json(capsys, "optimize", path)
+    assert (told["files_before"], told["files_after"], told["objects"]) == (1, 1, 4)
+    assert opened_files(spark.read.parquet(path).filter("a = 1")) == {"f1"}
     assert "dropped" in run(capsys, "drop", path)
     assert opened_files(spark.read.parquet(path).filter("a = 1")) == {"f0", "f1", "f2", "f9"}
 
@@ -106,6 +110,7 @@ def test_settings(spark: SparkSession, path: str, capsys: pytest.CaptureFixture[
 
 def test_errors(spark: SparkSession, path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "call create([...]) first" in fail(capsys, "status", path)
+    assert "call create([...]) first" in fail(capsys, "optimize", path)
     assert "one of a, s" in fail(capsys, "create", path, "--minmax", "nope")
     assert "at least one" in fail(capsys, "create", path)
     assert "cannot be read" in fail(capsys, "create", str(tmp_path / "none"), "--minmax", "a")

@@ -53,6 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     for name, text in (
         ("create", "build an index"),
         ("refresh", "add new objects, drop those that are gone"),
+        ("optimize", "join many files of metadata into few"),
         ("describe", "what the index is"),
         ("status", "how the index stands to the data"),
         ("files", "the files that a predicate must read"),

@@ -12,7 +12,6 @@ from xskip.build import Build, OnError, ProgressOption, compare_objects
 from xskip.datatypes import value_type
 from xskip.errors import (
     DatasetError,
-    IndexDefinitionError,
     IndexExistsError,
     KeyNotAvailableError,
     MetadataCorruptError,
@@ -23,9 +22,10 @@ from xskip.errors import (
 from xskip.indexes import Index
 from xskip.metadatastore.commit import find_live
 from xskip.metadatastore.removal import remove_index
-from xskip.metadatastore.snapshot import Snapshot, file_versions, open_snapshot
+from xskip.metadatastore.snapshot import file_versions
 from xskip.metadatastore.versions import CURRENT_VERSION, VersionStatus, rules_of, status_of
 from xskip.migrate import Migration
+from xskip.optimize import optimize
 from xskip.reader import PathReader, TableReader
 from xskip.results import (
     DropResult,
@@ -34,6 +34,7 @@ from xskip.results import (
     IndexInfo,
     IndexStatus,
     MigrationResult,
+    OptimizeResult,
     RefreshResult,
     RotationResult,
 )
@@ -41,6 +42,8 @@ from xskip.rotate import rotate_keys
 from xskip.source import (
     Source,
     check_reading,
+    demand,
+    demand_own,
     first_line,
     form_again,
     form_of,
@@ -183,8 +186,7 @@ class SkippingIndex:
             Another refresh was faster; nothing has changed.
         """
         engine, source = self._open()
-        snapshot = _demand(source)
-        _check_own(source, snapshot)
+        snapshot = demand_own(source)
         check_reading(source, snapshot)
         form = form_again(self._spark, engine, snapshot)
         return Build(engine, source, plan_again(source, snapshot), progress, on_error, form).run(snapshot)
@@ -208,12 +210,30 @@ class SkippingIndex:
             The version cannot hold a type.
         """
         engine, source = self._open()
-        _check_own(source, _demand(source))
+        demand_own(source)
         listed = cache(lambda: list_objects(source.dataset))
         migration = Migration(
             source.storage, source.directory, version, lambda objects: listed().partitions_of(objects)
         )
         result = migration.run(dry_run=dry_run)
+        engine.forget(source.directory)
+        return result
+
+    def optimize(self) -> OptimizeResult:
+        """Joins many files of metadata into few, in the order that suits queries, in one commit; no data is read.
+
+        Raises
+        ------
+        MetadataNotFoundError
+            There is no index.
+        KeyNotAvailableError
+            The index is encrypted and a key is not to be had; nothing has changed.
+        CommitConflictError
+            Another writer was faster; nothing has changed.
+        """
+        engine, source = self._open()
+        snapshot = demand_own(source)
+        result = optimize(source.storage, source.directory, form_again(self._spark, engine, snapshot))
         engine.forget(source.directory)
         return result
 
@@ -233,7 +253,7 @@ class SkippingIndex:
             The index is not encrypted, has no such label, or a key is not to be had; nothing has changed.
         """
         engine, source = self._open()
-        _check_own(source, _demand(source))
+        demand_own(source)
         result = rotate_keys(source.storage, source.directory, labels or {})
         engine.forget(source.directory)
         return result
@@ -252,7 +272,7 @@ class SkippingIndex:
             There is none.
         """
         _, source = self._open()
-        snapshot = _demand(source)
+        snapshot = demand(source)
         record = snapshot.record
         entries = source.storage.list(source.directory)
         return IndexDescription(
@@ -280,7 +300,7 @@ class SkippingIndex:
         """
         _, source = self._open()
         try:
-            snapshot = _demand(source)
+            snapshot = demand(source)
         except MetadataVersionError:
             files = file_versions(source.storage, source.directory)
             if _worst(files) is not VersionStatus.TOO_NEW:
@@ -307,7 +327,7 @@ class SkippingIndex:
         """
         engine, source = self._open()
         with suppress(MetadataNotFoundError, MetadataCorruptError, MetadataVersionError, KeyNotAvailableError):
-            _check_own(source, _demand(source))  # what cannot be read is whoever's: it can go
+            demand_own(source)  # what cannot be read is whoever's: it can go
         files = remove_index(source.storage, source.directory)
         engine.forget(source.directory)
         return DropResult(source.directory, files)
@@ -372,23 +392,3 @@ def _worst(files: Sequence[tuple[str, int]]) -> VersionStatus:
     """The status of the files whose version stands worst."""
     found = (status_of(version) for _, version in files)
     return max(found, key=list(VersionStatus).index, default=VersionStatus.CURRENT)
-
-
-def _demand(source: Source) -> Snapshot:
-    snapshot = open_snapshot(source.storage, source.directory)
-    if snapshot is None:
-        raise _not_found(source)
-    return snapshot
-
-
-def _check_own(source: Source, snapshot: Snapshot) -> None:
-    other = snapshot.of_another(source.place)
-    if other:
-        raise IndexDefinitionError(
-            "the directory holds the index of another dataset", where=source.directory, found=other,
-            expected=source.root, hint="choose another directory",
-        )  # fmt: skip
-
-
-def _not_found(source: Source) -> MetadataNotFoundError:
-    return MetadataNotFoundError("the dataset has no index", where=source.directory, hint="call create([...]) first")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from xskip.objects import Objects, ObjectStatus
-from xskip.tables import html_table, human_bytes, text_table
+from xskip.tables import ShownPairs, ShownTable, human_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,52 +24,11 @@ __all__ = [
     "IndexStatus",
     "ListedIndex",
     "MigrationResult",
+    "OptimizeResult",
     "Progress",
     "RefreshResult",
     "RotationResult",
 ]
-
-
-class _Shown:
-    """Text and HTML from the pairs of :meth:`_pairs`."""
-
-    __slots__ = ()
-
-    def _pairs(self) -> Sequence[tuple[str, Any]]:
-        raise NotImplementedError
-
-    def __str__(self) -> str:
-        pairs = self._pairs()
-        width = max(len(name) for name, _ in pairs)
-        return "\n".join(f"{name.ljust(width)}  {_shown(value)}" for name, value in pairs)
-
-    def _repr_html_(self) -> str:
-        return html_table(["", ""], [(name, _shown(value)) for name, value in self._pairs()])
-
-
-class _Table:
-    """Text, HTML, Arrow and pandas from :meth:`_columns`."""
-
-    __slots__ = ()
-
-    def _columns(self) -> dict[str, list[Any]]:
-        raise NotImplementedError
-
-    def __str__(self) -> str:
-        columns = self._columns()
-        return text_table(list(columns), list(zip(*columns.values(), strict=True)))
-
-    def _repr_html_(self) -> str:
-        columns = self._columns()
-        return html_table(list(columns), list(zip(*columns.values(), strict=True)))
-
-    def to_arrow(self) -> pa.Table:
-        """The rows as an Arrow table."""
-        return pa.table(self._columns())
-
-    def to_pandas(self) -> pd.DataFrame:
-        """The rows as a pandas DataFrame; needs pandas."""
-        return self.to_arrow().to_pandas()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +53,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class RefreshResult(_Shown):
+class RefreshResult(ShownPairs):
     """What a build did.
 
     Attributes
@@ -123,7 +82,7 @@ class RefreshResult(_Shown):
 
 
 @dataclass(frozen=True, slots=True)
-class DropResult(_Shown):
+class DropResult(ShownPairs):
     """What a drop removed: the directory, and how many metadata files it held."""
 
     location: str
@@ -144,7 +103,7 @@ class IndexInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class IndexDescription(_Shown):
+class IndexDescription(ShownPairs):
     """What the index of a dataset is.
 
     Attributes
@@ -207,7 +166,7 @@ class IndexDescription(_Shown):
 
 
 @dataclass(frozen=True, slots=True)
-class IndexStatus(_Shown):
+class IndexStatus(ShownPairs):
     """How an index stands to its dataset now.
 
     Attributes
@@ -259,7 +218,7 @@ class ColumnChange:
 
 
 @dataclass(frozen=True, slots=True)
-class MigrationResult(_Shown):
+class MigrationResult(ShownPairs):
     """What a migration did, or would do.
 
     Attributes
@@ -300,7 +259,7 @@ class MigrationResult(_Shown):
 
 
 @dataclass(frozen=True, slots=True)
-class RotationResult(_Shown):
+class RotationResult(ShownPairs):
     """What a rotation of keys did: the directory, the files that were encrypted anew, the labels of their keys now."""
 
     location: str
@@ -318,7 +277,40 @@ class RotationResult(_Shown):
 
 
 @dataclass(frozen=True, slots=True)
-class FileList(_Table):
+class OptimizeResult(ShownPairs):
+    """What joining metadata files did; where nothing was to be done, all is after as before.
+
+    Attributes
+    ----------
+    location : str
+        The metadata directory.
+    files_before, files_after : int
+    objects : int
+    bytes_before, bytes_after : int
+        Of all metadata files.
+    seconds : float
+    """
+
+    location: str
+    files_before: int
+    files_after: int
+    objects: int
+    bytes_before: int
+    bytes_after: int
+    seconds: float
+
+    def _pairs(self) -> Sequence[tuple[str, Any]]:
+        return [
+            ("location", self.location),
+            ("files", f"{self.files_before:,} -> {self.files_after:,}"),
+            ("metadata", f"{human_bytes(self.bytes_before)} -> {human_bytes(self.bytes_after)}"),
+            ("objects", self.objects),
+            ("seconds", self.seconds),
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class FileList(ShownTable):
     """The objects that a query must read.
 
     Attributes
@@ -367,7 +359,7 @@ class ListedIndex:
 
 
 @dataclass(frozen=True, slots=True)
-class IndexList(_Table):
+class IndexList(ShownTable):
     """The indexes that were found."""
 
     indexes: tuple[ListedIndex, ...]
@@ -385,7 +377,3 @@ class IndexList(_Table):
             "indexes": [", ".join(i.indexes) for i in self.indexes],
             "location": [i.location for i in self.indexes],
         }
-
-
-def _shown(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) else f"{value:.2f}" if isinstance(value, float) else str(value)

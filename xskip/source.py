@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from xskip.datatypes import from_json
-from xskip.errors import DatasetError, IndexDefinitionError, MetadataCorruptError
+from xskip.errors import DatasetError, IndexDefinitionError, MetadataCorruptError, MetadataNotFoundError
 from xskip.indexes import Index, index_of
 from xskip.metadata import EXPRESSION, SETTINGS, IndexDefinition
 from xskip.metadatastore.commit import find_live
 from xskip.metadatastore.location import Place
-from xskip.metadatastore.snapshot import Snapshot
+from xskip.metadatastore.snapshot import Snapshot, open_snapshot
 from xskip.metadatastore.storage import Storage
 from xskip.metadatastore.versions import Form
 from xskip.operands import columns_in, folded, join_path, split_path
@@ -39,6 +39,8 @@ __all__ = [
     "Source",
     "base_location",
     "check_reading",
+    "demand",
+    "demand_own",
     "first_line",
     "form_again",
     "form_of",
@@ -316,6 +318,40 @@ def _type_name(kind: object) -> str:
 
     assert isinstance(kind, DataType)
     return kind.simpleString()
+
+
+def demand(source: Source) -> Snapshot:
+    """The present snapshot of a dataset's index.
+
+    Raises
+    ------
+    MetadataNotFoundError
+        There is none.
+    """
+    snapshot = open_snapshot(source.storage, source.directory)
+    if snapshot is None:
+        raise MetadataNotFoundError("the dataset has no index", where=source.directory, hint="call create([...]) first")
+    return snapshot
+
+
+def demand_own(source: Source) -> Snapshot:
+    """The same, to be changed: not where another dataset has its index in the directory.
+
+    Raises
+    ------
+    MetadataNotFoundError
+        There is no index.
+    IndexDefinitionError
+        It is of another dataset.
+    """
+    snapshot = demand(source)
+    other = snapshot.of_another(source.place)
+    if other:
+        raise IndexDefinitionError(
+            "the directory holds the index of another dataset", where=source.directory, found=other,
+            expected=source.root, hint="choose another directory",
+        )  # fmt: skip
+    return snapshot
 
 
 def check_reading(source: Source, snapshot: Snapshot) -> None:

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["html_page", "html_table", "human_bytes", "text_table"]
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["ShownPairs", "ShownTable", "html_page", "html_table", "human_bytes", "text_table"]
 
 _STYLE = """
 body{font:14px/1.5 system-ui,sans-serif;margin:2em;color:#1b1f24;max-width:70em}
@@ -72,6 +77,48 @@ def html_page(title: str, body: str) -> str:
     )
 
 
+class ShownPairs:
+    """Text and HTML from the pairs of :meth:`_pairs`."""
+
+    __slots__ = ()
+
+    def _pairs(self) -> Sequence[tuple[str, Any]]:
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        pairs = self._pairs()
+        width = max(len(name) for name, _ in pairs)
+        return "\n".join(f"{name.ljust(width)}  {_shown(value)}" for name, value in pairs)
+
+    def _repr_html_(self) -> str:
+        return html_table(["", ""], [(name, _shown(value)) for name, value in self._pairs()])
+
+
+class ShownTable:
+    """Text, HTML, Arrow and pandas from :meth:`_columns`."""
+
+    __slots__ = ()
+
+    def _columns(self) -> dict[str, list[Any]]:
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        columns = self._columns()
+        return text_table(list(columns), list(zip(*columns.values(), strict=True)))
+
+    def _repr_html_(self) -> str:
+        columns = self._columns()
+        return html_table(list(columns), list(zip(*columns.values(), strict=True)))
+
+    def to_arrow(self) -> pa.Table:
+        """The rows as an Arrow table."""
+        return pa.table(self._columns())
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The rows as a pandas DataFrame; needs pandas."""
+        return self.to_arrow().to_pandas()
+
+
 def _is_number(cell: Any) -> bool:
     return isinstance(cell, (int, float)) and not isinstance(cell, bool)
 
@@ -84,3 +131,7 @@ def _text(cell: Any) -> str:
         if isinstance(cell, float)
         else str(cell)
     )
+
+
+def _shown(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:.2f}" if isinstance(value, float) else str(value)

@@ -119,7 +119,7 @@ def test_create_twice(spark: SparkSession, path: str, fmt: str) -> None:
     assert [i.name for i in made.describe().indexes] == ["valuelist"]
 
 
-@pytest.mark.parametrize("call", ["refresh", "describe", "status", "drop"])
+@pytest.mark.parametrize("call", ["refresh", "optimize", "describe", "status", "drop"])
 def test_without_an_index(spark: SparkSession, path: str, fmt: str, call: str) -> None:
     made = SkippingIndex.for_path(spark, path, format=fmt)
     with pytest.raises(MetadataNotFoundError, match="create") as caught:

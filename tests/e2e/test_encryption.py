@@ -92,6 +92,23 @@ def test_migrate(spark: SparkSession, made: SkippingIndex) -> None:
     assert kept(spark, made.name, "a > 15 AND a < 18") == {"low", "high"}
 
 
+def test_optimize(spark: SparkSession, made: SkippingIndex) -> None:
+    """[MDS-C-14] [ENC-R-2] Keys stay."""
+    write_once(spark, Path(made.name), "a int, s string", {"new": [(99, "z")]})
+    made.refresh()
+    result = made.optimize()
+    assert (result.files_before, result.files_after, result.objects) == (2, 1, 3)
+    kms("k2", "footer")
+    assert kept(spark, made.name, "s = 'b'") == {"low"}
+    assert kept(spark, made.name, "a > 15 AND a < 18") == {"low", "high", "new"}
+    kms("k1", "footer")
+    assert kept(spark, made.name, "a > 15 AND a < 50") == {"high"}
+    assert kept(spark, made.name, "s = 'b'") == {"low", "high", "new"}
+    kms("k1", "k2")
+    with pytest.raises(KeyNotAvailableError):
+        made.optimize()
+
+
 def test_rotate(spark: SparkSession, made: SkippingIndex) -> None:
     """[ENC-R-3] Queries go on with the new labels' keys, and see at once that the index is another."""
     assert kept(spark, made.name, "s = 'b'") == {"low"}

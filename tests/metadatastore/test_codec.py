@@ -76,6 +76,20 @@ def test_empty_table(tmp_path: Path) -> None:
     assert_same(round_trip(table, tmp_path / "f.parquet"), table)
 
 
+@pytest.mark.parametrize(
+    ("rows", "width", "groups"),
+    [(5000, 1, [5000]), (5001, 1, [5000, 1]), (40, 1 << 20, [15, 15, 10]), (2, 17 << 20, [1, 1]), (0, 1, [0])],
+)
+def test_row_groups(rows: int, width: int, groups: list[int], tmp_path: Path) -> None:
+    """[MDS-C-15] They hold few rows, and fewer where rows are large."""
+    names = IndexColumn(IndexDefinition("x", ("c",)), Opaque('"binary"', pa.binary()), pa.array([bytes(width)] * rows))
+    table = table_of(objects_of(map(str, range(rows))), [names] if width > 1 else [])
+    encode(table, "/lake", tmp_path / "f.parquet")
+    footer = pq.read_metadata(tmp_path / "f.parquet")
+    assert [footer.row_group(i).num_rows for i in range(footer.num_row_groups)] == groups
+    assert decode(open_file(tmp_path / "f.parquet")).objects.names.to_pylist() == [str(i) for i in range(rows)]
+
+
 def test_objects_alone(tmp_path: Path) -> None:
     """[MDS-O-1] A table may have no index at all."""
     table = table_of(objects_of(NAMES))

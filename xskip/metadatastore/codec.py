@@ -40,7 +40,11 @@ from xskip.metadatastore.serialised import Decoded, decode_streams, encode_strea
 from xskip.metadatastore.versions import Form, VersionRules, is_udt, rules_of
 from xskip.objects import Objects, join_ids, split_ids
 
-__all__ = ["MetadataFile", "decode", "encode", "open_file", "version_of"]
+__all__ = ["GROUP_ROWS", "MetadataFile", "decode", "encode", "open_file", "version_of"]
+
+#: The most rows of a row group: few enough that their statistics tell them apart.
+GROUP_ROWS = 5_000
+_GROUP_BYTES = 16 << 20
 
 _ROW_METADATA = b"org.apache.spark.sql.parquet.row.metadata"
 _SIZES = b"io.xskip.object.sizes"
@@ -102,8 +106,12 @@ def encode(table: MetadataTable, table_identifier: str, path: Path, form: Form =
     }
     secrets = None if labels is None else encryption(labels)
     with pq.ParquetWriter(path, written.schema, encryption_properties=secrets, **_STYLE) as writer:
-        writer.write_table(written)
+        writer.write_table(written, row_group_size=_group_rows(table))
         writer.add_key_value_metadata(footer)
+
+
+def _group_rows(table: MetadataTable) -> int:
+    return max(1, min(GROUP_ROWS, _GROUP_BYTES * len(table) // max(table.nbytes, 1)))
 
 
 _STYLE: dict[str, Any] = {"compression": "snappy", "store_schema": False, "store_decimal_as_integer": True}

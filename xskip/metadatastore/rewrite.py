@@ -1,9 +1,9 @@
-"""An index written anew as a whole, one file after the other, in one commit; the data stays untouched."""
+"""An index written anew as a whole, in one commit; the data stays untouched."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from xskip.metadatastore.snapshot import Snapshot, open_snapshot, write_files
 from xskip.metadatastore.storage import Storage
 from xskip.metadatastore.versions import Form
 
-__all__ = ["open_whole", "rewrite"]
+__all__ = ["open_whole", "replace_all", "rewrite"]
 
 
 def open_whole(storage: Storage, directory: str) -> Snapshot:
@@ -68,12 +68,35 @@ def rewrite(
         for file in snapshot.files:  # one of them is in memory at a time
             table = change(decode(file), file.schema.version)
             files += write_files(table, snapshot.table_identifier, Path(scratch), len(files), form)
-        publish(storage, directory, snapshot.live, files, _record(snapshot, form, files))
+        replace_all(storage, directory, snapshot, form.version, files)
 
 
-def _record(snapshot: Snapshot, form: Form, files: list[tuple[Path, RecordedFile]]) -> Record:
+def replace_all(
+    storage: Storage, directory: str, snapshot: Snapshot, version: int, files: Sequence[tuple[Path, RecordedFile]]
+) -> None:
+    """Commits new files in the place of all that a snapshot has.
+
+    Parameters
+    ----------
+    storage : Storage
+    directory : str
+    snapshot : Snapshot
+    version : int
+        The newest of the files.
+    files : sequence of (Path, RecordedFile)
+        Finished local files.
+
+    Raises
+    ------
+    CommitConflictError
+        Another writer was faster; nothing has changed.
+    """
+    record = _record(snapshot, version, tuple(entry for _, entry in files))
+    publish(storage, directory, snapshot.live, files, record)
+
+
+def _record(snapshot: Snapshot, version: int, files: tuple[RecordedFile, ...]) -> Record:
     """What was on record stays; another program's metadata stay another program's, with nothing known of them."""
-    entries = tuple(entry for _, entry in files)
     if snapshot.record is not None and snapshot.is_ours:
-        return replace(snapshot.record, version=form.version, files=entries)
-    return Record(0, snapshot.table_identifier, form.version, entries, None, {}, 0)
+        return replace(snapshot.record, version=version, files=files)
+    return Record(0, snapshot.table_identifier, version, files, None, {}, 0)
