@@ -12,8 +12,8 @@ class XSkipSettings {
   final long rememberMs;          // for how long a directory without an index is not looked at again
   final boolean strict;
   boolean evaluate;               // count what would be skipped, and read nothing of what is indexed
-  final String[] confValues;      // of XSkipHub.confKeys
-  final String evaluated;         // what the values of expressions depend on beside their arguments
+  private final SQLConf conf;
+  private String[] confValues = null;
   private static final String[] EVALUATED = {"spark.sql.ansi.", "spark.sql.legacy.", "spark.sql.icu.", "spark.sql.session.",
       "spark.sql.timestampType", "spark.sql.collation", "spark.sql.mapKeyDedupPolicy", "spark.sql.json", "spark.sql.csv"};
   XSkipSettings(SQLConf conf) {
@@ -22,15 +22,23 @@ class XSkipSettings {
     rememberMs = 1000L * Long.parseLong(value(conf, "spark.xskip.discovery.seconds", "60"));
     strict = "true".equalsIgnoreCase(value(conf, "spark.xskip.strict", "false"));
     evaluate = "true".equalsIgnoreCase(value(conf, "spark.xskip.evaluate", "false"));
-    String[] keys = XSkipHub.confKeys;
-    confValues = new String[keys.length];
-    for (int i = 0; i < keys.length; i++) confValues[i] = effective(conf, keys[i]);
+    this.conf = conf;
+  }
+  /** The values of XSkipHub.confKeys. */
+  String[] confValues() {
+    if (confValues != null) return confValues;
+    confValues = new String[XSkipHub.confKeys.length];
+    for (int i = 0; i < confValues.length; i++) confValues[i] = effective(conf, XSkipHub.confKeys[i]);
+    return confValues;
+  }
+  /** What the values of expressions depend on beside their arguments. */
+  String evaluated() {
     java.util.TreeMap found = new java.util.TreeMap();
     for (scala.collection.Iterator it = conf.getAllConfs().iterator(); it.hasNext();) {
       scala.Tuple2 e = (scala.Tuple2) it.next();
       for (int i = 0; i < EVALUATED.length; i++) if (((String) e._1()).startsWith(EVALUATED[i])) found.put(e._1(), e._2());
     }
-    evaluated = "Spark " + org.apache.spark.SparkContext.getOrCreate().version() + " " + found;
+    return "Spark " + org.apache.spark.SparkContext.getOrCreate().version() + " " + found;
   }
   /** The session's value, else the process's, else the default. */
   static String value(SQLConf conf, String key, String otherwise) {
@@ -58,9 +66,9 @@ class XSkipContext {
     String[] keys = XSkipHub.confKeys;
     for (int i = 0; i < keys.length; i++) {
       if (i > 0) sb.append(',');
-      XSkipEncoder.str(sb, keys[i]); sb.append(':'); XSkipEncoder.str(sb, settings.confValues[i]);
+      XSkipEncoder.str(sb, keys[i]); sb.append(':'); XSkipEncoder.str(sb, settings.confValues()[i]);
     }
-    sb.append("},\"evaluated\":"); XSkipEncoder.str(sb, settings.evaluated);
+    sb.append("},\"evaluated\":"); XSkipEncoder.str(sb, settings.evaluated());
     sb.append(",\"schema\":"); XSkipEncoder.str(sb, schema == null ? "" : meaning(format, schema));
     sb.append(",\"partitions\":{");
     for (int i = 0; i < partitions.length(); i++) {
@@ -84,7 +92,7 @@ class XSkipContext {
     String[] keys = XSkipHub.confKeys;
     for (int i = 0; i < keys.length; i++) {
       if (keys[i].equals("spark.sql.parquet.fieldId.read.enabled") && format.equals("parquet")
-          && "true".equalsIgnoreCase(settings.confValues[i])) sb.append(schema.json());
+          && "true".equalsIgnoreCase(settings.confValues()[i])) sb.append(schema.json());
     }
     return sb.toString();
   }
