@@ -130,11 +130,15 @@ def build(pairs: npt.NDArray[np.int64], hashes: int, words: int) -> bytes:
     hashes, words : int
         As :func:`size_for` gives them.
     """
-    h1 = (pairs >> 32).astype(np.int32)
-    h2 = pairs.astype(np.int32)
+    combined, step = (pairs >> 32).astype(np.int32), pairs.astype(np.int32)
     bits = np.zeros(words * 64, np.bool_)
-    for i in range(1, hashes + 1):
-        bits[_positions(h1, h2, i) % bits.size] = True
+    size = np.uint32(min(bits.size, 1 << 31))  # positions are below that, whatever a filter's size
+    with np.errstate(over="ignore"):
+        for _ in range(hashes):
+            combined += step
+            positions = (combined ^ (combined >> 31)).view(np.uint32)  # the complement where negative
+            positions -= positions // size * size  # by one number, which is faster than % is
+            bits[positions] = True
     longs = np.packbits(bits, bitorder="little").view("<u8").astype(">u8")
     return _HEADER.pack(V1, hashes, words) + longs.tobytes()
 
