@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from common import Lines, Run, dataset, interleaved, run, scaled, session
+from common import ROUNDS, WARM, Lines, Run, dataset, interleaved, run, scaled, session
 from pyspark.sql import SparkSession
 
 import xskip
@@ -37,7 +37,7 @@ def scan(spark: SparkSession, fmt: str, path: str, columns: list[str]) -> None:
 
 
 def compare(
-    spark: SparkSession, fmt: str, path: str, indexes: Sequence[xskip.Index], rounds: int = 5
+    spark: SparkSession, fmt: str, path: str, indexes: Sequence[xskip.Index], rounds: int = ROUNDS
 ) -> tuple[list[Run], list[Run]]:
     """Seconds of builds and of scans, in turn."""
     index = xskip.SkippingIndex.for_path(spark, path, format=fmt)
@@ -48,6 +48,7 @@ def compare(
             (lambda: None, lambda: scan(spark, fmt, path, columns)),
         ],
         rounds,
+        min(rounds, WARM),
     )
     return ours, plain
 
@@ -62,7 +63,7 @@ def kinds(spark: SparkSession, folder: Path, lines: Lines) -> None:
 def small(spark: SparkSession, folder: Path, lines: Lines) -> None:
     objects = scaled(SMALL_OBJECTS)
     path = dataset(spark, "avro", folder, files=objects, rows=SMALL_ROWS)
-    lines.ratio(f"avro: {objects:,} small objects / scan", *compare(spark, "avro", path, ALL, 3), "<= 1.3")
+    lines.ratio(f"avro: {objects:,} small objects / scan", *compare(spark, "avro", path, ALL, 2), "<= 1.3")
 
 
 def memory(spark: SparkSession, folder: Path, lines: Lines) -> None:
@@ -101,7 +102,7 @@ def large(spark: SparkSession, folder: Path, lines: Lines) -> None:
     for fmt in ("parquet", "avro"):
         path = dataset(spark, fmt, folder, files=objects, rows=LARGE_ROWS)
         name = f"{fmt}: {objects:,} objects of {LARGE_ROWS:,} rows, BloomFilter / scan"
-        lines.ratio(name, *compare(spark, fmt, path, [xskip.BloomFilter("user")], 3), "<= 1.5")
+        lines.ratio(name, *compare(spark, fmt, path, [xskip.BloomFilter("user")], 2), "<= 1.5")
 
 
 def footers(spark: SparkSession, folder: Path, lines: Lines) -> None:

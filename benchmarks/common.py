@@ -104,19 +104,23 @@ class Run(NamedTuple):
     cpu: float
 
 
-def interleaved(runs: Sequence[tuple[Action, Action]], rounds: int = ROUNDS, warm: int = WARM) -> list[list[Run]]:
+def interleaved(
+    runs: Sequence[tuple[Action, Action]], rounds: int = ROUNDS, warm: int = WARM, *, rotate: bool = True
+) -> list[list[Run]]:
     """What each of some actions took in each round, of which the first ones do not count.
 
     Parameters
     ----------
     runs : sequence of (callable, callable)
-        What comes before an action, untimed, and the action. Each round has all of them; each begins with another.
+        What comes before an action, untimed, and the action. Each round has all of them.
     rounds, warm : int
+    rotate : bool
+        Does each round begin with another one than the last did.
     """
     times: list[list[Run]] = [[] for _ in runs]
     for number in range(warm + rounds):
         for position in range(len(runs)):
-            which = (number + position) % len(runs)
+            which = (number * rotate + position) % len(runs)
             before, action = runs[which]
             before()
             used, started = processor_seconds(), time.perf_counter()

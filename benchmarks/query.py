@@ -1,21 +1,33 @@
 """What does skipping cost a query, and what does it save?
 
-    python benchmarks/query.py [results.json]
+    python benchmarks/query.py [results.json] [--scale 0.1] [--only planning,none,many]
 
-1,000 files of 2,000 rows, clustered by time. Planning overhead: what the index takes inside one query's planning, as
-the hook itself measures it, index warm, median of 20. Time saved: the same query with skipping off and on, whole.
+planning   1,000 files of 2,000 rows, clustered by time. What the index takes inside one query's planning, as the hook
+           itself measures it, index warm, median of 20; and the same query whole, with skipping off and on
+none       a dataset without an index: many short queries, in turn with the hook off and on; and their planning alone,
+           of which the least is taken
+many       10,000 Avro objects of 1,000 rows, by time: a query that 10 objects match, plain, with skipping, and
+           of the oracle, which reads the list of the objects that do; and one that all match, plain and with skipping.
+           The DataFrames are there before: each has listed its files
 """
 
 from __future__ import annotations
 
 import statistics
+from collections.abc import Callable
 from pathlib import Path
 
-from common import Lines, dataset, median, scratch, session
-from pyspark.sql import SparkSession
+from common import START, Lines, Run, dataset, interleaved, run, scaled, session
+from pyspark.sql import DataFrame, SparkSession
 
 import xskip
 
+FILES = 1_000
+SHORT_QUERIES = 200
+PLANS = 1_000
+MANY_OBJECTS = 10_000
+MANY_ROWS = 1_000
+MATCHING = 10
 QUERIES = {
     "range on ts (MinMax)": "ts BETWEEN timestamp_seconds(1700500000) AND timestamp_seconds(1700500600)",
     "one user (BloomFilter)": "user = 'user-4711'",
@@ -33,31 +45,64 @@ def overhead(spark: SparkSession, fmt: str, path: str, predicate: str, *, fresh:
     return statistics.median(times[1:])
 
 
-def main() -> None:
-    lines = Lines()
-    with scratch() as folder:
-        spark = session()
+def switched(spark: SparkSession, query: Callable[[], object], rounds: int) -> tuple[list[Run], list[Run]]:
+    """Seconds of a query with the hook off, and on."""
+    off, on = (lambda: xskip.disable(spark), query), (lambda: xskip.enable(spark), query)
+    plain, ours = interleaved([off, on], rounds)
+    return plain, ours
+
+
+def planning(spark: SparkSession, folder: Path, lines: Lines) -> None:
+    for fmt in ("parquet", "avro"):
+        path = dataset(spark, fmt, folder, files=scaled(FILES))
+        index = xskip.SkippingIndex.for_path(spark, path, format=fmt)
+        index.create([xskip.MinMax("ts"), xskip.MinMax("temp"), xskip.ValueList("city"), xskip.BloomFilter("user")])
         xskip.enable(spark)
-        for fmt in ("parquet", "avro"):
-            path = dataset(spark, fmt, Path(folder))
-            index = xskip.SkippingIndex.for_path(spark, path, format=fmt)
-            index.create([xskip.MinMax("ts"), xskip.MinMax("temp"), xskip.ValueList("city"), xskip.BloomFilter("user")])
-            df = spark.read.format(fmt).load(path)
-            for name, predicate in QUERIES.items():
-                new = overhead(spark, fmt, path, predicate, fresh=True)
-                again = overhead(spark, fmt, path, predicate, fresh=False)
-                lines.add(f"{fmt}: planning, new query: {name}", new, unit=" ms", limit="<= 10")
-                lines.add(f"{fmt}: planning, again: {name}", again, unit=" ms", limit="<= 10")
-                xskip.disable(spark)
-                plain = median(lambda d=df, p=predicate: d.filter(p).collect())
-                xskip.enable(spark)
-                ours = median(lambda d=df, p=predicate: d.filter(p).collect())
-                limit = ">= 5" if "range on ts" in name else ""
-                detail = f"{plain:.2f} s / {ours:.2f} s"
-                lines.add(f"{fmt}: plain / skipping: {name}", plain / ours, limit=limit, detail=detail)
-        spark.stop()
-    lines.write()
+        df = spark.read.format(fmt).load(path)
+        for name, predicate in QUERIES.items():
+            new = overhead(spark, fmt, path, predicate, fresh=True)
+            again = overhead(spark, fmt, path, predicate, fresh=False)
+            lines.add(f"{fmt}: planning, new query: {name}", new, unit=" ms", limit="<= 10")
+            lines.add(f"{fmt}: planning, again: {name}", again, unit=" ms", limit="<= 10")
+            runs = switched(spark, lambda d=df, p=predicate: d.filter(p).collect(), 5)
+            lines.ratio(f"{fmt}: plain / skipping: {name}", *runs, ">= 5" if "range on ts" in name else "")
+
+
+def none(spark: SparkSession, folder: Path, lines: Lines) -> None:
+    for fmt in ("parquet", "avro"):
+        df = spark.read.format(fmt).load(dataset(spark, fmt, folder, files=2))
+        plain, ours = switched(spark, lambda d=df: d.filter("n < 10").collect(), scaled(SHORT_QUERIES))
+        lines.ratio(f"{fmt}: short queries without an index: hook on / off", ours, plain, "<= 1.01")
+        runs = switched(spark, lambda d=df: d.filter("n < 10")._jdf.queryExecution().executedPlan(), scaled(PLANS))
+        least_off, least_on = (min(run.seconds for run in each) for each in runs)
+        detail = f"the least of {scaled(PLANS)}: {least_on * 1e3:.3f} ms / {least_off * 1e3:.3f} ms"
+        lines.add(f"{fmt}: the hook's part, planning alone", (least_on - least_off) * 1e3, unit=" ms", detail=detail)
+
+
+def many(spark: SparkSession, folder: Path, lines: Lines) -> None:
+    objects = scaled(MANY_OBJECTS)
+    path = dataset(spark, "avro", folder, files=objects, rows=MANY_ROWS)
+    xskip.SkippingIndex.for_path(spark, path, format="avro").create([xskip.MinMax("ts"), xskip.MinMax("n")])
+    df = spark.read.format("avro").load(path)
+    begin = START + objects // 2 * MANY_ROWS
+    chosen = f"ts >= timestamp_seconds({begin}) AND ts < timestamp_seconds({begin + MATCHING * MANY_ROWS})"
+    xskip.disable(spark)
+    matching = [row.file_path for row in df.filter(chosen).select("_metadata.file_path").distinct().collect()]
+    assert len(matching) == MATCHING
+    oracle = spark.read.format("avro").load(matching)
+    runs = ((xskip.disable, df), (xskip.enable, df), (xskip.disable, oracle))
+    plain, ours, best = interleaved([(lambda s=s: s(spark), lambda d=d: summed(d, chosen)) for s, d in runs], 5, 2)
+    lines.ratio(f"avro: {objects:,} objects, {MATCHING} match: plain / ours", plain, ours, ">= 20")
+    lines.ratio(f"avro: {objects:,} objects, {MATCHING} match: ours / oracle", ours, best, "<= 1.15")
+    every = f"ts >= timestamp_seconds({START}) AND n >= 0"
+    plain, ours = switched(spark, lambda: summed(df, every), 5)
+    lines.ratio(f"avro: {objects:,} objects, all match: ours / plain", ours, plain, "<= 1.02")
+
+
+def summed(df: DataFrame, predicate: str) -> None:
+    """A query that reads three columns and hands one row to the driver."""
+    df.filter(predicate).selectExpr("sum(n)", "max(user)", "count(1)").collect()
 
 
 if __name__ == "__main__":
-    main()
+    run({"planning": planning, "none": none, "many": many}, session())
