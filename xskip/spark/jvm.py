@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import base64
 import json
 import shutil
 import tempfile
@@ -239,9 +240,9 @@ class Hook:
     def footers(self, paths: Sequence[str], threads: int) -> list[bytes]:
         """The end of each Parquet file from the start of its footer on; empty where there is none to read."""
         tails = self._rule.tails(self.strings(paths), threads)
-        lengths = np.frombuffer(tails.lengths(), "<i8")
+        lengths = _numbers(tails.lengths())
         ends = np.cumsum(lengths)
-        joined = bytes(tails.joined())
+        joined = base64.b64decode(tails.joined())
         return [joined[end - length : end] for end, length in zip(ends.tolist(), lengths.tolist(), strict=True)]
 
     def strings(self, values: Sequence[str]) -> Any:
@@ -285,8 +286,8 @@ class Listing:
         """Names, sizes and times."""
         return Objects(
             pa.array(self._texts(self.java.names()), pa.string()),
-            pa.array(np.frombuffer(self.java.sizes(), "<i8"), pa.int64()),
-            pa.array(np.frombuffer(self.java.times(), "<i8"), pa.int64()),
+            pa.array(_numbers(self.java.sizes()), pa.int64()),
+            pa.array(_numbers(self.java.times()), pa.int64()),
         )
 
     def paths(self) -> list[str]:
@@ -295,10 +296,10 @@ class Listing:
 
     def partition_of(self) -> npt.NDArray[np.int64]:
         """Each file's partition, as a position in the partitions' values."""
-        return np.frombuffer(self.java.partitionOf(), "<i8")
+        return _numbers(self.java.partitionOf())
 
-    def _texts(self, raw: bytes) -> list[str]:
-        return bytes(raw).decode().split("\0") if self.java.count() else []
+    def _texts(self, packed: str) -> list[str]:
+        return base64.b64decode(packed).decode().split("\0") if self.java.count() else []
 
 
 class KnownFiles(NamedTuple):
@@ -377,6 +378,10 @@ class Dataset:
 
         bits = np.packbits(chosen, bitorder="little").tobytes()
         return DataFrame(self._java.subset(bytearray(bits)), self._spark)
+
+
+def _numbers(packed: str) -> npt.NDArray[np.int64]:
+    return np.frombuffer(base64.b64decode(packed), "<i8")
 
 
 def _places(text: str) -> list[Place]:

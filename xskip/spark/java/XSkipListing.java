@@ -24,9 +24,11 @@ class XSkipBytes {
     b.asLongBuffer().put(v);
     return b.array();
   }
+  /** In base 64: what py4j itself does to bytes takes Python a step for each of them. */
+  static String text(byte[] b) { return java.util.Base64.getEncoder().encodeToString(b); }
 }
 
-/** A listing, packed for Python: one entry per file, in the order of the partitions. */
+/** A listing, packed for Python in base 64: one entry per file, in the order of the partitions. */
 public class XSkipListing {
   final ArrayList files = new ArrayList(), dirs;
   private final long[] sizes, times, partitions;
@@ -46,21 +48,21 @@ public class XSkipListing {
     }
   }
   public int count() { return sizes.length; }
-  public byte[] sizes() { return XSkipBytes.bytes(sizes); }
-  public byte[] times() { return XSkipBytes.bytes(times); }
-  public byte[] partitionOf() { return XSkipBytes.bytes(partitions); }
+  public String sizes() { return XSkipBytes.text(XSkipBytes.bytes(sizes)); }
+  public String times() { return XSkipBytes.text(XSkipBytes.bytes(times)); }
+  public String partitionOf() { return XSkipBytes.text(XSkipBytes.bytes(partitions)); }
   /** Decoded paths without scheme and authority, parted by NUL. */
-  public byte[] names() throws Exception { return joined(true); }
+  public String names() throws Exception { return joined(true); }
   /** Full Hadoop paths, parted by NUL. */
-  public byte[] paths() throws Exception { return joined(false); }
-  private byte[] joined(boolean names) throws Exception {
+  public String paths() throws Exception { return joined(false); }
+  private String joined(boolean names) throws Exception {
     ByteArrayOutputStream out = new ByteArrayOutputStream(64 * sizes.length + 16);
     for (int i = 0; i < sizes.length; i++) {
       if (i > 0) out.write(0);
       Path p = ((FileStatus) files.get(i)).getPath();
       out.write((names ? p.toUri().getPath() : p.toString()).getBytes("UTF-8"));
     }
-    return out.toByteArray();
+    return XSkipBytes.text(out.toByteArray());
   }
   /** The partitions' values in the order of partitionOf, each a JSON array. */
   public String partitionValues(StructType schema) {

@@ -27,15 +27,15 @@ public class XSkipTails {
       pool.shutdownNow();
     }
   }
-  public byte[] joined() throws Exception {
+  public String joined() throws Exception {
     ByteArrayOutputStream out = new ByteArrayOutputStream();
     for (int i = 0; i < footers.length; i++) out.write(footers[i]);
-    return out.toByteArray();
+    return XSkipBytes.text(out.toByteArray());
   }
-  public byte[] lengths() {
+  public String lengths() {
     long[] n = new long[footers.length];
     for (int i = 0; i < n.length; i++) n[i] = footers[i].length;
-    return XSkipBytes.bytes(n);
+    return XSkipBytes.text(XSkipBytes.bytes(n));
   }
 }
 
