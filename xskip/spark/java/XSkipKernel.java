@@ -3,7 +3,7 @@ package io.xskip.jvm;
 import java.io.Serializable;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
-import java.util.HashSet;
+import java.util.HashMap;
 import java.util.Iterator;
 import org.apache.spark.api.java.function.FlatMapFunction;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -244,7 +244,8 @@ class XSkipNumberValues extends XSkipAccumulator {
 
 /** Distinct strings, binaries or decimals; null beyond the cap. */
 class XSkipObjectValues extends XSkipAccumulator {
-  private final HashSet set = new HashSet(); private final int cap; private boolean over; private Object last;
+  private final HashMap set = new HashMap();         // each value -> itself, as it is kept
+  private final int cap; private boolean over; private Object last;
   XSkipObjectValues(int cap) { this.cap = cap; }
   int width() { return 1; }
   void reset() { set.clear(); over = false; last = null; }
@@ -253,13 +254,13 @@ class XSkipObjectValues extends XSkipAccumulator {
     Object v = value(r, at);
     if (kind == BINARY) v = ByteBuffer.wrap((byte[]) v);
     if (v.equals(last)) return;
-    if (!set.contains(v)) set.add(kept(v));
-    last = kept(v);
+    last = set.get(v);
+    if (last == null) { last = kept(v); set.put(last, last); }
     if (set.size() > cap) { over = true; set.clear(); }
   }
   void emit(Object[] out, int at) {
     if (over) return;
-    Object[] v = set.toArray();
+    Object[] v = set.keySet().toArray();
     for (int i = 0; i < v.length; i++) if (v[i] instanceof ByteBuffer) v[i] = ((ByteBuffer) v[i]).array();
     out[at] = new GenericArrayData(v);
   }
