@@ -8,7 +8,8 @@ kinds     1,000 objects of 2,000 rows, with all three kinds of index
 small     20,000 Avro objects of 100 rows, with all three
 memory    the same: the most memory that the driver's Python takes during a build, and the most that is alive in the
           JVM (here driver and executors in one) after each chunk and its garbage collection; of 20,000 objects against
-          5,000
+          5,000. Spark itself keeps listings, and Avro the schemas of files that were read: a plain scan, which comes
+          before the build, shows how much of it
 large     100 objects of LARGE_ROWS rows with Bloom filters sized for what each holds. The limit is for 2,000,000 rows,
           some 12 GB; the default is a tenth of that
 footers   MinMax on Parquet where the footers vouch for the bounds, and where they cannot
@@ -68,13 +69,17 @@ def small(spark: SparkSession, folder: Path, lines: Lines) -> None:
 
 def memory(spark: SparkSession, folder: Path, lines: Lines) -> None:
     found: dict[int, tuple[float, float]] = {}
+    columns = [column for each in ALL for column in each.columns]
     for i, objects in enumerate(scaled(SMALL_OBJECTS // part) for part in (20, 4, 2, 1)):
         path = dataset(spark, "avro", folder / str(objects), files=objects, rows=SMALL_ROWS)
         index = xskip.SkippingIndex.for_path(spark, path, format="avro")
+        scan(spark, "avro", path, columns)
+        after_scan = heap(spark)
         found[objects] = peaks(spark, index)
         if i:  # the first one is there to load what is loaded once
             lines.add(f"{objects:,} objects: Python's peak", found[objects][0], unit=" MB")
             lines.add(f"{objects:,} objects: alive in the JVM", found[objects][1], unit=" MB")
+            lines.add(f"{objects:,} objects: alive in the JVM after a scan", after_scan, unit=" MB")
     _, few, _, many = found
     for k, what in enumerate(("Python's peak", "alive in the JVM")):
         lines.add(f"{what}, {many:,} objects / {few:,}", found[many][k] / found[few][k], limit="<= 1.1")

@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 import xskip
 
 LARGE_OBJECTS = 32
-LARGE_ROWS = {"parquet": 200_000, "avro": 130_000}
+LARGE_ROWS = {"parquet": 120_000, "avro": 130_000}
 SMALL_OBJECTS = 1_000
 SMALL_ROWS = 2_000
 KINDS = {
