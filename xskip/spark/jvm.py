@@ -24,7 +24,7 @@ from xskip.metadatastore.location import Place
 from xskip.objects import Objects
 from xskip.spark.callback import Callback
 from xskip.spark.rule import RULE_CLASS, compiled, existing_rule, new_rule, rules_of, set_rules
-from xskip.spark.values import Packed
+from xskip.spark.values import Packed, numbers_in
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
@@ -165,7 +165,7 @@ class Hook:
         parts = np.array([(term, len(v.states), len(v.data)) for term, v in asked], "<i8").tobytes()
         together = (bytearray(b"".join(each)) for each in zip(*(values for _, values in asked), strict=True))
         found = self._rule.evaluate(request, bytearray(parts), *together)
-        return Packed(bytes(found.states()), bytes(found.numbers()), bytes(found.bytes()))
+        return Packed(*map(base64.b64decode, (found.states(), found.numbers(), found.bytes())))
 
     def identity(self, function: Any) -> str:
         """What tells a user's function from all others.
@@ -240,7 +240,7 @@ class Hook:
     def footers(self, paths: Sequence[str], threads: int) -> list[bytes]:
         """The end of each Parquet file from the start of its footer on; empty where there is none to read."""
         tails = self._rule.tails(self.strings(paths), threads)
-        lengths = _numbers(tails.lengths())
+        lengths = numbers_in(tails.lengths())
         ends = np.cumsum(lengths)
         joined = base64.b64decode(tails.joined())
         return [joined[end - length : end] for end, length in zip(ends.tolist(), lengths.tolist(), strict=True)]
@@ -286,8 +286,8 @@ class Listing:
         """Names, sizes and times."""
         return Objects(
             pa.array(self._texts(self.java.names()), pa.string()),
-            pa.array(_numbers(self.java.sizes()), pa.int64()),
-            pa.array(_numbers(self.java.times()), pa.int64()),
+            pa.array(numbers_in(self.java.sizes()), pa.int64()),
+            pa.array(numbers_in(self.java.times()), pa.int64()),
         )
 
     def paths(self) -> list[str]:
@@ -296,7 +296,7 @@ class Listing:
 
     def partition_of(self) -> npt.NDArray[np.int64]:
         """Each file's partition, as a position in the partitions' values."""
-        return _numbers(self.java.partitionOf())
+        return numbers_in(self.java.partitionOf())
 
     def _texts(self, packed: str) -> list[str]:
         return base64.b64decode(packed).decode().split("\0") if self.java.count() else []
@@ -378,10 +378,6 @@ class Dataset:
 
         bits = np.packbits(chosen, bitorder="little").tobytes()
         return DataFrame(self._java.subset(bytearray(bits)), self._spark)
-
-
-def _numbers(packed: str) -> npt.NDArray[np.int64]:
-    return np.frombuffer(base64.b64decode(packed), "<i8")
 
 
 def _places(text: str) -> list[Place]:

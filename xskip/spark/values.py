@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ from xskip.datatypes import arrow_type
 from xskip.operands import Evaluated
 from xskip.ordering import Mask, sort_key
 
-__all__ = ["Packed", "pack", "parted", "unpack"]
+__all__ = ["Packed", "numbers_in", "pack", "parted", "unpack"]
 
 
 class Packed(NamedTuple):
@@ -23,6 +24,11 @@ class Packed(NamedTuple):
     states: bytes
     numbers: bytes
     data: bytes
+
+
+def numbers_in(text: str) -> npt.NDArray[np.int64]:
+    """Numbers that the JVM sends in base 64."""
+    return np.frombuffer(base64.b64decode(text), "<i8")
 
 
 def pack(values: pa.Array) -> Packed:

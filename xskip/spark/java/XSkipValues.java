@@ -26,14 +26,14 @@ public class XSkipValues {
     for (int i = 0, at = 0; i < parts.length; at += parts[i++].n) {
       System.arraycopy(parts[i].states, 0, all.states, at, parts[i].n);
       System.arraycopy(parts[i].numbers, 0, all.numbers, at, parts[i].n);
-      byte[] b = parts[i].bytes();
+      byte[] b = parts[i].out.toByteArray();
       all.out.write(b, 0, b.length);
     }
     return all;
   }
-  public byte[] states() { return states; }
-  public byte[] numbers() { return XSkipBytes.bytes(numbers); }
-  public byte[] bytes() { return out.toByteArray(); }
+  public String states() { return XSkipBytes.text(states); }
+  public String numbers() { return XSkipBytes.text(XSkipBytes.bytes(numbers)); }
+  public String bytes() { return XSkipBytes.text(out.toByteArray()); }
 
   /** The i-th value as Spark holds it; to be called in order. */
   Object get(int i) {
