@@ -22,7 +22,7 @@ from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable
 from xskip.reading import Reading
 from xskip.spark.footers import footer_bounds, served_by_footers
 from xskip.spark.jvm import ORDINAL, Dataset, Hook
-from xskip.spark.kernel import accumulate, merge_runs
+from xskip.spark.kernel import accumulate, gathered_table, merge_runs
 from xskip.spark.listing import ListedObjects
 
 if TYPE_CHECKING:
@@ -155,7 +155,9 @@ class Collector:
             indexes = [self.indexes[i] for i in own]
             by_kernel, _ = way
             if by_kernel:
-                table = _merged(self._run(accumulate(self.dataset, rows, [_gathered(p) for p in indexes])), indexes)
+                gathered = [_gathered(p) for p in indexes]
+                table = gathered_table(self._run(accumulate(self.dataset, rows, gathered)), gathered)
+                table = _merged(table, indexes)
             else:
                 table = self._run(self._by_aggregates(rows, indexes, chosen))
             found.update(zip(own, self._in_order(table, indexes, chosen), strict=True))

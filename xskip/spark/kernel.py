@@ -7,6 +7,7 @@ The classes (``java/XSkipKernel.java``) travel to executors as a jar made at run
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -24,7 +25,7 @@ from xskip.spark.jvm import ORDINAL, Dataset
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["accumulate", "merge_runs"]
+__all__ = ["accumulate", "gathered_table", "merge_runs"]
 
 _PHYSICAL = {
     "date": "int",
@@ -63,6 +64,32 @@ def accumulate(dataset: Dataset, rows: DataFrame, gathered: Sequence[Sequence[tu
                 fields.append(_field(f"{i}_{j}", kind))
                 j += 1
     return dataset.accumulate(chosen, specs, json.dumps({"type": "struct", "fields": fields}))
+
+
+def gathered_table(table: pa.Table, gathered: Sequence[Sequence[tuple[Input, Accumulator]]]) -> pa.Table:
+    """What Spark collected of :func:`accumulate`, with the longs of hashes as lists."""
+    for i, pairs in enumerate(gathered):
+        names = (f"{i}_{j}" for j in itertools.count())
+        for _, accumulator in pairs:
+            for kind, name in zip(_results(accumulator, ""), names, strict=False):  # names last: they do not end
+                if kind == "binary":
+                    chunks = [_longs(chunk) for chunk in table.column(name).chunks]
+                    column = pa.chunked_array(chunks, pa.list_(pa.int64()))
+                    table = table.set_column(table.column_names.index(name), name, column)
+    return table
+
+
+def _longs(packed: pa.Array) -> pa.Array:
+    """Lists of longs from their bytes.
+
+    >>> _longs(pa.array([b"", (7).to_bytes(8, "little") * 2, None])).to_pylist()
+    [[], [7, 7], None]
+    """
+    _, offsets, data = packed.buffers()
+    ends = np.frombuffer(offsets, np.int32)[packed.offset : packed.offset + len(packed) + 1]
+    values = np.frombuffer(data or b"", "<i8", count=int(ends[-1]) // 8)
+    lists = pa.ListArray.from_arrays(pa.array(ends // 8, pa.int32()), pa.array(values, pa.int64()))
+    return pc.if_else(packed.is_valid(), lists, pa.scalar(None, lists.type))
 
 
 def _physical(given: Input, accumulator: Accumulator) -> str:
@@ -137,8 +164,8 @@ def _results(accumulator: Accumulator, element: str) -> list[object]:
             return ["long", "long"]
         case "values" | "ranges":
             return [_array(element)]
-        case "hashes" | "words":
-            return [_array("long")]
+        case "hashes" | "words":  # longs, little-endian
+            return ["binary"]
         case "boxes":
             return [_array("double")]
 

@@ -9,7 +9,6 @@ import org.apache.spark.api.java.function.FlatMapFunction;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
-import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.sql.types.Decimal;
@@ -190,8 +189,9 @@ class XSkipObjectBounds extends XSkipAccumulator {
 class XSkipLongs {
   private static final int SMALL = 4096;
   private long[] table = new long[SMALL]; private int size; private boolean zero;
+  /** As large as the set was, for the next is mostly alike; a table that was far too large shrinks. */
   void clear() {
-    if (table.length > SMALL) table = new long[SMALL]; else Arrays.fill(table, 0L);
+    if (table.length > SMALL && size * 8L < table.length) table = new long[table.length / 4]; else Arrays.fill(table, 0L);
     size = 0; zero = false;
   }
   int size() { return zero ? size + 1 : size; }
@@ -290,5 +290,5 @@ class XSkipHashes extends XSkipAccumulator {
     pair(first, Murmur3_x86_32.hashUnsafeBytes(base, offset, length, first));
   }
   private void pair(int first, int second) { set.add((long) first << 32 | second & 0xFFFFFFFFL); }
-  void emit(Object[] out, int at) { out[at] = UnsafeArrayData.fromPrimitiveArray(set.values()); }
+  void emit(Object[] out, int at) { out[at] = XSkipBytes.bytes(set.values()); }   // a list of longs would cost each one a call
 }
