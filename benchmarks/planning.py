@@ -41,6 +41,15 @@ SELECTIVE = "ts < timestamp_micros({start} + 300000000000 + {i}) AND city >= 'ci
 OPEN = "ts > timestamp_micros({start} - {i}) AND city >= 'city-0000000'"
 
 
+def described(root: str, objects: int) -> MetadataTable:
+    """Metadata of so many objects: bounds of eight columns, and a Bloom filter."""
+    names = pa.array([f"{root}/part-{i:08d}.parquet" for i in range(objects)])
+    times = pa.array(np.full(objects, 1_700_000_000_000))
+    indexes = [*(column(name, objects) for name in TYPES), filters(objects)]
+    known = Objects(names, pa.array(np.full(objects, 100)), times)
+    return MetadataTable(known, {}, {index.definition.key: index for index in indexes})
+
+
 @dataclass(frozen=True)
 class Bench:
     """Datasets that need not exist."""
@@ -65,11 +74,7 @@ class Bench:
         """A dataset with metadata of so many objects."""
         root = str(self.folder / f"of-{objects}")
         self.spark.createDataFrame([], SCHEMA).write.parquet(root)
-        names = [f"{root}/part-{i:08d}.parquet" for i in range(objects)]
-        times = pa.array(np.full(objects, 1_700_000_000_000))
-        indexes = [*(column(name, objects) for name in TYPES), filters(objects)]
-        known = Objects(pa.array(names), pa.array(np.full(objects, 100)), times)
-        table = MetadataTable(known, {}, {index.definition.key: index for index in indexes})
+        table = described(root, objects)
         engine, source = xskip.SkippingIndex.for_path(self.spark, root)._open()
         form = form_of(self.spark, engine, 4)
         with tempfile.TemporaryDirectory() as local:

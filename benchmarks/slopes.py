@@ -1,0 +1,119 @@
+"""What grows with what: objects, columns, rows?
+
+    python benchmarks/slopes.py [results.json] [--scale 0.1] [--only objects,columns,rows,metadata]
+
+Three sizes of each, in turn in every round, and the line through them (least squares) of processor time: what one more
+costs, and what there is without any. Processor time of Python and the JVM grows with the work alone, so that a machine
+that is busy with other things measures the same; divide it by the cores of a cluster.
+
+objects   builds of Avro objects of 100 rows with all three kinds of index: what an object costs
+columns   builds of 200 Avro objects of 2,000 rows with MinMax on one, two and four columns
+rows      builds of 100 Parquet objects with a BloomFilter, of 1,000 to 16,000 rows each
+metadata  bounds of two columns out of eight: read and put to a filter in the driver, no Spark. And bytes of an object's
+          metadata: in its file, and in the driver once read
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from common import Lines, Run, dataset, interleaved, run, scaled, session
+from planning import described
+from predicate import COLUMNS, between
+from pyspark.sql import SparkSession
+
+import xskip
+from xskip.clauses import Clause, Requirement
+from xskip.expressions import And, Comparison, Op
+from xskip.metadata import MetadataTable
+from xskip.metadatastore.codec import decode, open_file
+from xskip.metadatastore.snapshot import write_files
+from xskip.pruning import PruneResult, prune, requirements
+from xskip.translation import Available, translate
+
+ROUNDS = 3
+ALL = (xskip.MinMax("ts"), xskip.ValueList("city"), xskip.BloomFilter("user"))
+Sized = tuple[int, Callable[[], object], Callable[[], object]]
+
+
+def fitted(lines: Lines, what: str, each: str, sizes: Sequence[int], runs: Sequence[Sequence[Run]]) -> None:
+    """The line through the medians of the sizes' processor times."""
+    medians = [float(np.median([run.cpu for run in some])) for some in runs]
+    slope, start = np.polyfit(sizes, medians, 1)
+    detail = ", ".join(f"{size:,}: {seconds:.2f} s" for size, seconds in zip(sizes, medians, strict=True))
+    lines.add(f"{what}: {each}", float(slope) * 1e6, unit=" us", detail=f"{start:.2f} s without any; {detail}")
+
+
+def measured(lines: Lines, what: str, each: str, sized: Sequence[Sized]) -> None:
+    """Runs of three sizes in turn."""
+    runs = interleaved([(before, action) for _, before, action in sized], ROUNDS, 1)
+    fitted(lines, what, each, [size for size, _, _ in sized], runs)
+
+
+def build(spark: SparkSession, fmt: str, path: str, indexes: Sequence[xskip.Index]) -> tuple[Callable[[], object], ...]:
+    """What comes before a build, and the build."""
+    index = xskip.SkippingIndex.for_path(spark, path, format=fmt)
+    return lambda: index.exists() and index.drop(), lambda: index.create(indexes)
+
+
+def objects(spark: SparkSession, folder: Path, lines: Lines) -> None:
+    sizes = [scaled(n) for n in (500, 1_000, 2_000)]
+    paths = [dataset(spark, "avro", folder / str(n), files=n, rows=100) for n in sizes]
+    sized = [(n, *build(spark, "avro", path, ALL)) for n, path in zip(sizes, paths, strict=True)]
+    measured(lines, "build of Avro objects of 100 rows, three indexes", "an object", sized)
+
+
+def columns(spark: SparkSession, folder: Path, lines: Lines) -> None:
+    path = dataset(spark, "avro", folder, files=scaled(200))
+    names = ("ts", "n", "temp", "city")
+    sized = [(k, *build(spark, "avro", path, [xskip.MinMax(name) for name in names[:k]])) for k in (1, 2, 4)]
+    measured(lines, f"build of {scaled(200):,} Avro objects of 2,000 rows, MinMax", "a column", sized)
+
+
+def rows(spark: SparkSession, folder: Path, lines: Lines) -> None:
+    count = scaled(100)
+    sized = []
+    for each in (1_000, 4_000, 16_000):
+        path = dataset(spark, "parquet", folder / str(each), files=count, rows=each)
+        sized.append((each * count, *build(spark, "parquet", path, [xskip.BloomFilter("user")])))
+    measured(lines, f"build of {count:,} Parquet objects, BloomFilter", "a row", sized)
+
+
+def metadata(spark: SparkSession, folder: Path, lines: Lines) -> None:
+    del spark
+    predicate = And((*between(COLUMNS["id"], 10**10, 9 * 10**11), Comparison(Op.GT, COLUMNS["n"], 100_000)))
+    sizes = [scaled(n) for n in (100_000, 300_000, 900_000)]
+    reads, asks = [], []
+    for count in sizes:
+        whole = described(str(folder), count)
+        place = folder / str(count)
+        place.mkdir()
+        files = [path for path, _ in write_files(whole, str(folder), place, 0)]
+        available = Available(tuple((i.definition, i.storage) for i in whole.indexes.values()))
+        clause = translate(predicate, available)
+        needed = requirements(clause)
+
+        read = partial(_read, files, needed)
+        reads.append((count, lambda: None, read))
+        asks.append((count, lambda: None, partial(_ask, read, clause)))
+    measured(lines, "reading two of eight columns of bounds, cold", "an object", reads)
+    measured(lines, "the same, and a filter on both", "an object", asks)
+    tables = [decode(open_file(path), needed) for path in files]
+    disk = sum(path.stat().st_size for path in files)
+    lines.add("metadata of eight columns, a file's bytes: an object", disk / count, unit=" B")
+    lines.add("two columns in the driver: an object", sum(t.nbytes for t in tables) / count, unit=" B")
+
+
+def _read(files: Sequence[Path], needed: frozenset[Requirement]) -> list[MetadataTable]:
+    return [decode(open_file(path), needed) for path in files]
+
+
+def _ask(read: Callable[[], list[MetadataTable]], clause: Clause) -> list[PruneResult]:
+    return [prune(clause, table) for table in read()]
+
+
+if __name__ == "__main__":
+    run({"objects": objects, "columns": columns, "rows": rows, "metadata": metadata}, session())
