@@ -66,6 +66,8 @@ def read_trusting(spark: SparkSession, engine: Engine, reader: PathReader, reche
     place, snapshot, token = _in_use(engine, reader)
     _check(snapshot, place, reader)
     table = snapshot.load(snapshot.partitions)
+    if pc.count_distinct(table.objects.names).as_py() < len(table):
+        raise DatasetError("the index knows an object twice", where=place.directory, hint="call refresh() first")
     uri = as_uri(place.root)
     changed = _changed(table, place, _directories(engine, uri, recheck), recheck)
     left = table.objects.names.filter(pa.array(~changed.replaced))
