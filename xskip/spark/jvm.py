@@ -35,6 +35,7 @@ __all__ = ["ORDINAL", "Dataset", "Hook", "KnownFiles", "Listing", "Table", "buil
 ORDINAL = "__xskip_object"
 #: More bytes than these go to the JVM as a file, which both can read where they share a disk: py4j's text is slow.
 _MOST_BYTES = 1 << 20
+Pieces = Sequence[bytes | memoryview]
 _hooks: dict[int, Hook] = {}
 _lock = threading.RLock()
 
@@ -94,7 +95,7 @@ class Hook:
         """The same for a path of the user's, which without a scheme is of the default file system."""
         return str(self._rule.location(path))
 
-    def register(self, directory: str, token: int, objects: bytes) -> None:
+    def register(self, directory: str, token: int, objects: Pieces) -> None:
         """Tells the JVM the objects of a snapshot, whose bits answers then speak of.
 
         Parameters
@@ -102,21 +103,22 @@ class Hook:
         directory : str
             Of the metadata.
         token : int
-        objects : bytes
+        objects : sequence of bytes-like
             See ``java/XSkipSnapshot.java``.
         """
         self._rule.register(directory, token, self.objects(objects))
 
-    def objects(self, objects: bytes) -> Any:
+    def objects(self, objects: Pieces) -> Any:
         """Objects as the JVM holds them."""
         from py4j.protocol import Py4JJavaError
 
-        if len(objects) > _MOST_BYTES:
+        if sum(map(len, objects)) > _MOST_BYTES:
             with tempfile.TemporaryDirectory(prefix="xskip-objects-") as folder, suppress(Py4JJavaError):
                 path = Path(folder) / "objects"
-                path.write_bytes(objects)
+                with path.open("wb") as file:
+                    file.writelines(objects)
                 return self._rule.objectsFrom(str(path))
-        return self._rule.objects(bytearray(objects))
+        return self._rule.objects(bytearray(b"".join(objects)))
 
     def unregister(self, directory: str) -> None:
         """Forgets a snapshot."""
@@ -306,7 +308,7 @@ class KnownFiles(NamedTuple):
     """The objects of a snapshot under a root, by its token; where ``replaced`` they do not count."""
 
     token: int
-    objects: bytes
+    objects: Pieces
     root: str
     replaced: npt.NDArray[np.bool_]
     partitions: str  # as DDL

@@ -60,18 +60,23 @@ def list_objects(dataset: Dataset) -> ListedObjects:
     return ListedObjects(listing.objects(), partitions, listing.paths())
 
 
-def packed_objects(table: MetadataTable) -> bytes:
-    """The objects with their partitions as the hook takes them: see ``java/XSkipSnapshot.java``."""
+def packed_objects(table: MetadataTable) -> list[bytes | memoryview]:
+    """The objects with their partitions as the hook takes them, in pieces: see ``java/XSkipSnapshot.java``."""
     objects, (of, texts) = table.objects, _partition_texts(table)
-    names = pa.concat_arrays([objects.names])
-    start, end = names.offset, names.offset + len(names) + 1
+    names = objects.names
     _, offsets, data = names.buffers()
-    starts = np.frombuffer(offsets, "<i4")[start:end] if len(names) else np.zeros(1, "<i4")
+    starts = np.zeros(1, "<i4")
+    if len(names):
+        starts = np.frombuffer(offsets, "<i4")[names.offset : names.offset + len(names) + 1]
     partitions = "\0".join(texts).encode()
-    sizes, times = objects.sizes.fill_null(-1).to_numpy(), objects.modified.to_numpy()
-    numbers = np.concatenate(([len(names), len(partitions)], sizes, times, of)).astype("<i8").tobytes()
-    paths = memoryview(data)[starts[0] : starts[-1]] if len(names) else b""
-    return b"".join((numbers, (starts - starts[0]).astype("<i4").tobytes(), paths, partitions))
+    numbers = (objects.sizes.fill_null(-1).to_numpy(), objects.modified.to_numpy(), of)
+    return [
+        np.array([len(names), len(partitions)], "<i8").tobytes(),
+        *(np.ascontiguousarray(each, "<i8").data.cast("B") for each in numbers if len(names)),
+        (starts - starts[0]).astype("<i4").tobytes(),
+        memoryview(data)[starts[0] : starts[-1]] if len(names) else b"",
+        partitions,
+    ]
 
 
 def _partition_texts(table: MetadataTable) -> tuple[npt.NDArray[np.int64], list[str]]:
