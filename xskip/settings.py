@@ -16,6 +16,7 @@ __all__ = [
     "EVALUATE",
     "FOOTERS",
     "FOOTER_KEY",
+    "JOB_OBJECTS",
     "LOCATION",
     "PLAINTEXT_FOOTER",
     "ROWS_PER_FILE",
@@ -94,3 +95,5 @@ FOOTERS = Setting("spark.xskip.build.footers", default=True, read=_flag, expecte
 #: The most objects and (about) the most bytes in one file of metadata.
 ROWS_PER_FILE = Setting("spark.xskip.metadata.rowsPerFile", 50_000, _positive, "a number from 1 on")
 BYTES_PER_FILE = Setting("spark.xskip.metadata.bytesPerFile", 128 << 20, _positive, "a number of bytes from 1 on")
+#: Metadata of more objects than these is pruned by a Spark job, and not loaded into the driver.
+JOB_OBJECTS = Setting("spark.xskip.pruning.jobObjects", 2_000_000, _number, "a number of objects")

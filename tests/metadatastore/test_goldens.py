@@ -81,7 +81,7 @@ def predicate_of(spark: SparkSession, dataset: str, sql: str) -> Predicate:
         return Constant(False)
     if name != "Filter":
         return Constant(True)
-    return to_predicate([json.loads(hook_of(spark)._rule.encode(plan.condition()))])
+    return to_predicate([json.loads(hook_of(spark).rule.encode(plan.condition()))])
 
 
 def typed(snapshot: Snapshot, df: DataFrame) -> Available:

@@ -6,17 +6,16 @@ at: rows whose file has another size now are not used.
 
 from __future__ import annotations
 
-import base64
 import json
 import os
-import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -37,17 +36,29 @@ from xskip.metadatastore.schema import (
     render_schema,
 )
 from xskip.metadatastore.serialised import Decoded, decode_streams, encode_streams
+from xskip.metadatastore.sizes import SIZES, pack_sizes, unpack_sizes
 from xskip.metadatastore.versions import Form, VersionRules, is_udt, rules_of
 from xskip.objects import Objects, join_ids, split_ids
 
-__all__ = ["GROUP_ROWS", "MetadataFile", "decode", "encode", "open_file", "version_of"]
+__all__ = [
+    "GROUP_ROWS",
+    "MetadataFile",
+    "columns_of",
+    "decode",
+    "encode",
+    "leaf_paths",
+    "open_file",
+    "part_of",
+    "rows_of",
+    "same_values",
+    "version_of",
+]
 
 #: The most rows of a row group: few enough that their statistics tell them apart.
 GROUP_ROWS = 5_000
 _GROUP_BYTES = 16 << 20
 
 _ROW_METADATA = b"org.apache.spark.sql.parquet.row.metadata"
-_SIZES = b"io.xskip.object.sizes"
 # Spark asks this entry whether dates are of the old calendar; from 3.0.0 on they are not
 _WRITES_LIKE = b"4.0.0"
 _FORM = Form()
@@ -55,7 +66,10 @@ _FORM = Form()
 
 @dataclass(frozen=True, slots=True)
 class MetadataFile:
-    """A metadata file whose footer has been read."""
+    """A metadata file whose footer has been read, or the part of it that some of its row groups are.
+
+    Where ``has_names`` is false, nothing is said of the objects but how many they are.
+    """
 
     path: Path
     schema: FileSchema
@@ -63,6 +77,8 @@ class MetadataFile:
     footer: pq.FileMetaData
     reader: pq.ParquetFile = field(repr=False, compare=False)
     serialised: Mapping[str, Decoded] = field(default_factory=dict, repr=False, compare=False)
+    groups: tuple[int, ...] | None = None
+    has_names: bool = True
 
 
 def encode(table: MetadataTable, table_identifier: str, path: Path, form: Form = _FORM) -> None:
@@ -102,7 +118,7 @@ def encode(table: MetadataTable, table_identifier: str, path: Path, form: Form =
     footer = {
         _ROW_METADATA: render_schema(schema).encode(),
         SPARK_VERSION: _WRITES_LIKE,
-        _SIZES: _pack_sizes(table.objects.sizes),
+        SIZES: pack_sizes(table.objects.sizes),
     }
     secrets = None if labels is None else encryption(labels)
     with pq.ParquetWriter(path, written.schema, encryption_properties=secrets, **_STYLE) as writer:
@@ -121,10 +137,11 @@ def _leaves_of(schema: pa.Schema) -> list[str]:
     """The paths of the Parquet leaves that a schema is written as."""
     sink = pa.BufferOutputStream()
     pq.write_table(schema.empty_table(), sink, **_STYLE)
-    return _paths(pq.read_metadata(pa.BufferReader(sink.getvalue())))
+    return leaf_paths(pq.read_metadata(pa.BufferReader(sink.getvalue())))
 
 
-def _paths(footer: pq.FileMetaData) -> list[str]:
+def leaf_paths(footer: pq.FileMetaData) -> list[str]:
+    """The paths of a file's Parquet leaves."""
     return [footer.schema.column(i).path for i in range(len(footer.schema))]
 
 
@@ -145,6 +162,21 @@ def open_file(path: Path) -> MetadataFile:
             reader = _unlocked(path)
         file = MetadataFile(path, schema, reader.metadata.num_rows, reader.metadata, reader)
         return _with_types(file) if rules_of(schema.version).serialised else file
+
+
+def part_of(reader: pq.ParquetFile, path: Path, groups: tuple[int, ...], *, has_names: bool) -> MetadataFile:
+    """Some row groups of a file that is neither encrypted nor of serialised objects."""
+    with _reading(path):
+        schema = parse_schema(reader.metadata.metadata[_ROW_METADATA], reader.schema_arrow)
+        rows = sum(reader.metadata.row_group(group).num_rows for group in groups)
+        return MetadataFile(path, schema, rows, reader.metadata, reader, groups=groups, has_names=has_names)
+
+
+def rows_of(footer: pq.FileMetaData, groups: Sequence[int]) -> npt.NDArray[np.int64]:
+    """The positions in a file of the rows of some row groups."""
+    ends = np.cumsum([footer.row_group(i).num_rows for i in range(footer.num_row_groups)])
+    found = [np.arange(ends[i] - footer.row_group(i).num_rows, ends[i]) for i in groups]
+    return np.concatenate([np.zeros(0, np.int64), *found])
 
 
 def version_of(path: Path) -> int:
@@ -231,13 +263,20 @@ def decode(file: MetadataFile, wanted: Iterable[Requirement] | None = None) -> M
         return _decoded(file, None if wanted is None else set(wanted))
 
 
-def _decoded(file: MetadataFile, choice: set[Requirement] | None) -> MetadataTable:
+def columns_of(file: MetadataFile, choice: set[Requirement] | None) -> list[str]:
+    """The columns of the objects' names, and of the partitions and indexes chosen, without those under keys."""
     rules = rules_of(file.schema.version)
+    partitions = [rules.partition_name(n) for n, _ in file.schema.partitions if choice is None or n in choice]
+    plain = [i for i in file.schema.indexes if i.definition.key_label is None and i.column not in file.serialised]
+    indexes = [index.column for index in plain if choice is None or index.definition.key in choice]
+    return [OBJECT_COLUMN] * file.has_names + partitions + indexes
+
+
+def _decoded(file: MetadataFile, choice: set[Requirement] | None) -> MetadataTable:
     partitions = [(n, kind) for n, kind in file.schema.partitions if choice is None or n in choice]
     indexes = [index for index in file.schema.indexes if choice is None or index.definition.key in choice]
-    columns = [OBJECT_COLUMN, *(rules.partition_name(n) for n, _ in partitions)]
     plain = [i for i in indexes if i.definition.key_label is None]
-    table = _read(file, columns + [i.column for i in plain if i.column not in file.serialised])
+    table = _read(file, columns_of(file, choice))
     decoded = _table(file, table, partitions, plain)
     found = dict(decoded.indexes) | {i.definition.key: _keyed_column(file, i) for i in indexes if i not in plain}
     return replace(decoded, indexes={i.definition.key: found[i.definition.key] for i in indexes})
@@ -253,8 +292,11 @@ def _keyed_column(file: MetadataFile, index: IndexField) -> IndexColumn:
 
 
 def _read(file: MetadataFile, columns: list[str]) -> pa.Table:
+    wanted = leaves_under(columns, leaf_paths(file.footer))  # names alone would be split at their dots
     try:
-        return file.reader.read(_leaves(file, columns))
+        if file.groups is not None:
+            return file.reader.read_row_groups(file.groups, wanted, use_threads=False)
+        return file.reader.read(wanted)
     except (pa.ArrowException, OSError) as error:
         if file.schema.encryption is None:
             raise
@@ -265,16 +307,24 @@ def _table(
     file: MetadataFile, table: pa.Table, partitions: list[tuple[str, str]], indexes: list[IndexField]
 ) -> MetadataTable:
     rules = rules_of(file.schema.version)
-    names, modified = split_ids(_whole(table, OBJECT_COLUMN))
-    objects = Objects(names, _unpack_sizes(file), modified)
     return MetadataTable(
-        objects,
+        _objects(file, table),
         {
             n: PartitionColumn(n, kind, _whole(table, rules.partition_name(n)).cast(arrow_type(kind)))
             for n, kind in partitions
         },
         {i.definition.key: _column(file, table, i) for i in indexes},
     )
+
+
+def _objects(file: MetadataFile, table: pa.Table) -> Objects:
+    if not file.has_names:
+        return Objects(*(pa.nulls(file.rows, kind) for kind in (pa.string(), pa.int64(), pa.int64())))
+    names, modified = split_ids(_whole(table, OBJECT_COLUMN))
+    sizes = unpack_sizes(file.footer, str(file.path))
+    if file.groups is not None:
+        sizes = sizes.take(pa.array(rows_of(file.footer, file.groups)))
+    return Objects(names, sizes, modified)
 
 
 def _column(file: MetadataFile, table: pa.Table, index: IndexField) -> IndexColumn:
@@ -286,11 +336,6 @@ def _column(file: MetadataFile, table: pa.Table, index: IndexField) -> IndexColu
     if values.null_count > kept.null_count and not isinstance(index.storage, Bloom):
         return IndexColumn(index.definition, index.storage, values)
     return IndexColumn(index.definition, index.storage, values, values.null_count - kept.null_count)
-
-
-def _leaves(file: MetadataFile, columns: list[str]) -> list[str]:
-    """The Parquet leaf paths of columns: names alone would be split at their dots."""
-    return leaves_under(columns, _paths(file.footer))
 
 
 def _whole(table: pa.Table, column: str) -> pa.Array:
@@ -311,21 +356,21 @@ def _from_file(storage: Storage, values: pa.Array) -> pa.Array:
     if isinstance(storage, Bloom):
         return pa.array([_unwrapped(stream) for stream in values.cast(pa.binary()).to_pylist()], pa.binary())
     target = arrow_type(storage)
-    if not _same_values(values.type, target):
+    if not same_values(values.type, target):
         raise pa.ArrowInvalid(f"{values.type} where {target} is expected")
     return values.cast(target)
 
 
-def _same_values(kind: pa.DataType, target: pa.DataType) -> bool:
+def same_values(kind: pa.DataType, target: pa.DataType) -> bool:
     """Does a cast keep the values: it would guess at others, and make null of fields that it does not find."""
     if pa.types.is_struct(target):
         fields = [target.field(i) for i in range(target.num_fields)]
         return bool(pa.types.is_struct(kind)) and [(f.name, True) for f in fields] == [
-            (f.name, _same_values(f.type, wanted.type))
+            (f.name, same_values(f.type, wanted.type))
             for f, wanted in zip([kind.field(i) for i in range(kind.num_fields)], fields, strict=False)
         ]
     if pa.types.is_list(target):
-        return bool(pa.types.is_list(kind)) and _same_values(kind.value_type, target.value_type)
+        return bool(pa.types.is_list(kind)) and same_values(kind.value_type, target.value_type)
     if pa.types.is_timestamp(target):
         return bool(pa.types.is_timestamp(kind) and kind.unit == target.unit)
     return bool(kind == target)
@@ -339,27 +384,3 @@ def _unwrapped(stream: bytes | None) -> bytes | None:
         return bloom.unwrap(stream)
     except MetadataCorruptError:
         return None
-
-
-def _pack_sizes(sizes: pa.Array) -> bytes:
-    numbers = sizes.fill_null(-1).to_numpy(zero_copy_only=False).astype("<i8")
-    return base64.b64encode(zlib.compress(numbers.tobytes()))
-
-
-def _unpack_sizes(file: MetadataFile) -> pa.Array:
-    packed = (file.footer.metadata or {}).get(_SIZES)
-    if packed is None:
-        return pa.nulls(file.rows, pa.int64())
-    try:
-        inflated = zlib.decompressobj().decompress(base64.b64decode(packed), 8 * file.rows + 1)
-        numbers = np.frombuffer(inflated, "<i8")
-    except (ValueError, zlib.error) as error:
-        raise MetadataCorruptError("object sizes that cannot be read", where=str(file.path)) from error
-    if len(numbers) != file.rows:
-        raise MetadataCorruptError(
-            "another number of sizes than of rows",
-            where=str(file.path),
-            found=str(len(numbers)),
-            expected=str(file.rows),
-        )
-    return pa.array(numbers, pa.int64(), mask=numbers < 0)

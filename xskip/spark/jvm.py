@@ -55,12 +55,12 @@ def hook_of(spark: SparkSession) -> Hook:
 
 
 class Hook:
-    """The rule in the JVM, and what Python asks of it."""
+    """The rule in the JVM, ``java/XSkipRule.java``, and what Python asks of it."""
 
     def __init__(self, spark: SparkSession, rule: Any) -> None:
         self._jvm: Any = spark._jvm
         self._gateway: Any = spark.sparkContext._gateway
-        self._rule = rule
+        self.rule = rule
         self._callback: Callback | None = None
         self._shipped: str | None = None
 
@@ -71,13 +71,13 @@ class Hook:
 
             ensure_callback_server_started(self._gateway)  # type: ignore[no-untyped-call]
             self._callback = Callback(answer)
-            self._rule.setConfKeys(self.strings(list(conf_keys)))
-            self._rule.setCallback(self._callback)
+            self.rule.setConfKeys(self.strings(list(conf_keys)))
+            self.rule.setCallback(self._callback)
 
     def install(self, spark: SparkSession) -> None:
         """Adds the rule to a session, once."""
         if existing_rule(spark) is None:
-            set_rules(spark, [*rules_of(spark), self._rule])
+            set_rules(spark, [*rules_of(spark), self.rule])
 
     def uninstall(self, spark: SparkSession) -> None:
         """Takes the rule out of a session; foreign rules stay."""
@@ -89,11 +89,11 @@ class Hook:
 
     def key(self, path: str) -> str:
         """A path as the hook names datasets: without ``file:``, without a trailing slash."""
-        return str(self._rule.key(path))
+        return str(self.rule.key(path))
 
     def location(self, path: str) -> str:
         """The same for a path of the user's, which without a scheme is of the default file system."""
-        return str(self._rule.location(path))
+        return str(self.rule.location(path))
 
     def register(self, directory: str, token: int, objects: Pieces) -> None:
         """Tells the JVM the objects of a snapshot, whose bits answers then speak of.
@@ -106,7 +106,7 @@ class Hook:
         objects : sequence of bytes-like
             See ``java/XSkipSnapshot.java``.
         """
-        self._rule.register(directory, token, self.objects(objects))
+        self.rule.register(directory, token, self.objects(objects))
 
     def objects(self, objects: Pieces) -> Any:
         """Objects as the JVM holds them."""
@@ -117,20 +117,20 @@ class Hook:
                 path = Path(folder) / "objects"
                 with path.open("wb") as file:
                     file.writelines(objects)
-                return self._rule.objectsFrom(str(path))
-        return self._rule.objects(bytearray(b"".join(objects)))
+                return self.rule.objectsFrom(str(path))
+        return self.rule.objects(bytearray(b"".join(objects)))
 
     def unregister(self, directory: str) -> None:
         """Forgets a snapshot."""
-        self._rule.unregister(directory)
+        self.rule.unregister(directory)
 
     def set_process_wide(self, key: str, value: str | None) -> None:
         """A setting for sessions that do not have it themselves; None takes it away."""
-        self._rule.setProcessWide(key, value)
+        self.rule.setProcessWide(key, value)
 
     def places(self, root: str) -> list[Place]:
         """Where the metadata of a path may be, in the order in which queries look."""
-        return _places(self._rule.placesOf(root))
+        return _places(self.rule.placesOf(root))
 
     def choose_place(self, dataset: str, directory: str | None) -> None:
         """Where the metadata of a dataset are from now on; None: where they would be.
@@ -141,32 +141,32 @@ class Hook:
             Its root, or ``db.table``.
         directory : str or None
         """
-        self._rule.choosePlace(dataset, directory)
+        self.rule.choosePlace(dataset, directory)
 
     def database_location(self, spark: SparkSession, database: str) -> str | None:
         """The base location in a database's properties, if there is one."""
-        found = self._rule.databaseLocation(spark._jsparkSession, database)
+        found = self.rule.databaseLocation(spark._jsparkSession, database)
         return None if found is None else self.location(found)
 
     def reader(self, reader: DataFrameReader) -> tuple[str, dict[str, str], str]:
         """What a reader was told: format, options, and the schema as JSON, empty without one."""
-        told = json.loads(self._rule.reader(reader._jreader))
+        told = json.loads(self.rule.reader(reader._jreader))
         return told["format"], told["options"], told["schema"]
 
     def table(self, spark: SparkSession, name: str) -> Table | None:
         """A table of the session's catalog, None where there is none of that name."""
-        found = self._rule.table(spark._jsparkSession, name)
+        found = self.rule.table(spark._jsparkSession, name)
         return None if found is None else Table(**json.loads(found))
 
     def forget_directories(self) -> None:
         """Forgets which directories have an index and which have none."""
-        self._rule.forgetDirectories()
+        self.rule.forgetDirectories()
 
     def evaluate(self, request: int, asked: Sequence[tuple[int, Packed]]) -> Packed:
         """Expressions of a request that is being answered, each for values, one after the other."""
         parts = np.array([(term, len(v.states), len(v.data)) for term, v in asked], "<i8").tobytes()
         together = (bytearray(b"".join(each)) for each in zip(*(values for _, values in asked), strict=True))
-        found = self._rule.evaluate(request, bytearray(parts), *together)
+        found = self.rule.evaluate(request, bytearray(parts), *together)
         return Packed(*map(base64.b64decode, (found.states(), found.numbers(), found.bytes())))
 
     def identity(self, function: Any) -> str:
@@ -179,31 +179,31 @@ class Hook:
         """
         if isinstance(function, str):
             return f"java:{function}"
-        return str(self._rule.identity(getattr(function, "_unwrapped", function)._judf))
+        return str(self.rule.identity(getattr(function, "_unwrapped", function)._judf))
 
     def settings(self, request: int) -> str:
         """A digest of all settings of the session whose request is being answered."""
-        return str(self._rule.settings(request))
+        return str(self.rule.settings(request))
 
     def offset_spread(self, zone: str, low: int, high: int) -> int:
         """By how many microseconds a zone's offsets differ among themselves between two instants, two days added."""
-        return int(self._rule.offsetSpread(zone, low, high))
+        return int(self.rule.offsetSpread(zone, low, high))
 
     def last_scan(self) -> int:
         """The number of the latest request."""
-        return int(self._rule.lastScanId())
+        return int(self.rule.lastScanId())
 
     def scans_after(self, number: int) -> list[dict[str, Any]]:
         """What happened to the listings after a request's number, oldest first; the last few hundred are known."""
-        return list(json.loads(self._rule.scansAfter(number)))
+        return list(json.loads(self.rule.scansAfter(number)))
 
     def explain(self, df: DataFrame) -> dict[str, Any]:
         """Lists every scan of a query without running it."""
-        return dict(json.loads(self._rule.explain(df._jdf)))
+        return dict(json.loads(self.rule.explain(df._jdf)))
 
     def selected(self, df: DataFrame) -> Listing:
         """The files that the scans of a query would read."""
-        return Listing(self._rule.selected(df._jdf))
+        return Listing(self.rule.selected(df._jdf))
 
     def dataset(self, df: DataFrame) -> Dataset:
         """A DataFrame as a dataset of files.
@@ -214,15 +214,15 @@ class Hook:
             It is something else: a view with a query, a table of another kind of source.
         """
         self._answer_at_once()
-        return Dataset(self, df, self._rule.dataset(df._jdf))
+        return Dataset(self, df, self.rule.dataset(df._jdf))
 
     def _answer_at_once(self) -> None:
         with suppress(AttributeError):  # a gateway that somebody else started
-            self._rule.answerAtOnce(self._gateway.java_gateway_server)
+            self.rule.answerAtOnce(self._gateway.java_gateway_server)
 
     def files(self) -> Any:
         """The JVM's access to file systems."""
-        return self._rule.files()
+        return self.rule.files()
 
     def ship_kernel(self, spark: SparkSession) -> None:
         """Makes the classes known to executors: as a jar, once for each Spark context."""
@@ -241,7 +241,7 @@ class Hook:
 
     def footers(self, paths: Sequence[str], threads: int) -> list[bytes]:
         """The end of each Parquet file from the start of its footer on; empty where there is none to read."""
-        tails = self._rule.tails(self.strings(paths), threads)
+        tails = self.rule.tails(self.strings(paths), threads)
         lengths = numbers_in(tails.lengths())
         ends = np.cumsum(lengths)
         joined = base64.b64decode(tails.joined())

@@ -18,7 +18,7 @@ from xskip.objects import Objects
 from xskip.spark.catalyst import literal_value
 from xskip.spark.jvm import Dataset
 
-__all__ = ["ListedObjects", "list_objects", "packed_objects"]
+__all__ = ["ListedObjects", "list_objects", "packed_objects", "partition_texts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def list_objects(dataset: Dataset) -> ListedObjects:
 
 def packed_objects(table: MetadataTable) -> list[bytes | memoryview]:
     """The objects with their partitions as the hook takes them, in pieces: see ``java/XSkipSnapshot.java``."""
-    objects, (of, texts) = table.objects, _partition_texts(table)
+    objects, (of, texts) = table.objects, partition_texts(table)
     names = objects.names
     _, offsets, data = names.buffers()
     starts = np.zeros(1, "<i4")
@@ -79,7 +79,7 @@ def packed_objects(table: MetadataTable) -> list[bytes | memoryview]:
     ]
 
 
-def _partition_texts(table: MetadataTable) -> tuple[npt.NDArray[np.int64], list[str]]:
+def partition_texts(table: MetadataTable) -> tuple[npt.NDArray[np.int64], list[str]]:
     """Each object's partition, and the distinct partitions' values as the hook encodes them.
 
     A value that is encoded otherwise than the hook does only keeps objects: a query's own values are compared with it.

@@ -6,10 +6,11 @@ import itertools
 import json
 import logging
 import struct
+import sys
 import threading
 import time
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -22,8 +23,9 @@ from xskip.metadatastore.snapshot import Snapshot, open_snapshot
 from xskip.operands import Computed
 from xskip.pruning import PruneResult, prune, requirements
 from xskip.reading import CONF_DEFAULTS, Reading
-from xskip.settings import Setting
+from xskip.settings import JOB_OBJECTS, Setting
 from xskip.spark.catalyst import to_predicate
+from xskip.spark.job import Jobs, why_in_driver
 from xskip.spark.jvm import Hook, hook_of
 from xskip.spark.listing import packed_objects
 from xskip.spark.storage import storage_for
@@ -56,7 +58,7 @@ class ScanTrace:
     predicate : str
         The filters as they were understood, values left out.
     result : PruneResult or None
-        None where the index was not used.
+        Without its verdicts, of which many would be remembered; None where the index was not used.
     problem : str
         Why the index was not used; empty where it was.
     filters : str
@@ -88,6 +90,7 @@ def _settings_of(predicate: Predicate, key: str, evaluator: Evaluator) -> str:
 class _Loaded:
     """An index in use: its snapshot, the token by which the JVM knows it, when it was last looked at."""
 
+    directory: str
     snapshot: Snapshot
     token: int
     checked: float
@@ -107,6 +110,7 @@ class Engine:
         self._made: dict[str, None] = {}
         self._process_wide: dict[str, str] = {}
         self._remembered = Remembered()
+        self.jobs = Jobs(hook)
 
     @property
     def hook(self) -> Hook:
@@ -147,6 +151,7 @@ class Engine:
         with self._lock:
             self._indexes.pop(directory, None)
             self._made[directory] = None
+            self.jobs.forget()
             self._said = {said for said in self._said if said[0] != directory}
             self._hook.unregister(directory)  # with the lock: a query that loads it meanwhile registers it after this
         self._hook.forget_directories()
@@ -194,14 +199,15 @@ class Engine:
         return found
 
     def _decide(self, place: Place, asked: dict[str, Any]) -> tuple[bytes | None, ScanTrace]:
-        loaded = self._load(place.directory)
+        loaded = self._load(place.directory, JOB_OBJECTS.of(asked["jobObjects"]))
         if loaded is None:
             return None, ScanTrace("", None, filters=json.dumps(asked["df"]))
         reading = Reading.of(asked["format"], asked["options"], asked["conf"], asked["schema"])
         problem = loaded.snapshot.not_usable(place, reading)
         if problem:
             return None, ScanTrace("", None, problem, json.dumps(asked["df"]))
-        key = json.dumps([asked["df"], asked["conf"], asked["partitions"], asked["evaluated"]])
+        parts = ("df", "conf", "partitions", "evaluated", "jobObjects")
+        key = json.dumps([asked[part] for part in parts])
         evaluator = Evaluator(self._hook, int(asked["id"]), self._remembered)
         with self._lock:
             known = loaded.answers.get(key)
@@ -225,29 +231,51 @@ class Engine:
             settings=asked["evaluated"],
         )
         clause = translate(predicate, available)
-        needed = requirements(clause)
-        table = snapshot.proved(needed, asked["format"])
-        with evaluator.together():
-            rehearse(clause, table)
-        result = prune(clause, table)
+        if self._is_for_job(loaded, JOB_OBJECTS.of(asked["jobObjects"])):
+            result = self.jobs.prune(loaded.directory, snapshot, clause)
+        else:
+            table = snapshot.proved(requirements(clause), asked["format"])
+            with evaluator.together():
+                rehearse(clause, table)
+            result = prune(clause, table)
         bits = np.packbits(result.skip, bitorder="little").tobytes()
-        by_partition = any(isinstance(requirement, str) for requirement in needed)
-        trace = ScanTrace(str(predicate), result, filters=json.dumps(asked["df"]))
+        by_partition = any(isinstance(requirement, str) for requirement in requirements(clause))
+        trace = ScanTrace(str(predicate), replace(result, skip=np.zeros(0, bool)), filters=json.dumps(asked["df"]))
         settings = _settings_of(predicate, key, evaluator)
         if not result.outcomes:  # no index was asked anything
             return _Answer(None, trace, settings)
         return _Answer((b"P" if by_partition else b"B") + struct.pack(">q", loaded.token) + bits, trace, settings)
 
-    def _load(self, directory: str) -> _Loaded | None:
-        """The index in a directory, and the JVM told of it; None where there is none any more."""
+    def _is_for_job(self, loaded: _Loaded, limit: int) -> bool:
+        """Is an index pruned by a job and never loaded; where it is too large and must be, says so once."""
+        if loaded.snapshot.rows <= limit:
+            return False
+        why = why_in_driver(loaded.snapshot)
+        if why:
+            what = f"{loaded.snapshot.rows:,} objects of metadata in {loaded.directory} are pruned in the driver: {why}"
+            self._once((loaded.directory, "", why), what)
+        return not why
+
+    def _load(self, directory: str, limit: int = sys.maxsize) -> _Loaded | None:
+        """The index in a directory, and the JVM told of it; None where there is none any more.
+
+        Parameters
+        ----------
+        directory : str
+        limit : int
+            More objects than these are not loaded.
+        """
         wait = _RECHECK_LOCAL_SECONDS if directory.startswith("/") else _RECHECK_REMOTE_SECONDS
         with self._lock:
             loaded = self._indexes.get(directory)
             if loaded is None or time.monotonic() - loaded.checked >= wait:
                 loaded = self._look(directory, loaded)
             if loaded is not None and not loaded.is_registered:
-                table = loaded.snapshot.load(loaded.snapshot.partitions)
-                self._hook.register(directory, loaded.token, packed_objects(table))
+                if self._is_for_job(loaded, limit):
+                    self.jobs.register(directory, loaded.snapshot, loaded.token)
+                else:
+                    table = loaded.snapshot.load(loaded.snapshot.partitions)
+                    self._hook.register(directory, loaded.token, packed_objects(table))
                 loaded.is_registered = True
             return loaded
 
@@ -260,7 +288,7 @@ class Engine:
             self._hook.unregister(directory)
             return None
         if loaded is None or snapshot is not known:
-            loaded = self._indexes[directory] = _Loaded(snapshot, next(_tokens), 0.0, OrderedDict())
+            loaded = self._indexes[directory] = _Loaded(directory, snapshot, next(_tokens), 0.0, OrderedDict())
         loaded.checked = time.monotonic()
         self._indexes.move_to_end(directory)
         while len(self._indexes) > _REMEMBERED_INDEXES:
@@ -274,11 +302,15 @@ class Engine:
                 self._traces.popitem(last=False)
 
     def _say(self, place: Place, problem: str) -> None:
+        what = f"the index of {place.root} is not used, queries read all files: {problem}"
+        self._once((place.directory, place.root, problem), what)
+
+    def _once(self, key: tuple[str, str, str], what: str) -> None:
         with self._lock:
-            if (place.directory, place.root, problem) in self._said:
+            if key in self._said:
                 return
-            self._said.add((place.directory, place.root, problem))
-        _log.warning("the index of %s is not used, queries read all files: %s", place.root, problem)
+            self._said.add(key)
+        _log.warning("%s", what)
 
 
 _engines: dict[int, Engine] = {}
@@ -308,4 +340,5 @@ def engine_of(spark: SparkSession) -> Engine:
         _engines.clear()
         engine = _engines[id(hook)] = Engine(hook)
         hook.connect(engine.answer, CONF_DEFAULTS)
+    engine.jobs.spark = spark
     return engine

@@ -12,6 +12,7 @@ class XSkipSettings {
   final long rememberMs;          // for how long a directory without an index is not looked at again
   final boolean strict;
   boolean evaluate;               // count what would be skipped, and read nothing of what is indexed
+  final String jobObjects;        // spark.xskip.pruning.jobObjects, as Python reads it
   private final SQLConf conf;
   private String[] confValues = null;
   private static final String[] EVALUATED = {"spark.sql.ansi.", "spark.sql.legacy.", "spark.sql.icu.", "spark.sql.session.",
@@ -22,6 +23,7 @@ class XSkipSettings {
     rememberMs = 1000L * Long.parseLong(value(conf, "spark.xskip.discovery.seconds", "60"));
     strict = "true".equalsIgnoreCase(value(conf, "spark.xskip.strict", "false"));
     evaluate = "true".equalsIgnoreCase(value(conf, "spark.xskip.evaluate", "false"));
+    jobObjects = value(conf, "spark.xskip.pruning.jobObjects", "");
     this.conf = conf;
   }
   /** The values of XSkipHub.confKeys. */

@@ -29,7 +29,9 @@ import org.apache.spark.unsafe.types.UTF8String;
 class XSkipEncoder {
   static String request(long id, XSkipPlace place, XSkipContext c, @SEQ@ df, XSkipTerms terms) {
     StringBuilder sb = new StringBuilder(512);
-    sb.append("{\"id\":").append(id).append(",\"strict\":").append(c.settings.strict).append(",\"place\":");
+    sb.append("{\"id\":").append(id).append(",\"strict\":").append(c.settings.strict).append(",\"jobObjects\":");
+    str(sb, c.settings.jobObjects);
+    sb.append(",\"place\":");
     place.json(sb);
     sb.append(',').append(c.reading()).append(",\"df\":"); list(sb, df, terms);
     if (c.mixed.length() > 0) {

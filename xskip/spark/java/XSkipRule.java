@@ -56,6 +56,14 @@ public class XSkipRule extends Rule {
   public void register(String directory, long token, XSkipObjects objects) {
     XSkipHub.snapshots.put(directory, new XSkipSnapshot(token, objects));
   }
+  /** A snapshot of so many objects that a job fills, and that counts from its register(directory) on. */
+  public XSkipFilling filling(long token, int objects) { return new XSkipFilling(token, objects); }
+  /** A function of a session's own that reads parts of files, whose names are parted by NUL: see XSkipParts. */
+  public void parts(Object session, String name, String keys, byte[] told, int parts) throws Exception {
+    Object functions = session.getClass().getMethod("udf", new Class[0]).invoke(session, new Object[0]);
+    ((org.apache.spark.sql.UDFRegistration) functions).register(
+        name, new XSkipParts(keys.split("\u0000"), XSkipBytes.longs(told), parts), org.apache.spark.sql.types.DataTypes.BinaryType);
+  }
   public void unregister(String directory) { XSkipHub.snapshots.remove(directory); }
   /** A setting for sessions that do not have it themselves; null takes it away. */
   public void setProcessWide(String key, String value) {

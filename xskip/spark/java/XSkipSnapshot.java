@@ -30,32 +30,43 @@ class XSkipObjects {
 /** Path to ordinal, an open-addressing table without strings: two hashes of the path, length, time. */
 class XSkipSnapshot {
   private static final int HASH = 0, OTHER = 1, LENGTH = 2, TIME = 3, WIDTH = 4;
-  private static final long SEED = 42L, OTHER_SEED = 4711L;
+  // both as Spark's function has them: xxhash64(path), xxhash64('xskip', path)
+  private static final long SEED = 42L, OTHER_SEED = hash(new byte[]{'x', 's', 'k', 'i', 'p'}, 0, 5, SEED);
   final long token; final int n; final int[] partitionOf;
   private final java.util.HashMap partitions = new java.util.HashMap();
   volatile java.lang.ref.SoftReference memo = null;
   private final long[] rows;                        // what is compared of one object lies together
   private final int[] table; private final int mask;
 
-  XSkipSnapshot(long token, XSkipObjects objects) {
-    this.token = token; this.n = objects.n;
+  XSkipSnapshot(long token, int n) {
+    this.token = token; this.n = n;
     rows = new long[WIDTH * n];
     partitionOf = new int[n];
     int capacity = 16;
     while (capacity < n * 2L) capacity <<= 1;
     table = new int[capacity]; Arrays.fill(table, -1); mask = capacity - 1;
+  }
+  XSkipSnapshot(long token, XSkipObjects objects) {
+    this(token, objects.n);
     for (int i = 0; i < n; i++) {
       int start = objects.start(i), size = objects.start(i + 1) - start;
-      rows[WIDTH * i + HASH] = hash(objects.bytes, start, size, SEED);
-      rows[WIDTH * i + OTHER] = hash(objects.bytes, start, size, OTHER_SEED);
-      rows[WIDTH * i + LENGTH] = objects.length(i);
-      rows[WIDTH * i + TIME] = objects.time(i);
+      long h = hash(objects.bytes, start, size, SEED);
+      put(i, h, hash(objects.bytes, start, size, OTHER_SEED), objects.length(i), objects.time(i));
       partitionOf[i] = objects.partition(i);
-      int k = slot(rows[WIDTH * i + HASH]);
-      while (table[k] >= 0) k = (k + 1) & mask;
-      table[k] = i;
     }
     for (int i = 0; i < objects.texts.length; i++) partitions.put(objects.texts[i], new Integer(i));
+  }
+  void put(int i, long hash, long other, long length, long time) {
+    rows[WIDTH * i + HASH] = hash; rows[WIDTH * i + OTHER] = other;
+    rows[WIDTH * i + LENGTH] = length; rows[WIDTH * i + TIME] = time;
+    int k = slot(hash);
+    while (table[k] >= 0) k = (k + 1) & mask;
+    table[k] = i;
+  }
+  void putPartition(int i, String text) {
+    Integer known = (Integer) partitions.get(text);
+    if (known == null) partitions.put(text, known = new Integer(partitions.size()));
+    partitionOf[i] = known.intValue();
   }
   /** The partition with these values, or -2. */
   int partition(String text) { Integer i = (Integer) partitions.get(text); return i == null ? -2 : i.intValue(); }

@@ -1,0 +1,176 @@
+"""What do jobs that prune large metadata save of the driver's memory, and what do they cost in time?
+
+    python benchmarks/large.py [objects] [results.json]
+
+10,000,000 objects unless told otherwise, which need not exist: metadata with bounds of three columns and a Bloom filter
+of one. Each way is a process of its own: "driver" loads the metadata into Python, "jobs" does not. Memory is the
+greatest resident size of the driver's Python, above what it was before the first query. Times are those that the hook
+measures inside a query's planning; "first" has the index registered, "next" is the median of 5 others.
+
+By time: the column that the objects are in order of, so that statistics of row groups rule out most. By city: a column
+without order, of which all is read. The query lists the first 100,000 objects, for a listing takes the same both ways.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from common import Lines, scratch, session
+from planning import Bench
+from predicate import START
+
+import xskip
+from xskip import bloom
+from xskip.datatypes import Bloom, Struct, arrow_type
+from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable
+from xskip.metadatastore.commit import Record, RecordedFile, publish
+from xskip.metadatastore.snapshot import write_files
+from xskip.objects import Objects
+from xskip.spark.jvm import hook_of
+
+LISTED = 100_000
+PIECE = 500_000
+RUNS = 5
+TYPES = {"ts": "timestamp", "temp": "double", "city": "string", "user": "string"}
+SCHEMA = ", ".join(f"{name} {kind}" for name, kind in TYPES.items())
+STEP = 3_000_000  # microseconds from one object to the next
+QUERIES = {
+    "by time": f"ts < timestamp_micros({START + STEP * 1000} + {{i}})",
+    "by city": "city = 'city-{i:07d}'",
+}
+
+
+def piece(root: str, start: int, stop: int) -> MetadataTable:
+    """Metadata of some objects; one in 50 holds no city."""
+    rng = np.random.default_rng(start)
+    count = stop - start
+    low = rng.random(count)
+    numbers = pc.utf8_lpad(pa.array((low * 500).astype(np.int64)).cast(pa.string()), 7, "0")
+    city = pc.binary_join_element_wise("city-", numbers, "")
+    city = pc.if_else(pa.array(rng.random(count) < 0.02), pa.scalar(None, pa.string()), city)
+    ts = START + np.arange(start, stop) * STEP
+    ends: dict[str, tuple[Any, Any]] = {
+        "ts": (pa.array(ts), pa.array(ts + STEP)),
+        "temp": (pa.array(low * 40), pa.array(low * 40 + 2)),
+        "city": (city, city),
+    }
+    indexes = []
+    for name, sides in ends.items():
+        storage = Struct((("min", TYPES[name]), ("max", TYPES[name])))
+        kind = arrow_type(storage)
+        values = pa.StructArray.from_arrays([side.cast(kind[0].type) for side in sides], fields=list(kind))
+        indexes.append(IndexColumn(IndexDefinition("minmax", (name,), types=(TYPES[name],)), storage, values))
+    size = bloom.size_for(20, 0.01)
+    some = pa.array([bloom.build(rng.integers(-(2**62), 2**62, 20), *size) for _ in range(1_000)], pa.binary())
+    filters = some.take(pa.array(np.arange(count) % 1_000))
+    indexes.append(IndexColumn(IndexDefinition("bloomfilter", ("user",), types=("string",)), Bloom(), filters))
+    digits = pc.utf8_lpad(pa.array(np.arange(start, stop)).cast(pa.string()), 8, "0")
+    names = pc.binary_join_element_wise(pc.binary_join_element_wise(f"{root}/part-", digits, ""), ".parquet", "")
+    known = Objects(names, pa.array(np.full(count, 100)), pa.array(np.full(count, 1_700_000_000_000)))
+    return MetadataTable(known, {}, {index.definition.key: index for index in indexes})
+
+
+def make(folder: Path, objects: int) -> None:
+    """A dataset without rows, and its metadata."""
+    spark = session()
+    root = str(folder / "data")
+    spark.createDataFrame([], SCHEMA).write.parquet(root)
+    source = xskip.SkippingIndex.for_path(spark, root)._open()[1]
+    files: list[tuple[Path, RecordedFile]] = []
+    with tempfile.TemporaryDirectory(dir=folder) as local:
+        for start in range(0, objects, PIECE):
+            table = piece(source.place.identifier, start, min(start + PIECE, objects))
+            files += write_files(table, source.place.identifier, Path(local), len(files))
+        record = Record(0, source.root, 4, tuple(entry for _, entry in files), source.reading, TYPES, 0)
+        publish(source.storage, source.directory, None, files, record)
+    spark.stop()
+
+
+def peak() -> float:
+    """The greatest resident size of this process, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def measure(folder: Path, limit: str) -> None:
+    """Prints what queries take, as JSON."""
+    spark = session()
+    spark.conf.set("spark.xskip.pruning.jobObjects", limit)
+    spark.conf.set("spark.xskip.strict", "true")
+    xskip.enable(spark)
+    jvm: Any = spark._jvm
+    compiler = jvm.org.codehaus.janino.SimpleCompiler()
+    compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
+    scala_212 = jvm.scala.util.Properties.versionNumberString().startswith("2.12")
+    seq = "scala.collection.Seq" if scala_212 else "scala.collection.immutable.Seq"
+    compiler.cook((Path(__file__).parent / "Listing.java").read_text().replace("@SEQ@", seq))
+    df, _ = Bench(spark, compiler, folder).relation(str(folder / "data"), LISTED, anew=False)
+    before, found = peak(), {}
+    hook = hook_of(spark)
+    for name, query in QUERIES.items():
+        times = []
+        for i in range(RUNS + 1):
+            last = hook.last_scan()
+            hook.explain(df.filter(query.format(i=i)))
+            (scan,) = hook.scans_after(last)
+            assert scan["known"] == scan["listed"] == LISTED, scan
+            times.append(scan["asked_ms"] / 1e3)
+        found[name] = {"first": times[0], "next": statistics.median(times[1:]), "kept": scan["kept"]}
+    found["memory"] = {"before": before, "peak": peak()}
+    spark.stop()
+    print(json.dumps(found), flush=True)
+
+
+def run(*arguments: str) -> str:
+    """The last line that another process with other arguments prints."""
+    environment = os.environ | {"PYSPARK_PYTHON": sys.executable}
+    done = subprocess.run(
+        [sys.executable, __file__, *arguments], env=environment, stdout=subprocess.PIPE, text=True, check=True
+    )
+    return next(iter(done.stdout.splitlines()[-1:]), "")
+
+
+def main() -> None:
+    objects = int(sys.argv.pop(1)) if sys.argv[1:2] and sys.argv[1].isdecimal() else 10_000_000
+    lines = Lines()
+    with scratch() as folder:
+        started = time.perf_counter()
+        run("make", folder, str(objects))
+        size = sum(path.stat().st_size for path in Path(folder).rglob("*.parquet")) / 1e6
+        print(f"{objects:,} objects, {size:,.0f} MB of metadata, made in {time.perf_counter() - started:.0f} s")
+        found = {
+            way: json.loads(run("measure", folder, limit)) for way, limit in (("driver", "999999999"), ("jobs", "0"))
+        }
+    for query in QUERIES:
+        assert found["driver"][query]["kept"] == found["jobs"][query]["kept"], found
+        for when in ("first", "next"):
+            for way, values in found.items():
+                detail = f"{values[query]['kept']:,} of {LISTED:,} read"
+                lines.add(f"{objects:,} objects, {query}, {when}, {way}", values[query][when], unit=" s", detail=detail)
+    for way, values in found.items():
+        before, most = values["memory"]["before"], values["memory"]["peak"]
+        detail = f"{before:,.0f} MB before, {most:,.0f} MB at most"
+        lines.add(
+            f"{objects:,} objects, memory of the driver's Python, {way}", most - before, unit=" MB", detail=detail
+        )
+    lines.write()
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["make"]:
+        make(Path(sys.argv[2]), int(sys.argv[3]))
+    elif sys.argv[1:2] == ["measure"]:
+        measure(Path(sys.argv[2]), sys.argv[3])
+    else:
+        main()
