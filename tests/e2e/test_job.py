@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -281,6 +284,21 @@ def test_metadata_that_only_the_driver_can_read(
 def test_metadata_of_another_program() -> None:
     """[PRU-JB-6] What xskip has not written alone is not for jobs."""
     assert "another program" in job.why_in_driver(Snapshot(Live(None, (), foreign=True), ()))
+
+
+def test_workers_need_no_installation() -> None:
+    """[PRU-JB-1] What is shipped to them can be imported as it is."""
+    archive = job._package()
+    code = "import xskip.spark.job, xskip.xskipper; print(xskip.spark.job.__file__)"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        check=False,
+        env=os.environ | {"PYTHONPATH": archive},
+        cwd="/",
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.startswith(archive), done.stderr
 
 
 def test_skipped_files_are_not_opened(spark: SparkSession, lakes: dict[str, str], by_job: Callable[[], None]) -> None:
