@@ -106,9 +106,9 @@ def test_rows_that_are_decided_are_not_looked_at():
 
 def test_a_filter_is_sized_for_its_own_object_unless_the_size_is_fixed():
     """[PRU-BF-5]"""
-    objects = collected(list(range(1000)), [1], [], None)
+    objects = collected(list(range(1000)), [1], [])
     own = BloomFilter("c").assemble([objects], ["int"]).to_pylist()
-    assert [len(raw) for raw in own] == [12 + 8 * 150, 12 + 8, 12 + 8, 12 + 8]
+    assert [len(raw) for raw in own] == [12 + 8 * 150, 12 + 8, 12 + 8]
     fixed = BloomFilter("c", ndv=100_000).assemble([objects], ["int"]).to_pylist()
     assert {raw[:12] for raw in fixed} == {struct.pack(">iii", 1, 7, 14977)}
     rough = BloomFilter("c", fpp=0.5).assemble([objects], ["int"]).to_pylist()
@@ -118,8 +118,16 @@ def test_a_filter_is_sized_for_its_own_object_unless_the_size_is_fixed():
 def test_sliced_lists_are_assembled_from_their_own_rows():
     objects = collected([1], [2, 3], None, [4]).slice(1)
     filters = BloomFilter("c").assemble([objects], ["int"])
-    assert verdicts(In(INT, (1, 2)), filters) == [True, False, False]
-    assert verdicts(Comparison(Op.EQ, INT, 4), filters) == [False, False, True]
+    assert verdicts(In(INT, (1, 2)), filters) == [True, None, False]
+    assert verdicts(Comparison(Op.EQ, INT, 4), filters) == [False, None, True]
+
+
+def test_filters_that_are_there_stay_and_what_is_neither_is_unknown():
+    hashes = collected(None, [2, 3], None)
+    (made,) = BloomFilter("c").assemble([collected([1])], ["int"]).to_pylist()
+    filters = BloomFilter("c").assemble([hashes, pa.array([made, None, None], pa.binary())], ["int"])
+    assert verdicts(Comparison(Op.EQ, INT, 1), filters) == [True, False, None]
+    assert verdicts(Comparison(Op.EQ, INT, 3), filters) == [False, True, None]
 
 
 def test_a_null_list_over_hashes_is_not_read():
@@ -127,7 +135,8 @@ def test_a_null_list_over_hashes_is_not_read():
     hidden = pa.ListArray.from_arrays(
         pa.array([0, 2, 3], pa.int32()), pa.array(packed(1, 2, 3), pa.int64()), mask=pa.array([True, False])
     )
-    assert BloomFilter("c").assemble([hidden], ["int"]).equals(BloomFilter("c").assemble([collected([], [3])], ["int"]))
+    plain = collected(None, [3])
+    assert BloomFilter("c").assemble([hidden], ["int"]).equals(BloomFilter("c").assemble([plain], ["int"]))
 
 
 def test_an_index_that_the_table_lacks_is_unknown():

@@ -6,11 +6,14 @@ import datetime as dt
 import math
 from decimal import Decimal
 
+import numpy as np
 import pytest
 from pyspark.sql import functions as F
 
 import xskip
 from tests.helpers import write_files
+from xskip import bloom
+from xskip.bloom import build
 from xskip.indexes import BloomFilter, MinMax, ValueList
 from xskip.metadatastore.snapshot import open_snapshot
 from xskip.metadatastore.storage import LocalStorage
@@ -60,20 +63,27 @@ def path(session, tmp_path_factory) -> str:
     return write(session, tmp_path_factory.mktemp("kernel") / "data", FILES)
 
 
-def indexes():
-    columns = [*NAMES, "ym", "st.x", "st.deep.y"]
+#: A field of a struct has Spark make rows of its own; columns alone come in the scan's batches, or in its rows.
+WAYS = {
+    "batches": [*NAMES, "ym"],
+    "rows": [*NAMES, "ym"],
+    "fields": [*NAMES, "ym", "st.x", "st.deep.y"],
+}
+
+
+def indexes(columns):
     bounds = [MinMax(c) for c in columns]
     values = [ValueList(c, max_values=20 if c == "i32" else 10_000) for c in columns]
-    return [*bounds, *values, *(BloomFilter(c) for c in BLOOMS)]
+    return [*bounds, *values, *(BloomFilter(c) for c in BLOOMS if c in columns)]
 
 
-def metadata(path, **settings):
+def metadata(spark, path, way):
     """The metadata of a fresh index as plain values by file and index; lists sorted."""
-    spark = settings.pop("spark")
+    spark.conf.set("spark.sql.parquet.enableVectorizedReader", str(way != "rows").lower())
     index = xskip.SkippingIndex.for_path(spark, path)
     if index.exists():
         index.drop()
-    index.create(indexes())
+    index.create(indexes(WAYS[way]))
     table = open_snapshot(LocalStorage(), index.describe().location).load()
     names = [name.rpartition("/")[2] for name in table.objects.names.to_pylist()]
     found = {}
@@ -111,30 +121,68 @@ def hashes(index, inputs):
     return (F.collect_set(F.when(F.col(column).isNotNull(), pair)),)
 
 
-def test_the_kernel_finds_what_spark_aggregates_find(spark, path, monkeypatch):
-    by_kernel = metadata(path, spark=spark)
+@pytest.mark.parametrize("way", WAYS)
+def test_the_kernel_finds_what_spark_aggregates_find(spark, path, monkeypatch, way):
+    by_kernel = metadata(spark, path, way)
     monkeypatch.setattr("xskip.spark.collect.accumulate", lambda *_: pytest.fail("the kernel ran"))
     for kind, aggregates in ((MinMax, bounds), (ValueList, values), (BloomFilter, hashes)):
         monkeypatch.setattr(kind, "accumulators", ())
         monkeypatch.setattr(kind, "aggregates", aggregates)
     monkeypatch.setattr(Collector, "_footers_may_do", lambda _: False)
-    by_aggregates = metadata(path, spark=spark)
+    by_aggregates = metadata(spark, path, way)
     assert by_kernel.keys() == by_aggregates.keys()
     assert {k: v for k, v in by_kernel.items() if by_aggregates[k] != v} == {}
-    assert len(by_kernel) == 5 * (18 + 18 + 10)
+    assert len(by_kernel) == 5 * len(indexes(WAYS[way]))
 
 
-def test_files_split_into_several_tasks_give_the_same(spark, tmp_path):
+@pytest.mark.parametrize("way", WAYS)
+def test_files_split_into_several_tasks_give_the_same(spark, tmp_path, way):
     """One file of many row groups, read whole and in pieces."""
     root = tmp_path / "split"
     many = [row(n % 25) for n in range(4000)]
     path = write(spark, root, {"large": many}, **{"parquet.block.size": "4096"})
-    whole = metadata(path, spark=spark)
+    whole = metadata(spark, path, way)
     spark.conf.set("spark.sql.files.maxPartitionBytes", "20000")
     spark.conf.set("spark.sql.files.openCostInBytes", "1")
     tasks = spark.read.parquet(path).rdd.getNumPartitions()
     assert tasks > 3
-    assert metadata(path, spark=spark) == whole
+    assert metadata(spark, path, way) == whole
+
+
+def filters(spark, path, index) -> list[bytes]:
+    built = xskip.SkippingIndex.for_path(spark, path)
+    built.create([index])
+    (content,) = open_snapshot(LocalStorage(), built.describe().location).load().indexes.values()
+    built.drop()
+    return content.values.to_pylist()
+
+
+@pytest.mark.parametrize("rows", [1, 4096, 4097, 70_000])
+def test_filters_of_many_values_hold_each_once(spark, tmp_path, rows):
+    """[PRU-BF-5] Many values are parted before they are made distinct; the hashes of an empty text are both 0."""
+    texts = ["", *(f"v{n}" for n in range(1, rows))]
+    given = [(text,) for text in texts for _ in range(3)]
+    path = write_files(spark, tmp_path / "many", "s string", {"a": given})
+    pairs = [bloom.hash_bytes(text.encode()) for text in texts]
+    hashes = np.array([first << 32 | second & 0xFFFFFFFF for first, second in pairs], np.int64)
+    for index, items in ((BloomFilter("s"), rows), (BloomFilter("s", fpp=0.3, ndv=777), 777)):
+        (found,) = filters(spark, path, index)
+        assert found == bloom.build(hashes, *bloom.size_for(items, index.fpp))
+
+
+def test_filters_are_made_where_the_rows_are_unless_a_file_is_split(spark, tmp_path, monkeypatch):
+    path = write_files(
+        spark, tmp_path / "data", "a bigint", {"large": [(n,) for n in range(4000)], "small": [(n,) for n in range(9)]},
+        options={"parquet.block.size": "4096", "compression": "none"},
+    )  # fmt: skip
+    built = []
+    monkeypatch.setattr(bloom, "build", lambda *args: built.append(len(args[0])) or build(*args))
+    whole = filters(spark, path, BloomFilter("a"))
+    assert not built
+    spark.conf.set("spark.sql.files.maxPartitionBytes", "10000")
+    spark.conf.set("spark.sql.files.openCostInBytes", "1")
+    assert filters(spark, path, BloomFilter("a")) == whole
+    assert built == [4000]
 
 
 def test_a_list_beyond_its_cap_is_none_though_each_piece_is_within(spark, tmp_path):

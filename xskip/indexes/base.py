@@ -43,19 +43,23 @@ class Accumulator:
     Attributes
     ----------
     kind : {"bounds", "values", "hashes", "words", "counts", "ranges", "boxes"}
-        Least and greatest value; the distinct values; the distinct pairs of a Bloom filter's hashes, of values or of
-        their words; how many rows are NULL, and how many there are; ranges that hold all numbers, as a list of their
-        ends in turn; boxes that hold all points, as a list of four numbers each.
+        Least and greatest value; the distinct values; of values or of their words, the distinct pairs of a Bloom
+        filter's hashes where several tasks read parts of an object, and the filter where one reads it whole; how many
+        rows are NULL, and how many there are; ranges that hold all numbers, as a list of their ends in turn; boxes that
+        hold all points, as a list of four numbers each.
     cap : int
         For ``values``: beyond so many there is no list. For ``ranges`` and ``boxes``: so many at most, for each task
-        that reads a part of an object.
+        that reads a part of an object. For ``hashes`` and ``words``: what every filter is sized for; 0: what it holds.
     of : int
         Which of the index's inputs.
+    fpp : float
+        The filters' rate of false positives.
     """
 
     kind: Literal["bounds", "values", "hashes", "words", "counts", "ranges", "boxes"]
     cap: int = 0
     of: int = 0
+    fpp: float = 1.0
 
 
 class Input(NamedTuple):

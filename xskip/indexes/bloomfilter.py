@@ -12,6 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from xskip import bloom
 from xskip.clauses import Mask, Verdicts
@@ -65,8 +66,8 @@ class BloomFilter(OneColumn):
 
     @property
     def accumulators(self) -> tuple[Accumulator, ...]:
-        """Pairs of hashes."""
-        return (Accumulator("hashes"),)
+        """Pairs of hashes, or filters."""
+        return (Accumulator("hashes", self.ndv or 0, fpp=self.fpp),)
 
     def storage(self, types: Sequence[str]) -> Storage:
         """Spark's filter."""
@@ -75,14 +76,19 @@ class BloomFilter(OneColumn):
         return Bloom()
 
     def assemble(self, collected: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:
-        """A filter for each object, empty where it holds no value."""
-        lists = Lists.of(collected[0])
+        """A filter for each object, empty where it holds no value: those that the kernel made, else of the hashes."""
+        hashes = collected[0]
+        filters = collected[1] if len(collected) > 1 else pa.nulls(len(hashes), pa.binary())
+        missing = pc.and_(hashes.is_valid(), filters.is_null()).to_numpy(zero_copy_only=False)
+        if not missing.any():
+            return filters
+        lists = Lists.of(hashes)
         pairs = lists.values.to_numpy(zero_copy_only=False).astype(np.int64)
-        filters = []
-        for start, end in zip(lists.starts, lists.ends, strict=True):
-            hashes, words = bloom.size_for(int(end - start) if self.ndv is None else self.ndv, self.fpp)
-            filters.append(bloom.build(pairs[start:end], hashes, words))
-        return pa.array(filters, pa.binary())
+        built: list[bytes | None] = [None] * len(hashes)
+        for i in np.flatnonzero(missing):
+            own = pairs[lists.starts[i] : lists.ends[i]]
+            built[i] = bloom.build(own, *bloom.size_for(len(own) if self.ndv is None else self.ndv, self.fpp))
+        return pc.coalesce(filters, pa.array(built, pa.binary()))
 
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> BloomFilterClause | None:
         """Equality and IN on the column itself: a hash is of the exact type that was indexed."""

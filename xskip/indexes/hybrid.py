@@ -63,8 +63,8 @@ class Hybrid(OneColumn):
 
     @property
     def accumulators(self) -> tuple[Accumulator, ...]:
-        """Values up to the cap, and hashes."""
-        return (Accumulator("values", self.max_values), Accumulator("hashes"))
+        """Values up to the cap, and hashes or filters."""
+        return (Accumulator("values", self.max_values), Accumulator("hashes", fpp=self.fpp))
 
     def storage(self, types: Sequence[str]) -> Storage:
         """A struct of ``values``, an array of the column's type, and ``filter``, the bytes of Spark's filter."""
@@ -74,10 +74,9 @@ class Hybrid(OneColumn):
     def assemble(self, collected: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:
         """The lists, and filters for the objects without one."""
         kind = arrow_type(_storage(types[0]))
-        values, hashes = collected[0].cast(kind[0].type), collected[1]
-        needless = pc.if_else(values.is_valid(), pa.scalar(None, hashes.type), hashes)
-        filters = BloomFilter(self.column, self.fpp).assemble([needless], types)
-        filters = pc.if_else(values.is_valid(), pa.scalar(None, pa.binary()), filters)
+        values = collected[0].cast(kind[0].type)
+        needed = [pc.if_else(values.is_valid(), pa.scalar(None, each.type), each) for each in collected[1:]]
+        filters = BloomFilter(self.column, self.fpp).assemble(needed, types)
         return pa.StructArray.from_arrays([values, filters], fields=list(kind))
 
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> HybridClause | None:

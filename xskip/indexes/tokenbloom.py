@@ -62,8 +62,8 @@ class TokenBloom(BloomFilter):
 
     @property
     def accumulators(self) -> tuple[Accumulator, ...]:
-        """Pairs of the words' hashes."""
-        return (Accumulator("words"),)
+        """Pairs of the words' hashes, or filters."""
+        return (Accumulator("words", self.ndv or 0, fpp=self.fpp),)
 
     def storage(self, types: Sequence[str]) -> Storage:
         """Spark's filter."""

@@ -7,8 +7,8 @@ The classes (``java/XSkipKernel.java``) travel to executors as a jar made at run
 
 from __future__ import annotations
 
-import itertools
 import json
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -59,7 +59,8 @@ def accumulate(dataset: Dataset, rows: DataFrame, gathered: Sequence[Sequence[tu
         j = 0
         for each, accumulator in pairs:
             physical = _physical(each, accumulator)
-            specs.append(f"{accumulator.kind}:{position[each.text] + 1}:{physical}:{accumulator.cap}")
+            rate = math.log(accumulator.fpp)
+            specs.append(f"{accumulator.kind}:{position[each.text] + 1}:{physical}:{accumulator.cap}:{rate!r}")
             for kind in _results(accumulator, to_json(element_of(physical) or physical)):
                 fields.append(_field(f"{i}_{j}", kind))
                 j += 1
@@ -69,13 +70,13 @@ def accumulate(dataset: Dataset, rows: DataFrame, gathered: Sequence[Sequence[tu
 def gathered_table(table: pa.Table, gathered: Sequence[Sequence[tuple[Input, Accumulator]]]) -> pa.Table:
     """What Spark collected of :func:`accumulate`, with the longs of hashes as lists."""
     for i, pairs in enumerate(gathered):
-        names = (f"{i}_{j}" for j in itertools.count())
+        j = 0
         for _, accumulator in pairs:
-            for kind, name in zip(_results(accumulator, ""), names, strict=False):  # names last: they do not end
-                if kind == "binary":
-                    chunks = [_longs(chunk) for chunk in table.column(name).chunks]
-                    column = pa.chunked_array(chunks, pa.list_(pa.int64()))
-                    table = table.set_column(table.column_names.index(name), name, column)
+            if accumulator.kind in ("hashes", "words"):
+                chunks = [_longs(chunk) for chunk in table.column(f"{i}_{j}").chunks]
+                column = pa.chunked_array(chunks, pa.list_(pa.int64()))
+                table = table.set_column(table.column_names.index(f"{i}_{j}"), f"{i}_{j}", column)
+            j += len(_results(accumulator, ""))
     return table
 
 
@@ -132,8 +133,11 @@ def _merged(parts: Sequence[pa.Array], spans: list[tuple[int, int]], accumulator
             return [pa.array([pc.sum(part[a:b]).as_py() for a, b in spans], pa.int64()) for part in parts]
         case "ranges" | "boxes":
             return [pa.array([part[a:b].flatten() for a, b in spans], part.type) for part in parts]
-        case "values" | "hashes" | "words":
-            return [pa.array([_union(part[a:b], accumulator) for a, b in spans], part.type) for part in parts]
+        case "values":
+            return [_unions(parts[0], spans, accumulator.cap)]
+        case "hashes" | "words":
+            alone = [a if b == a + 1 else None for a, b in spans]
+            return [_unions(parts[0], spans), parts[1].take(pa.array(alone, pa.int64()))]
 
 
 def _extremes(part: pa.Array, spans: list[tuple[int, int]], *, last: bool) -> pa.Array:
@@ -148,12 +152,13 @@ def _extremes(part: pa.Array, spans: list[tuple[int, int]], *, last: bool) -> pa
     return part.take(pa.array(chosen, pa.int64()))
 
 
-def _union(lists: pa.Array, accumulator: Accumulator) -> pa.Array | None:
-    """The distinct values of some lists; None where one is missing or they are too many together."""
-    if lists.null_count:
-        return None
-    values = pc.unique(lists.flatten())
-    return None if accumulator.kind == "values" and len(values) > accumulator.cap else values
+def _unions(lists: pa.Array, spans: list[tuple[int, int]], cap: int | None = None) -> pa.Array:
+    """The distinct values of some lists together; null where one is missing or they are too many."""
+    found = []
+    for a, b in spans:
+        values = None if lists[a:b].null_count else pc.unique(lists[a:b].flatten())
+        found.append(None if values is None or (cap is not None and len(values) > cap) else values)
+    return pa.array(found, lists.type)
 
 
 def _results(accumulator: Accumulator, element: str) -> list[object]:
@@ -164,8 +169,8 @@ def _results(accumulator: Accumulator, element: str) -> list[object]:
             return ["long", "long"]
         case "values" | "ranges":
             return [_array(element)]
-        case "hashes" | "words":  # longs, little-endian
-            return ["binary"]
+        case "hashes" | "words":  # longs, little-endian, or a filter
+            return ["binary", "binary"]
         case "boxes":
             return [_array("double")]
 

@@ -2,15 +2,27 @@ package io.xskip.jvm;
 
 import java.util.ArrayList;
 import org.apache.hadoop.fs.FileStatus;
+import org.apache.spark.Partition;
 import org.apache.spark.api.java.JavaRDD;
+import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.execution.FileSourceScanExec;
+import org.apache.spark.sql.execution.ProjectExec;
+import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.FilePartition;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.MetadataBuilder;
@@ -121,7 +133,8 @@ public class XSkipDataset {
   }
   /** The rows of a subset, through the kernel, as rows of a schema. */
   public Object accumulate(Object subset, String[] specs, String schemaJson) throws Exception {
-    JavaRDD rows = XSkipPlans.execution(subset).toRdd().toJavaRDD().mapPartitions(new XSkipKernel(specs));
+    XSkipRows read = new XSkipRows(XSkipPlans.execution(subset));
+    JavaRDD rows = read.rows.toJavaRDD().mapPartitions(new XSkipKernel(specs, read.at, read.split()));
     Object session = relation.sparkSession();
     java.lang.reflect.Method[] ms = session.getClass().getMethods();
     for (int i = 0; i < ms.length; i++) {
@@ -142,6 +155,52 @@ public class XSkipDataset {
       }
     }
     throw new NoSuchMethodException("Dataset.ofRows");
+  }
+}
+
+/** The rows of a plan, and the place of each of its columns in them: as its scan gives them, in batches where it can, if
+    the plan does no more than to choose among their columns. Spark would copy each row into one of the chosen. */
+class XSkipRows {
+  final RDD rows; final int[] at;
+  XSkipRows(QueryExecution execution) {
+    SparkPlan plan = execution.sparkPlan();
+    boolean chooses = plan instanceof ProjectExec && ((ProjectExec) plan).child() instanceof FileSourceScanExec;
+    FileSourceScanExec scan = chooses ? (FileSourceScanExec) ((ProjectExec) plan).child() : null;
+    int[] places = chooses ? places(((ProjectExec) plan).projectList(), scan.output()) : null;
+    at = new int[plan.output().length()];
+    for (int i = 0; i < at.length; i++) at[i] = places == null ? i : places[i];
+    rows = places == null ? execution.toRdd() : scan.supportsColumnar() ? scan.executeColumnar() : scan.execute();
+  }
+  /** The ordinals of the objects that are read in parts, in order; null where Spark does not say. */
+  int[] split() {
+    Partition[] tasks = rows.partitions();
+    ArrayList found = new ArrayList();
+    for (int i = 0; i < tasks.length; i++) {
+      if (!(tasks[i] instanceof FilePartition)) return null;
+      PartitionedFile[] files = ((FilePartition) tasks[i]).files();
+      for (int k = 0; k < files.length; k++) {
+        InternalRow values = files[k].partitionValues();
+        if (files[k].start() != 0 || files[k].length() != files[k].fileSize()) found.add(new Integer(values.getInt(values.numFields() - 1)));
+      }
+    }
+    int[] ordinals = new int[found.size()];
+    for (int i = 0; i < ordinals.length; i++) ordinals[i] = ((Integer) found.get(i)).intValue();
+    java.util.Arrays.sort(ordinals);
+    return ordinals;
+  }
+  /** Null where an expression is more than a column. */
+  private static int[] places(@SEQ@ expressions, @SEQ@ columns) {
+    int[] found = new int[expressions.length()];
+    for (int i = 0; i < found.length; i++) {
+      Object e = expressions.apply(i);
+      if (e instanceof Alias) e = ((Alias) e).child();
+      if (!(e instanceof AttributeReference)) return null;
+      int k = 0;
+      while (k < columns.length() && !((Attribute) columns.apply(k)).exprId().equals(((Attribute) e).exprId())) k++;
+      if (k == columns.length()) return null;
+      found[i] = k;
+    }
+    return found;
   }
 }
 

@@ -12,42 +12,63 @@ import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.sql.types.Decimal;
-import org.apache.spark.unsafe.hash.Murmur3_x86_32;
+import org.apache.spark.sql.vectorized.ColumnarArray;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** Runs on executors: rows (object's ordinal, column, …), which come object by object, to one row for each run of an
-    object: its ordinal and what the accumulators found. Each accumulator is written "kind:column:type:cap". */
+/** Runs on executors: the rows or batches of a scan, which come object by object, to one row for each run of an object:
+    its ordinal and what the accumulators found. Each accumulator is written "kind:column:type:cap:rate"; columns are
+    counted as in {@code at}, which has the place of each in the rows, of the ordinal first. {@code split}: the ordinals
+    of the objects that several tasks read, in order; null where that is not known. */
 public class XSkipKernel implements FlatMapFunction, Serializable {
-  private final String[] specs;
-  public XSkipKernel(String[] specs) { this.specs = specs; }
-  public Iterator call(Object rows) { return new XSkipRuns((Iterator) rows, specs); }
+  private final String[] specs; private final int[] at, split;
+  public XSkipKernel(String[] specs, int[] at, int[] split) { this.specs = specs; this.at = at; this.split = split; }
+  public Iterator call(Object pieces) { return new XSkipRuns((Iterator) pieces, specs, at, split); }
 }
 
 class XSkipRuns implements Iterator {
-  private final Iterator rows; private final XSkipAccumulator[] all; private final int width;
-  private InternalRow row = null;                    // the first row of the next run; its buffer is reused by next()
-  XSkipRuns(Iterator rows, String[] specs) {
-    this.rows = rows;
+  private final Iterator pieces; private final XSkipAccumulator[] all; private final int ordinal, width; private final int[] split;
+  private Object piece = null;                       // the first row or batch of the next run; next() reuses its memory
+  XSkipRuns(Iterator pieces, String[] specs, int[] at, int[] split) {
+    this.pieces = pieces; this.split = split; ordinal = at[0];
     all = new XSkipAccumulator[specs.length];
     int w = 1;
-    for (int i = 0; i < specs.length; i++) { all[i] = XSkipAccumulator.of(specs[i].split(":")); w += all[i].width(); }
+    for (int i = 0; i < specs.length; i++) {
+      all[i] = XSkipAccumulator.of(specs[i].split(":"));
+      all[i].column = at[all[i].column];
+      w += all[i].width();
+    }
     width = w;
   }
-  public boolean hasNext() { return row != null || rows.hasNext(); }
-  public Object next() {
-    if (row == null) row = (InternalRow) rows.next();
-    int object = row.getInt(0);
-    for (int i = 0; i < all.length; i++) all[i].reset();
-    while (true) {
-      for (int i = 0; i < all.length; i++) if (row.isNullAt(all[i].column)) all[i].none(); else all[i].add(row, all[i].column);
-      if (!rows.hasNext()) { row = null; break; }
-      row = (InternalRow) rows.next();
-      if (row.getInt(0) != object) break;
+  public boolean hasNext() {
+    while (piece == null && pieces.hasNext()) {
+      piece = pieces.next();
+      if (piece instanceof ColumnarBatch && ((ColumnarBatch) piece).numRows() == 0) piece = null;
     }
+    return piece != null;
+  }
+  public Object next() {
+    if (!hasNext()) throw new java.util.NoSuchElementException();
+    int object = object();
+    for (int i = 0; i < all.length; i++) all[i].reset();
+    do {
+      if (piece instanceof ColumnarBatch) take((ColumnarBatch) piece); else take((InternalRow) piece);
+      piece = null;
+    } while (hasNext() && object() == object);
     Object[] out = new Object[width];
     out[0] = new Integer(object);
-    for (int i = 0, at = 1; i < all.length; at += all[i++].width()) all[i].emit(out, at);
+    boolean whole = split != null && Arrays.binarySearch(split, object) < 0;
+    for (int i = 0, at = 1; i < all.length; at += all[i++].width()) all[i].emit(out, at, whole);
     return new GenericInternalRow(out);
+  }
+  private int object() {
+    return piece instanceof ColumnarBatch ? ((ColumnarBatch) piece).column(ordinal).getInt(0) : ((InternalRow) piece).getInt(ordinal);
+  }
+  private void take(InternalRow row) {
+    for (int i = 0; i < all.length; i++) if (row.isNullAt(all[i].column)) all[i].none(); else all[i].add(row, all[i].column);
+  }
+  private void take(ColumnarBatch batch) {
+    for (int i = 0; i < all.length; i++) all[i].addAll(new ColumnarArray(batch.column(all[i].column), 0, batch.numRows()));
   }
   public void remove() { throw new UnsupportedOperationException(); }
 }
@@ -60,19 +81,23 @@ abstract class XSkipAccumulator {
   abstract void reset();
   abstract void add(SpecializedGetters r, int at);
   void none() { }
-  abstract void emit(Object[] out, int at);
+  void addAll(ColumnarArray values) {
+    for (int i = 0, n = values.numElements(); i < n; i++) if (values.isNullAt(i)) none(); else add(values, i);
+  }
+  /** Writes what was found from a place on; {@code whole}: the run is all of its object. */
+  abstract void emit(Object[] out, int at, boolean whole);
 
   static XSkipAccumulator of(String[] spec) {
     String type = spec[2];
     if (type.startsWith("array<") && !spec[0].equals("boxes")) {
-      XSkipAccumulator e = new XSkipElements(of(new String[]{spec[0], spec[1], type.substring(6, type.length() - 1), spec[3]}));
+      XSkipAccumulator e = new XSkipElements(of(new String[]{spec[0], spec[1], type.substring(6, type.length() - 1), spec[3], spec[4]}));
       e.column = Integer.parseInt(spec[1]);
       return e;
     }
     int kind = kind(type);
-    XSkipAccumulator a = spec[0].equals("hashes") ? (XSkipAccumulator) new XSkipHashes()
+    XSkipAccumulator a = spec[0].equals("hashes") ? (XSkipAccumulator) new XSkipHashes(Integer.parseInt(spec[3]), Double.parseDouble(spec[4]))
         : spec[0].equals("counts") ? (XSkipAccumulator) new XSkipCounts()
-        : spec[0].equals("words") ? (XSkipAccumulator) new XSkipWords()
+        : spec[0].equals("words") ? (XSkipAccumulator) new XSkipWords(Integer.parseInt(spec[3]), Double.parseDouble(spec[4]))
         : spec[0].equals("ranges") ? (XSkipAccumulator) new XSkipRanges(Integer.parseInt(spec[3]))
         : spec[0].equals("boxes") ? (XSkipAccumulator) new XSkipBoxes(Integer.parseInt(spec[3]))
         : spec[0].equals("values") ? (XSkipAccumulator) (kind <= DOUBLE ? new XSkipNumberValues(Integer.parseInt(spec[3])) : new XSkipObjectValues(Integer.parseInt(spec[3])))
@@ -133,7 +158,7 @@ class XSkipElements extends XSkipAccumulator {
     ArrayData a = r.getArray(at);
     for (int i = 0, n = a.numElements(); i < n; i++) if (!a.isNullAt(i)) each.add(a, i);
   }
-  void emit(Object[] out, int at) { each.emit(out, at); }
+  void emit(Object[] out, int at, boolean whole) { each.emit(out, at, whole); }
 }
 
 class XSkipCounts extends XSkipAccumulator {
@@ -142,7 +167,7 @@ class XSkipCounts extends XSkipAccumulator {
   void reset() { nulls = 0; values = 0; }
   void add(SpecializedGetters r, int at) { values++; }
   void none() { nulls++; }
-  void emit(Object[] out, int at) { out[at] = new Long(nulls); out[at + 1] = new Long(nulls + values); }
+  void emit(Object[] out, int at, boolean whole) { out[at] = new Long(nulls); out[at + 1] = new Long(nulls + values); }
 }
 
 class XSkipLongBounds extends XSkipAccumulator {
@@ -153,7 +178,7 @@ class XSkipLongBounds extends XSkipAccumulator {
     long v = number(r, at);
     if (!any) { low = v; high = v; any = true; } else if (v < low) low = v; else if (v > high) high = v;
   }
-  void emit(Object[] out, int at) { if (any) { out[at] = boxed(low); out[at + 1] = boxed(high); } }
+  void emit(Object[] out, int at, boolean whole) { if (any) { out[at] = boxed(low); out[at + 1] = boxed(high); } }
 }
 
 /** Spark's order: NaN above all and equal to itself, -0.0 equal to 0.0. */
@@ -167,7 +192,7 @@ class XSkipDoubleBounds extends XSkipAccumulator {
     if (!any) { low = v; high = v; any = true; }
     else { if (below(v, low)) low = v; if (below(high, v)) high = v; }
   }
-  void emit(Object[] out, int at) {
+  void emit(Object[] out, int at, boolean whole) {
     if (any) { out[at] = boxed(Double.doubleToLongBits(low)); out[at + 1] = boxed(Double.doubleToLongBits(high)); }
   }
 }
@@ -182,7 +207,7 @@ class XSkipObjectBounds extends XSkipAccumulator {
     else if (compare(v, low) < 0) low = kept(v);
     else if (compare(v, high) > 0) high = kept(v);
   }
-  void emit(Object[] out, int at) { out[at] = low; out[at + 1] = high; }
+  void emit(Object[] out, int at, boolean whole) { out[at] = low; out[at + 1] = high; }
 }
 
 /** A set of longs, open addressing; 0 stands for an empty slot and is kept apart. */
@@ -233,7 +258,7 @@ class XSkipNumberValues extends XSkipAccumulator {
     } else set.add(number(r, at));
     if (set.size() > cap) { over = true; set.clear(); }
   }
-  void emit(Object[] out, int at) {
+  void emit(Object[] out, int at, boolean whole) {
     if (over) return;
     long[] v = set.values();
     Object[] boxed = new Object[v.length];
@@ -245,50 +270,35 @@ class XSkipNumberValues extends XSkipAccumulator {
 /** Distinct strings, binaries or decimals; null beyond the cap. */
 class XSkipObjectValues extends XSkipAccumulator {
   private final HashMap set = new HashMap();         // each value -> itself, as it is kept
-  private final int cap; private boolean over; private Object last;
+  private final UTF8String[] recent = new UTF8String[64];   // strings of the set, by their first bytes: most come again soon
+  private final int cap; private boolean over;
   XSkipObjectValues(int cap) { this.cap = cap; }
   int width() { return 1; }
-  void reset() { set.clear(); over = false; last = null; }
+  void reset() { set.clear(); over = false; Arrays.fill(recent, null); }
   void add(SpecializedGetters r, int at) {
     if (over) return;
     Object v = value(r, at);
-    if (kind == BINARY) v = ByteBuffer.wrap((byte[]) v);
-    if (v.equals(last)) return;
-    last = set.get(v);
-    if (last == null) { last = kept(v); set.put(last, last); }
+    if (kind == STRING) {
+      UTF8String s = (UTF8String) v;
+      int n = s.numBytes(), slot = (int) ((s.getPrefix() + n) * 0x9E3779B97F4A7C15L >>> 58);
+      if (recent[slot] != null && isSame(recent[slot], s)) return;
+      recent[slot] = (UTF8String) keep(s);
+    } else keep(kind == BINARY ? ByteBuffer.wrap((byte[]) v) : v);
     if (set.size() > cap) { over = true; set.clear(); }
   }
-  void emit(Object[] out, int at) {
+  private Object keep(Object v) {
+    Object known = set.get(v);
+    if (known == null) { known = kept(v); set.put(known, known); }
+    return known;
+  }
+  /** The prefix is the first 8 bytes, padded with zeros. */
+  private static boolean isSame(UTF8String a, UTF8String b) {
+    return a.numBytes() == b.numBytes() && a.getPrefix() == b.getPrefix() && (a.numBytes() <= 8 || a.equals(b));
+  }
+  void emit(Object[] out, int at, boolean whole) {
     if (over) return;
     Object[] v = set.keySet().toArray();
     for (int i = 0; i < v.length; i++) if (v[i] instanceof ByteBuffer) v[i] = ((ByteBuffer) v[i]).array();
     out[at] = new GenericArrayData(v);
   }
-}
-
-/** The distinct pairs of a Bloom filter's hashes: the first in the upper 32 bits, the second, which the first seeds,
-    in the lower. Numbers are hashed as longs. */
-class XSkipHashes extends XSkipAccumulator {
-  private final XSkipLongs set = new XSkipLongs();
-  int width() { return 1; }
-  void reset() { set.clear(); }
-  void add(SpecializedGetters r, int at) {
-    if (kind == STRING) {
-      UTF8String s = r.getUTF8String(at);
-      bytes(s.getBaseObject(), s.getBaseOffset(), s.numBytes());
-    } else if (kind == BINARY) {
-      byte[] b = r.getBinary(at);
-      bytes(b, org.apache.spark.unsafe.Platform.BYTE_ARRAY_OFFSET, b.length);
-    } else {
-      long v = number(r, at);
-      int first = Murmur3_x86_32.hashLong(v, 0);
-      pair(first, Murmur3_x86_32.hashLong(v, first));
-    }
-  }
-  void bytes(Object base, long offset, int length) {
-    int first = Murmur3_x86_32.hashUnsafeBytes(base, offset, length, 0);
-    pair(first, Murmur3_x86_32.hashUnsafeBytes(base, offset, length, first));
-  }
-  private void pair(int first, int second) { set.add((long) first << 32 | second & 0xFFFFFFFFL); }
-  void emit(Object[] out, int at) { out[at] = XSkipBytes.bytes(set.values()); }   // a list of longs would cost each one a call
 }

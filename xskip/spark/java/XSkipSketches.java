@@ -9,6 +9,7 @@ import org.apache.spark.sql.types.Decimal;
 
 /** The hashes of the words of a string: its longest runs of bytes that are ASCII letters, digits, underscores, or not ASCII. */
 class XSkipWords extends XSkipHashes {
+  XSkipWords(int items, double logRate) { super(items, logRate); }
   void add(SpecializedGetters r, int at) {
     byte[] b = r.getUTF8String(at).getBytes();
     for (int start = 0, i = 0; i <= b.length; i++) {
@@ -78,7 +79,7 @@ class XSkipRanges extends XSkipAccumulator {
     double g = place(to) - place(from);
     return g != g ? Double.POSITIVE_INFINITY : g;
   }
-  void emit(Object[] out, int at) {
+  void emit(Object[] out, int at, boolean whole) {
     narrow(cap);
     Object[] ends = new Object[2 * n];
     for (int i = 0; i < n; i++) { ends[2 * i] = end(low[i]); ends[2 * i + 1] = end(high[i]); }
@@ -145,7 +146,7 @@ class XSkipBoxes extends XSkipAccumulator {
     boxes[second] = boxes[--n];
     boxes[first] = u;
   }
-  void emit(Object[] out, int at) {
+  void emit(Object[] out, int at, boolean whole) {
     while (n > cap) join();
     double[] ends = new double[4 * n];
     for (int i = 0; i < n; i++) System.arraycopy(boxes[i], 0, ends, 4 * i, 4);
