@@ -88,6 +88,11 @@ class SettingError(XskipError, ValueError):
 class MetadataNotFoundError(XskipError, LookupError):
     """There is no index where one is needed."""
 
+    @classmethod
+    def at(cls, where: str) -> MetadataNotFoundError:
+        """The error for a directory of metadata, or a dataset."""
+        return cls("there is no index", where=where, hint="call create([...]) first")
+
 
 class MetadataCorruptError(XskipError):
     """Metadata is there and cannot be understood."""

@@ -160,14 +160,8 @@ def _alike(files: Sequence[MetadataFile]) -> list[tuple[MetadataFile, ...]]:
 def _form(file: MetadataFile, limits: Form) -> Form:
     """The form of a file, with other limits."""
     labels = file.schema.encryption
-    if labels is None:
-        return replace(limits, version=file.schema.version, footer_key=None, plaintext_footer=False)
-    return replace(
-        limits,
-        version=file.schema.version,
-        footer_key=labels.footer_key,
-        plaintext_footer=labels.plaintext_footer,
-    )
+    footer_key, plain = (None, False) if labels is None else (labels.footer_key, labels.plaintext_footer)
+    return replace(limits, version=file.schema.version, footer_key=footer_key, plaintext_footer=plain)
 
 
 def _family(files: tuple[MetadataFile, ...], limits: Form) -> _Family:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Source",
     "base_location",
+    "check_own",
     "check_reading",
     "demand",
     "demand_own",
@@ -330,7 +331,7 @@ def demand(source: Source) -> Snapshot:
     """
     snapshot = open_snapshot(source.storage, source.directory)
     if snapshot is None:
-        raise MetadataNotFoundError("the dataset has no index", where=source.directory, hint="call create([...]) first")
+        raise MetadataNotFoundError.at(source.directory)
     return snapshot
 
 
@@ -345,13 +346,24 @@ def demand_own(source: Source) -> Snapshot:
         It is of another dataset.
     """
     snapshot = demand(source)
-    other = snapshot.of_another(source.place)
+    check_own(snapshot, source.place)
+    return snapshot
+
+
+def check_own(snapshot: Snapshot, place: Place) -> None:
+    """Refuses metadata of another dataset.
+
+    Raises
+    ------
+    IndexDefinitionError
+        They are.
+    """
+    other = snapshot.of_another(place)
     if other:
         raise IndexDefinitionError(
-            "the directory holds the index of another dataset", where=source.directory, found=other,
-            expected=source.root, hint="choose another directory",
+            "the directory holds the index of another dataset", where=place.directory, found=other,
+            expected=place.root, hint="choose another directory",
         )  # fmt: skip
-    return snapshot
 
 
 def check_reading(source: Source, snapshot: Snapshot) -> None:

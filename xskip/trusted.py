@@ -26,6 +26,7 @@ from xskip.metadatastore.location import Place, as_uri
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.objects import table_identifier
 from xskip.reader import PathReader
+from xskip.source import check_own
 from xskip.spark.jvm import KnownFiles
 from xskip.spark.listing import packed_objects
 from xskip.spark.scan import Engine
@@ -101,15 +102,12 @@ def _in_use(engine: Engine, reader: PathReader) -> tuple[Place, Snapshot, int]:
         found = engine.snapshot(place.directory)
         if found is not None:
             return (place, *found)
-    raise MetadataNotFoundError("the dataset has no index", where=root, hint="call create([...]) first")
+    raise MetadataNotFoundError.at(root)
 
 
 def _check(snapshot: Snapshot, place: Place, reader: PathReader) -> None:
     record = snapshot.record
-    if snapshot.of_another(place):
-        raise IndexDefinitionError(
-            "the index is of another dataset", where=place.directory, found=snapshot.of_another(place)
-        )
+    check_own(snapshot, place)
     if not snapshot.is_ours or record is None or record.reading is None:
         raise IndexDefinitionError(
             "another program's metadata do not tell objects' sizes", where=place.directory, hint="call refresh() first"

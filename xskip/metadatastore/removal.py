@@ -34,7 +34,7 @@ def remove_index(storage: Storage, directory: str) -> int:
     foreign = [name for name in data if not is_own_name(name)]
     commits = f"{directory}/{COMMITS}"
     if not foreign and not storage.list(commits):
-        raise MetadataNotFoundError("there is no index", where=directory, hint="call create([...]) first")
+        raise MetadataNotFoundError.at(directory)
     if _DIGEST.fullmatch(directory.rstrip("/").rpartition("/")[2]):
         storage.remove_tree(directory)
         _check_gone(storage, directory, data)

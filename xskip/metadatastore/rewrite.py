@@ -30,7 +30,7 @@ def open_whole(storage: Storage, directory: str) -> Snapshot:
     """
     snapshot = open_snapshot(storage, directory)
     if snapshot is None:
-        raise MetadataNotFoundError("the directory has no index", where=directory)
+        raise MetadataNotFoundError.at(directory)
     if snapshot.record is not None and snapshot.record.reading is not None and not snapshot.is_ours:
         raise MetadataCorruptError(
             "another program has added to the index", where=directory, hint="call refresh() first"

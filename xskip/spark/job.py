@@ -205,7 +205,7 @@ def _registering(parts: Sequence[Part], wanted: set[str]) -> _Map:
     """The task that tells the objects of parts."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for part, data in _read(parts, batches):
+        for _, part, data in _read(parts, batches):
             table = part.table(data, wanted, has_names=True)
             of, texts = partition_texts(table)
             columns = [
@@ -225,7 +225,7 @@ def _pruning(parts: Sequence[Part], clause: Clause, storages: dict[IndexKey, Sto
     wanted = requirements(clause)
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for part, data in _read(parts, batches):
+        for number, part, data in _read(parts, batches):
             table = part.table(data, wanted, has_names=has_names)
             # as where files are joined in the driver: what is of another kind than elsewhere is not asked
             known = {key: column for key, column in table.indexes.items() if column.storage == storages[key]}
@@ -235,17 +235,16 @@ def _pruning(parts: Sequence[Part], clause: Clause, storages: dict[IndexKey, Sto
                 "unreadable": {str(c.definition): c.unreadable for c in known.values() if c.unreadable},
             }
             bits = np.packbits(result.skip, bitorder="little").tobytes()
-            number = pa.array([parts.index(part)], pa.int32())
-            columns = [number, pa.array([bits], pa.binary()), pa.array([json.dumps(told)])]
+            columns = [pa.array([number], pa.int32()), pa.array([bits], pa.binary()), pa.array([json.dumps(told)])]
             yield pa.record_batch(columns, ["part", "skip", "outcomes"])
 
     return run
 
 
-def _read(parts: Sequence[Part], batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Part, bytes]]:
+def _read(parts: Sequence[Part], batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Part, bytes]]:
     for batch in batches:
         for number, data in zip(batch.column(0).to_pylist(), batch.column(1), strict=True):
-            yield parts[number], data.as_buffer().to_pybytes()
+            yield number, parts[number], data.as_buffer().to_pybytes()
 
 
 def _joined(result: PruneResult, skip: Mask, parts: Sequence[Part], rows: Iterable[Any]) -> PruneResult:

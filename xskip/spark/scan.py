@@ -231,15 +231,16 @@ class Engine:
             settings=asked["evaluated"],
         )
         clause = translate(predicate, available)
+        wanted = requirements(clause)
         if self._is_for_job(loaded, JOB_OBJECTS.of(asked["jobObjects"])):
             result = self.jobs.prune(loaded.directory, snapshot, clause)
         else:
-            table = snapshot.proved(requirements(clause), asked["format"])
+            table = snapshot.proved(wanted, asked["format"])
             with evaluator.together():
                 rehearse(clause, table)
             result = prune(clause, table)
         bits = np.packbits(result.skip, bitorder="little").tobytes()
-        by_partition = any(isinstance(requirement, str) for requirement in requirements(clause))
+        by_partition = any(isinstance(requirement, str) for requirement in wanted)
         trace = ScanTrace(str(predicate), replace(result, skip=np.zeros(0, bool)), filters=json.dumps(asked["df"]))
         settings = _settings_of(predicate, key, evaluator)
         if not result.outcomes:  # no index was asked anything

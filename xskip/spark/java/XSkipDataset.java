@@ -106,7 +106,7 @@ public class XSkipDataset {
       PartitionDirectory pd = (PartitionDirectory) dirs.get(d);
       for (scala.collection.Iterator it = pd.files().iterator(); it.hasNext(); at++) {
         Object f = it.next();
-        if ((bits[at >>> 3] & (1 << (at & 7))) == 0) continue;
+        if (!XSkipBytes.isSet(bits, 0, at)) continue;
         Object[] values = new Object[width + 1];
         for (int i = 0; i < width; i++) {
           values[i] = pd.values().isNullAt(i) ? null : pd.values().get(i, partitions.apply(i).dataType());

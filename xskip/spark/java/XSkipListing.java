@@ -24,6 +24,8 @@ class XSkipBytes {
     b.asLongBuffer().put(v);
     return b.array();
   }
+  /** A bit of some that begin at a byte, the lowest of each byte first. */
+  static boolean isSet(byte[] bits, int from, int i) { return (bits[from + (i >>> 3)] & 1 << (i & 7)) != 0; }
   /** In base 64: what py4j itself does to bytes takes Python a step for each of them. */
   static String text(byte[] b) { return java.util.Base64.getEncoder().encodeToString(b); }
 }

@@ -35,7 +35,7 @@ class XSkipReply extends scala.runtime.AbstractFunction1 {
   boolean isOf(long token) { return snap != null && snap.token == token; }
   /** The same for a file that is known by its ordinal, with the partition that the snapshot has. */
   boolean keeps(int ordinal, long length) {
-    return counted(bits == null || (bits[HEADER + (ordinal >>> 3)] & (1 << (ordinal & 7))) == 0, true, length);
+    return counted(bits == null || !XSkipBytes.isSet(bits, HEADER, ordinal), true, length);
   }
   private boolean counted(boolean keep, boolean isKnown, long length) {
     listed++; listedBytes += length;
@@ -51,7 +51,7 @@ class XSkipReply extends scala.runtime.AbstractFunction1 {
     FileStatus f = ((FileStatusWithMetadata) o).fileStatus();
     int ordinal = snap == null ? -1 : ordinal(f);
     boolean other = bits != null && bits[0] == 'P' && ordinal >= 0 && snap.partitionOf[ordinal] != partition;
-    boolean keep = bits == null || ordinal < 0 || other || (bits[HEADER + (ordinal >>> 3)] & (1 << (ordinal & 7))) == 0;
+    boolean keep = bits == null || ordinal < 0 || other || !XSkipBytes.isSet(bits, HEADER, ordinal);
     return counted(keep, ordinal >= 0, f.getLen()) ? Boolean.TRUE : Boolean.FALSE;
   }
   private int ordinal(FileStatus f) {

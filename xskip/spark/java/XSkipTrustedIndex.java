@@ -49,7 +49,7 @@ class XSkipTrustedIndex implements FileIndex {
     scala.collection.immutable.Map none = (scala.collection.immutable.Map) scala.collection.immutable.Map$.MODULE$.empty();
     for (int i = 0; i < objects.n; i++) {
       int p = objects.partition(i);
-      if (!wanted[p] || (replaced[i >>> 3] & (1 << (i & 7))) != 0) continue;
+      if (!wanted[p] || XSkipBytes.isSet(replaced, 0, i)) continue;
       if (reply != null && !reply.keeps(i, objects.length(i))) continue;
       if (files[p] == null) files[p] = new scala.collection.immutable.VectorBuilder();
       files[p].$plus$eq(new FileStatusWithMetadata(status(i), none));
@@ -87,7 +87,7 @@ class XSkipTrustedIndex implements FileIndex {
   public void refresh() { if (listed != null) listed.refresh(); }
   public long sizeInBytes() {
     long sum = listed == null ? 0 : listed.sizeInBytes();
-    for (int i = 0; i < objects.n; i++) if ((replaced[i >>> 3] & (1 << (i & 7))) == 0) sum += objects.length(i);
+    for (int i = 0; i < objects.n; i++) if (!XSkipBytes.isSet(replaced, 0, i)) sum += objects.length(i);
     return sum;
   }
   public StructType partitionSchema() { return partitions; }
