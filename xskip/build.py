@@ -128,7 +128,7 @@ class Build:
                 bad = _culprit(collector, chunk, error)
                 if bad is None:
                     raise
-                path = collector.listed.paths[bad]
+                (path,) = collector.listed.paths_of(np.array([bad]))
                 if self.on_error == "raise":
                     raise CollectError(error.what, where=path, found=error.found, hint=error.hint) from error
                 self._failed.append(path)

@@ -132,7 +132,7 @@ class Collector:
 
     def _from_footers(self, chosen: npt.NDArray[np.int64]) -> list[Any]:
         """The bounds of every index for each object, None where its footer does not vouch for them."""
-        paths = [self.listed.paths[i] for i in chosen]
+        paths = self.listed.paths_of(chosen)
         columns = [(p.columns[0], p.definition.types[0]) for p in self.indexes]
         if all(path.startswith("file:") for path in paths):
             sources: Sequence[str | bytes] = [path.removeprefix("file:") for path in paths]

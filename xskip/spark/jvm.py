@@ -287,21 +287,18 @@ class Listing:
     def objects(self) -> Objects:
         """Names, sizes and times."""
         return Objects(
-            pa.array(self._texts(self.java.names()), pa.string()),
+            pa.array(_texts(self.java.names(), self.java.count()), pa.string()),
             pa.array(numbers_in(self.java.sizes()), pa.int64()),
             pa.array(numbers_in(self.java.times()), pa.int64()),
         )
 
-    def paths(self) -> list[str]:
-        """The files as Hadoop names them."""
-        return self._texts(self.java.paths())
+    def paths(self, positions: npt.NDArray[np.int64]) -> list[str]:
+        """Some files as Hadoop names them."""
+        return _texts(self.java.paths(bytearray(positions.astype("<i8").tobytes())), len(positions))
 
     def partition_of(self) -> npt.NDArray[np.int64]:
         """Each file's partition, as a position in the partitions' values."""
         return numbers_in(self.java.partitionOf())
-
-    def _texts(self, packed: str) -> list[str]:
-        return base64.b64decode(packed).decode().split("\0") if self.java.count() else []
 
 
 class KnownFiles(NamedTuple):
@@ -380,6 +377,10 @@ class Dataset:
 
         bits = np.packbits(chosen, bitorder="little").tobytes()
         return DataFrame(self._java.subset(bytearray(bits)), self._spark)
+
+
+def _texts(packed: str, count: int) -> list[str]:
+    return base64.b64decode(packed).decode().split("\0") if count else []
 
 
 def _places(text: str) -> list[Place]:

@@ -16,7 +16,7 @@ from xskip.datatypes import array_of, arrow_type, atomic_name, from_json
 from xskip.metadata import MetadataTable, PartitionColumn
 from xskip.objects import Objects
 from xskip.spark.catalyst import literal_value
-from xskip.spark.jvm import Dataset
+from xskip.spark.jvm import Dataset, Listing
 
 __all__ = ["ListedObjects", "list_objects", "packed_objects", "partition_texts"]
 
@@ -30,16 +30,20 @@ class ListedObjects:
     objects : Objects
     partitions : dict of str to PartitionColumn
         A value for each object.
-    paths : list of str
-        The objects as Hadoop names them, with scheme.
+    listing : Listing
+        In the JVM.
     """
 
     objects: Objects
     partitions: dict[str, PartitionColumn]
-    paths: list[str]
+    listing: Listing
 
     def __len__(self) -> int:
         return len(self.objects)
+
+    def paths_of(self, positions: npt.NDArray[np.int64]) -> list[str]:
+        """Some objects as Hadoop names them, with scheme."""
+        return self.listing.paths(positions)
 
     def partitions_of(self, objects: Objects) -> dict[str, PartitionColumn]:
         """The partition values of objects by their names, NULL for those that are not listed any more."""
@@ -57,7 +61,7 @@ def list_objects(dataset: Dataset) -> ListedObjects:
         kind = from_json(json_type) if isinstance(json_type, str) else ""
         if atomic_name(kind) is not None:
             partitions[name] = PartitionColumn(name, kind, _spread([row[i] for row in values], kind, of))
-    return ListedObjects(listing.objects(), partitions, listing.paths())
+    return ListedObjects(listing.objects(), partitions, listing)
 
 
 def packed_objects(table: MetadataTable) -> list[bytes | memoryview]:

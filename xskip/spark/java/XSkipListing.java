@@ -54,17 +54,22 @@ public class XSkipListing {
   public String times() { return XSkipBytes.text(XSkipBytes.bytes(times)); }
   public String partitionOf() { return XSkipBytes.text(XSkipBytes.bytes(partitions)); }
   /** Decoded paths without scheme and authority, parted by NUL. */
-  public String names() throws Exception { return joined(true); }
-  /** Full Hadoop paths, parted by NUL. */
-  public String paths() throws Exception { return joined(false); }
-  private String joined(boolean names) throws Exception {
+  public String names() throws Exception {
     ByteArrayOutputStream out = new ByteArrayOutputStream(64 * sizes.length + 16);
-    for (int i = 0; i < sizes.length; i++) {
-      if (i > 0) out.write(0);
-      Path p = ((FileStatus) files.get(i)).getPath();
-      out.write((names ? p.toUri().getPath() : p.toString()).getBytes("UTF-8"));
-    }
+    for (int i = 0; i < sizes.length; i++) add(out, path(i).toUri().getPath());
     return XSkipBytes.text(out.toByteArray());
+  }
+  /** Full Hadoop paths of the files at some positions, parted by NUL. */
+  public String paths(byte[] positions) throws Exception {
+    long[] p = XSkipBytes.longs(positions);
+    ByteArrayOutputStream out = new ByteArrayOutputStream(64 * p.length + 16);
+    for (int i = 0; i < p.length; i++) add(out, path((int) p[i]).toString());
+    return XSkipBytes.text(out.toByteArray());
+  }
+  private Path path(int i) { return ((FileStatus) files.get(i)).getPath(); }
+  private static void add(ByteArrayOutputStream out, String text) throws Exception {
+    if (out.size() > 0) out.write(0);
+    out.write(text.getBytes("UTF-8"));
   }
   /** The partitions' values in the order of partitionOf, each a JSON array. */
   public String partitionValues(StructType schema) {
