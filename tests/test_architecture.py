@@ -82,6 +82,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "spark.callback",
         "spark.catalyst",
         "spark.collect",
+        "spark.dataset",
         "spark.footers",
         "spark.job",
         "spark.jvm",

@@ -51,6 +51,7 @@ from xskip.source import (
     plan,
     plan_again,
 )
+from xskip.spark.dataset import selected
 from xskip.spark.listing import list_objects
 from xskip.spark.scan import Engine, engine_of
 from xskip.trusted import read_trusting
@@ -376,12 +377,12 @@ class SkippingIndex:
         engine.hook.install(session)
         listed = list_objects(source.dataset)
         try:
-            selected = engine.hook.selected(source.df.filter(predicate))
+            kept = selected(engine.hook, source.df.filter(predicate))
         except PySparkException as error:
             raise PredicateError(
                 "the predicate cannot be used", where=str(predicate), found=first_line(error)
             ) from error
-        return FileList(selected.objects(), len(listed), listed.objects.total_bytes)
+        return FileList(kept.objects(), len(listed), listed.objects.total_bytes)
 
     def _open(self) -> tuple[Engine, Source]:
         engine = engine_of(self._spark)

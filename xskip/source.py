@@ -26,7 +26,8 @@ from xskip.operands import form_of as text_of
 from xskip.reading import UNSTABLE, Reading, differences
 from xskip.settings import BYTES_PER_FILE, FOOTER_KEY, LOCATION, PLAINTEXT_FOOTER, ROWS_PER_FILE
 from xskip.spark.collect import PlannedIndex, value_types
-from xskip.spark.jvm import Dataset, build_session
+from xskip.spark.dataset import Dataset
+from xskip.spark.jvm import build_session
 from xskip.spark.scan import Engine
 from xskip.spark.storage import storage_for
 from xskip.spark.terms import Call, decorate
@@ -113,7 +114,7 @@ def open_source(spark: SparkSession, engine: Engine, read: Callable[[SparkSessio
     for key, value in _SETTINGS.items():
         session.conf.set(key, value)
     df = read(session)
-    dataset = engine.hook.dataset(df)
+    dataset = Dataset(engine.hook, df)
     roots = [engine.hook.key(root) for root in dataset.roots()]
     if len(roots) != 1:
         raise DatasetError(

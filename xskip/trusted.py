@@ -27,7 +27,7 @@ from xskip.metadatastore.snapshot import Snapshot
 from xskip.objects import table_identifier
 from xskip.reader import PathReader
 from xskip.source import check_own
-from xskip.spark.jvm import KnownFiles
+from xskip.spark.dataset import Dataset, KnownFiles
 from xskip.spark.listing import packed_objects
 from xskip.spark.scan import Engine
 from xskip.spark.storage import storage_for
@@ -85,7 +85,7 @@ def read_trusting(spark: SparkSession, engine: Engine, reader: PathReader, reche
     else:
         template = _first(typed, spark, some, **_MISSING)
     known = KnownFiles(token, packed_objects(table), place.root, changed.replaced, ddl)
-    return engine.hook.dataset(template).trusting(known, own=bool(changed.listed))
+    return Dataset(engine.hook, template).trusting(known, own=bool(changed.listed))
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from tests.fuzz.plans import Plan, other_schema, plan
 from tests.fuzz.predicates import predicate
 from tests.fuzz.scope import Scope, fields_of
 from tests.fuzz.tree import Tree, smaller
+from xskip.spark.dataset import selected
 from xskip.spark.scan import engine_of
 
 __all__ = ["Round", "Tally"]
@@ -191,7 +192,7 @@ class Round:
 
     def _selected(self, copy: str, tree: Tree) -> set[int]:
         hook = engine_of(self.spark).hook
-        names = hook.selected(self._read(copy).filter(str(tree))).objects().names.to_pylist()
+        names = selected(hook, self._read(copy).filter(str(tree))).objects().names.to_pylist()
         return {int(Path(name).stem) for name in names}
 
     def _shrunk(self, kind: str, tree: Tree, file: int) -> Failure:

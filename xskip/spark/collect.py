@@ -20,8 +20,9 @@ from xskip.indexes import Index, MinMax
 from xskip.indexes.base import Accumulator, Input
 from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable
 from xskip.reading import Reading
+from xskip.spark.dataset import ORDINAL, Dataset
 from xskip.spark.footers import footer_bounds, served_by_footers
-from xskip.spark.jvm import ORDINAL, Dataset, Hook
+from xskip.spark.jvm import Hook
 from xskip.spark.kernel import accumulate, gathered_table, merge_runs
 from xskip.spark.listing import ListedObjects
 

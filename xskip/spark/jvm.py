@@ -13,15 +13,11 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
 
-from xskip.errors import DatasetError
 from xskip.metadatastore.location import Place
-from xskip.objects import Objects
 from xskip.spark.callback import Callback
 from xskip.spark.rule import RULE_CLASS, compiled, existing_rule, new_rule, rules_of, set_rules
 from xskip.spark.values import Packed, numbers_in
@@ -29,10 +25,8 @@ from xskip.spark.values import Packed, numbers_in
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
-__all__ = ["ORDINAL", "Dataset", "Hook", "KnownFiles", "Listing", "Table", "build_session", "hook_of"]
+__all__ = ["Hook", "Pieces", "Table", "build_session", "hook_of", "places_in"]
 
-#: The column that a subset adds: the object's position in the listing.
-ORDINAL = "__xskip_object"
 #: More bytes than these go to the JVM as a file, which both can read where they share a disk: py4j's text is slow.
 _MOST_BYTES = 1 << 20
 Pieces = Sequence[bytes | memoryview]
@@ -130,7 +124,7 @@ class Hook:
 
     def places(self, root: str) -> list[Place]:
         """Where the metadata of a path may be, in the order in which queries look."""
-        return _places(self.rule.placesOf(root))
+        return places_in(self.rule.placesOf(root))
 
     def choose_place(self, dataset: str, directory: str | None) -> None:
         """Where the metadata of a dataset are from now on; None: where they would be.
@@ -201,22 +195,8 @@ class Hook:
         """Lists every scan of a query without running it."""
         return dict(json.loads(self.rule.explain(df._jdf)))
 
-    def selected(self, df: DataFrame) -> Listing:
-        """The files that the scans of a query would read."""
-        return Listing(self.rule.selected(df._jdf))
-
-    def dataset(self, df: DataFrame) -> Dataset:
-        """A DataFrame as a dataset of files.
-
-        Raises
-        ------
-        DatasetError
-            It is something else: a view with a query, a table of another kind of source.
-        """
-        self._answer_at_once()
-        return Dataset(self, df, self.rule.dataset(df._jdf))
-
-    def _answer_at_once(self) -> None:
+    def answer_at_once(self) -> None:
+        """Large answers of the JVM leave without waiting for more to send."""
         with suppress(AttributeError):  # a gateway that somebody else started
             self.rule.answerAtOnce(self._gateway.java_gateway_server)
 
@@ -278,112 +258,8 @@ class Table:
     is_view: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """Files as the JVM lists them; every part is fetched when asked for."""
-
-    java: Any
-
-    def objects(self) -> Objects:
-        """Names, sizes and times."""
-        return Objects(
-            pa.array(_texts(self.java.names(), self.java.count()), pa.string()),
-            pa.array(numbers_in(self.java.sizes()), pa.int64()),
-            pa.array(numbers_in(self.java.times()), pa.int64()),
-        )
-
-    def paths(self, positions: npt.NDArray[np.int64]) -> list[str]:
-        """Some files as Hadoop names them."""
-        return _texts(self.java.paths(bytearray(positions.astype("<i8").tobytes())), len(positions))
-
-    def partition_of(self) -> npt.NDArray[np.int64]:
-        """Each file's partition, as a position in the partitions' values."""
-        return numbers_in(self.java.partitionOf())
-
-
-class KnownFiles(NamedTuple):
-    """The objects of a snapshot under a root, by its token; where ``replaced`` they do not count."""
-
-    token: int
-    objects: Pieces
-    root: str
-    replaced: npt.NDArray[np.bool_]
-    partitions: str  # as DDL
-
-
-class Dataset:
-    """A dataset of files, as a DataFrame of the user's reads it."""
-
-    def __init__(self, hook: Hook, df: DataFrame, java: Any) -> None:
-        if not java.isOfFiles():
-            raise DatasetError(
-                "not a dataset of files",
-                found=java.kind(),
-                expected="Parquet, Avro, ORC, CSV or JSON files",
-                hint="index the table or path that the data is in",
-            )
-        self._hook = hook
-        self._java = java
-        self._spark = df.sparkSession
-
-    def roots(self) -> list[str]:
-        """The root paths, with scheme."""
-        return [str(root) for root in self._java.roots()]
-
-    def places(self) -> list[Place]:
-        """Where the metadata may be, in the order in which queries look."""
-        return _places(self._java.places())
-
-    def listing(self) -> Listing:
-        """All files; listed once."""
-        return Listing(self._java.listing())
-
-    def partition_schema(self) -> list[tuple[str, str]]:
-        """The partition columns, each with its type as in schema JSON."""
-        return [(f["name"], f["type"]) for f in json.loads(self._java.partitionSchemaJson())["fields"]]
-
-    def partition_values(self) -> list[list[Any]]:
-        """The values of each partition, encoded as literals are."""
-        return list(json.loads(self._java.partitionValues()))
-
-    def reading(self) -> dict[str, Any]:
-        """Format, options, settings and schema, as a query would send them."""
-        return dict(json.loads(self._java.reading()))
-
-    def encoded(self, df: DataFrame) -> Any:
-        """The one expression that a DataFrame selects, as a filter would have it; None where Spark plans more."""
-        found = self._java.expression(df._jdf)
-        return None if found is None else json.loads(found)
-
-    def accumulate(self, rows: DataFrame, specs: Sequence[str], schema: str) -> DataFrame:
-        """The rows of a subset through the kernel, as rows of a schema in JSON."""
-        from pyspark.sql import DataFrame
-
-        self._hook.ship_kernel(self._spark)
-        return DataFrame(self._java.accumulate(rows._jdf, self._hook.strings(specs), schema), self._spark)
-
-    def trusting(self, known: KnownFiles, *, own: bool) -> DataFrame:
-        """The same reading of known files; of its own, where asked for, in addition."""
-        from pyspark.sql import DataFrame
-
-        bits = bytearray(np.packbits(known.replaced, bitorder="little").tobytes())
-        objects = self._hook.objects(known.objects)
-        relation = self._java.trusting(known.token, objects, known.root, bits, known.partitions, own)
-        return DataFrame(self._spark._jsparkSession.baseRelationToDataFrame(relation), self._spark)
-
-    def subset(self, chosen: npt.NDArray[np.bool_]) -> DataFrame:
-        """The same reading of some of the files, by their position in the listing, which is column ``ORDINAL``."""
-        from pyspark.sql import DataFrame
-
-        bits = np.packbits(chosen, bitorder="little").tobytes()
-        return DataFrame(self._java.subset(bytearray(bits)), self._spark)
-
-
-def _texts(packed: str, count: int) -> list[str]:
-    return base64.b64decode(packed).decode().split("\0") if count else []
-
-
-def _places(text: str) -> list[Place]:
+def places_in(text: str) -> list[Place]:
+    """Places as the JVM writes them."""
     return [Place(**place) for place in json.loads(text)]
 
 

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from xskip.datatypes import atomic_name, element_of, to_json
 from xskip.indexes.base import Accumulator, Input
 from xskip.ordering import sort_key
-from xskip.spark.jvm import ORDINAL, Dataset
+from xskip.spark.dataset import ORDINAL, Dataset
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

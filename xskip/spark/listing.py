@@ -16,7 +16,7 @@ from xskip.datatypes import array_of, arrow_type, atomic_name, from_json
 from xskip.metadata import MetadataTable, PartitionColumn
 from xskip.objects import Objects
 from xskip.spark.catalyst import literal_value
-from xskip.spark.jvm import Dataset, Listing
+from xskip.spark.dataset import Dataset, Listing
 
 __all__ = ["ListedObjects", "list_objects", "packed_objects", "partition_texts"]
 
