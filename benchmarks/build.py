@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from common import ROUNDS, WARM, Lines, Run, dataset, interleaved, run, scaled, session
+from common import ALL, ROUNDS, WARM, Lines, Run, build, dataset, interleaved, run, scaled, session
 from pyspark.sql import SparkSession
 
 import xskip
@@ -30,7 +30,6 @@ SMALL_OBJECTS = 20_000
 SMALL_ROWS = 100
 LARGE_OBJECTS = 100
 LARGE_ROWS = 200_000
-ALL = (xskip.MinMax("ts"), xskip.MinMax("temp"), xskip.ValueList("city"), xskip.BloomFilter("user"))
 
 
 def scan(spark: SparkSession, fmt: str, path: str, columns: list[str]) -> None:
@@ -41,11 +40,10 @@ def compare(
     spark: SparkSession, fmt: str, path: str, indexes: Sequence[xskip.Index], rounds: int = ROUNDS
 ) -> tuple[list[Run], list[Run]]:
     """Seconds of builds and of scans, in turn."""
-    index = xskip.SkippingIndex.for_path(spark, path, format=fmt)
     columns = [column for each in indexes for column in each.columns]
     ours, plain = interleaved(
         [
-            (lambda: index.exists() and index.drop(), lambda: index.create(indexes)),
+            build(spark, fmt, path, indexes),
             (lambda: None, lambda: scan(spark, fmt, path, columns)),
         ],
         rounds,

@@ -22,11 +22,11 @@ from pyspark.sql import SparkSession
 
 import xskip
 
-FILES = 1_000
 ROWS = 2_000
 ROUNDS = 5
 WARM = 3
 START = 1_700_000_000
+ALL = (xskip.MinMax("ts"), xskip.MinMax("temp"), xskip.ValueList("city"), xskip.BloomFilter("user"))
 Action = Callable[[], Any]
 
 
@@ -72,9 +72,7 @@ def session(packages: Sequence[str] = (), conf: Mapping[str, str] | None = None)
     return xskip.configure(builder, extra_packages=packages).getOrCreate()
 
 
-def dataset(
-    spark: SparkSession, fmt: str, root: Path, *, files: int = FILES, rows: int = ROWS, users: int = 1_000_000
-) -> str:
+def dataset(spark: SparkSession, fmt: str, root: Path, *, files: int, rows: int = ROWS, users: int = 1_000_000) -> str:
     """Files of so many rows, clustered by time: ``ts``, ``n``, ``temp``, ``city``, ``user``, ``payload``."""
     path = f"{root}/{fmt}"
     write(spark, fmt, path, (0, files), rows=rows, users=users)
@@ -95,6 +93,12 @@ def write(
         "sha2(CAST(id AS STRING), 256) AS payload",
     )
     data.write.option("maxRecordsPerFile", rows).mode("append").format(fmt).save(path)
+
+
+def build(spark: SparkSession, fmt: str, path: str, indexes: Sequence[xskip.Index]) -> tuple[Action, Action]:
+    """What comes before a build, and the build."""
+    index = xskip.SkippingIndex.for_path(spark, path, format=fmt)
+    return lambda: index.exists() and index.drop(), lambda: index.create(indexes)
 
 
 class Run(NamedTuple):

@@ -19,32 +19,23 @@ import resource
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from common import Lines, scratch, session
-from planning import Bench
-from predicate import START
+from simulated import START, TYPES, create, filters, minmax, padded, relation, table_of
 
 import xskip
-from xskip import bloom
-from xskip.datatypes import Bloom, Struct, arrow_type
-from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable
-from xskip.metadatastore.commit import Record, RecordedFile, publish
-from xskip.metadatastore.snapshot import write_files
-from xskip.objects import Objects
+from xskip.metadata import MetadataTable
 from xskip.spark.jvm import hook_of
 
 LISTED = 100_000
 PIECE = 500_000
 RUNS = 5
-TYPES = {"ts": "timestamp", "temp": "double", "city": "string", "user": "string"}
-SCHEMA = ", ".join(f"{name} {kind}" for name, kind in TYPES.items())
+COLUMNS = {name: TYPES[name] for name in ("ts", "temp", "city", "user")}
 STEP = 3_000_000  # microseconds from one object to the next
 QUERIES = {
     "by time": f"ts < timestamp_micros({START + STEP * 1000} + {{i}})",
@@ -57,44 +48,23 @@ def piece(root: str, start: int, stop: int) -> MetadataTable:
     rng = np.random.default_rng(start)
     count = stop - start
     low = rng.random(count)
-    numbers = pc.utf8_lpad(pa.array((low * 500).astype(np.int64)).cast(pa.string()), 7, "0")
-    city = pc.binary_join_element_wise("city-", numbers, "")
+    city = pc.binary_join_element_wise("city-", padded(low * 500, 7), "")
     city = pc.if_else(pa.array(rng.random(count) < 0.02), pa.scalar(None, pa.string()), city)
     ts = START + np.arange(start, stop) * STEP
-    ends: dict[str, tuple[Any, Any]] = {
-        "ts": (pa.array(ts), pa.array(ts + STEP)),
-        "temp": (pa.array(low * 40), pa.array(low * 40 + 2)),
-        "city": (city, city),
-    }
-    indexes = []
-    for name, sides in ends.items():
-        storage = Struct((("min", TYPES[name]), ("max", TYPES[name])))
-        kind = arrow_type(storage)
-        values = pa.StructArray.from_arrays([side.cast(kind[0].type) for side in sides], fields=list(kind))
-        indexes.append(IndexColumn(IndexDefinition("minmax", (name,), types=(TYPES[name],)), storage, values))
-    size = bloom.size_for(20, 0.01)
-    some = pa.array([bloom.build(rng.integers(-(2**62), 2**62, 20), *size) for _ in range(1_000)], pa.binary())
-    filters = some.take(pa.array(np.arange(count) % 1_000))
-    indexes.append(IndexColumn(IndexDefinition("bloomfilter", ("user",), types=("string",)), Bloom(), filters))
-    digits = pc.utf8_lpad(pa.array(np.arange(start, stop)).cast(pa.string()), 8, "0")
-    names = pc.binary_join_element_wise(pc.binary_join_element_wise(f"{root}/part-", digits, ""), ".parquet", "")
-    known = Objects(names, pa.array(np.full(count, 100)), pa.array(np.full(count, 1_700_000_000_000)))
-    return MetadataTable(known, {}, {index.definition.key: index for index in indexes})
+    bounds = [
+        minmax("ts", pa.array(ts), pa.array(ts + STEP)),
+        minmax("temp", pa.array(low * 40), pa.array(low * 40 + 2)),
+        minmax("city", city, city),
+    ]
+    return table_of(root, start, [*bounds, filters(count)])
 
 
 def make(folder: Path, objects: int) -> None:
     """A dataset without rows, and its metadata."""
     spark = session()
     root = str(folder / "data")
-    spark.createDataFrame([], SCHEMA).write.parquet(root)
-    source = xskip.SkippingIndex.for_path(spark, root)._open()[1]
-    files: list[tuple[Path, RecordedFile]] = []
-    with tempfile.TemporaryDirectory(dir=folder) as local:
-        for start in range(0, objects, PIECE):
-            table = piece(source.place.identifier, start, min(start + PIECE, objects))
-            files += write_files(table, source.place.identifier, Path(local), len(files))
-        record = Record(0, source.root, 4, tuple(entry for _, entry in files), source.reading, TYPES, 0)
-        publish(source.storage, source.directory, None, files, record)
+    starts = range(0, objects, PIECE)
+    create(spark, root, COLUMNS, (piece(root, start, min(start + PIECE, objects)) for start in starts))
     spark.stop()
 
 
@@ -109,13 +79,7 @@ def measure(folder: Path, limit: str) -> None:
     spark.conf.set("spark.xskip.pruning.jobObjects", limit)
     spark.conf.set("spark.xskip.strict", "true")
     xskip.enable(spark)
-    jvm: Any = spark._jvm
-    compiler = jvm.org.codehaus.janino.SimpleCompiler()
-    compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
-    scala_212 = jvm.scala.util.Properties.versionNumberString().startswith("2.12")
-    seq = "scala.collection.Seq" if scala_212 else "scala.collection.immutable.Seq"
-    compiler.cook((Path(__file__).parent / "Listing.java").read_text().replace("@SEQ@", seq))
-    df, _ = Bench(spark, compiler, folder).relation(str(folder / "data"), LISTED, anew=False)
+    df, _ = relation(spark, str(folder / "data"), LISTED, anew=False)
     before, found = peak(), {}
     hook = hook_of(spark)
     for name, query in QUERIES.items():

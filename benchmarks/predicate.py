@@ -26,13 +26,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from common import Lines
+from simulated import START, TYPES, described
 
 from xskip import bloom
 from xskip.clauses import Clause, leaves
-from xskip.datatypes import Bloom, Storage, Struct, arrow_type
+from xskip.datatypes import Storage
 from xskip.expressions import And, Comparison, In, IsNotNull, NotStartsWith, Op, Or, Predicate, StartsWith, negate
-from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable
-from xskip.objects import Objects
+from xskip.metadata import IndexDefinition, MetadataTable
 from xskip.operands import Cast, Column
 from xskip.ordering import in_type, seen_as
 from xskip.pruning import prune
@@ -40,82 +40,7 @@ from xskip.translation import Available, translate
 
 COUNTS = {100_000: 20, 1_000_000: 150}
 RUNS = 9
-TYPES = {
-    "n": "int",
-    "id": "bigint",
-    "ts": "timestamp",
-    "temp": "double",
-    "day": "date",
-    "city": "string",
-    "user": "string",
-    "price": "decimal(10,2)",
-}
 COLUMNS = {name: Column((name,), kind) for name, kind in TYPES.items()}
-START = 1_700_000_000_000_000
-
-
-def bounds(name: str, objects: int) -> tuple[pa.Array, pa.Array]:
-    """Least and greatest values: ``id``, ``ts`` and ``day`` rise from object to object, the others do not."""
-    rng = np.random.default_rng(list(TYPES).index(name))
-    place = np.arange(objects) / objects
-    low, width = rng.random(objects), rng.random(objects) ** 4
-    high = np.minimum(low + width, 1)
-
-    def texts(parts: npt.NDArray[np.float64], stem: str, most: int) -> pa.Array:
-        numbers = pa.array((parts * most).astype(np.int64)).cast(pa.string())
-        return pc.binary_join_element_wise(stem, pc.utf8_lpad(numbers, 7, "0"), "")
-
-    match name:
-        case "n":
-            return pa.array((low * 1e6).astype(np.int32)), pa.array((high * 1e6).astype(np.int32))
-        case "id":
-            return pa.array((place * 1e12).astype(np.int64)), pa.array(((place + 1e-5) * 1e12).astype(np.int64))
-        case "ts":
-            ends = [START + ((place + wide) * 3e13).astype(np.int64) for wide in (0, 1e-4)]
-            return pa.array(ends[0]), pa.array(ends[1])
-        case "temp":
-            return pa.array(low * 60 - 20), pa.array(high * 60 - 20)
-        case "day":
-            return pa.array((19_000 + place * 365).astype(np.int32)), pa.array((19_000 + place * 365).astype(np.int32))
-        case "city":
-            return texts(low, "city-", 500), texts(high, "city-", 500)
-        case "user":
-            return texts(low, "user-", 10**7), texts(high, "user-", 10**7)
-        case _:
-            return tuple(pa.array((part * 1e6).astype(np.int64)).cast(pa.decimal128(19)) for part in (low, high))
-
-
-def column(name: str, objects: int) -> IndexColumn:
-    """Bounds of a column; of one object in 100 nothing is known, and one in 50 holds no value."""
-    storage = Struct((("min", TYPES[name]), ("max", TYPES[name])))
-    kind = arrow_type(storage)
-    rng = np.random.default_rng(7)
-    empty, unknown = pa.array(rng.random(objects) < 0.02), pa.array(rng.random(objects) < 0.01)
-    ends = []
-    for part in bounds(name, objects):
-        values = part.cast(pa.decimal128(38, 2)) if TYPES[name].startswith("decimal") else part
-        ends.append(pc.if_else(empty, pa.scalar(None, kind[0].type), values.cast(kind[0].type)))
-    values = pa.StructArray.from_arrays(ends, fields=list(kind), mask=unknown)
-    return IndexColumn(IndexDefinition("minmax", (name,), types=(TYPES[name],)), storage, values)
-
-
-def filters(objects: int) -> IndexColumn:
-    """Bloom filters of 20 users each, of which 1,000 are different."""
-    rng = np.random.default_rng(7)
-    size = bloom.size_for(20, 0.01)
-    some = pa.array([bloom.build(rng.integers(-(2**62), 2**62, 20), *size) for _ in range(1_000)], pa.binary())
-    return IndexColumn(
-        IndexDefinition("bloomfilter", ("user",), types=("string",)),
-        Bloom(),
-        some.take(pa.array(np.arange(objects) % 1_000)),
-    )
-
-
-def table_of(objects: int) -> MetadataTable:
-    names = pc.binary_join_element_wise("/lake/part-", pa.array(np.arange(objects)).cast(pa.string()), "")
-    times = pa.array(np.full(objects, START // 1_000))
-    indexes = [*(column(name, objects) for name in TYPES), filters(objects)]
-    return MetadataTable(Objects(names, times, times), {}, {index.definition.key: index for index in indexes})
 
 
 def groups() -> list[tuple[Predicate, ...]]:
@@ -238,7 +163,7 @@ def many_values(lines: Lines, table: MetadataTable) -> None:
 def main() -> None:
     lines = Lines()
     for objects in COUNTS:
-        table = table_of(objects)
+        table = described("/lake", objects)
         fifty(lines, table)
         blooms(lines, table)
         many_values(lines, table)

@@ -17,7 +17,7 @@ import statistics
 from collections.abc import Callable
 from pathlib import Path
 
-from common import START, Lines, Run, dataset, interleaved, run, scaled, session
+from common import ALL, START, Lines, Run, dataset, interleaved, run, scaled, session
 from pyspark.sql import DataFrame, SparkSession
 
 import xskip
@@ -56,7 +56,7 @@ def planning(spark: SparkSession, folder: Path, lines: Lines) -> None:
     for fmt in ("parquet", "avro"):
         path = dataset(spark, fmt, folder, files=scaled(FILES))
         index = xskip.SkippingIndex.for_path(spark, path, format=fmt)
-        index.create([xskip.MinMax("ts"), xskip.MinMax("temp"), xskip.ValueList("city"), xskip.BloomFilter("user")])
+        index.create(ALL)
         xskip.enable(spark)
         df = spark.read.format(fmt).load(path)
         for name, predicate in QUERIES.items():

@@ -12,7 +12,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from common import Lines, interleaved, run, scaled, session, write
+from common import ALL, Lines, interleaved, run, scaled, session, write
 from pyspark.sql import SparkSession
 
 import xskip
@@ -20,7 +20,6 @@ import xskip
 OBJECTS = 20_000
 ROWS = 100
 ROUNDS = 3
-ALL = (xskip.MinMax("ts"), xskip.MinMax("temp"), xskip.ValueList("city"), xskip.BloomFilter("user"))
 
 
 def refresh(spark: SparkSession, folder: Path, lines: Lines) -> None:

@@ -20,10 +20,10 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from common import Lines, Run, dataset, interleaved, run, scaled, session
-from planning import described
+from common import Lines, Run, build, dataset, interleaved, run, scaled, session
 from predicate import COLUMNS, between
 from pyspark.sql import SparkSession
+from simulated import described
 
 import xskip
 from xskip.clauses import Clause, Requirement
@@ -51,12 +51,6 @@ def measured(lines: Lines, what: str, each: str, sized: Sequence[Sized]) -> None
     """Runs of three sizes in turn."""
     runs = interleaved([(before, action) for _, before, action in sized], ROUNDS, 1)
     fitted(lines, what, each, [size for size, _, _ in sized], runs)
-
-
-def build(spark: SparkSession, fmt: str, path: str, indexes: Sequence[xskip.Index]) -> tuple[Callable[[], object], ...]:
-    """What comes before a build, and the build."""
-    index = xskip.SkippingIndex.for_path(spark, path, format=fmt)
-    return lambda: index.exists() and index.drop(), lambda: index.create(indexes)
 
 
 def objects(spark: SparkSession, folder: Path, lines: Lines) -> None:
