@@ -1,8 +1,9 @@
-"""What the Spark tests share: datasets of known files, and which files Spark really opens."""
+"""What the Spark tests share: datasets of known files, their metadata, and which files Spark really opens."""
 
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,11 @@ from pyspark.sql import DataFrame, Row, SparkSession, functions
 from pyspark.sql.types import StructType
 
 import xskip
+from tests.metadatastore.samples import opened, put_foreign
+from xskip.metadata import MetadataTable
+from xskip.metadatastore.versions import Form
+from xskip.objects import table_identifier
+from xskip.spark.scan import engine_of
 
 Counted = Callable[[str, int], None]
 SPARK_4 = int(pyspark.__version__.partition(".")[0]) >= 4
@@ -44,25 +50,35 @@ def write_files(
         staging = root.parent / f"{root.name}-staging"
         df = spark.createDataFrame(list(rows), schema).coalesce(1)
         df.write.mode("overwrite").format(fmt).options(**(options or {})).save(str(staging))
-        (part,) = [p for p in staging.iterdir() if p.name.startswith("part-")]
-        target = root / f"{name}.{fmt}"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        part.rename(target)
+        _move_part(staging, root / f"{name}.{fmt}")
     return str(root)
+
+
+def _move_part(folder: Path, target: Path) -> None:
+    """The one file that Spark has written to a folder, under a name of its own."""
+    (part,) = folder.glob("part-*")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part.rename(target)
 
 
 def opened_files(df: DataFrame) -> set[str]:
     """The base names, without extension, of the files that Spark's own plan reads: not what any report says."""
-    spark = df.sparkSession
-    before = spark.conf.get("spark.sql.adaptive.enabled")
-    spark.conf.set("spark.sql.adaptive.enabled", "false")
-    try:
-        fresh = df.select("*")  # a new QueryExecution, planned without adaptive execution
-        leaves = fresh._jdf.queryExecution().executedPlan().collectLeaves()
+    with _planned(df) as plan:
+        leaves = plan.collectLeaves()
         found: set[str] = set()
         for i in range(leaves.length()):
             found |= _files_of(leaves.apply(i))
         return found
+
+
+@contextmanager
+def _planned(df: DataFrame) -> Iterator[Any]:
+    """The physical plan of a new QueryExecution, without adaptive execution."""
+    spark = df.sparkSession
+    before = spark.conf.get("spark.sql.adaptive.enabled")
+    spark.conf.set("spark.sql.adaptive.enabled", "false")
+    try:
+        yield df.select("*")._jdf.queryExecution().executedPlan()
     finally:
         spark.conf.set("spark.sql.adaptive.enabled", before)
 
@@ -117,32 +133,46 @@ def index(
     return made
 
 
+def metadata(made: xskip.SkippingIndex) -> MetadataTable:
+    """All that an index knows of its objects."""
+    return opened(made.describe().location).load()
+
+
+def given_away(
+    spark: SparkSession, made: xskip.SkippingIndex, tables: Iterable[MetadataTable], version: int = 4
+) -> None:
+    """Tables in the place of an index's own, each a file, as another program of a version would have left them."""
+    described = made.describe()
+    shutil.rmtree(described.location)
+    put_foreign(described.location, tables, Form(version), table_identifier(described.dataset))
+    engine_of(spark).forget_all()
+    assert made.exists()
+
+
 def write_once(
-    spark: SparkSession, root: Path, schema: str, files: dict[str, Sequence[tuple[Any, ...]]], fmt: str = "parquet"
+    spark: SparkSession,
+    root: Path,
+    schema: str,
+    files: dict[str, Sequence[tuple[Any, ...]]],
+    fmt: str = "parquet",
+    options: dict[str, str] | None = None,
 ) -> str:
-    """As :func:`write_files`, with one Spark job for all files; every file needs a row."""
-    names = list(files)
-    rows = [(number, *row) for number, name in enumerate(names) for row in files[name]]
+    """As :func:`write_files`, with one Spark job for all files that have rows."""
+    full = {name: rows for name, rows in files.items() if rows}
+    numbered = [(number, *row) for number, rows in enumerate(full.values()) for row in rows]
     staging = root.parent / f"{root.name}-staging-once"
-    df = spark.createDataFrame(rows, f"__file int, {schema}").coalesce(1)
-    df.write.mode("overwrite").format(fmt).partitionBy("__file").save(str(staging))
-    for number, name in enumerate(names):
-        (part,) = [p for p in (staging / f"__file={number}").iterdir() if p.name.startswith("part-")]
-        target = root / f"{name}.{fmt}"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        part.rename(target)
-    return str(root)
+    df = spark.createDataFrame(numbered, f"__file int, {schema}").coalesce(1)
+    df.write.mode("overwrite").format(fmt).options(**(options or {})).partitionBy("__file").save(str(staging))
+    for number, name in enumerate(full):
+        _move_part(staging / f"__file={number}", root / f"{name}.{fmt}")
+    shutil.rmtree(staging)
+    return write_files(spark, root, schema, {name: rows for name, rows in files.items() if not rows}, fmt, options)
 
 
 def opened_by_scan(df: DataFrame) -> list[set[str]]:
     """What each scan of a query reads, subqueries included, without adaptive execution; in the order of the plan."""
-    spark = df.sparkSession
-    before = spark.conf.get("spark.sql.adaptive.enabled")
-    spark.conf.set("spark.sql.adaptive.enabled", "false")
-    try:
-        return [_files_of(scan) for scan in scans_of(df.select("*")._jdf.queryExecution().executedPlan())]
-    finally:
-        spark.conf.set("spark.sql.adaptive.enabled", before)
+    with _planned(df) as plan:
+        return [_files_of(scan) for scan in scans_of(plan)]
 
 
 def scans_of(plan: Any) -> list[Any]:

@@ -41,13 +41,22 @@ def test_no_objects():
         ("file:///lake/events/", "/lake/events"),
         ("s3a://bucket/lake/events", "/lake/events"),
         ("hdfs://host:8020/lake/events", "/lake/events"),
+        ("hdfs://host:8020/lake/events//", "/lake/events"),
+        ("s3a://bucket", "/"),
         ("s3a://bucket/", "/"),
         ("file:///", "/"),
         ("/", "/"),
         ("s3a://bucket/a b/c%20d", "/a b/c%20d"),
+        ("/lake/a b%20ü", "/lake/a b%20ü"),
+        ("s3a://bucket/lake/a b%20ü", "/lake/a b%20ü"),
+        ("/lake/x=1/a://b", "/lake/x=1/a://b"),
+        ("/lake/c#1?x;y", "/lake/c#1?x;y"),
+        ("s3a://bucket/lake/c#1?x;y", "/lake/c#1?x;y"),
+        ("viewfs://name/tab\there", "/tab\there"),
     ],
 )
 def test_identifier_of_a_table_is_its_path(uri, identifier):
+    """[MDS-O-3] Decoded, without scheme, authority and trailing slash, whatever characters it holds."""
     assert table_identifier(uri) == identifier
 
 

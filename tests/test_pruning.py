@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -501,8 +502,7 @@ def kept_by(index: str, kind: str, leaf: Any, data: list[list]) -> list[bool]:
     return (~prune(translate(leaf, available), MetadataTable(objects(len(data)), {}, indexes)).skip).tolist()
 
 
-def test_what_a_valuelist_keeps_of_a_leaf_is_exactly_what_holds_a_match():
-    """[PRU-VL-1]"""
+def assert_kept_exactly(index: str, could_match: Callable[[Any, list], bool]) -> None:
     seen = {True: 0, False: 0}
 
     @settings(max_examples=800)
@@ -511,13 +511,18 @@ def test_what_a_valuelist_keeps_of_a_leaf_is_exactly_what_holds_a_match():
         kind, leaf, data = case
         if isinstance(leaf, IsNull):
             return
-        expected = [any(leaf_truth(leaf, v) is True for v in rows) for rows in data]
-        assert kept_by("valuelist", kind, leaf, data) == expected
+        expected = [could_match(leaf, rows) for rows in data]
+        assert kept_by(index, kind, leaf, data) == expected
         for keep in expected:
             seen[keep] += 1
 
     check()
     assert min(seen.values()) > 50, seen
+
+
+def test_what_a_valuelist_keeps_of_a_leaf_is_exactly_what_holds_a_match():
+    """[PRU-VL-1]"""
+    assert_kept_exactly("valuelist", lambda leaf, rows: any(leaf_truth(leaf, v) is True for v in rows))
 
 
 def some_value_between_could_match(leaf: Any, low: Any, high: Any) -> bool:
@@ -533,24 +538,12 @@ def some_value_between_could_match(leaf: Any, low: Any, high: Any) -> bool:
 
 def test_what_minmax_keeps_of_a_leaf_is_exactly_what_could_match_between_the_bounds():
     """[PRU-MM-1]"""
-    seen = {True: 0, False: 0}
 
-    @settings(max_examples=800)
-    @given(single_leaves())
-    def check(case: tuple[str, Any, list[list]]) -> None:
-        kind, leaf, data = case
-        if isinstance(leaf, IsNull):
-            return
-        expected = []
-        for rows in data:
-            ordered = sorted(distinct(rows), key=order)
-            expected.append(bool(ordered) and some_value_between_could_match(leaf, ordered[0], ordered[-1]))
-        assert kept_by("minmax", kind, leaf, data) == expected
-        for keep in expected:
-            seen[keep] += 1
+    def between_bounds(leaf: Any, rows: list) -> bool:
+        ordered = sorted(distinct(rows), key=order)
+        return bool(ordered) and some_value_between_could_match(leaf, ordered[0], ordered[-1])
 
-    check()
-    assert min(seen.values()) > 50, seen
+    assert_kept_exactly("minmax", between_bounds)
 
 
 def test_what_a_bloom_filter_keeps_holds_every_match():

@@ -13,7 +13,7 @@ from pyspark import RDD
 from pyspark.sql import SparkSession
 
 import xskip
-from tests.helpers import index, opened_files, write_once
+from tests.helpers import index, metadata, opened_files, write_once
 from xskip import BloomFilter, MinMax, Prefix, SkippingIndex, ValueList
 from xskip.errors import (
     DatasetError,
@@ -22,9 +22,6 @@ from xskip.errors import (
     MetadataNotFoundError,
     UnsupportedTypeError,
 )
-from xskip.metadata import MetadataTable
-from xskip.metadatastore.snapshot import open_snapshot
-from xskip.metadatastore.storage import LocalStorage
 
 SCHEMA = "a int, s string"
 
@@ -41,12 +38,6 @@ def fmt(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def path(spark: SparkSession, fmt: str, tmp_path: Path) -> str:
     return write_once(spark, tmp_path / "data", SCHEMA, rows(0, 1, 2), fmt)
-
-
-def metadata(made: SkippingIndex) -> MetadataTable:
-    snapshot = open_snapshot(LocalStorage(), made.describe().location)
-    assert snapshot is not None
-    return snapshot.load()
 
 
 def by_name(made: SkippingIndex) -> dict[str, list[Any]]:

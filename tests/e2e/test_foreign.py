@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,34 +10,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 import xskip
-from tests.helpers import assert_same_rows, index, kept, write_once
-from tests.metadatastore.samples import minmax, table_of
+from tests.helpers import assert_same_rows, given_away, index, kept, metadata, write_once
+from tests.metadatastore.samples import FOREIGN, minmax, table_of
 from xskip import BloomFilter, MinMax, SkippingIndex, ValueList
-from xskip.metadatastore.codec import encode
-from xskip.metadatastore.snapshot import open_snapshot
-from xskip.metadatastore.storage import LocalStorage
-from xskip.metadatastore.versions import Form
-from xskip.objects import table_identifier
-from xskip.spark.scan import engine_of
 
 FILES: dict[str, list[tuple[Any, ...]]] = {
     "low": [(1, "a", "u1"), (9, "\ufffd", "u2")],
     "high": [(20, "\U0001f600", "u3"), (29, "q", None)],
     "nulls": [(None, None, None)],
 }
-FOREIGN = "part-00000-6f2d0a6e-5b0c-4c3e-9d0e-3f5a2f1c7b11-c000.snappy.parquet"
-
-
-def given_away(spark: SparkSession, made: SkippingIndex, version: int) -> None:
-    """The same metadata as another program of a version would have left them."""
-    described = made.describe()
-    snapshot = open_snapshot(LocalStorage(), described.location)
-    assert snapshot is not None
-    table = snapshot.load()
-    shutil.rmtree(described.location)
-    Path(described.location).mkdir()
-    encode(table, table_identifier(described.dataset), Path(described.location) / FOREIGN, Form(version))
-    engine_of(spark).forget_all()
 
 
 @pytest.mark.parametrize("version", range(5))
@@ -47,7 +27,7 @@ def test_every_version_is_used_and_taken_over(spark: SparkSession, tmp_path: Pat
     """[MDS-V-1] [MDS-F-1] [MDS-F-5] Bounds, lists and filters, with the rows that Spark finds without them."""
     path = write_once(spark, tmp_path / "data", "a int, s string, u string", FILES, fmt)
     made = index(spark, path, [MinMax("a"), ValueList("s"), BloomFilter("u", fpp=1e-6)], fmt)
-    given_away(spark, made, version)
+    given_away(spark, made, [metadata(made)], version)
     described = made.describe()
     assert (described.version, described.commit, described.objects) == (version, 0, 3)
     types = [("minmax", ("int",)), ("valuelist", ("string",)), ("bloomfilter", ("unknown",))]
@@ -60,7 +40,7 @@ def test_every_version_is_used_and_taken_over(spark: SparkSession, tmp_path: Pat
     assert made.status().up_to_date
     refreshed = made.refresh()
     assert (refreshed.added, refreshed.unchanged) == (3, 0)
-    assert not (Path(described.location) / FOREIGN).exists()
+    assert not (Path(described.location) / FOREIGN.format(0)).exists()
     assert (made.describe().commit, made.describe().version) == (1, version)
     assert kept(spark, path, "a = 5", fmt) == {"low"} | unknown
     made.migrate()
@@ -72,18 +52,12 @@ def test_string_bounds_of_another_program(spark: SparkSession, tmp_path: Path) -
     """[MDS-F-2] U18 Bounds by UTF-16 units skip no file whose strings are in another order by UTF-8."""
     path = write_once(spark, tmp_path / "data", "s string", {"both": [("\U0001f600",), ("\ufffd",)], "a": [("a",)]})
     made = index(spark, path, [MinMax("s"), ValueList("s")])
-    snapshot = open_snapshot(LocalStorage(), made.describe().location)
-    assert snapshot is not None
     bounds = {"both": ("\U0001f600", "\ufffd"), "a": ("a", "a")}
-    table = snapshot.load()
+    table = metadata(made)
     column = table.indexes["minmax", ("s",)]
     names = [Path(name).stem for name in table.objects.names.to_pylist()]
     wrong = minmax("s", "string", [bounds[n][0] for n in names], [bounds[n][1] for n in names])
-    location = Path(made.describe().location)
-    shutil.rmtree(location)
-    location.mkdir()
-    encode(table_of(table.objects, [wrong]), path, location / FOREIGN)
-    engine_of(spark).forget_all()
+    given_away(spark, made, [table_of(table.objects, [wrong])])
     assert column.values != wrong.values
     for predicate, files in {"s = '\U0001f600'": {"both"}, "s > '\ufffd'": {"both"}, "s < 'b'": {"a", "both"}}.items():
         assert kept(spark, path, predicate) == files, predicate
@@ -100,7 +74,7 @@ def test_texts_whose_reading_nobody_recorded(
     path = str(tmp_path / "data")
     made = SkippingIndex.for_path(spark, path, format="csv", schema="a int")
     made.create([MinMax("a")])
-    given_away(spark, made, 4)
+    given_away(spark, made, [metadata(made)])
     spark.conf.set("spark.xskip.strict", "false")
     query = spark.read.schema("a int").csv(path).filter("a = 30")
     with caplog.at_level(logging.WARNING, "xskip"):

@@ -10,18 +10,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.e2e.test_api import jobs
-from tests.helpers import assert_same_rows, index, kept, spoiled, write_once
+from tests.helpers import assert_same_rows, given_away, index, kept, metadata, spoiled, write_once
 from xskip import BloomFilter, MinMax, SkippingIndex, ValueList
 from xskip.errors import IndexDefinitionError
-from xskip.metadatastore.codec import encode
-from xskip.metadatastore.snapshot import open_snapshot
-from xskip.metadatastore.storage import LocalStorage
-from xskip.metadatastore.versions import Form
-from xskip.objects import table_identifier
-from xskip.spark.scan import engine_of
 
 SCHEMA = "a int, s string"
-FOREIGN = "part-{:05d}-6f2d0a6e-5b0c-4c3e-9d0e-3f5a2f1c7b11-c000.snappy.parquet"
 
 
 def rows(number: int) -> list[tuple[Any, ...]]:
@@ -105,15 +98,8 @@ def test_metadata_of_another_program(spark: SparkSession, tmp_path: Path, versio
     path = write_once(spark, tmp_path / "data", SCHEMA, {f"f{number}": rows(number) for number in range(5)})
     made = SkippingIndex.for_path(spark, path)
     made.create([MinMax("a"), ValueList("s"), BloomFilter("a", fpp=1e-6)], version=version)
-    location = Path(made.describe().location)
-    snapshot = open_snapshot(LocalStorage(), str(location))
-    assert snapshot is not None
-    table = snapshot.load()
-    made.drop()
-    location.mkdir(parents=True)
-    for number, some in enumerate(([4, 0], [1, 3], [2])):
-        encode(table.take(pa.array(some)), table_identifier(path), location / FOREIGN.format(number), Form(version))
-    engine_of(spark).forget_all()
+    table = metadata(made)
+    given_away(spark, made, [table.take(pa.array(some)) for some in ([4, 0], [1, 3], [2])], version)
     for _ in range(2):
         assert kept(spark, path, "a = 15") == {"f1"}
         assert kept(spark, path, "a > 8 AND a < 32") == {"f1", "f2", "f3"}

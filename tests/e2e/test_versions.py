@@ -11,8 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import xskip
-from tests.e2e.test_foreign import given_away
-from tests.helpers import assert_same_rows, kept, write_once
+from tests.helpers import assert_same_rows, given_away, kept, metadata, write_once
 from tests.metadatastore.samples import rewrite
 from xskip import BloomFilter, MinMax, SkippingIndex, ValueList, cli
 from xskip.errors import MetadataVersionError, UnsupportedTypeError
@@ -114,7 +113,7 @@ def test_migrate_all(
     for name in ("one", "two"):
         path = write_once(spark, tmp_path / name, "a int, s string", FILES)
         made.append(indexed(spark, path, 3))
-    given_away(spark, made[1], 3)
+    given_away(spark, made[1], [metadata(made[1])], 3)
     broken = tmp_path / "indexes" / ("0" * 64)
     broken.mkdir()
     (broken / "part-x.parquet").write_bytes(b"none")

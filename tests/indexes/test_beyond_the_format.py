@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.helpers import kept, write_once
-from tests.indexes.written import without_record
+from tests.helpers import given_away, kept, metadata, write_once
 from xskip import Formatted, GapList, GeoBox, Hybrid, NullCount, Prefix, SkippingIndex, TokenBloom
 
 WANTED = [
@@ -58,5 +57,5 @@ def test_without_a_record_they_are_not_asked(spark: SparkSession, tmp_path: Path
     path = write_once(spark, tmp_path / "data", SCHEMA, FILES)
     index = SkippingIndex.for_path(spark, path)
     index.create(WANTED)
-    without_record(spark, index, path)
+    given_away(spark, index, [metadata(index)])
     assert {case: kept(spark, path, case) for case in CASES} == {case: {"one", "two"} for case in CASES}

@@ -8,8 +8,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.helpers import kept, opened_files, write_once
-from tests.indexes.written import without_record
+from tests.helpers import given_away, kept, metadata, opened_files, write_once
 from tests.soundness.checking import ALL, NONE, family
 from xskip import MinMax, NullCount, SkippingIndex, ValueList
 from xskip.spark.scan import engine_of
@@ -96,7 +95,7 @@ def test_counts_of_another_program(spark: SparkSession, tmp_path: Path) -> None:
     path = write_once(spark, tmp_path / "data", "x int", {"full": [(1,)], "none": [(None,)]})
     made = SkippingIndex.for_path(spark, path)
     made.create([NullCount("x")])
-    without_record(spark, made, path)
+    given_away(spark, made, [metadata(made)])
     assert kept(spark, path, "x is null") == {"full", "none"}
 
 

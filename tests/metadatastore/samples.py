@@ -1,4 +1,4 @@
-"""What the tests of the metadatastore share: values of every type, small tables, commits, and a disk that fails."""
+"""What the tests of the metadatastore share: values of every type, small tables, indexes on disk, a disk that fails."""
 
 from __future__ import annotations
 
@@ -13,14 +13,19 @@ import pyarrow.parquet as pq
 from xskip import bloom
 from xskip.datatypes import Array, Bloom, Storage, Struct, arrow_type
 from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable, PartitionColumn
+from xskip.metadatastore.codec import encode
 from xskip.metadatastore.commit import Live, Record, RecordedFile, find_live, publish
-from xskip.metadatastore.snapshot import write_files
+from xskip.metadatastore.snapshot import Snapshot, open_snapshot, write_files
 from xskip.metadatastore.storage import FileEntry, LocalStorage
 from xskip.metadatastore.storage import Storage as Disk
+from xskip.metadatastore.versions import Form
 from xskip.objects import Objects
 from xskip.reading import Reading
 
 ROOT = "/lake/events"
+FORM = Form()
+#: How another program names its files, by number.
+FOREIGN = "part-{:05d}-36f20317-12bf-4a20-ac25-6294857411a3-c000.snappy.parquet"
 DAY = 86_400_000_000
 # two values and null of every type that metadata holds, as numbers where Arrow takes numbers
 VALUES: dict[str, list[Any]] = {
@@ -139,6 +144,15 @@ def record_of(files: Iterable[RecordedFile], root: str = ROOT) -> Record:
     return Record(0, root, 4, tuple(files), Reading("parquet"), {"k": "int"}, 0)
 
 
+def files_of(tables: Iterable[MetadataTable], scratch: Path, form: Form = FORM) -> list[tuple[Path, RecordedFile]]:
+    """Tables as finished files in a local folder, at least one for each."""
+    scratch.mkdir(parents=True, exist_ok=True)
+    files: list[tuple[Path, RecordedFile]] = []
+    for table in tables:
+        files += write_files(table, ROOT, scratch, len(files), form)
+    return files
+
+
 def commit(
     storage: Disk,
     directory: str,
@@ -148,16 +162,39 @@ def commit(
     kept: Iterable[RecordedFile] = (),
 ) -> Record:
     """Publishes tables, each a file, and the files that are kept."""
-    scratch.mkdir(parents=True, exist_ok=True)
-    files: list[tuple[Path, RecordedFile]] = []
-    for table in tables:
-        files += write_files(table, ROOT, scratch, len(files))
+    files = files_of(tables, scratch)
     return publish(storage, directory, base, files, record_of((*kept, *(entry for _, entry in files))))
 
 
 def replace_all(storage: Disk, directory: str, scratch: Path, tables: Iterable[MetadataTable]) -> Record:
     """A commit on whatever is there now, of which nothing is kept."""
     return commit(storage, directory, scratch, tables, find_live(storage, directory))
+
+
+def put_foreign(
+    directory: str | Path, tables: Iterable[MetadataTable], form: Form = FORM, identifier: str = ROOT
+) -> None:
+    """Adds tables, each a file, as another program leaves them: without a record."""
+    Path(directory).mkdir(exist_ok=True)
+    for number, table in enumerate(tables):
+        encode(table, identifier, Path(directory) / FOREIGN.format(number), form)
+
+
+def opened(directory: str | Path) -> Snapshot:
+    """The present snapshot of an index that is there."""
+    snapshot = open_snapshot(LocalStorage(), str(directory))
+    assert snapshot is not None
+    return snapshot
+
+
+def golden_directories(shared: Path) -> list[Path]:
+    """All that Xskipper has written in any version, but for what is encrypted."""
+    home = shared / "fixtures"
+    found = {path.parent for path in home.glob("xskipper/parquet_version_tests/end_to_end/*/*/*/*.parquet")}
+    found |= {path.parent for path in home.glob("xskipper-1.6.0/metadata/[!e]*/*/*.parquet")}
+    found |= {path.parent for path in home.glob("xskipper-1.6.0/v0*/*.parquet")}
+    assert len(found) == 116 + 35 + 2
+    return sorted(found)
 
 
 class Crash(BaseException):

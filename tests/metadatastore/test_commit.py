@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.metadatastore.samples import commit, numbered_table, record_of, replace_all
+from tests.metadatastore.samples import FOREIGN, commit, numbered_table, put_foreign, record_of, replace_all
 from xskip.errors import CommitConflictError, MetadataCorruptError
 from xskip.metadatastore.codec import decode, encode, open_file
 from xskip.metadatastore.commit import Record, RecordedFile, find_live, new_file_name, publish
@@ -19,7 +19,6 @@ from xskip.metadatastore.storage import LocalStorage
 from xskip.reading import Reading
 
 DISK = LocalStorage()
-UUID_4 = "part-00000-36f20317-12bf-4a20-ac25-6294857411a3-c000.snappy.parquet"
 DAY_SECONDS = 24 * 3600
 
 
@@ -182,12 +181,12 @@ def test_new_names() -> None:
 def test_foreign_file(md: str, scratch: Path) -> None:
     """[MDS-C-5] Another writer's file makes the listing count, records or not, and the next commit ends that."""
     first = commit(DISK, md, scratch, [numbered_table(0, 2)])
-    encode(numbered_table(5, 6), "/lake/events", Path(md) / UUID_4)
+    put_foreign(md, [numbered_table(5, 6)])
     live = find_live(DISK, md)
     assert live is not None
     assert live.foreign is True
     assert live.record == first
-    assert live.names == tuple(sorted([UUID_4, first.files[0].name]))
+    assert live.names == tuple(sorted([FOREIGN.format(0), first.files[0].name]))
     replace_all(DISK, md, scratch, [numbered_table(7, 8)])
     live = find_live(DISK, md)
     assert live is not None

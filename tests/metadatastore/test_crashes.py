@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.helpers import Counted
-from tests.metadatastore.samples import Crash, FaultyStorage, commit, numbered_table, replace_all
+from tests.metadatastore.samples import FOREIGN, Crash, FaultyStorage, commit, numbered_table, put_foreign, replace_all
 from xskip.metadata import MetadataTable
-from xskip.metadatastore.codec import encode
 from xskip.metadatastore.commit import find_live
 from xskip.metadatastore.snapshot import open_snapshot
 from xskip.metadatastore.storage import LocalStorage
@@ -23,7 +22,6 @@ MODES = {
     "error before": {"after": False, "dead": False},
     "error after": {"after": True, "dead": False},
 }
-UUID_4 = "part-00000-36f20317-12bf-4a20-ac25-6294857411a3-c000.snappy.parquet"
 
 
 def read(md: str) -> list[tuple[int, int, int]] | None:
@@ -117,14 +115,13 @@ def test_takeover_that_crashes(mode: str, tmp_path: Path) -> None:
     finished = 0
     for k in range(1, 50):
         md = tmp_path / f"md{k}"
-        md.mkdir()
-        encode(numbered_table(0, 2), "/lake/events", md / UUID_4)
+        put_foreign(md, [numbered_table(0, 2)])
         faulty = FaultyStorage(k, **MODES[mode])
         with suppress(Crash):
             commit(faulty, str(md), tmp_path / "s", [numbered_table(2, 4)], find_live(DISK, str(md)))
         live = find_live(DISK, str(md))
         assert live is not None
-        assert live.foreign == (md / UUID_4).exists()
+        assert live.foreign == (md / FOREIGN.format(0)).exists()
         if not live.foreign:
             assert read(str(md)) == expected((2, 4))
         finished += not live.foreign

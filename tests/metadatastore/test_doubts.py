@@ -18,9 +18,12 @@ from tests.metadatastore.samples import (
     ROOT,
     array_of,
     bloomfilter,
+    files_of,
     minmax,
     numbered_table,
     objects_of,
+    opened,
+    put_foreign,
     record_of,
     rewrite,
     table_of,
@@ -37,7 +40,6 @@ from xskip.metadatastore.codec import decode, encode, open_file
 from xskip.metadatastore.commit import publish
 from xskip.metadatastore.location import Place
 from xskip.metadatastore.serialised import decode_streams, encode_streams
-from xskip.metadatastore.snapshot import open_snapshot, write_files
 from xskip.metadatastore.storage import LocalStorage
 from xskip.metadatastore.versions import Form
 from xskip.migrate import Migration
@@ -82,12 +84,10 @@ def test_writers_with_another_calendar(tmp_path: Path, footer: Any, old_dates: b
 def mixed(tmp_path: Path, reading: Reading) -> str:
     """An index of ours with its reading, beside it a file of another program."""
     md = str(tmp_path / "md")
-    (tmp_path / "s").mkdir()
-    files = write_files(numbered_table(0, 2), ROOT, tmp_path / "s", 0)
+    files = files_of([numbered_table(0, 2)], tmp_path / "s")
     record = replace(record_of(entry for _, entry in files), reading=reading)
     publish(LocalStorage(), md, None, files, record)
-    name = "part-00000-6f2d0a6e-5b0c-4c3e-9d0e-3f5a2f1c7b11-c000.snappy.parquet"
-    encode(numbered_table(2, 3), ROOT, Path(md) / name)
+    put_foreign(md, [numbered_table(2, 3)])
     return md
 
 
@@ -95,8 +95,7 @@ def test_a_record_beside_another_program_s_files(tmp_path: Path) -> None:
     """[MDS-F-1] [MDS-M-5] What xskip has read in a way of its own counts; migrate() waits for refresh()."""
     key = "spark.sql.parquet.datetimeRebaseModeInRead"
     md = mixed(tmp_path, Reading.of("parquet", {}, {key: "LEGACY"}, ""))
-    snapshot = open_snapshot(LocalStorage(), md)
-    assert snapshot is not None
+    snapshot = opened(md)
     assert not snapshot.is_ours
     assert key in snapshot.not_usable(Place(ROOT, "", ROOT), Reading.of("parquet", {}, {}, ""))
     assert key in snapshot.not_usable(Place(ROOT, "", ROOT), Reading.of("parquet", {}, {key: "LEGACY"}, ""))
@@ -106,8 +105,7 @@ def test_a_record_beside_another_program_s_files(tmp_path: Path) -> None:
 
 def test_a_record_that_agrees(tmp_path: Path) -> None:
     """[MDS-F-1] Read by default on both sides."""
-    snapshot = open_snapshot(LocalStorage(), mixed(tmp_path, Reading.of("parquet", {}, {}, "")))
-    assert snapshot is not None
+    snapshot = opened(mixed(tmp_path, Reading.of("parquet", {}, {}, "")))
     assert snapshot.not_usable(Place(ROOT, "", ROOT), Reading.of("parquet", {}, {}, "")) == ""
 
 

@@ -17,8 +17,10 @@ from tests.metadatastore.samples import (
     ROOT,
     array_of,
     bloomfilter,
+    files_of,
     minmax,
     objects_of,
+    opened,
     record_of,
     table_of,
     valuelist,
@@ -30,7 +32,7 @@ from xskip.metadatastore.codec import decode, encode, open_file
 from xskip.metadatastore.commit import publish
 from xskip.metadatastore.encryption import LocalKms, use_kms
 from xskip.metadatastore.schema import parse_schema, render_schema
-from xskip.metadatastore.snapshot import Snapshot, open_snapshot, write_files
+from xskip.metadatastore.snapshot import write_files
 from xskip.metadatastore.storage import LocalStorage
 from xskip.metadatastore.versions import Form
 from xskip.migrate import Migration
@@ -129,8 +131,7 @@ def test_goldens(shared: Path, counted: Counted) -> None:
     use_kms(Client())
     assert len(_goldens(shared)) == 2
     for name, directory, case in _goldens(shared):
-        snapshot = open_snapshot(LocalStorage(), str(directory))
-        assert snapshot is not None
+        snapshot = opened(directory)
         table = snapshot.load()
         assert {n.removeprefix("/lake/avro/") for n in table.objects.names.to_pylist()} == set(case["modified_ms"])
         assert table.indexes["minmax", ("k",)].values.to_pylist()
@@ -150,8 +151,7 @@ def test_verdicts_of_goldens(shared: Path, counted: Counted) -> None:
     use_kms(Client())
     leaf = Comparison(Op.EQ, Column(("k",), "int"), 3)
     for _, directory, case in _goldens(shared):
-        snapshot = open_snapshot(LocalStorage(), str(directory))
-        assert snapshot is not None
+        snapshot = opened(directory)
         (query,) = [q for q in case["queries"] if q["sql"] == "k = 3"]
         found = prune(translate(leaf, Available(snapshot.indexes, untyped=True)), snapshot.load())
         names = [n.removeprefix("/lake/avro/") for n in snapshot.load().objects.names.to_pylist()]
@@ -249,15 +249,8 @@ def test_names_that_begin_alike(tmp_path: Path) -> None:
 
 
 def snapshot_of(md: str, tmp_path: Path, *, plaintext: bool = False, version: int = 4) -> None:
-    (tmp_path / "s").mkdir(exist_ok=True)
-    files = write_files(sample(), ROOT, tmp_path / "s", 0, form(plaintext=plaintext, version=version))
+    files = files_of([sample()], tmp_path / "s", form(plaintext=plaintext, version=version))
     publish(LocalStorage(), md, None, files, record_of(entry for _, entry in files))
-
-
-def opened(md: str) -> Snapshot:
-    snapshot = open_snapshot(LocalStorage(), md)
-    assert snapshot is not None
-    return snapshot
 
 
 @pytest.mark.parametrize("plaintext", FOOTERS)
@@ -268,8 +261,7 @@ def test_migration_keeps_keys(plaintext: bool, tmp_path: Path) -> None:
     snapshot_of(md, tmp_path, plaintext=plaintext)
     Migration(LocalStorage(), md, 1).run()
     Migration(LocalStorage(), md, 4).run()
-    snapshot = open_snapshot(LocalStorage(), md)
-    assert snapshot is not None
+    snapshot = opened(md)
     assert snapshot.form == form(plaintext=plaintext)
     after = snapshot.load()
     assert [c.definition.key_label for c in after.indexes.values()] == ["k1", "k2", None]
@@ -280,9 +272,7 @@ def test_migration_keeps_keys(plaintext: bool, tmp_path: Path) -> None:
     use_kms(Client("footer", "k1"))
     with pytest.raises(KeyNotAvailableError, match=r"valuelist\(s\).*no key k2"):
         Migration(LocalStorage(), md, 3).run()
-    again = open_snapshot(LocalStorage(), md)
-    assert again is not None
-    assert again.live.names == snapshot.live.names
+    assert opened(md).live.names == snapshot.live.names
 
 
 @pytest.mark.parametrize("plaintext", FOOTERS)

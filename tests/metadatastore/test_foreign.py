@@ -8,14 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.metadatastore.samples import bloomfilter, minmax, objects_of, table_of, valuelist
+from tests.metadatastore.samples import bloomfilter, minmax, objects_of, opened, put_foreign, table_of, valuelist
 from xskip.datatypes import Array, Struct
 from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable
-from xskip.metadatastore.codec import encode
 from xskip.metadatastore.foreign import may_be_of_footers, not_usable, proved
 from xskip.metadatastore.location import Place
-from xskip.metadatastore.snapshot import Snapshot, open_snapshot
-from xskip.metadatastore.storage import LocalStorage
+from xskip.metadatastore.snapshot import Snapshot
 from xskip.reading import Reading
 
 NAMES = ["/lake/a", "/lake/b", "/lake/c"]
@@ -100,10 +98,8 @@ def test_readings_that_somebody_decided(fmt: str) -> None:
 
 
 def foreign(directory: Path, table: MetadataTable) -> Snapshot:
-    encode(table, "/lake", directory / "part-00000-6f2d0a6e-5b0c-4c3e-9d0e-3f5a2f1c7b11-c000.snappy.parquet")
-    found = open_snapshot(LocalStorage(), str(directory))
-    assert found is not None
-    return found
+    put_foreign(directory, [table], identifier="/lake")
+    return opened(directory)
 
 
 def test_a_snapshot_of_another_program(tmp_path: Path) -> None:

@@ -15,10 +15,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from tests.helpers import Counted
-from tests.metadatastore.samples import storage_type
+from tests.metadatastore.samples import opened, storage_type
 from xskip.expressions import Constant, Predicate
-from xskip.metadatastore.snapshot import Snapshot, open_snapshot
-from xskip.metadatastore.storage import LocalStorage
+from xskip.metadatastore.snapshot import Snapshot
 from xskip.operands import split_path
 from xskip.pruning import prune, requirements
 from xskip.spark.catalyst import to_predicate
@@ -102,15 +101,9 @@ def type_of(df: DataFrame, column: str) -> str:
     return str(kind.simpleString())
 
 
-def open_snapshot_of(directory: Path) -> Snapshot:
-    snapshot = open_snapshot(LocalStorage(), str(directory))
-    assert snapshot is not None
-    return snapshot
-
-
 def skipped(spark: SparkSession, directory: Path, dataset: str, sql: str) -> tuple[set[str], set[str]]:
     """All objects of an index, and those skipped by a query; paths below the dataset's root."""
-    snapshot = open_snapshot_of(directory)
+    snapshot = opened(directory)
     assert snapshot.live.foreign
     clause = translate(predicate_of(spark, dataset, sql), typed(snapshot, frame(spark, dataset)))
     table = snapshot.load(requirements(clause))
@@ -137,7 +130,7 @@ def test_older_goldens(spark: SparkSession, shared: Path, clean_frames: None, ve
             continue
         name, dataset = f"testID={test['testId']}", test["dataSetPath"].split("/")[1]
         (directory,) = (home / f"parquet_version_tests/end_to_end/version={version}" / name).iterdir()
-        assert open_snapshot_of(directory).files[0].schema.version == version
+        assert opened(directory).files[0].schema.version == version
         sql = test["query"].partition(" WHERE ")[2]
         objects, skips = skipped(spark, directory, dataset, sql)
         recorded = {Path(path).name for path in test["expectedSkippedFiles"]}
@@ -197,8 +190,7 @@ def test_goldens_of_the_real_program(spark: SparkSession, shared: Path, clean_fr
 def test_foreign_string_bounds_are_out_of_order(shared: Path) -> None:
     """[MDS-C-5] [MDS-T-8] The bounds on record of the wrong queries; the index is not taken for xskip's own."""
     folder = shared / "fixtures/xskipper-1.6.0/metadata/odd-strings"
-    snapshot = open_snapshot(LocalStorage(), str(next(folder.iterdir())))
-    assert snapshot is not None
+    snapshot = opened(next(folder.iterdir()))
     assert snapshot.is_ours is False
     table = snapshot.load()
     row = table.objects.names.to_pylist().index("/lake/odd/part-001.parquet")
@@ -215,8 +207,7 @@ def test_every_value_is_read(shared: Path) -> None:
     directories |= {p.parent for p in home.glob("xskipper-1.6.0/metadata/[!e]*/*/*.parquet")}
     columns = filters = unknown = 0
     for directory in directories:
-        snapshot = open_snapshot(LocalStorage(), str(directory))
-        assert snapshot is not None
+        snapshot = opened(directory)
         table = snapshot.load()
         assert len(table) == snapshot.rows > 0
         for (name, _), column in table.indexes.items():

@@ -6,34 +6,7 @@ import hashlib
 import json
 from pathlib import Path
 
-import pytest
-
 from xskip.metadatastore.location import metadata_directory
-from xskip.objects import table_identifier
-
-
-@pytest.mark.parametrize(
-    ("uri", "identifier"),
-    [
-        ("/lake/events", "/lake/events"),
-        ("/lake/events/", "/lake/events"),
-        ("file:/lake/events", "/lake/events"),
-        ("file:///lake/events/", "/lake/events"),
-        ("s3a://bucket/lake/events", "/lake/events"),
-        ("hdfs://host:8020/lake/events//", "/lake/events"),
-        ("s3a://bucket", "/"),
-        ("/", "/"),
-        ("/lake/a b%20ü", "/lake/a b%20ü"),
-        ("s3a://bucket/lake/a b%20ü", "/lake/a b%20ü"),
-        ("/lake/x=1/a://b", "/lake/x=1/a://b"),
-        ("/lake/c#1?x;y", "/lake/c#1?x;y"),
-        ("s3a://bucket/lake/c#1?x;y", "/lake/c#1?x;y"),
-        ("viewfs://name/tab\there", "/tab\there"),
-    ],
-)
-def test_table_identifier(uri: str, identifier: str) -> None:
-    """[MDS-O-3] The decoded path, without scheme, authority and trailing slash, whatever characters it holds."""
-    assert table_identifier(uri) == identifier
 
 
 def test_directory_under_a_base() -> None:

@@ -16,15 +16,20 @@ import pytest
 
 from tests.helpers import Counted
 from tests.metadatastore.samples import (
+    FOREIGN,
     ROOT,
     VALUES,
     Crash,
     FaultyStorage,
     array_of,
     bloomfilter,
+    files_of,
+    golden_directories,
     minmax,
     numbered_table,
     objects_of,
+    opened,
+    put_foreign,
     record_of,
     replace_all,
     table_of,
@@ -45,7 +50,6 @@ from xskip.results import OptimizeResult
 DISK = LocalStorage()
 LIMITS = Form()
 KEYS = {label: label.encode().ljust(16, b"!") for label in ("k1", "k2", "footer")}
-FOREIGN = "part-{:05d}-36f20317-12bf-4a20-ac25-6294857411a3-c000.snappy.parquet"
 SKETCH = Opaque('{"type":"udt","class":"com.acme.SketchUDT","pyClass":null,"sqlType":"binary"}', pa.binary())
 
 # partition, least value and name of eight objects: what their order is by; None is NULL, or not known
@@ -102,25 +106,9 @@ def parts(table: MetadataTable, *sizes: int) -> list[MetadataTable]:
 
 def put(md: str, scratch: Path, tables: Iterable[MetadataTable], form: Form = LIMITS) -> None:
     """An index of ours, of a file for each table."""
-    scratch.mkdir(parents=True, exist_ok=True)
-    files: list[Any] = []
-    for table in tables:
-        files += write_files(table, ROOT, scratch, len(files), form)
+    files = files_of(tables, scratch, form)
     record = replace(record_of(entry for _, entry in files), version=form.version)
     publish(DISK, md, find_live(DISK, md), files, record)
-
-
-def put_foreign(md: Path, tables: Iterable[MetadataTable], form: Form = LIMITS) -> None:
-    """The same, as another program leaves it."""
-    md.mkdir()
-    for number, table in enumerate(tables):
-        encode(table, ROOT, md / FOREIGN.format(number), form)
-
-
-def opened(md: str | Path) -> Snapshot:
-    snapshot = open_snapshot(DISK, str(md))
-    assert snapshot is not None
-    return snapshot
 
 
 def rows_of(snapshot: Snapshot) -> list[tuple[str, str]]:
@@ -402,13 +390,8 @@ def test_another_program_s_metadata_stay_its_own(tmp_path: Path) -> None:
 
 def test_goldens(shared: Path, tmp_path: Path, counted: Counted) -> None:
     """[MDS-C-14] What Xskipper has written stays as it is, for it is one file; cut into pieces it is joined."""
-    home = shared / "fixtures"
-    directories = {p.parent for p in home.glob("xskipper/parquet_version_tests/end_to_end/*/*/*/*.parquet")}
-    directories |= {p.parent for p in home.glob("xskipper-1.6.0/metadata/[!e]*/*/*.parquet")}
-    directories |= {p.parent for p in home.glob("xskipper-1.6.0/v0*/*.parquet")}
-    assert len(directories) == 116 + 35 + 2
     joined = 0
-    for number, directory in enumerate(sorted(directories)):
+    for number, directory in enumerate(golden_directories(shared)):
         whole, md = tmp_path / f"{number}-whole", tmp_path / str(number)
         shutil.copytree(directory, whole)
         assert_nothing_to_do(whole)

@@ -15,13 +15,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from tests.metadatastore.samples import array_of, bloomfilter, minmax, table_of, valuelist
+from tests.metadatastore.samples import array_of, bloomfilter, minmax, opened, table_of, valuelist
 from xskip import bloom
 from xskip.datatypes import Array, Bloom, Opaque, Struct
 from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable, PartitionColumn
 from xskip.metadatastore.commit import Record, publish
 from xskip.metadatastore.location import metadata_directory
-from xskip.metadatastore.snapshot import Snapshot, open_snapshot, write_files
+from xskip.metadatastore.snapshot import Snapshot, write_files
 from xskip.metadatastore.storage import LocalStorage
 from xskip.objects import Objects
 from xskip.reading import Reading
@@ -73,9 +73,7 @@ def write_golden() -> None:
 def golden() -> Snapshot:
     if os.environ.get("XSKIP_WRITE_GOLDEN"):
         write_golden()
-    snapshot = open_snapshot(LocalStorage(), str(GOLDEN / DIRECTORY))
-    assert snapshot is not None
-    return snapshot
+    return opened(GOLDEN / DIRECTORY)
 
 
 def test_directory(golden: Snapshot) -> None:

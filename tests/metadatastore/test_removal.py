@@ -8,15 +8,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.metadatastore.samples import commit, minmax, objects_of, table_of
+from tests.metadatastore.samples import FOREIGN, commit, minmax, objects_of, put_foreign, table_of
 from xskip.errors import MetadataCorruptError, MetadataNotFoundError, XskipError
-from xskip.metadatastore.codec import encode
 from xskip.metadatastore.removal import remove_index
 from xskip.metadatastore.storage import LocalStorage
 
 DISK = LocalStorage()
 TABLE = table_of(objects_of(["/lake/events/a"]), [minmax("v", "int", [1], [2])])
-FOREIGN = "part-00000-6f2d0a6e-5b0c-4c3e-9d0e-3f5a2f1c7b11-c000.snappy.parquet"
 
 
 def index(tmp_path: Path, name: str) -> Path:
@@ -40,8 +38,9 @@ def test_a_directory_named_by_a_digest_goes(tmp_path: Path) -> None:
 def test_a_chosen_directory_that_holds_the_index_alone_goes(tmp_path: Path) -> None:
     """[MDS-C-13] With what writers leave beside metadata files."""
     md = index(tmp_path, "md")
-    encode(TABLE, "/lake/events", md / FOREIGN)
-    for name in ("_SUCCESS", f".{FOREIGN}.crc", f"._{FOREIGN}.tmp"):
+    put_foreign(md, [TABLE])
+    foreign = FOREIGN.format(0)
+    for name in ("_SUCCESS", f".{foreign}.crc", f"._{foreign}.tmp"):
         (md / name).write_bytes(b"")
     assert remove_index(DISK, str(md)) == 2
     assert not md.exists()

@@ -11,14 +11,18 @@ import pyarrow as pa
 import pytest
 
 from tests.metadatastore.samples import (
+    FOREIGN,
     assert_same,
     bloomfilter,
     commit,
     minmax,
     numbered_table,
     objects_of,
+    opened,
+    put_foreign,
     record_of,
     replace_all,
+    rewrite,
     table_of,
     valuelist,
 )
@@ -27,13 +31,12 @@ from xskip.metadata import PartitionColumn
 from xskip.metadatastore import codec, snapshot
 from xskip.metadatastore.codec import encode
 from xskip.metadatastore.commit import find_live, new_file_name, publish
-from xskip.metadatastore.snapshot import Snapshot, open_snapshot, write_files
+from xskip.metadatastore.snapshot import open_snapshot, write_files
 from xskip.metadatastore.storage import LocalStorage
 from xskip.metadatastore.versions import Form
 
 DISK = LocalStorage()
 K, S, V = ("minmax", ("k",)), ("bloomfilter", ("s",)), ("valuelist", ("k",))
-UUID_4 = "part-0000{}-36f20317-12bf-4a20-ac25-6294857411a3-c000.snappy.parquet"
 
 
 @pytest.fixture
@@ -52,12 +55,6 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[frozenset[Any]]]:
 
     monkeypatch.setattr(snapshot, "decode", spy)
     return asked
-
-
-def opened(md: str) -> Snapshot:
-    found = open_snapshot(DISK, md)
-    assert found is not None
-    return found
 
 
 def partition(name: str, values: list[int | None]) -> PartitionColumn:
@@ -195,14 +192,13 @@ def test_dropped_and_created_again(md: str, tmp_path: Path) -> None:
 
 def test_foreign_snapshot(md: str, tmp_path: Path) -> None:
     """[MDS-C-5] [MDS-C-11] Without a record the listing is the identity, and no types are known."""
-    Path(md).mkdir()
-    encode(numbered_table(0, 2), "/lake/events", Path(md) / UUID_4.format(0))
+    put_foreign(md, [numbered_table(0, 2)])
     first = opened(md)
     assert first.record is None
     assert first.load().objects.names.to_pylist() == ["/lake/events/f0", "/lake/events/f1"]
     assert [d.types for d, _ in first.indexes] == [()]
     assert open_snapshot(DISK, md, first) is first
-    encode(numbered_table(2, 3), "/lake/events", Path(md) / UUID_4.format(1))
+    encode(numbered_table(2, 3), "/lake/events", Path(md) / FOREIGN.format(1))
     second = open_snapshot(DISK, md, first)
     assert second is not None
     assert second.rows == 3
@@ -259,18 +255,16 @@ def test_a_table_without_rows_keeps_its_indexes(md: str, tmp_path: Path) -> None
 def test_two_datasets_in_one_directory(md: str, tmp_path: Path) -> None:
     """[MDS-L-3] Metadata of another dataset in the directory is refused, whoever put it there."""
     commit(DISK, md, tmp_path / "s", [numbered_table(0, 2)])
-    encode(numbered_table(2, 3), "/lake/other", Path(md) / UUID_4.format(0))
+    put_foreign(md, [numbered_table(2, 3)], identifier="/lake/other")
     with pytest.raises(MetadataCorruptError, match=r"several datasets.*found: /lake/events, /lake/other"):
         open_snapshot(DISK, md)
 
 
 def test_a_file_of_another_version(md: str, tmp_path: Path) -> None:
     """[MDS-V-3] One file of a version that is not read makes the index unreadable, and says so."""
-    from tests.metadatastore.samples import rewrite
-
     key = b"org.apache.spark.sql.parquet.row.metadata"
     commit(DISK, md, tmp_path / "s", [numbered_table(0, 2)])
-    newer = Path(md) / UUID_4.format(0)
+    newer = Path(md) / FOREIGN.format(0)
     encode(numbered_table(2, 3), "/lake/events", newer)
     text = codec.open_file(newer).footer.metadata[key].replace(b'"version":4', b'"version":5')
     rewrite(newer, {key: text})

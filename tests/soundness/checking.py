@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 import xskip
-from tests.helpers import _files_of, scans_of, write_files
+from tests.helpers import _files_of, scans_of, write_once
 
 #: In place of file names: every file of the dataset.
 ALL = "*"
@@ -153,32 +153,8 @@ def family(
     read_schema: StructType | str | None = None,
 ) -> Family:
     """Writes the files once, and copies them for each entry of ``indexes``."""
-    write_at_once(spark, root / "plain", schema, files, fmt, options)
+    write_once(spark, root / "plain", schema, files, fmt, options)
     made = Family(spark, root, fmt, dict(options or {}), read_schema)
     for copy, wanted in indexes.items():
         made.add(copy, wanted)
     return made
-
-
-def write_at_once(
-    spark: SparkSession,
-    root: Path,
-    schema: str,
-    files: dict[str, Sequence[tuple[Any, ...]]],
-    fmt: str = "parquet",
-    options: dict[str, str] | None = None,
-) -> str:
-    """As ``tests.helpers.write_files``, by one Spark job for all files that have rows."""
-    full = {name: rows for name, rows in files.items() if rows}
-    staging = root.parent / f"{root.name}-staging"
-    rows = [(*row, number) for number, rows in enumerate(full.values()) for row in rows]
-    df = spark.createDataFrame(rows, f"{schema}, _file int").coalesce(1)
-    df.write.partitionBy("_file").format(fmt).options(**(options or {})).save(str(staging))
-    for number, name in enumerate(full):
-        (part,) = (staging / f"_file={number}").glob("part-*")
-        target = root / f"{name}.{fmt}"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        part.rename(target)
-    shutil.rmtree(staging)
-    write_files(spark, root, schema, {name: rows for name, rows in files.items() if not rows}, fmt, options)
-    return str(root)
