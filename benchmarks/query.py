@@ -46,9 +46,10 @@ def overhead(spark: SparkSession, fmt: str, path: str, predicate: str, *, fresh:
 
 
 def switched(spark: SparkSession, query: Callable[[], object], rounds: int) -> tuple[list[Run], list[Run]]:
-    """Seconds of a query with the hook off, and on."""
+    """Seconds of a query with the hook off, and on, which it is afterwards."""
     off, on = (lambda: xskip.disable(spark), query), (lambda: xskip.enable(spark), query)
     plain, ours = interleaved([off, on], rounds)
+    xskip.enable(spark)
     return plain, ours
 
 
