@@ -36,6 +36,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("results", nargs="?", help="a file for the results, as JSON")
     parser.add_argument("--scale", type=float, default=1.0, help="of the numbers of objects; the limits are for 1")
+    parser.add_argument("--rows", type=int, default=200_000, help="of a large object, where there are some")
     parser.add_argument("--only", default="", help="names of parts, with commas between")
     return parser.parse_args()
 
@@ -56,10 +57,12 @@ def run(parts: dict[str, Callable[[SparkSession, Path, Lines], None]], spark: Sp
     lines.write()
 
 
-def session(packages: Sequence[str] = (), conf: Mapping[str, str] | None = None) -> SparkSession:
-    """Two local cores, as little noise as can be."""
+def session(
+    packages: Sequence[str] = (), conf: Mapping[str, str] | None = None, master: str = "local[2]"
+) -> SparkSession:
+    """Two cores, as little noise as can be."""
     builder = (
-        SparkSession.builder.master("local[2]")
+        SparkSession.builder.master(master)
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.log.level", "ERROR")

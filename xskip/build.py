@@ -34,7 +34,7 @@ OnError = Literal["raise", "skip"]
 _FORM = Form()
 ProgressOption = bool | Callable[[Progress], None] | None
 Positions = npt.NDArray[np.int64]
-_BYTES_PER_CORE = 256 << 20
+_BYTES_PER_CORE = 512 << 20
 _SMALL_ROWS = 10_000
 _MOST_SMALL = 16
 

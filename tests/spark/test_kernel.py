@@ -185,6 +185,22 @@ def test_filters_are_made_where_the_rows_are_unless_a_file_is_split(spark, tmp_p
     assert built == [4000]
 
 
+def test_files_are_kept_whole_where_there_are_enough_for_all_cores(spark, tmp_path, monkeypatch):
+    files = {
+        f"f{i}": [(n, f"{n:0100d}") for n in range(i, 2000)] for i in range(4 * spark.sparkContext.defaultParallelism)
+    }
+    path = write_files(
+        spark, tmp_path / "data", "a bigint, pad string", files,
+        options={"parquet.block.size": "4096", "compression": "none"},
+    )  # fmt: skip
+    spark.conf.set("spark.sql.files.maxPartitionBytes", "100000")
+    spark.conf.set("spark.sql.files.openCostInBytes", "1")
+    assert spark.read.parquet(path).rdd.getNumPartitions() > len(files)
+    monkeypatch.setattr(bloom, "build", lambda *_: pytest.fail("a file was split"))
+    assert len(filters(spark, path, BloomFilter("a"))) == len(files)
+    assert spark.conf.get("spark.sql.files.maxPartitionBytes") == "100000"
+
+
 def test_a_list_beyond_its_cap_is_none_though_each_piece_is_within(spark, tmp_path):
     root = tmp_path / "cap"
     path = write_files(

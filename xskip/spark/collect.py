@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 __all__ = ["Collector", "PlannedIndex", "value_types"]
 
 _FOOTER_THREADS = 8
+#: Filters of parts do not join: one task reads a file of up to so many bytes, where there are enough for all cores.
+_LARGEST_WHOLE = 256 << 20
 _PARTITION_BYTES = 64 << 20
 _PARTITION_OBJECTS = 256
 
@@ -148,6 +150,7 @@ class Collector:
         """
         mask = np.zeros(len(self.listed), np.bool_)
         mask[chosen] = True
+        self.dataset.keep_whole(min(_LARGEST_WHOLE, self._total_bytes(chosen) // (2 * self.dataset.cores)))
         rows = self.dataset.subset(mask)
         ways = [(bool(p.index.accumulators), p.index.in_python) for p in self.indexes]
         found: dict[int, pa.Array] = {}
@@ -174,11 +177,14 @@ class Collector:
             collected = planned.index.aggregates(inputs)
             aggregates += [aggregate.alias(f"{i}_{j}") for j, aggregate in enumerate(collected)]
         # as many reduce tasks as keep the sets of one of them small
-        total = self.listed.objects.take(pa.array(chosen)).total_bytes
-        cores = rows.sparkSession.sparkContext.defaultParallelism
-        tasks = max(cores, total // _PARTITION_BYTES, len(chosen) // _PARTITION_OBJECTS)
+        tasks = max(
+            self.dataset.cores, self._total_bytes(chosen) // _PARTITION_BYTES, len(chosen) // _PARTITION_OBJECTS
+        )
         rows.sparkSession.conf.set("spark.sql.shuffle.partitions", str(int(tasks)))
         return rows.groupBy(ORDINAL).agg(*aggregates)
+
+    def _total_bytes(self, chosen: npt.NDArray[np.int64]) -> int:
+        return self.listed.objects.take(pa.array(chosen)).total_bytes
 
     def _run(self, df: DataFrame) -> pa.Table:
         from py4j.protocol import Py4JError

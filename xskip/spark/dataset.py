@@ -84,6 +84,16 @@ class Dataset:
         self._java = java
         self._spark = df.sparkSession
 
+    @property
+    def cores(self) -> int:
+        """How many tasks run at once."""
+        return int(self._spark.sparkContext.defaultParallelism)
+
+    def keep_whole(self, size: int) -> None:
+        """Files of so many bytes are not split any more among tasks; smaller ones never are for it."""
+        if size > self._spark._jsparkSession.sessionState().conf().filesMaxPartitionBytes():
+            self._spark.conf.set("spark.sql.files.maxPartitionBytes", str(size))
+
     def roots(self) -> list[str]:
         """The root paths, with scheme."""
         return [str(root) for root in self._java.roots()]

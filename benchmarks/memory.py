@@ -1,0 +1,58 @@
+"""Does the memory that a build takes in the driver grow with the dataset?
+
+    python benchmarks/memory.py [results.json] [--scale 0.1]
+
+Builds of 1,000, 5,000, 10,000 and 20,000 Avro objects of 100 rows, the first only to load what is loaded once, with
+executors in processes of their own. Of the driver's Python it is the greatest resident size during a build; of its JVM
+what is alive after each chunk and its garbage collection, above what is alive after a plain scan: Spark itself keeps
+listings.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from build import scan
+from common import ALL, Lines, dataset, run, scaled, session
+from pyspark.sql import SparkSession
+
+import xskip
+
+OBJECTS = (1_000, 5_000, 10_000, 20_000)
+ROWS = 100
+
+
+def memory(spark: SparkSession, folder: Path, lines: Lines) -> None:
+    peaks = {}
+    for number, objects in enumerate(map(scaled, OBJECTS)):
+        path = dataset(spark, "avro", folder / str(number), files=objects, rows=ROWS)
+        index = xskip.SkippingIndex.for_path(spark, path, format="avro")
+        scan(spark, "avro", path, [column for each in ALL for column in each.columns])
+        before = heap(spark)
+        peaks[number], alive = peak(spark, index)
+        if number:
+            lines.add(f"{objects:,} objects: Python's peak", peaks[number], unit=" MB")
+            detail = f"{(alive - before) * 1024 / objects:.1f} KB for each object"
+            lines.add(f"{objects:,} objects: the driver's JVM", alive - before, unit=" MB", detail=detail)
+    lines.add("Python's peak, most objects / a quarter of them", peaks[3] / peaks[1], limit="<= 1.1")
+
+
+def peak(spark: SparkSession, index: xskip.SkippingIndex) -> tuple[float, float]:
+    """The most megabytes of Python and of the JVM's live heap during a build."""
+    alive: list[float] = []
+    Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
+    index.create(ALL, progress=lambda _: alive.append(heap(spark)))
+    status = Path("/proc/self/status").read_text()
+    most = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:"))
+    return most / 1024, max(alive)
+
+
+def heap(spark: SparkSession) -> float:
+    """Megabytes alive in the JVM."""
+    jvm = spark._jvm
+    jvm.System.gc()
+    return jvm.java.lang.management.ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed() / 2**20
+
+
+if __name__ == "__main__":
+    run({"memory": memory}, session(master="local-cluster[2,1,1024]"))
