@@ -1,0 +1,93 @@
+"""What does an index add, and what does it save, where there really are 100,000 small files?
+
+    python benchmarks/files.py [results.json] [--scale 0.1]
+
+100,000 Parquet files of 10 rows in 100 directories by day, MinMax of two columns and a ValueList. The build against
+a scan of the same columns; the planning of a query, as the hook measures it, with files listed once and for each query;
+the query's whole planning without and with the index; and the query itself, which 100 files match.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from build import compare
+from common import START, Lines, interleaved, run, scaled, session
+from pyspark.sql import DataFrame, SparkSession
+
+import xskip
+
+FILES = 100_000
+ROWS = 10
+DIRECTORIES = 100
+MATCHING = 100
+RUNS = 9
+INDEXES = (xskip.MinMax("ts"), xskip.MinMax("n"), xskip.ValueList("city"))
+
+
+def written(root: Path, files: int) -> str:
+    """Files by day, each of ten seconds."""
+    rows = np.arange(ROWS)
+    for number in range(files):
+        folder = root / f"day={number * DIRECTORIES // files:03d}"
+        folder.mkdir(parents=True, exist_ok=True)
+        table = pa.table(
+            {
+                "ts": pa.array((START + number * ROWS + rows) * 1_000_000, pa.timestamp("us", "UTC")),
+                "n": pa.array(number * 7919 % 1000 + rows, pa.int32()),
+                "city": [f"city-{number % 50}"] * ROWS,
+            }
+        )
+        pq.write_table(table, folder / f"{number:06d}.parquet")
+    return str(root)
+
+
+def milliseconds(query: Callable[[int], DataFrame]) -> float:
+    """In the index, for one query; each is a new one."""
+    times = [sum(scan.milliseconds for scan in xskip.explain(query(number)).scans) for number in range(RUNS + 2)]
+    return statistics.median(times[2:])
+
+
+def measure(spark: SparkSession, folder: Path, lines: Lines) -> None:
+    files = scaled(FILES)
+    path = written(folder / "data", files)
+    runs = compare(spark, "parquet", path, INDEXES, (1, 1))
+    lines.ratio(f"{files:,} files: MinMax x2 + ValueList / scan", *runs)
+    xskip.enable(spark)
+    known = spark.read.parquet(path)
+
+    def chosen(df: DataFrame, number: int) -> DataFrame:
+        begin = START + files // 2 * ROWS
+        return df.filter(
+            f"ts >= timestamp_seconds({begin}) AND ts < timestamp_seconds({begin + MATCHING * ROWS})"
+        ).filter(f"n <> {-1 - number}")
+
+    lines.add(
+        f"{files:,} files, planning, listed once", milliseconds(lambda n: chosen(known, n)), unit=" ms", limit="<= 50"
+    )
+    anew = milliseconds(lambda n: chosen(spark.read.parquet(path), n))
+    lines.add(f"{files:,} files, planning, listed anew", anew, unit=" ms", limit="<= 50")
+    numbers = iter(range(RUNS + 2, 10_000))
+    for what, action in (("planning", planned), ("query", DataFrame.collect)):
+        plain, ours = interleaved(
+            [
+                (lambda: xskip.disable(spark), lambda a=action: a(chosen(known, next(numbers)))),
+                (lambda: xskip.enable(spark), lambda a=action: a(chosen(known, next(numbers)))),
+            ],
+            3,
+            2,
+        )
+        lines.ratio(f"{files:,} files, {MATCHING} match, {what}: plain / ours", plain, ours)
+
+
+def planned(df: DataFrame) -> None:
+    df._jdf.queryExecution().toRdd().getNumPartitions()
+
+
+if __name__ == "__main__":
+    run({"files": measure}, session())
