@@ -1,6 +1,7 @@
 package io.xskip.jvm;
 
 import java.util.ArrayList;
+import java.util.HashSet;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.spark.Partition;
 import org.apache.spark.api.java.JavaRDD;
@@ -171,10 +172,10 @@ class XSkipRows {
     for (int i = 0; i < at.length; i++) at[i] = places == null ? i : places[i];
     rows = places == null ? execution.toRdd() : scan.supportsColumnar() ? scan.executeColumnar() : scan.execute();
   }
-  /** The ordinals of the objects that are read in parts, in order; null where Spark does not say. */
-  int[] split() {
+  /** The ordinals of the objects that are read in parts; null where Spark does not say. */
+  HashSet split() {
     Partition[] tasks = rows.partitions();
-    ArrayList found = new ArrayList();
+    HashSet found = new HashSet();
     for (int i = 0; i < tasks.length; i++) {
       if (!(tasks[i] instanceof FilePartition)) return null;
       PartitionedFile[] files = ((FilePartition) tasks[i]).files();
@@ -183,10 +184,7 @@ class XSkipRows {
         if (files[k].start() != 0 || files[k].length() != files[k].fileSize()) found.add(new Integer(values.getInt(values.numFields() - 1)));
       }
     }
-    int[] ordinals = new int[found.size()];
-    for (int i = 0; i < ordinals.length; i++) ordinals[i] = ((Integer) found.get(i)).intValue();
-    java.util.Arrays.sort(ordinals);
-    return ordinals;
+    return found;
   }
   /** Null where an expression is more than a column. */
   private static int[] places(@SEQ@ expressions, @SEQ@ columns) {

@@ -4,6 +4,7 @@ import java.io.Serializable;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.Iterator;
 import org.apache.spark.api.java.function.FlatMapFunction;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -19,17 +20,17 @@ import org.apache.spark.unsafe.types.UTF8String;
 /** Runs on executors: the rows or batches of a scan, which come object by object, to one row for each run of an object:
     its ordinal and what the accumulators found. Each accumulator is written "kind:column:type:cap:rate"; columns are
     counted as in {@code at}, which has the place of each in the rows, of the ordinal first. {@code split}: the ordinals
-    of the objects that several tasks read, in order; null where that is not known. */
+    of the objects that several tasks read; null where that is not known. */
 public class XSkipKernel implements FlatMapFunction, Serializable {
-  private final String[] specs; private final int[] at, split;
-  public XSkipKernel(String[] specs, int[] at, int[] split) { this.specs = specs; this.at = at; this.split = split; }
+  private final String[] specs; private final int[] at; private final HashSet split;
+  public XSkipKernel(String[] specs, int[] at, HashSet split) { this.specs = specs; this.at = at; this.split = split; }
   public Iterator call(Object pieces) { return new XSkipRuns((Iterator) pieces, specs, at, split); }
 }
 
 class XSkipRuns implements Iterator {
-  private final Iterator pieces; private final XSkipAccumulator[] all; private final int ordinal, width; private final int[] split;
+  private final Iterator pieces; private final XSkipAccumulator[] all; private final int ordinal, width; private final HashSet split;
   private Object piece = null;                       // the first row or batch of the next run; next() reuses its memory
-  XSkipRuns(Iterator pieces, String[] specs, int[] at, int[] split) {
+  XSkipRuns(Iterator pieces, String[] specs, int[] at, HashSet split) {
     this.pieces = pieces; this.split = split; ordinal = at[0];
     all = new XSkipAccumulator[specs.length];
     int w = 1;
@@ -57,7 +58,7 @@ class XSkipRuns implements Iterator {
     } while (hasNext() && object() == object);
     Object[] out = new Object[width];
     out[0] = new Integer(object);
-    boolean whole = split != null && Arrays.binarySearch(split, object) < 0;
+    boolean whole = split != null && !split.contains(new Integer(object));
     for (int i = 0, at = 1; i < all.length; at += all[i++].width()) all[i].emit(out, at, whole);
     return new GenericInternalRow(out);
   }
@@ -90,17 +91,19 @@ abstract class XSkipAccumulator {
   static XSkipAccumulator of(String[] spec) {
     String type = spec[2];
     if (type.startsWith("array<") && !spec[0].equals("boxes")) {
-      XSkipAccumulator e = new XSkipElements(of(new String[]{spec[0], spec[1], type.substring(6, type.length() - 1), spec[3], spec[4]}));
+      String[] ofElements = (String[]) spec.clone();
+      ofElements[2] = type.substring(6, type.length() - 1);
+      XSkipAccumulator e = new XSkipElements(of(ofElements));
       e.column = Integer.parseInt(spec[1]);
       return e;
     }
-    int kind = kind(type);
-    XSkipAccumulator a = spec[0].equals("hashes") ? (XSkipAccumulator) new XSkipHashes(Integer.parseInt(spec[3]), Double.parseDouble(spec[4]))
+    int kind = kind(type), cap = Integer.parseInt(spec[3]);
+    XSkipAccumulator a = spec[0].equals("hashes") ? (XSkipAccumulator) new XSkipHashes(cap, Double.parseDouble(spec[4]))
         : spec[0].equals("counts") ? (XSkipAccumulator) new XSkipCounts()
-        : spec[0].equals("words") ? (XSkipAccumulator) new XSkipWords(Integer.parseInt(spec[3]), Double.parseDouble(spec[4]))
-        : spec[0].equals("ranges") ? (XSkipAccumulator) new XSkipRanges(Integer.parseInt(spec[3]))
-        : spec[0].equals("boxes") ? (XSkipAccumulator) new XSkipBoxes(Integer.parseInt(spec[3]))
-        : spec[0].equals("values") ? (XSkipAccumulator) (kind <= DOUBLE ? new XSkipNumberValues(Integer.parseInt(spec[3])) : new XSkipObjectValues(Integer.parseInt(spec[3])))
+        : spec[0].equals("words") ? (XSkipAccumulator) new XSkipWords(cap, Double.parseDouble(spec[4]))
+        : spec[0].equals("ranges") ? (XSkipAccumulator) new XSkipRanges(cap)
+        : spec[0].equals("boxes") ? (XSkipAccumulator) new XSkipBoxes(cap)
+        : spec[0].equals("values") ? (XSkipAccumulator) (kind <= DOUBLE ? new XSkipNumberValues(cap) : new XSkipObjectValues(cap))
         : kind <= LONG ? (XSkipAccumulator) new XSkipLongBounds() : kind <= DOUBLE ? new XSkipDoubleBounds() : new XSkipObjectBounds();
     a.column = Integer.parseInt(spec[1]); a.kind = kind;
     if (kind == DECIMAL) {
