@@ -184,7 +184,7 @@ class Collector:
         return rows.groupBy(ORDINAL).agg(*aggregates)
 
     def _total_bytes(self, chosen: npt.NDArray[np.int64]) -> int:
-        return self.listed.objects.take(pa.array(chosen)).total_bytes
+        return int(pc.sum(self.listed.objects.sizes.take(pa.array(chosen)), min_count=0).as_py())
 
     def _run(self, df: DataFrame) -> pa.Table:
         from py4j.protocol import Py4JError
