@@ -266,15 +266,19 @@ def decode(file: MetadataFile, wanted: Iterable[Requirement] | None = None) -> M
 def columns_of(file: MetadataFile, choice: set[Requirement] | None) -> list[str]:
     """The columns of the objects' names, and of the partitions and indexes chosen, without those under keys."""
     rules = rules_of(file.schema.version)
-    partitions = [rules.partition_name(n) for n, _ in file.schema.partitions if choice is None or n in choice]
-    plain = [i for i in file.schema.indexes if i.definition.key_label is None and i.column not in file.serialised]
-    indexes = [index.column for index in plain if choice is None or index.definition.key in choice]
-    return [OBJECT_COLUMN] * file.has_names + partitions + indexes
+    partitions, indexes = _chosen(file, choice)
+    plain = [i.column for i in indexes if i.definition.key_label is None and i.column not in file.serialised]
+    return [OBJECT_COLUMN] * file.has_names + [rules.partition_name(n) for n, _ in partitions] + plain
+
+
+def _chosen(file: MetadataFile, choice: set[Requirement] | None) -> tuple[list[tuple[str, str]], list[IndexField]]:
+    """The partitions and indexes chosen; None stands for all."""
+    partitions = [(n, kind) for n, kind in file.schema.partitions if choice is None or n in choice]
+    return partitions, [index for index in file.schema.indexes if choice is None or index.definition.key in choice]
 
 
 def _decoded(file: MetadataFile, choice: set[Requirement] | None) -> MetadataTable:
-    partitions = [(n, kind) for n, kind in file.schema.partitions if choice is None or n in choice]
-    indexes = [index for index in file.schema.indexes if choice is None or index.definition.key in choice]
+    partitions, indexes = _chosen(file, choice)
     plain = [i for i in indexes if i.definition.key_label is None]
     table = _read(file, columns_of(file, choice))
     decoded = _table(file, table, partitions, plain)

@@ -112,9 +112,10 @@ class Groups:
     def _of_file(self, file: MetadataFile, key: IndexKey, kind: str) -> Iterator[_Bounds]:
         """The bounds of each group of a file."""
         leaves = self._leaves(file, key)
-        footer, paths = file.footer, leaf_paths(file.footer)
-        for group in range(footer.num_row_groups):
-            yield _bounds(footer.row_group(group), [paths.index(leaf) for leaf in leaves], kind) if leaves else None
+        paths = leaf_paths(file.footer)
+        columns = [paths.index(leaf) for leaf in leaves]
+        for group in range(file.footer.num_row_groups):
+            yield _bounds(file.footer.row_group(group), columns, kind) if columns else None
 
     def _leaves(self, file: MetadataFile, key: IndexKey) -> tuple[str, ...]:
         """Where the minima and the maxima are in a file; nothing where they are not as they should be."""
