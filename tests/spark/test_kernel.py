@@ -11,12 +11,10 @@ import pytest
 from pyspark.sql import functions as F
 
 import xskip
-from tests.helpers import write_files
+from tests.helpers import index as made
+from tests.helpers import metadata, write_files
 from xskip import bloom
-from xskip.bloom import build
 from xskip.indexes import BloomFilter, MinMax, ValueList
-from xskip.metadatastore.snapshot import open_snapshot
-from xskip.metadatastore.storage import LocalStorage
 from xskip.spark.collect import Collector
 
 SCHEMA = """b boolean, i8 tinyint, i16 smallint, i32 int, i64 bigint, f float, d double, s string, bin binary,
@@ -77,14 +75,14 @@ def indexes(columns):
     return [*bounds, *values, *(BloomFilter(c) for c in BLOOMS if c in columns)]
 
 
-def metadata(spark, path, way):
+def plain(spark, path, way):
     """The metadata of a fresh index as plain values by file and index; lists sorted."""
     spark.conf.set("spark.sql.parquet.enableVectorizedReader", str(way != "rows").lower())
     index = xskip.SkippingIndex.for_path(spark, path)
     if index.exists():
         index.drop()
     index.create(indexes(WAYS[way]))
-    table = open_snapshot(LocalStorage(), index.describe().location).load()
+    table = metadata(index)
     names = [name.rpartition("/")[2] for name in table.objects.names.to_pylist()]
     found = {}
     for (kind, (column,)), content in table.indexes.items():
@@ -123,13 +121,13 @@ def hashes(index, inputs):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_the_kernel_finds_what_spark_aggregates_find(spark, path, monkeypatch, way):
-    by_kernel = metadata(spark, path, way)
+    by_kernel = plain(spark, path, way)
     monkeypatch.setattr("xskip.spark.collect.accumulate", lambda *_: pytest.fail("the kernel ran"))
     for kind, aggregates in ((MinMax, bounds), (ValueList, values), (BloomFilter, hashes)):
         monkeypatch.setattr(kind, "accumulators", ())
         monkeypatch.setattr(kind, "aggregates", aggregates)
     monkeypatch.setattr(Collector, "_footers_may_do", lambda _: False)
-    by_aggregates = metadata(spark, path, way)
+    by_aggregates = plain(spark, path, way)
     assert by_kernel.keys() == by_aggregates.keys()
     assert {k: v for k, v in by_kernel.items() if by_aggregates[k] != v} == {}
     assert len(by_kernel) == 5 * len(indexes(WAYS[way]))
@@ -141,18 +139,17 @@ def test_files_split_into_several_tasks_give_the_same(spark, tmp_path, way):
     root = tmp_path / "split"
     many = [row(n % 25) for n in range(4000)]
     path = write(spark, root, {"large": many}, **{"parquet.block.size": "4096"})
-    whole = metadata(spark, path, way)
+    whole = plain(spark, path, way)
     spark.conf.set("spark.sql.files.maxPartitionBytes", "20000")
     spark.conf.set("spark.sql.files.openCostInBytes", "1")
     tasks = spark.read.parquet(path).rdd.getNumPartitions()
     assert tasks > 3
-    assert metadata(spark, path, way) == whole
+    assert plain(spark, path, way) == whole
 
 
 def filters(spark, path, index) -> list[bytes]:
-    built = xskip.SkippingIndex.for_path(spark, path)
-    built.create([index])
-    (content,) = open_snapshot(LocalStorage(), built.describe().location).load().indexes.values()
+    built = made(spark, path, [index])
+    (content,) = metadata(built).indexes.values()
     built.drop()
     return content.values.to_pylist()
 
@@ -175,7 +172,7 @@ def test_filters_are_made_where_the_rows_are_unless_a_file_is_split(spark, tmp_p
         spark, tmp_path / "data", "a bigint", {"large": [(n,) for n in range(4000)], "small": [(n,) for n in range(9)]},
         options={"parquet.block.size": "4096", "compression": "none"},
     )  # fmt: skip
-    built = []
+    built, build = [], bloom.build
     monkeypatch.setattr(bloom, "build", lambda *args: built.append(len(args[0])) or build(*args))
     whole = filters(spark, path, BloomFilter("a"))
     assert not built
@@ -210,8 +207,6 @@ def test_a_list_beyond_its_cap_is_none_though_each_piece_is_within(spark, tmp_pa
     spark.conf.set("spark.sql.files.maxPartitionBytes", "100000")
     spark.conf.set("spark.sql.files.openCostInBytes", "1")
     assert spark.read.parquet(path).rdd.getNumPartitions() > 3
-    index = xskip.SkippingIndex.for_path(spark, path)
-    index.create([ValueList("a", max_values=3999), MinMax("a")])
-    table = open_snapshot(LocalStorage(), index.describe().location).load()
+    table = metadata(made(spark, path, [ValueList("a", max_values=3999), MinMax("a")]))
     assert table.indexes["valuelist", ("a",)].values.to_pylist() == [None]
     assert table.indexes["minmax", ("a",)].values.to_pylist() == [{"min": 0, "max": 3999}]
