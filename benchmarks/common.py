@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 import xskip
 
@@ -135,6 +135,27 @@ def interleaved(
             if number >= warm:
                 times[which].append(Run(time.perf_counter() - started, processor_seconds() - used))
     return times
+
+
+def switched(
+    spark: SparkSession, action: Action, rounds: int = ROUNDS, warm: int = WARM, *, theirs: Action | None = None
+) -> tuple[list[Run], list[Run]]:
+    """What an action took with the hook off, or another one in its place, and with it on, which it is afterwards."""
+    off, on = (lambda: xskip.disable(spark), theirs or action), (lambda: xskip.enable(spark), action)
+    without, with_it = interleaved([off, on], rounds, warm)
+    xskip.enable(spark)
+    return without, with_it
+
+
+def planned(df: DataFrame) -> None:
+    """All that comes before a query reads: analysis, optimization, the physical plan, the choice of files."""
+    df._jdf.queryExecution().toRdd().getNumPartitions()
+
+
+def hook_milliseconds(query: Callable[[int], DataFrame], rounds: int = 20, warm: int = 1) -> float:
+    """In the index for one query, as the hook itself measures it: the median over queries by number."""
+    times = [sum(scan.milliseconds for scan in xskip.explain(query(n)).scans) for n in range(warm + rounds)]
+    return statistics.median(times[warm:])
 
 
 def processor_seconds() -> float:

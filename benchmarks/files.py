@@ -9,15 +9,13 @@ the query's whole planning without and with the index; and the query itself, whi
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from build import compare
-from common import START, Lines, interleaved, run, scaled, session
+from common import START, Lines, hook_milliseconds, planned, run, scaled, session, switched
 from pyspark.sql import DataFrame, SparkSession
 
 import xskip
@@ -47,12 +45,6 @@ def written(root: Path, files: int) -> str:
     return str(root)
 
 
-def milliseconds(query: Callable[[int], DataFrame]) -> float:
-    """In the index, for one query; each is a new one."""
-    times = [sum(scan.milliseconds for scan in xskip.explain(query(number)).scans) for number in range(RUNS + 2)]
-    return statistics.median(times[2:])
-
-
 def measure(spark: SparkSession, folder: Path, lines: Lines) -> None:
     files = scaled(FILES)
     path = written(folder / "data", files)
@@ -67,26 +59,13 @@ def measure(spark: SparkSession, folder: Path, lines: Lines) -> None:
             f"ts >= timestamp_seconds({begin}) AND ts < timestamp_seconds({begin + MATCHING * ROWS})"
         ).filter(f"n <> {-1 - number}")
 
-    lines.add(
-        f"{files:,} files, planning, listed once", milliseconds(lambda n: chosen(known, n)), unit=" ms", limit="<= 50"
-    )
-    anew = milliseconds(lambda n: chosen(spark.read.parquet(path), n))
-    lines.add(f"{files:,} files, planning, listed anew", anew, unit=" ms", limit="<= 50")
+    for how, df in (("once", lambda: known), ("anew", lambda: spark.read.parquet(path))):
+        found = hook_milliseconds(lambda n, df=df: chosen(df(), n), RUNS, 2)
+        lines.add(f"{files:,} files, planning, listed {how}", found, unit=" ms", limit="<= 50")
     numbers = iter(range(RUNS + 2, 10_000))
     for what, action in (("planning", planned), ("query", DataFrame.collect)):
-        plain, ours = interleaved(
-            [
-                (lambda: xskip.disable(spark), lambda a=action: a(chosen(known, next(numbers)))),
-                (lambda: xskip.enable(spark), lambda a=action: a(chosen(known, next(numbers)))),
-            ],
-            3,
-            2,
-        )
+        plain, ours = switched(spark, lambda a=action: a(chosen(known, next(numbers))), 3, 2)
         lines.ratio(f"{files:,} files, {MATCHING} match, {what}: plain / ours", plain, ours)
-
-
-def planned(df: DataFrame) -> None:
-    df._jdf.queryExecution().toRdd().getNumPartitions()
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pyspark
-from common import START, Lines, dataset, interleaved, run, scaled, session
+from common import START, Lines, dataset, planned, run, scaled, session, switched
 from pyspark.sql import DataFrame, SparkSession
 
 import xskip
@@ -27,18 +27,14 @@ def queries(objects: int) -> dict[str, str]:
     }
 
 
-def planned(df: DataFrame, predicate: str) -> None:
-    df.filter(predicate)._jdf.queryExecution().toRdd().getNumPartitions()
-
-
-def total(df: DataFrame, predicate: str) -> None:
-    df.filter(predicate).select("ts", "n", "temp").collect()
+def total(df: DataFrame) -> None:
+    df.select("ts", "n", "temp").collect()
 
 
 def asked(
-    df: DataFrame, query: str, action: Callable[[DataFrame, str], None], number: itertools.count[int]
+    df: DataFrame, query: str, action: Callable[[DataFrame], None], number: itertools.count[int]
 ) -> Callable[[], None]:
-    return lambda: action(df, query.format(-next(number)))
+    return lambda: action(df.filter(query.format(-next(number))))
 
 
 def measure(
@@ -68,13 +64,8 @@ def measure(
         number = itertools.count(1)
         for name, query in queries(objects).items():
             for what, action in (("planning", planned), ("total", total)):
-                runs = interleaved(
-                    [
-                        (lambda: xskip.disable(spark), asked(theirs, query, action, number)),
-                        (lambda: xskip.enable(spark), asked(ours, query, action, number)),
-                    ],
-                    ROUNDS,
-                )
+                other, own = (asked(df, query, action, number) for df in (theirs, ours))
+                runs = switched(spark, own, ROUNDS, theirs=other)
                 lines.ratio(f"{name}, {what}: {peer} / ours", *runs, ">= 1")
 
     package = packages.get(".".join(pyspark.__version__.split(".")[:2]))

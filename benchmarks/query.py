@@ -13,11 +13,9 @@ many       10,000 Avro objects of 1,000 rows, by time: a query that 10 objects m
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Callable
 from pathlib import Path
 
-from common import ALL, START, Lines, Run, dataset, interleaved, run, scaled, session
+from common import ALL, START, Lines, dataset, hook_milliseconds, interleaved, run, scaled, session, switched
 from pyspark.sql import DataFrame, SparkSession
 
 import xskip
@@ -37,20 +35,12 @@ QUERIES = {
 
 def overhead(spark: SparkSession, fmt: str, path: str, predicate: str, *, fresh: bool) -> float:
     """Milliseconds in the index for one query; ``fresh`` makes each query new, so that no answer is remembered."""
-    times = []
-    for i in range(21):
-        text = f"({predicate}) AND n <> {-1 - i}" if fresh else predicate
-        report = xskip.explain(spark.read.format(fmt).load(path).filter(text))
-        times.append(sum(scan.milliseconds for scan in report.scans))
-    return statistics.median(times[1:])
 
+    def query(number: int) -> DataFrame:
+        text = f"({predicate}) AND n <> {-1 - number}" if fresh else predicate
+        return spark.read.format(fmt).load(path).filter(text)
 
-def switched(spark: SparkSession, query: Callable[[], object], rounds: int) -> tuple[list[Run], list[Run]]:
-    """Seconds of a query with the hook off, and on, which it is afterwards."""
-    off, on = (lambda: xskip.disable(spark), query), (lambda: xskip.enable(spark), query)
-    plain, ours = interleaved([off, on], rounds)
-    xskip.enable(spark)
-    return plain, ours
+    return hook_milliseconds(query)
 
 
 def planning(spark: SparkSession, folder: Path, lines: Lines) -> None:
@@ -65,7 +55,7 @@ def planning(spark: SparkSession, folder: Path, lines: Lines) -> None:
             again = overhead(spark, fmt, path, predicate, fresh=False)
             lines.add(f"{fmt}: planning, new query: {name}", new, unit=" ms", limit="<= 10")
             lines.add(f"{fmt}: planning, again: {name}", again, unit=" ms", limit="<= 10")
-            runs = switched(spark, lambda d=df, p=predicate: d.filter(p).collect(), 5)
+            runs = switched(spark, lambda d=df, p=predicate: d.filter(p).collect())
             lines.ratio(f"{fmt}: plain / skipping: {name}", *runs, ">= 5" if "range on ts" in name else "")
 
 
@@ -96,7 +86,7 @@ def many(spark: SparkSession, folder: Path, lines: Lines) -> None:
     lines.ratio(f"avro: {objects:,} objects, {MATCHING} match: plain / ours", plain, ours, ">= 20")
     lines.ratio(f"avro: {objects:,} objects, {MATCHING} match: ours / oracle", ours, best, "<= 1.15")
     every = f"ts >= timestamp_seconds({START}) AND n >= 0"
-    plain, ours = switched(spark, lambda: summed(df, every), 5)
+    plain, ours = switched(spark, lambda: summed(df, every))
     lines.ratio(f"avro: {objects:,} objects, all match: ours / plain", ours, plain, "<= 1.02")
 
 
