@@ -24,6 +24,7 @@ from xskip.errors import DatasetError, IndexDefinitionError, MetadataNotFoundErr
 from xskip.metadata import MetadataTable, PartitionColumn
 from xskip.metadatastore.location import Place, as_uri
 from xskip.metadatastore.snapshot import Snapshot
+from xskip.metadatastore.versions import CURRENT_VERSION, rules_of
 from xskip.objects import table_identifier
 from xskip.reader import PathReader
 from xskip.source import check_own
@@ -116,6 +117,12 @@ def _check(snapshot: Snapshot, place: Place, reader: PathReader) -> None:
         raise IndexDefinitionError(
             "the index is of another format", where=place.directory, found=reader.format, expected=record.reading.format
         )
+    oldest = min(file.schema.version for file in snapshot.files)
+    if not rules_of(oldest).partitions:
+        raise IndexDefinitionError(
+            "metadata that do not tell objects' partitions", where=place.directory, found=f"version {oldest}",
+            hint=f"call migrate({CURRENT_VERSION}) first",
+        )  # fmt: skip
     options = {name.lower(): value for name, value in reader.options.items()}
     chosen = [name for name in options if name in _CHOOSING]
     if chosen:

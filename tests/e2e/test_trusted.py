@@ -156,6 +156,18 @@ def test_a_column_with_the_name_of_a_partition(spark: SparkSession, tmp_path: Pa
         index.read(trust_listing=True)
 
 
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_versions_that_do_not_tell_partitions(spark: SparkSession, tmp_path: Path, version: int) -> None:
+    """[PRU-TL-4] A reading by what they know would have no partition columns."""
+    path = write_files(spark, tmp_path / "lake", "x int, s string", DAYS)
+    index = SkippingIndex.for_path(spark, path)
+    index.create([MinMax("x")], version=version)
+    with pytest.raises(IndexDefinitionError, match=r"partitions.*migrate\(4\)"):
+        index.read(trust_listing=True)
+    index.migrate(4)
+    assert index.read(trust_listing=True).schema == index.read().schema
+
+
 def test_what_cannot_be_trusted(spark: SparkSession, tmp_path: Path) -> None:
     """[PRU-TL-4] Without an index of xskip's own for this very reading there is an error, and no guess."""
     index, path = dataset(spark, tmp_path)
