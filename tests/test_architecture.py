@@ -109,6 +109,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "rotate",
         "session",
         "source",
+        "standing",
         "trusted",
     ),
     "L7 another program's interface": (

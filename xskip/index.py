@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
-from xskip.build import Build, OnError, ProgressOption, compare_objects
-from xskip.datatypes import value_type
+from xskip.build import Build, OnError, ProgressOption
 from xskip.errors import (
     DatasetError,
     IndexExistsError,
@@ -22,8 +21,7 @@ from xskip.errors import (
 from xskip.indexes import Index
 from xskip.metadatastore.commit import find_live
 from xskip.metadatastore.removal import remove_index
-from xskip.metadatastore.snapshot import file_versions
-from xskip.metadatastore.versions import CURRENT_VERSION, VersionStatus, rules_of, status_of
+from xskip.metadatastore.versions import CURRENT_VERSION, rules_of
 from xskip.migrate import Migration
 from xskip.optimize import optimize
 from xskip.reader import PathReader, TableReader
@@ -31,7 +29,6 @@ from xskip.results import (
     DropResult,
     FileList,
     IndexDescription,
-    IndexInfo,
     IndexStatus,
     MigrationResult,
     OptimizeResult,
@@ -42,7 +39,6 @@ from xskip.rotate import rotate_keys
 from xskip.source import (
     Source,
     check_reading,
-    demand,
     demand_own,
     first_line,
     form_again,
@@ -54,6 +50,7 @@ from xskip.source import (
 from xskip.spark.dataset import selected
 from xskip.spark.listing import list_objects
 from xskip.spark.scan import Engine, engine_of
+from xskip.standing import describe, status
 from xskip.trusted import read_trusting
 
 if TYPE_CHECKING:
@@ -273,23 +270,7 @@ class SkippingIndex:
             There is none.
         """
         _, source = self._open()
-        snapshot = demand(source)
-        record = snapshot.record
-        entries = source.storage.list(source.directory)
-        return IndexDescription(
-            dataset=source.root,
-            location=source.directory,
-            format=record.reading.format if record and record.reading else source.reading.format,
-            version=snapshot.version,
-            commit=record.number if record else 0,
-            objects=snapshot.rows,
-            metadata_bytes=sum(e.size for e in entries if e.name in set(snapshot.live.names)),
-            partitions=tuple(f"{name} {kind}" for name, kind in snapshot.partitions.items()),
-            indexes=tuple(
-                IndexInfo(d.name, d.columns, d.types or (value_type(s) or "unknown",) * len(d.columns), d.params)
-                for d, s in snapshot.indexes
-            ),
-        )
+        return describe(source)
 
     def status(self) -> IndexStatus:
         """How the index stands to the dataset now.
@@ -300,21 +281,7 @@ class SkippingIndex:
             There is none.
         """
         _, source = self._open()
-        try:
-            snapshot = demand(source)
-        except MetadataVersionError:
-            files = file_versions(source.storage, source.directory)
-            if _worst(files) is not VersionStatus.TOO_NEW:
-                raise
-            problem = "a newer release made the index; use a newer xskip"
-            missing = len(list_objects(source.dataset))
-            return IndexStatus(VersionStatus.TOO_NEW.value, 0, missing, 0, problem, files)
-        listed = list_objects(source.dataset)
-        fresh, alive = compare_objects(listed.objects, snapshot.load(()).objects)
-        problem = snapshot.not_usable(source.place, source.reading)
-        present = int(alive.sum())
-        files = tuple(zip(snapshot.live.names, (file.schema.version for file in snapshot.files), strict=True))
-        return IndexStatus(_worst(files).value, present, len(fresh), len(alive) - present, problem, files)
+        return status(source)
 
     def drop(self) -> DropResult:
         """Removes the index with all its files; the data stays as it is.
@@ -387,9 +354,3 @@ class SkippingIndex:
     def _open(self) -> tuple[Engine, Source]:
         engine = engine_of(self._spark)
         return engine, open_source(self._spark, engine, self._reader)
-
-
-def _worst(files: Sequence[tuple[str, int]]) -> VersionStatus:
-    """The status of the files whose version stands worst."""
-    found = (status_of(version) for _, version in files)
-    return max(found, key=list(VersionStatus).index, default=VersionStatus.CURRENT)
