@@ -2,13 +2,15 @@
 
     python benchmarks/refresh.py [results.json] [--scale 0.1]
 
-20,000 Avro objects of 100 rows. Each round times the build of the index of all but the newest 1 %, brings those objects
-in, times the refresh, and one more, which finds nothing new. Spark's listing of the objects, which every reading of the
-dataset begins with, is timed by itself: no refresh can be faster.
+20,000 Avro objects of 100 rows, in 100 directories by day. Each round times the build of the index of all but the
+newest 1 %, brings those objects in, times the refresh, and one more, which finds nothing new; and both once more where
+the listing is trusted, which lists the last day alone. Spark's listing of the objects, which every reading of the
+dataset begins with, is timed by itself: no refresh that lists them can be faster.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import shutil
 from pathlib import Path
 
@@ -19,38 +21,58 @@ import xskip
 
 OBJECTS = 20_000
 ROWS = 100
+DAYS = 100
 ROUNDS = 3
+
+
+def days(spark: SparkSession, folder: Path, objects: int) -> tuple[Path, Path]:
+    """Objects in so many directories that each has one in a hundred, and the last day's place."""
+    write(spark, "avro", str(folder / "flat"), (0, objects), rows=ROWS)
+    each = -(-objects // DAYS)
+    for number, file in enumerate(sorted((folder / "flat").glob("part-*"))):
+        day = folder / "avro" / f"day={dt.date(2026, 1, 1) + dt.timedelta(number // each)}"
+        day.mkdir(parents=True, exist_ok=True)
+        file.rename(day / f"{number:06d}.avro")
+    return folder / "avro", day
 
 
 def refresh(spark: SparkSession, folder: Path, lines: Lines) -> None:
     objects = scaled(OBJECTS)
-    added = max(2, objects // 100)
-    path, later = folder / "avro", folder / "later"
-    write(spark, "avro", str(path), (0, objects - added), rows=ROWS)
-    write(spark, "avro", str(later), (objects - added, objects), rows=ROWS)
-    newest = sorted(later.glob("part-*"))
+    path, last = days(spark, folder, objects)
+    added, later = len(list(last.glob("*.avro"))), folder / "later"
+    shutil.move(last, later)
     index = xskip.SkippingIndex.for_path(spark, str(path), format="avro")
 
     def take_away() -> None:
-        for file in newest:
-            (path / file.name).unlink(missing_ok=True)
+        shutil.rmtree(last, ignore_errors=True)
         if index.exists():
             index.drop()
 
     def bring_in() -> None:
-        for file in newest:
-            shutil.copy(file, path / file.name)
+        shutil.copytree(later, last)
+
+    def trusting() -> None:
+        index.refresh(trust_listing=True)
+
+    def take_back() -> None:
+        shutil.rmtree(last)
+        index.refresh()
+        bring_in()
 
     runs = [
         (take_away, lambda: index.create(ALL)),
         (bring_in, index.refresh),
         (lambda: None, index.refresh),
+        (take_back, trusting),
+        (lambda: None, trusting),
         (lambda: None, lambda: spark.read.format("avro").load(str(path))),
     ]
-    full, some, none, listing = interleaved(runs, ROUNDS, 1, rotate=False)
+    full, some, none, some_trusting, none_trusting, listing = interleaved(runs, ROUNDS, 1, rotate=False)
     assert index.describe().objects == objects
     lines.ratio(f"{objects:,} objects, {added:,} new: refresh / build", some, full, "<= 0.05")
     lines.ratio(f"{objects:,} objects, none new: refresh / build", none, full)
+    lines.ratio(f"{objects:,} objects, {added:,} new: refresh that trusts / build", some_trusting, full, "<= 0.05")
+    lines.ratio(f"{objects:,} objects, none new: refresh that trusts / build", none_trusting, full)
     lines.ratio(f"{objects:,} objects: Spark's own listing / build", listing, full)
 
 

@@ -100,6 +100,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "__main__",
         "build",
         "catalog",
+        "changed",
         "cli",
         "demo",
         "index",

@@ -86,6 +86,7 @@ def test_json(spark: SparkSession, path: str, tmp_path: Path, capsys: pytest.Cap
     (listed,) = run_json(capsys, "list", base)["indexes"]
     assert (listed["dataset"], listed["objects"]) == (path, 3)
     assert run_json(capsys, "refresh", path, *place)["unchanged"] == 3
+    assert run_json(capsys, "refresh", path, *place, "--trust-listing", "--recheck", "d")["unchanged"] == 3
     assert run_json(capsys, "drop", path, *place)["files"] == 1
     assert run_json(capsys, "list", base) == {"indexes": []}
 

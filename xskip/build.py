@@ -64,12 +64,19 @@ class Build:
     _failed: list[str] = field(default_factory=list)
     _identifier: str = ""
 
-    def run(self, snapshot: Snapshot | None) -> RefreshResult:
-        """Brings an index from a snapshot, or from nothing, to what the dataset is now."""
+    def run(self, snapshot: Snapshot | None, in_question: npt.NDArray[np.bool_] | None = None) -> RefreshResult:
+        """Brings an index from a snapshot, or from nothing, to what the dataset is now.
+
+        Parameters
+        ----------
+        snapshot : Snapshot or None
+        in_question : ndarray of bool, optional
+            The known objects that the source lists where they are still there; the others stay as they are.
+        """
         started = time.monotonic()
         listed = list_objects(self.source.dataset)
         ours = snapshot if snapshot is not None and snapshot.is_ours else None
-        fresh, alive = compare_objects(listed.objects, ours.load(()).objects if ours else None)
+        fresh, alive = compare_objects(listed.objects, ours.load(()).objects if ours else None, in_question)
         unchanged = int(alive.sum())
         gone = (snapshot.rows if snapshot else 0) - unchanged
         if ours and not len(fresh) and not gone:
@@ -163,18 +170,32 @@ class Build:
         return Record(0, self.source.root, self.form.version, files, self.source.reading, types, 0)
 
 
-def compare_objects(listed: Objects, known: Objects | None) -> tuple[Positions, npt.NDArray[np.bool_]]:
-    """The positions of listed objects without metadata, and for each known object whether it is still there."""
+def compare_objects(
+    listed: Objects, known: Objects | None, in_question: npt.NDArray[np.bool_] | None = None
+) -> tuple[Positions, npt.NDArray[np.bool_]]:
+    """The positions of listed objects without metadata, and for each known object whether it is still there.
+
+    Parameters
+    ----------
+    listed : Objects
+    known : Objects or None
+    in_question : ndarray of bool, optional
+        The known objects that are looked for in the list; all others are taken to be there.
+    """
     if known is None:
         return np.arange(len(listed)), np.zeros(0, np.bool_)
+    if in_question is not None:
+        fresh, there = compare_objects(listed, known.take(pa.array(np.flatnonzero(in_question))))
+        alive = ~in_question
+        alive[in_question] = there
+        return fresh, alive
     sized = known.sizes.is_valid()
     now, before = _identities(listed, sized=True), _identities(known, sized=True)
     times_now, times_before = _identities(listed, sized=False), _identities(known, sized=False)
     unsized = times_before.filter(pc.invert(sized))  # of another program, which keeps no sizes
     old = pc.or_(pc.is_in(now, before.filter(sized)), pc.is_in(times_now, unsized))
-    there = pc.if_else(sized, pc.is_in(before, now), pc.is_in(times_before, times_now))
-    alive: npt.NDArray[np.bool_] = there.to_numpy(zero_copy_only=False)
-    return np.flatnonzero(pc.invert(old).to_numpy(zero_copy_only=False)), alive
+    present = pc.if_else(sized, pc.is_in(before, now), pc.is_in(times_before, times_now))
+    return np.flatnonzero(pc.invert(old).to_numpy(zero_copy_only=False)), present.to_numpy(zero_copy_only=False)
 
 
 def _identities(objects: Objects, *, sized: bool) -> pa.Array:

@@ -90,6 +90,9 @@ def _add_dataset(command: argparse.ArgumentParser, name: str) -> None:
             command.add_argument(f"--{kind.name}", action="append", default=[], metavar="COLUMN")
     if name in ("create", "refresh"):
         command.add_argument("--on-error", choices=("raise", "skip"), default="raise")
+    if name == "refresh":
+        command.add_argument("--trust-listing", action="store_true", help="list new partitions and the last ones alone")
+        command.add_argument("--recheck", action="append", default=[], metavar="DIRECTORY", help="list this one, too")
 
 
 def _on_index(arguments: argparse.Namespace) -> int:
@@ -118,7 +121,8 @@ def _run(index: SkippingIndex, arguments: argparse.Namespace) -> object:
             wanted = [kind(column) for kind in _INDEXES for column in getattr(arguments, kind.name)]
             return index.create(wanted, on_error=arguments.on_error)
         case "refresh":
-            return index.refresh(on_error=arguments.on_error)
+            trusted = {"trust_listing": arguments.trust_listing, "recheck": arguments.recheck}
+            return index.refresh(on_error=arguments.on_error, **trusted)
         case "migrate":
             return index.migrate(arguments.to, dry_run=arguments.dry_run)
         case "files":

@@ -51,7 +51,7 @@ from xskip.spark.dataset import selected
 from xskip.spark.listing import list_objects
 from xskip.spark.scan import Engine, engine_of
 from xskip.standing import describe, status
-from xskip.trusted import read_trusting
+from xskip.trusted import Trust, trust
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -169,10 +169,28 @@ class SkippingIndex:
             engine, source, plan(source, indexes), progress, on_error, form_of(self._spark, engine, version)
         ).run(None)
 
-    def refresh(self, *, progress: ProgressOption = None, on_error: OnError = "raise") -> RefreshResult:
+    def refresh(
+        self,
+        *,
+        progress: ProgressOption = None,
+        on_error: OnError = "raise",
+        trust_listing: bool = False,
+        recheck: Sequence[str] = (),
+    ) -> RefreshResult:
         """Adds new and changed objects, drops those that are gone; no Spark job where nothing changed.
 
         The index stays of its version, see :meth:`migrate`. What another program has made is read again, whole.
+
+        Parameters
+        ----------
+        progress : bool or callable, optional
+        on_error : {"raise", "skip"}
+            See :meth:`create`.
+        trust_listing : bool
+            List nothing but the directories that :meth:`read` lists, and leave what is known of all others as it is,
+            until a refresh that lists them. A dataset without partitions is listed.
+        recheck : sequence of str
+            Further directories to list, as there.
 
         Raises
         ------
@@ -183,11 +201,13 @@ class SkippingIndex:
         CommitConflictError
             Another refresh was faster; nothing has changed.
         """
-        engine, source = self._open()
-        snapshot = demand_own(source)
+        engine, found = engine_of(self._spark), self._trust(recheck) if trust_listing else None
+        source = open_source(self._spark, engine, found.read_changed if found else self._reader)
+        snapshot = found.snapshot if found else demand_own(source)
         check_reading(source, snapshot)
         form = form_again(self._spark, engine, snapshot)
-        return Build(engine, source, plan_again(source, snapshot), progress, on_error, form).run(snapshot)
+        build = Build(engine, source, plan_again(source, snapshot), progress, on_error, form)
+        return build.run(snapshot, found.in_question if found else None)
 
     def migrate(self, version: int = CURRENT_VERSION, *, dry_run: bool = False) -> MigrationResult:
         """Brings the index to a version of the metadata format, up or down, in one commit; no data is read.
@@ -306,9 +326,10 @@ class SkippingIndex:
         Parameters
         ----------
         trust_listing : bool
-            Take the objects from the index and list nothing but directories of partitions that are new, the newest one
+            Take the objects from the index and list nothing but directories of partitions that are new, the last ones
             and those of ``recheck``: for datasets that grow by partitions. What was added elsewhere, or changed under
-            its own name, since the last refresh is missed.
+            its own name, since the last refresh is missed. The last ones are those of the greatest value of the first
+            partition column that is a date or a time, in each directory above them; without one, of the first column.
         recheck : sequence of str
             Further directories to list, below the root, such as ``["date=2026-11-20"]``.
 
@@ -317,11 +338,7 @@ class SkippingIndex:
         MetadataNotFoundError, IndexDefinitionError, DatasetError
             There is nothing to trust in.
         """
-        if not trust_listing:
-            return self._reader(self._spark)
-        if isinstance(self._reader, TableReader):
-            raise DatasetError("a table's files are its catalog's", where=self.name, hint="use for_path()")
-        return read_trusting(self._spark, engine_of(self._spark), self._reader, recheck)
+        return self._trust(recheck).read(self._spark) if trust_listing else self._reader(self._spark)
 
     def files(self, predicate: str | Column) -> FileList:
         """The objects that a query with this predicate must read, for any engine.
@@ -354,3 +371,8 @@ class SkippingIndex:
     def _open(self) -> tuple[Engine, Source]:
         engine = engine_of(self._spark)
         return engine, open_source(self._spark, engine, self._reader)
+
+    def _trust(self, recheck: Sequence[str]) -> Trust:
+        if isinstance(self._reader, TableReader):
+            raise DatasetError("a table's files are its catalog's", where=self.name, hint="use for_path()")
+        return trust(engine_of(self._spark), self._reader, recheck)

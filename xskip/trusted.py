@@ -1,4 +1,4 @@
-"""Reading a dataset by what its index knows of it, without listing it. Rules: specs/pruning.rst, [PRU-TL].
+"""Reading and refreshing by what an index knows of a dataset, without listing it. Rules: specs/pruning.rst, [PRU-TL].
 
 .. code-block:: text
 
@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -20,8 +20,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from xskip.changed import Changed, find_changed
 from xskip.errors import DatasetError, IndexDefinitionError, MetadataNotFoundError
-from xskip.metadata import MetadataTable, PartitionColumn
+from xskip.metadata import MetadataTable
 from xskip.metadatastore.location import Place, as_uri
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.versions import CURRENT_VERSION, rules_of
@@ -37,24 +38,103 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-__all__ = ["read_trusting"]
+__all__ = ["Trust", "trust"]
 
-# options by which readers choose among files: an index does not record them
 _TRIED = 3
-_MISSING = {"ignoreMissingFiles": "true"}
+# options by which readers choose among files: an index does not record them
 _CHOOSING = ("pathglobfilter", "modifiedbefore", "modifiedafter", "recursivefilelookup", "basepath")
 
 
-def read_trusting(spark: SparkSession, engine: Engine, reader: PathReader, recheck: Sequence[str]) -> DataFrame:
-    """The dataset with the objects that its index knows, and those in directories that may have changed.
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """An index that can be trusted, and where its dataset may have changed.
+
+    Attributes
+    ----------
+    engine : Engine
+    reader : PathReader
+    place : Place
+    known : tuple of (Snapshot, int, MetadataTable)
+        The snapshot, the token by which the JVM knows it, and all its objects with their partitions.
+    changed : Changed
+    """
+
+    engine: Engine
+    reader: PathReader
+    place: Place
+    known: tuple[Snapshot, int, MetadataTable]
+    changed: Changed
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """What is trusted in."""
+        return self.known[0]
+
+    @property
+    def in_question(self) -> npt.NDArray[np.bool_]:
+        """The known objects that :meth:`read_changed` would show if they were there."""
+        return self.changed.replaced | self._is_blind
+
+    def read(self, session: SparkSession) -> DataFrame:
+        """The dataset with the objects that its index knows, and those in directories that may have changed.
+
+        Raises
+        ------
+        DatasetError
+            The schema cannot be told.
+        """
+        _, token, table = self.known
+        files = KnownFiles(token, packed_objects(table), self.place.root, self.changed.replaced)
+        return self._read(session, files, ignoreMissingFiles="true")
+
+    def read_changed(self, session: SparkSession) -> DataFrame:
+        """The directories alone that may have changed; the dataset itself, where no directory could tell what is new.
+
+        Raises
+        ------
+        DatasetError
+            The schema cannot be told.
+        """
+        _, token, table = self.known
+        none = KnownFiles(
+            token, packed_objects(table.take(pa.array([], pa.int64()))), self.place.root, np.zeros(0, bool)
+        )
+        return self.reader(session) if self._is_blind else self._read(session, none)
+
+    @property
+    def _is_blind(self) -> bool:
+        """Is nothing listed, and no partition known to be as it was."""
+        return not self.changed.listed and (not self.snapshot.partitions or bool(self.changed.replaced.all()))
+
+    def _read(self, session: SparkSession, files: KnownFiles, **options: str) -> DataFrame:
+        uri, table = as_uri(self.place.root), self.known[2]
+        left = table.objects.names.filter(pa.array(~self.changed.replaced))
+        some = [_uri(self.place, name) for name in left[:_TRIED].to_pylist()]
+        directories = [f"{uri}/{each}" for each in self.changed.listed]
+        if directories and not some:
+            listed = self.reader.load(session, *directories, basePath=uri)
+            some = [unquote(each) for each in listed.inputFiles()[:_TRIED]]
+        if not some:
+            return self.reader(session)
+        columns = self.snapshot.partitions
+        ddl = ", ".join(f"`{name.replace('`', '``')}` {kind}" for name, kind in columns.items())
+        typed = replace(self.reader, schema=_schema(session, self.reader, ddl, some))
+        if directories:
+            template = typed.load(session, *directories, basePath=uri, **options)
+        else:
+            template = _first(typed, session, some, **options)
+        return Dataset(self.engine.hook, template).trusting(files, ddl, own=bool(directories))
+
+
+def trust(engine: Engine, reader: PathReader, recheck: Sequence[str]) -> Trust:
+    """Looks at a dataset's directories, but not into those that can hold nothing new.
 
     Parameters
     ----------
-    spark : SparkSession
     engine : Engine
     reader : PathReader
     recheck : sequence of str
-        Directories below the root, such as ``date=2026-11-20``, that are listed beside the newest and unknown ones.
+        Directories below the root, such as ``date=2026-11-20``, that are listed beside the last and unknown ones.
 
     Raises
     ------
@@ -63,7 +143,7 @@ def read_trusting(spark: SparkSession, engine: Engine, reader: PathReader, reche
     IndexDefinitionError
         The index is of another dataset or format, or another program's.
     DatasetError
-        The files cannot be told, or their schema.
+        The files cannot be told.
     """
     place, snapshot, token = _in_use(engine, reader)
     _check(snapshot, place, reader)
@@ -71,30 +151,8 @@ def read_trusting(spark: SparkSession, engine: Engine, reader: PathReader, reche
     if pc.count_distinct(table.objects.names).as_py() < len(table):
         raise DatasetError("the index knows an object twice", where=place.directory, hint="call refresh() first")
     uri = as_uri(place.root)
-    changed = _changed(table, place, _directories(engine, uri, recheck), recheck)
-    left = table.objects.names.filter(pa.array(~changed.replaced))
-    some = [_uri(place, name) for name in left[:_TRIED].to_pylist()]
-    directories = [f"{uri}/{each}" for each in changed.listed]
-    if directories and not some:
-        some = [unquote(each) for each in reader.load(spark, *directories, basePath=uri).inputFiles()[:_TRIED]]
-    if not some:
-        return reader(spark)
-    ddl = ", ".join(f"`{name.replace('`', '``')}` {kind}" for name, kind in snapshot.partitions.items())
-    typed = replace(reader, schema=_schema(spark, reader, ddl, some))
-    if directories:
-        template = typed.load(spark, *directories, basePath=uri, **_MISSING)
-    else:
-        template = _first(typed, spark, some, **_MISSING)
-    known = KnownFiles(token, packed_objects(table), place.root, changed.replaced, ddl)
-    return Dataset(engine.hook, template).trusting(known, own=bool(changed.listed))
-
-
-@dataclass(frozen=True, slots=True)
-class _Changed:
-    """Directories that are listed, and the known objects that count no more."""
-
-    listed: tuple[str, ...]
-    replaced: npt.NDArray[np.bool_]
+    changed = find_changed(table, uri, storage_for(engine.hook, uri), recheck)
+    return Trust(engine, reader, place, (snapshot, token, table), changed)
 
 
 def _in_use(engine: Engine, reader: PathReader) -> tuple[Place, Snapshot, int]:
@@ -129,51 +187,6 @@ def _check(snapshot: Snapshot, place: Place, reader: PathReader) -> None:
         raise DatasetError("an index does not tell which files an option chooses", where=place.root, found=chosen[0])
     if options.get("mergeschema", "").lower() == "true" and reader.schema is None:
         raise DatasetError("mergeSchema looks at every file", where=place.root, hint="give a schema")
-
-
-def _directories(engine: Engine, uri: str, recheck: Sequence[str]) -> dict[str, set[str]]:
-    """The directories below the root, and below those in which others are to be listed, by their parent."""
-    storage = storage_for(engine.hook, uri)
-    parents = {"", *(each.rpartition("/")[0] for each in recheck)}
-    found = {}
-    for parent in parents:
-        names = (path.rpartition("/")[2] for path in storage.directories(f"{uri}/{parent}".rstrip("/")))
-        found[parent] = {name for name in names if "=" in name or not name.startswith(("_", "."))}
-    return found
-
-
-def _changed(table: MetadataTable, place: Place, there: dict[str, set[str]], recheck: Sequence[str]) -> _Changed:
-    prefix = table_identifier(place.root).rstrip("/") + "/"
-    first = next(iter(table.partitions.values()), None)
-    known = {} if first is None else _outermost(table, first, prefix)
-    listed = {each for each in there[""] if first is not None and each not in known}
-    listed |= set(_newest(known)) & there[""]
-    again = {each.strip("/") for each in recheck}
-    listed |= {each for each in again if each.rpartition("/")[2] in there[each.rpartition("/")[0]]}
-    gone = {each for each in known if each not in there[""]} | again - listed
-    outer = [each for each in sorted(listed) if not any(each.startswith(other + "/") for other in listed)]
-    replaced = np.full(len(table), False)
-    for each in (*outer, *gone):
-        inside = pc.starts_with(table.objects.names, f"{prefix}{each}/")
-        replaced |= inside.to_numpy(zero_copy_only=False)
-    return _Changed(tuple(outer), replaced)
-
-
-def _outermost(table: MetadataTable, first: PartitionColumn, prefix: str) -> dict[str, pa.Scalar]:
-    """The directories right below the root that hold known objects, each with its value of the first column."""
-    rest = pc.utf8_slice_codeunits(table.objects.names, len(prefix))
-    names = pc.list_element(pc.split_pattern(rest, "/", max_splits=1), 0).dictionary_encode()
-    rows = np.full(len(names.dictionary), 0)
-    rows[names.indices.to_numpy()[::-1]] = np.arange(len(table))[::-1]
-    return dict(zip(names.dictionary.to_pylist(), first.values.take(pa.array(rows)), strict=True))
-
-
-def _newest(known: dict[str, pa.Scalar]) -> Iterator[str]:
-    """The directories of the greatest value."""
-    values = [value for value in known.values() if value.is_valid]
-    if values:
-        greatest = pc.max(pa.array([v.as_py() for v in values], values[0].type))
-        yield from (name for name, value in known.items() if value.is_valid and value.equals(greatest))
 
 
 def _schema(spark: SparkSession, reader: PathReader, partitions: str, some: Sequence[str]) -> StructType:

@@ -10,9 +10,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 import xskip
-from tests.helpers import opened_files, write_files
+from tests.helpers import kept, metadata, opened_files, write_files, write_once
 from xskip import MinMax, SkippingIndex, ValueList
-from xskip.errors import DatasetError, IndexDefinitionError, MetadataNotFoundError
+from xskip.build import Build
+from xskip.errors import CommitConflictError, DatasetError, IndexDefinitionError, MetadataNotFoundError
 
 DAYS = {f"day=2026-01-0{d}/h={h}/d{d}h{h}": [(10 * d + h, f"s{d}")] for d in (1, 2, 3) for h in (1, 2)}
 
@@ -101,6 +102,120 @@ def test_what_changed_is_found_or_missed(spark: SparkSession, tmp_path: Path) ->
     fresh = index.read(trust_listing=True)
     assert sorted(row.x for row in fresh.collect()) == [11, 19, 32, 35, 39, 40]
     assert opened_files(fresh.filter("x < 12")) == {"d1h1"}
+
+
+SEGMENTS = {
+    f"Topic={t}/Key={k}/Start=2026-01-0{d}/{t}{k}{d}": [(d, f"{t}{k}")] for t in "ab" for k in "xy" for d in (1, 2, 3)
+    if (t, k, d) != ("b", "y", 3)
+}  # fmt: skip
+
+
+def segments(spark: SparkSession, root: Path) -> tuple[SkippingIndex, Path]:
+    """Objects by topic, key and day, of which one key has no third; then what came later."""
+    path = write_once(spark, root / "Raw", "x int, s string", SEGMENTS, "avro")
+    index = SkippingIndex.for_path(spark, path, format="avro")
+    index.create([MinMax("x"), ValueList("s")])
+    return index, Path(path)
+
+
+def test_the_last_directories_of_each_directory(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """[PRU-TL-2] Below topics and keys the last days are listed, and whatever is new on any level."""
+    index, root = segments(spark, tmp_path)
+    later = ["Topic=a/Key=x/Start=2026-01-03", "Topic=a/Key=y/Start=2026-01-04", "Topic=b/Key=y/Start=2026-01-02",
+             "Topic=b/Key=z/Start=2026-01-01", "Topic=c/Key=x/Start=2025-12-31"]  # fmt: skip
+    missed = "Topic=b/Key=x/Start=2026-01-01"
+    write_once(spark, root, "x int, s string", {f"{each}/new{i}": [(9, "n")] for i, each in enumerate(later)}, "avro")
+    write_once(spark, root, "x int, s string", {f"{missed}/missed": [(9, "n")]}, "avro")
+    shutil.rmtree(root / "Topic=a/Key=x/Start=2026-01-01")
+    shutil.rmtree(root / "Topic=b/Key=x/Start=2026-01-03")
+    paths = listed(monkeypatch)
+    trusting = index.read(trust_listing=True)
+    directories = [p.partition("/Raw/")[2] for p in paths if not p.endswith(".avro")]
+    assert directories == ["Topic=a/Key=x/Start=2026-01-03", "Topic=a/Key=y/Start=2026-01-03",
+                           "Topic=a/Key=y/Start=2026-01-04", "Topic=b/Key=y/Start=2026-01-02",
+                           "Topic=b/Key=z", "Topic=c"]  # fmt: skip
+    stems = {name.rpartition("/")[2] for name in SEGMENTS} - {"ax1", "bx3"}
+    assert opened_files(trusting) == stems | {f"new{i}" for i in range(5)}
+    assert trusting.schema == index.read().schema
+    assert opened_files(trusting.filter("x = 2")) == {"ax2", "ay2", "bx2", "by2", *(f"new{i}" for i in range(5))}
+    assert opened_files(index.read(trust_listing=True, recheck=[missed])) == opened_files(index.read())
+
+
+def test_a_refresh_that_trusts(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """[PRU-TL-5] It finds what it lists, keeps what it does not, and has the metadata of any refresh."""
+    index, root = segments(spark, tmp_path)
+    later = {"Topic=a/Key=x/Start=2026-01-04/new0": [(4, "ax")], "Topic=c/Key=x/Start=2026-01-01/new1": [(9, "n")],
+             "Topic=b/Key=y/Start=2026-01-02/new2": [(8, "m")]}  # fmt: skip
+    write_once(spark, root, "x int, s string", later, "avro")
+    write_once(spark, root, "x int, s string", {"Topic=b/Key=x/Start=2026-01-01/missed": [(1, "b")]}, "avro")
+    shutil.rmtree(root / "Topic=b/Key=x/Start=2026-01-03")
+    (root / "Topic=a/Key=y/Start=2026-01-03/ay3.avro").unlink()
+    (root / "Topic=a/Key=y/Start=2026-01-01/ay1.avro").unlink()
+    paths = listed(monkeypatch)
+    result = index.refresh(trust_listing=True)
+    assert (result.added, result.removed, result.unchanged) == (3, 2, len(SEGMENTS) - 2)
+    assert str(root) not in [path.removeprefix("file:") for path in paths]
+    assert kept(spark, str(root), "x >= 8", "avro") == {"new1", "new2", "missed"}
+    assert kept(spark, str(root), "s = 'ax' AND x = 4", "avro") == {"new0", "missed"}
+    again = index.refresh(trust_listing=True)
+    assert (again.added, again.removed) == (0, 0)
+    assert index.status().missing == 1
+    checked = index.refresh(trust_listing=True, recheck=["Topic=b/Key=x/Start=2026-01-01"])
+    assert (checked.added, checked.removed) == (1, 0)
+    whole = index.refresh()
+    assert (whole.added, whole.removed) == (0, 1), "ay1 is gone from a directory that was not listed"
+    by_steps = rows_of(index)
+    index.drop()
+    index.create([MinMax("x"), ValueList("s")])
+    assert rows_of(index) == by_steps
+
+
+def rows_of(index: SkippingIndex) -> list[str]:
+    """The metadata, object by object."""
+    table = metadata(index)
+    columns = [table.objects.names, table.objects.modified, *(c.values for c in table.partitions.values())]
+    columns += [table.indexes[key].values for key in sorted(table.indexes)]
+    return sorted(map(str, zip(*(column.to_pylist() for column in columns), strict=True)))
+
+
+def test_a_refresh_that_has_nothing_to_trust_in(spark: SparkSession, tmp_path: Path) -> None:
+    """[PRU-TL-5] Without partitions, or with none of the known ones, the dataset is listed."""
+    path = write_files(spark, tmp_path / "flat", "x int", {"a": [(1,)]})
+    flat = SkippingIndex.for_path(spark, path)
+    flat.create([MinMax("x")])
+    write_files(spark, tmp_path / "flat", "x int", {"b": [(2,)]})
+    assert flat.refresh(trust_listing=True).added == 1
+    index, lake = dataset(spark, tmp_path)
+    shutil.rmtree(lake)
+    write_files(spark, Path(lake), "x int, s string", {"f": [(1, "a")]})
+    index.create([MinMax("x")])
+    (Path(lake) / "f.parquet").rename(Path(lake) / "g.parquet")
+    result = index.refresh(trust_listing=True)
+    assert (result.added, result.removed) == (1, 1)
+    spark.sql("DROP TABLE IF EXISTS trusted_table")
+    with pytest.raises(DatasetError, match="catalog"):
+        SkippingIndex.for_table(spark, "trusted_table").refresh(trust_listing=True)
+
+
+def test_a_refresh_whose_trust_is_overtaken(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """[PRU-TL-5] What another refresh has added meanwhile is not lost: the slower one fails."""
+    index, path = dataset(spark, tmp_path)
+    write_files(spark, Path(path), "x int, s string", {"day=2026-01-03/h=2/more": [(39, "s3")]})
+    real = Build.run
+
+    def slow(build: Build, *args: Any) -> Any:
+        monkeypatch.setattr(Build, "run", real)
+        index.refresh()
+        return real(build, *args)
+
+    monkeypatch.setattr(Build, "run", slow)
+    with pytest.raises(CommitConflictError):
+        index.refresh(trust_listing=True)
+    assert index.status().missing == 0
 
 
 def test_without_partitions(spark: SparkSession, tmp_path: Path) -> None:

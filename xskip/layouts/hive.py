@@ -17,7 +17,7 @@ from xskip.datatypes import arrow_type
 from xskip.metadata import MetadataTable, PartitionColumn
 from xskip.ordering import matches
 
-__all__ = ["PartitionClause", "partitions_of_names"]
+__all__ = ["PartitionClause", "column_of", "partitions_of_names"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,16 @@ def partitions_of_names(names: pa.Array, root: str) -> dict[str, PartitionColumn
     if not rows or any(row.keys() != rows[0].keys() for row in rows):
         return {}
     return {_unescaped(name): _typed(_unescaped(name), [row[name] for row in rows]) for name in rows[0]}
+
+
+def column_of(directory: str) -> str | None:
+    """The partition column that a directory's name has a value of.
+
+    >>> column_of("a%20b=7"), column_of("data")
+    ('a b', None)
+    """
+    name, sign, _ = directory.partition("=")
+    return _unescaped(name) if sign else None
 
 
 def _unescaped(text: str) -> str:

@@ -57,7 +57,6 @@ class KnownFiles(NamedTuple):
     objects: Pieces
     root: str
     replaced: npt.NDArray[np.bool_]
-    partitions: str  # as DDL
 
 
 class Dataset:
@@ -130,13 +129,13 @@ class Dataset:
         self._hook.ship_kernel(self._spark)
         return DataFrame(self._java.accumulate(rows._jdf, self._hook.strings(specs), schema), self._spark)
 
-    def trusting(self, known: KnownFiles, *, own: bool) -> DataFrame:
-        """The same reading of known files; of its own, where asked for, in addition."""
+    def trusting(self, known: KnownFiles, partitions: str, *, own: bool) -> DataFrame:
+        """The same reading of known files, with partition columns in DDL; of its own, where asked for, in addition."""
         from pyspark.sql import DataFrame
 
         bits = bytearray(np.packbits(known.replaced, bitorder="little").tobytes())
         objects = self._hook.objects(known.objects)
-        relation = self._java.trusting(known.token, objects, known.root, bits, known.partitions, own)
+        relation = self._java.trusting(known.token, objects, known.root, bits, partitions, own)
         return DataFrame(self._spark._jsparkSession.baseRelationToDataFrame(relation), self._spark)
 
     def subset(self, chosen: npt.NDArray[np.bool_]) -> DataFrame:

@@ -6,7 +6,6 @@ import itertools
 import json
 import logging
 import struct
-import sys
 import threading
 import time
 from collections import OrderedDict
@@ -142,8 +141,9 @@ class Engine:
             return self._traces.get(number)
 
     def snapshot(self, directory: str) -> tuple[Snapshot, int] | None:
-        """The index in a directory as queries use it now, and the token by which the JVM knows it; None without one."""
-        loaded = self._load(directory)
+        """The index in a directory as it is now, and the token by which the JVM will know it; None without one."""
+        with self._lock:
+            loaded = self._look(directory, self._indexes.get(directory))
         return None if loaded is None else (loaded.snapshot, loaded.token)
 
     def forget(self, directory: str) -> None:
@@ -257,7 +257,7 @@ class Engine:
             self._once((loaded.directory, "", why), what)
         return not why
 
-    def _load(self, directory: str, limit: int = sys.maxsize) -> _Loaded | None:
+    def _load(self, directory: str, limit: int) -> _Loaded | None:
         """The index in a directory, and the JVM told of it; None where there is none any more.
 
         Parameters

@@ -18,7 +18,8 @@ class XSkipObjects {
     n = (int) in.getLong(0);
     starts = LENGTHS + 24 * n; paths = starts + 4 * (n + 1);
     int last = (int) in.getLong(8);
-    texts = new String(bytes, bytes.length - last, last, java.nio.charset.StandardCharsets.UTF_8).split("\u0000", -1);
+    String packed = new String(bytes, bytes.length - last, last, java.nio.charset.StandardCharsets.UTF_8);
+    texts = n == 0 ? new String[0] : packed.split("\u0000", -1);
   }
   long length(int i) { return in.getLong(LENGTHS + 8 * i); }
   long time(int i) { return in.getLong(LENGTHS + 8 * (n + i)); }

@@ -1,0 +1,161 @@
+"""Which directories of a dataset may hold other objects than its index knows. Rules: specs/pruning.rst, [PRU-TL-2].
+
+.. code-block:: text
+
+    Topic=a/Key=k/Start=2026-11-22    Start is a date, and so the column that data grows by
+    each Topic, each Key              looked into for names of directories alone
+    of each Key the last Start        listed, with all that is in it, as is each directory that nobody knows
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from xskip.layouts.hive import column_of
+from xskip.metadata import MetadataTable
+from xskip.metadatastore.storage import Storage
+from xskip.objects import table_identifier
+
+__all__ = ["Changed", "find_changed"]
+
+_THREADS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What of a dataset is to be listed, and what is known no more.
+
+    Attributes
+    ----------
+    listed : tuple of str
+        Directories below the root, none in another.
+    replaced : ndarray of bool
+        For each known object: it lies in one of these, or in a directory that is gone.
+    """
+
+    listed: tuple[str, ...]
+    replaced: npt.NDArray[np.bool_]
+
+
+def find_changed(table: MetadataTable, root: str, storage: Storage, recheck: Iterable[str]) -> Changed:
+    """Looks at the directories above those that data grows by, and at their names alone.
+
+    Parameters
+    ----------
+    table : MetadataTable
+        The known objects, with all partition columns.
+    root : str
+        Of the dataset, with its scheme.
+    storage : Storage
+        In which it is.
+    recheck : iterable of str
+        Directories below the root that are listed as well.
+    """
+    known = _Known(table, root)
+    listed: set[str] = set()
+    gone: set[str] = set()
+    parents = [""] if table.partitions else []
+    for level in range(known.depth + 1):
+        before, parents_now = known.directories(level), parents
+        parents = []
+        for parent, there in _directories(storage, root, parents_now).items():
+            own = before[parent]
+            listed |= there - own.keys()
+            gone |= own.keys() - there
+            if level == known.depth:
+                listed |= set(_last(own)) & there
+            else:
+                parents += own.keys() & there
+    again = {each.strip("/") for each in recheck}
+    present = _directories(storage, root, {_parent(each) for each in again})
+    listed |= {each for each in again if each in present[_parent(each)]}
+    outer = tuple(_outermost(listed))
+    return Changed(outer, known.inside({*outer, *gone, *again}))
+
+
+class _Known:
+    """The directories of the known objects, level by level below the root."""
+
+    def __init__(self, table: MetadataTable, root: str) -> None:
+        start = len(table_identifier(root).rstrip("/") + "/")
+        self._paths = pc.utf8_slice_codeunits(table.objects.names, start)
+        columns = list(table.partitions.values())
+        self._growing = next((c for c in columns if pa.types.is_temporal(c.values.type)), next(iter(columns), None))
+        first = self._paths[0].as_py().split("/")[:-1] if len(table) else []
+        names = [column_of(part) for part in first]
+        wanted = self._growing.name if self._growing else None
+        #: How deep below the root the directories are that data grows by.
+        self.depth = names.index(wanted) if wanted in names else 0
+
+    def directories(self, level: int) -> defaultdict[str, dict[str, pa.Scalar]]:
+        """The directories of a level by their parent, each with a value of the column that data grows by."""
+        found: defaultdict[str, dict[str, pa.Scalar]] = defaultdict(dict)
+        if self._growing is None:
+            return found
+        codes = self._at(level).dictionary_encode()
+        rows, of = np.full(len(codes.dictionary), 0), codes.indices.fill_null(-1).to_numpy()
+        rows[of[of >= 0][::-1]] = np.flatnonzero(of >= 0)[::-1]
+        values = self._growing.values.take(pa.array(rows))
+        for path, value in zip(codes.dictionary.to_pylist(), values, strict=True):
+            found[_parent(path)][path] = value
+        return found
+
+    def inside(self, directories: Iterable[str]) -> npt.NDArray[np.bool_]:
+        """For each object whether it is in one of these, however deep."""
+        levels: defaultdict[int, list[str]] = defaultdict(list)
+        for each in directories:
+            levels[each.count("/")].append(each)
+        found = np.full(len(self._paths), False)
+        for level, paths in levels.items():
+            found |= pc.is_in(self._at(level), pa.array(paths, pa.string())).to_numpy(zero_copy_only=False)
+        return found
+
+    def _at(self, level: int) -> pa.Array:
+        """Each object's directory so deep below the root, null where the object lies above it."""
+        parts = pc.split_pattern(self._paths, "/", max_splits=level + 1)
+        joined = pc.binary_join(pc.list_slice(parts, 0, level + 1), "/")
+        return pc.if_else(pc.greater(pc.list_value_length(parts), level + 1), joined, pa.scalar(None, pa.string()))
+
+
+def _directories(storage: Storage, root: str, parents: Iterable[str]) -> dict[str, set[str]]:
+    """The directories in some others, as paths below the root; hidden ones are no data."""
+
+    def look(parent: str) -> tuple[str, set[str]]:
+        names = (path.rpartition("/")[2] for path in storage.directories(f"{root}/{parent}".rstrip("/")))
+        shown = (name for name in names if "=" in name or not name.startswith(("_", ".")))
+        return parent, {f"{parent}/{name}".lstrip("/") for name in shown}
+
+    wanted = list(parents)
+    if len(wanted) == 1:
+        return dict(map(look, wanted))
+    with ThreadPoolExecutor(_THREADS) as pool:
+        return dict(pool.map(look, wanted))
+
+
+def _last(directories: dict[str, pa.Scalar]) -> Iterator[str]:
+    """Those of the greatest value."""
+    values = [value for value in directories.values() if value.is_valid]
+    if values:
+        greatest = pc.max(pa.array([v.as_py() for v in values], values[0].type))
+        yield from (path for path, value in directories.items() if value.is_valid and value.equals(greatest))
+
+
+def _outermost(directories: Iterable[str]) -> Iterator[str]:
+    """Those that are in no other one."""
+    last = None
+    for each in sorted(directories, key=lambda path: path.split("/")):  # what is in one follows it
+        if last is None or not each.startswith(last + "/"):
+            last = each
+            yield each
+
+
+def _parent(path: str) -> str:
+    return path.rpartition("/")[0]
