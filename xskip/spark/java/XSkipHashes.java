@@ -46,13 +46,13 @@ class XSkipHashes extends XSkipAccumulator {
     double wanted = Math.floor(-n * logRate / (ln2 * ln2));
     int functions = Math.max(1, (int) Math.floor(wanted / n * ln2 + 0.5)), size = Math.max(1, (int) Math.ceil(wanted / 64));
     long[] words = new long[size];
-    long bits = size * 64L;
+    long bits = size * 64L, inverse = Long.divideUnsigned(-1L, bits) + 1;
     for (int i = 0; i < hashes.length; i++) {
       int combined = (int) (hashes[i] >> 32), step = (int) hashes[i];
       for (int k = 0; k < functions; k++) {
         combined += step;
         int bit = combined ^ combined >> 31;                                    // the complement where negative
-        if (bits <= Integer.MAX_VALUE) bit %= (int) bits;
+        if (bits <= Integer.MAX_VALUE) bit = remainder(bit, (int) bits, inverse);
         words[bit >>> 6] |= 1L << bit;
       }
     }
@@ -60,6 +60,13 @@ class XSkipHashes extends XSkipAccumulator {
     b.putInt(1); b.putInt(functions); b.putInt(size);
     b.asLongBuffer().put(words);
     return b.array();
+  }
+  /** n % d of numbers that are not negative, without a division: the fraction of n / d in 64 bits, times d.
+      Exact for d below 2^32 (Lemire, Kaser and Kurz, "Faster remainder by direct computation", 2019);
+      inverse: 2^64 / d, rounded up. */
+  private static int remainder(int n, int d, long inverse) {
+    long fraction = inverse * n;
+    return (int) ((fraction >>> 32) * d + ((fraction & 0xFFFFFFFFL) * d >>> 32) >>> 32);
   }
 }
 
@@ -86,15 +93,16 @@ class XSkipDistinct {
   private void settle() {
     int bits = 0;
     while (n >> bits > PART) bits++;
-    int[] ends = part(bits);
+    int[] ends = bits == 0 ? new int[]{n} : part(bits);
+    long[] from = bits == 0 ? log : parted;               // what is kept never overtakes what is read
     boolean zero = false;
-    int from = 0, kept = 0;
-    for (int p = 0; p < ends.length; from = ends[p++]) {
+    int start = 0, kept = 0;
+    for (int p = 0; p < ends.length; start = ends[p++]) {
       int capacity = PART;
-      while (capacity < (ends[p] - from) * 2) capacity *= 2;
+      while (capacity < (ends[p] - start) * 2) capacity *= 2;
       if (seen.length < capacity) seen = new long[capacity]; else Arrays.fill(seen, 0, capacity, 0L);
-      for (int i = from; i < ends[p]; i++) {
-        long v = parted[i];
+      for (int i = start; i < ends[p]; i++) {
+        long v = from[i];
         if (v == 0L) { zero = true; continue; }           // an empty slot is 0
         int k = (int) (v * MIX >>> 16) & capacity - 1;
         while (seen[k] != 0L && seen[k] != v) k = k + 1 & capacity - 1;
