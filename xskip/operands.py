@@ -29,6 +29,7 @@ __all__ = [
     "folded",
     "form_of",
     "join_path",
+    "quoted",
     "split_path",
 ]
 
@@ -298,6 +299,15 @@ def join_path(path: tuple[str, ...]) -> str:
     'a.`b.c`'
     """
     return ".".join("`" + part.replace("`", "``") + "`" if "." in part or "`" in part else part for part in path)
+
+
+def quoted(text: str) -> str:
+    """A path in Spark's spelling as SQL has it, whatever its names are.
+
+    >>> quoted("a.`b.c`.d e")
+    '`a`.`b.c`.`d e`'
+    """
+    return ".".join("`" + part.replace("`", "``") + "`" for part in split_path(text))
 
 
 def split_path(text: str) -> tuple[str, ...]:

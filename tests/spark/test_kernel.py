@@ -15,6 +15,7 @@ from tests.helpers import index as made
 from tests.helpers import metadata, write_files
 from xskip import bloom
 from xskip.indexes import BloomFilter, MinMax, ValueList
+from xskip.operands import quoted
 from xskip.spark.collect import Collector
 
 SCHEMA = """b boolean, i8 tinyint, i16 smallint, i32 int, i64 bigint, f float, d double, s string, bin binary,
@@ -110,7 +111,7 @@ def values(index, inputs):
 
 def hashes(index, inputs):
     """Pairs of hashes by Spark's own functions: integral types and dates as longs, all else as it is."""
-    column = next(c for c in BLOOMS if str(F.col(c)) == str(inputs[0]))
+    column = next(c for c in BLOOMS if str(F.expr(quoted(c))) == str(inputs[0]))
     value = F.col(column).cast("bigint") if column.startswith("i") else F.col(column)
     if column == "day":
         value = F.datediff(F.col(column), F.lit("1970-01-01").cast("date")).cast("bigint")

@@ -15,7 +15,7 @@ from xskip.errors import IndexDefinitionError, UnsupportedTypeError
 from xskip.expressions import Leaf
 from xskip.indexes.asking import jointly
 from xskip.metadata import IndexDefinition
-from xskip.operands import split_path
+from xskip.operands import quoted, split_path
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
@@ -63,11 +63,17 @@ class Accumulator:
 
 
 class Input(NamedTuple):
-    """What is gathered: a column, or a function of some, its Spark type, and a text that no other input has."""
+    """What is gathered: a column, or an expression over some, in SQL, and its Spark type."""
 
-    text: str
-    column: SparkColumn
+    sql: str
     type: str
+
+    @property
+    def column(self) -> SparkColumn:
+        """As aggregates take it."""
+        from pyspark.sql import functions as F
+
+        return F.expr(self.sql)
 
 
 class Index(Protocol):
@@ -221,14 +227,11 @@ class OneColumn(ABC):
 
     def inputs(self, columns: Sequence[str], types: Sequence[str]) -> Sequence[Input]:
         """The column itself, or the expression."""
-        text = f"{'expression' if self.expression else 'column'} {columns[0]}"
-        return [Input(text, self.source(columns[0]), types[0])]
+        return [Input(self.source(columns[0]), types[0])]
 
-    def source(self, column: str) -> SparkColumn:
-        """What is indexed, of the column as the dataset spells it."""
-        from pyspark.sql import functions as F
-
-        return F.expr(column) if self.expression else F.col(column)
+    def source(self, column: str) -> str:
+        """What is indexed, in SQL, of the column as the dataset spells it."""
+        return f"({column})" if self.expression else quoted(column)
 
     def aggregates(self, inputs: Sequence[SparkColumn]) -> Sequence[SparkColumn]:
         """None."""

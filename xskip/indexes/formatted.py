@@ -80,10 +80,8 @@ class Formatted(OneColumn):
 
     def inputs(self, columns: Sequence[str], types: Sequence[str]) -> Sequence[Input]:
         """What is found in the strings."""
-        from pyspark.sql import functions as F
-
-        found = F.regexp_extract(self.source(columns[0]), self.pattern, self.group)
-        return [Input(repr((self.pattern, self.group, self.expression, columns)), found, "string")]
+        pattern = f"CAST(X'{self.pattern.encode().hex()}' AS STRING)"  # whatever a session makes of backslashes
+        return [Input(f"regexp_extract({self.source(columns[0])}, {pattern}, {self.group})", "string")]
 
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> FormattedClause | None:
         """A leaf about the same part of the column."""

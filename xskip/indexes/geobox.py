@@ -30,7 +30,7 @@ from xskip.indexes.base import (
     unsupported,
 )
 from xskip.metadata import IndexDefinition
-from xskip.operands import Cast, Column, column_of, join_path
+from xskip.operands import Cast, Column, column_of, join_path, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
@@ -111,10 +111,8 @@ class GeoBox:
 
     def inputs(self, columns: Sequence[str], types: Sequence[str]) -> Sequence[Input]:
         """Points, as arrays of two doubles."""
-        from pyspark.sql import functions as F
-
-        point = F.array(*(F.col(column).cast("double") for column in columns))
-        return [Input(repr(("point", columns)), point, "array<double>")]
+        numbers = ", ".join(f"CAST({quoted(column)} AS DOUBLE)" for column in columns)
+        return [Input(f"array({numbers})", "array<double>")]
 
     def aggregates(self, inputs: Sequence[SparkColumn]) -> Sequence[SparkColumn]:
         """None."""

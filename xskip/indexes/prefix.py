@@ -76,10 +76,7 @@ class Prefix(OneColumn):
 
     def inputs(self, columns: Sequence[str], types: Sequence[str]) -> Sequence[Input]:
         """The first bytes."""
-        from pyspark.sql import functions as F
-
-        start = F.substring(self.source(columns[0]).cast("binary"), 1, self.length)
-        return [Input(repr(("first bytes", self.length, self.expression, columns)), start, "binary")]
+        return [Input(f"substring(CAST({self.source(columns[0])} AS BINARY), 1, {self.length})", "binary")]
 
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> IndexClause | None:
         """Everything about the column itself but IS NULL."""

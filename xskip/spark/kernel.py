@@ -49,18 +49,15 @@ def accumulate(dataset: Dataset, rows: DataFrame, gathered: Sequence[Sequence[tu
     gathered : sequence of sequences of (Input, Accumulator)
         For each index.
     """
-    from pyspark.sql import functions as F
-
-    inputs = {each.text: each for pairs in gathered for each, _ in pairs}
-    position = {text: i for i, text in enumerate(inputs)}
-    chosen = rows.select(F.col(ORDINAL), *(each.column.alias(f"c{i}") for i, each in enumerate(inputs.values())))
+    position = {sql: i for i, sql in enumerate(dict.fromkeys(each.sql for pairs in gathered for each, _ in pairs))}
+    chosen = rows.selectExpr(ORDINAL, *(f"{sql} AS c{i}" for sql, i in position.items()))
     specs, fields = [], [_field(ORDINAL, "integer")]
     for i, pairs in enumerate(gathered):
         j = 0
         for each, accumulator in pairs:
             physical = _physical(each, accumulator)
             rate = math.log(accumulator.fpp)
-            specs.append(f"{accumulator.kind}:{position[each.text] + 1}:{physical}:{accumulator.cap}:{rate!r}")
+            specs.append(f"{accumulator.kind}:{position[each.sql] + 1}:{physical}:{accumulator.cap}:{rate!r}")
             for kind in _results(accumulator, to_json(element_of(physical) or physical)):
                 fields.append(_field(f"{i}_{j}", kind))
                 j += 1
