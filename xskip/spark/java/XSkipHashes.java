@@ -46,13 +46,13 @@ class XSkipHashes extends XSkipAccumulator {
     double wanted = Math.floor(-n * logRate / (ln2 * ln2));
     int functions = Math.max(1, (int) Math.floor(wanted / n * ln2 + 0.5)), size = Math.max(1, (int) Math.ceil(wanted / 64));
     long[] words = new long[size];
-    long bits = size * 64L, inverse = Long.divideUnsigned(-1L, bits) + 1;
+    long bits = size * 64L;
     for (int i = 0; i < hashes.length; i++) {
       int combined = (int) (hashes[i] >> 32), step = (int) hashes[i];
       for (int k = 0; k < functions; k++) {
         combined += step;
         int bit = combined ^ combined >> 31;                                    // the complement where negative
-        if (bits <= Integer.MAX_VALUE) bit = remainder(bit, (int) bits, inverse);
+        if (bits <= Integer.MAX_VALUE) bit %= (int) bits;
         words[bit >>> 6] |= 1L << bit;
       }
     }
@@ -60,13 +60,6 @@ class XSkipHashes extends XSkipAccumulator {
     b.putInt(1); b.putInt(functions); b.putInt(size);
     b.asLongBuffer().put(words);
     return b.array();
-  }
-  /** n % d of numbers that are not negative, without a division: the fraction of n / d in 64 bits, times d.
-      Exact for d below 2^32 (Lemire, Kaser and Kurz, "Faster remainder by direct computation", 2019);
-      inverse: 2^64 / d, rounded up. */
-  private static int remainder(int n, int d, long inverse) {
-    long fraction = inverse * n;
-    return (int) ((fraction >>> 32) * d + ((fraction & 0xFFFFFFFFL) * d >>> 32) >>> 32);
   }
 }
 
