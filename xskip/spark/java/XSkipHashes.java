@@ -3,6 +3,7 @@ package io.xskip.jvm;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.hash.Murmur3_x86_32;
 import org.apache.spark.unsafe.types.UTF8String;
@@ -17,7 +18,11 @@ class XSkipHashes extends XSkipAccumulator {
   int width() { return 2; }
   void reset() { set.clear(); }
   void add(SpecializedGetters r, int at) {
-    if (kind == STRING) {
+    if (r instanceof UnsafeRow && (kind == STRING || kind == BINARY)) {          // without an object for each value
+      UnsafeRow row = (UnsafeRow) r;
+      long place = row.getLong(at);
+      bytes(row.getBaseObject(), row.getBaseOffset() + (place >>> 32), (int) place);
+    } else if (kind == STRING) {
       UTF8String s = r.getUTF8String(at);
       bytes(s.getBaseObject(), s.getBaseOffset(), s.numBytes());
     } else if (kind == BINARY) {

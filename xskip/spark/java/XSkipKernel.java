@@ -10,11 +10,14 @@ import org.apache.spark.api.java.function.FlatMapFunction;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.vectorized.ColumnarArray;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.apache.spark.unsafe.Platform;
+import org.apache.spark.unsafe.array.ByteArrayMethods;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** Runs on executors: the rows or batches of a scan, which come object by object, to one row for each run of an object:
@@ -274,29 +277,43 @@ class XSkipNumberValues extends XSkipAccumulator {
 class XSkipObjectValues extends XSkipAccumulator {
   private final HashMap set = new HashMap();         // each value -> itself, as it is kept
   private final UTF8String[] recent = new UTF8String[64];   // strings of the set, by their first bytes: most come again soon
+  private final long[] firsts = new long[64];
   private final int cap; private boolean over;
   XSkipObjectValues(int cap) { this.cap = cap; }
   int width() { return 1; }
   void reset() { set.clear(); over = false; Arrays.fill(recent, null); }
   void add(SpecializedGetters r, int at) {
     if (over) return;
-    Object v = value(r, at);
-    if (kind == STRING) {
-      UTF8String s = (UTF8String) v;
-      int n = s.numBytes(), slot = (int) ((s.getPrefix() + n) * 0x9E3779B97F4A7C15L >>> 58);
-      if (recent[slot] != null && isSame(recent[slot], s)) return;
-      recent[slot] = (UTF8String) keep(s);
-    } else keep(kind == BINARY ? ByteBuffer.wrap((byte[]) v) : v);
+    if (kind == BINARY) keep(ByteBuffer.wrap(r.getBinary(at)));
+    else if (kind == DECIMAL) keep(value(r, at));
+    else if (r instanceof UnsafeRow) addFrom((UnsafeRow) r, at);
+    else {
+      UTF8String s = r.getUTF8String(at);
+      int n = s.numBytes(), slot = slot(s.getPrefix(), n);
+      if (!isRecent(slot, s.getPrefix(), n, s.getBaseObject(), s.getBaseOffset())) put(slot, s.getPrefix(), s);
+    }
     if (set.size() > cap) { over = true; set.clear(); }
   }
+  /** Of a row's string, whose memory is padded to whole words: an object is made for one alone that did not just come. */
+  private void addFrom(UnsafeRow row, int at) {
+    long place = row.getLong(at), offset = row.getBaseOffset() + (place >>> 32);
+    int n = (int) place;
+    long first = n == 0 ? 0L : Platform.getLong(row.getBaseObject(), offset);
+    int slot = slot(first, n);
+    if (!isRecent(slot, first, n, row.getBaseObject(), offset)) put(slot, first, UTF8String.fromAddress(row.getBaseObject(), offset, n));
+  }
+  private static int slot(long first, int n) { return (int) ((first + n) * 0x9E3779B97F4A7C15L >>> 58); }
+  /** first: 8 bytes, zeros or whatever where a string has fewer. */
+  private boolean isRecent(int slot, long first, int n, Object base, long offset) {
+    UTF8String s = recent[slot];
+    if (s == null || firsts[slot] != first || s.numBytes() != n) return false;
+    return n <= 8 || ByteArrayMethods.arrayEquals(base, offset, s.getBaseObject(), s.getBaseOffset(), n);
+  }
+  private void put(int slot, long first, UTF8String s) { recent[slot] = (UTF8String) keep(s); firsts[slot] = first; }
   private Object keep(Object v) {
     Object known = set.get(v);
     if (known == null) { known = kept(v); set.put(known, known); }
     return known;
-  }
-  /** The prefix is the first 8 bytes, padded with zeros. */
-  private static boolean isSame(UTF8String a, UTF8String b) {
-    return a.numBytes() == b.numBytes() && a.getPrefix() == b.getPrefix() && (a.numBytes() <= 8 || a.equals(b));
   }
   void emit(Object[] out, int at, boolean whole) {
     if (over) return;
