@@ -127,7 +127,7 @@ class Dataset:
         from pyspark.sql import DataFrame
 
         self._hook.ship_kernel(self._spark)
-        return DataFrame(self._java.accumulate(rows._jdf, self._hook.strings(specs), schema), self._spark)
+        return DataFrame(self._java.accumulate(rows._jdf, "\n".join(specs), schema), self._spark)
 
     def trusting(self, known: KnownFiles, partitions: str, *, own: bool) -> DataFrame:
         """The same reading of known files, with partition columns in DDL; of its own, where asked for, in addition."""

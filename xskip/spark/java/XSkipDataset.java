@@ -132,10 +132,10 @@ public class XSkipDataset {
     }
     return new StructType(fields);
   }
-  /** The rows of a subset, through the kernel, as rows of a schema. */
-  public Object accumulate(Object subset, String[] specs, String schemaJson) throws Exception {
+  /** The rows of a subset, through the kernel, as rows of a schema; specs: a line for each accumulator. */
+  public Object accumulate(Object subset, String specs, String schemaJson) throws Exception {
     XSkipRows read = new XSkipRows(XSkipPlans.execution(subset));
-    JavaRDD rows = read.rows.toJavaRDD().mapPartitions(new XSkipKernel(specs, read.at, read.split()));
+    JavaRDD rows = read.rows.toJavaRDD().mapPartitions(new XSkipKernel(specs.split("\n"), read.at, read.split()));
     Object session = relation.sparkSession();
     java.lang.reflect.Method[] ms = session.getClass().getMethods();
     for (int i = 0; i < ms.length; i++) {
