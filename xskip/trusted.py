@@ -83,9 +83,7 @@ class Trust:
         DatasetError
             The schema cannot be told.
         """
-        _, token, table = self.known
-        files = KnownFiles(token, packed_objects(table), self.place.root, self.changed.replaced)
-        return self._read(session, files, ignoreMissingFiles="true")
+        return self._read(session, self.known[2], ignoreMissingFiles="true")
 
     def read_changed(self, session: SparkSession) -> DataFrame:
         """The directories alone that may have changed; the dataset itself, where no directory could tell what is new.
@@ -95,10 +93,7 @@ class Trust:
         DatasetError
             The schema cannot be told.
         """
-        _, token, table = self.known
-        none = KnownFiles(
-            token, packed_objects(table.take(pa.array([], pa.int64()))), self.place.root, np.zeros(0, bool)
-        )
+        none = self.known[2].take(pa.array([], pa.int64()))
         return self.reader(session) if self._is_blind else self._read(session, none)
 
     @property
@@ -106,8 +101,9 @@ class Trust:
         """Is nothing listed, and no partition known to be as it was."""
         return not self.changed.listed and (not self.snapshot.partitions or bool(self.changed.replaced.all()))
 
-    def _read(self, session: SparkSession, files: KnownFiles, **options: str) -> DataFrame:
-        uri, table = as_uri(self.place.root), self.known[2]
+    def _read(self, session: SparkSession, shown: MetadataTable, **options: str) -> DataFrame:
+        """Some known objects, but for those that are replaced, and all in the listed directories."""
+        uri, (_, token, table) = as_uri(self.place.root), self.known
         left = table.objects.names.filter(pa.array(~self.changed.replaced))
         some = [_uri(self.place, name) for name in left[:_TRIED].to_pylist()]
         directories = [f"{uri}/{each}" for each in self.changed.listed]
@@ -123,6 +119,7 @@ class Trust:
             template = typed.load(session, *directories, basePath=uri, **options)
         else:
             template = _first(typed, session, some, **options)
+        files = KnownFiles(token, packed_objects(shown), self.place.root, self.changed.replaced)
         return Dataset(self.engine.hook, template).trusting(files, ddl, own=bool(directories))
 
 
