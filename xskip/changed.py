@@ -64,16 +64,17 @@ def find_changed(table: MetadataTable, root: str, storage: Storage, recheck: Ite
     gone: set[str] = set()
     parents = [""] if table.partitions else []
     for level in range(known.depth + 1):
-        before, parents_now = known.directories(level), parents
-        parents = []
-        for parent, there in _directories(storage, root, parents_now).items():
+        before = known.directories(level)
+        inner: list[str] = []
+        for parent, there in _directories(storage, root, parents).items():
             own = before[parent]
             listed |= there - own.keys()
             gone |= own.keys() - there
             if level == known.depth:
                 listed |= set(_last(own)) & there
             else:
-                parents += own.keys() & there
+                inner += own.keys() & there
+        parents = inner
     again = {each.strip("/") for each in recheck}
     present = _directories(storage, root, {_parent(each) for each in again})
     listed |= {each for each in again if each in present[_parent(each)]}

@@ -121,8 +121,9 @@ def _run(index: SkippingIndex, arguments: argparse.Namespace) -> object:
             wanted = [kind(column) for kind in _INDEXES for column in getattr(arguments, kind.name)]
             return index.create(wanted, on_error=arguments.on_error)
         case "refresh":
-            trusted = {"trust_listing": arguments.trust_listing, "recheck": arguments.recheck}
-            return index.refresh(on_error=arguments.on_error, **trusted)
+            return index.refresh(
+                on_error=arguments.on_error, trust_listing=arguments.trust_listing, recheck=arguments.recheck
+            )
         case "migrate":
             return index.migrate(arguments.to, dry_run=arguments.dry_run)
         case "files":

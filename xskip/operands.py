@@ -28,6 +28,7 @@ __all__ = [
     "columns_in",
     "folded",
     "form_of",
+    "in_backticks",
     "join_path",
     "quoted",
     "split_path",
@@ -298,7 +299,7 @@ def join_path(path: tuple[str, ...]) -> str:
     >>> join_path(("a", "b.c"))
     'a.`b.c`'
     """
-    return ".".join("`" + part.replace("`", "``") + "`" if "." in part or "`" in part else part for part in path)
+    return ".".join(in_backticks(part) if "." in part or "`" in part else part for part in path)
 
 
 def quoted(text: str) -> str:
@@ -307,7 +308,16 @@ def quoted(text: str) -> str:
     >>> quoted("a.`b.c`.d e")
     '`a`.`b.c`.`d e`'
     """
-    return ".".join("`" + part.replace("`", "``") + "`" for part in split_path(text))
+    return ".".join(map(in_backticks, split_path(text)))
+
+
+def in_backticks(name: str) -> str:
+    """One name as SQL has it, whatever it is.
+
+    >>> in_backticks("a`b")
+    '`a``b`'
+    """
+    return "`" + name.replace("`", "``") + "`"
 
 
 def split_path(text: str) -> tuple[str, ...]:

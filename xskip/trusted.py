@@ -27,6 +27,7 @@ from xskip.metadatastore.location import Place, as_uri
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.versions import CURRENT_VERSION, rules_of
 from xskip.objects import table_identifier
+from xskip.operands import in_backticks
 from xskip.reader import PathReader
 from xskip.source import check_own
 from xskip.spark.dataset import Dataset, KnownFiles
@@ -93,8 +94,9 @@ class Trust:
         DatasetError
             The schema cannot be told.
         """
-        none = self.known[2].take(pa.array([], pa.int64()))
-        return self.reader(session) if self._is_blind else self._read(session, none)
+        if self._is_blind:
+            return self.reader(session)
+        return self._read(session, self.known[2].take(pa.array([], pa.int64())))
 
     @property
     def _is_blind(self) -> bool:
@@ -113,7 +115,7 @@ class Trust:
         if not some:
             return self.reader(session)
         columns = self.snapshot.partitions
-        ddl = ", ".join(f"`{name.replace('`', '``')}` {kind}" for name, kind in columns.items())
+        ddl = ", ".join(f"{in_backticks(name)} {kind}" for name, kind in columns.items())
         typed = replace(self.reader, schema=_schema(session, self.reader, ddl, some))
         if directories:
             template = typed.load(session, *directories, basePath=uri, **options)

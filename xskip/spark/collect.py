@@ -184,7 +184,7 @@ class Collector:
         return rows.groupBy(ORDINAL).agg(*aggregates)
 
     def _total_bytes(self, chosen: npt.NDArray[np.int64]) -> int:
-        return int(pc.sum(self.listed.objects.sizes.take(pa.array(chosen)), min_count=0).as_py())
+        return self.listed.objects.bytes_of(pa.array(chosen))
 
     def _run(self, df: DataFrame) -> pa.Table:
         from py4j.protocol import Py4JError

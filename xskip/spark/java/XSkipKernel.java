@@ -286,30 +286,25 @@ class XSkipObjectValues extends XSkipAccumulator {
     if (over) return;
     if (kind == BINARY) keep(ByteBuffer.wrap(r.getBinary(at)));
     else if (kind == DECIMAL) keep(value(r, at));
-    else if (r instanceof UnsafeRow) addFrom((UnsafeRow) r, at);
-    else {
+    else if (r instanceof UnsafeRow) {                // its memory is padded to whole words
+      UnsafeRow row = (UnsafeRow) r;
+      long place = row.getLong(at), offset = row.getBaseOffset() + (place >>> 32);
+      add(row.getBaseObject(), offset, (int) place, (int) place == 0 ? 0L : Platform.getLong(row.getBaseObject(), offset));
+    } else {
       UTF8String s = r.getUTF8String(at);
-      int n = s.numBytes(), slot = slot(s.getPrefix(), n);
-      if (!isRecent(slot, s.getPrefix(), n, s.getBaseObject(), s.getBaseOffset())) put(slot, s.getPrefix(), s);
+      add(s.getBaseObject(), s.getBaseOffset(), s.numBytes(), s.getPrefix());
     }
     if (set.size() > cap) { over = true; set.clear(); }
   }
-  /** Of a row's string, whose memory is padded to whole words: an object is made for one alone that did not just come. */
-  private void addFrom(UnsafeRow row, int at) {
-    long place = row.getLong(at), offset = row.getBaseOffset() + (place >>> 32);
-    int n = (int) place;
-    long first = n == 0 ? 0L : Platform.getLong(row.getBaseObject(), offset);
-    int slot = slot(first, n);
-    if (!isRecent(slot, first, n, row.getBaseObject(), offset)) put(slot, first, UTF8String.fromAddress(row.getBaseObject(), offset, n));
-  }
-  private static int slot(long first, int n) { return (int) ((first + n) * 0x9E3779B97F4A7C15L >>> 58); }
-  /** first: 8 bytes, zeros or whatever where a string has fewer. */
-  private boolean isRecent(int slot, long first, int n, Object base, long offset) {
+  /** A string, of which an object is made only if it did not just come; first: its 8 first bytes, padded where it has fewer. */
+  private void add(Object base, long offset, int n, long first) {
+    int slot = (int) ((first + n) * 0x9E3779B97F4A7C15L >>> 58);
     UTF8String s = recent[slot];
-    if (s == null || firsts[slot] != first || s.numBytes() != n) return false;
-    return n <= 8 || ByteArrayMethods.arrayEquals(base, offset, s.getBaseObject(), s.getBaseOffset(), n);
+    boolean same = s != null && firsts[slot] == first && s.numBytes() == n;
+    if (same && (n <= 8 || ByteArrayMethods.arrayEquals(base, offset, s.getBaseObject(), s.getBaseOffset(), n))) return;
+    recent[slot] = (UTF8String) keep(UTF8String.fromAddress(base, offset, n));
+    firsts[slot] = first;
   }
-  private void put(int slot, long first, UTF8String s) { recent[slot] = (UTF8String) keep(s); firsts[slot] = first; }
   private Object keep(Object v) {
     Object known = set.get(v);
     if (known == null) { known = kept(v); set.put(known, known); }
