@@ -17,6 +17,9 @@ from xskip import bloom
 from xskip.indexes import BloomFilter, MinMax, ValueList
 from xskip.operands import quoted
 from xskip.spark.collect import Collector
+from xskip.spark.dataset import Dataset
+from xskip.spark.jvm import build_session
+from xskip.spark.scan import engine_of
 
 SCHEMA = """b boolean, i8 tinyint, i16 smallint, i32 int, i64 bigint, f float, d double, s string, bin binary,
     dec9 decimal(9,2), dec38 decimal(38,10), day date, ts timestamp, ntz timestamp_ntz,
@@ -197,6 +200,40 @@ def test_files_are_kept_whole_where_there_are_enough_for_all_cores(spark, tmp_pa
     monkeypatch.setattr(bloom, "build", lambda *_: pytest.fail("a file was split"))
     assert len(filters(spark, path, BloomFilter("a"))) == len(files)
     assert spark.conf.get("spark.sql.files.maxPartitionBytes") == "100000"
+
+
+def shared_out(spark, path, most, opening) -> Dataset:
+    """A dataset in a session where a task has so many bytes, and opening a file costs so many."""
+    session = build_session(spark)
+    session.conf.set("spark.sql.files.maxPartitionBytes", str(most))
+    session.conf.set("spark.sql.files.openCostInBytes", str(opening))
+    return Dataset(engine_of(spark).hook, session.read.parquet(path))
+
+
+def test_small_files_share_tasks(spark, tmp_path):
+    path = write_files(spark, tmp_path / "data", "a bigint", {f"f{i}": [(i,)] for i in range(40)})
+    dataset = shared_out(spark, path, 16 << 20, 4 << 20)
+    everything = np.ones(40, np.bool_)
+    assert dataset.subset(everything).rdd.getNumPartitions() > 9, "of four files, or fewer"
+    for _ in range(2):  # chunk by chunk
+        dataset.share_out(40, dataset.listing().objects().total_bytes)
+        assert dataset.subset(everything).rdd.getNumPartitions() == 3
+
+
+def test_each_core_has_some_tasks_if_they_have_enough_to_do(spark, tmp_path):
+    """What opening a file is taken to cost, in MB: what makes four tasks of 128 MB for each core, or as many as get
+    64 MB each where opening costs 1 MB, and that at least; never more than the session says."""
+    path = write_files(spark, tmp_path / "data", "a bigint", {"f": [(1,)]})
+    dataset = shared_out(spark, path, 128 << 20, 4 << 20)
+    frugal = shared_out(spark, path, 128 << 20, 1)
+    cores, found = dataset.cores, []
+    for objects, size in ((20, 0), (64, 0), (256, 0), (10**6, 0), (256, 200 << 20), (20, 10**12)):
+        for each in (dataset, frugal):
+            each.share_out(objects * cores, size * cores)
+        found.append(int(dataset._spark.conf.get("spark.sql.files.openCostInBytes")) / (1 << 20))
+        assert frugal._spark.conf.get("spark.sql.files.openCostInBytes") == "1"
+    assert cores == 2
+    assert found == [1, 2, 2, 1, pytest.approx((4 * 128 - 200) / 256, abs=0.001), 1]
 
 
 def test_a_list_beyond_its_cap_is_none_though_each_piece_is_within(spark, tmp_path):

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 __all__ = ["Collector", "PlannedIndex", "value_types"]
 
 _FOOTER_THREADS = 8
-#: Filters of parts do not join: one task reads a file of up to so many bytes, where there are enough for all cores.
-_LARGEST_WHOLE = 256 << 20
 _PARTITION_BYTES = 64 << 20
 _PARTITION_OBJECTS = 256
 
@@ -150,7 +148,7 @@ class Collector:
         """
         mask = np.zeros(len(self.listed), np.bool_)
         mask[chosen] = True
-        self.dataset.keep_whole(min(_LARGEST_WHOLE, self._total_bytes(chosen) // (2 * self.dataset.cores)))
+        self.dataset.share_out(len(chosen), self._total_bytes(chosen))
         rows = self.dataset.subset(mask)
         ways = [(bool(p.index.accumulators), p.index.in_python) for p in self.indexes]
         found: dict[int, pa.Array] = {}

@@ -6,6 +6,7 @@ import base64
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,12 @@ __all__ = ["ORDINAL", "Dataset", "KnownFiles", "Listing", "selected"]
 
 #: The column that a subset adds: the object's position in the listing.
 ORDINAL = "__xskip_object"
+#: A task reads a file of up to so many bytes.
+_LARGEST_WHOLE = 256 << 20
+_LEAST_TASK = 64 << 20
+_TASKS_PER_CORE = 4
+#: What opening a file costs a build at least, in bytes of it.
+_OPENING = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +95,25 @@ class Dataset:
         """How many tasks run at once."""
         return int(self._spark.sparkContext.defaultParallelism)
 
-    def keep_whole(self, size: int) -> None:
-        """Files of so many bytes are not split any more among tasks; smaller ones never are for it."""
-        if size > self._spark._jsparkSession.sessionState().conf().filesMaxPartitionBytes():
-            self._spark.conf.set("spark.sql.files.maxPartitionBytes", str(size))
+    def share_out(self, objects: int, size: int) -> None:
+        """Settles what a task reads of so many files with so many bytes: of few bytes many files, of most files all.
+
+        Filters of parts do not join, so files are whole where there are enough for all cores. And Spark takes opening a
+        file to cost as much as reading 4 MB of it, which gives small ones to many more tasks than there are cores.
+        """
+        most, opening = self._packing
+        whole = min(_LARGEST_WHOLE, size // (2 * self.cores))
+        if whole > most:
+            self._spark.conf.set("spark.sql.files.maxPartitionBytes", str(whole))
+        tasks = min(_TASKS_PER_CORE * self.cores, (size + objects * _OPENING) // _LEAST_TASK)
+        enough = max((tasks * most - size) // objects, _OPENING)
+        self._spark.conf.set("spark.sql.files.openCostInBytes", str(min(enough, opening)))
+
+    @cached_property
+    def _packing(self) -> tuple[int, int]:
+        """How many bytes the session gives to a task, and what opening a file costs."""
+        conf = self._spark._jsparkSession.sessionState().conf()
+        return conf.filesMaxPartitionBytes(), conf.filesOpenCostInBytes()
 
     def roots(self) -> list[str]:
         """The root paths, with scheme."""
