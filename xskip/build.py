@@ -20,7 +20,7 @@ from xskip.metadata import MetadataTable
 from xskip.metadatastore.commit import Record, RecordedFile, publish
 from xskip.metadatastore.snapshot import Snapshot, write_files
 from xskip.metadatastore.versions import Form
-from xskip.objects import Objects, join_ids, table_identifier
+from xskip.objects import compare_objects, table_identifier
 from xskip.results import Progress, RefreshResult
 from xskip.settings import CHUNK_BYTES, CHUNK_OBJECTS, FOOTERS
 from xskip.source import Source
@@ -28,7 +28,7 @@ from xskip.spark.collect import Collector, PlannedIndex
 from xskip.spark.listing import ListedObjects, list_objects
 from xskip.spark.scan import Engine
 
-__all__ = ["Build", "OnError", "ProgressOption", "compare_objects"]
+__all__ = ["Build", "OnError", "ProgressOption"]
 
 OnError = Literal["raise", "skip"]
 _FORM = Form()
@@ -168,42 +168,6 @@ class Build:
         for each in self.planned:
             types.update(zip(each.definition.columns, each.definition.types, strict=True))
         return Record(0, self.source.root, self.form.version, files, self.source.reading, types, 0)
-
-
-def compare_objects(
-    listed: Objects, known: Objects | None, in_question: npt.NDArray[np.bool_] | None = None
-) -> tuple[Positions, npt.NDArray[np.bool_]]:
-    """The positions of listed objects without metadata, and for each known object whether it is still there.
-
-    Parameters
-    ----------
-    listed : Objects
-    known : Objects or None
-    in_question : ndarray of bool, optional
-        The known objects that are looked for in the list; all others are taken to be there.
-    """
-    if known is None:
-        return np.arange(len(listed)), np.zeros(0, np.bool_)
-    if in_question is not None:
-        fresh, there = compare_objects(listed, known.take(pa.array(np.flatnonzero(in_question))))
-        alive = ~in_question
-        alive[in_question] = there
-        return fresh, alive
-    sized = known.sizes.is_valid()
-    now, before = _identities(listed, sized=True), _identities(known, sized=True)
-    times_now, times_before = _identities(listed, sized=False), _identities(known, sized=False)
-    unsized = times_before.filter(pc.invert(sized))  # of another program, which keeps no sizes
-    old = pc.or_(pc.is_in(now, before.filter(sized)), pc.is_in(times_now, unsized))
-    present = pc.if_else(sized, pc.is_in(before, now), pc.is_in(times_before, times_now))
-    return np.flatnonzero(pc.invert(old).to_numpy(zero_copy_only=False)), present.to_numpy(zero_copy_only=False)
-
-
-def _identities(objects: Objects, *, sized: bool) -> pa.Array:
-    """Name and time in one text, and the size where it counts."""
-    ids = join_ids(objects.names, objects.modified)
-    if not sized:
-        return ids
-    return pc.binary_join_element_wise(ids, objects.sizes.fill_null(-1).cast(pa.string()), "#")
 
 
 def _culprit(collector: Collector, chunk: Positions, error: CollectError) -> int | None:

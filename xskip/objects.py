@@ -7,12 +7,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.errors import MetadataCorruptError
 
-__all__ = ["ObjectStatus", "Objects", "join_ids", "split_ids", "table_identifier"]
+__all__ = ["ObjectStatus", "Objects", "compare_objects", "join_ids", "split_ids", "table_identifier"]
 
 
 _DIGITS = 13
@@ -78,6 +79,42 @@ class Objects:
 
 def _sum(sizes: pa.Array) -> int:
     return int(pc.sum(sizes, min_count=0).as_py())
+
+
+def compare_objects(
+    listed: Objects, known: Objects | None, in_question: npt.NDArray[np.bool_] | None = None
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """The positions of listed objects without metadata, and for each known object whether it is still there.
+
+    Parameters
+    ----------
+    listed : Objects
+    known : Objects or None
+    in_question : ndarray of bool, optional
+        The known objects that are looked for in the list; all others are taken to be there.
+    """
+    if known is None:
+        return np.arange(len(listed)), np.zeros(0, np.bool_)
+    if in_question is not None:
+        fresh, there = compare_objects(listed, known.take(pa.array(np.flatnonzero(in_question))))
+        alive = ~in_question
+        alive[in_question] = there
+        return fresh, alive
+    sized = known.sizes.is_valid()
+    now, before = _identities(listed, sized=True), _identities(known, sized=True)
+    times_now, times_before = _identities(listed, sized=False), _identities(known, sized=False)
+    unsized = times_before.filter(pc.invert(sized))  # of another program, which keeps no sizes
+    old = pc.or_(pc.is_in(now, before.filter(sized)), pc.is_in(times_now, unsized))
+    present = pc.if_else(sized, pc.is_in(before, now), pc.is_in(times_before, times_now))
+    return np.flatnonzero(pc.invert(old).to_numpy(zero_copy_only=False)), present.to_numpy(zero_copy_only=False)
+
+
+def _identities(objects: Objects, *, sized: bool) -> pa.Array:
+    """Name and time in one text, and the size where it counts."""
+    ids = join_ids(objects.names, objects.modified)
+    if not sized:
+        return ids
+    return pc.binary_join_element_wise(ids, objects.sizes.fill_null(-1).cast(pa.string()), "#")
 
 
 def table_identifier(uri: str) -> str:

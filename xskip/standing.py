@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xskip.build import compare_objects
 from xskip.datatypes import value_type
 from xskip.errors import MetadataVersionError
 from xskip.metadatastore.snapshot import file_versions
 from xskip.metadatastore.versions import VersionStatus, status_of
+from xskip.objects import compare_objects
 from xskip.results import IndexDescription, IndexInfo, IndexStatus
 from xskip.source import Source, demand
 from xskip.spark.listing import list_objects

@@ -30,7 +30,6 @@ from tests.metadatastore.samples import (
     valuelist,
 )
 from xskip import bloom
-from xskip.build import compare_objects
 from xskip.datatypes import Array, Atomic, Struct, arrow_type
 from xskip.errors import MetadataCorruptError
 from xskip.expressions import And, Comparison, Op
@@ -43,7 +42,7 @@ from xskip.metadatastore.serialised import decode_streams, encode_streams
 from xskip.metadatastore.storage import LocalStorage
 from xskip.metadatastore.versions import Form
 from xskip.migrate import Migration
-from xskip.objects import Objects, split_ids
+from xskip.objects import Objects, compare_objects, split_ids
 from xskip.operands import Column
 from xskip.pruning import prune
 from xskip.reading import Reading
