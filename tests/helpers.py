@@ -20,6 +20,7 @@ from tests.metadatastore.samples import opened, put_foreign
 from xskip.metadata import MetadataTable
 from xskip.metadatastore.versions import Form
 from xskip.objects import table_identifier
+from xskip.reader import PathReader
 from xskip.spark.scan import engine_of
 
 Counted = Callable[[str, int], None]
@@ -136,6 +137,27 @@ def index(
 def metadata(made: xskip.SkippingIndex) -> MetadataTable:
     """All that an index knows of its objects."""
     return opened(made.describe().location).load()
+
+
+def rows_of(made: xskip.SkippingIndex) -> list[str]:
+    """The metadata, object by object."""
+    table = metadata(made)
+    columns = [table.objects.names, table.objects.modified, *(c.values for c in table.partitions.values())]
+    columns += [table.indexes[key].values for key in sorted(table.indexes)]
+    return sorted(map(str, zip(*(column.to_pylist() for column in columns), strict=True)))
+
+
+def listed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The directories below which files are listed."""
+    found: list[str] = []
+    real = PathReader.load
+
+    def noted(reader: PathReader, session: SparkSession, *paths: str, **options: str) -> Any:
+        found.extend(paths)
+        return real(reader, session, *paths, **options)
+
+    monkeypatch.setattr(PathReader, "load", noted)
+    return found
 
 
 def given_away(

@@ -1,14 +1,17 @@
-"""Which directories may hold other objects than are known: on the disk, without Spark. Rules: [PRU-TL-2]."""
+"""Which directories may hold other objects than are known: on the disk, without Spark. Rules: [PRU-TL]."""
 
 from __future__ import annotations
 
 import datetime as dt
+import os
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from xskip.changed import Changed, find_changed
+from xskip.changed import Changed, find_changed, find_differences
 from xskip.metadata import MetadataTable, PartitionColumn
 from xskip.metadatastore.storage import LocalStorage
 from xskip.objects import Objects, ObjectStatus
@@ -69,3 +72,105 @@ def test_nothing_is_looked_at_without_partitions(tmp_path: Path) -> None:
     changed = looked(tmp_path, ["f", "x/g"])
     assert (changed.listed, changed.replaced.tolist()) == ((), [False, False])
     assert looked(tmp_path, []).replaced.tolist() == []
+
+
+LAKE = [f"day={d}/h={h}/{n}" for d in (1, 2, 3) for h in (1, 2) for n in "ab"]
+
+
+def lake(root: Path, names: list[str] = LAKE) -> None:
+    """Files of a few bytes, all of one time, among others that no query reads."""
+    for name in [*names, "_SUCCESS", ".x=1/f", "_old/f", "day=1/h=1/.f.crc", "day=1/h=2/_tmp/f"]:
+        write(root / name)
+    (root / "day=1/h=1/empty").touch()
+
+
+def write(path: Path, text: str = "text", time: int = 1_700_000_000) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    os.utime(path, (time, time))
+
+
+def compared(root: Path, names: list[str] = LAKE, partitions: tuple[str, ...] = ("day", "h")) -> Changed | None:
+    known = [ObjectStatus(f"{root}/{name}", 4, 1_700_000_000_000) for name in names]
+    columns = {c: PartitionColumn(c, "int", pa.array([1] * len(names), pa.int32())) for c in partitions}
+    return find_differences(MetadataTable(Objects.of(known), columns), f"file:{root}", LocalStorage())
+
+
+def found(root: Path) -> tuple[tuple[str, ...], list[str]]:
+    """The directories to list, and the known objects that they replace."""
+    changed = compared(root)
+    assert changed is not None
+    assert changed.is_all
+    return changed.listed, [name for name, replaced in zip(LAKE, changed.replaced, strict=True) if replaced]
+
+
+def test_nothing_has_changed(tmp_path: Path) -> None:
+    """[PRU-TL-6] Hidden files and directories do not count, and no empty files."""
+    lake(tmp_path)
+    assert found(tmp_path) == ((), [])
+    flat = [name.replace("/", "-").replace("=", "-") for name in LAKE]
+    lake(tmp_path / "flat", flat)
+    changed = compared(tmp_path / "flat", flat, ())
+    assert changed is not None
+    assert (changed.listed, changed.replaced.any(), changed.is_all) == ((), False, True)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda at: write(at / "c"),
+        lambda at: write(at / "_c=1"),
+        lambda at: write(at / "deeper/c"),
+        lambda at: write(at / os.fsdecode(b"c\xff")),
+        lambda at: write(at / "a", "longer"),
+        lambda at: write(at / "a", time=1_700_000_001),
+        lambda at: (at / "a").rename(at / "c"),
+        lambda at: (at / "b").unlink(),
+    ],
+)
+def test_a_file_that_has_changed(tmp_path: Path, change: Callable[[Path], object]) -> None:
+    """[PRU-TL-6] Its directory is listed, and no other."""
+    lake(tmp_path)
+    change(tmp_path / "day=2/h=1")
+    listed, replaced = found(tmp_path)
+    deeper = (tmp_path / "day=2/h=1/deeper").exists()
+    assert listed == ("day=2/h=1/deeper" if deeper else "day=2/h=1",)
+    assert replaced == ([] if deeper else ["day=2/h=1/a", "day=2/h=1/b"])
+
+
+def test_directories_that_have_changed(tmp_path: Path) -> None:
+    """[PRU-TL-6] New ones are listed; those that are gone, or hold nothing any more, are replaced by nothing."""
+    lake(tmp_path)
+    write(tmp_path / "day=4/h=1/a")
+    write(tmp_path / "day=1/h=3/a")
+    shutil.rmtree(tmp_path / "day=3/h=1")
+    (tmp_path / "day=2/h=2/a").unlink()
+    (tmp_path / "day=2/h=2/b").unlink()
+    assert found(tmp_path) == (
+        ("day=1/h=3", "day=4/h=1"), ["day=2/h=2/a", "day=2/h=2/b", "day=3/h=1/a", "day=3/h=1/b"],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "new", ["day=4/a", "day=4/hour=1/a", "h=1/day=4/a", "Day=4/h=1/a", "other/a", "a", "day=4/h=1/m=1/a"]
+)
+def test_directories_of_other_partitions(tmp_path: Path, new: str) -> None:
+    """[PRU-TL-6] What becomes of the partitions then is Spark's matter."""
+    lake(tmp_path)
+    write(tmp_path / new)
+    assert compared(tmp_path) is None
+
+
+def test_where_all_may_as_well_be_listed(tmp_path: Path) -> None:
+    """[PRU-TL-6] Where more than half is in question, or there are no partitions."""
+    lake(tmp_path)
+    for day in (1, 2, 3):
+        assert compared(tmp_path) is not None
+        write(tmp_path / f"day={day}/h=1/new")
+    assert compared(tmp_path) is not None, "half"
+    write(tmp_path / "day=1/h=2/new")
+    assert compared(tmp_path) is None
+    assert compared(tmp_path, [], ()) is None
+    shutil.rmtree(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        compared(tmp_path)

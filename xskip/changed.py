@@ -1,4 +1,6 @@
-"""Which directories of a dataset may hold other objects than its index knows. Rules: specs/pruning.rst, [PRU-TL-2].
+"""Which directories of a dataset may hold other objects than its index knows. Rules: specs/pruning.rst, [PRU-TL].
+
+By the directories' names alone, or by the files where these are told faster than Spark tells them.
 
 .. code-block:: text
 
@@ -21,10 +23,10 @@ import pyarrow.compute as pc
 
 from xskip.layouts.hive import column_of
 from xskip.metadata import MetadataTable
-from xskip.metadatastore.storage import Storage
-from xskip.objects import table_identifier
+from xskip.metadatastore.storage import LocalStorage, Storage, is_hidden
+from xskip.objects import compare_objects, table_identifier
 
-__all__ = ["Changed", "find_changed"]
+__all__ = ["Changed", "find_changed", "find_differences"]
 
 _THREADS = 32
 
@@ -39,10 +41,13 @@ class Changed:
         Directories below the root, none in another.
     replaced : ndarray of bool
         For each known object: it lies in one of these, or in a directory that is gone.
+    is_all : bool
+        Are all other directories known to be as they were.
     """
 
     listed: tuple[str, ...]
     replaced: npt.NDArray[np.bool_]
+    is_all: bool = False
 
 
 def find_changed(table: MetadataTable, root: str, storage: Storage, recheck: Iterable[str]) -> Changed:
@@ -82,12 +87,41 @@ def find_changed(table: MetadataTable, root: str, storage: Storage, recheck: Ite
     return Changed(outer, known.inside({*outer, *gone, *again}))
 
 
+def find_differences(table: MetadataTable, root: str, storage: LocalStorage) -> Changed | None:
+    """Looks at all files; one that is new, gone or other than known puts its directory in question.
+
+    None where the dataset may as well be listed: most of it is in question, or not partitioned as it was.
+
+    Parameters
+    ----------
+    table : MetadataTable
+        The known objects, with all partition columns.
+    root : str
+        Of the dataset, with its scheme.
+    storage : LocalStorage
+        In which it is.
+    """
+    found = storage.objects(root)
+    fresh, alive = compare_objects(found, table.objects)
+    known = _Known(table, root)
+    new = _parents(known.below(found.names.take(pa.array(fresh))))
+    outer = set(_outermost(new | _parents(known.below(table.objects.names.filter(pa.array(~alive))))))
+    partitions = list(table.partitions)
+    if any([name for part in each.split("/") if (name := column_of(part))] != partitions for each in new):
+        return None
+    replaced = known.inside(outer)
+    if outer and (not partitions or "" in outer or 2 * replaced.sum() > len(replaced)):
+        return None
+    there = {above for each in _parents(known.below(found.names)) for above in _and_above(each)}
+    return Changed(tuple(sorted(outer & there)), replaced, is_all=True)
+
+
 class _Known:
     """The directories of the known objects, level by level below the root."""
 
     def __init__(self, table: MetadataTable, root: str) -> None:
-        start = len(table_identifier(root).rstrip("/") + "/")
-        self._paths = pc.utf8_slice_codeunits(table.objects.names, start)
+        self._start = len(table_identifier(root).rstrip("/") + "/")
+        self._paths = self.below(table.objects.names)
         columns = list(table.partitions.values())
         self._growing = next((c for c in columns if pa.types.is_temporal(c.values.type)), next(iter(columns), None))
         first = self._paths[0].as_py().split("/")[:-1] if len(table) else []
@@ -95,6 +129,10 @@ class _Known:
         wanted = self._growing.name if self._growing else None
         #: How deep below the root the directories are that data grows by.
         self.depth = names.index(wanted) if wanted in names else 0
+
+    def below(self, names: pa.Array) -> pa.Array:
+        """Objects' names as paths below the root."""
+        return pc.utf8_slice_codeunits(names, self._start)
 
     def directories(self, level: int) -> defaultdict[str, dict[str, pa.Scalar]]:
         """The directories of a level by their parent, each with a value of the column that data grows by."""
@@ -131,8 +169,7 @@ def _directories(storage: Storage, root: str, parents: Iterable[str]) -> dict[st
 
     def look(parent: str) -> tuple[str, set[str]]:
         names = (path.rpartition("/")[2] for path in storage.directories(f"{root}/{parent}".rstrip("/")))
-        shown = (name for name in names if "=" in name or not name.startswith(("_", ".")))
-        return parent, {f"{parent}/{name}".lstrip("/") for name in shown}
+        return parent, {f"{parent}/{name}".lstrip("/") for name in names if not is_hidden(name)}
 
     wanted = list(parents)
     if len(wanted) == 1:
@@ -156,6 +193,18 @@ def _outermost(directories: Iterable[str]) -> Iterator[str]:
         if last is None or not each.startswith(last + "/"):
             last = each
             yield each
+
+
+def _parents(paths: pa.Array) -> set[str]:
+    """The directories of some files."""
+    return set(pc.unique(pc.replace_substring_regex(paths, "/?[^/]*$", "")).to_pylist())
+
+
+def _and_above(directory: str) -> Iterator[str]:
+    """A directory and those that it is in."""
+    while directory:
+        yield directory
+        directory = _parent(directory)
 
 
 def _parent(path: str) -> str:

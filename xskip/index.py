@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from xskip.build import Build, OnError, ProgressOption
 from xskip.errors import (
     DatasetError,
+    IndexDefinitionError,
     IndexExistsError,
     KeyNotAvailableError,
     MetadataCorruptError,
@@ -51,7 +52,7 @@ from xskip.spark.dataset import selected
 from xskip.spark.listing import list_objects
 from xskip.spark.scan import Engine, engine_of
 from xskip.standing import describe, status
-from xskip.trusted import Trust, trust
+from xskip.trusted import Trust, look, trust
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -201,7 +202,17 @@ class SkippingIndex:
         CommitConflictError
             Another refresh was faster; nothing has changed.
         """
-        engine, found = engine_of(self._spark), self._trust(recheck) if trust_listing else None
+        if trust_listing:
+            return self._refresh(self._trust(recheck), progress, on_error)
+        found = look(engine_of(self._spark), self._reader) if isinstance(self._reader, PathReader) else None
+        if found:
+            with suppress(DatasetError, IndexDefinitionError):  # Spark's listing is judge of that
+                return self._refresh(found, progress, on_error)
+        return self._refresh(None, progress, on_error)
+
+    def _refresh(self, found: Trust | None, progress: ProgressOption, on_error: OnError) -> RefreshResult:
+        """By what is known of the dataset's directories, or by Spark's listing of them all."""
+        engine = engine_of(self._spark)
         source = open_source(self._spark, engine, found.read_changed if found else self._reader)
         snapshot = found.snapshot if found else demand_own(source)
         check_reading(source, snapshot)

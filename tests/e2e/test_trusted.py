@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import xskip
-from tests.helpers import kept, metadata, opened_files, write_files, write_once
+from tests.helpers import kept, listed, opened_files, rows_of, write_files, write_once
 from xskip import MinMax, SkippingIndex, ValueList
 from xskip.build import Build
 from xskip.errors import CommitConflictError, DatasetError, IndexDefinitionError, MetadataNotFoundError
@@ -23,21 +23,6 @@ def dataset(spark: SparkSession, root: Path, fmt: str = "parquet") -> tuple[Skip
     index = SkippingIndex.for_path(spark, path, format=fmt)
     index.create([MinMax("x"), ValueList("s")])
     return index, path
-
-
-def listed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The directories below which files are listed."""
-    from xskip.reader import PathReader
-
-    found: list[str] = []
-    real = PathReader.load
-
-    def noted(reader: PathReader, session: SparkSession, *paths: str, **options: str) -> Any:
-        found.extend(paths)
-        return real(reader, session, *paths, **options)
-
-    monkeypatch.setattr(PathReader, "load", noted)
-    return found
 
 
 @pytest.mark.parametrize("fmt", ["parquet", "avro"])
@@ -170,14 +155,6 @@ def test_a_refresh_that_trusts(spark: SparkSession, tmp_path: Path, monkeypatch:
     index.drop()
     index.create([MinMax("x"), ValueList("s")])
     assert rows_of(index) == by_steps
-
-
-def rows_of(index: SkippingIndex) -> list[str]:
-    """The metadata, object by object."""
-    table = metadata(index)
-    columns = [table.objects.names, table.objects.modified, *(c.values for c in table.partitions.values())]
-    columns += [table.indexes[key].values for key in sorted(table.indexes)]
-    return sorted(map(str, zip(*(column.to_pylist() for column in columns), strict=True)))
 
 
 def test_a_refresh_that_has_nothing_to_trust_in(spark: SparkSession, tmp_path: Path) -> None:

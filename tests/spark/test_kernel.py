@@ -221,8 +221,8 @@ def test_small_files_share_tasks(spark, tmp_path):
 
 
 def test_each_core_has_some_tasks_if_they_have_enough_to_do(spark, tmp_path):
-    """What opening a file is taken to cost, in MB: what makes four tasks of 128 MB for each core, or as many as get
-    64 MB each where opening costs 1 MB, and that at least; never more than the session says."""
+    """What opening a file is taken to cost, in MB: what makes up to four tasks of 128 MB for each core, and fewer where
+    they would get less than 64 MB with openings of 1 MB, which is the least; never more than the session says."""
     path = write_files(spark, tmp_path / "data", "a bigint", {"f": [(1,)]})
     dataset = shared_out(spark, path, 128 << 20, 4 << 20)
     frugal = shared_out(spark, path, 128 << 20, 1)
@@ -233,7 +233,7 @@ def test_each_core_has_some_tasks_if_they_have_enough_to_do(spark, tmp_path):
         found.append(int(dataset._spark.conf.get("spark.sql.files.openCostInBytes")) / (1 << 20))
         assert frugal._spark.conf.get("spark.sql.files.openCostInBytes") == "1"
     assert cores == 2
-    assert found == [1, 2, 2, 1, pytest.approx((4 * 128 - 200) / 256, abs=0.001), 1]
+    assert found == [4, 4, 2, 1, pytest.approx((4 * 128 - 200) / 256, abs=0.001), 1]
 
 
 def test_a_list_beyond_its_cap_is_none_though_each_piece_is_within(spark, tmp_path):

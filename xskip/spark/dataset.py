@@ -105,7 +105,8 @@ class Dataset:
         whole = min(_LARGEST_WHOLE, size // (2 * self.cores))
         if whole > most:
             self._spark.conf.set("spark.sql.files.maxPartitionBytes", str(whole))
-        tasks = min(_TASKS_PER_CORE * self.cores, (size + objects * _OPENING) // _LEAST_TASK)
+        rounds = (size + objects * _OPENING) // (_LEAST_TASK * self.cores) + 1
+        tasks = min(rounds, _TASKS_PER_CORE) * self.cores
         enough = max((tasks * most - size) // objects, _OPENING)
         self._spark.conf.set("spark.sql.files.openCostInBytes", str(min(enough, opening)))
 
