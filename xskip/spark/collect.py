@@ -148,7 +148,7 @@ class Collector:
         """
         mask = np.zeros(len(self.listed), np.bool_)
         mask[chosen] = True
-        self.dataset.share_out(len(chosen), self._total_bytes(chosen))
+        self.dataset.share_out(self.listed.objects.sizes.fill_null(0).to_numpy()[chosen])
         rows = self.dataset.subset(mask)
         ways = [(bool(p.index.accumulators), p.index.in_python) for p in self.indexes]
         found: dict[int, pa.Array] = {}

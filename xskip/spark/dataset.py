@@ -95,19 +95,20 @@ class Dataset:
         """How many tasks run at once."""
         return int(self._spark.sparkContext.defaultParallelism)
 
-    def share_out(self, objects: int, size: int) -> None:
-        """Settles what a task reads of so many files with so many bytes: of few bytes many files, of most files all.
+    def share_out(self, sizes: npt.NDArray[np.int64]) -> None:
+        """Settles which files a task reads, by the bytes of each: large ones whole, and of small ones many.
 
         Filters of parts do not join, so files are whole where there are enough for all cores. And Spark takes opening a
         file to cost as much as reading 4 MB of it, which gives small ones to many more tasks than there are cores.
         """
-        most, opening = self._packing
-        whole = min(_LARGEST_WHOLE, size // (2 * self.cores))
-        if whole > most:
-            self._spark.conf.set("spark.sql.files.maxPartitionBytes", str(whole))
-        rounds = (size + objects * _OPENING) // (_LEAST_TASK * self.cores) + 1
+        given, opening = self._packing
+        total = int(sizes.sum())
+        whole = sizes.max(initial=0, where=sizes <= min(_LARGEST_WHOLE, total // (2 * self.cores)))
+        most = max(given, int(whole))
+        rounds = (total + len(sizes) * _OPENING) // (_LEAST_TASK * self.cores) + 1
         tasks = min(rounds, _TASKS_PER_CORE) * self.cores
-        enough = max((tasks * most - size) // objects, _OPENING)
+        enough = max((tasks * most - total) // len(sizes), _OPENING)
+        self._spark.conf.set("spark.sql.files.maxPartitionBytes", str(most))
         self._spark.conf.set("spark.sql.files.openCostInBytes", str(min(enough, opening)))
 
     @cached_property
