@@ -93,14 +93,14 @@ def write(path: Path, text: str = "text", time: int = 1_700_000_000) -> None:
 def compared(root: Path, names: list[str] = LAKE, partitions: tuple[str, ...] = ("day", "h")) -> Changed | None:
     known = [ObjectStatus(f"{root}/{name}", 4, 1_700_000_000_000) for name in names]
     columns = {c: PartitionColumn(c, "int", pa.array([1] * len(names), pa.int32())) for c in partitions}
-    return find_differences(MetadataTable(Objects.of(known), columns), f"file:{root}", LocalStorage())
+    return find_differences(MetadataTable(Objects.of(known), columns), f"file:{root}")
 
 
 def found(root: Path) -> tuple[tuple[str, ...], list[str]]:
     """The directories to list, and the known objects that they replace."""
     changed = compared(root)
     assert changed is not None
-    assert changed.is_all
+    assert changed.is_complete
     return changed.listed, [name for name, replaced in zip(LAKE, changed.replaced, strict=True) if replaced]
 
 
@@ -112,7 +112,7 @@ def test_nothing_has_changed(tmp_path: Path) -> None:
     lake(tmp_path / "flat", flat)
     changed = compared(tmp_path / "flat", flat, ())
     assert changed is not None
-    assert (changed.listed, changed.replaced.any(), changed.is_all) == ((), False, True)
+    assert (changed.listed, changed.replaced.any(), changed.is_complete) == ((), False, True)
 
 
 @pytest.mark.parametrize(

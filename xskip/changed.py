@@ -11,8 +11,9 @@ By the directories' names alone, or by the files where these are told faster tha
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -23,12 +24,13 @@ import pyarrow.compute as pc
 
 from xskip.layouts.hive import column_of
 from xskip.metadata import MetadataTable
-from xskip.metadatastore.storage import LocalStorage, Storage, is_hidden
-from xskip.objects import compare_objects, table_identifier
+from xskip.metadatastore.storage import Storage, local_path
+from xskip.objects import Objects, compare_objects, table_identifier
 
 __all__ = ["Changed", "find_changed", "find_differences"]
 
 _THREADS = 32
+_NANOSECONDS = 1_000_000  # of a millisecond
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +43,13 @@ class Changed:
         Directories below the root, none in another.
     replaced : ndarray of bool
         For each known object: it lies in one of these, or in a directory that is gone.
-    is_all : bool
+    is_complete : bool
         Are all other directories known to be as they were.
     """
 
     listed: tuple[str, ...]
     replaced: npt.NDArray[np.bool_]
-    is_all: bool = False
+    is_complete: bool = False
 
 
 def find_changed(table: MetadataTable, root: str, storage: Storage, recheck: Iterable[str]) -> Changed:
@@ -87,8 +89,8 @@ def find_changed(table: MetadataTable, root: str, storage: Storage, recheck: Ite
     return Changed(outer, known.inside({*outer, *gone, *again}))
 
 
-def find_differences(table: MetadataTable, root: str, storage: LocalStorage) -> Changed | None:
-    """Looks at all files; one that is new, gone or other than known puts its directory in question.
+def find_differences(table: MetadataTable, root: str) -> Changed | None:
+    """Looks at all files on a local disk; one that is new, gone or other than known puts its directory in question.
 
     None where the dataset may as well be listed: most of it is in question, or not partitioned as it was.
 
@@ -98,11 +100,16 @@ def find_differences(table: MetadataTable, root: str, storage: LocalStorage) -> 
         The known objects, with all partition columns.
     root : str
         Of the dataset, with its scheme.
-    storage : LocalStorage
-        In which it is.
+
+    Raises
+    ------
+    OSError
+        A directory cannot be read.
     """
-    found = storage.objects(root)
+    found = _objects_below(str(local_path(root)))
     fresh, alive = compare_objects(found, table.objects)
+    if alive.all() and not len(fresh):
+        return Changed((), ~alive, is_complete=True)
     known = _Known(table, root)
     new = _parents(known.below(found.names.take(pa.array(fresh))))
     outer = set(_outermost(new | _parents(known.below(table.objects.names.filter(pa.array(~alive))))))
@@ -110,10 +117,10 @@ def find_differences(table: MetadataTable, root: str, storage: LocalStorage) -> 
     if any([name for part in each.split("/") if (name := column_of(part))] != partitions for each in new):
         return None
     replaced = known.inside(outer)
-    if outer and (not partitions or "" in outer or 2 * replaced.sum() > len(replaced)):
+    if not partitions or "" in outer or 2 * max(replaced.sum(), len(fresh)) > len(table):
         return None
     there = {above for each in _parents(known.below(found.names)) for above in _and_above(each)}
-    return Changed(tuple(sorted(outer & there)), replaced, is_all=True)
+    return Changed(tuple(sorted(outer & there)), replaced, is_complete=True)
 
 
 class _Known:
@@ -169,13 +176,55 @@ def _directories(storage: Storage, root: str, parents: Iterable[str]) -> dict[st
 
     def look(parent: str) -> tuple[str, set[str]]:
         names = (path.rpartition("/")[2] for path in storage.directories(f"{root}/{parent}".rstrip("/")))
-        return parent, {f"{parent}/{name}".lstrip("/") for name in names if not is_hidden(name)}
+        return parent, {f"{parent}/{name}".lstrip("/") for name in names if not _is_hidden(name)}
 
     wanted = list(parents)
     if len(wanted) == 1:
         return dict(map(look, wanted))
     with ThreadPoolExecutor(_THREADS) as pool:
         return dict(pool.map(look, wanted))
+
+
+def _objects_below(directory: str) -> Objects:
+    """All files in a directory, however deep, but for hidden and empty ones."""
+    names: list[str] = []
+    sizes: list[int] = []
+    times: list[int] = []
+    left = [directory]
+    while left:
+        with os.scandir(left.pop()) as entries:
+            for entry in entries:
+                if _is_hidden(entry.name):
+                    continue
+                if entry.is_dir():
+                    left.append(entry.path)
+                    continue
+                try:
+                    stat = entry.stat()
+                except FileNotFoundError:  # a link to nothing, or just gone
+                    continue
+                names.append(entry.path)
+                sizes.append(stat.st_size)
+                times.append(stat.st_mtime_ns // _NANOSECONDS)
+    found = Objects(_texts(names), pa.array(sizes, pa.int64()), pa.array(times, pa.int64()))
+    return found.take(pa.array(np.flatnonzero(sizes)))
+
+
+def _texts(paths: Sequence[str]) -> pa.Array:
+    """Paths, with signs for bytes that are no text: names that no object has."""
+    try:
+        return pa.array(paths, pa.string())
+    except UnicodeEncodeError:
+        return pa.array([path.encode(errors="replace").decode() for path in paths], pa.string())
+
+
+def _is_hidden(name: str) -> bool:
+    """Does Spark pass over what is in a directory under this name.
+
+    >>> _is_hidden("_SUCCESS"), _is_hidden("_day=1"), _is_hidden(".x=1")
+    (True, False, True)
+    """
+    return name[0] in "._" and (name[0] == "." or "=" not in name)
 
 
 def _last(directories: dict[str, pa.Scalar]) -> Iterator[str]:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from xskip.build import Build, OnError, ProgressOption
 from xskip.errors import (
     DatasetError,
-    IndexDefinitionError,
     IndexExistsError,
     KeyNotAvailableError,
     MetadataCorruptError,
     MetadataNotFoundError,
     MetadataVersionError,
     PredicateError,
+    XskipError,
 )
 from xskip.indexes import Index
 from xskip.metadatastore.commit import find_live
@@ -52,7 +52,7 @@ from xskip.spark.dataset import selected
 from xskip.spark.listing import list_objects
 from xskip.spark.scan import Engine, engine_of
 from xskip.standing import describe, status
-from xskip.trusted import Trust, look, trust
+from xskip.trusted import Trust, compare, trust
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -202,23 +202,28 @@ class SkippingIndex:
         CommitConflictError
             Another refresh was faster; nothing has changed.
         """
-        if trust_listing:
-            return self._refresh(self._trust(recheck), progress, on_error)
-        found = look(engine_of(self._spark), self._reader) if isinstance(self._reader, PathReader) else None
-        if found:
-            with suppress(DatasetError, IndexDefinitionError):  # Spark's listing is judge of that
-                return self._refresh(found, progress, on_error)
-        return self._refresh(None, progress, on_error)
+        from py4j.protocol import Py4JError
 
-    def _refresh(self, found: Trust | None, progress: ProgressOption, on_error: OnError) -> RefreshResult:
-        """By what is known of the dataset's directories, or by Spark's listing of them all."""
+        if trust_listing:
+            return self._refreshing(self._trust(recheck), progress, on_error)()
+        found = compare(engine_of(self._spark), self._reader) if isinstance(self._reader, PathReader) else None
+        refreshing = None
+        if found:
+            with suppress(XskipError, Py4JError):  # Spark's listing of the dataset is judge of that
+                refreshing = self._refreshing(found, progress, on_error)
+        return (refreshing or self._refreshing(None, progress, on_error))()
+
+    def _refreshing(
+        self, found: Trust | None, progress: ProgressOption, on_error: OnError
+    ) -> Callable[[], RefreshResult]:
+        """A refresh about to run: by what is known of directories, or by Spark's listing of them all."""
         engine = engine_of(self._spark)
         source = open_source(self._spark, engine, found.read_changed if found else self._reader)
         snapshot = found.snapshot if found else demand_own(source)
         check_reading(source, snapshot)
         form = form_again(self._spark, engine, snapshot)
         build = Build(engine, source, plan_again(source, snapshot), progress, on_error, form)
-        return build.run(snapshot, found.in_question if found else None)
+        return partial(build.run, snapshot, found.in_question if found else None)
 
     def migrate(self, version: int = CURRENT_VERSION, *, dry_run: bool = False) -> MigrationResult:
         """Brings the index to a version of the metadata format, up or down, in one commit; no data is read.

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -25,8 +26,8 @@ from xskip.datatypes import to_json
 from xskip.errors import DatasetError, IndexDefinitionError, MetadataNotFoundError, XskipError
 from xskip.metadata import MetadataTable
 from xskip.metadatastore.location import Place, as_uri
-from xskip.metadatastore.snapshot import Snapshot
-from xskip.metadatastore.storage import LocalStorage
+from xskip.metadatastore.snapshot import Snapshot, open_snapshot
+from xskip.metadatastore.storage import LocalStorage, local_path
 from xskip.metadatastore.versions import CURRENT_VERSION, rules_of
 from xskip.objects import table_identifier
 from xskip.operands import in_backticks
@@ -41,9 +42,13 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-__all__ = ["Trust", "look", "trust"]
+__all__ = ["Trust", "compare", "trust"]
 
 _TRIED = 3
+_PATTERN = re.compile(r"[*?\[\]{}\\]")
+_STREAM_LOG = "_spark_metadata"
+# formats whose files tell their types
+_TYPED = ("avro", "parquet")
 # options by which readers choose among files: an index does not record them
 _CHOOSING = ("pathglobfilter", "modifiedbefore", "modifiedafter", "recursivefilelookup", "basepath")
 
@@ -94,39 +99,53 @@ class Trust:
         Raises
         ------
         DatasetError
-            The schema cannot be told.
+            The schema cannot be told; or directories that have changed have other partition columns than known.
         """
         if self._is_blind:
             return self.reader(session)
-        return self._read(session, self.known[2].take(pa.array([], pa.int64())))
+        none = self.known[2].take(pa.array([], pa.int64()))
+        if not (self.changed.is_complete and self.changed.listed):
+            return self._read(session, none)
+        template = self._load_listed(session, self.reader)
+        found = Dataset(self.engine.hook, template).partition_schema()
+        known = [(name, to_json(kind)) for name, kind in self.snapshot.partitions.items()]
+        if found != known:
+            raise DatasetError("other partition columns", where=self.place.root, found=str(found), expected=str(known))
+        return self._trusting(template, none)
 
     @property
     def _is_blind(self) -> bool:
         """Is nothing listed, and nothing known to be as it was."""
-        if self.changed.listed or self.changed.is_all:
+        if self.changed.listed or self.changed.is_complete:
             return False
         return not self.snapshot.partitions or bool(self.changed.replaced.all())
 
     def _read(self, session: SparkSession, shown: MetadataTable, **options: str) -> DataFrame:
         """Some known objects, but for those that are replaced, and all in the listed directories."""
-        uri, (_, token, table) = as_uri(self.place.root), self.known
-        left = table.objects.names.filter(pa.array(~self.changed.replaced))
+        left = self.known[2].objects.names.filter(pa.array(~self.changed.replaced))
         some = [_uri(self.place, name) for name in left[:_TRIED].to_pylist()]
-        directories = [f"{uri}/{each}" for each in self.changed.listed]
-        if directories and not some:
-            listed = self.reader.load(session, *directories, basePath=uri)
-            some = [unquote(each) for each in listed.inputFiles()[:_TRIED]]
+        if self.changed.listed and not some:
+            some = [_literal(unquote(each)) for each in self._load_listed(session, self.reader).inputFiles()[:_TRIED]]
         if not some:
             return self.reader(session)
-        columns = self.snapshot.partitions
-        ddl = ", ".join(f"{in_backticks(name)} {kind}" for name, kind in columns.items())
-        typed = replace(self.reader, schema=_schema(session, self.reader, columns, some))
-        if directories:
-            template = typed.load(session, *directories, basePath=uri, **options)
-        else:
-            template = _first(typed, session, some, **options)
+        typed = replace(self.reader, schema=_schema(session, self.reader, self.snapshot.partitions, some))
+        if self.changed.listed:
+            return self._trusting(self._load_listed(session, typed, **options), shown)
+        return self._trusting(_first(typed, session, some, **options), shown)
+
+    def _load_listed(self, session: SparkSession, reader: PathReader, **options: str) -> DataFrame:
+        uri = as_uri(self.place.root)
+        directories = [_literal(f"{uri}/{each}") for each in self.changed.listed]
+        return reader.load(session, *directories, basePath=uri, **options)
+
+    def _trusting(self, template: DataFrame, shown: MetadataTable) -> DataFrame:
+        """Known objects as a template is read, and what it reads itself where that was listed."""
+        token = self.known[1]
         files = KnownFiles(token, packed_objects(shown), self.place.root, self.changed.replaced)
-        return Dataset(self.engine.hook, template).trusting(files, ddl, own=bool(directories))
+        # what timestamp alone means, a session says
+        types = {k: "timestamp_ltz" if v == "timestamp" else v for k, v in self.snapshot.partitions.items()}
+        ddl = ", ".join(f"{in_backticks(name)} {kind}" for name, kind in types.items())
+        return Dataset(self.engine.hook, template).trusting(files, ddl, own=bool(self.changed.listed))
 
 
 def trust(engine: Engine, reader: PathReader, recheck: Sequence[str]) -> Trust:
@@ -148,34 +167,42 @@ def trust(engine: Engine, reader: PathReader, recheck: Sequence[str]) -> Trust:
     DatasetError
         The files cannot be told.
     """
-    place, known = _known(engine, reader)
+    place, snapshot, token = _in_use(engine, reader)
+    table = _load(snapshot, place, reader)
     uri = as_uri(place.root)
-    changed = find_changed(known[2], uri, storage_for(engine.hook, uri), recheck)
-    return Trust(engine, reader, place, known, changed)
+    changed = find_changed(table, uri, storage_for(engine.hook, uri), recheck)
+    return Trust(engine, reader, place, (snapshot, token, table), changed)
 
 
-def look(engine: Engine, reader: PathReader) -> Trust | None:
+def compare(engine: Engine, reader: PathReader) -> Trust | None:
     """Looks at all files of a dataset on a local disk, several times as fast as Spark would.
 
-    None where Spark has to: the dataset is elsewhere, there is nothing to trust in, or much has changed.
+    None where Spark has to: the dataset is elsewhere or of another format than Parquet or Avro, a stream writes it with
+    a log of its own, there is nothing to trust in, or much has changed.
     """
-    with suppress(XskipError, OSError):
-        storage = storage_for(engine.hook, engine.hook.location(reader.path))
-        if isinstance(storage, LocalStorage):
-            place, known = _known(engine, reader)
-            changed = find_differences(known[2], as_uri(place.root), storage)
-            return Trust(engine, reader, place, known, changed) if changed else None
+    from py4j.protocol import Py4JError
+
+    with suppress(XskipError, Py4JError, OSError):
+        place, _, token = _in_use(engine, reader)
+        root = local_path(place.root)
+        if reader.format.lower() not in _TYPED or not isinstance(storage_for(engine.hook, place.root), LocalStorage):
+            return None
+        # of its own: what is loaded here goes with it
+        snapshot = open_snapshot(storage_for(engine.hook, place.directory), place.directory)
+        if snapshot is not None and not (root / _STREAM_LOG).exists():
+            table = _load(snapshot, place, reader)
+            changed = find_differences(table, as_uri(place.root))
+            return Trust(engine, reader, place, (snapshot, token, table), changed) if changed else None
     return None
 
 
-def _known(engine: Engine, reader: PathReader) -> tuple[Place, tuple[Snapshot, int, MetadataTable]]:
-    """Where an index that can be trusted is, and what it knows."""
-    place, snapshot, token = _in_use(engine, reader)
+def _load(snapshot: Snapshot, place: Place, reader: PathReader) -> MetadataTable:
+    """All objects that an index knows, with their partitions, if it can be trusted."""
     _check(snapshot, place, reader)
     table = snapshot.load(snapshot.partitions)
     if pc.count_distinct(table.objects.names).as_py() < len(table):
         raise DatasetError("the index knows an object twice", where=place.directory, hint="call refresh() first")
-    return place, (snapshot, token, table)
+    return table
 
 
 def _in_use(engine: Engine, reader: PathReader) -> tuple[Place, Snapshot, int]:
@@ -203,6 +230,11 @@ def _check(snapshot: Snapshot, place: Place, reader: PathReader) -> None:
         raise IndexDefinitionError(
             "metadata that do not tell objects' partitions", where=place.directory, found=f"version {oldest}",
             hint=f"call migrate({CURRENT_VERSION}) first",
+        )  # fmt: skip
+    if any(dict(file.schema.partitions) != snapshot.partitions for file in snapshot.files):
+        raise IndexDefinitionError(
+            "metadata whose partition columns differ from file to file", where=place.directory,
+            hint="drop the index and create it again",
         )  # fmt: skip
     options = {name.lower(): value for name, value in reader.options.items()}
     chosen = [name for name in options if name in _CHOOSING]
@@ -243,6 +275,15 @@ def _first(reader: PathReader, spark: SparkSession, some: Sequence[str], **optio
 
 
 def _uri(place: Place, name: str) -> str:
-    """A known object's name with the scheme and authority of its root."""
+    """A known object's name with the scheme and authority of its root, as Spark takes it."""
     path = table_identifier(place.root)
-    return as_uri(place.root)[: -len(path)] + name if place.root.endswith(path) else as_uri(name)
+    return _literal(as_uri(place.root)[: -len(path)] + name if place.root.endswith(path) else as_uri(name))
+
+
+def _literal(path: str) -> str:
+    r"""A path that Spark takes by its letters, not as a pattern.
+
+    >>> print(_literal("/lake/k=[a]"))
+    /lake/k=\[a\]
+    """
+    return _PATTERN.sub(r"\\\g<0>", path)

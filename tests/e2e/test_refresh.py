@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.helpers import kept, listed, rows_of, write_files, write_once
+from tests.helpers import kept, listed, opened_files, rows_of, write_files, write_once
 from xskip import MinMax, SkippingIndex, ValueList
 from xskip.errors import DatasetError, IndexDefinitionError
 
 SCHEMA = "x int, s string"
 DAYS = {f"day=2026-01-0{d}/h={h}/d{d}h{h}": [(10 * d + h, f"s{d}")] for d in (1, 2, 3) for h in (1, 2)}
 KINDS = [MinMax("x"), ValueList("s")]
+
+
+@pytest.fixture
+def compared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The ways that refreshes took: "part", or "all" where Spark listed the dataset, be it after the other."""
+    found: list[str] = []
+    real = SkippingIndex._refreshing
+
+    def noted(index: SkippingIndex, known: Any, *args: Any) -> Any:
+        found.append("all" if known is None else "part")
+        return real(index, known, *args)
+
+    monkeypatch.setattr(SkippingIndex, "_refreshing", noted)
+    return found
 
 
 def dataset(spark: SparkSession, root: Path, fmt: str = "parquet") -> tuple[SkippingIndex, Path]:
@@ -46,13 +62,15 @@ def test_only_what_has_changed_is_listed(
     paths.clear()
     result = index.refresh()
     assert (result.added, result.removed, result.unchanged) == (2, 1, 5)
-    assert set(below(root, paths)) == {"day=2026-01-01/h=2", "day=2026-01-02/h=7", f"*.{fmt}"}
+    assert set(below(root, paths)) == {"day=2026-01-01/h=2", "day=2026-01-02/h=7"}
     assert kept(spark, str(root), "x > 90", fmt) == {"new", "a"}
     assert kept(spark, str(root), "s = 's3'", fmt) == {"d3h2"}
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_whatever_changes_the_index_is_as_if_made_anew(spark: SparkSession, tmp_path: Path, seed: int) -> None:
+def test_whatever_changes_the_index_is_as_if_made_anew(
+    spark: SparkSession, tmp_path: Path, compared: list[str], seed: int
+) -> None:
     """Files and directories come, go and change; after each refresh the metadata are those of a new index."""
     chance = random.Random(seed)
     index, root = dataset(spark, tmp_path, "avro")
@@ -67,6 +85,7 @@ def test_whatever_changes_the_index_is_as_if_made_anew(spark: SparkSession, tmp_
         index.drop()
         index.create(KINDS)
         assert refreshed == rows_of(index), step
+    assert compared.count("part") > 8
 
 
 def change(chance: random.Random, root: Path, source: Path, name: str) -> None:
@@ -113,7 +132,7 @@ def test_where_spark_lists_the_dataset(spark: SparkSession, tmp_path: Path, monk
     assert "" in below(root, paths)
 
 
-def test_what_spark_says_of_the_whole_counts(spark: SparkSession, tmp_path: Path) -> None:
+def test_what_spark_says_of_the_whole_counts(spark: SparkSession, tmp_path: Path, compared: list[str]) -> None:
     """Partitions and schemas that do not go together are refused as where all is listed; nothing is lost."""
     index, root = dataset(spark, tmp_path)
     before = rows_of(index)
@@ -121,18 +140,68 @@ def test_what_spark_says_of_the_whole_counts(spark: SparkSession, tmp_path: Path
     with pytest.raises(DatasetError, match="cannot be read"):
         index.refresh()
     (root / "day=2026-01-02/odd.parquet").unlink()
-    write_files(spark, root, SCHEMA, {"day=never/h=1/odd": [(7, "o")]})
-    result = index.refresh()
-    assert (result.added, result.unchanged) == (1, 6)
-    assert dict(index.read().dtypes)["day"] == "string"
-    assert kept(spark, str(root), "x = 7") == {"odd"}
-    index.drop()
-    index.create(KINDS)
-    as_text = SkippingIndex.for_path(spark, str(root), schema="x string, s string, day string, h int")
+    assert rows_of(index) == before
+    as_text = SkippingIndex.for_path(spark, str(root), schema="x string, s string, day date, h int")
     with pytest.raises(IndexDefinitionError, match="another type"):
         as_text.refresh()
-    assert index.status().missing == 0
-    assert len(before) == 6
+    assert rows_of(index) == before
+    assert compared == ["all", "part", "all"]
+
+
+@pytest.mark.parametrize(
+    ("values", "new", "part"),
+    [
+        (["2026-01-01", "2026-01-02"], "2026-01-03", True),
+        (["2026-01-01", "2026-01-02"], "2026", False),
+        (["2026-01-01", "2026-01-02"], "never", False),
+        (["2026-01-01", "2026-01-02"], "__HIVE_DEFAULT_PARTITION__", True),
+        (["1.5", "2.5"], "3.5", True),
+        (["1.5", "2.5"], "12345678901", False),
+        (["1", "2"], "12345678901", False),
+        (["a", "b"], "c", True),
+        (["a", "b"], "7", True),
+        (["2026-01-01 10%3A00%3A00", "2026-01-01 11%3A00%3A00"], "2026-01-01 12%3A00%3A00", True),
+        (["[x]", "x"], "[xyz]", True),
+        (["a%2Fb c=", "ü"], "{ä,b}?*", True),
+    ],
+)
+def test_values_of_partitions(
+    spark: SparkSession, tmp_path: Path, compared: list[str], values: list[str], new: str, *, part: bool
+) -> None:
+    """They are of the type that all of them together have; a directory's name is no pattern."""
+    files = {f"p={value}/f{i}{j}": [(10 * i + j, "s")] for i, value in enumerate(values) for j in range(3)}
+    root = Path(write_once(spark, tmp_path / "lake", SCHEMA, files, "avro"))
+    index = SkippingIndex.for_path(spark, str(root), format="avro")
+    index.create(KINDS)
+    write_once(spark, root, SCHEMA, {f"p={new}/new": [(99, "n")], f"p={values[0]}/more": [(98, "n")]}, "avro")
+    result = index.refresh()
+    assert (result.added, result.removed, result.unchanged) == (2, 0, 6)
+    assert compared == (["part"] if part else ["part", "all"])
+    if not part:
+        with pytest.raises(IndexDefinitionError, match="differ from file to file"):
+            index.read(trust_listing=True)
+        return
+    refreshed = rows_of(index)
+    assert opened_files(index.read(trust_listing=True)) == opened_files(index.read())
+    index.drop()
+    index.create(KINDS)
+    assert refreshed == rows_of(index)
+
+
+def test_the_log_of_a_stream(spark: SparkSession, tmp_path: Path, compared: list[str]) -> None:
+    """Files that a stream has not committed are no rows, wherever they lie."""
+    index, root = dataset(spark, tmp_path)
+    log = root / "_spark_metadata"
+    log.mkdir()
+    entries = [
+        {"path": f"file://{file}", "size": file.stat().st_size, "isDir": False, "action": "add", "blockReplication": 1,
+         "modificationTime": int(file.stat().st_mtime * 1000), "blockSize": 1 << 25}
+        for file in sorted(root.glob("day=*/h=*/*.parquet"))
+    ]  # fmt: skip
+    (log / "0").write_text("\n".join(["v1", *map(json.dumps, entries)]))
+    write_once(spark, root, SCHEMA, {"day=2026-01-02/h=1/uncommitted": [(99, "n")]})
+    assert index.refresh().added == 0
+    assert compared == ["all"]
 
 
 def test_files_that_came_while_others_were_looked_at(

@@ -13,14 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-import numpy as np
-import pyarrow as pa
-
-from xskip.objects import Objects
-
-__all__ = ["FileEntry", "LocalStorage", "Storage", "is_hidden", "local_path"]
-
-_NANOSECONDS = 1_000_000  # of a millisecond
+__all__ = ["FileEntry", "LocalStorage", "Storage", "local_path"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +74,6 @@ def local_path(path: str) -> Path:
     return Path(path.removeprefix("file://").removeprefix("file:"))
 
 
-def is_hidden(name: str) -> bool:
-    """Does Spark pass over what is in a directory under this name.
-
-    >>> is_hidden("_SUCCESS"), is_hidden("_day=1"), is_hidden(".x=1")
-    (True, False, True)
-    """
-    return name[0] in "._" and (name[0] == "." or "=" not in name)
-
-
 class LocalStorage:
     """Storage on a local or mounted disk; paths may carry ``file:``."""
 
@@ -105,33 +89,6 @@ class LocalStorage:
         """See :class:`Storage`."""
         root = local_path(directory)
         return sorted(str(entry) for entry in root.iterdir() if entry.is_dir()) if root.is_dir() else []
-
-    def objects(self, directory: str) -> Objects:
-        """All files in a directory, however deep; not those with hidden names, or below such, and no empty ones.
-
-        Raises
-        ------
-        OSError
-            A directory cannot be read, or a file has just gone.
-        """
-        names: list[str] = []
-        sizes: list[int] = []
-        times: list[int] = []
-        left = [str(local_path(directory))]
-        while left:
-            with os.scandir(left.pop()) as entries:
-                for entry in entries:
-                    if is_hidden(entry.name):
-                        continue
-                    if entry.is_dir():
-                        left.append(entry.path)
-                        continue
-                    stat = entry.stat()
-                    names.append(entry.path)
-                    sizes.append(stat.st_size)
-                    times.append(stat.st_mtime_ns // _NANOSECONDS)
-        found = Objects(_texts(names), pa.array(sizes, pa.int64()), pa.array(times, pa.int64()))
-        return found.take(pa.array(np.flatnonzero(sizes)))
 
     def read(self, path: str) -> bytes:
         """See :class:`Storage`."""
@@ -181,21 +138,13 @@ class LocalStorage:
         shutil.rmtree(local_path(directory), ignore_errors=True)
 
 
-def _texts(paths: Sequence[str]) -> pa.Array:
-    """Paths, with signs for bytes that are no text: names that no object has."""
-    try:
-        return pa.array(paths, pa.string())
-    except UnicodeEncodeError:
-        return pa.array([path.encode(errors="replace").decode() for path in paths], pa.string())
-
-
 def _file_entry(entry: os.DirEntry[str]) -> FileEntry | None:
     """A file; None for anything else, and for a file that has just gone."""
     try:
         stat = entry.stat()
+        return FileEntry(entry.name, stat.st_size, stat.st_mtime_ns // 1_000_000) if entry.is_file() else None
     except FileNotFoundError:
         return None
-    return FileEntry(entry.name, stat.st_size, stat.st_mtime_ns // _NANOSECONDS) if entry.is_file() else None
 
 
 def _create_exclusively(target: Path, data: bytes) -> bool:
