@@ -82,6 +82,7 @@ def lake(root: Path, names: list[str] = LAKE) -> None:
     for name in [*names, "_SUCCESS", ".x=1/f", "_old/f", "day=1/h=1/.f.crc", "day=1/h=2/_tmp/f"]:
         write(root / name)
     (root / "day=1/h=1/empty").touch()
+    (root / "day=1/h=1/link").symlink_to("nowhere")
 
 
 def write(path: Path, text: str = "text", time: int = 1_700_000_000) -> None:
@@ -105,7 +106,7 @@ def found(root: Path) -> tuple[tuple[str, ...], list[str]]:
 
 
 def test_nothing_has_changed(tmp_path: Path) -> None:
-    """[PRU-TL-6] Hidden files and directories do not count, and no empty files."""
+    """[PRU-TL-6] Hidden files and directories do not count, nor empty files and links to nothing."""
     lake(tmp_path)
     assert found(tmp_path) == ((), [])
     flat = [name.replace("/", "-").replace("=", "-") for name in LAKE]

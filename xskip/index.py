@@ -180,7 +180,8 @@ class SkippingIndex:
     ) -> RefreshResult:
         """Adds new and changed objects, drops those that are gone; no Spark job where nothing changed.
 
-        The index stays of its version, see :meth:`migrate`. What another program has made is read again, whole.
+        The index stays of its version, see :meth:`migrate`. What another program has made is read again, whole. Of
+        files on a local disk Spark lists only directories in which something has changed.
 
         Parameters
         ----------

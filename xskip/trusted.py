@@ -142,7 +142,7 @@ class Trust:
         """Known objects as a template is read, and what it reads itself where that was listed."""
         token = self.known[1]
         files = KnownFiles(token, packed_objects(shown), self.place.root, self.changed.replaced)
-        # what timestamp alone means, a session says
+        # "timestamp" alone is of the kind that a session chooses
         types = {k: "timestamp_ltz" if v == "timestamp" else v for k, v in self.snapshot.partitions.items()}
         ddl = ", ".join(f"{in_backticks(name)} {kind}" for name, kind in types.items())
         return Dataset(self.engine.hook, template).trusting(files, ddl, own=bool(self.changed.listed))
@@ -183,13 +183,13 @@ def compare(engine: Engine, reader: PathReader) -> Trust | None:
     from py4j.protocol import Py4JError
 
     with suppress(XskipError, Py4JError, OSError):
-        place, _, token = _in_use(engine, reader)
-        root = local_path(place.root)
-        if reader.format.lower() not in _TYPED or not isinstance(storage_for(engine.hook, place.root), LocalStorage):
+        local = isinstance(storage_for(engine.hook, engine.hook.location(reader.path)), LocalStorage)
+        if not local or reader.format.lower() not in _TYPED:
             return None
-        # of its own: what is loaded here goes with it
+        place, _, token = _in_use(engine, reader)
+        # not the engine's, which would keep all that is loaded of it
         snapshot = open_snapshot(storage_for(engine.hook, place.directory), place.directory)
-        if snapshot is not None and not (root / _STREAM_LOG).exists():
+        if snapshot is not None and not (local_path(place.root) / _STREAM_LOG).exists():
             table = _load(snapshot, place, reader)
             changed = find_differences(table, as_uri(place.root))
             return Trust(engine, reader, place, (snapshot, token, table), changed) if changed else None
