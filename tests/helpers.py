@@ -139,6 +139,18 @@ def metadata(made: xskip.SkippingIndex) -> MetadataTable:
     return opened(made.describe().location).load()
 
 
+#: Files by day and hour, each of one row that both columns tell.
+DAYS = {f"day=2026-01-0{d}/h={h}/d{d}h{h}": [(10 * d + h, f"s{d}")] for d in (1, 2, 3) for h in (1, 2)}
+
+
+def by_days(spark: SparkSession, root: Path, fmt: str = "parquet") -> tuple[xskip.SkippingIndex, str]:
+    """The files of ``DAYS`` under ``lake``, with an index of both columns; the dataset's path."""
+    path = write_once(spark, root / "lake", "x int, s string", DAYS, fmt)
+    made = xskip.SkippingIndex.for_path(spark, path, format=fmt)
+    made.create([xskip.MinMax("x"), xskip.ValueList("s")])
+    return made, path
+
+
 def rows_of(made: xskip.SkippingIndex) -> list[str]:
     """The metadata, object by object."""
     table = metadata(made)

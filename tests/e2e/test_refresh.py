@@ -12,12 +12,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.helpers import kept, listed, opened_files, rows_of, write_files, write_once
+from tests.helpers import by_days, kept, listed, opened_files, rows_of, write_files, write_once
 from xskip import MinMax, SkippingIndex, ValueList
 from xskip.errors import DatasetError, IndexDefinitionError
 
 SCHEMA = "x int, s string"
-DAYS = {f"day=2026-01-0{d}/h={h}/d{d}h{h}": [(10 * d + h, f"s{d}")] for d in (1, 2, 3) for h in (1, 2)}
 KINDS = [MinMax("x"), ValueList("s")]
 
 
@@ -36,9 +35,7 @@ def compared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def dataset(spark: SparkSession, root: Path, fmt: str = "parquet") -> tuple[SkippingIndex, Path]:
-    path = write_once(spark, root / "lake", SCHEMA, DAYS, fmt)
-    index = SkippingIndex.for_path(spark, path, format=fmt)
-    index.create(KINDS)
+    index, path = by_days(spark, root, fmt)
     return index, Path(path)
 
 

@@ -10,25 +10,16 @@ import pytest
 from pyspark.sql import SparkSession
 
 import xskip
-from tests.helpers import kept, listed, opened_files, rows_of, write_files, write_once
+from tests.helpers import DAYS, by_days, kept, listed, opened_files, rows_of, write_files, write_once
 from xskip import MinMax, SkippingIndex, ValueList
 from xskip.build import Build
 from xskip.errors import CommitConflictError, DatasetError, IndexDefinitionError, MetadataNotFoundError
-
-DAYS = {f"day=2026-01-0{d}/h={h}/d{d}h{h}": [(10 * d + h, f"s{d}")] for d in (1, 2, 3) for h in (1, 2)}
-
-
-def dataset(spark: SparkSession, root: Path, fmt: str = "parquet") -> tuple[SkippingIndex, str]:
-    path = write_files(spark, root / "lake", "x int, s string", DAYS, fmt)
-    index = SkippingIndex.for_path(spark, path, format=fmt)
-    index.create([MinMax("x"), ValueList("s")])
-    return index, path
 
 
 @pytest.mark.parametrize("fmt", ["parquet", "avro"])
 def test_the_same_rows_and_the_same_skipping(spark: SparkSession, tmp_path: Path, fmt: str) -> None:
     """[PRU-TL-1] Rows, types, columns and files that are read are those of a reading that lists."""
-    index, _ = dataset(spark, tmp_path, fmt)
+    index, _ = by_days(spark, tmp_path, fmt)
     trusting, plain = index.read(trust_listing=True), index.read()
     assert trusting.schema == plain.schema
     assert trusting.count() == 6
@@ -53,7 +44,7 @@ def test_the_same_rows_and_the_same_skipping(spark: SparkSession, tmp_path: Path
 
 def test_what_is_listed(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """[PRU-TL-2] Of partitions only the newest, unknown ones and those that the user names."""
-    index, _ = dataset(spark, tmp_path)
+    index, _ = by_days(spark, tmp_path)
     write_files(spark, tmp_path / "lake", "x int, s string", {"day=2025-12-31/h=9/old": [(1, "old")]})
     paths = listed(monkeypatch)
     index.read(trust_listing=True)
@@ -67,7 +58,7 @@ def test_what_is_listed(spark: SparkSession, tmp_path: Path, monkeypatch: pytest
 
 def test_what_changed_is_found_or_missed(spark: SparkSession, tmp_path: Path) -> None:
     """[PRU-TL-2] [PRU-TL-3] New partitions and the newest one are as they are now; elsewhere additions are missed."""
-    index, _ = dataset(spark, tmp_path)
+    index, _ = by_days(spark, tmp_path)
     root = tmp_path / "lake"
     new = {"day=2026-01-04/h=0/next": [(40, "s4")], "day=2026-01-03/h=2/more": [(39, "s3")],
            "day=2026-01-03/h=5/late": [(35, "s3")], "day=2026-01-01/h=1/missed": [(19, "s1")]}  # fmt: skip
@@ -164,7 +155,7 @@ def test_a_refresh_that_has_nothing_to_trust_in(spark: SparkSession, tmp_path: P
     flat.create([MinMax("x")])
     write_files(spark, tmp_path / "flat", "x int", {"b": [(2,)]})
     assert flat.refresh(trust_listing=True).added == 1
-    index, lake = dataset(spark, tmp_path)
+    index, lake = by_days(spark, tmp_path)
     shutil.rmtree(lake)
     write_files(spark, Path(lake), "x int, s string", {"f": [(1, "a")]})
     index.create([MinMax("x")])
@@ -180,7 +171,7 @@ def test_a_refresh_whose_trust_is_overtaken(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """[PRU-TL-5] What another refresh has added meanwhile is not lost: the slower one fails."""
-    index, path = dataset(spark, tmp_path)
+    index, path = by_days(spark, tmp_path)
     write_files(spark, Path(path), "x int, s string", {"day=2026-01-03/h=2/more": [(39, "s3")]})
     real = Build.run
 
@@ -229,7 +220,7 @@ def test_partition_values_of_every_type(spark: SparkSession, tmp_path: Path) -> 
 
 def test_a_schema_of_the_users(spark: SparkSession, tmp_path: Path) -> None:
     """[PRU-TL-1] A schema that is given is that of the reading."""
-    _, path = dataset(spark, tmp_path)
+    _, path = by_days(spark, tmp_path)
     index = SkippingIndex.for_path(spark, path, schema="s string, x int, none double")
     trusting = index.read(trust_listing=True)
     assert trusting.columns == ["s", "x", "none", "day", "h"]
@@ -262,7 +253,7 @@ def test_versions_that_do_not_tell_partitions(spark: SparkSession, tmp_path: Pat
 
 def test_what_cannot_be_trusted(spark: SparkSession, tmp_path: Path) -> None:
     """[PRU-TL-4] Without an index of xskip's own for this very reading there is an error, and no guess."""
-    index, path = dataset(spark, tmp_path)
+    index, path = by_days(spark, tmp_path)
     spark.sql("DROP TABLE IF EXISTS trusted_table")
     with pytest.raises(DatasetError, match="catalog"):
         SkippingIndex.for_table(spark, "trusted_table").read(trust_listing=True)
