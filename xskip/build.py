@@ -116,7 +116,7 @@ class Build:
         session = self.source.df.sparkSession
         most_objects, most_bytes = (self.engine.setting(session, each) for each in (CHUNK_OBJECTS, CHUNK_BYTES))
         most_bytes = most_bytes or _BYTES_PER_CORE * max(4, session.sparkContext.defaultParallelism)
-        sizes = listed.objects.sizes.fill_null(0).to_numpy(zero_copy_only=False)
+        sizes = listed.sizes
         start, volume = 0, 0
         for i, position in enumerate(fresh):
             if i > start and (i - start >= most_objects or volume + sizes[position] > most_bytes):

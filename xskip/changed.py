@@ -24,13 +24,12 @@ import pyarrow.compute as pc
 
 from xskip.layouts.hive import column_of
 from xskip.metadata import MetadataTable
-from xskip.metadatastore.storage import Storage, local_path
+from xskip.metadatastore.storage import Storage, local_path, modified_of
 from xskip.objects import Objects, compare_objects, table_identifier
 
 __all__ = ["Changed", "find_changed", "find_differences"]
 
 _THREADS = 32
-_NANOSECONDS = 1_000_000  # of a millisecond
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +204,7 @@ def _objects_below(directory: str) -> Objects:
                     continue
                 names.append(entry.path)
                 sizes.append(stat.st_size)
-                times.append(stat.st_mtime_ns // _NANOSECONDS)
+                times.append(modified_of(stat))
     found = Objects(_texts(names), pa.array(sizes, pa.int64()), pa.array(times, pa.int64()))
     return found.take(pa.array(np.flatnonzero(sizes)))
 

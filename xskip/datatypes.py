@@ -7,8 +7,9 @@ Schema JSON spells five of them otherwise (``byte`` … ``long``); :func:`from_j
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
@@ -29,6 +30,7 @@ __all__ = [
     "element_of",
     "from_json",
     "is_widening",
+    "json_field",
     "to_json",
     "value_type",
 ]
@@ -134,6 +136,15 @@ def to_json(name: str) -> str:
     ('long', 'date')
     """
     return _CATALOG.get(name, name)
+
+
+def json_field(name: str, kind: object, metadata: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """A field of a schema in JSON, whose type is named as there, or written out.
+
+    >>> json_field("x", "long")
+    {'name': 'x', 'type': 'long', 'nullable': True, 'metadata': {}}
+    """
+    return {"name": name, "type": kind, "nullable": True, "metadata": metadata or {}}
 
 
 def atomic_name(spark_type: str) -> str | None:

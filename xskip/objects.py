@@ -62,11 +62,7 @@ class Objects:
     @property
     def total_bytes(self) -> int:
         """The sum of the known sizes."""
-        return _sum(self.sizes)
-
-    def bytes_of(self, rows: pa.Array) -> int:
-        """The same of some rows."""
-        return _sum(self.sizes.take(rows))
+        return int(pc.sum(self.sizes, min_count=0).as_py())
 
     @staticmethod
     def of(objects: list[ObjectStatus]) -> Objects:
@@ -75,10 +71,6 @@ class Objects:
         return Objects(
             pa.array([o.name for o in objects], pa.string()), sizes, pa.array([o.modified for o in objects], pa.int64())
         )
-
-
-def _sum(sizes: pa.Array) -> int:
-    return int(pc.sum(sizes, min_count=0).as_py())
 
 
 def compare_objects(

@@ -22,11 +22,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.changed import Changed, find_changed, find_differences
-from xskip.datatypes import to_json
+from xskip.datatypes import json_field, to_json
 from xskip.errors import DatasetError, IndexDefinitionError, MetadataNotFoundError, XskipError
 from xskip.metadata import MetadataTable
 from xskip.metadatastore.location import Place, as_uri
-from xskip.metadatastore.snapshot import Snapshot, open_snapshot
+from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.storage import LocalStorage, local_path
 from xskip.metadatastore.versions import CURRENT_VERSION, rules_of
 from xskip.objects import table_identifier
@@ -186,10 +186,9 @@ def compare(engine: Engine, reader: PathReader) -> Trust | None:
         local = isinstance(storage_for(engine.hook, engine.hook.location(reader.path)), LocalStorage)
         if not local or reader.format.lower() not in _TYPED:
             return None
-        place, _, token = _in_use(engine, reader)
-        # not the engine's, which would keep all that is loaded of it
-        snapshot = open_snapshot(storage_for(engine.hook, place.directory), place.directory)
-        if snapshot is not None and not (local_path(place.root) / _STREAM_LOG).exists():
+        place, found, token = _in_use(engine, reader)
+        if not (local_path(place.root) / _STREAM_LOG).exists():
+            snapshot = Snapshot(found.live, found.files)  # the engine's would keep all that is loaded of it
             table = _load(snapshot, place, reader)
             changed = find_differences(table, as_uri(place.root))
             return Trust(engine, reader, place, (snapshot, token, table), changed) if changed else None
@@ -253,7 +252,7 @@ def _schema(spark: SparkSession, reader: PathReader, partitions: Mapping[str, st
         given = _first(reader, spark, some).schema
     elif isinstance(given, str):
         given = spark.createDataFrame([], given).schema
-    fields = [{"name": k, "type": to_json(v), "nullable": True, "metadata": {}} for k, v in partitions.items()]
+    fields = [json_field(name, to_json(kind)) for name, kind in partitions.items()]
     known = StructType.fromJson({"fields": fields}).fields
     types = {field.name.lower(): field.dataType for field in known}
     for field in given.fields:

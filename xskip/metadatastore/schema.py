@@ -9,7 +9,19 @@ from typing import Any
 
 import pyarrow as pa
 
-from xskip.datatypes import Array, Atomic, Bloom, Opaque, Storage, Struct, atomic_name, element_of, from_json, to_json
+from xskip.datatypes import (
+    Array,
+    Atomic,
+    Bloom,
+    Opaque,
+    Storage,
+    Struct,
+    atomic_name,
+    element_of,
+    from_json,
+    json_field,
+    to_json,
+)
 from xskip.errors import MetadataCorruptError
 from xskip.metadata import IndexDefinition
 from xskip.metadatastore.versions import VersionRules, is_udt, params_of, rules_of
@@ -81,11 +93,11 @@ def render_schema(schema: FileSchema) -> str:
     """The JSON of a file's schema, as Spark writes it: no spaces, no escapes beyond JSON's own."""
     rules = rules_of(schema.version)
     master = _master_json(schema, rules)
-    fields: list[Json] = [{**_field(OBJECT_COLUMN, "string", master), "nullable": not rules.serialised}]
-    fields += [_field(rules.partition_name(name), to_json(kind), {}) for name, kind in schema.partitions]
+    fields: list[Json] = [{**json_field(OBJECT_COLUMN, "string", master), "nullable": not rules.serialised}]
+    fields += [json_field(rules.partition_name(name), to_json(kind)) for name, kind in schema.partitions]
     for index in schema.indexes:
         described = _definition_json(index.definition, schema.table_identifier, rules)
-        fields.append(_field(index.column, _storage_json(index, rules), {"index": described}))
+        fields.append(json_field(index.column, _storage_json(index, rules), {"index": described}))
     return json.dumps({"type": "struct", "fields": fields}, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -156,10 +168,6 @@ def _parts(text: str | bytes) -> tuple[list[Json], Json, int]:
     return fields, master, int(master.get("version", 0))
 
 
-def _field(name: str, kind: Any, metadata: Json) -> Json:
-    return {"name": name, "type": kind, "nullable": True, "metadata": metadata}
-
-
 def _master_json(schema: FileSchema, rules: VersionRules) -> Json:
     """What is said of the objects' names, in the order of keys that the programs of a version have."""
     parts: dict[str, Any] = {"version": schema.version}
@@ -214,7 +222,7 @@ def _storage_json(index: IndexField, rules: VersionRules) -> Any:
         case Atomic(name):
             return to_json(name)
         case Struct(fields):
-            return {"type": "struct", "fields": [_field(name, _kind_json(kind), {}) for name, kind in fields]}
+            return {"type": "struct", "fields": [json_field(name, _kind_json(kind)) for name, kind in fields]}
         case Array(element):
             return _kind_json(f"array<{element}>")
         case Bloom():

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-__all__ = ["FileEntry", "LocalStorage", "Storage", "local_path"]
+__all__ = ["FileEntry", "LocalStorage", "Storage", "local_path", "modified_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,11 @@ def local_path(path: str) -> Path:
     ('/tmp/a b', '/tmp/x', '/tmp/y')
     """
     return Path(path.removeprefix("file://").removeprefix("file:"))
+
+
+def modified_of(stat: os.stat_result) -> int:
+    """When a file was modified, in ms since the epoch, as Hadoop tells it."""
+    return stat.st_mtime_ns // 1_000_000
 
 
 class LocalStorage:
@@ -142,7 +147,7 @@ def _file_entry(entry: os.DirEntry[str]) -> FileEntry | None:
     """A file; None for anything else, and for a file that has just gone."""
     try:
         stat = entry.stat()
-        return FileEntry(entry.name, stat.st_size, stat.st_mtime_ns // 1_000_000) if entry.is_file() else None
+        return FileEntry(entry.name, stat.st_size, modified_of(stat)) if entry.is_file() else None
     except FileNotFoundError:
         return None
 

@@ -148,7 +148,7 @@ class Collector:
         """
         mask = np.zeros(len(self.listed), np.bool_)
         mask[chosen] = True
-        self.dataset.share_out(self.listed.objects.sizes.fill_null(0).to_numpy()[chosen])
+        self.dataset.share_out(self.listed.sizes[chosen])
         rows = self.dataset.subset(mask)
         ways = [(bool(p.index.accumulators), p.index.in_python) for p in self.indexes]
         found: dict[int, pa.Array] = {}
@@ -175,14 +175,10 @@ class Collector:
             collected = planned.index.aggregates(inputs)
             aggregates += [aggregate.alias(f"{i}_{j}") for j, aggregate in enumerate(collected)]
         # as many reduce tasks as keep the sets of one of them small
-        tasks = max(
-            self.dataset.cores, self._total_bytes(chosen) // _PARTITION_BYTES, len(chosen) // _PARTITION_OBJECTS
-        )
-        rows.sparkSession.conf.set("spark.sql.shuffle.partitions", str(int(tasks)))
+        size = int(self.listed.sizes[chosen].sum())
+        tasks = max(self.dataset.cores, size // _PARTITION_BYTES, len(chosen) // _PARTITION_OBJECTS)
+        rows.sparkSession.conf.set("spark.sql.shuffle.partitions", str(tasks))
         return rows.groupBy(ORDINAL).agg(*aggregates)
-
-    def _total_bytes(self, chosen: npt.NDArray[np.int64]) -> int:
-        return self.listed.objects.bytes_of(pa.array(chosen))
 
     def _run(self, df: DataFrame) -> pa.Table:
         from py4j.protocol import Py4JError

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.datatypes import atomic_name, element_of, to_json
+from xskip.datatypes import atomic_name, element_of, json_field, to_json
 from xskip.indexes.base import Accumulator, Input
 from xskip.ordering import sort_key
 from xskip.spark.dataset import ORDINAL, Dataset
@@ -51,7 +51,7 @@ def accumulate(dataset: Dataset, rows: DataFrame, gathered: Sequence[Sequence[tu
     """
     position = {sql: i for i, sql in enumerate(dict.fromkeys(each.sql for pairs in gathered for each, _ in pairs))}
     chosen = rows.selectExpr(ORDINAL, *(f"{sql} AS c{i}" for sql, i in position.items()))
-    specs, fields = [], [_field(ORDINAL, "integer")]
+    specs, fields = [], [json_field(ORDINAL, "integer")]
     for i, pairs in enumerate(gathered):
         j = 0
         for each, accumulator in pairs:
@@ -59,7 +59,7 @@ def accumulate(dataset: Dataset, rows: DataFrame, gathered: Sequence[Sequence[tu
             rate = math.log(accumulator.fpp)
             specs.append(f"{accumulator.kind}:{position[each.sql] + 1}:{physical}:{accumulator.cap}:{rate!r}")
             for kind in _results(accumulator, to_json(element_of(physical) or physical)):
-                fields.append(_field(f"{i}_{j}", kind))
+                fields.append(json_field(f"{i}_{j}", kind))
                 j += 1
     return dataset.accumulate(chosen, specs, json.dumps({"type": "struct", "fields": fields}))
 
@@ -174,7 +174,3 @@ def _results(accumulator: Accumulator, element: str) -> list[object]:
 
 def _array(element: str) -> object:
     return {"type": "array", "elementType": element, "containsNull": False}
-
-
-def _field(name: str, kind: object) -> dict[str, object]:
-    return {"name": name, "type": kind, "nullable": True, "metadata": {}}

@@ -41,6 +41,12 @@ class ListedObjects:
     def __len__(self) -> int:
         return len(self.objects)
 
+    @property
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """Their bytes; 0 where nobody says."""
+        found: npt.NDArray[np.int64] = self.objects.sizes.fill_null(0).to_numpy(zero_copy_only=False)
+        return found
+
     def paths_of(self, positions: npt.NDArray[np.int64]) -> list[str]:
         """Some objects as Hadoop names them, with scheme."""
         return self.listing.paths(positions)
