@@ -13,6 +13,7 @@ memory but what the system keeps of its files. Selective: 1 object in 100 is rea
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from typing import Any
 
@@ -26,6 +27,7 @@ from xskip.spark.scan import forget_indexes
 
 LIMITS = {1_000: (5, 0), 100_000: (50, 150), 1_000_000: (250, 1500)}
 RUNS = 9
+NEW = itertools.count()
 SELECTIVE = "ts < timestamp_micros({start} + 300000000000 + {i}) AND city >= 'city-0000000'"
 OPEN = "ts > timestamp_micros({start} - {i}) AND city >= 'city-0000000'"
 
@@ -34,12 +36,12 @@ def added(df: DataFrame, listing: Any, predicate: str, *, cold: bool = False) ->
     """Milliseconds that a query of this kind spends in the index, and where, in words."""
     hook = hook_of(df.sparkSession)
     asked, filtered = [], []
-    for i in range(RUNS + 2):
+    for _ in range(RUNS + 2):
         listing.refresh()
         if cold:
             forget_indexes()
         before = hook.last_scan()
-        hook.explain(df.filter(predicate.format(start=START, i=i)))
+        hook.explain(df.filter(predicate.format(start=START, i=next(NEW))))
         (scan,) = hook.scans_after(before)
         assert scan["known"] == scan["listed"], scan
         asked.append(scan["asked_ms"])

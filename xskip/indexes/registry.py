@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from xskip.errors import IndexDefinitionError
 from xskip.indexes.base import Index
 from xskip.metadata import IndexDefinition
@@ -42,6 +44,11 @@ def index_of(definition: IndexDefinition) -> Index | None:
     if kind is None:
         return None
     try:
-        return kind.from_definition(definition)
+        return _made(kind, definition)
     except (ValueError, TypeError):
         return None
+
+
+@lru_cache(maxsize=4096)  # every query asks for all indexes of its columns
+def _made(kind: type[Index], definition: IndexDefinition) -> Index:
+    return kind.from_definition(definition)

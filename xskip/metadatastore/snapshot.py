@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
@@ -108,18 +109,18 @@ class Snapshot:
         """The identifier that the files carry."""
         return self.files[0].schema.table_identifier if self.files else ""
 
-    @property
+    @cached_property
     def rows(self) -> int:
         """The number of rows."""
         return sum(file.rows for file in self.files)
 
-    @property
+    @cached_property
     def partitions(self) -> dict[str, str]:
         """The partition columns that all files have, with their types."""
         found = [dict(file.schema.partitions) for file in self.files]
         return {n: kind for n, kind in (found[0].items() if found else ()) if all(f.get(n) == kind for f in found)}
 
-    @property
+    @cached_property
     def indexes(self) -> tuple[tuple[IndexDefinition, ValueStorage], ...]:
         """The indexes of all files, with the recorded types of their columns."""
         types = self.record.types if self.record and self.is_ours else {}

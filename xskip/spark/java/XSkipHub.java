@@ -7,7 +7,6 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Function;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.execution.datasources.FileIndex;
-import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.internal.SQLConf;
 
 /** The state of the hook: one per class loader, that is one per JVM. Thread safe. */
@@ -71,9 +70,9 @@ class XSkipHub {
           continue;
         }
         XSkipReply reply = XSkipReply.parse(answer, (XSkipSnapshot) snapshots.get(place.directory));
-        listing = listing == null ? ((XSkipTrustedIndex) d).listFiles(pf, df, reply) : filter(listing, reply, c.partitions);
+        listing = listing == null ? ((XSkipTrustedIndex) d).listFiles(pf, df, reply) : reply.filter(listing, c.partitions);
         answered |= answer != null;
-        remember(new XSkipScan(id, place.root, c.format, reply.counts(), asked - start, System.nanoTime() - asked));
+        remember(new XSkipScan(id, place.root, c.format, reply.counts().all(), asked - start, System.nanoTime() - asked));
       }
     } catch (Throwable t) {
       failed("pruning", t);
@@ -99,24 +98,6 @@ class XSkipHub {
     } finally {
       inCallback.remove();
     }
-  }
-  static @SEQ@ filter(@SEQ@ listing, XSkipReply reply, org.apache.spark.sql.types.StructType partitions) {
-    int total = 0;
-    scala.collection.Iterator ct = listing.iterator();
-    while (ct.hasNext()) total += ((PartitionDirectory) ct.next()).files().length();
-    reply.begin(total);
-    scala.collection.immutable.VectorBuilder b = new scala.collection.immutable.VectorBuilder();
-    scala.collection.Iterator it = listing.iterator();
-    while (it.hasNext()) {
-      PartitionDirectory pd = (PartitionDirectory) it.next();
-      reply.enter(pd.values(), partitions);
-      @SEQ@ kept = (@SEQ@) pd.files().filter(reply);
-      int k = kept.length();
-      if (k == 0) continue;                             // as Spark does: no empty partitions
-      b.$plus$eq(k == pd.files().length() ? pd : new PartitionDirectory(pd.values(), kept));
-    }
-    reply.end();
-    return (@SEQ@) (Object) b.result();
   }
   private static synchronized void remember(XSkipScan scan) {
     scans.addLast(scan);

@@ -1,19 +1,17 @@
 package io.xskip.jvm;
 
+import java.util.function.Consumer;
 import org.apache.hadoop.fs.FileStatus;
-import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.types.StructType;
 
-/** Python's answer as a predicate on files. Bytes: 'B' or 'P', the snapshot's token (8 bytes, big endian), a bitmap
+/** Python's answer for the files of listings. Bytes: 'B' or 'P', the snapshot's token (8 bytes, big endian), a bitmap
     (little-endian bit order; a set bit: this ordinal can be skipped). Anything else keeps everything, as does a file that
     the snapshot does not know or knows with another length or time, and with 'P', an answer that used partition values, a
     file that the query lists with other ones. */
-class XSkipReply extends scala.runtime.AbstractFunction1 {
+class XSkipReply implements Consumer {
   private static final int HEADER = 9;
-  private final XSkipSnapshot snap; private final byte[] bits;
-  private int partition = -1;                       // of the files to come, as the snapshot counts
-  private long listed, listedBytes, known, kept, keptBytes;
-  // ordinals of the last listing, valid per position by identity: the same index listed again hashes no path
-  private FileStatus[] memoFiles; private int[] memoOrdinals; private boolean fresh; private int at, last = -1;
+  private final XSkipSnapshot snap; private final byte[] bits; private final XSkipTally counts = new XSkipTally();
 
   private XSkipReply(XSkipSnapshot snap, byte[] bits) { this.snap = snap; this.bits = bits; }
   static XSkipReply parse(byte[] b, XSkipSnapshot snap) {
@@ -21,46 +19,49 @@ class XSkipReply extends scala.runtime.AbstractFunction1 {
         && java.nio.ByteBuffer.wrap(b, 1, 8).getLong() == snap.token && (b.length - HEADER) * 8L >= snap.n;
     return new XSkipReply(snap, usable ? b : null);
   }
-  void begin(int total) {
-    if (snap == null) return;
-    Object[] m = snap.memo == null ? null : (Object[]) snap.memo.get();
-    if (m != null && ((FileStatus[]) m[0]).length == total) { memoFiles = (FileStatus[]) m[0]; memoOrdinals = (int[]) m[1]; }
-    else { memoFiles = new FileStatus[total]; memoOrdinals = new int[total]; fresh = true; }
-  }
-  void end() { if (fresh) snap.memo = new java.lang.ref.SoftReference(new Object[]{memoFiles, memoOrdinals}); }
-
-  /** Files and bytes listed, files that the snapshot knows, files and bytes kept. */
-  long[] counts() { return new long[]{listed, listedBytes, known, kept, keptBytes}; }
-
+  XSkipTally counts() { return counts; }
   boolean isOf(long token) { return snap != null && snap.token == token; }
-  /** The same for a file that is known by its ordinal, with the partition that the snapshot has. */
+
+  /** Whether an object is kept that is known by its ordinal, with the partition that the snapshot has. */
   boolean keeps(int ordinal, long length) {
-    return counted(bits == null || !XSkipBytes.isSet(bits, HEADER, ordinal), true, length);
-  }
-  private boolean counted(boolean keep, boolean isKnown, long length) {
-    listed++; listedBytes += length;
-    if (isKnown) known++;
-    if (keep) { kept++; keptBytes += length; }
+    boolean keep = bits == null || !XSkipBytes.isSet(bits, HEADER, ordinal);
+    counts.add(length, true, keep);
     return keep;
   }
-  /** The partition whose files come next. */
-  void enter(org.apache.spark.sql.catalyst.InternalRow values, org.apache.spark.sql.types.StructType schema) {
-    if (bits != null && bits[0] == 'P') partition = snap.partition(XSkipListing.json(values, schema));
+  /** The directories with the files that are kept; several threads look up the paths of many. */
+  @SEQ@ filter(@SEQ@ directories, StructType schema) {
+    XSkipListed listed = new XSkipListed(directories, snap, this, schema);
+    listed.shares.parallelStream().forEach(this);
+    listed.end(counts);
+    return listed.kept();
   }
-  public Object apply(Object o) {
-    FileStatus f = ((FileStatusWithMetadata) o).fileStatus();
-    int ordinal = snap == null ? -1 : ordinal(f);
-    boolean other = bits != null && bits[0] == 'P' && ordinal >= 0 && snap.partitionOf[ordinal] != partition;
-    boolean keep = bits == null || ordinal < 0 || other || !XSkipBytes.isSet(bits, HEADER, ordinal);
-    return counted(keep, ordinal >= 0, f.getLen()) ? Boolean.TRUE : Boolean.FALSE;
+  /** The partition of files with these values as the snapshot counts, or a negative number. */
+  int partition(InternalRow values, StructType schema) {
+    return usesPartitions() ? snap.partition(XSkipListing.json(values, schema)) : -1;
   }
-  private int ordinal(FileStatus f) {
-    int p = at++;
-    if (memoFiles[p] == f) return memoOrdinals[p];
-    int found = snap.ordinal(f, last + 1);
-    if (found >= 0) last = found;
-    if (!fresh) { memoFiles = (FileStatus[]) memoFiles.clone(); memoOrdinals = (int[]) memoOrdinals.clone(); fresh = true; }
-    memoFiles[p] = f; memoOrdinals[p] = found;
-    return found;
+  private boolean usesPartitions() { return bits != null && bits[0] == 'P'; }
+  public void accept(Object o) {
+    XSkipShare share = (XSkipShare) o;
+    for (int i = 0; i < share.keeps.length; i++) {
+      FileStatus f = share.file(i);
+      int ordinal = snap == null ? -1 : share.ordinals.of(i, f, snap);
+      boolean other = usesPartitions() && ordinal >= 0 && snap.partitionOf[ordinal] != share.partitions[i];
+      share.keeps[i] = bits == null || ordinal < 0 || other || !XSkipBytes.isSet(bits, HEADER, ordinal);
+      share.counts.add(f.getLen(), ordinal >= 0, share.keeps[i]);
+    }
   }
+}
+
+/** Files and bytes listed, files that a snapshot knows, files and bytes kept. */
+class XSkipTally {
+  private long listed, listedBytes, known, kept, keptBytes;
+  void add(long length, boolean isKnown, boolean isKept) {
+    listed++; listedBytes += length;
+    if (isKnown) known++;
+    if (isKept) { kept++; keptBytes += length; }
+  }
+  void add(XSkipTally c) {
+    listed += c.listed; listedBytes += c.listedBytes; known += c.known; kept += c.kept; keptBytes += c.keptBytes;
+  }
+  long[] all() { return new long[]{listed, listedBytes, known, kept, keptBytes}; }
 }

@@ -41,7 +41,7 @@ class XSkipTrustedIndex implements FileIndex {
 
   /** The files of the partitions that are wanted, without those that an answer rules out. */
   @SEQ@ listFiles(@SEQ@ pf, @SEQ@ df, XSkipReply reply) {
-    if (reply != null && !reply.isOf(token)) return XSkipHub.filter(listFiles(pf, df, null), reply, partitions);
+    if (reply != null && !reply.isOf(token)) return reply.filter(listFiles(pf, df, null), partitions);
     scala.collection.immutable.VectorBuilder b = new scala.collection.immutable.VectorBuilder();
     scala.collection.immutable.VectorBuilder[] files = new scala.collection.immutable.VectorBuilder[values.length];
     boolean[] wanted = new boolean[values.length];
@@ -59,7 +59,7 @@ class XSkipTrustedIndex implements FileIndex {
     }
     if (listed != null) {
       @SEQ@ others = listed.listFiles(pf, df);
-      if (reply != null) others = XSkipHub.filter(others, reply, partitions);
+      if (reply != null) others = reply.filter(others, partitions);
       for (scala.collection.Iterator it = others.iterator(); it.hasNext();) b.$plus$eq(it.next());
     }
     return (@SEQ@) (Object) b.result();
