@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow.fs import FileSelector, FileType, LocalFileSystem
 
 from xskip.layouts.hive import column_of
 from xskip.metadata import MetadataTable
@@ -91,7 +92,8 @@ def find_changed(table: MetadataTable, root: str, storage: Storage, recheck: Ite
 def find_differences(table: MetadataTable, root: str) -> Changed | None:
     """Looks at all files on a local disk; one that is new, gone or other than known puts its directory in question.
 
-    None where the dataset may as well be listed: most of it is in question, or not partitioned as it was.
+    None where the dataset may as well be listed: most of it is in question, or not partitioned as it was, or a name is
+    no text.
 
     Parameters
     ----------
@@ -105,7 +107,10 @@ def find_differences(table: MetadataTable, root: str) -> Changed | None:
     OSError
         A directory cannot be read.
     """
-    found = _objects_below(str(local_path(root)))
+    try:
+        found, holding = _files_below(str(local_path(root)))
+    except UnicodeDecodeError:  # a name that is no text
+        return None
     fresh, alive = compare_objects(found, table.objects)
     if alive.all() and not len(fresh):
         return Changed((), ~alive, is_complete=True)
@@ -118,7 +123,7 @@ def find_differences(table: MetadataTable, root: str) -> Changed | None:
     replaced = known.inside(outer)
     if not partitions or "" in outer or 2 * max(replaced.sum(), len(fresh)) > len(table):
         return None
-    there = {above for each in _parents(known.below(found.names)) for above in _and_above(each)}
+    there = {above for each in holding for above in _and_above(each)}
     return Changed(tuple(sorted(outer & there)), replaced, is_complete=True)
 
 
@@ -184,37 +189,36 @@ def _directories(storage: Storage, root: str, parents: Iterable[str]) -> dict[st
         return dict(pool.map(look, wanted))
 
 
-def _objects_below(directory: str) -> Objects:
-    """All files in a directory, however deep, but for hidden and empty ones."""
+def _files_below(directory: str) -> tuple[Objects, set[str]]:
+    """All files in a directory, however deep, but for hidden and empty ones; and the directories below that hold them.
+
+    Arrow looks at a directory's files without Python's lock: all cores do.
+    """
     names: list[str] = []
     sizes: list[int] = []
     times: list[int] = []
-    left = [directory]
-    while left:
-        with os.scandir(left.pop()) as entries:
-            for entry in entries:
-                if _is_hidden(entry.name):
-                    continue
-                if entry.is_dir():
-                    left.append(entry.path)
-                    continue
-                try:
-                    stat = entry.stat()
-                except FileNotFoundError:  # a link to nothing, or just gone
-                    continue
-                names.append(entry.path)
-                sizes.append(stat.st_size)
-                times.append(modified_of(stat))
-    found = Objects(_texts(names), pa.array(sizes, pa.int64()), pa.array(times, pa.int64()))
-    return found.take(pa.array(np.flatnonzero(sizes)))
-
-
-def _texts(paths: Sequence[str]) -> pa.Array:
-    """Paths, with signs for bytes that are no text: names that no object has."""
-    try:
-        return pa.array(paths, pa.string())
-    except UnicodeEncodeError:
-        return pa.array([path.encode(errors="replace").decode() for path in paths], pa.string())
+    holding = set()
+    disk, level = LocalFileSystem(), [directory]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        while level:
+            deeper = []
+            for path, entries in zip(level, pool.map(disk.get_file_info, map(FileSelector, level)), strict=True):
+                before = len(names)
+                for entry in entries:
+                    name = entry.path
+                    if _is_hidden(name[name.rindex("/") + 1 :]):
+                        continue
+                    size = entry.size
+                    if size:
+                        names.append(name)
+                        sizes.append(size)
+                        times.append(modified_of(entry.mtime_ns))
+                    elif size is None and entry.type is FileType.Directory:
+                        deeper.append(name)
+                if len(names) > before:
+                    holding.add(path[len(directory) + 1 :])
+            level = deeper
+    return Objects(pa.array(names, pa.string()), pa.array(sizes, pa.int64()), pa.array(times, pa.int64())), holding
 
 
 def _is_hidden(name: str) -> bool:

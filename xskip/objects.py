@@ -92,21 +92,26 @@ def compare_objects(
         alive = ~in_question
         alive[in_question] = there
         return fresh, alive
-    sized = known.sizes.is_valid()
-    now, before = _identities(listed, sized=True), _identities(known, sized=True)
-    times_now, times_before = _identities(listed, sized=False), _identities(known, sized=False)
-    unsized = times_before.filter(pc.invert(sized))  # of another program, which keeps no sizes
-    old = pc.or_(pc.is_in(now, before.filter(sized)), pc.is_in(times_now, unsized))
-    present = pc.if_else(sized, pc.is_in(before, now), pc.is_in(times_before, times_now))
-    return np.flatnonzero(pc.invert(old).to_numpy(zero_copy_only=False)), present.to_numpy(zero_copy_only=False)
+    old, there = np.full(len(listed), False), np.full(len(known), False)
+    asked, left = np.arange(len(listed)), np.arange(len(known))
+    while len(asked) and len(left):  # a name that is known more than once is found once in each round
+        names = (objects.names.take(pa.array(some)) for objects, some in ((listed, asked), (known, left)))
+        found = pc.index_in(*names).fill_null(-1).to_numpy()
+        asked, found = asked[found >= 0], found[found >= 0]
+        same = _are_same(listed, asked, known, left[found])
+        old[asked[same]], there[left[found[same]]] = True, True
+        asked, left = asked[~same], np.delete(left, found)
+    return np.flatnonzero(~old), there
 
 
-def _identities(objects: Objects, *, sized: bool) -> pa.Array:
-    """Name and time in one text, and the size where it counts."""
-    ids = join_ids(objects.names, objects.modified)
-    if not sized:
-        return ids
-    return pc.binary_join_element_wise(ids, objects.sizes.fill_null(-1).cast(pa.string()), "#")
+def _are_same(
+    listed: Objects, at: npt.NDArray[np.int64], known: Objects, there: npt.NDArray[np.int64]
+) -> npt.NDArray[np.bool_]:
+    """For objects of one name, pair by pair, whether time and size are one; of another program sizes are not known."""
+    now, before = listed.take(pa.array(at)), known.take(pa.array(there))
+    sizes = pc.equal(now.sizes.fill_null(-1), before.sizes).fill_null(True)
+    same = pc.and_(pc.equal(now.modified, before.modified), sizes)
+    return np.asarray(same, np.bool_)
 
 
 def table_identifier(uri: str) -> str:

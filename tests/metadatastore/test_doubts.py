@@ -291,3 +291,13 @@ def test_objects_whose_size_nobody_kept() -> None:
     fresh, alive = compare_objects(listed, other)
     assert (fresh.tolist(), alive.tolist()) == ([1], [True, False, True])
     assert arrow_type("bigint") == listed.sizes.type
+
+
+def test_objects_that_are_known_more_than_once() -> None:
+    """Each time counts, whichever comes first, and an object that is known twice over is one."""
+    listed = objects_of(NAMES)
+    last = len(listed) - 1
+    known = listed.take(pa.array([0, 0, last, last, last]))
+    older = replace(known, modified=pa.array([5, known.modified[1].as_py(), *known.modified[2:].to_pylist()]))
+    fresh, alive = compare_objects(listed, older)
+    assert (fresh.tolist(), alive.tolist()) == (list(range(1, last)), [False, True, True, False, False])

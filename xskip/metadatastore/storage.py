@@ -74,9 +74,9 @@ def local_path(path: str) -> Path:
     return Path(path.removeprefix("file://").removeprefix("file:"))
 
 
-def modified_of(stat: os.stat_result) -> int:
+def modified_of(nanoseconds: int) -> int:
     """When a file was modified, in ms since the epoch, as Hadoop tells it."""
-    return stat.st_mtime_ns // 1_000_000
+    return nanoseconds // 1_000_000
 
 
 class LocalStorage:
@@ -147,7 +147,7 @@ def _file_entry(entry: os.DirEntry[str]) -> FileEntry | None:
     """A file; None for anything else, and for a file that has just gone."""
     try:
         stat = entry.stat()
-        return FileEntry(entry.name, stat.st_size, modified_of(stat)) if entry.is_file() else None
+        return FileEntry(entry.name, stat.st_size, modified_of(stat.st_mtime_ns)) if entry.is_file() else None
     except FileNotFoundError:
         return None
 
