@@ -179,8 +179,8 @@ def _directories(storage: Storage, root: str, parents: Iterable[str]) -> dict[st
     """The directories in some others, as paths below the root; hidden ones are no data."""
 
     def look(parent: str) -> tuple[str, set[str]]:
-        names = (path.rpartition("/")[2] for path in storage.directories(f"{root}/{parent}".rstrip("/")))
-        return parent, {f"{parent}/{name}".lstrip("/") for name in names if not _is_hidden(name)}
+        names = map(_last_part, storage.directories(f"{root}/{parent}".rstrip("/")))
+        return parent, {f"{parent}/{name}".lstrip("/") for name in names if not _is_hidden(name, directory=True)}
 
     wanted = list(parents)
     if len(wanted) == 1:
@@ -205,29 +205,31 @@ def _files_below(directory: str) -> tuple[Objects, set[str]]:
             for path, entries in zip(level, pool.map(disk.get_file_info, map(FileSelector, level)), strict=True):
                 before = len(names)
                 for entry in entries:
-                    name = entry.path
-                    if _is_hidden(name[name.rindex("/") + 1 :]):
-                        continue
-                    size = entry.size
-                    if size:
+                    name, size = entry.path, entry.size
+                    if size is None:  # no file
+                        is_directory = entry.type is FileType.Directory
+                        deeper += [name] if is_directory and not _is_hidden(_last_part(name), directory=True) else []
+                    elif size and not _is_hidden(_last_part(name)):
                         names.append(name)
                         sizes.append(size)
                         times.append(modified_of(entry.mtime_ns))
-                    elif size is None and entry.type is FileType.Directory:
-                        deeper.append(name)
                 if len(names) > before:
                     holding.add(path[len(directory) + 1 :])
             level = deeper
     return Objects(pa.array(names, pa.string()), pa.array(sizes, pa.int64()), pa.array(times, pa.int64())), holding
 
 
-def _is_hidden(name: str) -> bool:
-    """Does Spark pass over what is in a directory under this name.
+def _is_hidden(name: str, *, directory: bool = False) -> bool:
+    """Does Spark pass over a file of this name, or over what is in such a directory.
 
-    >>> _is_hidden("_SUCCESS"), _is_hidden("_day=1"), _is_hidden(".x=1")
-    (True, False, True)
+    >>> _is_hidden("_SUCCESS"), _is_hidden("_day=1"), _is_hidden(".x=1"), _is_hidden("a._COPYING_")
+    (True, False, True, True)
+    >>> _is_hidden("_metadata"), _is_hidden("_metadata", directory=True)
+    (True, False)
     """
-    return name[0] in "._" and (name[0] == "." or "=" not in name)
+    if directory and name.startswith(("_metadata", "_common_metadata")):
+        return False
+    return (name[0] in "._" and (name[0] == "." or "=" not in name)) or name.endswith("._COPYING_")
 
 
 def _last(directories: dict[str, pa.Scalar]) -> Iterator[str]:
@@ -261,3 +263,7 @@ def _and_above(directory: str) -> Iterator[str]:
 
 def _parent(path: str) -> str:
     return path.rpartition("/")[0]
+
+
+def _last_part(path: str) -> str:
+    return path.rpartition("/")[2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,7 +18,6 @@ from xskip.errors import (
     MetadataNotFoundError,
     MetadataVersionError,
     PredicateError,
-    XskipError,
 )
 from xskip.indexes import Index
 from xskip.metadatastore.commit import find_live
@@ -25,7 +25,7 @@ from xskip.metadatastore.removal import remove_index
 from xskip.metadatastore.versions import CURRENT_VERSION, rules_of
 from xskip.migrate import Migration
 from xskip.optimize import optimize
-from xskip.reader import PathReader, TableReader
+from xskip.reader import PathReader, Reader, TableReader
 from xskip.results import (
     DropResult,
     FileList,
@@ -60,6 +60,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SkippingIndex"]
 
+_log = logging.getLogger("xskip")
+
 
 @dataclass(frozen=True, slots=True)
 class SkippingIndex:
@@ -75,7 +77,7 @@ class SkippingIndex:
 
     name: str
     _spark: SparkSession = field(repr=False)
-    _reader: PathReader | TableReader = field(repr=False)
+    _reader: Reader = field(repr=False)
 
     @staticmethod
     def for_path(
@@ -203,15 +205,14 @@ class SkippingIndex:
         CommitConflictError
             Another refresh was faster; nothing has changed.
         """
-        from py4j.protocol import Py4JError
-
         if trust_listing:
             return self._refreshing(self._trust(recheck), progress, on_error)()
-        found = compare(engine_of(self._spark), self._reader) if isinstance(self._reader, PathReader) else None
         refreshing = None
-        if found:
-            with suppress(XskipError, Py4JError):  # Spark's listing of the dataset is judge of that
-                refreshing = self._refreshing(found, progress, on_error)
+        try:
+            found = compare(engine_of(self._spark), self._reader)
+            refreshing = self._refreshing(found, progress, on_error) if found else None
+        except Exception as error:  # noqa: BLE001 - of whatever is in a shortcut's way Spark's listing is judge
+            _log.debug("the whole of %s is listed: %r", self.name, error)
         return (refreshing or self._refreshing(None, progress, on_error))()
 
     def _refreshing(

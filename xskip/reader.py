@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-__all__ = ["PathReader", "TableReader"]
+__all__ = ["PathReader", "Reader", "TableReader"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,9 @@ class TableReader:
             return session.table(self.table)
 
         return _opened(opened, self.table)
+
+
+Reader = PathReader | TableReader
 
 
 def _opened(read: Callable[[], DataFrame], name: str) -> DataFrame:

@@ -9,11 +9,12 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
 import numpy as np
@@ -23,16 +24,16 @@ import pyarrow.compute as pc
 
 from xskip.changed import Changed, find_changed, find_differences
 from xskip.datatypes import json_field, to_json
-from xskip.errors import DatasetError, IndexDefinitionError, MetadataNotFoundError, XskipError
+from xskip.errors import DatasetError, IndexDefinitionError, MetadataNotFoundError
 from xskip.metadata import MetadataTable
 from xskip.metadatastore.location import Place, as_uri
 from xskip.metadatastore.snapshot import Snapshot
-from xskip.metadatastore.storage import LocalStorage, local_path
+from xskip.metadatastore.storage import LocalStorage
 from xskip.metadatastore.versions import CURRENT_VERSION, rules_of
 from xskip.objects import table_identifier
 from xskip.operands import in_backticks
-from xskip.reader import PathReader
-from xskip.source import check_own
+from xskip.reader import PathReader, Reader
+from xskip.source import check_own, first_line
 from xskip.spark.dataset import Dataset, KnownFiles
 from xskip.spark.listing import packed_objects
 from xskip.spark.scan import Engine
@@ -53,6 +54,14 @@ _TYPED = ("avro", "parquet")
 _CHOOSING = ("pathglobfilter", "modifiedbefore", "modifiedafter", "recursivefilelookup", "basepath")
 
 
+class Known(NamedTuple):
+    """A snapshot, the token by which the JVM knows it, and all its objects with their partitions."""
+
+    snapshot: Snapshot
+    token: int
+    table: MetadataTable
+
+
 @dataclass(frozen=True, slots=True)
 class Trust:
     """An index that can be trusted, and where its dataset may have changed.
@@ -62,21 +71,20 @@ class Trust:
     engine : Engine
     reader : PathReader
     place : Place
-    known : tuple of (Snapshot, int, MetadataTable)
-        The snapshot, the token by which the JVM knows it, and all its objects with their partitions.
+    known : Known
     changed : Changed
     """
 
     engine: Engine
     reader: PathReader
     place: Place
-    known: tuple[Snapshot, int, MetadataTable]
+    known: Known
     changed: Changed
 
     @property
     def snapshot(self) -> Snapshot:
         """What is trusted in."""
-        return self.known[0]
+        return self.known.snapshot
 
     @property
     def in_question(self) -> npt.NDArray[np.bool_]:
@@ -89,9 +97,10 @@ class Trust:
         Raises
         ------
         DatasetError
-            The schema cannot be told.
+            The schema cannot be told; or a stream keeps a log of what is to be listed.
         """
-        return self._read(session, self.known[2], ignoreMissingFiles="true")
+        _demand_one_schema(session, self.reader)
+        return self._read(session, self.known.table, ignoreMissingFiles="true")
 
     def read_changed(self, session: SparkSession) -> DataFrame:
         """The directories alone that may have changed; the dataset itself, where no directory could tell what is new.
@@ -99,11 +108,12 @@ class Trust:
         Raises
         ------
         DatasetError
-            The schema cannot be told; or directories that have changed have other partition columns than known.
+            As for :meth:`read`; or directories that have changed have other partition columns than known.
         """
         if self._is_blind:
             return self.reader(session)
-        none = self.known[2].take(pa.array([], pa.int64()))
+        _demand_one_schema(session, self.reader)
+        none = self.known.table.take(pa.array([], pa.int64()))
         if not (self.changed.is_complete and self.changed.listed):
             return self._read(session, none)
         template = self._load_listed(session, self.reader)
@@ -122,30 +132,53 @@ class Trust:
 
     def _read(self, session: SparkSession, shown: MetadataTable, **options: str) -> DataFrame:
         """Some known objects, but for those that are replaced, and all in the listed directories."""
-        left = self.known[2].objects.names.filter(pa.array(~self.changed.replaced))
+        left = self.known.table.objects.names.filter(pa.array(~self.changed.replaced))
         some = [_uri(self.place, name) for name in left[:_TRIED].to_pylist()]
         if self.changed.listed and not some:
             some = [_literal(unquote(each)) for each in self._load_listed(session, self.reader).inputFiles()[:_TRIED]]
         if not some:
             return self.reader(session)
-        typed = replace(self.reader, schema=_schema(session, self.reader, self.snapshot.partitions, some))
+        typed = replace(self.reader, schema=self._schema(session, some))
         if self.changed.listed:
             return self._trusting(self._load_listed(session, typed, **options), shown)
         return self._trusting(_first(typed, session, some, **options), shown)
 
     def _load_listed(self, session: SparkSession, reader: PathReader, **options: str) -> DataFrame:
         uri = as_uri(self.place.root)
+        if len(self.changed.listed) == 1:  # of several Spark asks no log
+            _demand_no_log(self.engine, f"{uri}/{self.changed.listed[0]}")
         directories = [_literal(f"{uri}/{each}") for each in self.changed.listed]
         return reader.load(session, *directories, basePath=uri, **options)
 
     def _trusting(self, template: DataFrame, shown: MetadataTable) -> DataFrame:
         """Known objects as a template is read, and what it reads itself where that was listed."""
-        token = self.known[1]
-        files = KnownFiles(token, packed_objects(shown), self.place.root, self.changed.replaced)
+        files = KnownFiles(self.known.token, packed_objects(shown), self.place.root, self.changed.replaced)
         # "timestamp" alone is of the kind that a session chooses
         types = {k: "timestamp_ltz" if v == "timestamp" else v for k, v in self.snapshot.partitions.items()}
         ddl = ", ".join(f"{in_backticks(name)} {kind}" for name, kind in types.items())
         return Dataset(self.engine.hook, template).trusting(files, ddl, own=bool(self.changed.listed))
+
+    def _schema(self, session: SparkSession, some: Sequence[str]) -> StructType:
+        """The columns in the files, as the user says or the first one shows, and the partition columns as known."""
+        from pyspark.sql.types import StructType
+
+        given = self.reader.schema
+        if given is None:
+            given = _first(self.reader, session, some).schema
+        elif isinstance(given, str):
+            given = _of_ddl(self.engine, given)
+        fields = [json_field(name, to_json(kind)) for name, kind in self.snapshot.partitions.items()]
+        known = StructType.fromJson({"fields": fields}).fields
+        types = {field.name.lower(): field.dataType for field in known}
+        for field in given.fields:
+            kind = types.get(field.name.lower())
+            if kind is not None and (self.reader.schema is None or field.dataType != kind):
+                raise DatasetError(
+                    "a column has the name of a partition column, and other values or another type",
+                    where=self.reader.path, found=f"{field.name} {field.dataType.simpleString()}",
+                    expected=kind.simpleString(), hint="read it without trust_listing",
+                )  # fmt: skip
+        return StructType([*(field for field in given.fields if field.name.lower() not in types), *known])
 
 
 def trust(engine: Engine, reader: PathReader, recheck: Sequence[str]) -> Trust:
@@ -168,36 +201,38 @@ def trust(engine: Engine, reader: PathReader, recheck: Sequence[str]) -> Trust:
         The files cannot be told.
     """
     place, snapshot, token = _in_use(engine, reader)
-    table = _load(snapshot, place, reader)
+    table = _load(engine, snapshot, place, reader)
     uri = as_uri(place.root)
     changed = find_changed(table, uri, storage_for(engine.hook, uri), recheck)
-    return Trust(engine, reader, place, (snapshot, token, table), changed)
+    return Trust(engine, reader, place, Known(snapshot, token, table), changed)
 
 
-def compare(engine: Engine, reader: PathReader) -> Trust | None:
+def compare(engine: Engine, reader: Reader) -> Trust | None:
     """Looks at all files of a dataset on a local disk, several times as fast as Spark would.
 
-    None where Spark has to: the dataset is elsewhere or of another format than Parquet or Avro, a stream writes it with
-    a log of its own, there is nothing to trust in, or much has changed.
+    None where Spark has to: the dataset is a table, elsewhere, or of another format than Parquet or Avro, or much has
+    changed.
+
+    Raises
+    ------
+    XskipError, OSError
+        There is nothing to trust in, or a directory cannot be read.
     """
-    from py4j.protocol import Py4JError
-
-    with suppress(XskipError, Py4JError, OSError):
-        local = isinstance(storage_for(engine.hook, engine.hook.location(reader.path)), LocalStorage)
-        if not local or reader.format.lower() not in _TYPED:
-            return None
-        place, found, token = _in_use(engine, reader)
-        if not (local_path(place.root) / _STREAM_LOG).exists():
-            snapshot = Snapshot(found.live, found.files)  # the engine's would keep all that is loaded of it
-            table = _load(snapshot, place, reader)
-            changed = find_differences(table, as_uri(place.root))
-            return Trust(engine, reader, place, (snapshot, token, table), changed) if changed else None
-    return None
+    if not isinstance(reader, PathReader) or reader.format.lower() not in _TYPED:
+        return None
+    if not isinstance(storage_for(engine.hook, engine.hook.location(reader.path)), LocalStorage):
+        return None
+    place, found, token = _in_use(engine, reader)
+    snapshot = Snapshot(found.live, found.files)  # the engine's would keep all that is loaded of it
+    table = _load(engine, snapshot, place, reader)
+    changed = find_differences(table, as_uri(place.root))
+    return Trust(engine, reader, place, Known(snapshot, token, table), changed) if changed else None
 
 
-def _load(snapshot: Snapshot, place: Place, reader: PathReader) -> MetadataTable:
+def _load(engine: Engine, snapshot: Snapshot, place: Place, reader: PathReader) -> MetadataTable:
     """All objects that an index knows, with their partitions, if it can be trusted."""
     _check(snapshot, place, reader)
+    _demand_no_log(engine, as_uri(place.root))
     table = snapshot.load(snapshot.partitions)
     if pc.count_distinct(table.objects.names).as_py() < len(table):
         raise DatasetError("the index knows an object twice", where=place.directory, hint="call refresh() first")
@@ -239,30 +274,33 @@ def _check(snapshot: Snapshot, place: Place, reader: PathReader) -> None:
     chosen = [name for name in options if name in _CHOOSING]
     if chosen:
         raise DatasetError("an index does not tell which files an option chooses", where=place.root, found=chosen[0])
-    if options.get("mergeschema", "").lower() == "true" and reader.schema is None:
-        raise DatasetError("mergeSchema looks at every file", where=place.root, hint="give a schema")
 
 
-def _schema(spark: SparkSession, reader: PathReader, partitions: Mapping[str, str], some: Sequence[str]) -> StructType:
-    """The columns in the files, as the user says or the first one shows, and the partition columns as known."""
+def _demand_one_schema(session: SparkSession, reader: PathReader) -> None:
+    """Refuses a reading that takes its columns from every file."""
+    key = f"spark.sql.{reader.format.lower()}.mergeSchema"
+    options = {name.lower(): value for name, value in reader.options.items()}
+    merged = options.get("mergeschema", session.conf.get(key, "false"))
+    if reader.schema is None and str(merged).lower() == "true":
+        raise DatasetError("mergeSchema looks at every file", where=reader.path, hint="give a schema")
+
+
+def _demand_no_log(engine: Engine, directory: str) -> None:
+    """Refuses a directory whose files a stream's log tells, which Spark reads in the place of the directory."""
+    if any(path.endswith(f"/{_STREAM_LOG}") for path in storage_for(engine.hook, directory).directories(directory)):
+        raise DatasetError("a stream keeps a log of the files", where=directory, hint="read it without trust_listing")
+
+
+def _of_ddl(engine: Engine, text: str) -> StructType:
+    """A schema in DDL; Python's own way would make another session the thread's active one."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
     from pyspark.sql.types import StructType
 
-    given = reader.schema
-    if given is None:
-        given = _first(reader, spark, some).schema
-    elif isinstance(given, str):
-        given = spark.createDataFrame([], given).schema
-    fields = [json_field(name, to_json(kind)) for name, kind in partitions.items()]
-    known = StructType.fromJson({"fields": fields}).fields
-    types = {field.name.lower(): field.dataType for field in known}
-    for field in given.fields:
-        if field.name.lower() in types and (reader.schema is None or field.dataType != types[field.name.lower()]):
-            raise DatasetError(
-                "a column has the name of a partition column, and other values or another type", where=reader.path,
-                found=f"{field.name} {field.dataType.simpleString()}",
-                expected=types[field.name.lower()].simpleString(), hint="read it without trust_listing",
-            )  # fmt: skip
-    return StructType([*(field for field in given.fields if field.name.lower() not in types), *known])
+    try:
+        return StructType.fromJson(json.loads(engine.hook.schema_of(text)))
+    except (Py4JError, PySparkException) as error:
+        raise DatasetError("the schema cannot be used", where=text, found=first_line(error)) from error
 
 
 def _first(reader: PathReader, spark: SparkSession, some: Sequence[str], **options: str) -> DataFrame:

@@ -185,20 +185,73 @@ def test_values_of_partitions(
     assert refreshed == rows_of(index)
 
 
-def test_the_log_of_a_stream(spark: SparkSession, tmp_path: Path, compared: list[str]) -> None:
-    """Files that a stream has not committed are no rows, wherever they lie."""
-    index, root = dataset(spark, tmp_path)
+def log_of_a_stream(root: Path) -> None:
+    """A log that tells the files below as they are now."""
     log = root / "_spark_metadata"
     log.mkdir()
     entries = [
         {"path": f"file://{file}", "size": file.stat().st_size, "isDir": False, "action": "add", "blockReplication": 1,
          "modificationTime": int(file.stat().st_mtime * 1000), "blockSize": 1 << 25}
-        for file in sorted(root.glob("day=*/h=*/*.parquet"))
+        for file in sorted(root.rglob("*.parquet"))
+        if "_xskip" not in file.parts
     ]  # fmt: skip
     (log / "0").write_text("\n".join(["v1", *map(json.dumps, entries)]))
+
+
+def test_the_log_of_a_stream(spark: SparkSession, tmp_path: Path, compared: list[str]) -> None:
+    """Files that a stream has not committed are no rows, wherever they lie."""
+    index, root = dataset(spark, tmp_path)
+    log_of_a_stream(root)
     write_once(spark, root, SCHEMA, {"day=2026-01-02/h=1/uncommitted": [(99, "n")]})
+    with pytest.raises(DatasetError, match="a stream keeps a log"):
+        index.read(trust_listing=True)
     assert index.refresh().added == 0
     assert compared == ["all"]
+
+
+def test_the_log_of_a_stream_in_a_partition(spark: SparkSession, tmp_path: Path, compared: list[str]) -> None:
+    """A query that lists the dataset does not ask it, and so all files count."""
+    index, root = dataset(spark, tmp_path)
+    for directory in ("day=2026-01-03/h=1", "day=2026-01-03"):
+        log_of_a_stream(root / directory)
+    write_once(spark, root, SCHEMA, {"day=2026-01-03/h=1/late": [(99, "n")]})
+    with pytest.raises(DatasetError, match=r"a stream keeps a log.*day=2026-01-03"):
+        index.read(trust_listing=True)
+    result = index.refresh()
+    assert (result.added, result.removed, result.unchanged) == (1, 0, 6)
+    assert compared == ["part", "all"]
+    assert kept(spark, str(root), "x = 99") == {"late"}
+
+
+def test_directories_of_hidden_names_that_hold_data(spark: SparkSession, tmp_path: Path, compared: list[str]) -> None:
+    """Spark looks into those whose names begin as summaries of Parquet do."""
+    index, root = dataset(spark, tmp_path)
+    write_once(spark, root, SCHEMA, {"day=2026-01-02/h=1/_metadata_x/deep": [(99, "n")]})
+    (root / "day=2026-01-02/h=1/copied.parquet._COPYING_").write_text("half")
+    assert index.refresh().added == 1
+    assert "all" not in compared
+    assert kept(spark, str(root), "x = 99") == {"deep"}
+    assert index.refresh().added == 0
+
+
+def test_a_time_that_cannot_be_told(spark: SparkSession, tmp_path: Path, compared: list[str]) -> None:
+    """Whatever stands in the way of a comparison, the dataset is listed instead."""
+    index, root = dataset(spark, tmp_path)
+    write_once(spark, root, SCHEMA, {"day=2026-01-02/h=1/new": [(99, "n")]})
+    os.utime(root / "day=2026-01-02/h=1/d2h1.parquet", ns=(-1, -1))
+    result = index.refresh()
+    assert (result.added, result.removed, result.unchanged) == (2, 1, 5)
+    assert compared == ["all"]
+
+
+@pytest.mark.parametrize("schema", [None, "x int, s string"])
+def test_the_users_session_stays_the_active_one(spark: SparkSession, tmp_path: Path, schema: str | None) -> None:
+    _, root = dataset(spark, tmp_path)
+    given = SkippingIndex.for_path(spark, str(root), schema=schema)
+    active = spark._jvm.SparkSession.getActiveSession().get()
+    assert given.refresh().added == 0
+    assert given.read(trust_listing=True).count() == 6
+    assert spark._jvm.SparkSession.getActiveSession().get().equals(active)
 
 
 def test_files_that_came_while_others_were_looked_at(

@@ -262,8 +262,16 @@ def test_what_cannot_be_trusted(spark: SparkSession, tmp_path: Path) -> None:
     for options, text in (({"pathGlobFilter": "*1*"}, "pathglobfilter"), ({"mergeSchema": "true"}, "mergeSchema")):
         with pytest.raises(DatasetError, match=text):
             SkippingIndex.for_path(spark, path, options=options).read(trust_listing=True)
+    spark.conf.set("spark.sql.parquet.mergeSchema", "true")
+    try:
+        with pytest.raises(DatasetError, match="mergeSchema"):
+            index.read(trust_listing=True)
+    finally:
+        spark.conf.unset("spark.sql.parquet.mergeSchema")
     with pytest.raises(DatasetError, match="partition column"):
         SkippingIndex.for_path(spark, path, schema="x int, day string").read(trust_listing=True)
+    with pytest.raises(DatasetError, match="schema cannot be used"):
+        SkippingIndex.for_path(spark, path, schema="x int,, day").read(trust_listing=True)
     index.drop()
     with pytest.raises(MetadataNotFoundError, match="no index"):
         index.read(trust_listing=True)

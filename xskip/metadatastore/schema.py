@@ -237,7 +237,7 @@ def _index_field(field: Json, arrow: pa.DataType) -> IndexField:
         str(index["name"]),
         tuple(str(column) for column in index["cols"]),
         params_of(index.get("params", {})),
-        index.get("key_metadata"),
+        None if index.get("key_metadata") is None else str(index["key_metadata"]),
     )
     storage = _parse_storage(field["type"], arrow)
     if not _fits(definition.name, storage):

@@ -89,6 +89,10 @@ class Hook:
         """The same for a path of the user's, which without a scheme is of the default file system."""
         return str(self.rule.location(path))
 
+    def schema_of(self, ddl: str) -> str:
+        """A schema in DDL, as JSON."""
+        return str(self._jvm.org.apache.spark.sql.types.StructType.fromDDL(ddl).json())
+
     def register(self, directory: str, token: int, objects: Pieces) -> None:
         """Tells the JVM the objects of a snapshot, whose bits answers then speak of.
 

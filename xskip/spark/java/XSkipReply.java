@@ -31,7 +31,8 @@ class XSkipReply implements Consumer {
   /** The directories with the files that are kept; several threads look up the paths of many. */
   @SEQ@ filter(@SEQ@ directories, StructType schema) {
     XSkipListed listed = new XSkipListed(directories, snap, this, schema);
-    listed.shares.parallelStream().forEach(this);
+    if (listed.shares.size() == 1) accept(listed.shares.get(0));
+    else listed.shares.parallelStream().forEach(this);
     listed.end(counts);
     return listed.kept();
   }
