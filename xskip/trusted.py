@@ -288,7 +288,7 @@ def _demand_one_schema(session: SparkSession, reader: PathReader) -> None:
 def _demand_no_log(engine: Engine, directory: str) -> None:
     """Refuses a directory whose files a stream's log tells, which Spark reads in the place of the directory."""
     if any(path.endswith(f"/{_STREAM_LOG}") for path in storage_for(engine.hook, directory).directories(directory)):
-        raise DatasetError("a stream keeps a log of the files", where=directory, hint="read it without trust_listing")
+        raise DatasetError("a stream keeps a log of the files", where=directory, hint="do without trust_listing")
 
 
 def _of_ddl(engine: Engine, text: str) -> StructType:
