@@ -206,9 +206,9 @@ def _files_below(directory: str) -> tuple[Objects, set[str]]:
                 before = len(names)
                 for entry in entries:
                     name, size = entry.path, entry.size
-                    if size is None:  # no file
-                        is_directory = entry.type is FileType.Directory
-                        deeper += [name] if is_directory and not _is_hidden(_last_part(name), directory=True) else []
+                    is_directory = size is None and entry.type is FileType.Directory
+                    if is_directory and not _is_hidden(_last_part(name), directory=True):
+                        deeper.append(name)
                     elif size and not _is_hidden(_last_part(name)):
                         names.append(name)
                         sizes.append(size)

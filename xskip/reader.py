@@ -25,6 +25,11 @@ class PathReader:
     options: Mapping[str, str] = field(default_factory=dict)
     schema: StructType | str | None = None
 
+    @property
+    def lower_options(self) -> dict[str, str]:
+        """The options by names in lower case, for Spark does not tell their cases apart."""
+        return {name.lower(): value for name, value in self.options.items()}
+
     def __call__(self, session: SparkSession) -> DataFrame:
         """The dataset in a session.
 

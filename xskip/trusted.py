@@ -270,8 +270,7 @@ def _check(snapshot: Snapshot, place: Place, reader: PathReader) -> None:
             "metadata whose partition columns differ from file to file", where=place.directory,
             hint="drop the index and create it again",
         )  # fmt: skip
-    options = {name.lower(): value for name, value in reader.options.items()}
-    chosen = [name for name in options if name in _CHOOSING]
+    chosen = [name for name in reader.lower_options if name in _CHOOSING]
     if chosen:
         raise DatasetError("an index does not tell which files an option chooses", where=place.root, found=chosen[0])
 
@@ -279,8 +278,7 @@ def _check(snapshot: Snapshot, place: Place, reader: PathReader) -> None:
 def _demand_one_schema(session: SparkSession, reader: PathReader) -> None:
     """Refuses a reading that takes its columns from every file."""
     key = f"spark.sql.{reader.format.lower()}.mergeSchema"
-    options = {name.lower(): value for name, value in reader.options.items()}
-    merged = options.get("mergeschema", session.conf.get(key, "false"))
+    merged = reader.lower_options.get("mergeschema", session.conf.get(key, "false"))
     if reader.schema is None and str(merged).lower() == "true":
         raise DatasetError("mergeSchema looks at every file", where=reader.path, hint="give a schema")
 

@@ -93,7 +93,10 @@ class LocalStorage:
     def directories(self, directory: str) -> Sequence[str]:
         """See :class:`Storage`."""
         root = local_path(directory)
-        return sorted(str(entry) for entry in root.iterdir() if entry.is_dir()) if root.is_dir() else []
+        if not root.is_dir():
+            return []
+        with os.scandir(root) as entries:  # which tells directories without a look at each entry
+            return sorted(entry.path for entry in entries if _is_directory(entry))
 
     def read(self, path: str) -> bytes:
         """See :class:`Storage`."""
@@ -141,6 +144,10 @@ class LocalStorage:
     def remove_tree(self, directory: str) -> None:
         """See :class:`Storage`."""
         shutil.rmtree(local_path(directory), ignore_errors=True)
+
+
+def _is_directory(entry: os.DirEntry[str]) -> bool:
+    return entry.is_dir(follow_symlinks=False) or (entry.is_symlink() and os.path.isdir(entry.path))
 
 
 def _file_entry(entry: os.DirEntry[str]) -> FileEntry | None:
