@@ -27,7 +27,17 @@ from xskip.indexes import (
 )
 from xskip.metadatastore.encryption import KmsClient, LocalKms
 from xskip.report import SkippingReport
-from xskip.session import configure, disable, enable, explain, is_enabled, last_report, register_function, use_kms
+from xskip.session import (
+    configure,
+    declare_classes,
+    disable,
+    enable,
+    explain,
+    is_enabled,
+    last_report,
+    register_function,
+    use_kms,
+)
 
 __version__ = "0.1.0"
 
@@ -51,6 +61,7 @@ __all__ = [
     "XskipError",
     "__version__",
     "configure",
+    "declare_classes",
     "disable",
     "enable",
     "explain",

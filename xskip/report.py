@@ -154,6 +154,8 @@ def report_of(
 def _unasked(dataset: str, scan: dict[str, Any]) -> ScanReport:
     objects, size = scan["files"], scan["bytes"]
     problem = "no filter reaches this scan" if scan["indexed"] else "the dataset has no index, or skipping is off"
+    if scan["refused"]:
+        problem = f"xskip leaves {scan['refused']} alone"
     return ScanReport(
         dataset=dataset,
         format=scan["format"],

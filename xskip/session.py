@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "check_java",
     "configure",
+    "declare_classes",
     "disable",
     "enable",
     "explain",
@@ -113,6 +114,33 @@ def register_function(spark: SparkSession, function: Any, implies: Implies | Non
     else:
         register_implied(identity, implies)
     engine.forget_all()
+
+
+def declare_classes(spark: SparkSession, *, file_index: str | None = None, file_format: str | None = None) -> None:
+    """Let queries skip in relations whose classes are not Spark's own, as a plugin for another source needs it.
+
+    xskip looks at a relation only where the class of its file index and the class of its format are known. A class
+    declared here is known in every session of the process, its subclasses are not.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    file_index : str, optional
+        The full name of a Java class that implements Spark's ``FileIndex``: the files that it lists hold exactly the
+        rows of the relation.
+    file_format : str, optional
+        The full name of a Java class that implements Spark's ``FileFormat``: a file of it has the same rows whichever
+        relation reads it. Indexes name the format by this class.
+
+    Examples
+    --------
+    >>> declare_classes(spark, file_index="com.example.LakeFileIndex")  # doctest: +SKIP
+    """
+    rule = engine_of(spark).hook.rule
+    if file_index is not None:
+        rule.declareIndex(file_index)
+    if file_format is not None:
+        rule.declareFormat(file_format)
 
 
 def last_report(spark: SparkSession) -> SkippingReport:

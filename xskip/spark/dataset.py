@@ -81,10 +81,10 @@ class Dataset:
         java = hook.rule.dataset(df._jdf)
         if not java.isOfFiles():
             raise DatasetError(
-                "not a dataset of files",
+                "xskip indexes files that Spark itself lists and reads, and leaves everything else alone",
                 found=java.kind(),
-                expected="Parquet, Avro, ORC, CSV or JSON files",
-                hint="index the table or path that the data is in",
+                expected="Parquet, Avro, ORC, CSV, JSON, XML or text files",
+                hint="index the table or path with the files; tables of Delta, Iceberg and Hudi skip by themselves",
             )
         self._hook = hook
         self._java = java

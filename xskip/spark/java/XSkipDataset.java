@@ -44,9 +44,10 @@ public class XSkipDataset {
       plan = (LogicalPlan) plan.children().head();
     }
     boolean files = plan instanceof LogicalRelation && ((LogicalRelation) plan).relation() instanceof HadoopFsRelation;
-    logical = files ? (LogicalRelation) plan : null;
-    relation = files ? (HadoopFsRelation) logical.relation() : null;
-    kind = plan.nodeName();
+    String refused = files ? XSkipKnown.refusal((HadoopFsRelation) ((LogicalRelation) plan).relation()) : plan.nodeName();
+    logical = refused == null ? (LogicalRelation) plan : null;
+    relation = refused == null ? (HadoopFsRelation) logical.relation() : null;
+    kind = refused;
   }
   private final String kind;
   public boolean isOfFiles() { return relation != null; }

@@ -100,7 +100,8 @@ class XSkipPlans {
         sb.append("{\"path\":"); XSkipEncoder.str(sb, root.toString());
         sb.append(",\"format\":"); XSkipEncoder.str(sb, name(found.get(k)));
         sb.append(",\"indexed\":").append(indexed).append(",\"asked\":").append(XSkipHub.sequence.get() > seen);
-        sb.append(",\"files\":").append(files).append(",\"bytes\":").append(bytes).append('}');
+        sb.append(",\"files\":").append(files).append(",\"bytes\":").append(bytes).append(",\"refused\":");
+        XSkipEncoder.str(sb, indexed ? "" : XSkipKnown.refusal(found.get(k))); sb.append('}');
       }
     } finally {
       XSkipHub.purpose.remove();

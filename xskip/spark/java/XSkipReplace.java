@@ -27,19 +27,8 @@ class XSkipReplace extends scala.runtime.AbstractPartialFunction {
   XSkipReplace(XSkipSettings settings) { this.settings = settings; }
 
   public boolean isDefinedAt(Object x) {
-    if (x instanceof Filter) return isOpen(((Filter) x).child()) || isPython(((Filter) x).child());
-    if (x instanceof LogicalRelation) return isOpen(x);
-    if (x instanceof DataSourceV2ScanRelation) {
-      Scan s = ((DataSourceV2ScanRelation) x).scan();
-      return s instanceof FileScan && !(((FileScan) s).fileIndex() instanceof XSkipV2FileIndex);
-    }
-    return false;
-  }
-  private static boolean isOpen(Object x) {
-    if (!(x instanceof LogicalRelation)) return false;
-    LogicalRelation l = (LogicalRelation) x;
-    return !l.isStreaming() && l.relation() instanceof HadoopFsRelation
-        && !(((HadoopFsRelation) l.relation()).location() instanceof XSkipFileIndex);
+    if (x instanceof Filter) return XSkipKnown.isRelation(((Filter) x).child()) || isPython(((Filter) x).child());
+    return XSkipKnown.isRelation(x) || XSkipKnown.isScan(x);
   }
   private static boolean isPython(LogicalPlan p) { return p.getClass().getSimpleName().endsWith("EvalPython"); }
 
@@ -83,9 +72,9 @@ class XSkipReplace extends scala.runtime.AbstractPartialFunction {
       if (isPython(p)) for (int i = 0; i < calls.size(); i++) calls.set(i, ((Expression) calls.get(i)).transformDown(new XSkipCalls(p)));
       if (!(p instanceof Filter)) continue;
       direct = ((Filter) p).condition();
-      if (!isOpen(((Filter) p).child())) { calls.add(direct); direct = null; }
+      if (!XSkipKnown.isRelation(((Filter) p).child())) { calls.add(direct); direct = null; }
     }
-    if (!isOpen(p)) return f;
+    if (!XSkipKnown.isRelation(p)) return f;
     LogicalRelation l = (LogicalRelation) p;
     ArrayList own = new ArrayList();
     for (int i = 0; i < calls.size(); i++) if (((Expression) calls.get(i)).references().subsetOf(l.outputSet())) own.add(calls.get(i));

@@ -27,6 +27,8 @@ public class XSkipRule extends Rule {
   public TreeNode apply(TreeNode p) { return apply((LogicalPlan) p); }
   public String ruleName() { return "io.xskip.jvm.XSkipRule"; }
 
+  public void declareIndex(String name) { XSkipKnown.declareIndex(name); }
+  public void declareFormat(String name) { XSkipKnown.declareFormat(name); }
   public void setCallback(Function f) { XSkipHub.callback = f; }
   public void setConfKeys(String[] keys) { XSkipHub.confKeys = keys; }
   public String location(String path) { return XSkipHub.location(path); }

@@ -1,0 +1,211 @@
+"""Delta and Iceberg in a session of their own: ``python -m tests.e2e.table_formats DIRECTORY`` prints what it saw.
+
+Each table stands twice, with an index of its data files inside, made while they were plain Parquet files. The same
+commands change both, one copy with skipping on and one with it off. After each command the same queries are asked of
+the first copy with skipping on and off, and of the second: rows and plans are recorded.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+import xskip
+
+PACKAGES = (
+    "io.delta:delta-spark_2.13:4.1.0",
+    "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.10.0",
+)
+EXTENSIONS = (
+    "io.delta.sql.DeltaSparkSessionExtension",
+    "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+)
+FILTERS = ("true", "id < 5", "id = 17 OR name = 'n25'")
+
+
+def session(home: Path) -> SparkSession:
+    """Spark with both formats, strict: where the rule fails, the query does."""
+    builder = SparkSession.builder.master("local[2]").appName("xskip beside table formats")
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.warehouse.dir": str(home / "warehouse"),
+        "spark.driver.extraJavaOptions": f"-Dderby.system.home={home}",
+        "spark.sql.extensions": ",".join(EXTENSIONS),
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.sql.catalog.ice": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.ice.type": "hadoop",
+        "spark.sql.catalog.ice.warehouse": str(home / "ice"),
+        "spark.databricks.delta.snapshotPartitions": "2",
+        "spark.databricks.delta.retentionDurationCheck.enabled": "false",
+        "spark.xskip.strict": "true",
+    }
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    return xskip.configure(builder, extra_packages=PACKAGES).getOrCreate()
+
+
+@contextmanager
+def skipping(spark: SparkSession, *, on: bool) -> Iterator[None]:
+    """Switches skipping for the queries inside."""
+    (xskip.enable if on else xskip.disable)(spark)
+    try:
+        yield
+    finally:
+        xskip.disable(spark)
+
+
+def plain_files(spark: SparkSession, path: Path) -> xskip.SkippingIndex:
+    """Three Parquet files of ten rows, and an index of them that rules files out."""
+    rows = [(i, f"n{i}", i // 10) for i in range(30)]
+    df = spark.createDataFrame(rows, "id int, name string, part int").repartitionByRange(3, "id")
+    df.write.parquet(str(path))
+    index = xskip.SkippingIndex.for_path(spark, str(path))
+    index.create([xskip.MinMax("id"), xskip.ValueList("name"), xskip.BloomFilter("id")])
+    return index
+
+
+def plan(df: DataFrame) -> list[str]:
+    """The nodes of the optimized plan without their ids, and the classes of the file indexes in its scans."""
+    execution = df._jdf.queryExecution()
+    text = re.sub(r"#\d+L?|@[0-9a-f]+|plan_id=\d+", "", execution.optimizedPlan().treeString())
+    leaves, found = execution.optimizedPlan().collectLeaves(), []
+    for i in range(leaves.length()):
+        relation = getattr(leaves.apply(i), "relation", None)
+        if relation is not None and leaves.apply(i).getClass().getSimpleName() == "LogicalRelation":
+            found.append(relation().location().getClass().getName())
+    return [*text.splitlines(), *found]
+
+
+class Copies:
+    """The two copies of a table, and what was seen of them."""
+
+    def __init__(self, spark: SparkSession, names: tuple[str, str]) -> None:
+        self._spark = spark
+        self.names = names
+        self.steps: list[dict[str, Any]] = []
+
+    def change(self, what: str, command: str, read: str = "SELECT * FROM {}") -> None:
+        """Runs a command on each copy, with skipping on and off, and asks both."""
+        for name, on in zip(self.names, (True, False), strict=True):
+            with skipping(self._spark, on=on):
+                for part in filter(None, map(str.strip, command.split(";"))):
+                    self._spark.sql(part.format(name, name=name)).collect()
+        self.ask(what, lambda name: self._spark.sql(read.format(name, name=name)))
+
+    def ask(self, what: str, read: Callable[[str], DataFrame]) -> None:
+        """Records rows and plans of every filter on what ``read`` reads of a copy."""
+        mine, other = self.names
+        for condition in FILTERS:
+            seen: dict[str, Any] = {"step": what, "filter": condition}
+            for key, name, on in (("on", mine, True), ("off", mine, False), ("other", other, False)):
+                with skipping(self._spark, on=on):
+                    df = read(name).filter(condition)
+                    # commit times and paths differ between the copies
+                    columns = [c for c in df.columns if not c.startswith("_commit")]
+                    seen[key] = sorted(map(str, df.select(*columns).collect()))
+                    seen[f"{key} plan"] = plan(df)
+            self.steps.append({**seen, "other plan": None})
+
+
+def delta(spark: SparkSession, home: Path) -> dict[str, Any]:
+    """A Parquet dataset with an index becomes a Delta table and lives its life."""
+    paths = [home / "delta" / name for name in ("on", "off")]
+    kept = [len(plain_files(spark, path).files("id < 5")) for path in paths]
+    copies = Copies(spark, (f"delta.`{paths[0]}`", f"delta.`{paths[1]}`"))
+    for path in paths:
+        spark.sql(f"CONVERT TO DELTA parquet.`{path}`")
+    copies.change("converted", "")
+    copies.change(
+        "deletion vectors",
+        "ALTER TABLE {name} SET TBLPROPERTIES"
+        " ('delta.enableDeletionVectors' = 'true', 'delta.enableChangeDataFeed' = 'true');"
+        "DELETE FROM {name} WHERE id IN (3, 17)",
+    )
+    copies.change("update", "UPDATE {name} SET id = id + 100 WHERE name = 'n25'")
+    copies.change(
+        "merge",
+        "MERGE INTO {name} t USING (SELECT 8 id, 'm8' name UNION ALL SELECT 200, 'm200') s ON t.id = s.id"
+        " WHEN MATCHED THEN UPDATE SET name = s.name"
+        " WHEN NOT MATCHED THEN INSERT (id, name, part) VALUES (s.id, s.name, 9)",
+    )
+    copies.change("time travel", "", "SELECT * FROM {name} VERSION AS OF 0")
+    copies.change("optimize", "OPTIMIZE {name}")
+    copies.change("z-order", "DELETE FROM {name} WHERE id = 9; OPTIMIZE {name} ZORDER BY (id)")
+    copies.change("restore", "DELETE FROM {name} WHERE id < 15; RESTORE TABLE {name} TO VERSION AS OF 4")
+    copies.change("vacuum", "VACUUM {name} RETAIN 0 HOURS")
+
+    def streamed(name: str) -> DataFrame:
+        """The rows of a stream of the table, as far as it goes now."""
+        view = f"stream_{name.rpartition('/')[2].strip('`')}_{next(number)}"
+        source = spark.readStream.format("delta").load(name[len("delta.`") : -1])
+        source.writeStream.format("memory").queryName(view).trigger(availableNow=True).start().awaitTermination()
+        return spark.createDataFrame(spark.table(view).collect(), "id int, name string, part int")
+
+    number = itertools.count()
+    copies.ask("stream", streamed)
+    copies.change(
+        "column mapping",
+        "ALTER TABLE {name} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name');"
+        "ALTER TABLE {name} RENAME COLUMN id TO old_id;"
+        "ALTER TABLE {name} RENAME COLUMN part TO id",
+    )
+    return {"kept": kept, "steps": copies.steps, "refused": refused(spark, "delta", str(paths[0]))}
+
+
+def iceberg(spark: SparkSession, home: Path) -> dict[str, Any]:
+    """The same of Iceberg, with the metadata of an index below the table's location."""
+    copies, kept = Copies(spark, ("ice.db.t_on", "ice.db.t_off")), []
+    for name, mode in zip(copies.names, ("merge-on-read",) * 2, strict=True):
+        modes = ", ".join(f"'write.{what}.mode' = '{mode}'" for what in ("delete", "update", "merge"))
+        spark.sql(f"CREATE TABLE {name} (id int, name string, part int) USING iceberg TBLPROPERTIES ({modes})")
+        for part in range(3):
+            spark.sql(
+                f"INSERT INTO {name} SELECT int(id), concat('n', id), {part} FROM range({10 * part}, {10 * part + 10})"
+            )
+        data = home / "ice" / "db" / name.rpartition(".")[2] / "data"
+        index = xskip.SkippingIndex.for_path(spark, str(data))
+        index.create([xskip.MinMax("id"), xskip.ValueList("name")])
+        kept.append(len(index.files("id < 5")))
+    copies.change("made", "")
+    copies.change("deletes", "DELETE FROM {name} WHERE id IN (3, 17)")
+    copies.change("update", "UPDATE {name} SET id = id + 100 WHERE name = 'n25'")
+    copies.change(
+        "merge",
+        "MERGE INTO {name} t USING (SELECT 8 id, 'm8' name, 9 part UNION ALL SELECT 200, 'm200', 9) s ON t.id = s.id"
+        " WHEN MATCHED THEN UPDATE SET name = s.name WHEN NOT MATCHED THEN INSERT *",
+    )
+    copies.change("rewrite", "CALL ice.system.rewrite_data_files(table => '{name}')")
+    copies.change(
+        "rename", "ALTER TABLE {name} RENAME COLUMN id TO old_id; ALTER TABLE {name} RENAME COLUMN part TO id"
+    )
+    copies.ask("snapshots", lambda name: spark.sql(f"SELECT 1 id, 'x' name, operation FROM {name}.snapshots"))
+    return {"kept": kept, "steps": copies.steps, "refused": refused(spark, "iceberg", "ice.db.t_on")}
+
+
+def refused(spark: SparkSession, fmt: str, path: str) -> str:
+    """What ``create`` says of a table in such a format."""
+    try:
+        xskip.SkippingIndex.for_path(spark, path, format=fmt).create([xskip.MinMax("id")])
+    except xskip.XskipError as error:
+        return f"{type(error).__name__}: {error}"
+    return "made"
+
+
+if __name__ == "__main__":
+    directory = Path(sys.argv[1])
+    started = session(directory)
+    sys.stdout.write(json.dumps({"delta": delta(started, directory), "iceberg": iceberg(started, directory)}) + "\n")
+    started.stop()
