@@ -63,7 +63,7 @@ class XSkipHub {
         XSkipTerms terms = new XSkipTerms(c.terms);
         asking.put(new Long(id), terms);
         byte[] answer;
-        try { answer = ask(XSkipEncoder.request(id, place, c, df, terms)); } finally { asking.remove(new Long(id)); }
+        try { answer = ask(id, XSkipEncoder.request(id, place, c, df, terms)); } finally { asking.remove(new Long(id)); }
         long asked = System.nanoTime();
         if (answer != null && answer.length > 0 && answer[0] == 'E') {
           refused = new String(answer, 1, answer.length - 1, "UTF-8");
@@ -84,20 +84,16 @@ class XSkipHub {
   }
   /** py4j's writer has an 8 KB buffer and no TCP_NODELAY: a longer command would wait some 40 ms for a delayed ACK.
       So long requests go in chunks: U+0001, id, last?, text. */
-  private static byte[] ask(String request) {
-    inCallback.set(Boolean.TRUE);
-    try {
-      if (request.length() <= CHUNK) return (byte[]) callback.apply(request);
-      Object answer = null;
-      long id = sequence.get();
-      for (int i = 0; i < request.length(); i += CHUNK) {
-        int e = Math.min(request.length(), i + CHUNK);
-        answer = callback.apply("\u0001" + Thread.currentThread().getId() + "-" + id + ":" + (e == request.length() ? "1" : "0") + ":" + request.substring(i, e));
+  private static byte[] ask(long id, String request) throws Throwable {
+    String[] parts = {request};
+    if (request.length() > CHUNK) {
+      parts = new String[(request.length() + CHUNK - 1) / CHUNK];
+      for (int i = 0; i < parts.length; i++) {
+        int from = i * CHUNK, to = Math.min(request.length(), from + CHUNK);
+        parts[i] = "\u0001" + id + ":" + (i == parts.length - 1 ? "1" : "0") + ":" + request.substring(from, to);
       }
-      return (byte[]) answer;
-    } finally {
-      inCallback.remove();
     }
+    return (byte[]) XSkipAnswers.ask(callback, parts);
   }
   private static synchronized void remember(XSkipScan scan) {
     scans.addLast(scan);
