@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from xskip.reading import Reading, differences, relevant_options
+from xskip.reading import Reading, differences, zones_differ
 
 
 def parquet(**conf: str) -> Reading:
@@ -38,15 +38,117 @@ def test_u31_options_that_change_values():
 )  # fmt: skip
 def test_options_that_choose_files_change_no_value(option):
     """[PRU-RD-1]"""
-    assert relevant_options({option: "x"}) == {}
+    assert Reading.of("csv", {option: "x"}, {}, "").options == {}
 
 
 @pytest.mark.parametrize(
-    "option", ["avroSchema", "nullValue", "header", "datetimeRebaseMode", "int96RebaseMode", "positionalFieldMatching"]
-)
-def test_u26_options_that_may_change_values_are_kept_in_lower_case(option):
+    ("fmt", "option"),
+    [("avro", "avroSchema"), ("csv", "nullValue"), ("csv", "header"), ("parquet", "datetimeRebaseMode"),
+     ("parquet", "int96RebaseMode"), ("avro", "positionalFieldMatching"), ("avro", "ignoreExtension"),
+     ("xml", "rowTag")],
+)  # fmt: skip
+def test_u26_options_that_decide_values_are_kept_in_lower_case(fmt, option):
     """[PRU-RD-1]"""
-    assert relevant_options({option: "X"}) == {option.lower(): "X"}
+    assert Reading.of(fmt, {option: "X"}, {}, "").options == {option.lower(): "X"}
+
+
+@pytest.mark.parametrize("fmt", ["parquet", "avro", "orc", "csv", "json", "text", "xml", "com.example.Format"])
+def test_options_that_are_not_known_make_another_reading_by_a_digest(fmt):
+    """[PRU-RD-1] Whatever a later Spark or a library adds, its value is compared and not recorded."""
+    one, two = (Reading.of(fmt, {"newOption": value}, {}, "") for value in ("kept apart", "other"))
+    assert "kept apart" not in json.dumps(one.to_json())
+    assert Reading.from_json(json.loads(json.dumps(one.to_json()))) == one
+    assert list(differences(one, one)) == []
+    assert list(differences(one, two)) == ["option newoption has another value than when the index was built"]
+    assert list(differences(Reading.of(fmt, {}, {}, ""), one)) == [
+        "option newoption was not given when the index was built"
+    ]
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["fs.s3a.secret.key", "fs.s3a.endpoint", "fs.azure.account.key.x", "parquet.encryption.key.list",
+     "parquet.encryption.kms.client.class"],
+)  # fmt: skip
+def test_how_a_store_is_reached_is_no_part_of_a_reading(option):
+    """[PRU-RD-7] A secret that changes makes no other reading."""
+    assert Reading.of("parquet", {option: "s3cr3t"}, {}, "").options == {}
+
+
+@pytest.mark.parametrize("option", ["password", "my.secret", "authToken", "api_key", "Credentials"])
+def test_what_may_be_a_credential_is_withheld(option):
+    """[PRU-RD-7] Nobody knows what it does to values: no index can serve the reading."""
+    reading = Reading.of("parquet", {option: "s3cr3t"}, {}, "")
+    assert "s3cr3t" not in json.dumps(reading.to_json())
+    assert f"option {option.lower()}, whose value may be a credential" in reading.problem
+    assert list(differences(reading, reading)) == [reading.problem]
+
+
+def test_an_older_record_loses_what_records_no_longer_keep():
+    """[PRU-RD-7] Credentials are gone as soon as it is read, and known options are what they were."""
+    old = {
+        "format": "csv",
+        "options": {"fs.s3a.secret.key": "s3cr3t", "password": "s3cr3t", "header": "true", "custom": "s3cr3t"},
+        "conf": {"spark.sql.caseSensitive": "false", "spark.sql.parquet.fieldId.read.enabled": "true"},
+        "schema": "a INT",
+    }
+    read = Reading.from_json(old)
+    assert "s3cr3t" not in json.dumps(read.to_json())
+    assert read.options["header"] == "true"
+    asked = Reading.of("csv", {"header": "true", "custom": "s3cr3t"}, {}, "a INT")
+    assert [d for d in differences(read, asked) if "custom" in d or "header" in d] == []
+    assert list(read.conf) == ["spark.sql.caseSensitive"]
+
+
+def test_a_hidden_reading_is_compared_as_before():
+    """[PRU-RD-7] Records of encrypted indexes show no option's value and no schema."""
+    reading = Reading.of("csv", {"nullValue": "n/a", "custom": "1"}, {}, "name STRING")
+    hidden = reading.hidden()
+    assert "n/a" not in json.dumps(hidden.to_json())
+    assert "name" not in json.dumps(hidden.to_json())
+    assert hidden.hidden() == hidden
+    assert list(differences(hidden, reading)) == []
+    other = Reading.of("csv", {"nullValue": "-", "custom": "1"}, {}, "id INT")
+    assert list(differences(hidden, other)) == [
+        "option nullvalue has another value than when the index was built",
+        "the schema given to csv differs from the one that the index was built with",
+    ]
+
+
+def test_settings_that_are_not_known_count_for_their_format():
+    """[PRU-RD-2]"""
+    plain = Reading.of("parquet", {}, {}, "")
+    for key in ("spark.sql.parquet.newBehaviour", "spark.hadoop.parquet.new", "parquet.new", "spark.sql.legacy.new"):
+        asked = Reading.of("parquet", {}, {key: "true"}, "")
+        assert list(differences(plain, asked)) == [f"{key} has another value than when the index was built"]
+        assert list(differences(asked, asked)) == []
+    for key in ("spark.sql.orc.new", "spark.sql.parquet.columnarReaderBatchSize", "spark.sql.files.maxPartitionBytes"):
+        assert list(differences(plain, Reading.of("parquet", {}, {key: "1"}, ""))) == []
+
+
+@pytest.mark.parametrize("fmt", ["orc", "csv", "parquet", "avro"])
+def test_u17_the_zone_of_the_jvm(fmt):
+    """[PRU-RD-8] It counts where the schema has times, and where it was not recorded it may have been another."""
+    built, asked = (Reading.of(fmt, {}, {"user.timezone": zone}, "") for zone in ("UTC", "America/Los_Angeles"))
+    unknown, timeless = Reading.of(fmt, {}, {}, ""), Reading.of(fmt, {}, {"user.timezone": ""}, "")
+    said = "the JVM's default time zone is another one than when the index was built, or was not recorded then"
+    assert list(differences(built, asked)) == [said] == list(differences(unknown, asked))
+    assert list(differences(built, asked, but_zone=True)) == []
+    assert list(differences(built, timeless)) == [] == list(differences(built, built))
+    assert (zones_differ(built, asked), zones_differ(built, built), zones_differ(built, timeless)) == (
+        True,
+        False,
+        False,
+    )
+
+
+def test_the_column_that_keeps_corrupt_records():
+    """[PRU-RD-6]"""
+    key = "spark.sql.columnNameOfCorruptRecord"
+    assert Reading.of("csv", {}, {}, "").corrupt_record == "_corrupt_record"
+    assert Reading.of("json", {}, {key: "bad"}, "").corrupt_record == "bad"
+    assert Reading.of("xml", {"columnNameOfCorruptRecord": "worse"}, {key: "bad"}, "").corrupt_record == "worse"
+    assert Reading.of("parquet", {}, {}, "").corrupt_record == ""
 
 
 def test_another_format_is_the_only_difference_named():

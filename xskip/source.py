@@ -23,7 +23,7 @@ from xskip.metadatastore.storage import Storage
 from xskip.metadatastore.versions import Form
 from xskip.operands import columns_in, folded, join_path, split_path
 from xskip.operands import form_of as text_of
-from xskip.reading import UNSTABLE, Reading, differences
+from xskip.reading import Reading, differences
 from xskip.settings import BYTES_PER_FILE, FOOTER_KEY, LOCATION, PLAINTEXT_FOOTER, ROWS_PER_FILE
 from xskip.spark.collect import PlannedIndex, value_types
 from xskip.spark.dataset import Dataset
@@ -185,8 +185,8 @@ def plan(source: Source, indexes: Sequence[Index]) -> tuple[PlannedIndex, ...]:
     UnsupportedTypeError
         An index cannot serve its column's type.
     """
-    if not source.reading.is_stable:
-        raise IndexDefinitionError("no index can serve this reading", where=source.root, found=UNSTABLE)
+    if source.reading.problem:
+        raise IndexDefinitionError("no index can serve this reading", where=source.root, found=source.reading.problem)
     if not indexes:
         raise IndexDefinitionError("no index to create", expected="at least one, such as MinMax('ts')")
     partitions = {name.lower() for name, _ in source.dataset.partition_schema()}
@@ -245,6 +245,7 @@ def _planned_expression(source: Source, index: Index, partitions: set[str]) -> P
     (text,) = index.columns
     node, kind = _expression(source, text)
     columns = {path[0].lower() for path in columns_in(node)}
+    _check_whole(source, {path[0] for path in columns_in(node)}, text)
     hidden = '["$meta",' in text_of(node)
     if not isinstance(node, Call) or node.term is None or not text_of(node) or columns & partitions or hidden:
         raise IndexDefinitionError(
@@ -290,6 +291,7 @@ def _resolve(source: Source, column: str, partitions: set[str]) -> tuple[tuple[s
         raise IndexDefinitionError(
             "a partition column needs no index", where=f"column {column}", hint="queries skip by partitions already"
         )
+    _check_whole(source, {path[0]}, column)
     spelled: list[str] = []
     kind: object = source.df.schema
     for part in path:
@@ -305,6 +307,15 @@ def _resolve(source: Source, column: str, partitions: set[str]) -> tuple[tuple[s
         spelled.append(name)
         kind = kind[name].dataType
     return tuple(spelled), from_json(_type_name(kind))
+
+
+def _check_whole(source: Source, columns: set[str], index: str) -> None:
+    """Refuse the column that keeps corrupt records: a build that reads few columns finds few records corrupt."""
+    if source.reading.corrupt_record.lower() in {column.lower() for column in columns}:
+        raise IndexDefinitionError(
+            "a column whose values depend on the columns that a query reads", where=f"column {index}",
+            found="the column that keeps corrupt records", hint="index the other columns",
+        )  # fmt: skip
 
 
 def _field_name(struct: StructType, part: str, *, case_sensitive: bool) -> str | None:

@@ -6,7 +6,7 @@ Rules: specs/pruning.rst, [PRU-V], [PRU-PC], [PRU-CC].
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from xskip.clauses import AllOf, Always, AnyOf, Clause, Requirement, Undetermined
@@ -29,10 +29,11 @@ from xskip.operands import (
     columns_in,
     folded,
     join_path,
+    split_path,
 )
 from xskip.pairs import PairClause
 
-__all__ = ["Available", "translate"]
+__all__ = ["Available", "translate", "without_column"]
 
 
 #: The types of which other programs make Bloom filters.
@@ -40,6 +41,28 @@ _HASHED_ELSEWHERE = (*INTEGRAL, "string")
 #: The indexes that every program of the format knows; what another of a name means only its own record tells.
 _OF_THE_FORMAT = ("minmax", "valuelist", "bloomfilter")
 _Described = tuple[IndexDefinition, Storage]
+
+
+def without_column(indexes: Iterable[_Described], column: str) -> tuple[_Described, ...]:
+    """Return the indexes that are neither on a column nor, as far as their texts tell, on an expression over it.
+
+    Parameters
+    ----------
+    indexes : iterable of (IndexDefinition, Storage)
+    column : str
+        The name of a column at the top of the schema, in any case; all indexes are kept where it is empty.
+    """
+    name = column.lower()
+    return tuple(
+        (definition, storage)
+        for definition, storage in indexes
+        if not name
+        or (name not in (definition.expression or "").lower() and not any(_is_of(name, c) for c in definition.columns))
+    )
+
+
+def _is_of(name: str, column: str) -> bool:
+    return split_path(column)[0].lower() == name
 
 
 @dataclass(frozen=True, slots=True)

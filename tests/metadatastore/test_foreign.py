@@ -111,5 +111,17 @@ def test_a_snapshot_of_another_program(tmp_path: Path) -> None:
     assert snapshot.not_usable(Place("/lake/other", "", "/lake/other"), default) == "it is of another dataset, /lake"
     assert "did not record" in snapshot.not_usable(Place("/lake", "", "/lake"), Reading.of("json", {}, {}, ""))
     key = ("minmax", ("d",))
-    assert snapshot.proved([key], "parquet").indexes[key].values.to_pylist() == [None]
-    assert snapshot.proved([key], "avro").indexes[key].values.to_pylist() == [{"min": 1.0, "max": 2.0}]
+    assert snapshot.proved([key], default).indexes[key].values.to_pylist() == [None]
+    assert snapshot.proved([key], Reading("avro")).indexes[key].values.to_pylist() == [{"min": 1.0, "max": 2.0}]
+
+
+def test_old_times_of_another_program_are_not_known_by_their_zone(tmp_path: Path) -> None:
+    """[PRU-RD-8] Nobody recorded the time zone of the JVM that wrote them."""
+    days = [-2_208_988_800_000_000, 1_577_836_800_000_000]  # 1900-01-01, 2020-01-01
+    columns = [minmax("t", "timestamp", days, days), minmax("i", "int", [1, 2], [1, 2])]
+    snapshot = foreign(tmp_path, table_of(objects_of(NAMES[:2]), columns))
+    asked = Reading.of("avro", {}, {"user.timezone": "UTC"}, "")
+    assert snapshot.not_usable(Place("/lake", "", "/lake"), asked) == ""
+    found = snapshot.proved([("minmax", ("t",)), ("minmax", ("i",))], asked).indexes
+    assert [value is None for value in found["minmax", ("t",)].values.to_pylist()] == [True, False]
+    assert [value is None for value in found["minmax", ("i",)].values.to_pylist()] == [False, False]

@@ -45,6 +45,7 @@ from xskip.metadatastore.snapshot import Snapshot, open_snapshot, write_files
 from xskip.metadatastore.storage import LocalStorage
 from xskip.metadatastore.versions import Form
 from xskip.optimize import optimize
+from xskip.reading import Reading
 from xskip.results import OptimizeResult
 
 DISK = LocalStorage()
@@ -366,12 +367,12 @@ def test_what_footers_may_have_told_proves_nothing_afterwards(tmp_path: Path) ->
     md = tmp_path / "md"
     put_foreign(md, [bounds, replace(more, indexes={**more.indexes, listed.definition.key: listed}), bounds])
     key = ("minmax", ("k",))
-    before = opened(md).proved([key], "parquet").indexes[key].values
+    before = opened(md).proved([key], Reading("parquet")).indexes[key].values
     assert before.null_count == 6
     assert optimize(DISK, str(md), LIMITS).files_after == 2
     after = opened(md)
     assert not after.is_ours
-    assert after.proved([key], "parquet").indexes[key].values.null_count == 6
+    assert after.proved([key], Reading("parquet")).indexes[key].values.null_count == 6
 
 
 def test_another_program_s_metadata_stay_its_own(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def not_usable(asked: Reading) -> str:
     """
     if asked.format not in _TYPED:
         return f"another program made the index and did not record how it read {asked.format}; call refresh()"
-    return "; ".join(differences(Reading.of(asked.format, {}, {}, ""), asked))
+    return "; ".join(differences(Reading.of(asked.format, {}, {}, ""), asked, but_zone=True))
 
 
 def may_be_of_footers(fmt: str, indexes: Iterable[tuple[IndexDefinition, Storage]]) -> bool:

@@ -22,8 +22,9 @@ from xskip.metadatastore.foreign import may_be_of_footers, not_usable, proved
 from xskip.metadatastore.location import Place
 from xskip.metadatastore.storage import Storage
 from xskip.metadatastore.versions import CURRENT_VERSION, Form
+from xskip.metadatastore.zones import FORMATS, in_every_zone
 from xskip.objects import Objects
-from xskip.reading import Reading, differences
+from xskip.reading import Reading, differences, zones_differ
 
 __all__ = ["Snapshot", "file_versions", "open_snapshot", "write_files"]
 
@@ -85,16 +86,25 @@ class Snapshot:
             return f"it is of another dataset, {other}"
         if recorded is None or not self.is_ours:
             # files of xskip's own may be there, too, and were read as recorded
-            return not_usable(asked) or "; ".join(differences(recorded, asked) if recorded else ())
-        return "; ".join(differences(recorded, asked))
+            return not_usable(asked) or "; ".join(differences(recorded, asked, but_zone=True) if recorded else ())
+        return "; ".join(differences(recorded, asked, but_zone=asked.format in FORMATS))
 
-    def proved(self, wanted: Iterable[Requirement], fmt: str) -> MetadataTable:
-        """What queries may ask: :meth:`load`, of another program's metadata without what proves nothing."""
+    def proved(self, wanted: Iterable[Requirement], asked: Reading) -> MetadataTable:
+        """Return what queries may ask: :meth:`load` without what proves nothing of the values that a query reads.
+
+        Parameters
+        ----------
+        wanted : iterable of str or IndexKey
+        asked : Reading
+            The query's.
+        """
         table = self.load(wanted)
+        if zones_differ(self.reading or Reading(asked.format), asked):
+            table = in_every_zone(table, (definition for definition, _ in self.indexes))
         if self.is_ours:
             return table
         files = (tuple((i.definition, i.storage) for i in file.schema.indexes) for file in self.files)
-        return proved(table, footers=any(may_be_of_footers(fmt, indexes) for indexes in files))
+        return proved(table, footers=any(may_be_of_footers(asked.format, indexes) for indexes in files))
 
     @property
     def form(self) -> Form:

@@ -125,7 +125,7 @@ class Collector:
         return merged
 
     def _footers_may_do(self) -> bool:
-        by_name = self.reading.conf.get("spark.sql.parquet.fieldId.read.enabled") == "false"
+        by_name = "parquet.field.id" not in self.reading.schema
         return (self.footers and self.reading.format == "parquet" and by_name) and all(
             isinstance(p.index, MinMax) and not p.index.expression and served_by_footers(p.definition.types[0])
             for p in self.indexes

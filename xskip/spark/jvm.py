@@ -9,7 +9,7 @@ import shutil
 import tempfile
 import threading
 import zipfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from xskip.formats import SETTING_PREFIXES, SETTINGS
 from xskip.metadatastore.location import Place
 from xskip.spark.callback import Callback
 from xskip.spark.rule import RULE_CLASS, compiled, existing_rule, new_rule, rules_of, set_rules
@@ -58,14 +59,14 @@ class Hook:
         self._callback: Callback | None = None
         self._shipped: str | None = None
 
-    def connect(self, answer: Callable[[str], bytes | None], conf_keys: Iterable[str]) -> None:
+    def connect(self, answer: Callable[[str], bytes | None]) -> None:
         """Lets ``answer`` decide: it is given each request as JSON and never raises."""
         if self._callback is None:
             from pyspark.java_gateway import ensure_callback_server_started
 
             ensure_callback_server_started(self._gateway)  # type: ignore[no-untyped-call]
             self._callback = Callback(answer)
-            self.rule.setConfKeys(self.strings(list(conf_keys)))
+            self.rule.setConfKeys(self.strings([*SETTINGS]), self.strings(SETTING_PREFIXES))
             self.rule.setCallback(self._callback)
 
     def install(self, spark: SparkSession) -> None:

@@ -21,7 +21,7 @@ from xskip.metadatastore.location import Place
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot
 from xskip.operands import Computed
 from xskip.pruning import PruneResult, prune, requirements
-from xskip.reading import CONF_DEFAULTS, Reading
+from xskip.reading import Reading, zones_differ
 from xskip.settings import JOB_OBJECTS, Setting
 from xskip.spark.catalyst import to_predicate
 from xskip.spark.job import Jobs, why_in_driver
@@ -29,7 +29,7 @@ from xskip.spark.jvm import Hook, hook_of
 from xskip.spark.listing import packed_objects
 from xskip.spark.storage import storage_for
 from xskip.spark.terms import Evaluator, Remembered
-from xskip.translation import Available, translate
+from xskip.translation import Available, translate, without_column
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -206,13 +206,13 @@ class Engine:
         problem = loaded.snapshot.not_usable(place, reading)
         if problem:
             return None, ScanTrace("", None, problem, json.dumps(asked["df"]))
-        parts = ("df", "conf", "partitions", "evaluated", "jobObjects")
+        parts = ("df", "options", "conf", "partitions", "evaluated", "jobObjects")
         key = json.dumps([asked[part] for part in parts])
         evaluator = Evaluator(self._hook, int(asked["id"]), self._remembered)
         with self._lock:
             known = loaded.answers.get(key)
         if known is None or known.settings not in ("", evaluator.settings() if known.settings else ""):
-            known = self._prune(loaded, asked, key, evaluator)
+            known = self._prune(loaded, {**asked, "reading": reading}, key, evaluator)
         with self._lock:
             loaded.answers[key] = known
             loaded.answers.move_to_end(key)
@@ -222,8 +222,9 @@ class Engine:
 
     def _prune(self, loaded: _Loaded, asked: dict[str, Any], key: str, evaluator: Evaluator) -> _Answer:
         snapshot, predicate = loaded.snapshot, to_predicate(asked["df"], evaluator)
+        reading: Reading = asked["reading"]
         available = Available(
-            snapshot.indexes,
+            without_column(snapshot.indexes, reading.corrupt_record),
             snapshot.partitions,
             asked["partitions"],
             case_sensitive=snapshot.reading is not None and snapshot.reading.case_sensitive,
@@ -233,9 +234,14 @@ class Engine:
         clause = translate(predicate, available)
         wanted = requirements(clause)
         if self._is_for_job(loaded, JOB_OBJECTS.of(asked["jobObjects"])):
+            if snapshot.reading is not None and zones_differ(snapshot.reading, reading):
+                raise XskipError(
+                    "a job cannot tell which metadata hold in another time zone",
+                    hint="run the driver's JVM with the -Duser.timezone of the build, or create the index again",
+                )
             result = self.jobs.prune(loaded.directory, snapshot, clause)
         else:
-            table = snapshot.proved(wanted, asked["format"])
+            table = snapshot.proved(wanted, reading)
             with evaluator.together():
                 rehearse(clause, table)
             result = prune(clause, table)
@@ -340,6 +346,6 @@ def engine_of(spark: SparkSession) -> Engine:
     if engine is None:
         _engines.clear()
         engine = _engines[id(hook)] = Engine(hook)
-        hook.connect(engine.answer, CONF_DEFAULTS)
+        hook.connect(engine.answer)
     engine.jobs.spark = spark
     return engine

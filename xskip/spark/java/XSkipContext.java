@@ -1,9 +1,11 @@
 package io.xskip.jvm;
 
-import java.util.Iterator;
 import java.util.List;
-import java.util.Map;
 import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /** A session's settings at the moment a query is optimized. */
@@ -14,7 +16,6 @@ class XSkipSettings {
   boolean evaluate;               // count what would be skipped, and read nothing of what is indexed
   final String jobObjects;        // spark.xskip.pruning.jobObjects, as Python reads it
   private final SQLConf conf;
-  private String[] confValues = null;
   private static final String[] EVALUATED = {"spark.sql.ansi.", "spark.sql.legacy.", "spark.sql.icu.", "spark.sql.session.",
       "spark.sql.timestampType", "spark.sql.collation", "spark.sql.mapKeyDedupPolicy", "spark.sql.json", "spark.sql.csv"};
   XSkipSettings(SQLConf conf) {
@@ -25,13 +26,6 @@ class XSkipSettings {
     evaluate = "true".equalsIgnoreCase(value(conf, "spark.xskip.evaluate", "false"));
     jobObjects = value(conf, "spark.xskip.pruning.jobObjects", "");
     this.conf = conf;
-  }
-  /** The values of XSkipHub.confKeys. */
-  String[] confValues() {
-    if (confValues != null) return confValues;
-    confValues = new String[XSkipHub.confKeys.length];
-    for (int i = 0; i < confValues.length; i++) confValues[i] = effective(conf, XSkipHub.confKeys[i]);
-    return confValues;
   }
   /** What the values of expressions depend on beside their arguments. */
   String evaluated() {
@@ -47,43 +41,40 @@ class XSkipSettings {
     String own = conf.getConfString(key, ""), mine = (String) XSkipHub.processWide.get(key);
     return own.length() > 0 ? own : mine == null ? otherwise : mine;
   }
-  private static String effective(SQLConf conf, String key) {
-    String value;
-    try { value = conf.getConfString(key); } catch (Throwable t) { value = null; }   // not set, and no default
-    return value == null ? "" : value;
-  }
 }
 
 /** How one relation of a query reads its files: goes to Python with each request. */
 class XSkipContext {
-  final XSkipSettings settings; final List places; final String format; final StructType partitions; private final String reading;
+  final XSkipSettings settings; final List places; final String format; final StructType partitions;
+  private final Object options, session; private final StructType schema; private final boolean temporal;
   final XSkipTerms terms = new XSkipTerms();   // of those conditions
   String mixed = "";              // conditions that the scan itself is not told of, encoded
-  XSkipContext(XSkipSettings settings, List places, String format, Object options, StructType schema, StructType partitions) {
+  XSkipContext(XSkipSettings settings, List places, String format, Object options, StructType schema, StructType partitions, Object session) {
     this.settings = settings; this.places = places; this.format = format; this.partitions = partitions;
-    StringBuilder sb = new StringBuilder(256);
+    this.options = options; this.schema = schema; this.session = session;
+    this.temporal = schema != null && isTemporal(schema);
+  }
+  /** How the files are read, as JSON, with the settings of this moment: Spark makes a plan before it reads, and a setting can
+      change in between. */
+  String reading() throws Exception {
+    SQLConf asking = SQLConf.get(), own = session == null ? asking : XSkipPlans.state(session).conf();
+    StringBuilder sb = new StringBuilder(512);
     sb.append("\"format\":"); XSkipEncoder.str(sb, format);
-    sb.append(",\"options\":"); XSkipEncoder.map(sb, options);
-    sb.append(",\"conf\":{");
-    String[] keys = XSkipHub.confKeys;
-    for (int i = 0; i < keys.length; i++) {
-      if (i > 0) sb.append(',');
-      XSkipEncoder.str(sb, keys[i]); sb.append(':'); XSkipEncoder.str(sb, settings.confValues()[i]);
-    }
-    sb.append("},\"evaluated\":"); XSkipEncoder.str(sb, settings.evaluated());
-    sb.append(",\"schema\":"); XSkipEncoder.str(sb, schema == null ? "" : meaning(format, schema));
+    sb.append(",\"options\":"); XSkipReadings.options(sb, options);
+    sb.append(",\"conf\":"); XSkipReadings.settings(sb, asking, own, temporal);
+    sb.append(",\"evaluated\":"); XSkipEncoder.str(sb, new XSkipSettings(asking).evaluated());
+    sb.append(",\"schema\":"); XSkipEncoder.str(sb, schema == null ? "" : meaning(own));
     sb.append(",\"partitions\":{");
     for (int i = 0; i < partitions.length(); i++) {
       if (i > 0) sb.append(',');
       XSkipEncoder.str(sb, partitions.apply(i).name()); sb.append(':');
       XSkipEncoder.str(sb, partitions.apply(i).dataType().catalogString());
     }
-    sb.append('}');
-    this.reading = sb.toString();
+    return sb.append('}').toString();
   }
   /** What of a schema decides values, beside the types: all of it where columns go by position or types parse text,
-      the columns' ids where they go by id, and the values that stand for a column that a file lacks. */
-  private String meaning(String format, StructType schema) {
+      the columns' ids where there are any and they go by id, and the values that stand for a column that a file lacks. */
+  private String meaning(SQLConf conf) {
     if (XSkipPlans.readsBySchema(format)) return schema.toDDL();
     StringBuilder sb = new StringBuilder();
     org.apache.spark.sql.types.StructField[] fields = schema.fields();
@@ -91,12 +82,20 @@ class XSkipContext {
       org.apache.spark.sql.types.Metadata m = fields[i].metadata();
       if (m.contains("EXISTS_DEFAULT")) sb.append(fields[i].name()).append(" default ").append(m.getString("EXISTS_DEFAULT")).append(';');
     }
-    String[] keys = XSkipHub.confKeys;
-    for (int i = 0; i < keys.length; i++) {
-      if (keys[i].equals("spark.sql.parquet.fieldId.read.enabled") && format.equals("parquet")
-          && "true".equalsIgnoreCase(settings.confValues()[i])) sb.append(schema.json());
+    if (format.equals("parquet") && "true".equalsIgnoreCase(XSkipReadings.effective(conf, "spark.sql.parquet.fieldId.read.enabled"))) {
+      String json = schema.json();
+      if (json.contains("\"parquet.field.id\"")) sb.append(json);
     }
     return sb.toString();
   }
-  String reading() { return reading; }
+  private static boolean isTemporal(DataType type) {
+    if (type instanceof StructType) {
+      StructField[] fields = ((StructType) type).fields();
+      for (int i = 0; i < fields.length; i++) if (isTemporal(fields[i].dataType())) return true;
+      return false;
+    }
+    if (type instanceof ArrayType) return isTemporal(((ArrayType) type).elementType());
+    if (type instanceof MapType) return isTemporal(((MapType) type).keyType()) || isTemporal(((MapType) type).valueType());
+    return type.typeName().startsWith("timestamp") || type.typeName().equals("date");
+  }
 }

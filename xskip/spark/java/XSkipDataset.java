@@ -89,9 +89,9 @@ public class XSkipDataset {
   public String partitionSchemaJson() { return relation.partitionSchema().json(); }
   public String partitionValues() { return listing().partitionValues(relation.partitionSchema()); }
   /** {"format":…,"options":{…},"conf":{…},"schema":…} as a query on the same relation would send it. */
-  public String reading() {
+  public String reading() throws Exception {
     XSkipContext c = new XSkipContext(new XSkipSettings(org.apache.spark.sql.internal.SQLConf.get()), new ArrayList(),
-        XSkipPlans.format(relation), relation.options(), relation.dataSchema(), relation.partitionSchema());
+        XSkipPlans.format(relation), relation.options(), relation.dataSchema(), relation.partitionSchema(), relation.sparkSession());
     return "{" + c.reading() + "}";
   }
   /** The one expression that a DataFrame selects, as filters have it after optimization. */
@@ -121,8 +121,25 @@ public class XSkipDataset {
     }
     HadoopFsRelation r = new HadoopFsRelation(new XSkipSubset(relation.location(), chosen),
         partitions.add(ORDINAL, org.apache.spark.sql.types.DataTypes.IntegerType), asStored(relation.dataSchema()),
-        scala.Option.empty(), relation.fileFormat(), relation.options(), relation.sparkSession());
+        scala.Option.empty(), relation.fileFormat(), whole(relation.options()), relation.sparkSession());
     return rows(org.apache.spark.sql.execution.datasources.LogicalRelation$.MODULE$.apply(r, false));
+  }
+  /** Options under which a reader fails on what it cannot read: a build that passed over it would take it for empty. */
+  private static scala.collection.immutable.Map whole(scala.collection.immutable.Map options) {
+    String[] passing = {"ignoreCorruptFiles", "false", "ignoreMissingFiles", "false", "parquet.read.bad.record.threshold", "0",
+        "orc.skip.corrupt.data", "false"};
+    java.util.TreeMap found = new java.util.TreeMap(String.CASE_INSENSITIVE_ORDER);
+    for (int i = 0; i < passing.length; i += 2) found.put(passing[i], passing[i + 1]);
+    scala.collection.immutable.Map result = (scala.collection.immutable.Map) scala.collection.immutable.Map$.MODULE$.empty();
+    for (scala.collection.Iterator it = options.iterator(); it.hasNext();) {
+      scala.Tuple2 e = (scala.Tuple2) it.next();
+      if (!found.containsKey(e._1())) result = (scala.collection.immutable.Map) result.$plus(e);
+    }
+    for (java.util.Iterator it = found.entrySet().iterator(); it.hasNext();) {
+      java.util.Map.Entry e = (java.util.Map.Entry) it.next();
+      result = (scala.collection.immutable.Map) result.$plus(new scala.Tuple2(e.getKey(), e.getValue()));
+    }
+    return result;
   }
   /** Without the mark of CHAR columns, which would have Spark pad their values. */
   private static StructType asStored(StructType schema) {

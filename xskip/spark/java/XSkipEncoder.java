@@ -27,7 +27,7 @@ import org.apache.spark.unsafe.types.UTF8String;
     Literal values: boolean; byte..long, date (days), timestamp(_ntz) (micros), time (nanos), intervals (months/micros)
     as JSON numbers; float/double/decimal as strings; string as string; binary and ill-formed UTF-8 as {"b64":..} */
 class XSkipEncoder {
-  static String request(long id, XSkipPlace place, XSkipContext c, @SEQ@ df, XSkipTerms terms) {
+  static String request(long id, XSkipPlace place, XSkipContext c, @SEQ@ df, XSkipTerms terms) throws Exception {
     StringBuilder sb = new StringBuilder(512);
     sb.append("{\"id\":").append(id).append(",\"strict\":").append(c.settings.strict).append(",\"jobObjects\":");
     str(sb, c.settings.jobObjects);

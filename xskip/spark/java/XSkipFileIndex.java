@@ -43,9 +43,11 @@ class XSkipV2FileIndex extends PartitioningAwareFileIndex {
   public @SEQ@ rootPaths() { return d.rootPaths(); }
   public @SEQ@ allFiles() { return d.allFiles(); }
   public synchronized @SEQ@ listFiles(@SEQ@ pf, @SEQ@ df) {
-    if (last != null && last[0].equals(pf) && last[1].equals(df)) return (@SEQ@) last[2];
+    String reading;
+    try { reading = context.reading(); } catch (Throwable t) { return XSkipHub.prune(context, d, pf, df); }
+    if (last != null && last[0].equals(pf) && last[1].equals(df) && last[3].equals(reading)) return (@SEQ@) last[2];
     @SEQ@ r = XSkipHub.prune(context, d, pf, df);
-    last = new Object[]{pf, df, r};
+    last = new Object[]{pf, df, r, reading};
     return r;
   }
   public String[] inputFiles() { return d.inputFiles(); }

@@ -12,7 +12,7 @@ import org.apache.spark.sql.internal.SQLConf;
 /** The state of the hook: one per class loader, that is one per JVM. Thread safe. */
 class XSkipHub {
   static volatile Function callback = null;              // Python: String request -> byte[] answer, or null
-  static volatile String[] confKeys = new String[0];
+  static volatile String[] confKeys = new String[0], confPrefixes = new String[0];   // of settings that decide values
   static final ConcurrentHashMap snapshots = new ConcurrentHashMap();     // directory of the metadata -> XSkipSnapshot
   static final ConcurrentHashMap processWide = new ConcurrentHashMap();   // settings that a session may not have itself
   static final AtomicLong sequence = new AtomicLong();

@@ -52,7 +52,8 @@ class XSkipReplace extends scala.runtime.AbstractPartialFunction {
     HadoopFsRelation r = (HadoopFsRelation) l.relation();
     List places = XSkipDiscovery.places(r.location(), l.catalogTable().isEmpty() ? null : l.catalogTable().get(), settings);
     if (places.isEmpty()) return l;
-    XSkipContext c = new XSkipContext(settings, places, XSkipPlans.format(r), r.options(), r.dataSchema(), r.partitionSchema());
+    XSkipContext c = new XSkipContext(settings, places, XSkipPlans.format(r),
+        r.options(), r.dataSchema(), r.partitionSchema(), r.sparkSession());
     if (condition != null) c.mixed = mixed(condition, r.partitionSchema(), c.terms);
     for (int i = 0; i < calls.size(); i++) {
       c.mixed += (c.mixed.length() == 0 ? "" : ",") + XSkipEncoder.encode((Expression) calls.get(i), c.terms);
@@ -112,7 +113,7 @@ class XSkipReplace extends scala.runtime.AbstractPartialFunction {
     }
     String name = s.getClass().getSimpleName();
     String format = name.endsWith("Scan") ? name.substring(0, name.length() - 4).toLowerCase(java.util.Locale.ROOT) : name;
-    XSkipContext c = new XSkipContext(settings, places, format, options, (StructType) schema, old.partitionSchema());
+    XSkipContext c = new XSkipContext(settings, places, format, options, (StructType) schema, old.partitionSchema(), session);
     PartitioningAwareFileIndex n = new XSkipV2FileIndex(session, old, c);
     for (int i = 0; i < a.length; i++) if (a[i] == old) a[i] = n;
     java.lang.reflect.Constructor[] cs = s.getClass().getConstructors();

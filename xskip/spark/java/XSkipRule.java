@@ -30,7 +30,7 @@ public class XSkipRule extends Rule {
   public void declareIndex(String name) { XSkipKnown.declareIndex(name); }
   public void declareFormat(String name) { XSkipKnown.declareFormat(name); }
   public void setCallback(Function f) { XSkipHub.callback = f; }
-  public void setConfKeys(String[] keys) { XSkipHub.confKeys = keys; }
+  public void setConfKeys(String[] keys, String[] prefixes) { XSkipHub.confKeys = keys; XSkipHub.confPrefixes = prefixes; }
   public String location(String path) { return XSkipHub.location(path); }
   public String key(String path) { return XSkipHub.key(new Path(path)); }
   /** A digest of all settings of the session whose request is being answered. */
