@@ -167,7 +167,8 @@ class Build:
         types = dict(snapshot.record.types) if snapshot and snapshot.record else {}
         for each in self.planned:
             types.update(zip(each.definition.columns, each.definition.types, strict=True))
-        return Record(0, self.source.root, self.form.version, files, self.source.reading, types, 0)
+        reading = self.source.reading if self.form.footer_key is None else self.source.reading.hidden()
+        return Record(0, self.source.root, self.form.version, files, reading, types, 0)
 
 
 def _culprit(collector: Collector, chunk: Positions, error: CollectError) -> int | None:

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import xskip
-from tests.helpers import assert_same_rows, kept, write_once
+from tests.helpers import assert_same_rows, kept, opened_files, write_once
 from xskip import BloomFilter, LocalKms, MinMax, SkippingIndex, ValueList
 from xskip.errors import KeyNotAvailableError
 
@@ -178,3 +178,27 @@ def test_spark_reads_it(spark: SparkSession, made: SkippingIndex, parquet_mr: No
     rows = spark.read.parquet(location).selectExpr("obj_name", "a_minmax_1.max AS top", "s_valuelist_1 AS s").collect()
     found = {Path(row.obj_name.rpartition("#")[0]).stem: (row.top, sorted(row.s)) for row in rows}
     assert found == {"low": (9, ["a", "b"]), "high": (29, ["c"])}
+
+
+@pytest.mark.parametrize("plaintext", [True, False], ids=["plaintext footer", "encrypted footer"])
+def test_nothing_of_values_is_in_the_clear(spark: SparkSession, tmp_path: Path, *, plaintext: bool) -> None:
+    """[ENC-C-1] [ENC-C-2] Neither data, bounds and names of objects, nor the values of options and the schema."""
+    (tmp_path / "lake").mkdir()
+    for name, row in {"visible-a": "alpha;17", "visible-b": "omega;unspoken"}.items():
+        (tmp_path / "lake" / f"{name}.csv").write_text(row + "\n")
+    spark.conf.set("spark.xskip.encryption.footer.key", "footer")
+    spark.conf.set("spark.xskip.encryption.plaintext.footer", str(plaintext).lower())
+    kms("k1", "footer")
+    try:
+        schema, options = "s string, hushed int", {"sep": ";", "nullValue": "unspoken"}
+        made = SkippingIndex.for_path(spark, str(tmp_path / "lake"), format="csv", schema=schema, options=options)
+        made.create([MinMax("s", key_label="k1"), ValueList("s", key_label="k1"), BloomFilter("s", key_label="k1")])
+        for _ in range(2):
+            seen = b"".join(p.read_bytes() for p in Path(made.describe().location).rglob("*") if p.is_file())
+            for hidden in (b"alpha", b"omega", b"unspoken", b"visible", b"hushed"):
+                assert hidden not in seen
+            read = spark.read.schema(schema).options(**options).csv(str(tmp_path / "lake"))
+            assert opened_files(read.filter("s = 'omega'")) == {"visible-b"}
+            made.rotate_keys()
+    finally:
+        xskip.use_kms(None)

@@ -97,6 +97,7 @@ def replace_all(
 
 def _record(snapshot: Snapshot, version: int, files: tuple[RecordedFile, ...]) -> Record:
     """What was on record stays; another program's metadata stay another program's, with nothing known of them."""
-    if snapshot.record is not None and snapshot.is_ours:
-        return replace(snapshot.record, version=version, files=files)
+    if snapshot.record is not None and snapshot.reading is not None:
+        reading = snapshot.reading if snapshot.form.footer_key is None else snapshot.reading.hidden()
+        return replace(snapshot.record, version=version, files=files, reading=reading)
     return Record(0, snapshot.table_identifier, version, files, None, {}, 0)

@@ -43,6 +43,8 @@ _tokens = itertools.count(1)
 # how long a snapshot is used before the directory is looked at again; a stale one is still sound
 _RECHECK_LOCAL_SECONDS = 0.0
 _RECHECK_REMOTE_SECONDS = 5.0
+#: A directory that could not be read is not read again for so long, for looking can take long.
+_RETRY_SECONDS = 5.0
 _REMEMBERED_ANSWERS = 64
 _REMEMBERED_TRACES = 512
 _REMEMBERED_INDEXES = 32
@@ -107,6 +109,7 @@ class Engine:
         self._traces: OrderedDict[int, ScanTrace] = OrderedDict()
         self._said: set[tuple[str, str, str]] = set()
         self._made: dict[str, None] = {}
+        self._unreadable: dict[str, tuple[float, str]] = {}  # when and why, by directory
         self._process_wide: dict[str, str] = {}
         self._remembered = Remembered()
         self.jobs = Jobs(hook)
@@ -127,7 +130,7 @@ class Engine:
             place, number, strict = Place(**asked["place"]), int(asked["id"]), bool(asked["strict"])
             answer, trace = self._decide(place, asked)
         except BaseException as error:  # noqa: BLE001 - the fail-open point: a query never fails because of xskip
-            answer, trace = None, ScanTrace("", None, str(error) if isinstance(error, XskipError) else repr(error))
+            answer, trace = None, ScanTrace("", None, _reason(error))
         self._remember(number, trace)
         if trace.problem:
             self._say(place, trace.problem)
@@ -150,6 +153,7 @@ class Engine:
         """An index was made, changed or dropped here: look again at once."""
         with self._lock:
             self._indexes.pop(directory, None)
+            self._unreadable.pop(directory, None)
             self._made[directory] = None
             self.jobs.forget()
             self._said = {said for said in self._said if said[0] != directory}
@@ -276,7 +280,7 @@ class Engine:
         with self._lock:
             loaded = self._indexes.get(directory)
             if loaded is None or time.monotonic() - loaded.checked >= wait:
-                loaded = self._look(directory, loaded)
+                loaded = self._look_again(directory, loaded)
             if loaded is not None and not loaded.is_registered:
                 if self._is_for_job(loaded, limit):
                     self.jobs.register(directory, loaded.snapshot, loaded.token)
@@ -285,6 +289,20 @@ class Engine:
                     self._hook.register(directory, loaded.token, packed_objects(table))
                 loaded.is_registered = True
             return loaded
+
+    def _look_again(self, directory: str, loaded: _Loaded | None) -> _Loaded | None:
+        """Look at a directory, unless looking at it has just failed; a remote one can take minutes to fail."""
+        when, why = self._unreadable.get(directory, (0.0, ""))
+        if why and time.monotonic() - when < _RETRY_SECONDS:
+            raise XskipError(why)
+        try:
+            found = self._look(directory, loaded)
+        except Exception as error:
+            if not directory.startswith("/"):
+                self._unreadable[directory] = (time.monotonic(), _reason(error))
+            raise
+        self._unreadable.pop(directory, None)
+        return found
 
     def _look(self, directory: str, loaded: _Loaded | None) -> _Loaded | None:
         """The present snapshot of a directory, which is the loaded one as long as nothing changed."""
@@ -318,6 +336,14 @@ class Engine:
                 return
             self._said.add(key)
         _log.warning("%s", what)
+
+
+def _reason(error: BaseException) -> str:
+    """Return what went wrong in one line."""
+    if isinstance(error, XskipError):
+        return str(error)
+    java = getattr(error, "java_exception", None)
+    return repr(error) if java is None else next(iter(str(java.toString()).splitlines()), "")
 
 
 _engines: dict[int, Engine] = {}

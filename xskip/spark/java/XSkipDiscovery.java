@@ -12,7 +12,7 @@ import org.apache.spark.sql.execution.datasources.FileIndex;
 /** Which indexes does a relation ask: its table's, else those of its root paths, their parents, and above through Hive
     partitions (name=value). What a directory showed is remembered, so that a query without an index costs a look-up. */
 class XSkipDiscovery {
-  private static final int MAX_FILES = 16, MAX_DATASETS = 8;
+  private static final int MAX_FILES = 16, MAX_DATASETS = 8, UNKNOWN_MS = 5000;
   private static final ConcurrentHashMap seen = new ConcurrentHashMap();   // directory -> Long: until when; negative: an index is there
 
   static void forget() { seen.clear(); XSkipPlaces.forget(); }
@@ -71,8 +71,9 @@ class XSkipDiscovery {
       }
     } catch (java.io.FileNotFoundException e) {
       there = false;
-    } catch (Throwable t) {                        // a place that cannot be looked at holds no index for this user
-      expires = settings.rememberMs * 10;          // and looking can take long
+    } catch (Throwable t) {                        // whether there is an index is not known: Python looks, and says why not
+      there = true;
+      expires = Math.min(settings.rememberMs, UNKNOWN_MS);
     }
     expires += System.currentTimeMillis();
     if (seen.size() > 100000) seen.clear();
