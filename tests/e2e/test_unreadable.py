@@ -12,6 +12,8 @@ from pyspark.sql import SparkSession
 
 from tests.helpers import index, kept, opened_files, write_once
 from xskip import MinMax
+from xskip.errors import XskipError
+from xskip.spark.scan import engine_of
 
 FILES = {"low": [(1,)], "high": [(10,)]}
 
@@ -61,3 +63,21 @@ def test_a_directory_of_somebody_else(
     assert len(warnings(caplog)) == 1
     locked.chmod(0o755)
     assert kept(spark, path, "x > 7") == {"high"}
+
+
+def test_a_message_with_a_number_of_its_own_is_said_once(
+    spark: SparkSession, path: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stores number their answers: the problem is the same."""
+    made = index(spark, path, [MinMax("x")])
+    engine, requests = engine_of(spark), iter(range(100))
+
+    def refused(*_: object) -> None:
+        raise XskipError(f"the store is busy (request 7F{next(requests)}A)")
+
+    spark.conf.set("spark.xskip.strict", "false")
+    monkeypatch.setattr(engine, "_look", refused)
+    with caplog.at_level(logging.WARNING, "xskip"):
+        for least in range(3):
+            assert kept(spark, made.name, f"x > {least}") == {"low", "high"}
+    assert len(warnings(caplog)) == 1

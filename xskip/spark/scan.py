@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import logging
+import re
 import struct
 import threading
 import time
@@ -48,6 +49,8 @@ _RETRY_SECONDS = 5.0
 _REMEMBERED_ANSWERS = 64
 _REMEMBERED_TRACES = 512
 _REMEMBERED_INDEXES = 32
+_REMEMBERED_WARNINGS = 1024
+_NUMBERED = re.compile(r"\w*\d\w*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,12 +331,15 @@ class Engine:
 
     def _say(self, place: Place, problem: str) -> None:
         what = f"the index of {place.root} is not used, queries read all files: {problem}"
-        self._once((place.directory, place.root, problem), what)
+        # numbers of requests and times in a store's message are no other problem
+        self._once((place.directory, place.root, _NUMBERED.sub("#", problem)), what)
 
     def _once(self, key: tuple[str, str, str], what: str) -> None:
         with self._lock:
             if key in self._said:
                 return
+            if len(self._said) >= _REMEMBERED_WARNINGS:
+                self._said.clear()
             self._said.add(key)
         _log.warning("%s", what)
 
