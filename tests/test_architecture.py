@@ -85,6 +85,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "spark.catalyst",
         "spark.collect",
         "spark.dataset",
+        "spark.failures",
         "spark.footers",
         "spark.job",
         "spark.jvm",

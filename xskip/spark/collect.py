@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +19,7 @@ from xskip.indexes.base import Accumulator, Input
 from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable
 from xskip.reading import Reading
 from xskip.spark.dataset import ORDINAL, Dataset
+from xskip.spark.failures import what_failed
 from xskip.spark.footers import footer_bounds, served_by_footers
 from xskip.spark.jvm import Hook
 from xskip.spark.kernel import accumulate, gathered_table, merge_runs
@@ -192,7 +191,7 @@ class Collector:
             batches = df._collect_as_arrow()  # type: ignore[operator]
             return pa.Table.from_batches(batches, None if batches else to_arrow_schema(df.schema))
         except (Py4JError, PySparkException) as error:
-            raise CollectError("the data could not be read", **_what_failed(error)) from error
+            raise CollectError("the data could not be read", **what_failed(error)) from error
 
     def _in_order(
         self, table: pa.Table, indexes: Sequence[PlannedIndex], chosen: npt.NDArray[np.int64]
@@ -278,19 +277,3 @@ def _bounds_array(bounds: Sequence[tuple[Any, Any]], storage: Storage) -> pa.Arr
     kind = arrow_type(storage)
     sides = [array_of([pair[side] for pair in bounds], kind[side].type) for side in (0, 1)]
     return pa.StructArray.from_arrays(sides, fields=list(kind))
-
-
-_PATH_IN_ERROR = re.compile(r"(?:while reading file|reading file:?|file path:)\s+(\S+?)(?:\.\s|\s|$)")
-
-
-def _what_failed(error: Exception) -> dict[str, str]:
-    """The file that Spark's error names, and the first line of what is at its bottom."""
-    match = _PATH_IN_ERROR.search(str(error))
-    cause = getattr(error, "java_exception", None)
-    while cause is not None and cause.getCause() is not None:
-        cause = cause.getCause()
-    text = str(error) if cause is None else str(cause.toString())
-    lines = [line.strip() for line in text.splitlines() if line.strip()] or [text]
-    said = lines[-1] if "Traceback (most recent call last):" in lines else lines[0]  # Python says it last
-    found = {"found": said[:300], "hint": "repair or remove the file, or build with on_error='skip'"}
-    return found | ({"where": unquote(match[1])} if match else {})

@@ -40,10 +40,15 @@ class Listing:
 
     java: Any
 
+    @property
+    def count(self) -> int:
+        """Return the number of files."""
+        return int(self.java.count())
+
     def objects(self) -> Objects:
         """Names, sizes and times."""
         return Objects(
-            pa.array(_texts(self.java.names(), self.java.count()), pa.string()),
+            pa.array(_texts(self.java.names(), self.count), pa.string()),
             pa.array(numbers_in(self.java.sizes()), pa.int64()),
             pa.array(numbers_in(self.java.times()), pa.int64()),
         )

@@ -1,0 +1,52 @@
+"""A corrupt data file is named wherever it lies, and ``on_error="skip"`` gets past it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.helpers import index, write_files
+from xskip import MinMax, SkippingIndex, ValueList
+from xskip.errors import CollectError, DatasetError
+
+FILES = {"p=1/a": [(1,)], "p=1/b": [(2,)], "p=2/[c]": [(3,)]}
+
+
+def spoil(path: str, name: str, fmt: str) -> None:
+    file = Path(path) / f"{name}.{fmt}"
+    file.write_bytes(b"no such format" * 20)
+    (file.parent / f".{file.name}.crc").unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize("merge", ["false", "true"])
+@pytest.mark.parametrize("fmt", ["parquet", "avro", "orc"])
+@pytest.mark.parametrize("corrupt", FILES)
+def test_wherever_it_lies(spark: SparkSession, tmp_path: Path, fmt: str, corrupt: str, merge: str) -> None:
+    """[PRU-RD-9]"""
+    path = write_files(spark, tmp_path / "data", "x int", FILES, fmt)
+    made = index(spark, path, [MinMax("x"), ValueList("x")], fmt, mergeSchema=merge)
+    spoil(path, corrupt, fmt)
+    status = made.status()
+    assert (status.indexed, status.stale, status.missing) == (2, 1, 1)
+    with pytest.raises(CollectError) as error:
+        made.refresh()
+    assert f"/{corrupt}.{fmt}" in str(error.value.where)
+    refreshed = made.refresh(on_error="skip")
+    assert (refreshed.removed, refreshed.unchanged) == (1, 2)
+    assert [corrupt in name for name in refreshed.failed] == [True]
+    made.drop()
+    assert made.create([MinMax("x")], on_error="skip").added == 2
+    assert {name.rpartition("/")[2] for name in made.files("x < 100").names} == {
+        f"{name.rpartition('/')[2]}.{fmt}" for name in FILES
+    }
+
+
+@pytest.mark.parametrize("fmt", ["parquet", "avro", "orc"])
+def test_all_are_corrupt(spark: SparkSession, tmp_path: Path, fmt: str) -> None:
+    path = write_files(spark, tmp_path / "data", "x int", FILES, fmt)
+    for name in FILES:
+        spoil(path, name, fmt)
+    with pytest.raises(DatasetError, match="cannot be read"):
+        SkippingIndex.for_path(spark, path, format=fmt).create([MinMax("x")])

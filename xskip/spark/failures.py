@@ -1,0 +1,29 @@
+"""What Spark's errors say of the files that it read."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import unquote
+
+__all__ = ["what_failed"]
+
+_PATH_IN_ERROR = re.compile(r"(?:while reading file|reading file:?|file path:)\s+(\S+?)(?:\.\s|\s|$)")
+
+
+def what_failed(error: Exception) -> dict[str, str]:
+    """Return the file that Spark's error names, the first line of what is at its bottom, and what to do.
+
+    Returns
+    -------
+    dict of str to str
+        Keyword arguments of an error of xskip: ``found``, ``hint``, and ``where`` if the error names a file.
+    """
+    match = _PATH_IN_ERROR.search(str(error))
+    cause = getattr(error, "java_exception", None)
+    while cause is not None and cause.getCause() is not None:
+        cause = cause.getCause()
+    text = str(error) if cause is None else str(cause.toString())
+    lines = [line.strip() for line in text.splitlines() if line.strip()] or [text]
+    said = lines[-1] if "Traceback (most recent call last):" in lines else lines[0]  # Python says it last
+    found = {"found": said[:300], "hint": "repair or remove the file, or build with on_error='skip'"}
+    return found | ({"where": unquote(match[1])} if match else {})
