@@ -38,20 +38,28 @@ class Failure:
         """A program that shows it."""
         plan = self.plan
         written = f"write.partitionBy({', '.join(map(repr, plan.partitions))})" if plan.partitions else "write"
-        indexed = f", schema={self.indexed!r}" if plan.partitions else ""
-        asked = self.asked or (self.indexed if plan.partitions else "")
+        built_as = plan.schema or (self.indexed if plan.partitions else "")
+        indexed = (f", schema={built_as!r}" if built_as else "") + (
+            f", options={plan.options!r}" if plan.options else ""
+        )
+        asked = self.asked or built_as
         reader = f"spark.read.format({plan.fmt!r})" + (f".schema({asked!r})" if asked else "")
+        reader += f".options(**{plan.asked_options!r})" if plan.asked_options else ""
+        away = [name for name in plan.absent if name not in plan.partitions]
+        zone = "spark._jvm.java.util.TimeZone.setDefault(spark._jvm.java.util.TimeZone.getTimeZone({!r}))"
         lines = [
             "from pathlib import Path", "import tempfile", "from pyspark.sql import SparkSession", "import xskip",
             "from tests.fuzz.kinds import indexes", "",
             "spark = xskip.configure(SparkSession.builder.master('local[1]')).getOrCreate()",
             *(f"spark.conf.set({key!r}, {value!r})" for key, value in plan.settings.items()),
+            zone.format(plan.zones[0]),
             "path = str(Path(tempfile.mkdtemp()) / 'data')",
             f"rows = spark.sql({self.rows!r})",
-            f"rows.drop('__file').coalesce(1).{written}.format({plan.fmt!r}).save(path)",
+            f"rows.drop('__file', *{away!r}).coalesce(1).{written}.format({plan.fmt!r}).save(path)",
             f"made = xskip.SkippingIndex.for_path(spark, path, format={plan.fmt!r}{indexed})",
-            f"made.create(indexes({self.kind!r}, {plan.partitions!r}))",
+            f"made.create(indexes({self.kind!r}, {plan.absent!r}))",
             *(f"spark.conf.set({key!r}, {value!r})" for key, value in plan.asking.items()),
+            zone.format(plan.zones[1]),
             f"found = lambda: {reader}.load(path).filter({self.where!r}).count()",
             "before = found()", "xskip.enable(spark)", "print(before, 'rows without skipping,', found(), 'with')",
         ]  # fmt: skip

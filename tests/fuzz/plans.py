@@ -7,20 +7,67 @@ from random import Random
 
 from pyspark.sql.types import DataType, StructField, StructType
 
+from tests.fuzz.data import COLUMNS
 from tests.helpers import AVRO_V2
 
 __all__ = ["Plan", "other_schema", "plan"]
 
 _ZONES = ("UTC", "Europe/Oslo", "America/Sao_Paulo", "Pacific/Apia", "Asia/Kolkata", "America/New_York", "+05:30")
-_FORMATS = ("parquet", "parquet", "avro", "orc")
+_FORMATS = ("parquet", "parquet", "parquet", "avro", "avro", "orc", "csv", "json")
+_TEXT = ("csv", "json")
 _V1 = "avro,csv,json,kafka,orc,parquet,text"
+#: Settings and reader options that decide values, or seem to; builds and queries draw them apart.
+_SETTINGS_OF: dict[str, dict[str, tuple[str, ...]]] = {
+    "parquet": {
+        "spark.sql.parquet.datetimeRebaseModeInRead": ("LEGACY", "CORRECTED"),
+        "spark.sql.parquet.int96RebaseModeInRead": ("LEGACY", "CORRECTED"),
+        "spark.sql.parquet.int96TimestampConversion": ("true", "false"),
+        "spark.sql.parquet.enableVectorizedReader": ("true", "false"),
+        "spark.sql.parquet.binaryAsString": ("true", "false"),
+        "spark.sql.parquet.fieldId.read.enabled": ("true", "false"),
+    },
+    "avro": {"spark.sql.avro.datetimeRebaseModeInRead": ("LEGACY", "CORRECTED")},
+    "orc": {"orc.force.positional.evolution": ("true", "false")},
+    "csv": {
+        "spark.sql.legacy.timeParserPolicy": ("LEGACY", "CORRECTED"),
+        "spark.sql.csv.parser.columnPruning.enabled": ("true", "false"),
+    },
+    "json": {"spark.sql.json.enablePartialResults": ("true", "false")},
+}
+_OF_ANY = {
+    "spark.sql.files.ignoreCorruptFiles": ("true", "false"),
+    "spark.sql.files.maxPartitionBytes": ("64m", "128m"),
+}
+_OPTIONS_OF: dict[str, dict[str, tuple[str, ...]]] = {
+    "parquet": {
+        "mergeSchema": ("true", "false"), "datetimeRebaseMode": ("LEGACY", "CORRECTED"), "newOption": ("1", "2"),
+    },
+    "avro": {"ignoreExtension": ("true", "false"), "datetimeRebaseMode": ("LEGACY", "CORRECTED")},
+    "orc": {"mergeSchema": ("true", "false")},
+    "csv": {
+        "nullValue": ("oslo1", "10", ""), "emptyValue": ("ab1",), "nanValue": ("1.5",),
+        "ignoreLeadingWhiteSpace": ("true",), "dateFormat": ("yyyy-MM-dd", "dd/MM/yyyy"), "comment": ("1",),
+        "columnNameOfCorruptRecord": ("bad", "_corrupt_record"),
+    },
+    "json": {
+        "dateFormat": ("yyyy-MM-dd", "dd/MM/yyyy"), "allowNonNumericNumbers": ("true", "false"),
+        "columnNameOfCorruptRecord": ("bad", "_corrupt_record"), "primitivesAsString": ("true", "false"),
+    },
+}  # fmt: skip
+_WRITING = {
+    "parquet": ("spark.sql.parquet.datetimeRebaseModeInWrite", "spark.sql.parquet.int96RebaseModeInWrite"),
+    "avro": ("spark.sql.avro.datetimeRebaseModeInWrite",),
+}
 _PARTITIONS = ("i", "l", "h", "s", "s", "u", "dt", "ts")
+_NOT_IN_CSV = ("x", "st", "st.a", "st.b", "st.e", "st.q.z", "arr", "m")
 _WIDER = {"int": ("bigint", "double"), "smallint": ("int", "bigint"), "float": ("double",),
           "decimal(10,2)": ("decimal(20,2)", "decimal(12,4)")}  # fmt: skip
 _WIDER_OF = {
     "parquet": {**_WIDER, "bigint": ("decimal(20,0)",), "date": ("timestamp_ntz",), "timestamp": ("timestamp_ntz",)},
     "avro": _WIDER,
     "orc": {**_WIDER, "date": ("timestamp",)},
+    "csv": {},
+    "json": {},
 }
 
 
@@ -39,6 +86,12 @@ class Plan:
         The columns that directories are named by.
     own_schema : bool
         The queries read with a schema of their own.
+    options, asked_options : dict of str to str
+        Of the reader, for the build and for the queries.
+    zones : tuple of str
+        The default time zone of the JVM when files and indexes are made, and for the queries.
+    corrupt : str
+        The column that keeps corrupt records, in formats that have one; else empty.
     """
 
     fmt: str
@@ -46,6 +99,24 @@ class Plan:
     asking: dict[str, str]
     partitions: tuple[str, ...]
     own_schema: bool
+    options: dict[str, str]
+    asked_options: dict[str, str]
+    zones: tuple[str, str]
+    corrupt: str
+
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """The columns that are in no file."""
+        return (*self.partitions, *(_NOT_IN_CSV if self.fmt == "csv" else ()))
+
+    @property
+    def schema(self) -> str:
+        """The schema of text files in DDL; empty for formats whose files have their own."""
+        if self.fmt not in _TEXT:
+            return ""
+        own = {name: kind for name, kind in COLUMNS.items() if name not in self.absent}
+        columns = own | ({self.corrupt: "string"} if self.corrupt else {})
+        return ", ".join(f"`{name}` {kind}" for name, kind in columns.items())
 
     @property
     def ansi(self) -> bool:
@@ -72,9 +143,24 @@ def plan(random: Random) -> Plan:
     asking = {"spark.sql.session.timeZone": random.choice(_ZONES)} if random.random() < 0.2 else {}
     if random.random() < 0.05:
         asking["spark.sql.caseSensitive"] = random.choice(("true", "false"))
-    if (fmt == "orc" and own) or "spark.sql.caseSensitive" in asking:  # a reading that may have no index at all
-        asking["spark.xskip.strict"] = "false"
-    return Plan(fmt, settings, asking, tuple(dict.fromkeys(partitions)), own)
+    settings |= {key: random.choice(("LEGACY", "CORRECTED")) for key in _WRITING.get(fmt, ())}
+    settings |= _drawn(random, _SETTINGS_OF[fmt] | _OF_ANY)
+    options = _drawn(random, _OPTIONS_OF[fmt])
+    asked = options if random.random() < 0.5 else _drawn(random, _OPTIONS_OF[fmt])
+    if random.random() < 0.3:
+        asking |= _drawn(random, _SETTINGS_OF[fmt] | _OF_ANY)
+    zones = (random.choice(_ZONES[:-1]), random.choice(_ZONES[:-1])) if random.random() < 0.4 else ("UTC", "UTC")
+    if asking or asked != options or (fmt == "orc" and own) or zones[0] != zones[1] or fmt in _TEXT:
+        asking["spark.xskip.strict"] = "false"  # a reading that may have no index at all
+    corrupt = random.choice(("", "_corrupt_record", "bad")) if fmt in _TEXT else ""
+    own = own and fmt not in _TEXT
+    return Plan(fmt, settings, asking, tuple(dict.fromkeys(partitions)), own, options, asked, zones, corrupt)
+
+
+def _drawn(random: Random, pool: dict[str, tuple[str, ...]]) -> dict[str, str]:
+    """Few of many names, each with one of its values; often none."""
+    names = random.sample(sorted(pool), min(len(pool), random.choice((0, 0, 1, 2))))
+    return {name: random.choice(pool[name]) for name in names}
 
 
 def other_schema(random: Random, schema: StructType, fmt: str) -> StructType:

@@ -74,13 +74,18 @@ class Round:
 
     def run(self, predicates: int) -> tuple[Tally, list[Failure]]:
         """Asks so many predicates of every copy."""
-        before = {key: self.spark.conf.get(key, None) for key in self.plan.asking}
-        self._set(self.plan.settings)
-        self._write()
-        self._set(self.plan.asking)
+        before = {key: self.spark.conf.get(key, None) for key in (*self.plan.settings, *self.plan.asking)}
+        zones = self.spark._jvm.java.util.TimeZone  # type: ignore[union-attr]
+        zone = zones.getDefault()
         try:
+            self._set(self.plan.settings)
+            zones.setDefault(zones.getTimeZone(self.plan.zones[0]))
+            self._write()
+            self._set(self.plan.asking)
+            zones.setDefault(zones.getTimeZone(self.plan.zones[1]))
             return self._ask(predicates)
         finally:
+            zones.setDefault(zone)
             self._set(before)
 
     def _ask(self, predicates: int) -> tuple[Tally, list[Failure]]:
@@ -112,7 +117,8 @@ class Round:
 
     def _write(self) -> None:
         staging, fmt = self.root / "staging", self.plan.fmt
-        rows = self.spark.sql(self.data.sql())
+        absent = [name for name in self.plan.absent if name not in self.plan.partitions and "." not in name]
+        rows = self.spark.sql(self.data.sql()).drop(*absent)
         rows.coalesce(1).write.partitionBy("__file", *self.plan.partitions).format(fmt).save(str(staging))
         for n in range(_FILES):
             written = staging / f"__file={n}"
@@ -120,14 +126,18 @@ class Round:
             target = self.root / "plain" / part.parent.relative_to(written) / f"{n}.{fmt}"
             target.parent.mkdir(parents=True, exist_ok=True)
             part.rename(target)
+            if self.plan.schema and self.random.random() < 0.3:
+                _spoil_a_record(self.random, target)
         for kind in self.kinds:
             shutil.copytree(self.root / "plain", self.root / kind)
-            made = xskip.SkippingIndex.for_path(self.spark, str(self.root / kind), format=fmt)
-            made.create(indexes(kind, self.plan.partitions))
+            path, schema = str(self.root / kind), self.plan.schema or None
+            made = xskip.SkippingIndex.for_path(self.spark, path, format=fmt, options=self.plan.options, schema=schema)
+            made.create(indexes(kind, self.plan.absent))
 
     def _read(self, copy: str) -> DataFrame:
-        reader = self.spark.read.format(self.plan.fmt)
-        return (reader.schema(self.schema) if self.schema else reader).load(str(self.root / copy))
+        reader = self.spark.read.format(self.plan.fmt).options(**self.plan.asked_options)
+        schema = self.schema or self.plan.schema
+        return (reader.schema(schema) if schema else reader).load(str(self.root / copy))
 
     def _scope(self) -> Scope:
         fields = fields_of(self._read("plain").schema, self.data.pool)
@@ -211,6 +221,17 @@ class Round:
         indexed = _ddl(self._read("plain").schema)
         self.schema = own
         return Failure(self.plan, kind, where, rows, indexed, _ddl(own) if own else "")
+
+
+def _spoil_a_record(random: Random, file: Path) -> None:
+    """A record that no longer parses, whole or in one of its values."""
+    lines = file.read_text().splitlines()
+    if not lines:
+        return
+    at = random.randrange(len(lines))
+    cut = random.choice((lines[at][: len(lines[at]) // 2], f"junk{lines[at]}", lines[at].replace(":", ':"junk', 1)))
+    lines[at] = cut.replace("\n", "") or "junk"
+    file.write_text("\n".join(lines) + "\n")
 
 
 def _ddl(schema: StructType) -> str:
