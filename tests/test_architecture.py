@@ -64,6 +64,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "metadatastore.foreign",
         "metadatastore.location",
         "metadatastore.parts",
+        "metadatastore.records",
         "metadatastore.removal",
         "metadatastore.rewrite",
         "metadatastore.schema",

@@ -11,6 +11,7 @@ __all__ = [
     "CommitConflictError",
     "DatasetError",
     "IndexDefinitionError",
+    "IndexDroppedError",
     "IndexExistsError",
     "JavaNotFoundError",
     "KeyNotAvailableError",
@@ -19,6 +20,7 @@ __all__ = [
     "MetadataVersionError",
     "PredicateError",
     "SettingError",
+    "StorageError",
     "UnsupportedTypeError",
     "XskipError",
 ]
@@ -110,8 +112,16 @@ class CommitConflictError(XskipError):
     """Another writer committed first, again and again."""
 
 
+class IndexDroppedError(CommitConflictError):
+    """Another program dropped the index while a commit on it was prepared."""
+
+
 class CollectError(XskipError, RuntimeError):
     """The data could not be read while an index was built."""
+
+
+class StorageError(XskipError, OSError):
+    """The storage of the metadata refused to list, read, write or remove."""
 
 
 class JavaNotFoundError(XskipError, OSError):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.metadatastore.samples import FOREIGN, commit, numbered_table, put_foreign, record_of, replace_all
-from xskip.errors import CommitConflictError, MetadataCorruptError
+from xskip.errors import CommitConflictError, MetadataCorruptError, StorageError
 from xskip.metadatastore.codec import decode, encode, open_file
 from xskip.metadatastore.commit import Record, RecordedFile, find_live, new_file_name, publish
 from xskip.metadatastore.snapshot import write_files
@@ -37,7 +37,10 @@ def data_files(md: str) -> set[str]:
 
 
 def records(md: str) -> list[str]:
-    return sorted(p.name for p in (Path(md) / "_commits").iterdir())
+    """The names of the records, the identity of the one index left out."""
+    live = find_live(DISK, md)
+    index = live.index if live else ""
+    return sorted(p.name.replace(f"-{index}.json", "-index.json") for p in (Path(md) / "_commits").iterdir())
 
 
 def numbers(md: str) -> list[int]:
@@ -66,7 +69,7 @@ def test_first_and_second_commit(md: str, scratch: Path) -> None:
     assert second.number == 2
     assert numbers(md) == [2, 3, 9]
     assert data_files(md) == {f.name for f in second.files}
-    assert records(md) == ["00000000000000000001.json", "00000000000000000002.json"]
+    assert records(md) == ["00000000000000000001.json", "00000000000000000002-index.json"]
 
 
 def test_a_commit_without_files(md: str, scratch: Path) -> None:
@@ -87,8 +90,10 @@ def test_what_a_record_holds(md: str, scratch: Path) -> None:
     created = body.pop("created")
     assert before <= created <= int(time.time() * 1000)
     (name,) = data_files(md)
+    assert re.fullmatch("[0-9a-f]{32}", written.index)
     assert body == {
         "number": 1,
+        "index": written.index,
         "root": "/lake/events",
         "version": 4,
         "files": [{"name": name, "rows": 3, "size": (Path(md) / name).stat().st_size}],
@@ -156,7 +161,7 @@ def test_two_writers_on_one_base(md: str, scratch: Path) -> None:
         commit(DISK, md, scratch, [numbered_table(4, 6), numbered_table(6, 8)], base)
     assert numbers(md) == [2, 3]
     assert data_files(md) == {f.name for f in winner.files}
-    assert records(md)[-1] == "00000000000000000002.json"
+    assert records(md)[-1] == "00000000000000000002-index.json"
 
 
 def test_two_first_writers(md: str, scratch: Path) -> None:
@@ -209,10 +214,12 @@ def test_unfinished_files_are_ignored(md: str, scratch: Path) -> None:
     Path(md).mkdir()
     encode(numbered_table(5, 6), "/lake/events", Path(md) / new_file_name(0))
     assert find_live(DISK, md) is None
-    commit(DISK, md, scratch, [numbered_table(0, 2)])
+    first = commit(DISK, md, scratch, [numbered_table(0, 2)])
+    assert data_files(md) == {first.files[0].name}  # nobody can commit what was there before the index began
     encode(numbered_table(6, 7), "/lake/events", Path(md) / new_file_name(1))
     assert numbers(md) == [0, 1]
-    assert len(data_files(md)) == 3
+    replace_all(DISK, md, scratch, [numbered_table(2, 3)])
+    assert len(data_files(md)) == 2
 
 
 def test_left_over_files_are_removed_after_a_day(md: str, scratch: Path) -> None:
@@ -229,11 +236,27 @@ def test_left_over_files_are_removed_after_a_day(md: str, scratch: Path) -> None
     assert data_files(md) == {young, other.name, first.files[0].name, second.files[1].name}
 
 
+def test_temporary_names_are_removed_after_a_day(md: str, scratch: Path) -> None:
+    """[MDS-C-6] Those of writers that were killed, on a local disk and elsewhere; other hidden files stay."""
+    first = commit(DISK, md, scratch, [numbered_table(0, 2)])
+    of_record = f"_commits/._{2:020d}-{first.index}.json.{first.index}.tmp"
+    names = [f"._{new_file_name(0)}.tmp", f"._{new_file_name(0)}.0b7e6a4c-8f0d-4f2e-9d4e-0c5f1a2b3c4d.tmp", of_record]
+    others = ["._notes.tmp", f".{new_file_name(0)}.crc", "_commits/._7.json.tmp"]
+    for name in (*names, *others):
+        (Path(md) / name).touch()
+        os.utime(Path(md) / name, (time.time() - DAY_SECONDS - 60,) * 2)
+    young = f"._{new_file_name(0)}.tmp"
+    (Path(md) / young).touch()
+    replace_all(DISK, md, scratch, [numbered_table(2, 4)])
+    found = {str(p.relative_to(md)) for p in Path(md).rglob("*") if p.name.startswith(".")}
+    assert found == {*others, young}
+
+
 def test_ten_records_are_kept(md: str, scratch: Path) -> None:
-    """[MDS-C-8] The latest ten."""
+    """[MDS-C-8] The latest ten, and the first."""
     for i in range(13):
         replace_all(DISK, md, scratch, [numbered_table(i, i + 1)])
-    assert records(md) == [f"{n:020d}.json" for n in range(4, 14)]
+    assert records(md) == [f"{1:020d}.json", *(f"{n:020d}-index.json" for n in range(4, 14))]
     assert numbers(md) == [12]
 
 
@@ -249,7 +272,9 @@ def test_vanished_files(md: str, scratch: Path) -> None:
     """[MDS-C-9] A record that names files which are not there is an error that says so."""
     first = commit(DISK, md, scratch, [numbered_table(0, 2), numbered_table(2, 4)])
     (Path(md) / first.files[0].name).unlink()
-    with pytest.raises(MetadataCorruptError, match=r"metadata files have gone .*1 missing.*refresh or drop"):
+    with pytest.raises(
+        MetadataCorruptError, match=r"metadata files have gone .*1 missing.*drop the index and create it"
+    ):
         find_live(DISK, md)
 
 
@@ -258,7 +283,7 @@ def test_a_source_that_is_not_there(md: str, scratch: Path) -> None:
     first = commit(DISK, md, scratch, [numbered_table(0, 2)])
     files = write_files(numbered_table(2, 4), "/lake/events", scratch, 0)
     files.append((scratch / "none", RecordedFile(new_file_name(1), 1, 1)))
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(StorageError, match="could not be written"):
         publish(DISK, md, find_live(DISK, md), files, record_of(entry for _, entry in files))
     assert numbers(md) == [0, 1]
     assert data_files(md) == {first.files[0].name}

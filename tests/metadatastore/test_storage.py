@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.metadatastore.storage_contract import CHECKS, Check
+from xskip.errors import StorageError
 from xskip.metadatastore.storage import LocalStorage, local_path
 
 
@@ -90,7 +91,7 @@ def test_a_file_that_goes_while_it_is_listed(tmp_path: Path, monkeypatch: pytest
 
 def test_nothing_is_left_of_a_failed_add(tmp_path: Path) -> None:
     """[MDS-C-1] A file that could not be copied whole is not there, not even in part."""
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(StorageError, match="could not be written"):
         LocalStorage().add(tmp_path / "none", str(tmp_path / "md" / "f.parquet"))
     assert list((tmp_path / "md").iterdir()) == []
 

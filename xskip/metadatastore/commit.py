@@ -2,8 +2,8 @@
 
 .. code-block:: text
 
-    <directory>/part-00000-<uuid>-c000.snappy.parquet    rows, as any reader of the format lists them
-    <directory>/_commits/00000000000000000007.json       which of them are the snapshot
+    <directory>/part-00000-<uuid>-c000.snappy.parquet         rows, as any reader of the format lists them
+    <directory>/_commits/00000000000000000007-<index>.json    which of them are the snapshot
 
 New files come first, then the record of the next number (put-if-absent: of two writers one wins), then the removal
 of what the record no longer names. So the directory holds a whole snapshot at any moment, also for readers that know
@@ -13,7 +13,6 @@ while any other Parquet file was put there by a foreign writer, and then the dir
 
 from __future__ import annotations
 
-import json
 import re
 import time
 import uuid
@@ -21,98 +20,34 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from xskip.errors import CommitConflictError, MetadataCorruptError
-from xskip.metadatastore.storage import Storage
-from xskip.reading import Reading
+from xskip.errors import CommitConflictError, IndexDroppedError, MetadataCorruptError, StorageError
+from xskip.metadatastore.records import (
+    COMMITS,
+    Latest,
+    Record,
+    RecordedFile,
+    RecordName,
+    find_latest,
+    new_index_id,
+    read_record,
+    records_among,
+)
+from xskip.metadatastore.storage import FileEntry, PutInDoubtError, Storage
 
 __all__ = ["COMMITS", "Live", "Record", "RecordedFile", "find_live", "is_own_name", "new_file_name", "publish"]
 
-#: The directory of the records, in the directory of the metadata.
-COMMITS = "_commits"
-_RECORD = re.compile(r"(\d{20})\.json")
 _KEPT_RECORDS = 10
 _OURS = re.compile(r"part-\d{5}-[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}-c000\..*parquet")
+# what writers name a file until it is whole
+_UNFINISHED = re.compile(
+    r"\._(part-\d{5}-[0-9a-f-]{36}-c000\..*parquet|\d{20}(-[0-9a-f]{32})?\.json)(\.[0-9a-f-]+)?\.tmp"
+)
 _ATTEMPTS = 10
-_TORN_AFTER_MS = 600_000
 _LEFT_OVER_AFTER_MS = 24 * 3600 * 1000
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedFile:
-    """A file of a snapshot: name, rows, size in bytes."""
-
-    name: str
-    rows: int
-    size: int
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """What a commit says.
-
-    Attributes
-    ----------
-    number : int
-        1 for the first.
-    root : str
-        The dataset's root, with scheme and authority.
-    version : int
-        The version of the metadata format.
-    files : tuple of RecordedFile
-    reading : Reading or None
-        How the indexed values were read; None where another program made them and did not say.
-    types : mapping of str to str
-        The Spark types of the indexed columns.
-    created : int
-        Milliseconds since the epoch.
-    """
-
-    number: int
-    root: str
-    version: int
-    files: tuple[RecordedFile, ...]
-    reading: Reading | None
-    types: Mapping[str, str]
-    created: int
-
-    def to_bytes(self) -> bytes:
-        """As JSON."""
-        body = {
-            "number": self.number,
-            "root": self.root,
-            "version": self.version,
-            "created": self.created,
-            "files": [{"name": f.name, "rows": f.rows, "size": f.size} for f in self.files],
-            "reading": self.reading.to_json() if self.reading else None,
-            "types": dict(self.types),
-        }
-        return json.dumps(body, indent=1).encode()
-
-    @staticmethod
-    def from_bytes(data: bytes) -> Record:
-        """The inverse of :meth:`to_bytes`.
-
-        Raises
-        ------
-        MetadataCorruptError
-            The bytes are no record, such as one torn by a crash.
-        """
-        try:
-            body: dict[str, Any] = json.loads(data)
-            files = tuple(RecordedFile(str(f["name"]), int(f["rows"]), int(f["size"])) for f in body["files"])
-            return Record(
-                int(body["number"]),
-                str(body["root"]),
-                int(body["version"]),
-                files,
-                None if body["reading"] is None else Reading.from_json(body["reading"]),
-                dict(body["types"]),
-                int(body["created"]),
-            )
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise MetadataCorruptError("a commit record that is not whole", found=type(error).__name__) from error
+# how often, and after how many seconds each, a torn record is read again before it counts as one that nobody completes
+_TORN_LOOKS, _TORN_WAIT = 5, 0.2
+_PUTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,16 +62,24 @@ class Live:
         The files, in order.
     foreign : bool
         True where a writer that knows no records has been there, and ``names`` are the directory's listing.
+    latest : Latest or None
+        Where the record was found, and of which index it is.
     """
 
     record: Record | None
     names: tuple[str, ...]
     foreign: bool
+    latest: Latest | None = None
 
     @property
     def identity(self) -> str:
         """A text that changes with the snapshot."""
-        return "\n".join(self.names)  # no name is ever used twice
+        return "\n".join((self.index, *self.names))  # no name is ever used twice
+
+    @property
+    def index(self) -> str:
+        """The identity of the index, which all its commits share; empty where there is no record."""
+        return self.latest.index if self.latest else ""
 
 
 def new_file_name(part: int) -> str:
@@ -154,8 +97,15 @@ def is_own_name(name: str) -> bool:
     return _OURS.fullmatch(name) is not None
 
 
-def find_live(storage: Storage, directory: str) -> Live | None:
+def find_live(storage: Storage, directory: str, known: Live | None = None) -> Live | None:
     """The snapshot of a directory at this moment, or None where there is no index.
+
+    Parameters
+    ----------
+    storage : Storage
+    directory : str
+    known : Live, optional
+        What was found before: where it still holds, two listings are all that is asked of the storage.
 
     Raises
     ------
@@ -163,20 +113,25 @@ def find_live(storage: Storage, directory: str) -> Live | None:
         The latest record names files that are not there, though nobody else wrote.
     """
     missing: list[str] = []
+    before = known.latest if known is not None and known.names else None  # what is missing tells an old one
     for _ in range(_ATTEMPTS):  # a commit between the two listings shows in the next round
-        record = _latest(storage, directory)
+        latest = find_latest(storage, directory, before)
+        record = latest.record if latest else None
         present = sorted(e.name for e in storage.list(directory) if _is_data(e.name))
         foreign = [name for name in present if not is_own_name(name)]
         if foreign:
-            return Live(record, tuple(present), foreign=True)
+            return Live(record, tuple(present), foreign=True, latest=latest)
         if record is None:
             return None
-        missing = [f.name for f in record.files if f.name not in set(present)]
+        names = tuple(f.name for f in record.files)
+        missing = [name for name in names if name not in set(present)]
         if not missing:
-            return Live(record, tuple(f.name for f in record.files), foreign=False)
+            return Live(record, names, foreign=False, latest=latest)
+        before = None
     raise MetadataCorruptError(
-        "metadata files have gone", where=directory, found=f"{len(missing)} missing", hint="refresh or drop the index"
-    )
+        "metadata files have gone", where=directory, found=f"{len(missing)} missing",
+        hint="drop the index and create it again",
+    )  # fmt: skip
 
 
 def publish(
@@ -197,79 +152,172 @@ def publish(
 
     Raises
     ------
+    IndexDroppedError
+        The index was dropped since the snapshot was read. Nothing has changed.
     CommitConflictError
         Another writer was faster. Nothing has changed.
     """
+    commit = _Commit.begun(storage, directory, base)
     added = [f"{directory}/{entry.name}" for _, entry in files]
-    number = _next_number(storage, directory, base)
-    numbered = replace(record, number=number, created=int(time.time() * 1000))
+    numbered = replace(record, number=commit.name.number, index=commit.index, created=int(time.time() * 1000))
     try:
         for (local, _), path in zip(files, added, strict=True):
             storage.add(local, path)
     except BaseException:
         storage.remove(added)
         raise
-    # from here on an error leaves the files: the record that names them may be there all the same
-    data, path = numbered.to_bytes(), _record_path(directory, number)
-    won = storage.put_if_absent(path, data) or storage.read(path) == data  # the store's client may have put it twice
-    if not won:
+    try:
+        commit.put(numbered)
+    except PutInDoubtError:
+        raise  # the record that names the files may be there all the same
+    except (CommitConflictError, StorageError):
         storage.remove(added)
-        raise CommitConflictError("another writer changed the index", where=directory, hint="call refresh() again")
+        raise
     with suppress(Exception):  # the commit has been made; what is left over goes with a later one
-        _clean(storage, directory, base, numbered)
+        commit.clean(numbered)
     return numbered
 
 
-def _next_number(storage: Storage, directory: str, base: Live | None) -> int:
-    """The number after the base's, past torn records that nobody is writing any more."""
-    number = base.record.number + 1 if base and base.record else 1
-    entries = {entry.name: entry for entry in storage.list(f"{directory}/{COMMITS}")}
-    horizon = time.time() * 1000 - _TORN_AFTER_MS
-    while (entry := entries.get(f"{number:020d}.json")) is not None and entry.modified < horizon:
-        try:
-            Record.from_bytes(storage.read(_record_path(directory, number)))
-            break
-        except MetadataCorruptError:
-            number += 1
-    return number
+@dataclass(frozen=True, slots=True)
+class _Commit:
+    """A commit about to be made.
 
+    Attributes
+    ----------
+    storage : Storage
+    directory : str
+    base : Live or None
+    name : RecordName
+        Of its record.
+    first : RecordName
+        Of the record that the index begins with.
+    index : str
+        The identity of the index.
+    listed : mapping of RecordName to FileEntry
+        The records that there were when it began.
+    entries : mapping of str to FileEntry
+        All files that there were, by their paths in the directory.
+    """
 
-def _clean(storage: Storage, directory: str, base: Live | None, record: Record) -> None:
-    """Removes what the record has replaced, and what died builds left long ago."""
-    kept = {f.name for f in record.files}
-    replaced = [name for name in (base.names if base else ()) if name not in kept]
-    horizon = record.created - _LEFT_OVER_AFTER_MS
-    stale = [
-        e.name for e in storage.list(directory) if is_own_name(e.name) and e.name not in kept and e.modified < horizon
-    ]
-    old = [n for n in _numbers(storage, directory) if n <= record.number - _KEPT_RECORDS]
-    storage.remove(f"{directory}/{name}" for name in dict.fromkeys(replaced + stale))
-    storage.remove(_record_path(directory, number) for number in old)
+    storage: Storage
+    directory: str
+    base: Live | None
+    name: RecordName
+    first: RecordName
+    index: str
+    listed: Mapping[RecordName, FileEntry]
+    entries: Mapping[str, FileEntry]
 
+    @staticmethod
+    def begun(storage: Storage, directory: str, base: Live | None) -> _Commit:
+        """A commit on what there was before, with the first number that nobody has taken."""
+        commits = storage.list(f"{directory}/{COMMITS}")
+        listed, entries = records_among(commits), {e.name: e for e in storage.list(directory)}
+        entries |= {f"{COMMITS}/{e.name}": e for e in commits}
+        latest = base.latest if base else None
+        if latest is None:
+            name, index = RecordName(1), new_index_id()
+        else:
+            name, index = RecordName(latest.record.number + 1, latest.index), latest.index
+        while name in listed:
+            if not _is_torn(storage, directory, name):
+                raise _conflict(directory)
+            name = RecordName(name.number + 1, name.identity)
+        first = latest.first if latest else name
+        return _Commit(storage, directory, base, name, first, index, listed, entries)
 
-def _latest(storage: Storage, directory: str) -> Record | None:
-    """The record with the greatest number that is whole; a torn one was never followed by a removal."""
-    for _ in range(_ATTEMPTS):
-        gone = False
-        for number in sorted(_numbers(storage, directory), reverse=True):
+    @property
+    def is_first(self) -> bool:
+        """Does an index begin with it."""
+        return not self.name.identity
+
+    def put(self, record: Record) -> None:
+        """Puts the record; what a later look at the first record shows decides whether it counts.
+
+        Raises
+        ------
+        IndexDroppedError
+            The index is not there any more.
+        CommitConflictError
+            Another writer was faster.
+        StorageError
+            The storage refused it.
+        """
+        path, data = self.name.path(self.directory), record.to_bytes()
+        if not self._put(path, data):
+            raise _conflict(self.directory)
+        if not self.is_first and not self._is_still_there():
+            self.storage.remove([path])
+            raise IndexDroppedError(
+                "the index was dropped while a commit was prepared", where=self.directory,
+                hint="call refresh() on the index that is there now, or create()",
+            )  # fmt: skip
+
+    def _put(self, path: str, data: bytes) -> bool:
+        """Puts bytes unless others are there; a storage that lost its answer, or was asked twice, has put them."""
+        for attempt in range(_PUTS):
             try:
-                return Record.from_bytes(storage.read(_record_path(directory, number)))
-            except MetadataCorruptError:
-                continue
-            except FileNotFoundError:  # trimmed since it was listed: there are newer ones
-                gone = True
-        if not gone:
-            break
-    return None
+                if self.storage.put_if_absent(path, data):
+                    return True
+                return self.storage.read(path) == data
+            except FileNotFoundError:  # taken by one that has gone since
+                return False
+            except PutInDoubtError:
+                if attempt + 1 == _PUTS:
+                    raise
+        raise AssertionError
+
+    def _is_still_there(self) -> bool:
+        try:
+            _, index = read_record(self.storage, self.directory, self.first)
+        except (FileNotFoundError, MetadataCorruptError):
+            return False
+        return index == self.index
+
+    def clean(self, record: Record) -> None:
+        """Removes what the record has replaced, and what writers that died left."""
+        kept = {f.name for f in record.files}
+        replaced = [name for name in (self.base.names if self.base else ()) if name not in kept]
+        horizon = record.created - _LEFT_OVER_AFTER_MS
+        # whoever put files before the first record was put cannot commit them any more
+        stale = [
+            path
+            for path, entry in self.entries.items()
+            if (is_own_name(path) and path not in kept and (self.is_first or entry.modified < horizon))
+            or (_UNFINISHED.fullmatch(entry.name) and entry.modified < horizon)
+        ]
+        self.storage.remove(f"{self.directory}/{name}" for name in dict.fromkeys(replaced + stale))
+        self.storage.remove(name.path(self.directory) for name in self._old_records(record))
+
+    def _old_records(self, record: Record) -> list[RecordName]:
+        """Records of the index beyond the latest ten, but for the first, and all of indexes that are no more.
+
+        Only what was listed before the record was put: another index can have begun since.
+        """
+        return [name for name in self.listed if name != self.first and self._is_old(name, record.number)]
+
+    def _is_old(self, name: RecordName, number: int) -> bool:
+        if self.is_first:
+            return name.identity != "" or name < self.first
+        return name.identity not in ("", self.index) or name.number <= number - _KEPT_RECORDS
 
 
-def _numbers(storage: Storage, directory: str) -> list[int]:
-    matches = (_RECORD.fullmatch(entry.name) for entry in storage.list(f"{directory}/{COMMITS}"))
-    return [int(match[1]) for match in matches if match]
+def _conflict(directory: str) -> CommitConflictError:
+    return CommitConflictError("another writer changed the index", where=directory, hint="call refresh() again")
 
 
-def _record_path(directory: str, number: int) -> str:
-    return f"{directory}/{COMMITS}/{number:020d}.json"
+def _is_torn(storage: Storage, directory: str, name: RecordName) -> bool:
+    """Is a record not whole, and stays so: on some file systems one is not whole for a moment."""
+    for _ in range(_TORN_LOOKS):
+        try:
+            read_record(storage, directory, name)
+        except MetadataCorruptError:
+            time.sleep(_TORN_WAIT)
+        except FileNotFoundError:
+            return False
+        else:
+            return False
+    return True
 
 
 def _is_data(name: str) -> bool:

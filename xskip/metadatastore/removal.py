@@ -7,6 +7,7 @@ import re
 from xskip.errors import MetadataCorruptError, MetadataNotFoundError, XskipError
 from xskip.metadatastore.codec import version_of
 from xskip.metadatastore.commit import COMMITS, is_own_name
+from xskip.metadatastore.records import list_records
 from xskip.metadatastore.storage import Storage
 
 __all__ = ["remove_index"]
@@ -29,26 +30,39 @@ def remove_index(storage: Storage, directory: str) -> int:
     MetadataCorruptError
         The directory was chosen, and a Parquet file in it is no metadata. Nothing has been removed.
     """
-    names = [entry.name for entry in storage.list(directory)]
-    data = [name for name in names if _DATA.fullmatch(name)]
+    data = _data_in(storage, directory)
     foreign = [name for name in data if not is_own_name(name)]
-    commits = f"{directory}/{COMMITS}"
-    if not foreign and not storage.list(commits):
+    if not foreign and not storage.list(f"{directory}/{COMMITS}"):
         raise MetadataNotFoundError.at(directory)
-    if _DIGEST.fullmatch(directory.rstrip("/").rpartition("/")[2]):
-        storage.remove_tree(directory)
-        _check_gone(storage, directory, data)
-        return len(data)
-    for name in foreign:
+    is_digest = _DIGEST.fullmatch(directory.rstrip("/").rpartition("/")[2]) is not None
+    for name in () if is_digest else foreign:
         _check(storage, f"{directory}/{name}")
-    storage.remove_tree(commits)
+    storage.remove(f"{directory}/{name}" for name in foreign)
+    # the records that say which index there is, the one that counts at last: with it the index is gone as a whole
+    begun = sorted(name for name in list_records(storage, directory) if not name.identity)
+    storage.remove(name.path(directory) for name in begun)
+    data = list(dict.fromkeys([*data, *_data_in(storage, directory)]))  # a commit may have been made meanwhile
+    if is_digest:
+        storage.remove_tree(directory)
+    else:
+        _remove_metadata(storage, directory, data)
+    _check_gone(storage, directory, data)
+    return len(data)
+
+
+def _data_in(storage: Storage, directory: str) -> list[str]:
+    return [entry.name for entry in storage.list(directory) if _DATA.fullmatch(entry.name)]
+
+
+def _remove_metadata(storage: Storage, directory: str, data: list[str]) -> None:
+    """Removes metadata files, what belongs to them and all records, and the directory where nothing else is left."""
+    names = [entry.name for entry in storage.list(directory)]
     hidden = tuple(f".{name}." for name in data) + tuple(f"._{name}." for name in data)  # checksums, unfinished files
     storage.remove(f"{directory}/{name}" for name in names if name in data or name.startswith(hidden))
+    storage.remove_tree(f"{directory}/{COMMITS}")
     left = [entry.name for entry in storage.list(directory)]
     if all(_MARK.fullmatch(name) for name in left) and not storage.directories(directory):
         storage.remove_tree(directory)
-    _check_gone(storage, directory, data)
-    return len(data)
 
 
 def _check_gone(storage: Storage, directory: str, names: list[str]) -> None:
@@ -63,6 +77,8 @@ def _check_gone(storage: Storage, directory: str, names: list[str]) -> None:
 def _check(storage: Storage, path: str) -> None:
     try:
         version_of(storage.fetch(path))
+    except FileNotFoundError:  # somebody else has removed it
+        return
     except MetadataCorruptError as error:
         raise MetadataCorruptError(
             "a Parquet file beside the metadata is none, and nothing was removed", where=path, found=error.found,

@@ -178,7 +178,7 @@ def open_snapshot(storage: Storage, directory: str, known: Snapshot | None = Non
     MetadataCorruptError, MetadataVersionError
         There is an index and it cannot be read.
     """
-    found = _read_all(storage, directory, open_file, known.live.identity if known else None)
+    found = _read_all(storage, directory, open_file, known.live if known else None)
     if found is None:
         return None
     live, files = found
@@ -189,14 +189,14 @@ def open_snapshot(storage: Storage, directory: str, known: Snapshot | None = Non
 
 
 def _read_all(
-    storage: Storage, directory: str, read: Callable[[Path], _T], identity: str | None = None
+    storage: Storage, directory: str, read: Callable[[Path], _T], known: Live | None = None
 ) -> tuple[Live, tuple[_T, ...]] | None:
-    """The present snapshot and what is read of its files; nothing is read where it is the one of ``identity``."""
+    """The present snapshot and what is read of its files; nothing is read where it is the known one."""
     for _ in range(_ATTEMPTS):
-        live = find_live(storage, directory)
+        live = find_live(storage, directory, known)
         if live is None:
             return None
-        if live.identity == identity:
+        if known is not None and live.identity == known.identity:
             return live, ()
         try:
             return live, tuple(read(storage.fetch(f"{directory}/{name}")) for name in live.names)

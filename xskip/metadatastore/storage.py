@@ -5,15 +5,24 @@ A file appears whole or not at all, and is never changed afterwards; the tests p
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-__all__ = ["FileEntry", "LocalStorage", "Storage", "local_path", "modified_of"]
+from xskip.errors import StorageError
+
+__all__ = ["FileEntry", "LocalStorage", "PutInDoubtError", "Storage", "local_path", "modified_of"]
+
+# why a file system makes no second name for a file: it has none, or not for this one
+_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EINVAL, errno.EXDEV}
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+_REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +34,15 @@ class FileEntry:
     modified: int
 
 
+class PutInDoubtError(StorageError):
+    """Whether a file was put is not known: the storage did not answer, or not as it should."""
+
+
 class Storage(Protocol):
-    """A directory tree that can list, read, add and remove files."""
+    """A directory tree that can list, read, add and remove files.
+
+    Whatever else than the errors named here goes wrong is a StorageError.
+    """
 
     def list(self, directory: str) -> Sequence[FileEntry]:
         """The files of a directory, none where it does not exist."""
@@ -56,7 +72,13 @@ class Storage(Protocol):
         """Makes a finished local file appear at ``path``, whole."""
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
-        """Makes a file appear, whole, unless there is one; says whether it did."""
+        """Makes a file appear, whole, unless there is one; says whether it did.
+
+        Raises
+        ------
+        PutInDoubtError
+            It may have appeared, or may still.
+        """
 
     def remove(self, paths: Iterable[str]) -> None:
         """Removes files; those that are gone already are passed over."""
@@ -84,23 +106,25 @@ class LocalStorage:
 
     def list(self, directory: str) -> Sequence[FileEntry]:
         """See :class:`Storage`."""
-        try:
-            with os.scandir(local_path(directory)) as entries:
-                return [found for entry in entries if (found := _file_entry(entry)) is not None]
-        except (FileNotFoundError, NotADirectoryError):
-            return []
+        with _family("listed", directory):
+            try:
+                with os.scandir(local_path(directory)) as entries:
+                    return [found for entry in entries if (found := _file_entry(entry)) is not None]
+            except (FileNotFoundError, NotADirectoryError):
+                return []
 
     def directories(self, directory: str) -> Sequence[str]:
         """See :class:`Storage`."""
         root = local_path(directory)
         if not root.is_dir():
             return []
-        with os.scandir(root) as entries:  # which tells directories without a look at each entry
+        with _family("listed", directory), os.scandir(root) as entries:  # tells directories without a look at each
             return sorted(entry.path for entry in entries if _is_directory(entry))
 
     def read(self, path: str) -> bytes:
         """See :class:`Storage`."""
-        return local_path(path).read_bytes()
+        with _family("read", path):
+            return local_path(path).read_bytes()
 
     def fetch(self, path: str) -> Path:
         """See :class:`Storage`."""
@@ -112,38 +136,94 @@ class LocalStorage:
     def add(self, local: Path, path: str) -> None:
         """See :class:`Storage`."""
         target = local_path(path)
-        target.parent.mkdir(parents=True, exist_ok=True)
         hidden = target.with_name(f"._{target.name}.tmp")  # neither Spark nor Xskipper lists such names
-        try:
+        with _family("written", path), _vanishing(hidden):
+            target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(local, hidden)
+            _sync(hidden)
             hidden.replace(target)
-        finally:
-            hidden.unlink(missing_ok=True)
+            _sync_directories(target.parent)
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
         """See :class:`Storage`."""
         target = local_path(path)
-        target.parent.mkdir(parents=True, exist_ok=True)
         hidden = target.with_name(f"._{target.name}.{uuid.uuid4().hex}.tmp")
-        try:
+        with _family("written", path), _vanishing(hidden):
+            target.parent.mkdir(parents=True, exist_ok=True)
             hidden.write_bytes(data)
-            os.link(hidden, target)  # the one call that both names the whole file and fails where the name is taken
-        except FileExistsError:
-            return False
-        except OSError:  # file systems without hard links: the name is taken first, the bytes follow at once
-            return _create_exclusively(target, data)
-        finally:
-            hidden.unlink(missing_ok=True)
-        return True
+            _sync(hidden)
+            made = _name_exclusively(hidden, target)
+            _sync_directories(target.parent)
+        return made
 
     def remove(self, paths: Iterable[str]) -> None:
         """See :class:`Storage`."""
         for path in paths:
-            local_path(path).unlink(missing_ok=True)
+            with _family("removed", path):
+                local_path(path).unlink(missing_ok=True)
 
     def remove_tree(self, directory: str) -> None:
         """See :class:`Storage`."""
         shutil.rmtree(local_path(directory), ignore_errors=True)
+
+
+@contextmanager
+def _family(done: str, path: str) -> Iterator[None]:
+    """Turns what the operating system says into an error of the family; a file to be read that is not there stays."""
+    try:
+        yield
+    except StorageError:
+        raise
+    except OSError as error:
+        if done == "read" and isinstance(error, FileNotFoundError):
+            raise
+        if error.errno in _FULL:
+            hint = "the disk is full: free some space and call again"
+        elif error.errno in _REFUSED:
+            hint = "check what this user may do there, and whether the place is read-only"
+        else:
+            hint = "check the storage and call again"
+        found = error.strerror or type(error).__name__
+        raise StorageError(f"metadata could not be {done}", where=path, found=found, hint=hint) from error
+
+
+@contextmanager
+def _vanishing(path: Path) -> Iterator[None]:
+    """Takes a temporary file away at the end, if that can be done."""
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # where this fails, what failed before says more
+            path.unlink(missing_ok=True)
+
+
+def _sync(path: Path) -> None:
+    """Has a file's bytes on the disk before a name of it counts."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _sync_directories(directory: Path) -> None:
+    """Has a name on the disk, and the two directories above it, which may be new, where the file system can."""
+    for each in (directory, directory.parent):
+        with suppress(OSError):
+            _sync(each)
+
+
+def _name_exclusively(hidden: Path, target: Path) -> bool:
+    """Gives a whole file its name unless that is taken; says whether it did."""
+    try:
+        os.link(hidden, target)  # the one call that both names the whole file and fails where the name is taken
+    except FileExistsError:
+        return False
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        return _create_exclusively(target, hidden.read_bytes())  # the name is taken first, the bytes follow at once
+    return True
 
 
 def _is_directory(entry: os.DirEntry[str]) -> bool:
@@ -161,8 +241,15 @@ def _file_entry(entry: os.DirEntry[str]) -> FileEntry | None:
 
 def _create_exclusively(target: Path, data: bytes) -> bool:
     try:
-        with target.open("xb") as file:
-            file.write(data)
+        file = target.open("xb", buffering=0)
     except FileExistsError:
         return False
+    try:
+        with file:
+            if file.write(data) != len(data):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fsync(file.fileno())
+    except BaseException:
+        target.unlink(missing_ok=True)  # ours: nobody else could take the name
+        raise
     return True
