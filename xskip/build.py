@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from xskip.collected import Collected
 from xskip.errors import CollectError
 from xskip.metadata import MetadataTable
 from xskip.metadatastore.commit import Record, RecordedFile, publish
@@ -52,6 +52,8 @@ class Build:
     on_error : {"raise", "skip"}
     form : Form
         In which the metadata are written.
+    collected : Collected
+        What was collected and no commit holds yet.
     """
 
     engine: Engine
@@ -60,6 +62,7 @@ class Build:
     progress: ProgressOption
     on_error: OnError
     form: Form = _FORM
+    collected: Collected = field(default_factory=Collected)
     _files: list[tuple[Path, RecordedFile]] = field(default_factory=list)
     _failed: list[str] = field(default_factory=list)
     _identifier: str = ""
@@ -81,16 +84,17 @@ class Build:
         gone = (snapshot.rows if snapshot else 0) - unchanged
         if ours and not len(fresh) and not gone:
             return RefreshResult(0, 0, unchanged, time.monotonic() - started)
-        with tempfile.TemporaryDirectory(prefix="xskip-build-") as scratch:
-            self._identifier = ours.table_identifier if ours else self.source.place.identifier
-            kept = self._keep(ours, alive, Path(scratch)) if ours else []
-            collector = self._collector(listed)
-            self._collect_all(collector, fresh, Path(scratch), started)
-            if not kept and not self._files:  # the definitions live in the files: there is always one
-                self._add(collector.collect(fresh[:0]), Path(scratch))
-            record = self._record(snapshot, (*kept, *(entry for _, entry in self._files)))
-            live = snapshot.live if snapshot else None
-            publish(self.source.storage, self.source.directory, live, self._files, record)
+        if ours:
+            ours.demand_keys()
+        scratch = self.collected.begin(self.source.reading, self.planned)
+        self._identifier = ours.table_identifier if ours else self.source.place.identifier
+        kept = self._keep(ours, alive, scratch) if ours else []
+        collector = self._collector(listed)
+        self._collect_all(collector, fresh, scratch, started)
+        if not kept and not self._files:  # the definitions live in the files: there is always one
+            self._add(collector.collect(fresh[:0]), scratch)
+        record = self._record(snapshot, (*kept, *(entry for _, entry in self._files)))
+        publish(self.source.storage, self.source.directory, snapshot.live if snapshot else None, self._files, record)
         self.engine.forget(self.source.directory)
         added = len(fresh) - len(self._failed)
         return RefreshResult(added, gone, unchanged, time.monotonic() - started, tuple(self._failed))
@@ -100,14 +104,18 @@ class Build:
         return Collector(self.engine.hook, source.dataset, listed, self.planned, source.reading, footers)
 
     def _collect_all(self, collector: Collector, fresh: Positions, scratch: Path, started: float) -> None:
-        """Collects new objects chunk by chunk, each into files of its own."""
+        """Collects new objects chunk by chunk, each into files of its own; what an attempt before has is taken."""
         show = _shown(self.progress)
+        for table, left in self.collected.take(collector.listed, fresh, self.planned):
+            fresh = left
+            if len(table):
+                self._add(table, scratch)
         chunks = list(self._chunks(collector.listed, fresh))
         done = 0
         for i, chunk in enumerate(chunks, 1):
             table = self._collect(collector, chunk)
             if len(table):
-                self._add(table, scratch)
+                self.collected.keep(self._add(table, scratch))
             done += len(chunk)
             show(Progress(i, len(chunks), done, len(fresh), time.monotonic() - started))
 
@@ -160,8 +168,10 @@ class Build:
             self._add(snapshot.load().take(pa.array(np.concatenate(again))), scratch)
         return kept
 
-    def _add(self, table: MetadataTable, scratch: Path) -> None:
-        self._files += write_files(table, self._identifier, scratch, len(self._files), self.form)
+    def _add(self, table: MetadataTable, scratch: Path) -> list[Path]:
+        written = write_files(table, self._identifier, scratch, len(self._files), self.form)
+        self._files += written
+        return [path for path, _ in written]
 
     def _record(self, snapshot: Snapshot | None, files: tuple[RecordedFile, ...]) -> Record:
         types = dict(snapshot.record.types) if snapshot and snapshot.record else {}

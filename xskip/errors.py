@@ -109,11 +109,27 @@ class KeyNotAvailableError(XskipError, LookupError):
 
 
 class CommitConflictError(XskipError):
-    """Another writer committed first, again and again."""
+    """Another writer committed first, again and again.
+
+    Attributes
+    ----------
+    index : str
+        The identity of the index on which the commit was to be made; empty where the index was to begin with it.
+    """
+
+    index: str = ""
 
 
 class IndexDroppedError(CommitConflictError):
     """Another program dropped the index while a commit on it was prepared."""
+
+    @classmethod
+    def at(cls, where: str) -> IndexDroppedError:
+        """The error for a directory of metadata."""
+        return cls(
+            "the index was dropped while a commit was prepared, and the commit was not made", where=where,
+            hint="call refresh() on the index that is there now, or create() where there is none",
+        )  # fmt: skip
 
 
 class CollectError(XskipError, RuntimeError):

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from xskip.build import Build, OnError, ProgressOption
+from xskip.collected import Collected, again
 from xskip.errors import (
-    DatasetError,
     IndexExistsError,
     KeyNotAvailableError,
     MetadataCorruptError,
@@ -26,6 +25,7 @@ from xskip.metadatastore.versions import CURRENT_VERSION, rules_of
 from xskip.migrate import Migration
 from xskip.optimize import optimize
 from xskip.reader import PathReader, Reader, TableReader
+from xskip.refresh import Refresh, trusted
 from xskip.results import (
     DropResult,
     FileList,
@@ -39,20 +39,19 @@ from xskip.results import (
 from xskip.rotate import rotate_keys
 from xskip.source import (
     Source,
-    check_reading,
     demand_own,
     first_line,
     form_again,
     form_of,
     open_source,
     plan,
-    plan_again,
 )
 from xskip.spark.dataset import selected
 from xskip.spark.listing import list_objects
 from xskip.spark.scan import Engine, engine_of
+from xskip.spark.storage import storage_for
 from xskip.standing import describe, status
-from xskip.trusted import Trust, compare, trust
+from xskip.trusted import Trust
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -60,7 +59,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SkippingIndex"]
 
-_log = logging.getLogger("xskip")
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,9 +167,9 @@ class SkippingIndex:
                 where=source.directory,
                 hint="call refresh() to bring it up to date, or drop() before create()",
             )
-        return Build(
-            engine, source, plan(source, indexes), progress, on_error, form_of(self._spark, engine, version)
-        ).run(None)
+        form = form_of(self._spark, engine, version)
+        with Collected() as collected:
+            return Build(engine, source, plan(source, indexes), progress, on_error, form, collected).run(None)
 
     def refresh(
         self,
@@ -202,30 +201,16 @@ class SkippingIndex:
             There is no index.
         IndexDefinitionError
             The dataset is read otherwise than when it was indexed.
+        IndexDroppedError
+            Another program dropped the index meanwhile; nothing has changed.
         CommitConflictError
-            Another refresh was faster; nothing has changed.
+            Other writers were faster, several times; nothing has changed.
         """
-        if trust_listing:
-            return self._refreshing(self._trust(recheck), progress, on_error)()
-        refreshing = None
-        try:
-            found = compare(engine_of(self._spark), self._reader)
-            refreshing = self._refreshing(found, progress, on_error) if found else None
-        except Exception as error:  # noqa: BLE001 - of whatever is in a shortcut's way Spark's listing is judge
-            _log.debug("the whole of %s is listed: %r", self.name, error)
-        return (refreshing or self._refreshing(None, progress, on_error))()
+        return Refresh(self._spark, self._reader, progress, on_error, recheck if trust_listing else None).run()
 
-    def _refreshing(
-        self, found: Trust | None, progress: ProgressOption, on_error: OnError
-    ) -> Callable[[], RefreshResult]:
-        """A refresh about to run: by what is known of directories, or by Spark's listing of them all."""
-        engine = engine_of(self._spark)
-        source = open_source(self._spark, engine, found.read_changed if found else self._reader)
-        snapshot = found.snapshot if found else demand_own(source)
-        check_reading(source, snapshot)
-        form = form_again(self._spark, engine, snapshot)
-        build = Build(engine, source, plan_again(source, snapshot), progress, on_error, form)
-        return partial(build.run, snapshot, found.in_question if found else None)
+    def _again(self, attempt: Callable[[], _T]) -> _T:
+        hook = engine_of(self._spark).hook
+        return again(attempt, partial(storage_for, hook))
 
     def migrate(self, version: int = CURRENT_VERSION, *, dry_run: bool = False) -> MigrationResult:
         """Brings the index to a version of the metadata format, up or down, in one commit; no data is read.
@@ -251,7 +236,7 @@ class SkippingIndex:
         migration = Migration(
             source.storage, source.directory, version, lambda objects: listed().partitions_of(objects)
         )
-        result = migration.run(dry_run=dry_run)
+        result = self._again(lambda: migration.run(dry_run=dry_run))
         engine.forget(source.directory)
         return result
 
@@ -265,11 +250,11 @@ class SkippingIndex:
         KeyNotAvailableError
             The index is encrypted and a key is not to be had; nothing has changed.
         CommitConflictError
-            Another writer was faster; nothing has changed.
+            Other writers were faster, several times; nothing has changed.
         """
         engine, source = self._open()
-        snapshot = demand_own(source)
-        result = optimize(source.storage, source.directory, form_again(self._spark, engine, snapshot))
+        form = form_again(self._spark, engine, demand_own(source))
+        result = self._again(lambda: optimize(source.storage, source.directory, form))
         engine.forget(source.directory)
         return result
 
@@ -290,7 +275,7 @@ class SkippingIndex:
         """
         engine, source = self._open()
         demand_own(source)
-        result = rotate_keys(source.storage, source.directory, labels or {})
+        result = self._again(lambda: rotate_keys(source.storage, source.directory, labels or {}))
         engine.forget(source.directory)
         return result
 
@@ -391,6 +376,4 @@ class SkippingIndex:
         return engine, open_source(self._spark, engine, self._reader)
 
     def _trust(self, recheck: Sequence[str]) -> Trust:
-        if isinstance(self._reader, TableReader):
-            raise DatasetError("a table's files are its catalog's", where=self.name, hint="use for_path()")
-        return trust(engine_of(self._spark), self._reader, recheck)
+        return trusted(engine_of(self._spark), self._reader, recheck)

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from tests.helpers import by_days, kept, listed, opened_files, rows_of, write_files, write_once
 from xskip import MinMax, SkippingIndex, ValueList
 from xskip.errors import DatasetError, IndexDefinitionError
+from xskip.refresh import Refresh
 
 SCHEMA = "x int, s string"
 KINDS = [MinMax("x"), ValueList("s")]
@@ -24,13 +25,13 @@ KINDS = [MinMax("x"), ValueList("s")]
 def compared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The ways that refreshes took: "part", or "all" where Spark listed the dataset, be it after the other."""
     found: list[str] = []
-    real = SkippingIndex._refreshing
+    real = Refresh._prepared
 
-    def noted(index: SkippingIndex, known: Any, *args: Any) -> Any:
+    def noted(refresh: Refresh, known: Any) -> Any:
         found.append("all" if known is None else "part")
-        return real(index, known, *args)
+        return real(refresh, known)
 
-    monkeypatch.setattr(SkippingIndex, "_refreshing", noted)
+    monkeypatch.setattr(Refresh, "_prepared", noted)
     return found
 
 

@@ -221,7 +221,7 @@ class _Commit:
             name, index = RecordName(latest.record.number + 1, latest.index), latest.index
         while name in listed:
             if not _is_torn(storage, directory, name):
-                raise _conflict(directory)
+                raise _conflict(directory, name)
             name = RecordName(name.number + 1, name.identity)
         first = latest.first if latest else name
         return _Commit(storage, directory, base, name, first, index, listed, entries)
@@ -245,13 +245,10 @@ class _Commit:
         """
         path, data = self.name.path(self.directory), record.to_bytes()
         if not self._put(path, data):
-            raise _conflict(self.directory)
+            raise _conflict(self.directory, self.name)
         if not self.is_first and not self._is_still_there():
             self.storage.remove([path])
-            raise IndexDroppedError(
-                "the index was dropped while a commit was prepared", where=self.directory,
-                hint="call refresh() on the index that is there now, or create()",
-            )  # fmt: skip
+            raise IndexDroppedError.at(self.directory)
 
     def _put(self, path: str, data: bytes) -> bool:
         """Puts bytes unless others are there; a storage that lost its answer, or was asked twice, has put them."""
@@ -302,8 +299,10 @@ class _Commit:
         return name.identity not in ("", self.index) or name.number <= number - _KEPT_RECORDS
 
 
-def _conflict(directory: str) -> CommitConflictError:
-    return CommitConflictError("another writer changed the index", where=directory, hint="call refresh() again")
+def _conflict(directory: str, name: RecordName) -> CommitConflictError:
+    error = CommitConflictError("another writer changed the index", where=directory, hint="call refresh() again")
+    error.index = name.identity
+    return error
 
 
 def _is_torn(storage: Storage, directory: str, name: RecordName) -> bool:

@@ -160,6 +160,25 @@ class Snapshot:
                 {key: column for key, column in self._indexes.items() if key in needed},
             )
 
+    def demand_keys(self) -> None:
+        """Look whether today's keys open every index; of each file a few rows are read.
+
+        Raises
+        ------
+        KeyNotAvailableError
+            One does not.
+        """
+        for file in self.files:
+            keyed = {index.definition.key for index in file.schema.indexes if index.definition.key_label is not None}
+            some = (0,) if file.footer.num_row_groups else ()
+            for column in decode(replace(file, groups=some), keyed).indexes.values() if keyed else ():
+                if column.is_locked:
+                    raise KeyNotAvailableError(
+                        "the metadata of an index is under a key that is not at hand, and nothing was changed",
+                        where=str(column.definition), found=f"no key {column.definition.key_label} that opens it",
+                        hint="name the client that has the key by xskip.use_kms",
+                    )  # fmt: skip
+
     def _keep(self, table: MetadataTable) -> None:
         if self._objects is None:
             self._objects = table.objects
