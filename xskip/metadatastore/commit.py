@@ -114,7 +114,7 @@ def find_live(storage: Storage, directory: str, known: Live | None = None) -> Li
     """
     missing: list[str] = []
     before = known.latest if known is not None and known.names else None  # what is missing tells an old one
-    for _ in range(_ATTEMPTS):  # a commit between the two listings shows in the next round
+    for attempt in range(_ATTEMPTS):  # a commit between the two listings shows in the next round
         latest = find_latest(storage, directory, before)
         record = latest.record if latest else None
         present = sorted(e.name for e in storage.list(directory) if _is_data(e.name))
@@ -125,7 +125,7 @@ def find_live(storage: Storage, directory: str, known: Live | None = None) -> Li
             return None
         names = tuple(f.name for f in record.files)
         missing = [name for name in names if name not in set(present)]
-        if not missing:
+        if not missing or (attempt == _ATTEMPTS - 1 and _are_there(storage, directory, missing)):
             return Live(record, names, foreign=False, latest=latest)
         before = None
     raise MetadataCorruptError(
@@ -316,6 +316,16 @@ def _is_torn(storage: Storage, directory: str, name: RecordName) -> bool:
             return False
         else:
             return False
+    return True
+
+
+def _are_there(storage: Storage, directory: str, names: Sequence[str]) -> bool:
+    """Are files there that a listing does not show: some stores list late what they give at once."""
+    try:
+        for name in names:
+            storage.fetch(f"{directory}/{name}")
+    except FileNotFoundError:
+        return False
     return True
 
 

@@ -5,14 +5,22 @@ from __future__ import annotations
 import json
 import tempfile
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from xskip.metadatastore.storage import FileEntry, LocalStorage, Storage
+from xskip.errors import StorageError
+from xskip.metadatastore.storage import FileEntry, LocalStorage, PutInDoubtError, Storage
 from xskip.spark.jvm import Hook
 
 __all__ = ["HadoopStorage", "storage_for"]
+
+
+# Java's errors after which a file was surely not put
+_REFUSALS = ("AccessControl", "AccessDenied", "FileNotFound", "NoAuth", "ParentNotDirectory", "PathIO", "UnknownStore")
+_DENIALS = ("AccessControl", "AccessDenied", "NoAuth")
+_CONDITIONAL = "fs.s3a.create.conditional.enabled"
 
 
 def storage_for(hook: Hook, directory: str) -> Storage:
@@ -32,15 +40,19 @@ class HadoopStorage:
 
     def list(self, directory: str) -> Sequence[FileEntry]:
         """See :class:`xskip.metadatastore.storage.Storage`."""
-        return [FileEntry(name, size, modified) for name, size, modified in json.loads(self._files.list(directory))]
+        with _family("listed", directory):
+            found = json.loads(self._files.list(directory))
+        return [FileEntry(name, size, modified) for name, size, modified in found]
 
     def directories(self, directory: str) -> Sequence[str]:
         """See :class:`xskip.metadatastore.storage.Storage`."""
-        return [str(path) for path in json.loads(self._files.directories(directory))]
+        with _family("listed", directory):
+            return [str(path) for path in json.loads(self._files.directories(directory))]
 
     def read(self, path: str) -> bytes:
         """See :class:`xskip.metadatastore.storage.Storage`."""
-        data = self._files.read(path)
+        with _family("read", path):
+            data = self._files.read(path)
         if data is None:
             raise FileNotFoundError(path)
         return bytes(data)
@@ -51,26 +63,56 @@ class HadoopStorage:
         with self._lock:
             if not local.exists():
                 unfinished = local.with_suffix(".part")
-                if not self._files.fetch(path, str(unfinished)):
+                with _family("read", path):
+                    found = self._files.fetch(path, str(unfinished))
+                if not found:
                     raise FileNotFoundError(path)
                 unfinished.rename(local)
         return local
 
     def add(self, local: Path, path: str) -> None:
         """See :class:`xskip.metadatastore.storage.Storage`."""
-        self._files.add(str(local), path)
+        with _family("written", path):
+            self._files.add(str(local), path)
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
         """See :class:`xskip.metadatastore.storage.Storage`."""
-        return bool(self._files.putIfAbsent(path, bytearray(data)))
+        with _family("written", path, in_doubt=PutInDoubtError):
+            return bool(self._files.putIfAbsent(path, bytearray(data)))
 
     def remove(self, paths: Iterable[str]) -> None:
         """See :class:`xskip.metadatastore.storage.Storage`."""
-        self._files.remove(self._hook.strings(list(paths)))
+        listed = list(paths)
+        with _family("removed", listed[0] if listed else ""):
+            self._files.remove(self._hook.strings(listed))
 
     def remove_tree(self, directory: str) -> None:
         """See :class:`xskip.metadatastore.storage.Storage`."""
-        self._files.removeTree(directory)
+        with _family("removed", directory):
+            self._files.removeTree(directory)
+
+
+@contextmanager
+def _family(done: str, path: str, in_doubt: type[StorageError] = StorageError) -> Iterator[None]:
+    """Turns what Java raises into an error of the family; ``in_doubt`` where the work may have been done."""
+    from py4j.protocol import Py4JError, Py4JJavaError
+
+    try:
+        yield
+    except Py4JError as error:
+        name, says = type(error).__name__, ""
+        if isinstance(error, Py4JJavaError):
+            thrown = error.java_exception
+            name, says = thrown.getClass().getSimpleName(), str(thrown.getMessage() or "")
+        if name.startswith("PathIO") and "onditional" in says:
+            hint = f"set {_CONDITIONAL}=true; a store that refuses conditional puts cannot keep two writers apart"
+        elif name.startswith(_DENIALS):
+            hint = "check the credentials that Spark has for the store, and what they allow"
+        else:
+            hint = "check the store and call again"
+        kind = StorageError if name.startswith(_REFUSALS) else in_doubt
+        found = ": ".join(filter(None, (name, says.partition("\n")[0][:200])))
+        raise kind(f"metadata could not be {done}", where=path, found=found, hint=hint) from error
 
 
 _cache: list[tempfile.TemporaryDirectory[str]] = []

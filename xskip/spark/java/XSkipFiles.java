@@ -1,15 +1,21 @@
 package io.xskip.jvm;
 
+import java.io.EOFException;
 import java.io.FileNotFoundException;
+import java.io.FileOutputStream;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileAlreadyExistsException;
 import org.apache.hadoop.fs.FileContext;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.FutureDataInputStreamBuilder;
 import org.apache.hadoop.fs.Options;
 import org.apache.hadoop.fs.Path;
 
@@ -18,6 +24,9 @@ public class XSkipFiles {
   // a put is atomic there and a rename is a copy; elsewhere a rename is atomic and a write is not
   private static final HashSet OBJECT_STORES = new HashSet(Arrays.asList(new String[]{
       "s3", "s3a", "s3n", "gs", "oss", "cos", "cosn", "obs", "swift", "wasb", "wasbs"}));
+
+  // files are never changed: what a listing told of one saves the store a request before each reading
+  private static final ConcurrentHashMap lengths = new ConcurrentHashMap();       // path -> Long
 
   private static FileSystem fs(Path p) throws Exception { return p.getFileSystem(XSkipPlans.hadoopConf()); }
   private static boolean isObjectStore(Path p) {
@@ -33,6 +42,8 @@ public class XSkipFiles {
     try { found = fs(d).listStatus(d); } catch (FileNotFoundException e) { found = new FileStatus[0]; }
     for (int i = 0; i < found.length; i++) {
       if (!found[i].isFile()) continue;
+      if (lengths.size() > 10000) lengths.clear();
+      lengths.put(new Path(d, found[i].getPath().getName()).toString(), new Long(found[i].getLen()));
       if (sb.length() > 1) sb.append(',');
       sb.append('['); XSkipEncoder.str(sb, found[i].getPath().getName());
       sb.append(',').append(found[i].getLen()).append(',').append(found[i].getModificationTime()).append(']');
@@ -56,19 +67,35 @@ public class XSkipFiles {
   public byte[] read(String path) throws Exception {
     Path p = new Path(path);
     try {
-      byte[] b = new byte[(int) fs(p).getFileStatus(p).getLen()];
-      FSDataInputStream in = fs(p).open(p);
-      try { in.readFully(0, b); } finally { in.close(); }
-      return b;
+      try { return bytes(p, (Long) lengths.get(p.toString())); }
+      catch (EOFException e) { return bytes(p, null); }            // another file of this name since it was listed
     } catch (FileNotFoundException e) {
       return null;
     }
+  }
+  private static byte[] bytes(Path p, Long known) throws Exception {
+    byte[] b = new byte[(int) (known == null ? fs(p).getFileStatus(p).getLen() : known.longValue())];
+    FSDataInputStream in = open(p, known);
+    try { in.readFully(b); } finally { in.close(); }
+    return b;
+  }
+  private static FSDataInputStream open(Path p, Long known) throws Exception {
+    if (known == null || !isObjectStore(p)) return fs(p).open(p);
+    FutureDataInputStreamBuilder b = fs(p).openFile(p);
+    b.opt("fs.option.openfile.length", known.toString());
+    b.opt("fs.option.openfile.read.policy", "whole-file");
+    try { return (FSDataInputStream) ((Future) b.build()).get(); }
+    catch (ExecutionException e) { if (e.getCause() instanceof Exception) throw (Exception) e.getCause(); throw e; }
   }
   /** Copies a file to a local path; false where there is none. */
   public boolean fetch(String path, String local) throws Exception {
     Path p = new Path(path);
     try {
-      fs(p).copyToLocalFile(false, p, new Path("file:" + local), true);
+      FSDataInputStream in = open(p, (Long) lengths.get(p.toString()));
+      try {
+        FileOutputStream out = new FileOutputStream(local);
+        try { org.apache.hadoop.io.IOUtils.copyBytes(in, out, 1 << 16, false); } finally { out.close(); }
+      } finally { in.close(); }
       return true;
     } catch (FileNotFoundException e) {
       return false;
@@ -97,13 +124,22 @@ public class XSkipFiles {
         fs(p).delete(t, false);
       }
       return true;
-    } catch (FileAlreadyExistsException e) {
-      return false;
+    } catch (Exception e) {
+      if (isTaken(e)) return false;
+      throw e;
     }
   }
+  /** Does an error say that the name is taken; S3A's for a conditional put (HTTP 412) is known by its name alone. */
+  private static boolean isTaken(Throwable t) {
+    for (int i = 0; t != null && i < 10; i++, t = t.getCause())
+      if (t instanceof FileAlreadyExistsException || t instanceof java.nio.file.FileAlreadyExistsException
+          || t.getClass().getSimpleName().equals("RemoteFileChangedException")) return true;
+    return false;
+  }
   private static void create(Path p, byte[] data) throws Exception {
-    fs(p).mkdirs(p.getParent());
+    if (!isObjectStore(p)) fs(p).mkdirs(p.getParent());
     org.apache.hadoop.fs.FSDataOutputStreamBuilder b = fs(p).createFile(p);
+    b.recursive();
     b.overwrite(false);
     b.opt("fs.option.create.conditional.overwrite", true);       // S3: If-None-Match; unknown options are passed over
     FSDataOutputStream out = (FSDataOutputStream) b.build();

@@ -1,0 +1,66 @@
+"""What scenarios tell the S3 server: buckets, objects, orders. Nothing but HTTP, which it takes unsigned."""
+
+from __future__ import annotations
+
+import io
+import json
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+
+@dataclass(frozen=True)
+class Server:
+    """The server at a port."""
+
+    port: int
+
+    @property
+    def endpoint(self) -> str:
+        """Its address."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def _ask(self, method: str, path: str, data: bytes | None = None) -> bytes:
+        headers = {"Content-Type": "application/octet-stream", "X-Untroubled": "yes"}
+        request = urllib.request.Request(f"{self.endpoint}/{path}", data, headers, method=method)
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return bytes(answer.read())
+
+    def make_bucket(self, bucket: str) -> None:
+        """Make a bucket."""
+        self._ask("PUT", bucket)
+
+    def put_rows(self, bucket: str, key: str, values: Sequence[int]) -> None:
+        """Put a Parquet file of one column, ``x``."""
+        sink = io.BytesIO()
+        pq.write_table(pa.table({"x": pa.array(values, pa.int32())}), sink)
+        self._ask("PUT", f"{bucket}/{key}", sink.getvalue())
+
+    def get(self, bucket: str, key: str) -> bytes:
+        """Return an object's bytes."""
+        return self._ask("GET", f"{bucket}/{key}")
+
+    def keys(self, bucket: str, part: str = "") -> list[str]:
+        """Return the keys of all objects that have a text in them."""
+        found = ET.fromstring(self._ask("GET", f"{bucket}?list-type=2&max-keys=1000"))
+        keys = [e.text or "" for e in found.iter() if e.tag.rpartition("}")[2] == "Key"]
+        return [key for key in keys if part in key and not key.endswith("/")]
+
+    @contextmanager
+    def order(self, **orders: Any) -> Iterator[None]:
+        """Have the server do something besides S3, until the end."""
+        self._ask("POST", "_control", json.dumps({k.replace("_", " "): v for k, v in orders.items()}).encode())
+        try:
+            yield
+        finally:
+            self._ask("POST", "_control", b"{}")
+
+    def seen(self) -> list[str]:
+        """Return the requests since the last order."""
+        return list(json.loads(self._ask("GET", "_control")))
