@@ -30,6 +30,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "ordering",
         "patterns",
         "reading",
+        "scratch",
         "search",
         "settings",
         "tables",

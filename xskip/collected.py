@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import random
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -28,6 +27,7 @@ from xskip.metadatastore.records import find_latest
 from xskip.metadatastore.storage import Storage
 from xskip.objects import compare_objects
 from xskip.reading import Reading
+from xskip.scratch import temporary_folder
 from xskip.spark.collect import PlannedIndex
 from xskip.spark.listing import ListedObjects
 
@@ -78,7 +78,7 @@ class Collected(AbstractContextManager["Collected"]):
     """The rows that a build has collected, as files in a folder that goes with it."""
 
     def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="xskip-build-")
+        self._folder = temporary_folder("build")
         self._files: list[Path] = []
         self._attempts = 0
         self._of: tuple[Reading, tuple[object, ...]] | None = None

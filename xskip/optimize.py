@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -32,6 +31,7 @@ from xskip.metadatastore.snapshot import Snapshot, write_files
 from xskip.metadatastore.storage import Storage
 from xskip.metadatastore.versions import Form
 from xskip.results import OptimizeResult
+from xskip.scratch import temporary_folder
 
 __all__ = ["optimize"]
 
@@ -79,7 +79,7 @@ def _rewrite(
     storage: Storage, directory: str, snapshot: Snapshot, families: Sequence[_Family]
 ) -> tuple[RecordedFile, ...]:
     files: list[tuple[Path, RecordedFile]] = []
-    with tempfile.TemporaryDirectory(prefix="xskip-optimize-") as scratch:
+    with temporary_folder("optimize") as scratch:
         for family in families:
             form = replace(family.form, rows_per_file=family.each, bytes_per_file=sys.maxsize)
             for table in family.tables():

@@ -15,7 +15,7 @@ from xskip.errors import CommitConflictError, MetadataCorruptError, StorageError
 from xskip.metadatastore.codec import decode, encode, open_file
 from xskip.metadatastore.commit import Record, RecordedFile, find_live, new_file_name, publish
 from xskip.metadatastore.snapshot import write_files
-from xskip.metadatastore.storage import LocalStorage
+from xskip.metadatastore.storage import LocalStorage, PutInDoubtError
 from xskip.reading import Reading
 
 DISK = LocalStorage()
@@ -162,6 +162,54 @@ def test_two_writers_on_one_base(md: str, scratch: Path) -> None:
     assert numbers(md) == [2, 3]
     assert data_files(md) == {f.name for f in winner.files}
     assert records(md)[-1] == "00000000000000000002-index.json"
+
+
+class Refusing(LocalStorage):
+    """A disk whose puts fail: before or after they did their work, and so many times."""
+
+    def __init__(self, error: type[StorageError], times: int, *, after: bool) -> None:
+        self._error, self._times, self._after = error, times, after
+
+    def put_if_absent(self, path: str, data: bytes) -> bool:
+        if not self._times:
+            return super().put_if_absent(path, data)
+        self._times -= 1
+        if self._after:
+            super().put_if_absent(path, data)
+        raise self._error("no answer")
+
+
+def test_a_record_that_cannot_be_put(md: str, scratch: Path) -> None:
+    """[MDS-C-3] [MDS-C-21] The old snapshot stays, the files go, and the next commit is made at once."""
+    first = commit(DISK, md, scratch, [numbered_table(0, 2)])
+    live = find_live(DISK, md)
+    with pytest.raises(StorageError, match="no answer"):
+        commit(Refusing(StorageError, 1, after=False), md, scratch, [numbered_table(2, 4)], live)
+    assert data_files(md) == {first.files[0].name}
+    replace_all(DISK, md, scratch, [numbered_table(4, 6)])
+    assert numbers(md) == [4, 5]
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["not put", "put"])
+def test_a_put_without_an_answer(md: str, scratch: Path, *, after: bool) -> None:
+    """[MDS-C-20] It is sent again, and what is there already is known by its bytes."""
+    commit(DISK, md, scratch, [numbered_table(0, 2)])
+    storage = Refusing(PutInDoubtError, 2, after=after)
+    record = commit(storage, md, scratch, [numbered_table(2, 4)], find_live(DISK, md))
+    assert data_files(md) == {f.name for f in record.files}
+    assert records(md)[-1] == "00000000000000000002-index.json"
+    assert numbers(md) == [2, 3]
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["not put", "put"])
+def test_a_put_that_stays_in_doubt(md: str, scratch: Path, *, after: bool) -> None:
+    """[MDS-C-3] [MDS-C-20] Its files stay, for the record may be there or come."""
+    commit(DISK, md, scratch, [numbered_table(0, 2)])
+    with pytest.raises(PutInDoubtError):
+        storage = Refusing(PutInDoubtError, 9, after=after)
+        commit(storage, md, scratch, [numbered_table(2, 4)], find_live(DISK, md))
+    assert len(data_files(md)) == 2
+    assert numbers(md) == ([2, 3] if after else [0, 1])
 
 
 def test_two_first_writers(md: str, scratch: Path) -> None:

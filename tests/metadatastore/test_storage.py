@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -87,6 +90,88 @@ def test_a_file_that_goes_while_it_is_listed(tmp_path: Path, monkeypatch: pytest
 
     monkeypatch.setattr(os, "scandir", late)
     assert [entry.name for entry in LocalStorage().list(str(tmp_path))] == ["a", "c"]
+
+
+@pytest.mark.parametrize("links", [True, False], ids=["links", "no links"])
+def test_a_full_disk_leaves_no_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, links: bool) -> None:
+    """[MDS-C-3] [MDS-C-21] Not an empty one either: the next writer finds the name free."""
+
+    def refused(*args: object) -> None:
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    def full(*args: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    path = tmp_path / "1.json"
+    with monkeypatch.context() as patch:
+        if not links:
+            patch.setattr(os, "link", refused)
+        real = os.fsync
+        calls = iter([full] if links else [real, full])
+
+        def sync(descriptor: int) -> None:
+            next(calls, real)(descriptor)
+
+        patch.setattr(os, "fsync", sync)
+        with pytest.raises(StorageError, match=r"could not be written .*1\.json.*No space left.*free some space"):
+            LocalStorage().put_if_absent(str(path), b"{}")
+    assert list(tmp_path.iterdir()) == []
+    assert LocalStorage().put_if_absent(str(path), b"{}") is True
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="what a descriptor is of is asked of Linux")
+def test_bytes_are_on_the_disk_before_their_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """[MDS-C-21] A file is synced, then named, then its directory and the one above, which may be new."""
+    done: list[str] = []
+    fsync, link, replace = os.fsync, os.link, Path.replace
+
+    def note_fsync(descriptor: int) -> None:
+        done.append("sync " + Path(os.readlink(f"/proc/self/fd/{descriptor}")).name[:8])
+        fsync(descriptor)
+
+    def note_link(source: Path, target: Path) -> None:
+        done.append("name")
+        link(source, target)
+
+    def note_replace(source: Path, target: Path) -> Path:
+        done.append("name")
+        return replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", note_fsync)
+    monkeypatch.setattr(os, "link", note_link)
+    monkeypatch.setattr(Path, "replace", note_replace)
+    storage, source = LocalStorage(), tmp_path / "source"
+    source.write_bytes(b"x")
+    storage.add(source, f"{tmp_path}/above/md/f.parquet")
+    assert done == ["sync ._f.parq", "name", "sync md", "sync above"]
+    done.clear()
+    storage.put_if_absent(f"{tmp_path}/above/md/_commits/1.json", b"{}")
+    assert done == ["sync ._1.json", "name", "sync _commits", "sync md"]
+
+
+def loop(place: Path) -> None:
+    place.symlink_to(place)
+
+
+def nobody_reads(place: Path) -> None:
+    place.mkdir(mode=0)
+
+
+@pytest.mark.parametrize("spoil", [loop, nobody_reads])
+def test_places_that_cannot_be_used(spoil: Callable[[Path], None], tmp_path: Path) -> None:
+    """[MDS-C-21] Whatever the operating system says is an error of the family that names the place."""
+    place = tmp_path / "place"
+    spoil(place)
+    if spoil is nobody_reads and os.getuid() == 0:
+        pytest.skip("a directory without permissions is open to root")
+    for call in (
+        lambda: LocalStorage().list(str(place)),
+        lambda: LocalStorage().read(f"{place}/x"),
+        lambda: LocalStorage().put_if_absent(f"{place}/x", b"1"),
+        lambda: LocalStorage().remove([f"{place}/x"]),
+    ):
+        with pytest.raises(StorageError, match=r"metadata could not be .*place.*; check"):
+            call()
 
 
 def test_nothing_is_left_of_a_failed_add(tmp_path: Path) -> None:

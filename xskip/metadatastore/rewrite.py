@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from xskip.metadatastore.commit import Record, RecordedFile, publish
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot, write_files
 from xskip.metadatastore.storage import Storage
 from xskip.metadatastore.versions import Form
+from xskip.scratch import temporary_folder
 
 __all__ = ["open_whole", "replace_all", "rewrite"]
 
@@ -64,7 +64,7 @@ def rewrite(
         Another writer was faster; nothing has changed.
     """
     files: list[tuple[Path, RecordedFile]] = []
-    with tempfile.TemporaryDirectory(prefix="xskip-rewrite-") as scratch:
+    with temporary_folder("rewrite") as scratch:
         for file in snapshot.files:  # one of them is in memory at a time
             table = change(decode(file), file.schema.version)
             files += write_files(table, snapshot.table_identifier, Path(scratch), len(files), form)

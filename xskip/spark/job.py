@@ -5,11 +5,8 @@ Tasks evaluate the same clauses as the driver does; what comes back to Python is
 
 from __future__ import annotations
 
-import atexit
 import json
 import re
-import shutil
-import tempfile
 import threading
 import time
 import zipfile
@@ -33,6 +30,7 @@ from xskip.metadatastore.statistics import Groups
 from xskip.metadatastore.versions import rules_of
 from xskip.objects import Objects
 from xskip.pruning import ClauseOutcome, PruneResult, prune, requirements
+from xskip.scratch import lasting_folder
 from xskip.spark.jvm import Hook, build_session
 from xskip.spark.listing import partition_texts
 
@@ -264,8 +262,7 @@ def _joined(result: PruneResult, skip: Mask, parts: Sequence[Part], rows: Iterab
 
 def _package() -> str:
     """The package as workers can import it: an archive that goes with the process."""
-    folder = tempfile.mkdtemp(prefix="xskip-package-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    folder = lasting_folder("package")
     path = f"{folder}/xskip-package.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         _add(archive, resources.files("xskip"), "xskip")

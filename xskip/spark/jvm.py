@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import atexit
 import base64
 import json
-import shutil
-import tempfile
 import threading
 import zipfile
 from collections.abc import Callable, Sequence
@@ -19,6 +16,7 @@ import numpy as np
 
 from xskip.formats import SETTING_PREFIXES, SETTINGS
 from xskip.metadatastore.location import Place
+from xskip.scratch import lasting_folder, temporary_folder
 from xskip.spark.callback import Callback
 from xskip.spark.rule import RULE_CLASS, compiled, existing_rule, new_rule, rules_of, set_rules
 from xskip.spark.values import Packed, numbers_in
@@ -112,7 +110,7 @@ class Hook:
         from py4j.protocol import Py4JJavaError
 
         if sum(map(len, objects)) > _MOST_BYTES:
-            with tempfile.TemporaryDirectory(prefix="xskip-objects-") as folder, suppress(Py4JJavaError):
+            with temporary_folder("objects") as folder, suppress(Py4JJavaError):
                 path = Path(folder) / "objects"
                 with path.open("wb") as file:
                     file.writelines(objects)
@@ -215,8 +213,7 @@ class Hook:
         if self._shipped == context.applicationId:
             return
         codes = compiled(self._jvm).getBytecodes()
-        folder = tempfile.mkdtemp(prefix="xskip-kernel-")
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        folder = lasting_folder("kernel")
         path = f"{folder}/xskip-kernel.jar"
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as jar:
             for name in codes.keySet():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from typing import Any
 
 from xskip.errors import StorageError
 from xskip.metadatastore.storage import FileEntry, LocalStorage, PutInDoubtError, Storage
+from xskip.scratch import lasting_folder
 from xskip.spark.jvm import Hook
 
 __all__ = ["HadoopStorage", "storage_for"]
@@ -115,11 +115,11 @@ def _family(done: str, path: str, in_doubt: type[StorageError] = StorageError) -
         raise kind(f"metadata could not be {done}", where=path, found=found, hint=hint) from error
 
 
-_cache: list[tempfile.TemporaryDirectory[str]] = []
+_cache: list[Path] = []
 
 
 def _cache_directory() -> Path:
     """A directory that goes with the process."""
-    if not _cache:
-        _cache.append(tempfile.TemporaryDirectory(prefix="xskip-metadata-"))
-    return Path(_cache[0].name)
+    if not (_cache and _cache[0].is_dir()):
+        _cache[:] = [lasting_folder("metadata")]
+    return _cache[0]
