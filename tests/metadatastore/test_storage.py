@@ -149,29 +149,50 @@ def test_bytes_are_on_the_disk_before_their_names(tmp_path: Path, monkeypatch: p
     assert done == ["sync ._1.json", "name", "sync _commits", "sync md"]
 
 
-def loop(place: Path) -> None:
-    place.symlink_to(place)
-
-
-def nobody_reads(place: Path) -> None:
-    place.mkdir(mode=0)
-
-
-@pytest.mark.parametrize("spoil", [loop, nobody_reads])
-def test_places_that_cannot_be_used(spoil: Callable[[Path], None], tmp_path: Path) -> None:
-    """[MDS-C-21] Whatever the operating system says is an error of the family that names the place."""
-    place = tmp_path / "place"
-    spoil(place)
-    if spoil is nobody_reads and os.getuid() == 0:
-        pytest.skip("a directory without permissions is open to root")
-    for call in (
-        lambda: LocalStorage().list(str(place)),
-        lambda: LocalStorage().read(f"{place}/x"),
-        lambda: LocalStorage().put_if_absent(f"{place}/x", b"1"),
-        lambda: LocalStorage().remove([f"{place}/x"]),
-    ):
-        with pytest.raises(StorageError, match=r"metadata could not be .*place.*; check"):
+def refused(storage: LocalStorage, place: Path) -> list[str]:
+    """What calls on a place that cannot be used say."""
+    (source := place.with_name("source")).write_bytes(b"x")
+    calls: dict[str, Callable[[], object]] = {
+        "listed": lambda: storage.list(str(place)),
+        "read": lambda: storage.read(f"{place}/x"),
+        "written": lambda: storage.put_if_absent(f"{place}/x", b"1"),
+        "written ": lambda: storage.add(source, f"{place}/x"),
+        "removed": lambda: storage.remove([f"{place}/x"]),
+    }
+    said = []
+    for done, call in calls.items():
+        with pytest.raises(StorageError, match=f"metadata could not be {done.strip()} .*place.*; check") as caught:
             call()
+        said.append(str(caught.value.found))
+    return said
+
+
+def test_a_loop_of_links(tmp_path: Path) -> None:
+    """[MDS-C-21] What the operating system says is an error of the family that names the place."""
+    (tmp_path / "place").symlink_to(tmp_path / "place")
+    said = refused(LocalStorage(), tmp_path / "place")
+    assert said[0] == "Too many levels of symbolic links"
+
+
+def test_a_place_of_somebody_else(tmp_path: Path) -> None:
+    """[MDS-C-21] The same where nobody may look in; such a place is not an empty one."""
+    place = tmp_path / "place"
+    place.mkdir(mode=0)
+    tmp_path.chmod(0o777)
+    for above in tmp_path.parents[:2]:
+        above.chmod(0o755)
+    root = os.geteuid() == 0
+    try:
+        if root:
+            os.seteuid(65534)  # whom the permissions concern
+        assert set(refused(LocalStorage(), place)) == {"Permission denied"}
+        for call in (LocalStorage().directories, LocalStorage().fetch):
+            with pytest.raises(StorageError, match="Permission denied"):
+                call(f"{place}/x")
+    finally:
+        if root:
+            os.seteuid(0)
+        place.chmod(0o700)
 
 
 def test_nothing_is_left_of_a_failed_add(tmp_path: Path) -> None:

@@ -116,10 +116,11 @@ class LocalStorage:
     def directories(self, directory: str) -> Sequence[str]:
         """See :class:`Storage`."""
         root = local_path(directory)
-        if not root.is_dir():
-            return []
-        with _family("listed", directory), os.scandir(root) as entries:  # tells directories without a look at each
-            return sorted(entry.path for entry in entries if _is_directory(entry))
+        with _family("listed", directory):
+            if not root.is_dir():
+                return []
+            with os.scandir(root) as entries:  # which tells directories without a look at each entry
+                return sorted(entry.path for entry in entries if _is_directory(entry))
 
     def read(self, path: str) -> bytes:
         """See :class:`Storage`."""
@@ -129,8 +130,9 @@ class LocalStorage:
     def fetch(self, path: str) -> Path:
         """See :class:`Storage`."""
         found = local_path(path)
-        if not found.exists():
-            raise FileNotFoundError(path)
+        with _family("read", path):
+            if not found.exists():
+                raise FileNotFoundError(path)
         return found
 
     def add(self, local: Path, path: str) -> None:
