@@ -213,6 +213,33 @@ def test_puts_that_are_never_answered(md: str, scratch: Path) -> None:
     assert numbers(md) == [2, 3]
 
 
+class Mute(LocalStorage):
+    """A disk of which nothing can be read once a record has been put; it may say that somebody else has put it."""
+
+    def __init__(self, *, denies: bool) -> None:
+        self._denies, self._put = denies, False
+
+    def put_if_absent(self, path: str, data: bytes) -> bool:
+        self._put = super().put_if_absent(path, data)
+        return self._put and not self._denies
+
+    def read(self, path: str) -> bytes:
+        if self._put:
+            raise StorageError("no answer")
+        return super().read(path)
+
+
+def test_a_record_that_cannot_be_read_again(md: str, scratch: Path) -> None:
+    """[MDS-C-3] [MDS-C-17] The files of a record that may be there stay, and nothing else is removed."""
+    first = commit(DISK, md, scratch, [numbered_table(0, 2)])
+    second = commit(Mute(denies=False), md, scratch, [numbered_table(2, 4)], find_live(DISK, md))
+    assert numbers(md) == [2, 3]
+    assert data_files(md) == {first.files[0].name, second.files[0].name}
+    with pytest.raises(PutInDoubtError):
+        commit(Mute(denies=True), md, scratch, [numbered_table(4, 6)], find_live(DISK, md))
+    assert numbers(md) == [4, 5]
+
+
 def test_two_first_writers(md: str, scratch: Path) -> None:
     """[MDS-C-7] The same for two that create the index at once."""
     commit(DISK, md, scratch, [numbered_table(0, 2)], None)

@@ -25,8 +25,9 @@ from tests.helpers import kept
 from tests.metadatastore.samples import FORM, commit, files_of, numbered_table, record_of, replace_all
 from tests.s3.client import Server
 from xskip import LocalKms, MinMax, SkippingIndex
-from xskip.errors import CommitConflictError, StorageError
+from xskip.errors import CommitConflictError, IndexDroppedError, StorageError
 from xskip.metadatastore.commit import find_live, publish
+from xskip.metadatastore.removal import remove_index
 from xskip.metadatastore.snapshot import open_snapshot
 from xskip.spark.jvm import hook_of
 from xskip.spark.scan import forget_indexes
@@ -133,6 +134,21 @@ def two_writers(bucket: Bucket) -> None:
         base = find_live(storage, md)
         assert base is not None
         assert bucket.files == set(base.names)
+
+
+@scenario
+def a_writer_that_began_before_a_drop(bucket: Bucket) -> None:
+    """It is refused, and the index that is there now has its own files alone."""
+    md, storage, folder = f"{bucket.path}/_xskip/{'0a' * 32}", bucket.storage, Path(tempfile.mkdtemp())
+    for i in range(3):
+        replace_all(storage, md, folder, [numbered_table(i, i + 1)])
+    base = find_live(storage, md)
+    remove_index(storage, md)
+    assert bucket.metadata == set()
+    made = commit(storage, md, folder, [numbered_table(5, 6)])
+    with pytest.raises(IndexDroppedError):
+        commit(storage, md, folder, [numbered_table(7, 8)], base)
+    assert bucket.metadata == {"00000000000000000001.json", made.files[0].name}
 
 
 @scenario

@@ -164,17 +164,18 @@ def publish(
         for (local, _), path in zip(files, added, strict=True):
             storage.add(local, path)
     except BaseException:
-        storage.remove(added)
+        _take_away(storage, added)
         raise
     try:
-        commit.put(numbered)
+        is_sure = commit.put(numbered)
     except PutInDoubtError:
         raise  # the record that names the files may be there all the same
     except (CommitConflictError, StorageError):
-        storage.remove(added)
+        _take_away(storage, added)
         raise
     with suppress(Exception):  # the commit has been made; what is left over goes with a later one
-        commit.clean(numbered)
+        if is_sure:
+            commit.clean(numbered)
     return numbered
 
 
@@ -231,8 +232,10 @@ class _Commit:
         """Does an index begin with it."""
         return not self.name.identity
 
-    def put(self, record: Record) -> None:
-        """Puts the record; what a later look at the first record shows decides whether it counts.
+    def put(self, record: Record) -> bool:
+        """Puts the record, and looks at the first record again, which decides whether it counts.
+
+        Returns False where it was put and nobody can tell whether the index is still there.
 
         Raises
         ------
@@ -246,33 +249,40 @@ class _Commit:
         path, data = self.name.path(self.directory), record.to_bytes()
         if not self._put(path, data):
             raise _conflict(self.directory, self.name)
-        if not self.is_first and not self._is_still_there():
-            self.storage.remove([path])
-            raise IndexDroppedError.at(self.directory)
-
-    def _put(self, path: str, data: bytes) -> bool:
-        """Puts bytes unless others are there; a storage that lost its answer, or was asked twice, has put them."""
-        for attempt in range(_PUTS):
-            try:
-                if self.storage.put_if_absent(path, data):
-                    return True
-                return self.storage.read(path) == data
-            except FileNotFoundError:  # taken by one that has gone since
-                return False
-            except PutInDoubtError:
-                if attempt + 1 == _PUTS:
-                    with suppress(FileNotFoundError, StorageError):
-                        if self.storage.read(path) == data:
-                            return True
-                    raise
-        raise AssertionError
-
-    def _is_still_there(self) -> bool:
+        if self.is_first:
+            return True
         try:
             _, index = read_record(self.storage, self.directory, self.first)
         except (FileNotFoundError, MetadataCorruptError):
+            index = ""
+        except StorageError:
             return False
-        return index == self.index
+        if index != self.index:
+            _take_away(self.storage, [path])
+            raise IndexDroppedError.at(self.directory)
+        return True
+
+    def _put(self, path: str, data: bytes) -> bool:
+        """Puts bytes unless others are there; a storage that lost its answer, or was asked twice, has put them."""
+        refused: StorageError | None = None
+        for _ in range(_PUTS):
+            try:
+                if self.storage.put_if_absent(path, data):
+                    return True
+            except PutInDoubtError as error:
+                refused = error
+                continue
+            except StorageError as error:
+                refused = error
+            break
+        try:
+            return self.storage.read(path) == data
+        except FileNotFoundError:
+            if refused is not None:
+                raise refused from None
+            return False  # taken by one that has gone since
+        except StorageError as error:
+            raise PutInDoubtError(error.what, where=path, found=error.found, hint=error.hint) from error
 
     def clean(self, record: Record) -> None:
         """Removes what the record has replaced, and what writers that died left."""
@@ -300,6 +310,12 @@ class _Commit:
         if self.is_first:
             return name.identity != "" or name < self.first
         return name.identity not in ("", self.index) or name.number <= number - _KEPT_RECORDS
+
+
+def _take_away(storage: Storage, paths: Sequence[str]) -> None:
+    """Removes files after something else went wrong, which says more than what goes wrong now."""
+    with suppress(StorageError):
+        storage.remove(paths)
 
 
 def _conflict(directory: str, name: RecordName) -> CommitConflictError:
