@@ -14,6 +14,7 @@ from tests.metadatastore.samples import FOREIGN, commit, numbered_table, put_for
 from xskip.errors import CommitConflictError, MetadataCorruptError, StorageError
 from xskip.metadatastore.codec import decode, encode, open_file
 from xskip.metadatastore.commit import Record, RecordedFile, find_live, new_file_name, publish
+from xskip.metadatastore.digests import footer_digest
 from xskip.metadatastore.snapshot import write_files
 from xskip.metadatastore.storage import LocalStorage, PutInDoubtError
 from xskip.reading import Reading
@@ -89,14 +90,16 @@ def test_what_a_record_holds(md: str, scratch: Path) -> None:
     body = json.loads((Path(md) / "_commits/00000000000000000001.json").read_bytes())
     created = body.pop("created")
     assert before <= created <= int(time.time() * 1000)
+    assert re.fullmatch("[0-9a-f]{8}", body.pop("checksum"))
     (name,) = data_files(md)
     assert re.fullmatch("[0-9a-f]{32}", written.index)
+    footer = footer_digest(Path(md) / name)
     assert body == {
         "number": 1,
         "index": written.index,
         "root": "/lake/events",
         "version": 4,
-        "files": [{"name": name, "rows": 3, "size": (Path(md) / name).stat().st_size}],
+        "files": [{"name": name, "rows": 3, "size": (Path(md) / name).stat().st_size, "footer": footer}],
         "reading": {"format": "parquet", "options": {}, "conf": {}, "schema": ""},
         "types": {"k": "int"},
     }

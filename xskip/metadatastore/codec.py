@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from xskip import bloom
 from xskip.clauses import Requirement
-from xskip.datatypes import Array, Bloom, Opaque, Storage, Struct, arrow_type
+from xskip.datatypes import Array, Bloom, Opaque, Struct, arrow_type
 from xskip.errors import KeyNotAvailableError, MetadataCorruptError, XskipError
 from xskip.metadata import IndexColumn, MetadataTable, PartitionColumn
 from xskip.metadatastore.calendar import SPARK_VERSION, of_one_calendar
@@ -37,11 +37,13 @@ from xskip.metadatastore.schema import (
 )
 from xskip.metadatastore.serialised import Decoded, decode_streams, encode_streams
 from xskip.metadatastore.sizes import SIZES, pack_sizes, unpack_sizes
+from xskip.metadatastore.stored import from_file
 from xskip.metadatastore.versions import Form, VersionRules, is_udt, rules_of
 from xskip.objects import Objects, join_ids, split_ids
 
 __all__ = [
     "GROUP_ROWS",
+    "READING",
     "MetadataFile",
     "columns_of",
     "decode",
@@ -50,7 +52,6 @@ __all__ = [
     "open_file",
     "part_of",
     "rows_of",
-    "same_values",
     "version_of",
 ]
 
@@ -68,7 +69,8 @@ _FORM = Form()
 class MetadataFile:
     """A metadata file whose footer has been read, or the part of it that some of its row groups are.
 
-    Where ``has_names`` is false, nothing is said of the objects but how many they are.
+    Where ``has_names`` is false, nothing is said of the objects but how many they are. ``digest`` is what a record says
+    of the footer, empty where it says nothing.
     """
 
     path: Path
@@ -79,6 +81,7 @@ class MetadataFile:
     serialised: Mapping[str, Decoded] = field(default_factory=dict, repr=False, compare=False)
     groups: tuple[int, ...] | None = None
     has_names: bool = True
+    digest: str = ""
 
 
 def encode(table: MetadataTable, table_identifier: str, path: Path, form: Form = _FORM) -> None:
@@ -130,7 +133,11 @@ def _group_rows(table: MetadataTable) -> int:
     return max(1, min(GROUP_ROWS, _GROUP_BYTES * len(table) // max(table.nbytes, 1)))
 
 
-_STYLE: dict[str, Any] = {"compression": "snappy", "store_schema": False, "store_decimal_as_integer": True}
+_STYLE: dict[str, Any] = {
+    "compression": "snappy", "store_schema": False, "store_decimal_as_integer": True, "write_page_checksum": True,
+}  # fmt: skip
+#: How metadata files are read; pages without a checksum are taken as they are.
+READING: dict[str, Any] = {"coerce_int96_timestamp_unit": "us", "page_checksum_verification": True}
 
 
 def _leaves_of(schema: pa.Schema) -> list[str]:
@@ -207,7 +214,7 @@ def _reading(path: Path, what: str = "metadata that cannot be read") -> Iterator
 def _opened(path: Path) -> tuple[pq.ParquetFile, bytes]:
     """A Parquet file whose footer has been read, and its schema as JSON."""
     with _reading(path, "a metadata file that is not whole"):
-        reader = _unlocked(path) if _is_encrypted(path) else pq.ParquetFile(path, coerce_int96_timestamp_unit="us")
+        reader = _unlocked(path) if _is_encrypted(path) else pq.ParquetFile(path, **READING)
         text = (reader.metadata.metadata or {}).get(_ROW_METADATA)
     if text is None:
         raise MetadataCorruptError("a Parquet file that is not metadata", where=str(path), expected="Spark's schema")
@@ -225,7 +232,7 @@ def _is_encrypted(path: Path) -> bool:
 def _unlocked(path: Path) -> pq.ParquetFile:
     """An encrypted file, opened with the key of its footer."""
     try:
-        return pq.ParquetFile(path, coerce_int96_timestamp_unit="us", decryption_properties=decryption())
+        return pq.ParquetFile(path, decryption_properties=decryption(), **READING)
     except (pa.ArrowException, OSError) as error:
         raise KeyNotAvailableError("encrypted metadata that no key opens", where=str(path)) from error
 
@@ -299,12 +306,20 @@ def _read(file: MetadataFile, columns: list[str]) -> pa.Table:
     wanted = leaves_under(columns, leaf_paths(file.footer))  # names alone would be split at their dots
     try:
         if file.groups is not None:
-            return file.reader.read_row_groups(file.groups, wanted, use_threads=False)
-        return file.reader.read(wanted)
+            table = file.reader.read_row_groups(file.groups, wanted, use_threads=False)
+        else:
+            table = file.reader.read(wanted)
+        table.validate()
     except (pa.ArrowException, OSError) as error:
         if file.schema.encryption is None:
             raise
         raise KeyNotAvailableError("encrypted rows that no key opens", where=str(file.path)) from error
+    if columns and len(table) != file.rows:
+        raise MetadataCorruptError(
+            "metadata with another number of rows than the footer says", where=str(file.path),
+            found=str(len(table)), expected=str(file.rows),
+        )  # fmt: skip
+    return table
 
 
 def _table(
@@ -336,7 +351,7 @@ def _column(file: MetadataFile, table: pa.Table, index: IndexField) -> IndexColu
     if decoded is not None:
         return IndexColumn(index.definition, index.storage, decoded.values, decoded.unreadable)
     kept = _whole(table, index.column)
-    values = of_one_calendar(_from_file(index.storage, kept), index.storage, file.footer.metadata or {})
+    values = of_one_calendar(from_file(index.storage, kept), index.storage, file.footer.metadata or {})
     if values.null_count > kept.null_count and not isinstance(index.storage, Bloom):
         return IndexColumn(index.definition, index.storage, values)
     return IndexColumn(index.definition, index.storage, values, values.null_count - kept.null_count)
@@ -354,37 +369,3 @@ def _to_file(column: IndexColumn, rules: VersionRules) -> pa.Array:
     if rules.serialises(column.definition.name) and isinstance(storage, (Struct, Array)):
         return encode_streams(storage, values)
     return values
-
-
-def _from_file(storage: Storage, values: pa.Array) -> pa.Array:
-    if isinstance(storage, Bloom):
-        return pa.array([_unwrapped(stream) for stream in values.cast(pa.binary()).to_pylist()], pa.binary())
-    target = arrow_type(storage)
-    if not same_values(values.type, target):
-        raise pa.ArrowInvalid(f"{values.type} where {target} is expected")
-    return values.cast(target)
-
-
-def same_values(kind: pa.DataType, target: pa.DataType) -> bool:
-    """Does a cast keep the values: it would guess at others, and make null of fields that it does not find."""
-    if pa.types.is_struct(target):
-        fields = [target.field(i) for i in range(target.num_fields)]
-        return bool(pa.types.is_struct(kind)) and [(f.name, True) for f in fields] == [
-            (f.name, same_values(f.type, wanted.type))
-            for f, wanted in zip([kind.field(i) for i in range(kind.num_fields)], fields, strict=False)
-        ]
-    if pa.types.is_list(target):
-        return bool(pa.types.is_list(kind)) and same_values(kind.value_type, target.value_type)
-    if pa.types.is_timestamp(target):
-        return bool(pa.types.is_timestamp(kind) and kind.unit == target.unit)
-    return bool(kind == target)
-
-
-def _unwrapped(stream: bytes | None) -> bytes | None:
-    """A filter that cannot be parsed counts as absent: its object is read."""
-    if stream is None:
-        return None
-    try:
-        return bloom.unwrap(stream)
-    except MetadataCorruptError:
-        return None

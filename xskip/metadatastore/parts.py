@@ -15,8 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from xskip.clauses import Requirement
+from xskip.errors import MetadataCorruptError
 from xskip.metadata import MetadataTable
-from xskip.metadatastore.codec import MetadataFile, columns_of, decode, leaf_paths, part_of
+from xskip.metadatastore.codec import READING, MetadataFile, columns_of, decode, leaf_paths, part_of
+from xskip.metadatastore.digests import tail_digest
 from xskip.metadatastore.schema import leaves_under
 
 __all__ = ["Part", "parts_of"]
@@ -45,6 +47,8 @@ class Part:
         The length of the footer with its end.
     ranges : tuple of (int, int)
         Where the wanted columns are in the file: start and length, in order.
+    digest : str
+        Of the footer, empty where none was recorded.
     """
 
     file: int
@@ -52,6 +56,7 @@ class Part:
     spans: tuple[tuple[int, int], ...]
     tail: int
     ranges: tuple[tuple[int, int], ...]
+    digest: str = ""
 
     @property
     def ordinals(self) -> npt.NDArray[np.int64]:
@@ -78,6 +83,8 @@ class Part:
         (size,) = _SIZE.unpack_from(data)
         at = _SIZE.size + self.tail
         tail = data[_SIZE.size : at]
+        if self.digest and tail_digest(tail) != self.digest:
+            raise MetadataCorruptError("a metadata file is not as it was committed", where=f"file {self.file}")
         footer = pq.read_metadata(pa.BufferReader(b"PAR1" + tail))
         pieces = [(size - self.tail, tail)]
         for start, length in self.ranges:
@@ -86,8 +93,8 @@ class Part:
         reader = pq.ParquetFile(
             pa.PythonFile(_Pieces(size, pieces), mode="r"),
             metadata=footer,
-            coerce_int96_timestamp_unit="us",
             pre_buffer=False,
+            **READING,
         )
         file = part_of(reader, Path(f"metadata file {self.file}"), self.groups, has_names=has_names)
         return decode(file, wanted)
@@ -153,7 +160,7 @@ def parts_of(
         for some in _shared_out(footer, of_file, columns):
             spans = tuple((ends[group], ends[group + 1]) for group in some)
             ranges = tuple(_joined(_chunks(footer, some, columns)))
-            parts.append(Part(i, tuple(some), spans, footer.serialized_size + _END, ranges))
+            parts.append(Part(i, tuple(some), spans, footer.serialized_size + _END, ranges, files[i].digest))
     return parts
 
 

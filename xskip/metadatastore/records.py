@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from xskip.errors import MetadataCorruptError
+from xskip.metadatastore.digests import sealed, unsealed
 from xskip.metadatastore.storage import FileEntry, Storage
 from xskip.reading import Reading
 
@@ -44,11 +45,12 @@ _ATTEMPTS = 10
 
 @dataclass(frozen=True, slots=True)
 class RecordedFile:
-    """A file of a snapshot: name, rows, size in bytes."""
+    """A file of a snapshot: name, rows, size in bytes, the digest of its footer or nothing where none was recorded."""
 
     name: str
     rows: int
     size: int
+    footer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +93,11 @@ class Record:
             "root": self.root,
             "version": self.version,
             "created": self.created,
-            "files": [{"name": f.name, "rows": f.rows, "size": f.size} for f in self.files],
+            "files": [{"name": f.name, "rows": f.rows, "size": f.size, "footer": f.footer} for f in self.files],
             "reading": self.reading.to_json() if self.reading else None,
             "types": dict(self.types),
         }
-        return json.dumps(body, indent=1).encode()
+        return sealed(json.dumps(body, indent=1).encode())
 
     @staticmethod
     def from_bytes(data: bytes) -> Record:
@@ -107,8 +109,10 @@ class Record:
             The bytes are no record, such as one torn by a crash.
         """
         try:
-            body: dict[str, Any] = json.loads(data)
-            files = tuple(RecordedFile(str(f["name"]), int(f["rows"]), int(f["size"])) for f in body["files"])
+            body: dict[str, Any] = json.loads(unsealed(data))
+            files = tuple(map(_recorded_file, body["files"]))
+            if len({f.name for f in files}) < len(files):
+                raise ValueError("a file is named twice")
             return Record(
                 int(body["number"]),
                 str(body["root"]),
@@ -119,8 +123,12 @@ class Record:
                 int(body["created"]),
                 str(body.get("index", "")),
             )
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             raise MetadataCorruptError("a commit record that is not whole", found=type(error).__name__) from error
+
+
+def _recorded_file(entry: Mapping[str, Any]) -> RecordedFile:
+    return RecordedFile(str(entry["name"]), int(entry["rows"]), int(entry["size"]), str(entry.get("footer", "")))
 
 
 class RecordName(NamedTuple):

@@ -18,6 +18,7 @@ from xskip.errors import KeyNotAvailableError, MetadataCorruptError
 from xskip.metadata import IndexColumn, IndexDefinition, IndexKey, MetadataTable, PartitionColumn, concat
 from xskip.metadatastore.codec import MetadataFile, decode, encode, open_file, version_of
 from xskip.metadatastore.commit import Live, Record, RecordedFile, find_live, new_file_name
+from xskip.metadatastore.digests import footer_digest
 from xskip.metadatastore.foreign import may_be_of_footers, not_usable, proved
 from xskip.metadatastore.location import Place
 from xskip.metadatastore.storage import Storage
@@ -197,7 +198,7 @@ def open_snapshot(storage: Storage, directory: str, known: Snapshot | None = Non
     MetadataCorruptError, MetadataVersionError
         There is an index and it cannot be read.
     """
-    found = _read_all(storage, directory, open_file, known.live if known else None)
+    found = _read_all(storage, directory, _open_recorded, known.live if known else None)
     if found is None:
         return None
     live, files = found
@@ -207,8 +208,30 @@ def open_snapshot(storage: Storage, directory: str, known: Snapshot | None = Non
     return Snapshot(live, files)
 
 
+def _open_recorded(path: Path, entry: RecordedFile | None) -> MetadataFile:
+    """Open a metadata file that is what its record says of it [MDS-D-2] [MDS-D-3]."""
+    if entry is None:
+        return open_file(path)
+    size = path.stat().st_size
+    if size != entry.size:
+        raise _not_committed(path, f"{size} bytes", f"{entry.size} bytes")
+    if entry.footer and (digest := footer_digest(path)) != entry.footer:
+        raise _not_committed(path, f"footer {digest}", f"footer {entry.footer}")
+    file = open_file(path)
+    if file.rows != entry.rows:
+        raise _not_committed(path, f"{file.rows} rows", f"{entry.rows} rows")
+    return replace(file, digest=entry.footer)
+
+
+def _not_committed(path: Path, found: str, expected: str) -> MetadataCorruptError:
+    return MetadataCorruptError(
+        "a metadata file is not as it was committed", where=str(path), found=found, expected=expected,
+        hint="restore the file, or drop the index and create it again",
+    )  # fmt: skip
+
+
 def _read_all(
-    storage: Storage, directory: str, read: Callable[[Path], _T], known: Live | None = None
+    storage: Storage, directory: str, read: Callable[[Path, RecordedFile | None], _T], known: Live | None = None
 ) -> tuple[Live, tuple[_T, ...]] | None:
     """The present snapshot and what is read of its files; nothing is read where it is the known one."""
     for _ in range(_ATTEMPTS):
@@ -217,8 +240,9 @@ def _read_all(
             return None
         if known is not None and live.identity == known.identity:
             return live, ()
+        recorded = {entry.name: entry for entry in (live.record.files if live.record else ())}
         try:
-            return live, tuple(read(storage.fetch(f"{directory}/{name}")) for name in live.names)
+            return live, tuple(read(storage.fetch(f"{directory}/{name}"), recorded.get(name)) for name in live.names)
         except FileNotFoundError:  # a commit has just removed it: look again
             continue
     raise MetadataCorruptError("metadata files that come and go", where=directory, hint="try again")
@@ -226,7 +250,7 @@ def _read_all(
 
 def file_versions(storage: Storage, directory: str) -> tuple[tuple[str, int], ...]:
     """The files of a directory's present snapshot, each with its version, whichever that is; none without an index."""
-    found = _read_all(storage, directory, version_of)
+    found = _read_all(storage, directory, lambda path, _: version_of(path))
     return () if found is None else tuple(zip(found[0].names, found[1], strict=True))
 
 
@@ -254,7 +278,7 @@ def write_files(
         name = new_file_name(part)
         path = folder / name
         encode(table.take(rows), table_identifier, path, form)
-        written.append((path, RecordedFile(name, len(rows), path.stat().st_size)))
+        written.append((path, RecordedFile(name, len(rows), path.stat().st_size, footer_digest(path))))
     return written
 
 

@@ -20,8 +20,9 @@ from xskip.expressions import IsNull
 from xskip.indexes.minmax import MinMaxClause
 from xskip.layouts.hive import PartitionClause
 from xskip.metadata import IndexColumn, IndexDefinition, IndexKey, MetadataTable
-from xskip.metadatastore.codec import MetadataFile, leaf_paths, same_values
+from xskip.metadatastore.codec import MetadataFile, leaf_paths
 from xskip.metadatastore.snapshot import Snapshot
+from xskip.metadatastore.stored import same_values
 from xskip.metadatastore.versions import rules_of
 from xskip.objects import Objects
 from xskip.pairs import PairClause

@@ -1,0 +1,52 @@
+"""The values of an index as a metadata file holds them, and what they are in memory."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from xskip import bloom
+from xskip.datatypes import Bloom, Storage, arrow_type
+from xskip.errors import MetadataCorruptError
+
+__all__ = ["from_file", "same_values"]
+
+
+def from_file(storage: Storage, values: pa.Array) -> pa.Array:
+    """Return the values of an index as Arrow holds them in memory; null where one cannot be read.
+
+    Raises
+    ------
+    pyarrow.ArrowInvalid
+        The file has values of another type.
+    """
+    if isinstance(storage, Bloom):
+        return pa.array([_unwrapped(stream) for stream in values.cast(pa.binary()).to_pylist()], pa.binary())
+    target = arrow_type(storage)
+    if not same_values(values.type, target):
+        raise pa.ArrowInvalid(f"{values.type} where {target} is expected")
+    return values.cast(target)
+
+
+def same_values(kind: pa.DataType, target: pa.DataType) -> bool:
+    """Return whether a cast keeps the values: it would guess at others, and make null of fields that it misses."""
+    if pa.types.is_struct(target):
+        fields = [target.field(i) for i in range(target.num_fields)]
+        return bool(pa.types.is_struct(kind)) and [(f.name, True) for f in fields] == [
+            (f.name, same_values(f.type, wanted.type))
+            for f, wanted in zip([kind.field(i) for i in range(kind.num_fields)], fields, strict=False)
+        ]
+    if pa.types.is_list(target):
+        return bool(pa.types.is_list(kind)) and same_values(kind.value_type, target.value_type)
+    if pa.types.is_timestamp(target):
+        return bool(pa.types.is_timestamp(kind) and kind.unit == target.unit)
+    return bool(kind == target)
+
+
+def _unwrapped(stream: bytes | None) -> bytes | None:
+    """Return a filter; one that cannot be parsed counts as absent, and its object is read."""
+    if stream is None:
+        return None
+    try:
+        return bloom.unwrap(stream)
+    except MetadataCorruptError:
+        return None
