@@ -48,9 +48,18 @@ class Bounds:
 
     @staticmethod
     def of(operand: Operand, low: pa.Array, high: pa.Array) -> Bounds:
-        """The bounds of an operand, from those of its column."""
+        """Return the bounds of an operand from those of its column, none where the lower is above the upper."""
         low, high = (in_type(values, seen_as(operand)) for values in (low, high))
-        return Bounds(low, high, sort_key(low), sort_key(high))
+        lo, hi = sort_key(low), sort_key(high)
+        contradictory = compare(Op.GT, lo, hi)
+        if contradictory.true_count:
+            low, high, lo, hi = (_without(values, contradictory) for values in (low, high, lo, hi))
+        return Bounds(low, high, lo, hi)
+
+
+def _without(values: pa.Array, where: pa.BooleanArray) -> pa.Array:
+    """Return values with null in some places."""
+    return pc.if_else(where.fill_null(False), pa.scalar(None, values.type), values)
 
 
 def possible(leaf: Leaf, bounds: Bounds) -> pa.BooleanArray:

@@ -153,6 +153,8 @@ class PartsClause(ColumnClause, ABC, Generic[_Taken]):
         clauses = (self, *self.also)
         each = (once((type(self), c.leaf), partial(c.matching, c.leaf, parts)) for c in clauses)
         found = reduce(pc.and_kleene, each)
+        if isinstance(parts, pa.Array) and parts.null_count:  # lists hold no NULL: one that does is not what it was
+            found = pc.or_kleene(found, parts.is_null())
         held = any_in_each(lists, found.fill_null(True)) | all(of_null(clause.leaf) for clause in clauses)
         return pc.if_else(values.is_valid(), from_mask(held), pa.scalar(None, pa.bool_()))
 

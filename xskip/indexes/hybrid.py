@@ -102,9 +102,12 @@ class HybridClause(ColumnClause):
     filtered: ColumnClause | None
 
     def verdicts(self, values: pa.Array, among: Mask, once: Once) -> Verdicts:
-        """The list's verdict, else the filter's, else null."""
+        """Return the list's verdict, else the filter's, else null, as where there are both."""
         lists, filters = (pc.struct_field(values, i) for i in (0, 1))
         found = self.listed.verdicts(lists, among, once)
+        both = pc.and_(lists.is_valid(), filters.is_valid())
+        if both.true_count:
+            found = pc.if_else(both, pa.scalar(None, pa.bool_()), found)
         if self.filtered is None:
             return found
         left = among & lists.is_null().to_numpy(zero_copy_only=False)

@@ -78,4 +78,5 @@ class NullCountClause(ColumnClause):
         nulls, rows = (pc.struct_field(values, i) for i in (0, 1))
         # SQL: IS NULL is TRUE of NULL alone, and every other leaf of a value alone
         possible = pc.greater(nulls, 0) if isinstance(self.leaf, IsNull) else pc.less(nulls, rows)
-        return pc.if_else(values.is_valid(), possible, pa.scalar(None, pa.bool_()))
+        sound = pc.and_(pc.greater_equal(nulls, 0), pc.less_equal(nulls, rows))
+        return pc.if_else(pc.and_(values.is_valid(), sound), possible, pa.scalar(None, pa.bool_()))

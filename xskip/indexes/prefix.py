@@ -93,6 +93,9 @@ class PrefixClause(ValuesClause):
 
     def matching(self, leaf: Leaf, parts: pa.Array) -> pa.BooleanArray:
         """Can a string match that begins so, or that is it where it is shorter than the length."""
+        return pc.or_kleene(self._possible(leaf, parts), pc.greater(pc.binary_length(parts), self.length))
+
+    def _possible(self, leaf: Leaf, parts: pa.Array) -> pa.BooleanArray:
         n, whole = self.length, pc.less(pc.binary_length(parts), self.length)
         match leaf:
             case Comparison(Op.EQ, _, bytes() as value):
