@@ -58,11 +58,13 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "L4 pruning and metadatastore": (
         "metadatastore",
+        "metadatastore.bounded",
         "metadatastore.calendar",
         "metadatastore.codec",
         "metadatastore.commit",
         "metadatastore.digests",
         "metadatastore.encryption",
+        "metadatastore.failures",
         "metadatastore.foreign",
         "metadatastore.location",
         "metadatastore.parts",

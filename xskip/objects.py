@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -93,15 +94,34 @@ def compare_objects(
         alive[in_question] = there
         return fresh, alive
     old, there = np.full(len(listed), False), np.full(len(known), False)
-    asked, left = np.arange(len(listed)), np.arange(len(known))
-    while len(asked) and len(left):  # a name that is known more than once is found once in each round
-        names = (objects.names.take(pa.array(some)) for objects, some in ((listed, asked), (known, left)))
-        found = pc.index_in(*names).fill_null(-1).to_numpy()
-        asked, found = asked[found >= 0], found[found >= 0]
-        same = _are_same(listed, asked, known, left[found])
-        old[asked[same]], there[left[found[same]]] = True, True
-        asked, left = asked[~same], np.delete(left, found)
+    found = pc.index_in(listed.names, known.names).fill_null(-1).to_numpy()
+    asked = np.flatnonzero(found >= 0)
+    found = found[asked]
+    same = _are_same(listed, asked, known, found)
+    old[asked[same]], there[found[same]] = True, True
+    asked, left = asked[~same], np.delete(np.arange(len(known)), found)
+    if len(asked) and len(left):  # a name can be known more than once
+        for i, j in _pairs(listed, asked, known, left):
+            old[i], there[j] = True, True
     return np.flatnonzero(~old), there
+
+
+def _pairs(
+    listed: Objects, asked: npt.NDArray[np.int64], known: Objects, left: npt.NDArray[np.int64]
+) -> Iterator[tuple[int, int]]:
+    """Yield listed objects with the first known one of the same name, time and size, each at most once."""
+    left = left[pc.is_in(known.names.take(pa.array(left)), listed.names.take(pa.array(asked))).to_numpy(False)]
+    some = known.take(pa.array(left))
+    first: dict[tuple[str, int, int | None], int] = {}
+    for j, *key in zip(left, some.names.to_pylist(), some.modified.to_pylist(), some.sizes.to_pylist(), strict=True):
+        first.setdefault((key[0], key[1], key[2]), int(j))
+    some = listed.take(pa.array(asked))
+    for i, name, time, size in zip(
+        asked, some.names.to_pylist(), some.modified.to_pylist(), some.sizes.to_pylist(), strict=True
+    ):
+        found = [j for each in (size, None) if (j := first.get((name, time, each))) is not None]
+        if found:
+            yield int(i), min(found)
 
 
 def _are_same(

@@ -18,6 +18,7 @@ __all__ = [
     "FOOTER_KEY",
     "JOB_OBJECTS",
     "LOCATION",
+    "METADATA_BYTES",
     "PLAINTEXT_FOOTER",
     "ROWS_PER_FILE",
     "Setting",
@@ -95,5 +96,7 @@ FOOTERS = Setting("spark.xskip.build.footers", default=True, read=_flag, expecte
 #: The most objects and (about) the most bytes in one file of metadata.
 ROWS_PER_FILE = Setting("spark.xskip.metadata.rowsPerFile", 50_000, _positive, "a number from 1 on")
 BYTES_PER_FILE = Setting("spark.xskip.metadata.bytesPerFile", 128 << 20, _positive, "a number of bytes from 1 on")
+#: The most bytes of an index's values in the driver, where they are more than the size of its files accounts for.
+METADATA_BYTES = Setting("spark.xskip.metadata.maxBytes", 256 << 20, _positive, "a number of bytes from 1 on")
 #: Metadata of more objects than these is pruned by a Spark job, and not loaded into the driver.
 JOB_OBJECTS = Setting("spark.xskip.pruning.jobObjects", 2_000_000, _number, "a number of objects")

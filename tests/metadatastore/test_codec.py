@@ -218,13 +218,13 @@ def test_only_wanted_columns_are_read(tmp_path: Path, monkeypatch: pytest.Monkey
     table = table_of(objects_of(NAMES), indexes, partitions)
     encode(table, "/lake", path)
     asked: list[list[str]] = []
-    read = pq.ParquetFile.read
+    read = pq.ParquetFile.iter_batches
 
-    def spy(self: pq.ParquetFile, columns: list[str]) -> pa.Table:
+    def spy(self: pq.ParquetFile, rows: int, groups: list[int], columns: list[str], *, use_threads: bool) -> Any:
         asked.append(columns)
-        return read(self, columns)
+        return read(self, rows, groups, columns, use_threads=use_threads)
 
-    monkeypatch.setattr(pq.ParquetFile, "read", spy)
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", spy)
     file = open_file(path)
     assert_same(decode(file, []), table_of(table.objects))
     assert_same(decode(file, [("minmax", ("k",))]), table_of(table.objects, indexes[:1]))

@@ -51,6 +51,8 @@ WRONG = {("odd-strings", "s = '😀'"), ("odd-strings", "s > '�'")}
 # A file without rows, of which nothing was collected: its metadata is null in every column, which xskip takes for
 # "nothing is known" and the other program for "holds nothing"; both are sound, and only xskip's is without a guess
 NOT_COLLECTED = {"odd": {"part-005.parquet"}, "odd-strings": {"part-005.parquet"}}
+# A file whose string bounds, found in the order of UTF-16 units, contradict each other in Spark's
+CONTRADICTORY = {"odd-strings": {"part-001.parquet"}}
 # Queries of which xskip soundly skips more than is on record, and why
 MORE = {
     ("partitioned", "p = 1 or v = 20"): "partition values take part in an OR with a data column",
@@ -172,7 +174,8 @@ def test_goldens_of_the_real_program(spark: SparkSession, shared: Path, clean_fr
                 wrong.add(where)
                 assert not set(query["files_with_rows"]) <= recorded, where
             else:
-                assert kept - recorded <= NOT_COLLECTED.get(case["name"], set()), (where, kept - recorded)
+                unknown_here = NOT_COLLECTED.get(case["name"], set()) | CONTRADICTORY.get(case["name"], set())
+                assert kept - recorded <= unknown_here, (where, kept - recorded)
                 unknown += len(kept - recorded)
                 if kept - recorded:
                     less.add(where)
@@ -180,7 +183,7 @@ def test_goldens_of_the_real_program(spark: SparkSession, shared: Path, clean_fr
                     more.add(where)
             queries += 1
     assert (len(plain), queries) == (35, 124)
-    assert unknown == 10
+    assert unknown == 11
     assert wrong == WRONG
     assert more == {key for key in MORE if not key[0].startswith("testID")}
     counted("golden directories read", len(plain))

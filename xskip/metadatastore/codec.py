@@ -24,6 +24,7 @@ from xskip.clauses import Requirement
 from xskip.datatypes import Array, Bloom, Opaque, Struct, arrow_type
 from xskip.errors import KeyNotAvailableError, MetadataCorruptError, XskipError
 from xskip.metadata import IndexColumn, MetadataTable, PartitionColumn
+from xskip.metadatastore.bounded import RATIO, read_bounded
 from xskip.metadatastore.calendar import SPARK_VERSION, of_one_calendar
 from xskip.metadatastore.encryption import decryption, encryption, labels_of
 from xskip.metadatastore.schema import (
@@ -40,6 +41,7 @@ from xskip.metadatastore.sizes import SIZES, pack_sizes, unpack_sizes
 from xskip.metadatastore.stored import from_file
 from xskip.metadatastore.versions import Form, VersionRules, is_udt, rules_of
 from xskip.objects import Objects, join_ids, split_ids
+from xskip.settings import METADATA_BYTES
 
 __all__ = [
     "GROUP_ROWS",
@@ -70,7 +72,7 @@ class MetadataFile:
     """A metadata file whose footer has been read, or the part of it that some of its row groups are.
 
     Where ``has_names`` is false, nothing is said of the objects but how many they are. ``digest`` is what a record says
-    of the footer, empty where it says nothing.
+    of the footer, empty where it says nothing; ``limit`` the most bytes of its values that are taken.
     """
 
     path: Path
@@ -82,6 +84,15 @@ class MetadataFile:
     groups: tuple[int, ...] | None = None
     has_names: bool = True
     digest: str = ""
+    size: int = 0
+    limit: int = METADATA_BYTES.default
+
+    def again(self, dictionaries: list[str]) -> pq.ParquetFile:
+        """Open the file again, with leaves that are read as dictionaries."""
+        secrets = None if self.schema.encryption is None else decryption()
+        return pq.ParquetFile(
+            self.path, metadata=self.footer, decryption_properties=secrets, read_dictionary=dictionaries, **READING
+        )
 
 
 def encode(table: MetadataTable, table_identifier: str, path: Path, form: Form = _FORM) -> None:
@@ -167,7 +178,9 @@ def open_file(path: Path) -> MetadataFile:
         schema = parse_schema(text, reader.schema_arrow)
         if schema.encryption is not None and schema.encryption.plaintext_footer:
             reader = _unlocked(path)
-        file = MetadataFile(path, schema, reader.metadata.num_rows, reader.metadata, reader)
+        size = path.stat().st_size
+        room = max(METADATA_BYTES.default, RATIO * size)
+        file = MetadataFile(path, schema, reader.metadata.num_rows, reader.metadata, reader, size=size, limit=room)
         return _with_types(file) if rules_of(schema.version).serialised else file
 
 
@@ -304,11 +317,9 @@ def _keyed_column(file: MetadataFile, index: IndexField) -> IndexColumn:
 
 def _read(file: MetadataFile, columns: list[str]) -> pa.Table:
     wanted = leaves_under(columns, leaf_paths(file.footer))  # names alone would be split at their dots
+    groups = file.groups if file.groups is not None else range(file.footer.num_row_groups)
     try:
-        if file.groups is not None:
-            table = file.reader.read_row_groups(file.groups, wanted, use_threads=False)
-        else:
-            table = file.reader.read(wanted)
+        table = read_bounded(file.reader, wanted, groups, file.limit, None if file.digest else file.again)
         table.validate()
     except (pa.ArrowException, OSError) as error:
         if file.schema.encryption is None:

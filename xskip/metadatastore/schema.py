@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -107,8 +107,17 @@ def leaves_under(columns: Sequence[str], paths: Sequence[str]) -> list[str]:
     >>> leaves_under(["a.b"], ["a.b.min", "a.bc", "a"])
     ['a.b.min']
     """
-    inside = tuple(f"{column}." for column in columns)
-    return [path for path in paths if path in columns or path.startswith(inside)]
+    wanted = set(columns)
+    return [path for path in paths if any(begin in wanted for begin in _beginnings(path))]
+
+
+def _beginnings(path: str) -> Iterator[str]:
+    """A path, and what is before each of its dots."""
+    at = path.find(".")
+    while at >= 0:
+        yield path[:at]
+        at = path.find(".", at + 1)
+    yield path
 
 
 def parse_schema(text: str | bytes, arrow: pa.Schema) -> FileSchema:
@@ -125,10 +134,10 @@ def parse_schema(text: str | bytes, arrow: pa.Schema) -> FileSchema:
         fields, master, version = _parts(text)
         rules = rules_of(version)
         identifier = _identifier(master, fields, rules)
-        partitions, indexes = [], []
+        partitions, indexes, held = [], [], set(arrow.names)
         for field in fields:
             name = field["name"]
-            if name not in arrow.names:
+            if name not in held:
                 raise MetadataCorruptError("a schema that names a column the file lacks", found=name)
             if "index" in field["metadata"]:
                 indexes.append(_index_field(field, arrow.field(name).type))

@@ -6,7 +6,7 @@ from -12 to +14 hours makes of its instant, and what lies before 1900 is not kno
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from typing import Any
@@ -84,14 +84,11 @@ def decode_streams(index: str, streams: Iterable[bytes | None]) -> Decoded | Non
     streams : iterable of bytes or None
     """
     read = {"minmax": _bounds, "valuelist": _members}[index]
-    rows: list[Sequence[_Scalar] | None] = []
-    unreadable = 0
-    for stream in streams:
-        try:
-            rows.append(None if stream is None else read(parse_stream(stream, _KNOWN)))
-        except MetadataCorruptError:
-            rows.append(None)
-            unreadable += 1
+    given = list(streams)
+    found = {stream: _parsed(stream, read) for stream in dict.fromkeys(given)}  # a short file can repeat a long stream
+    rows = [found[stream] for stream in given]
+    unreadable = sum(1 for stream, row in zip(given, rows, strict=True) if row is _UNREADABLE)
+    rows = [None if row is _UNREADABLE else row for row in rows]
     kind = _common_type({scalar[0] for row in rows if row for scalar in row})
     if kind is None:
         return None
@@ -100,6 +97,17 @@ def decode_streams(index: str, streams: Iterable[bytes | None]) -> Decoded | Non
     except (pa.ArrowException, ArithmeticError, ValueError):
         return None
     return Decoded(storage, values, unreadable)
+
+
+#: In the place of what a stream that cannot be read holds.
+_UNREADABLE: list[_Scalar] = []
+
+
+def _parsed(stream: bytes | None, read: Callable[[JavaValue], Sequence[_Scalar] | None]) -> Sequence[_Scalar] | None:
+    try:
+        return None if stream is None else read(parse_stream(stream, _KNOWN))
+    except MetadataCorruptError:
+        return _UNREADABLE
 
 
 def _as_bounds(rows: Sequence[Sequence[_Scalar] | None], kind: str) -> tuple[Storage, pa.Array]:

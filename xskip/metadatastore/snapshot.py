@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +16,7 @@ from xskip.datatypes import Opaque
 from xskip.datatypes import Storage as ValueStorage
 from xskip.errors import KeyNotAvailableError, MetadataCorruptError
 from xskip.metadata import IndexColumn, IndexDefinition, IndexKey, MetadataTable, PartitionColumn, concat
+from xskip.metadatastore.bounded import RATIO, demand_room
 from xskip.metadatastore.codec import MetadataFile, decode, encode, open_file, version_of
 from xskip.metadatastore.commit import Live, Record, RecordedFile, find_live, new_file_name
 from xskip.metadatastore.digests import footer_digest
@@ -26,6 +27,7 @@ from xskip.metadatastore.versions import CURRENT_VERSION, Form
 from xskip.metadatastore.zones import FORMATS, in_every_zone
 from xskip.objects import Objects
 from xskip.reading import Reading, differences, zones_differ
+from xskip.settings import METADATA_BYTES
 
 __all__ = ["Snapshot", "file_versions", "open_snapshot", "write_files"]
 
@@ -152,7 +154,7 @@ class Snapshot:
             needed = everything if wanted is None else everything & set(wanted)
             missing = needed - self._read
             if missing or self._objects is None:
-                self._keep(concat(decode(file, missing) for file in self.files) if self.files else _NOTHING)
+                self._keep(concat(self._decoded(missing)) if self.files else _NOTHING)
                 self._read |= missing
             assert self._objects is not None
             return MetadataTable(
@@ -179,6 +181,13 @@ class Snapshot:
                         where=str(column.definition), found=f"no key {column.definition.key_label} that opens it",
                         hint="name the client that has the key by xskip.use_kms",
                     )  # fmt: skip
+    def _decoded(self, wanted: set[Requirement]) -> Iterator[MetadataTable]:
+        taken = 0
+        for file in self.files:
+            table = decode(file, wanted)
+            taken += table.nbytes
+            demand_room(taken, file.limit, str(file.path.parent))
+            yield table
 
     def _keep(self, table: MetadataTable) -> None:
         if self._objects is None:
@@ -190,8 +199,18 @@ class Snapshot:
 _NOTHING = MetadataTable(Objects(pa.array([], pa.string()), pa.array([], pa.int64()), pa.array([], pa.int64())))
 
 
-def open_snapshot(storage: Storage, directory: str, known: Snapshot | None = None) -> Snapshot | None:
+def open_snapshot(
+    storage: Storage, directory: str, known: Snapshot | None = None, limit: int = METADATA_BYTES.default
+) -> Snapshot | None:
     """The present snapshot of a directory; ``known`` itself where it is still that, None where there is no index.
+
+    Parameters
+    ----------
+    storage : Storage
+    directory : str
+    known : Snapshot, optional
+    limit : int
+        The most bytes of values that are taken, where they are more than files of their size account for [MDS-D-5].
 
     Raises
     ------
@@ -205,7 +224,8 @@ def open_snapshot(storage: Storage, directory: str, known: Snapshot | None = Non
     if known is not None and known.live.identity == live.identity:
         return known
     _check_one_dataset(files, directory)
-    return Snapshot(live, files)
+    room = max(limit, RATIO * sum(file.size for file in files))
+    return Snapshot(live, tuple(replace(file, limit=room) for file in files))
 
 
 def _open_recorded(path: Path, entry: RecordedFile | None) -> MetadataFile:

@@ -20,7 +20,9 @@ def from_file(storage: Storage, values: pa.Array) -> pa.Array:
         The file has values of another type.
     """
     if isinstance(storage, Bloom):
-        return pa.array([_unwrapped(stream) for stream in values.cast(pa.binary()).to_pylist()], pa.binary())
+        streams = values.cast(pa.binary()).to_pylist()
+        filters = {stream: _unwrapped(stream) for stream in dict.fromkeys(streams)}  # one stands for many
+        return pa.array([filters[stream] for stream in streams], pa.binary())
     target = arrow_type(storage)
     if not same_values(values.type, target):
         raise pa.ArrowInvalid(f"{values.type} where {target} is expected")

@@ -18,12 +18,13 @@ import numpy as np
 from xskip.clauses import rehearse
 from xskip.errors import DatasetError, XskipError
 from xskip.expressions import Predicate, operands
+from xskip.metadatastore.failures import Failures
 from xskip.metadatastore.location import Place
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot
 from xskip.operands import Computed
 from xskip.pruning import PruneResult, prune, requirements
 from xskip.reading import Reading, zones_differ
-from xskip.settings import JOB_OBJECTS, Setting
+from xskip.settings import JOB_OBJECTS, METADATA_BYTES, Setting
 from xskip.spark.catalyst import to_predicate
 from xskip.spark.job import Jobs, why_in_driver
 from xskip.spark.jvm import Hook, hook_of
@@ -115,6 +116,8 @@ class Engine:
         self._unreadable: dict[str, tuple[float, str]] = {}  # when and why, by directory
         self._process_wide: dict[str, str] = {}
         self._remembered = Remembered()
+        self._failures = Failures()
+        self._room = METADATA_BYTES.default
         self.jobs = Jobs(hook)
 
     @property
@@ -134,6 +137,7 @@ class Engine:
             answer, trace = self._decide(place, asked)
         except BaseException as error:  # noqa: BLE001 - the fail-open point: a query never fails because of xskip
             answer, trace = None, ScanTrace("", None, _reason(error))
+            self._drop_unreadable(place.directory, error)
         self._remember(number, trace)
         if trace.problem:
             self._say(place, trace.problem)
@@ -157,6 +161,7 @@ class Engine:
         with self._lock:
             self._indexes.pop(directory, None)
             self._unreadable.pop(directory, None)
+            self._failures.forget(directory)
             self._made[directory] = None
             self.jobs.forget()
             self._said = {said for said in self._said if said[0] != directory}
@@ -309,8 +314,11 @@ class Engine:
 
     def _look(self, directory: str, loaded: _Loaded | None) -> _Loaded | None:
         """The present snapshot of a directory, which is the loaded one as long as nothing changed."""
-        known = loaded.snapshot if loaded else None
-        snapshot = open_snapshot(storage_for(self._hook, directory), directory, known)
+        known, storage = loaded.snapshot if loaded else None, storage_for(self._hook, directory)
+        if loaded is None:
+            self._failures.look(storage, directory)
+            self._room = self._room_now()
+        snapshot = open_snapshot(storage, directory, known, self._room)
         if snapshot is None:
             self._indexes.pop(directory, None)
             self._hook.unregister(directory)
@@ -322,6 +330,16 @@ class Engine:
         while len(self._indexes) > _REMEMBERED_INDEXES:
             self._hook.unregister(self._indexes.popitem(last=False)[0])
         return loaded
+
+    def _room_now(self) -> int:
+        spark = self.jobs.spark
+        return METADATA_BYTES.default if spark is None else self.setting(spark, METADATA_BYTES)
+
+    def _drop_unreadable(self, directory: str, error: BaseException) -> None:
+        """Forget an index that cannot be read, and do not try again as long as its files stay."""
+        with self._lock:
+            if self._failures.remember(directory, error):
+                self._indexes.pop(directory, None)
 
     def _remember(self, number: int, trace: ScanTrace) -> None:
         with self._lock:

@@ -60,8 +60,11 @@ class XSkipSnapshot {
   void put(int i, long hash, long other, long length, long time) {
     rows[WIDTH * i + HASH] = hash; rows[WIDTH * i + OTHER] = other;
     rows[WIDTH * i + LENGTH] = length; rows[WIDTH * i + TIME] = time;
-    int k = slot(hash);
-    while (table[k] >= 0) k = (k + 1) & mask;
+    int k = slot(hash, length, time);
+    while (table[k] >= 0) {
+      if (isSame(table[k], i)) return;              // of a row that stands here often the first is enough
+      k = (k + 1) & mask;
+    }
     table[k] = i;
   }
   void putPartition(int i, String text) {
@@ -74,7 +77,14 @@ class XSkipSnapshot {
   private static long hash(byte[] b, int start, int size, long seed) {
     return XXH64.hashUnsafeBytes(b, Platform.BYTE_ARRAY_OFFSET + start, size, seed);
   }
-  private int slot(long h) { return (int) (h ^ (h >>> 32)) & mask; }
+  private boolean isSame(int o, int i) {
+    for (int part = 0; part < WIDTH; part++) if (rows[WIDTH * o + part] != rows[WIDTH * i + part]) return false;
+    return true;
+  }
+  private int slot(long hash, long length, long time) {
+    long h = hash + 31 * (time + 31 * length) * 0x9E3779B97F4A7C15L;
+    return (int) (h ^ (h >>> 32)) & mask;
+  }
 
   /** The ordinal, or -1 where the file is not in the snapshot, or with another length or time. A path can stand in the
       snapshot more than once, with several times: any of them may be the file's. Listings come in the order of the
@@ -83,7 +93,11 @@ class XSkipSnapshot {
     byte[] path = f.getPath().toUri().getPath().getBytes(java.nio.charset.StandardCharsets.UTF_8);
     long h = hash(path, 0, path.length, SEED), other = hash(path, 0, path.length, OTHER_SEED);
     if (guess < n && is(guess, h, other, f)) return guess;
-    int k = slot(h), o;
+    int o = find(h, other, f, f.getLen());
+    return o >= 0 ? o : find(h, other, f, -1L);
+  }
+  private int find(long h, long other, FileStatus f, long length) {
+    int k = slot(h, length, f.getModificationTime()), o;
     while ((o = table[k]) >= 0) {
       if (is(o, h, other, f)) return o;
       k = (k + 1) & mask;

@@ -1,0 +1,160 @@
+"""Metadata that would exhaust the driver's memory or time. Rules: [MDS-D-5] [MDS-D-6] [MDS-D-7]."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tests.metadatastore.samples import (
+    ROOT,
+    commit,
+    minmax,
+    numbered_table,
+    objects_of,
+    opened,
+    put_foreign,
+    table_of,
+    valuelist,
+)
+from xskip.errors import MetadataCorruptError
+from xskip.metadata import MetadataTable
+from xskip.metadatastore.failures import Failures
+from xskip.metadatastore.snapshot import open_snapshot
+from xskip.metadatastore.storage import LocalStorage
+from xskip.metadatastore.versions import Form
+from xskip.objects import Objects, compare_objects
+
+DISK = LocalStorage()
+ROWS = 20_000
+LONG = "x" * 4_000
+
+
+def long_names() -> MetadataTable:
+    """Many rows of one long name."""
+    times = pa.array([1_700_000_000_000] * ROWS, pa.int64())
+    return table_of(Objects(pa.array([LONG] * ROWS), pa.nulls(ROWS, pa.int64()), times))
+
+
+def one_long_list() -> MetadataTable:
+    """A row whose list holds one long text many times."""
+    return table_of(objects_of(["a", "b"]), [valuelist("s", "string", [[LONG] * ROWS, ["y"]])])
+
+
+def many_bounds() -> MetadataTable:
+    """Long texts as bounds."""
+    names = [f"{ROOT}/{i}" for i in range(ROWS)]
+    return table_of(objects_of(names), [minmax("s", "string", [LONG] * ROWS, [LONG + "y"] * ROWS)])
+
+
+def repeated_streams() -> MetadataTable:
+    """Many rows of one serialised object."""
+    names = [f"{ROOT}/{i}" for i in range(ROWS)]
+    return table_of(objects_of(names), [valuelist("s", "string", [["a", "b"] * 20] * ROWS)])
+
+
+@pytest.mark.parametrize("table", [long_names(), one_long_list(), many_bounds()], ids=["names", "list", "bounds"])
+def test_values_are_not_taken_beyond_the_limit(table: MetadataTable, tmp_path: Path) -> None:
+    """[MDS-D-5] A short file of 80 MB and more of values is not loaded; with a setting that allows it, it is."""
+    put_foreign(tmp_path / "md", [table])
+    assert sum(p.stat().st_size for p in (tmp_path / "md").iterdir()) < 1_000_000
+    refused = open_snapshot(DISK, str(tmp_path / "md"), limit=40 << 20)
+    assert refused is not None
+    with pytest.raises(MetadataCorruptError, match=r"spark\.xskip\.metadata\.maxBytes"):
+        refused.load()
+    allowed = open_snapshot(DISK, str(tmp_path / "md"), limit=400 << 20)
+    assert allowed is not None
+    assert allowed.load().nbytes > 80_000_000
+
+
+def test_no_more_than_the_limit_is_in_memory(tmp_path: Path) -> None:
+    """[MDS-D-5] Nor is it loaded and thrown away: Arrow never has much more than the limit."""
+    put_foreign(tmp_path / "md", [table_of(long_names().objects.take(pa.array(np.arange(ROWS).repeat(15))))])
+    snapshot = opened(tmp_path / "md")
+    before = pa.default_memory_pool().max_memory()
+    with pytest.raises(MetadataCorruptError, match="more memory than it may"):
+        snapshot.load()
+    assert pa.default_memory_pool().max_memory() - before < 700 << 20
+
+
+def test_what_files_account_for_is_loaded(tmp_path: Path) -> None:
+    """[MDS-D-5] Values of 32 times the size of their files are nothing odd, whatever the setting says."""
+    commit(DISK, str(tmp_path / "md"), tmp_path / "scratch", [numbered_table(0, 3000), numbered_table(3000, 6000)])
+    snapshot = open_snapshot(DISK, str(tmp_path / "md"), limit=1)
+    assert snapshot is not None
+    assert len(snapshot.load()) == 6000
+
+
+def test_the_limit_is_of_all_files_together(tmp_path: Path) -> None:
+    """[MDS-D-5] Many files of which none is too large."""
+    part = many_bounds().take(pa.array(range(1500)))
+    put_foreign(tmp_path / "md", [part] * 6)
+    for limit, fits in ((40 << 20, False), (100 << 20, True)):
+        snapshot = open_snapshot(DISK, str(tmp_path / "md"), limit=limit)
+        assert snapshot is not None
+        if fits:
+            assert len(snapshot.load()) == 9000
+        else:
+            with pytest.raises(MetadataCorruptError, match="more memory than it may"):
+                snapshot.load()
+
+
+def test_streams_that_are_the_same_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """[MDS-D-7] The time goes by what a file holds, not by how often it says it."""
+    from xskip.metadatastore import serialised
+
+    put_foreign(tmp_path / "md", [repeated_streams()], Form(0))
+    read: list[int] = []
+    parse = serialised.parse_stream
+    monkeypatch.setattr(serialised, "parse_stream", lambda data, known: read.append(len(data)) or parse(data, known))
+    lists = opened(tmp_path / "md").load().indexes["valuelist", ("s",)].values
+    assert len(read) == 1
+    assert lists[0].as_py() == lists[ROWS - 1].as_py()
+
+
+def of_one_name(times: list[int], sizes: list[int | None]) -> Objects:
+    """Objects that differ in time and size alone."""
+    return Objects(pa.array(["a"] * len(times)), pa.array(sizes, pa.int64()), pa.array(times, pa.int64()))
+
+
+def test_one_name_in_many_rows() -> None:
+    """[MDS-D-7] Of many rows of one name the one of its time and size is found, in a time that goes by their number."""
+    count = 300_000
+    known = of_one_name(list(range(count)), [5] * count)
+    fresh, there = compare_objects(of_one_name([count - 1], [5]), known)
+    assert (fresh.tolist(), np.flatnonzero(there).tolist()) == ([], [count - 1])
+    fresh, there = compare_objects(of_one_name([count - 1], [6]), known)
+    assert (fresh.tolist(), there.any()) == ([0], False)
+
+
+def test_rows_of_one_name_and_time() -> None:
+    """[MDS-D-7] The first row of a name, time and size counts; one without a size is of any."""
+    known = of_one_name([1, 2, 2, 2, 3], [5, 6, None, 6, 7])
+    for time, size, kept in ((1, 5, [0]), (2, 6, [1]), (2, 9, [2]), (3, 7, [4]), (3, 8, []), (4, 7, [])):
+        fresh, there = compare_objects(of_one_name([time], [size]), known)
+        assert np.flatnonzero(there).tolist() == kept
+        assert fresh.tolist() == ([] if kept else [0])
+
+
+def test_failures_are_remembered_until_the_directory_changes(tmp_path: Path) -> None:
+    """[MDS-D-6] The same error again, without a look into the files."""
+    md = tmp_path / "md"
+    commit(DISK, str(md), tmp_path / "scratch", [numbered_table(0, 3)])
+    failures, error = Failures(), MetadataCorruptError("what", where="w", found="f", expected="e", hint="h")
+    assert failures.remember(str(md), error) is False  # nobody has looked
+    failures.look(DISK, str(md))
+    failures.look(DISK, str(md))
+    assert failures.remember(str(md), KeyError("k")) is False
+    failures.look(DISK, str(md))
+    assert failures.remember(str(md), error) is True
+    for _ in range(2):
+        with pytest.raises(MetadataCorruptError) as caught:
+            failures.look(DISK, str(md))
+        assert str(caught.value) == str(error)
+    (md / "_commits/00000000000000000002.json").write_bytes(b"{}")
+    failures.look(DISK, str(md))
+    failures.remember(str(md), error)
+    failures.forget(str(md))
+    failures.look(DISK, str(md))

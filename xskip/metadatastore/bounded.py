@@ -1,0 +1,102 @@
+"""Columns of a metadata file, read no further than memory is meant for them. Rule: [MDS-D-5].
+
+Footers tell how many values there are, and not how large: one dictionary entry can stand for millions. So rows come in
+batches that are counted; and lists of strings, of which one row can hold all, are first read as dictionaries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from xskip.errors import MetadataCorruptError
+
+__all__ = ["RATIO", "Opened", "demand_room", "read_bounded"]
+
+#: Opens the file again, with leaves that are read as dictionaries.
+Opened = Callable[[list[str]], pq.ParquetFile]
+
+#: Values may take so many times the bytes of their files; more than compression makes of what is worth an index.
+RATIO = 32
+_MOST_LEAVES = 100_000
+_MOST_ROWS, _LEAST_ROWS = 65_536, 16
+_LEAST_BYTES = 1  # of a value
+
+
+def demand_room(taken: int, limit: int, where: str) -> None:
+    """Refuse values that take more bytes than they may.
+
+    Raises
+    ------
+    MetadataCorruptError
+        They do.
+    """
+    if taken > limit:
+        raise MetadataCorruptError(
+            "metadata takes more memory than it may", where=where, found=f"more than {limit:,} bytes of values",
+            hint="set spark.xskip.metadata.maxBytes, or drop the index",
+        )  # fmt: skip
+
+
+def read_bounded(
+    reader: pq.ParquetFile, leaves: Sequence[str], groups: Sequence[int], limit: int, again: Opened | None = None
+) -> pa.Table:
+    """Return leaves of row groups.
+
+    Parameters
+    ----------
+    reader : pyarrow.parquet.ParquetFile
+    leaves : sequence of str
+    groups : sequence of int
+    limit : int
+        The most bytes of their values.
+    again : Opened, optional
+        Without it lists are not looked into before they are read.
+
+    Raises
+    ------
+    MetadataCorruptError
+        They have more.
+    """
+    # no look at single column chunks: of one that is encrypted Arrow aborts the process
+    footer, where = reader.metadata, "a metadata file"
+    demand_room(len(footer.schema), _MOST_LEAVES, where)
+    demand_room(_LEAST_BYTES * footer.num_rows * len(leaves), limit, where)
+    if again is not None:
+        with suppress(FileNotFoundError):  # a commit has removed it since, and the reader still has it
+            for leaf in _lists_of_texts(footer, leaves):
+                demand_room(_bytes_of_lists(again([leaf]), leaf, groups, limit), limit, where)
+    largest = max((footer.row_group(group).total_byte_size for group in groups), default=1)
+    rows = min(max(2 * limit // max(largest, 1), _LEAST_ROWS), _MOST_ROWS)
+    batches, taken = [], 0
+    for batch in reader.iter_batches(rows, list(groups), list(leaves), use_threads=len(groups) > 1):
+        taken += batch.nbytes
+        demand_room(taken, limit, where)
+        batches.append(batch)
+    return pa.Table.from_batches(batches) if batches else reader.read_row_groups([], list(leaves))
+
+
+def _lists_of_texts(footer: pq.FileMetaData, leaves: Sequence[str]) -> list[str]:
+    wanted = set(leaves)
+    columns = (footer.schema.column(c) for c in range(len(footer.schema)))
+    return [c.path for c in columns if c.path in wanted and c.max_repetition_level and c.physical_type == "BYTE_ARRAY"]
+
+
+def _bytes_of_lists(reader: pq.ParquetFile, leaf: str, groups: Sequence[int], limit: int) -> int:
+    """Return the bytes that strings of a leaf take, or a number above the limit."""
+    taken = 0
+    for group in groups:
+        for chunk in reader.read_row_group(group, [leaf], use_threads=False).column(0).chunks:
+            values = chunk
+            while not pa.types.is_dictionary(values.type):
+                values = values.field(0) if pa.types.is_struct(values.type) else values.values
+            counts = np.bincount(values.indices.drop_null().to_numpy(), minlength=len(values.dictionary))
+            taken += int(counts @ pc.binary_length(values.dictionary).to_numpy().astype(np.int64))
+        if taken > limit:
+            break
+    return taken
