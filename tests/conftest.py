@@ -41,6 +41,7 @@ COUNTS = (
     "fault points of a commit survived",
     "random pairs of a file and a filter",
     "of them skipped",
+    "damaged indexes",
     "tests of metadata with encrypted footer",
     "tests of metadata with plaintext footer",
 )

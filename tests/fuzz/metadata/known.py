@@ -1,0 +1,239 @@
+"""Small indexes of rows that are known, in every version, in the clear and encrypted; and filters with their truth."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tests.metadatastore.samples import ROOT, array_of, filter_of, minmax, table_of, valuelist
+from xskip import bloom
+from xskip.datatypes import Array, Bloom, Storage, Struct, arrow_type
+from xskip.expressions import (
+    And,
+    Comparison,
+    In,
+    IsNotNull,
+    IsNull,
+    NotIn,
+    Op,
+    Or,
+    Predicate,
+    StartsWith,
+)
+from xskip.indexes.tokenbloom import Part, whole_words
+from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable, PartitionColumn
+from xskip.metadatastore.commit import Record, publish
+from xskip.metadatastore.snapshot import write_files
+from xskip.metadatastore.storage import LocalStorage
+from xskip.metadatastore.versions import Form
+from xskip.objects import Objects, ObjectStatus
+from xskip.operands import Column
+from xskip.reading import Reading
+
+__all__ = ["KEYS", "READING", "Known", "filters", "known"]
+
+READING = Reading("parquet")
+KEYS = {"footer": bytes(16), "column": bytes(range(16))}
+TYPES = {"k": "int", "s": "string", "d": "double", "x": "double", "y": "double", "p": "int"}
+TEXTS = ["", "a", "ab cd", "oslo", "oslo town", "rome", "bonn 7", "\U0001f600", "\ue000x", "zz zz"]
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """An index and what it is of.
+
+    Attributes
+    ----------
+    files : dict of str to bytes
+        The metadata directory.
+    objects : dict of ObjectStatus to list of rows
+    """
+
+    files: dict[str, bytes]
+    objects: dict[ObjectStatus, list[Row]]
+
+    @property
+    def record(self) -> str:
+        """The name of the latest record."""
+        return max(name for name in self.files if name.startswith("_commits/"))
+
+
+def known(random: Random, version: int, scratch: Path, footer_key: str | None = None, *, plain: bool = False) -> Known:
+    """An index of one or two files."""
+    count = random.randint(2, 6)
+    objects = {}
+    for i in range(count):
+        name = f"{ROOT}/p={i % 2}/f{i}.parquet"
+        size = random.choice([-1, 100 + i])
+        rows = [_row(random, i % 2) for _ in range(random.randint(0, 5))]
+        objects[ObjectStatus(name, size, 1_700_000_000_000 + i)] = rows
+    table = _table(objects)
+    if footer_key is not None:
+        table = _keyed(table)
+    scratch.mkdir(parents=True)
+    form = Form(version, footer_key, plain)
+    cut = random.randint(0, count - 1)
+    files = []
+    for rows_of in [range(cut), range(cut, count)] if cut else [range(count)]:
+        files += write_files(table.take(pa.array(rows_of, pa.int64())), ROOT, scratch, len(files), form)
+    record = Record(0, ROOT, version, tuple(entry for _, entry in files), READING, TYPES, 0)
+    publish(LocalStorage(), str(scratch / "md"), None, files, record)
+    paths = [path for path in (scratch / "md").rglob("*") if path.is_file()]
+    return Known({str(path.relative_to(scratch / "md")): path.read_bytes() for path in paths}, objects)
+
+
+def _row(random: Random, p: int) -> Row:
+    numbers = [None, -5, 0, 3, 4, 700, random.randint(-1000, 1000)]
+    doubles = [None, math.nan, -0.0, 0.0, math.inf, -math.inf, random.uniform(-9, 9)]
+    return {
+        "k": random.choice(numbers), "s": random.choice([None, *TEXTS]), "d": random.choice(doubles),
+        "x": random.uniform(-9, 9), "y": random.uniform(-9, 9), "p": p,
+    }  # fmt: skip
+
+
+def _order(value: Any) -> Any:
+    """A key in Spark's order."""
+    if isinstance(value, float):
+        return (1, 0.0) if math.isnan(value) else (0, value + 0.0)
+    return value.encode() if isinstance(value, str) else value
+
+
+def _values(rows: list[Row], name: str) -> list[Any]:
+    return sorted((row[name] for row in rows if row[name] is not None), key=_order)
+
+
+def _distinct(values: list[Any]) -> list[Any]:
+    return list({repr(value + 0.0 if isinstance(value, float) else value): value for value in values}.values())
+
+
+def _table(objects: dict[ObjectStatus, list[Row]]) -> MetadataTable:
+    files = list(objects.values())
+    columns: list[IndexColumn] = []
+    for name in ("k", "s", "d"):
+        held = [_values(rows, name) for rows in files]
+        ends = [[values[side] if values else None for values in held] for side in (0, -1)]
+        columns.append(minmax(name, TYPES[name], *ends))
+        columns.append(valuelist(name, TYPES[name], [_distinct(values) for values in held]))
+    texts = [[text.encode() for text in _values(rows, "s")] for rows in files]
+    numbers = [_values(rows, "k") for rows in files]
+    rate = ("io.xskipper.index.bloom.fpp", "0.01")
+    own = "io.xskip.index."
+    split = [[w for t in held for w in whole_words(Part(t, is_start=True, is_end=True))] for held in texts]
+    columns += [
+        _index("bloomfilter", ("s",), Bloom(), [filter_of(held) for held in texts], rate),
+        _index("bloomfilter", ("k",), Bloom(), [_of_numbers(held) for held in numbers], rate),
+        _index("tokenbloom", ("s",), Bloom(), [filter_of(held) for held in split], (own + "tokenbloom.fpp", "0.01")),
+        _index("nullcount", ("k",), Struct((("nulls", "bigint"), ("rows", "bigint"))),
+               [{"nulls": sum(r["k"] is None for r in rows), "rows": len(rows)} for rows in files]),
+        _index("prefix", ("s",), Array("binary"), [_distinct([t[:3] for t in held]) for held in texts],
+               (own + "prefix.length", "3")),
+        _index("hybrid", ("s",), Struct((("values", "array<string>"), ("filter", "binary"))),
+               [{"values": _distinct([t.decode() for t in held]), "filter": None} if len(held) < 3
+                else {"values": None, "filter": filter_of(held)} for held in texts],
+               (own + "hybrid.maxvalues", "2"), (own + "hybrid.fpp", "0.01")),
+        _index("gaplist", ("k",), Array("int"), [_ranges(held) for held in numbers]),
+        _index("geobox", ("x", "y"), Array("double"), [_boxes(rows) for rows in files]),
+    ]  # fmt: skip
+    listed = list(objects)
+    partition = PartitionColumn("p", "int", array_of("int", [int(each.name.split("p=")[1][0]) for each in listed]))
+    return table_of(Objects.of(listed), columns, [partition])
+
+
+def _index(
+    name: str, names: tuple[str, ...], storage: Storage, values: list[Any], *params: tuple[str, str]
+) -> IndexColumn:
+    return IndexColumn(IndexDefinition(name, names, params), storage, pa.array(values, arrow_type(storage)))
+
+
+def _of_numbers(values: list[int]) -> bytes:
+    pairs = [(h1 << 32) | (h2 & 0xFFFFFFFF) for h1, h2 in map(bloom.hash_long, values)]
+    return bloom.build(np.array(pairs, np.int64), *bloom.size_for(10, 0.01))
+
+
+def _ranges(values: list[int]) -> list[int]:
+    """Two ranges, parted at the widest gap."""
+    if len(set(values)) < 2:
+        return [values[0], values[-1]] if values else []
+    cut = max(range(1, len(values)), key=lambda i: values[i] - values[i - 1])
+    return [values[0], values[cut - 1], values[cut], values[-1]]
+
+
+def _boxes(rows: list[Row]) -> list[float]:
+    return [end for row in rows for end in (row["x"], row["x"], row["y"], row["y"])]
+
+
+def _keyed(table: MetadataTable) -> MetadataTable:
+    """The same with keys for half of the indexes."""
+    changed = {}
+    for i, column in enumerate(table.indexes.values()):
+        definition = replace(column.definition, key_label="column" if i % 2 else None)
+        changed[definition.key] = replace(column, definition=definition)
+    return replace(table, indexes=changed)
+
+
+Truth = Callable[[Row], bool]
+
+
+def filters(random: Random, count: int) -> list[tuple[Predicate, Truth]]:
+    """Filters, each with the rows of which it is TRUE."""
+    return [_filter(random) for _ in range(count)]
+
+
+def _filter(random: Random) -> tuple[Predicate, Truth]:
+    if random.random() < 0.3:
+        (one, first), (other, second) = _leaf(random), _leaf(random)
+        if random.random() < 0.5:
+            return And((one, other)), lambda row: first(row) and second(row)
+        return Or((one, other)), lambda row: first(row) or second(row)
+    return _leaf(random)
+
+
+def _literal(random: Random, name: str) -> Any:
+    kind = TYPES[name]
+    if kind == "int":
+        return random.choice([-5, 0, 1, 3, 4, 5, 700, random.randint(-1100, 1100)])
+    if kind == "string":
+        return random.choice([*TEXTS, "nobody"])
+    return random.choice([math.nan, 0.0, math.inf, -math.inf, random.uniform(-10, 10)])
+
+
+def _leaf(random: Random) -> tuple[Predicate, Truth]:
+    name = random.choice(list(TYPES))
+    column = Column((name,), TYPES[name])
+    wanted = [_literal(random, name) for _ in range(random.choice([1, 2, 3]))]
+    given = tuple(value.encode() if isinstance(value, str) else value for value in wanted)
+    keys = [_order(value) for value in wanted]
+    match random.randrange(6):
+        case 0:
+            return In(column, given), lambda row: row[name] is not None and _order(row[name]) in keys
+        case 1:
+            return NotIn(column, given), lambda row: row[name] is not None and _order(row[name]) not in keys
+        case 2:
+            return IsNull(column), lambda row: row[name] is None
+        case 3:
+            return IsNotNull(column), lambda row: row[name] is not None
+        case 4 if TYPES[name] == "string":
+            prefix = given[0][:2]
+            return StartsWith(
+                column, prefix
+            ), lambda row: row[name] is not None and _order(row[name])[:2].startswith(prefix)
+    op, holds = random.choice(list(_HOLDS.items()))
+    return Comparison(op, column, given[0]), lambda row: row[name] is not None and holds(_order(row[name]), keys[0])
+
+
+_HOLDS: dict[Op, Callable[[Any, Any], bool]] = {
+    Op.EQ: lambda a, b: a == b,
+    Op.NE: lambda a, b: a != b,
+    Op.LT: lambda a, b: a < b,
+    Op.LE: lambda a, b: a <= b,
+    Op.GT: lambda a, b: a > b,
+    Op.GE: lambda a, b: a >= b,
+}
