@@ -103,6 +103,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "spark.storage",
         "spark.terms",
         "spark.values",
+        "spark.vetting",
     ),
     "L6 interfaces": (
         "__init__",

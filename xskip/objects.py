@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from xskip.errors import MetadataCorruptError
 
-__all__ = ["ObjectStatus", "Objects", "compare_objects", "join_ids", "split_ids", "table_identifier"]
+__all__ = ["ObjectStatus", "Objects", "compare_objects", "count_outside", "join_ids", "split_ids", "table_identifier"]
 
 
 _DIGITS = 13
@@ -145,6 +145,22 @@ def table_identifier(uri: str) -> str:
     return path.rstrip("/") or "/"
 
 
+def count_outside(names: pa.Array, root: str) -> int:
+    """Return how many names are no plain paths below a directory: elsewhere, or with an empty part, ``.`` or ``..``.
+
+    >>> names = ["/t/a", "/t/p=%2e%2e/.a", "/t/../u/a", "/t/./a", "/t//a", "/t/", "/ta", "", None]
+    >>> count_outside(pa.array(names), "/t/")
+    7
+    """
+    below = pc.starts_with(names, root.rstrip("/") + "/").fill_null(False)
+    data = names.buffers()[2]
+    letters = b"" if data is None else data.to_pybytes()
+    # what is not in the bytes of all names together is in none of them
+    if b"//" in letters or b"/." in letters or pc.any(pc.ends_with(names, "/")).as_py():
+        below = pc.and_not(below, pc.match_substring_regex(names, r"/\.{0,2}(?:/|$)").fill_null(True))
+    return len(names) - int(below.true_count)
+
+
 def join_ids(names: pa.Array, modified: pa.Array) -> pa.Array:
     """Identities ``name#modified``, one for each object.
 
@@ -161,6 +177,8 @@ def split_ids(ids: pa.Array) -> tuple[pa.Array, pa.Array]:
     ------
     MetadataCorruptError
         An identity is null, has no ``#``, or no number after it.
+    pyarrow.ArrowInvalid
+        An identity is no text.
     """
     letters = np.frombuffer(ids.buffers()[2] or b"", np.uint8)
     if letters.min(initial=1) == 0 and pc.any(pc.match_substring(ids, "\0")).as_py():
@@ -168,6 +186,7 @@ def split_ids(ids: pa.Array) -> tuple[pa.Array, pa.Array]:
     times = _usual_times(ids)
     if times is not None:
         return pc.binary_slice(ids.cast(pa.binary()), 0, -1 - _DIGITS).cast(pa.string()), times
+    ids.validate(full=True)
     parts = pc.split_pattern(ids, "#", max_splits=1, reverse=True)
     lengths = pc.list_value_length(parts)
     if ids.null_count or pc.any(pc.not_equal(lengths, 2)).as_py():

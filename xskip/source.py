@@ -31,6 +31,7 @@ from xskip.spark.jvm import build_session
 from xskip.spark.scan import Engine
 from xskip.spark.storage import storage_for
 from xskip.spark.terms import Call, decorate
+from xskip.spark.vetting import is_plain
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -243,15 +244,14 @@ def _checked(planned: PlannedIndex) -> PlannedIndex:
 def _planned_expression(source: Source, index: Index, partitions: set[str]) -> PlannedIndex:
     """An index on an expression: what Spark makes of it is recorded, and is what a filter must have."""
     (text,) = index.columns
+    if not is_plain(source.df.sparkSession, text):  # it can come from metadata: Spark must not even analyze it
+        raise _not_indexable(text)
     node, kind = _expression(source, text)
     columns = {path[0].lower() for path in columns_in(node)}
     _check_whole(source, {path[0] for path in columns_in(node)}, text)
     hidden = '["$meta",' in text_of(node)
     if not isinstance(node, Call) or node.term is None or not text_of(node) or columns & partitions or hidden:
-        raise IndexDefinitionError(
-            "an expression that no index can have", found=text,
-            expected="deterministic functions of Spark's own, over columns that are in the files",
-        )  # fmt: skip
+        raise _not_indexable(text)
     if index.key_label is not None and any(sign in text for sign in ",;:"):
         raise IndexDefinitionError(
             "an encrypted index on an expression with a comma, semicolon or colon", found=text,
@@ -261,6 +261,13 @@ def _planned_expression(source: Source, index: Index, partitions: set[str]) -> P
     params = (*index.params, (EXPRESSION, form), (SETTINGS, source.dataset.reading()["evaluated"]))
     definition = IndexDefinition(index.name, (text,), params, index.key_label, (kind,))
     return _checked(PlannedIndex(index, (text,), definition, index.storage(value_types(index, (kind,)))))
+
+
+def _not_indexable(text: str) -> IndexDefinitionError:
+    return IndexDefinitionError(
+        "an expression that no index can have", found=text[:300],
+        expected="deterministic functions of Spark's own, each over columns that are in the files",
+    )  # fmt: skip
 
 
 def _expression(source: Source, text: str) -> tuple[object, str]:

@@ -200,6 +200,8 @@ def trust(engine: Engine, reader: PathReader, recheck: Sequence[str]) -> Trust:
     DatasetError
         The files cannot be told.
     """
+    if any(part in ("", ".", "..") for each in recheck for part in each.strip("/").split("/")):
+        raise DatasetError("a directory to recheck is not below the root", where=reader.path, found=", ".join(recheck))
     place, snapshot, token = _in_use(engine, reader)
     table = _load(engine, snapshot, place, reader)
     uri = as_uri(place.root)
@@ -234,6 +236,12 @@ def _load(engine: Engine, snapshot: Snapshot, place: Place, reader: PathReader) 
     _check(snapshot, place, reader)
     _demand_no_log(engine, as_uri(place.root))
     table = snapshot.load(snapshot.partitions)
+    outside = snapshot.count_outside(table_identifier(place.root))
+    if outside:
+        raise DatasetError(
+            "the index names files outside of the dataset", where=place.directory, found=f"{outside:,} of them",
+            expected=f"files below {place.root}", hint="call refresh() first",
+        )  # fmt: skip
     if pc.count_distinct(table.objects.names).as_py() < len(table):
         raise DatasetError("the index knows an object twice", where=place.directory, hint="call refresh() first")
     return table

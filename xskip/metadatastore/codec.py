@@ -340,7 +340,7 @@ def _table(
     return MetadataTable(
         _objects(file, table),
         {
-            n: PartitionColumn(n, kind, _whole(table, rules.partition_name(n)).cast(arrow_type(kind)))
+            n: PartitionColumn(n, kind, _text(_whole(table, rules.partition_name(n)).cast(arrow_type(kind))))
             for n, kind in partitions
         },
         {i.definition.key: _column(file, table, i) for i in indexes},
@@ -366,6 +366,12 @@ def _column(file: MetadataFile, table: pa.Table, index: IndexField) -> IndexColu
     if values.null_count > kept.null_count and not isinstance(index.storage, Bloom):
         return IndexColumn(index.definition, index.storage, values)
     return IndexColumn(index.definition, index.storage, values, values.null_count - kept.null_count)
+
+
+def _text(values: pa.Array) -> pa.Array:
+    """Return values of which all texts are texts; those of data need not be."""
+    values.validate(full=True)
+    return values
 
 
 def _whole(table: pa.Table, column: str) -> pa.Array:

@@ -25,7 +25,7 @@ from xskip.metadatastore.location import Place
 from xskip.metadatastore.storage import Storage
 from xskip.metadatastore.versions import CURRENT_VERSION, Form
 from xskip.metadatastore.zones import FORMATS, in_every_zone
-from xskip.objects import Objects
+from xskip.objects import Objects, count_outside
 from xskip.reading import Reading, differences, zones_differ
 from xskip.settings import METADATA_BYTES
 
@@ -47,6 +47,7 @@ class Snapshot:
         self._partitions: dict[str, PartitionColumn] = {}
         self._indexes: dict[IndexKey, IndexColumn] = {}
         self._read: set[Requirement] = set()
+        self._outside: dict[str, int] = {}
 
     @property
     def record(self) -> Record | None:
@@ -181,6 +182,14 @@ class Snapshot:
                         where=str(column.definition), found=f"no key {column.definition.key_label} that opens it",
                         hint="name the client that has the key by xskip.use_kms",
                     )  # fmt: skip
+
+    def count_outside(self, root: str) -> int:
+        """Return how many objects are named that are not below a directory, see :func:`xskip.objects.count_outside`."""
+        names = self.load(()).objects.names
+        if root not in self._outside:
+            self._outside[root] = count_outside(names, root)
+        return self._outside[root]
+
     def _decoded(self, wanted: set[Requirement]) -> Iterator[MetadataTable]:
         taken = 0
         for file in self.files:
