@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -17,9 +17,12 @@ import pyarrow.compute as pc
 from xskip.collected import Collected
 from xskip.errors import CollectError
 from xskip.metadata import MetadataTable
+from xskip.metadatastore.codec import MetadataFile
 from xskip.metadatastore.commit import Record, RecordedFile, publish
 from xskip.metadatastore.snapshot import Snapshot, write_files
 from xskip.metadatastore.versions import Form
+from xskip.metadatastore.wording import is_worded
+from xskip.naming import mistaken
 from xskip.objects import compare_objects, table_identifier
 from xskip.results import Progress, RefreshResult
 from xskip.settings import CHUNK_BYTES, CHUNK_OBJECTS, FOOTERS
@@ -79,10 +82,11 @@ class Build:
         started = time.monotonic()
         listed = list_objects(self.source.dataset)
         ours = snapshot if snapshot is not None and snapshot.is_ours else None
+        self.form = replace(self.form, own=self.form.own | mistaken(self.source.df.schema, self.planned))
         fresh, alive = compare_objects(listed.objects, ours.load(()).objects if ours else None, in_question)
         unchanged = int(alive.sum())
         gone = (snapshot.rows if snapshot else 0) - unchanged
-        if ours and not len(fresh) and not gone:
+        if ours and not len(fresh) and not gone and all(map(self._is_worded, ours.files)):
             return RefreshResult(0, 0, unchanged, time.monotonic() - started)
         if ours:
             ours.demand_keys()
@@ -160,13 +164,16 @@ class Build:
         for entry, file in zip(snapshot.record.files, snapshot.files, strict=True):
             own = np.arange(start, start + file.rows)
             start += file.rows
-            if alive[own].all() and len(own) and entry.name not in crowded:
+            if alive[own].all() and len(own) and entry.name not in crowded and self._is_worded(file):
                 kept.append(entry)
             else:
                 again.append(own[alive[own]])
         if sum(map(len, again)):
             self._add(snapshot.load().take(pa.array(np.concatenate(again))), scratch)
         return kept
+
+    def _is_worded(self, file: MetadataFile) -> bool:
+        return is_worded(file.schema, file.footer.metadata, self.form)
 
     def _add(self, table: MetadataTable, scratch: Path) -> list[Path]:
         written = write_files(table, self._identifier, scratch, len(self._files), self.form)

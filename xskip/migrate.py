@@ -19,7 +19,7 @@ from xskip.metadata import IndexDefinition, MetadataTable, PartitionColumn
 from xskip.metadatastore.rewrite import open_whole, rewrite
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.storage import Storage
-from xskip.metadatastore.versions import rules_of
+from xskip.metadatastore.versions import Form, rules_of
 from xskip.objects import Objects
 from xskip.results import ColumnChange, MigrationResult
 
@@ -71,13 +71,15 @@ class Migration:
         rules_of(self.target)
         snapshot = open_whole(self.storage, self.directory)
         versions = tuple(sorted({file.schema.version for file in snapshot.files}))
-        changes = tuple(_changes(snapshot, self.target))
-        if not dry_run and versions != (self.target,):
-            self._rewrite(snapshot)
+        form = replace(snapshot.form, version=self.target)
+        is_there = versions == (self.target,)
+        changes = () if is_there else tuple(_changes(snapshot, form))
+        if not dry_run and not is_there:
+            self._rewrite(snapshot, form)
         seconds = time.monotonic() - started
         return MigrationResult(self.directory, versions, self.target, snapshot.rows, seconds, dry_run, changes)
 
-    def _rewrite(self, snapshot: Snapshot) -> None:
+    def _rewrite(self, snapshot: Snapshot, form: Form) -> None:
         partitions_of = self.partitions_of or (lambda o: partitions_of_names(o.names, snapshot.table_identifier))
 
         def migrated(table: MetadataTable, version: int) -> MetadataTable:
@@ -86,7 +88,7 @@ class Migration:
                 table, version = _step(table, version, after, partitions_of), after
             return table
 
-        rewrite(self.storage, self.directory, snapshot, replace(snapshot.form, version=self.target), migrated)
+        rewrite(self.storage, self.directory, snapshot, form, migrated)
 
 
 def _step(table: MetadataTable, before: int, after: int, partitions_of: PartitionsOf) -> MetadataTable:
@@ -100,16 +102,17 @@ def _step(table: MetadataTable, before: int, after: int, partitions_of: Partitio
             return table
 
 
-def _changes(snapshot: Snapshot, target: int) -> list[ColumnChange]:
+def _changes(snapshot: Snapshot, form: Form) -> list[ColumnChange]:
     """What becomes of each column of each version that the index has."""
     found: dict[ColumnChange, None] = {}
-    new = rules_of(target)
+    new = rules_of(form.version)
     for file in snapshot.files:
         version = file.schema.version
         for index in file.schema.indexes:
-            texts = _differences(index.definition, version, target)
+            name = new.column_name(form.written(index.definition))
+            texts = ["renamed"] * (index.column != name) + _differences(index.definition, version, form.version)
             if texts:
-                found[ColumnChange(index.column, new.column_name(index.definition), "; ".join(texts))] = None
+                found[ColumnChange(index.column, name, "; ".join(texts))] = None
         for name, _ in file.schema.partitions if not new.partitions else ():
             found[ColumnChange(rules_of(version).partition_name(name), "", "partition values are dropped")] = None
         if new.partitions and not rules_of(version).partitions:
@@ -120,8 +123,6 @@ def _changes(snapshot: Snapshot, target: int) -> list[ColumnChange]:
 def _differences(definition: IndexDefinition, before: int, after: int) -> list[str]:
     old, new = rules_of(before), rules_of(after)
     texts = []
-    if old.column_name(definition) != new.column_name(definition):
-        texts.append("renamed")
     if old.serialised != new.serialised:
         texts.append("serialised objects become values" if old.serialised else "values become serialised objects")
     if definition.params and old.params_json(definition.params) != new.params_json(definition.params):

@@ -30,6 +30,7 @@ from xskip.metadatastore.schema import IndexField
 from xskip.metadatastore.snapshot import Snapshot, write_files
 from xskip.metadatastore.storage import Storage
 from xskip.metadatastore.versions import Form
+from xskip.metadatastore.wording import is_worded
 from xskip.results import OptimizeResult
 from xskip.scratch import temporary_folder
 
@@ -64,11 +65,13 @@ def optimize(storage: Storage, directory: str, limits: Form) -> OptimizeResult:
     """
     started = time.monotonic()
     snapshot = open_whole(storage, directory)
+    limits = replace(limits, own=snapshot.form.own)
     sizes = {entry.name: entry.size for entry in storage.list(directory)}
     before = sum(sizes.get(name, 0) for name in snapshot.live.names)
     families = [_family(files, limits) for files in _alike(snapshot.files)]
     count, after = len(snapshot.files), before
-    if not all(family.is_in_shape for family in families):
+    worded = not snapshot.is_ours or all(is_worded(f.schema, f.footer.metadata, limits) for f in snapshot.files)
+    if not (worded and all(family.is_in_shape for family in families)):
         written = _rewrite(storage, directory, snapshot, families)
         count, after = len(written), sum(entry.size for entry in written)
     seconds = time.monotonic() - started

@@ -137,7 +137,7 @@ def test_what_a_migration_says(tmp_path: Path) -> None:
     ours(md, tmp_path / "s", 1)
     changes = {(c.before, c.after): c.change for c in Migration(DISK, md, 4).run(dry_run=True).columns}
     assert changes == {
-        ("a.b_minmax", "a$#$b_minmax_5"): "renamed",
+        ("a.b_minmax", "a$#$b_xskipminmax_5"): "renamed",
         ("s_valuelist", "s_valuelist_1"): "renamed",
         (
             "s_bloomfilter",

@@ -40,6 +40,7 @@ from xskip.metadatastore.serialised import Decoded, decode_streams, encode_strea
 from xskip.metadatastore.sizes import SIZES, pack_sizes, unpack_sizes
 from xskip.metadatastore.stored import from_file
 from xskip.metadatastore.versions import Form, VersionRules, is_udt, rules_of
+from xskip.metadatastore.wording import field_of, is_list, list_from_file, list_to_file, wording_of
 from xskip.objects import Objects, join_ids, split_ids
 from xskip.settings import METADATA_BYTES
 
@@ -51,6 +52,7 @@ __all__ = [
     "decode",
     "encode",
     "leaf_paths",
+    "null_rows",
     "open_file",
     "part_of",
     "rows_of",
@@ -106,10 +108,7 @@ def encode(table: MetadataTable, table_identifier: str, path: Path, form: Form =
         The version cannot hold a type.
     """
     version, rules = form.version, rules_of(form.version)
-    indexes = [
-        IndexField(rules.column_name(column.definition), column.definition, column.storage)
-        for column in table.indexes.values()
-    ]
+    indexes = [field_of(column, form, rules) for column in table.indexes.values()]
     kept = list(table.partitions.values()) if rules.partitions else []
     names = [OBJECT_COLUMN, *(rules.partition_name(column.name) for column in kept), *(i.column for i in indexes)]
     if len(set(names)) < len(names):
@@ -133,6 +132,7 @@ def encode(table: MetadataTable, table_identifier: str, path: Path, form: Form =
         _ROW_METADATA: render_schema(schema).encode(),
         SPARK_VERSION: _WRITES_LIKE,
         SIZES: pack_sizes(table.objects.sizes),
+        **wording_of(table.indexes.values(), form),
     }
     secrets = None if labels is None else encryption(labels)
     with pq.ParquetWriter(path, written.schema, encryption_properties=secrets, **_STYLE) as writer:
@@ -190,6 +190,11 @@ def part_of(reader: pq.ParquetFile, path: Path, groups: tuple[int, ...], *, has_
         schema = parse_schema(reader.metadata.metadata[_ROW_METADATA], reader.schema_arrow)
         rows = sum(reader.metadata.row_group(group).num_rows for group in groups)
         return MetadataFile(path, schema, rows, reader.metadata, reader, groups=groups, has_names=has_names)
+
+
+def null_rows(file: MetadataFile, column: str) -> int:
+    """Return how many rows of an index column are null in the file itself."""
+    return int(_whole(_read(file, [column]), column).null_count)
 
 
 def rows_of(footer: pq.FileMetaData, groups: Sequence[int]) -> npt.NDArray[np.int64]:
@@ -362,7 +367,7 @@ def _column(file: MetadataFile, table: pa.Table, index: IndexField) -> IndexColu
     if decoded is not None:
         return IndexColumn(index.definition, index.storage, decoded.values, decoded.unreadable)
     kept = _whole(table, index.column)
-    values = of_one_calendar(from_file(index.storage, kept), index.storage, file.footer.metadata or {})
+    values = of_one_calendar(_from_file(index, kept), index.storage, file.footer.metadata or {})
     if values.null_count > kept.null_count and not isinstance(index.storage, Bloom):
         return IndexColumn(index.definition, index.storage, values)
     return IndexColumn(index.definition, index.storage, values, values.null_count - kept.null_count)
@@ -385,4 +390,9 @@ def _to_file(column: IndexColumn, rules: VersionRules) -> pa.Array:
         return pa.array(wrapped, pa.binary())
     if rules.serialises(column.definition.name) and isinstance(storage, (Struct, Array)):
         return encode_streams(storage, values)
-    return values
+    return list_to_file(values) if is_list(column.definition, storage) else values
+
+
+def _from_file(index: IndexField, values: pa.Array) -> pa.Array:
+    known = from_file(index.storage, values)
+    return list_from_file(known) if is_list(index.definition, index.storage) else known

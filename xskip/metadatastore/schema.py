@@ -24,7 +24,7 @@ from xskip.datatypes import (
 )
 from xskip.errors import MetadataCorruptError
 from xskip.metadata import IndexDefinition
-from xskip.metadatastore.versions import VersionRules, is_udt, params_of, rules_of
+from xskip.metadatastore.versions import VersionRules, base_name, is_udt, own_name, params_of, rules_of
 
 __all__ = [
     "OBJECT_COLUMN",
@@ -43,11 +43,12 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class IndexField:
-    """An index column of a file: its name there, what it is, what it holds."""
+    """An index column of a file: its name there, what it is, what it holds; is it under a name of xskip's own."""
 
     column: str
     definition: IndexDefinition
     storage: Storage
+    is_own: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ def render_schema(schema: FileSchema) -> str:
     fields: list[Json] = [{**json_field(OBJECT_COLUMN, "string", master), "nullable": not rules.serialised}]
     fields += [json_field(rules.partition_name(name), to_json(kind)) for name, kind in schema.partitions]
     for index in schema.indexes:
-        described = _definition_json(index.definition, schema.table_identifier, rules)
+        described = _definition_json(index, schema.table_identifier, rules)
         fields.append(json_field(index.column, _storage_json(index, rules), {"index": described}))
     return json.dumps({"type": "struct", "fields": fields}, separators=(",", ":"), ensure_ascii=False)
 
@@ -212,9 +213,11 @@ def _identifier(master: Json, fields: Sequence[Json], rules: VersionRules) -> st
     return "/" + found[0].removeprefix("/") if found else ""
 
 
-def _definition_json(definition: IndexDefinition, identifier: str, rules: VersionRules) -> Json:
+def _definition_json(index: IndexField, identifier: str, rules: VersionRules) -> Json:
     """What is said of an index, in the order of keys that the programs of a version have."""
-    parts: dict[str, Any] = {"name": definition.name, "cols": list(definition.columns)}
+    definition = index.definition
+    name = own_name(definition.name) if index.is_own else definition.name
+    parts: dict[str, Any] = {"name": name, "cols": list(definition.columns)}
     if definition.params:
         parts["params"] = rules.params_json(definition.params)
     if definition.key_label is not None:
@@ -242,8 +245,9 @@ def _storage_json(index: IndexField, rules: VersionRules) -> Any:
 
 def _index_field(field: Json, arrow: pa.DataType) -> IndexField:
     index = field["metadata"]["index"]
+    written = str(index["name"])
     definition = IndexDefinition(
-        str(index["name"]),
+        base_name(written),
         tuple(str(column) for column in index["cols"]),
         params_of(index.get("params", {})),
         None if index.get("key_metadata") is None else str(index["key_metadata"]),
@@ -251,7 +255,7 @@ def _index_field(field: Json, arrow: pa.DataType) -> IndexField:
     storage = _parse_storage(field["type"], arrow)
     if not _fits(definition.name, storage):
         storage = _opaque(field["type"], arrow)
-    return IndexField(field["name"], definition, storage)
+    return IndexField(field["name"], definition, storage, written != definition.name)
 
 
 def _fits(index: str, storage: Storage) -> bool:

@@ -17,13 +17,15 @@ from xskip.datatypes import Storage as ValueStorage
 from xskip.errors import KeyNotAvailableError, MetadataCorruptError
 from xskip.metadata import IndexColumn, IndexDefinition, IndexKey, MetadataTable, PartitionColumn, concat
 from xskip.metadatastore.bounded import RATIO, demand_room
-from xskip.metadatastore.codec import MetadataFile, decode, encode, open_file, version_of
+from xskip.metadatastore.codec import MetadataFile, decode, encode, null_rows, open_file, version_of
 from xskip.metadatastore.commit import Live, Record, RecordedFile, find_live, new_file_name
 from xskip.metadatastore.digests import footer_digest
 from xskip.metadatastore.foreign import may_be_of_footers, not_usable, proved
 from xskip.metadatastore.location import Place
+from xskip.metadatastore.schema import IndexField
 from xskip.metadatastore.storage import Storage
 from xskip.metadatastore.versions import CURRENT_VERSION, Form
+from xskip.metadatastore.wording import is_worded
 from xskip.metadatastore.zones import FORMATS, in_every_zone
 from xskip.objects import Objects, count_outside
 from xskip.reading import Reading, differences, zones_differ
@@ -114,9 +116,27 @@ class Snapshot:
     def form(self) -> Form:
         """The form in which the files are: of their newest version, with their keys."""
         labels = next((f.schema.encryption for f in self.files if f.schema.encryption is not None), None)
+        form = Form(self.version, own=frozenset(self._own()))
         if labels is None:
-            return Form(self.version)
-        return Form(self.version, labels.footer_key, labels.plaintext_footer)
+            return form
+        return replace(form, footer_key=labels.footer_key, plaintext_footer=labels.plaintext_footer)
+
+    def _own(self) -> Iterator[IndexKey]:
+        """Yield the indexes with names of their own, and those whose bounds are not known of an object [MDS-F-8]."""
+        for file in self.files:
+            worded = file.schema.version > 0 and is_worded(file.schema, file.footer.metadata)
+            for index in file.schema.indexes:
+                key = index.definition.key
+                if index.is_own or (key[0] == "minmax" and not worded and self._has_unknown(file, index)):
+                    yield key
+
+    def _has_unknown(self, file: MetadataFile, index: IndexField) -> bool:
+        """Return whether bounds are unknown; null rows of another program stay what they were when it wrote them."""
+        column = decode(file, {index.definition.key}).indexes[index.definition.key]
+        if isinstance(index.storage, Opaque) or column.is_locked:
+            return False
+        foreign = not self.is_ours and file.schema.version > 0
+        return int(column.values.null_count) > (null_rows(file, index.column) if foreign else 0)
 
     @property
     def table_identifier(self) -> str:

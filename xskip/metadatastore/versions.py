@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
 from xskip.bloom import NEW_PACKAGE, OLD_PACKAGE
 from xskip.errors import MetadataVersionError
-from xskip.metadata import IndexDefinition
+from xskip.metadata import IndexDefinition, IndexKey
 from xskip.settings import BYTES_PER_FILE, ROWS_PER_FILE
 
 __all__ = [
@@ -18,7 +18,9 @@ __all__ = [
     "Form",
     "VersionRules",
     "VersionStatus",
+    "base_name",
     "is_udt",
+    "own_name",
     "params_of",
     "rules_of",
     "status_of",
@@ -29,6 +31,7 @@ _TRANSLATOR = "metadatastore.parquet.ParquetBaseClauseTranslator"
 _OLD_UDT, _NEW_UDT = f"com.ibm.metaindex.metadata.{_TRANSLATOR}", f"io.xskipper.{_TRANSLATOR}"
 _OLD_PREFIX, _NEW_PREFIX = "spark.ibm.metaindex.", "io.xskipper."
 _PARTITION_PREFIX = "virtual_"
+_OWN = "xskip"
 #: The user-defined types of metadata, by the index that has them.
 _UDTS = {
     "minmax": "MinMaxMetaDataTypeUDT",
@@ -50,6 +53,9 @@ class Form:
         Footers are signed, and not encrypted.
     rows_per_file, bytes_per_file : int
         The most rows, and about the most bytes, of one file.
+    own : frozenset of IndexKey
+        The indexes that another program would misread under the format's names [MDS-F-8]; those on expressions are
+        such without being named here.
     """
 
     version: int = CURRENT_VERSION
@@ -57,6 +63,16 @@ class Form:
     plaintext_footer: bool = False
     rows_per_file: int = ROWS_PER_FILE.default
     bytes_per_file: int = BYTES_PER_FILE.default
+    own: frozenset[IndexKey] = frozenset()
+
+    def has_own_name(self, definition: IndexDefinition) -> bool:
+        """Return whether an index is written under a name of xskip's own [MDS-F-8]."""
+        known = self.version > 0 and definition.name in _UDTS  # no other program reads version 0
+        return known and (definition.expression is not None or definition.key in self.own)
+
+    def written(self, definition: IndexDefinition) -> IndexDefinition:
+        """Return an index under the name that files give it."""
+        return replace(definition, name=own_name(definition.name)) if self.has_own_name(definition) else definition
 
 
 class VersionStatus(Enum):
@@ -176,6 +192,21 @@ def params_of(value: Any) -> tuple[tuple[str, str], ...]:
         (_NEW_PREFIX + str(k).removeprefix(_OLD_PREFIX) if str(k).startswith(_OLD_PREFIX) else str(k), str(v))
         for k, v in pairs
     )
+
+
+def own_name(index: str) -> str:
+    """Return the name under which no other program knows an index of the format [MDS-F-8].
+
+    >>> own_name("minmax"), base_name("xskipminmax"), base_name("minmax"), base_name("xskipped")
+    ('xskipminmax', 'minmax', 'minmax', 'xskipped')
+    """
+    return _OWN + index
+
+
+def base_name(index: str) -> str:
+    """Return the inverse of :func:`own_name`; any other name as it is."""
+    name = index.removeprefix(_OWN)
+    return name if name in _UDTS else index
 
 
 def is_udt(index: str, name: str) -> bool:

@@ -1,0 +1,244 @@
+"""What another program concludes from what xskip writes: never more than is true. Rules: [MDS-F-6] to [MDS-F-10]."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from tests.metadatastore.other_program import Fault, left_out
+from tests.metadatastore.samples import (
+    ROOT,
+    files_of,
+    minmax,
+    objects_of,
+    opened,
+    put_foreign,
+    record_of,
+    table_of,
+    valuelist,
+)
+from tests.metadatastore.test_goldens import clean_frames, predicate_of
+from tests.reference import truth
+from tests.test_pruning import Case, cases, collected, defined
+from xskip.errors import UnsupportedTypeError
+from xskip.expressions import Comparison, In, NotIn, Op, Or, Predicate
+from xskip.metadata import MetadataTable
+from xskip.metadatastore.commit import publish
+from xskip.metadatastore.storage import LocalStorage
+from xskip.metadatastore.versions import Form
+from xskip.migrate import Migration
+from xskip.operands import Column
+from xskip.optimize import optimize
+from xskip.pruning import prune
+from xskip.translation import Available, translate
+
+__all__ = ["clean_frames"]
+
+DISK = LocalStorage()
+#: Where Spark has listed the files of one partition alone, these are not in question.
+OF_ONE_PARTITION = {("testID=37", 4)}
+V, D, B = Column(("v",), "bigint"), Column(("d",), "double"), Column(("b",), "boolean")
+S = Column(("s",), "string")
+
+
+# --- the model ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
+def test_the_model_on_older_goldens(spark: SparkSession, shared: Path, clean_frames: None, version: int) -> None:
+    """[MDS-F-10] The model leaves out, query by query, what the program itself has on record."""
+    home = shared / "fixtures/xskipper"
+    asked, differs = 0, set()
+    for each in json.loads((home / "version_tests.json").read_text())["versionTests"]:
+        test = each["testDescription"]
+        if not test.get("minVersion", 1) <= version <= test.get("maxVersion", 4):
+            continue
+        name, dataset = f"testID={test['testId']}", test["dataSetPath"].split("/")[1]
+        (directory,) = (home / f"parquet_version_tests/end_to_end/version={version}" / name).iterdir()
+        predicate = predicate_of(spark, dataset, test["query"].partition(" WHERE ")[2])
+        found = left_out(directory, predicate, has_old_classes=True)
+        if {Path(path).name for path in found} != {Path(path).name for path in test["expectedSkippedFiles"]}:
+            differs.add((name, version))
+        asked += 1
+    assert asked == 29
+    assert differs == {case for case in OF_ONE_PARTITION if case[1] == version}
+
+
+def test_the_model_on_goldens(spark: SparkSession, shared: Path, clean_frames: None) -> None:
+    """[MDS-F-10] The same for what release 1.6.0 has written, but for partitions, of which Spark lists some alone."""
+    home = shared / "fixtures/xskipper-1.6.0"
+    asked = 0
+    for case in json.loads((home / "cases.json").read_text()):
+        if "metadata" not in case or case["name"].startswith("encrypted") or case["dataset"] == "partitioned":
+            continue
+        for query in case["queries"]:
+            found = left_out(home / case["metadata"], predicate_of(spark, case["dataset"], query["sql"]))
+            kept = {name for name in case["modified_ms"] if f"{case['original_root']}/{name}" not in found}
+            assert kept == set(query["kept"]), (case["name"], query["sql"])
+            asked += 1
+    assert asked == 119
+
+
+def put(directory: Path, tables: Iterable[MetadataTable], form: Form) -> None:
+    """An index of ours, each table a file."""
+    files = files_of(tables, directory.parent / "scratch", form)
+    publish(DISK, str(directory), None, files, record_of(entry for _, entry in files))
+
+
+def out(directory: Path, predicate: Predicate, without: Iterable[Fault] = ()) -> set[str]:
+    return {Path(path).name for path in left_out(directory, predicate, frozenset(without))}
+
+
+def test_the_fault_that_has_a_name(tmp_path: Path) -> None:
+    """[MDS-F-10] True bounds and another value: the object is left out, and a list of the same values is not."""
+    objects = objects_of([f"{ROOT}/mixed", f"{ROOT}/same"])
+    table = table_of(objects, [minmax("v", "bigint", [1, 5], [9, 5]), valuelist("s", "string", [["a", "b"], ["a"]])])
+    put(tmp_path / "md", [table], Form())
+    assert out(tmp_path / "md", Comparison(Op.NE, V, 5)) == {"mixed", "same"}
+    assert out(tmp_path / "md", Comparison(Op.NE, V, 5), Fault) == set()
+    assert out(tmp_path / "md", Comparison(Op.NE, S, b"a")) == {"same"}
+
+
+# --- what xskip writes --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
+def test_lists_that_are_not_known(version: int, tmp_path: Path) -> None:
+    """[MDS-F-6] A list of which nothing is known keeps its object under every filter, alone and with others."""
+    objects = objects_of(f"{ROOT}/{name}" for name in ("many", "none", "one"))
+    lists = valuelist("v", "bigint", [None, [], [7]])
+    bounds = minmax("s", "string", ["a", None, "x"], ["m", None, "z"])
+    put(tmp_path / "md", [table_of(objects, [lists, bounds])], Form(version))
+    cases: list[tuple[Predicate, set[str]]] = [
+        (Comparison(Op.EQ, V, 7), {"none"}),
+        (Comparison(Op.EQ, V, 8), {"none", "one"}),
+        (Comparison(Op.NE, V, 7), {"none", "one"}),
+        (In(V, (1, 2)), {"none", "one"}),
+        (In(V, tuple(range(20, 40))), {"none", "one"}),
+        (NotIn(V, (7, 8)), {"none", "one"}),
+        (Or((Comparison(Op.EQ, V, 8), Comparison(Op.GT, S, b"y"))), {"none"}),
+    ]
+    for predicate, names in cases:
+        assert out(tmp_path / "md", predicate) == names, str(predicate)
+    assert opened(tmp_path / "md").load().indexes["valuelist", ("v",)].values.to_pylist() == [None, [], [7]]
+
+
+@pytest.mark.parametrize("kind", ["float", "double"])
+def test_both_zeros(kind: str, tmp_path: Path) -> None:
+    """[MDS-F-7] A list with either zero answers for both, however the filter writes it."""
+    objects = objects_of(f"{ROOT}/{name}" for name in ("plus", "minus", "both", "one", "nan"))
+    lists = valuelist("d", kind, [[0.0, 2.0], [-0.0], [0.0, -0.0], [1.0], [math.nan, None]])
+    put(tmp_path / "md", [table_of(objects, [lists])], Form())
+    for zero in (0.0, -0.0):
+        assert out(tmp_path / "md", Comparison(Op.EQ, D, zero)) == {"one"}
+        assert out(tmp_path / "md", In(D, (zero, 9.0))) == {"one"}
+    assert out(tmp_path / "md", Comparison(Op.NE, D, 1.0)) == {"one"}
+    assert out(tmp_path / "md", Comparison(Op.EQ, D, math.nan)) == {"plus", "minus", "both", "one"}
+
+
+@pytest.mark.parametrize(("before", "after"), [(0, 4), (0, 1), (1, 4), (4, 2), (3, 1)])
+def test_bounds_that_are_not_known(before: int, after: int, tmp_path: Path) -> None:
+    """[MDS-F-8] Where a migration does not know an object's bounds, the index gets a name of its own; xskip asks it."""
+    objects = objects_of([f"{ROOT}/{name}" for name in ("known", "unknown", "other")])
+    unknown = minmax("v", "bigint", [1, None, 2], [9, None, 3], [False, True, False])
+    known = minmax("w", "bigint", [1, 3, 5], [9, 4, 6])
+    table = table_of(objects, [unknown, known, valuelist("s", "string", [["a"], ["b"], ["a"]])])
+    md = tmp_path / "md"
+    put(md, [rows_of(table, 0, 1), rows_of(table, 1, 3)], Form(before))
+    Migration(DISK, str(md), after).run()
+    assert out(md, Comparison(Op.EQ, V, 20)) == set()
+    assert out(md, Comparison(Op.EQ, Column(("w",), "bigint"), 5)) == {"unknown"}
+    assert out(md, Comparison(Op.EQ, S, b"a")) == {"unknown"}
+    assert kept_by_xskip(md, Comparison(Op.EQ, V, 20)) == {"unknown"}
+    names = [pq.read_schema(file).names for file in md.glob("*.parquet")]
+    assert all(sum("xskipminmax" in name for name in each) == 1 for each in names)
+    optimize(DISK, str(md), Form())
+    assert out(md, Comparison(Op.EQ, V, 20)) == set()
+    assert kept_by_xskip(md, Comparison(Op.EQ, V, 20)) == {"unknown"}
+
+
+def kept_by_xskip(directory: Path, predicate: Any) -> set[str]:
+    """What xskip keeps by the metadata in a directory."""
+    snapshot = opened(directory)
+    kinds = {"v": "bigint", "w": "bigint", "s": "string"}
+    indexes = [(defined(d.name, d.columns[0], kinds[d.columns[0]])[0], s) for d, s in snapshot.indexes]
+    table = snapshot.load()
+    skip = prune(translate(predicate, Available(tuple(indexes))), table).skip
+    return {Path(n).name for n, skips in zip(table.objects.names.to_pylist(), skip, strict=True) if not skips}
+
+
+def test_null_rows_of_another_program_stay(tmp_path: Path) -> None:
+    """[MDS-F-8] A null row of another program says what it says; to move it is not to say it anew."""
+    objects = objects_of([f"{ROOT}/{name}" for name in ("known", "without rows")])
+    table = table_of(objects, [minmax("v", "bigint", [1, None], [9, None], [False, True])])
+    put_foreign(tmp_path / "md", [table], Form(3))
+    Migration(DISK, str(tmp_path / "md"), 4).run()
+    assert out(tmp_path / "md", Comparison(Op.EQ, V, 5)) == {"without rows"}
+    assert kept_by_xskip(tmp_path / "md", Comparison(Op.EQ, V, 5)) == {"known", "without rows"}
+
+
+def test_random_metadata() -> None:
+    """[MDS-F-6] [MDS-F-7] [MDS-F-8] Rows of every type, indexes with holes, migrated, joined: no match is lost."""
+    seen = {"left out": 0, "kept with a match": 0, "moved": 0}
+
+    @settings(max_examples=150, deadline=None)
+    @given(cases(), st.integers(0, 4), st.integers(1, 4))
+    def check(case: Case, before: int, after: int) -> None:
+        if not any(index == "minmax" for index, _, _ in case.missing):
+            checked(case, after, after)
+        try:
+            checked(case, before, after)
+            seen["moved"] += 1
+        except UnsupportedTypeError:
+            assume(False)
+
+    def checked(case: Case, before: int, after: int) -> None:
+        with TemporaryDirectory() as folder:
+            md = Path(folder) / "md"
+            whole = table_of_case(case)
+            half = len(whole) // 2
+            put(md, [rows_of(whole, 0, half), rows_of(whole, half, len(whole))], Form(before))
+            if before != after:
+                Migration(DISK, str(md), after).run()
+                assert_no_match_is_lost(md, case)
+            optimize(DISK, str(md), Form())
+            assert_no_match_is_lost(md, case)
+
+    def assert_no_match_is_lost(md: Path, case: Case) -> None:
+        gone = out(md, case.predicate, Fault)
+        for i, rows in enumerate(case.data):
+            match = any(truth(case.predicate, row) is True for row in rows)
+            assert not (match and f"f{i}" in gone)
+            seen["left out"] += f"f{i}" in gone
+            seen["kept with a match"] += match
+
+    check()
+    assert seen["left out"] > 50, seen
+    assert seen["kept with a match"] > 50, seen
+    assert seen["moved"] > 50, seen
+
+
+def table_of_case(case: Case) -> MetadataTable:
+    indexes = []
+    for index, name in case.indexed:
+        rows = [
+            None if (index, name, i) in case.missing else [row[name] for row in data]
+            for i, data in enumerate(case.data)
+        ]
+        indexes += collected(index, name, case.kinds[name], rows).values()
+    return table_of(objects_of(f"{ROOT}/f{i}" for i in range(len(case.data))), indexes)
+
+
+def rows_of(table: MetadataTable, start: int, stop: int) -> MetadataTable:
+    return table.take(pa.array(range(start, stop), pa.int64()))
