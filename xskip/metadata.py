@@ -91,6 +91,8 @@ class IndexColumn:
         The number of objects of which something was kept that cannot be read: nothing is known of them.
     is_locked : bool
         The key of the index was not available: nothing is known.
+    doubt : str
+        Why nothing is taken for proved by what is kept, or nothing.
     """
 
     definition: IndexDefinition
@@ -98,6 +100,7 @@ class IndexColumn:
     values: pa.Array
     unreadable: int = 0
     is_locked: bool = False
+    doubt: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,7 @@ def prune(clause: Clause, table: MetadataTable) -> PruneResult:
     unused = {leaf: None for leaf in leaves(clause) if isinstance(leaf, Undetermined)}
     unreadable = [column for column in table.indexes.values() if column.unreadable]
     locked = [column for column in table.indexes.values() if column.is_locked]
+    doubted = [column for column in table.indexes.values() if column.doubt]
     return PruneResult(
         is_false(verdicts),
         tuple(ClauseOutcome(c.predicate, _index_name(c), count) for c, count in trace.counts),
@@ -67,6 +68,7 @@ def prune(clause: Clause, table: MetadataTable) -> PruneResult:
             *((leaf.predicate, leaf.reason) for leaf in unused),
             *((str(c.definition), f"the metadata of {c.unreadable:,} objects cannot be read") for c in unreadable),
             *((str(c.definition), f"its key {c.definition.key_label} is not available") for c in locked),
+            *((str(c.definition), c.doubt) for c in doubted),
         ),
     )
 

@@ -84,3 +84,16 @@ def test_texts_whose_reading_nobody_recorded(
     made.refresh()
     spark.conf.set("spark.xskip.strict", "true")
     assert xskip.explain(spark.read.schema("a int").csv(path).filter("a = 30")).scans[0].kept == 1
+
+
+def test_why_bounds_of_another_program_are_not_used(spark: SparkSession, tmp_path: Path) -> None:
+    """[MDS-F-3] Where they may be those of footers, a report says so and what to do; then they are used."""
+    path = write_once(spark, tmp_path / "data", "a int", {"low": [(1,)], "high": [(9,)]})
+    made = index(spark, path, [MinMax("a")])
+    given_away(spark, made, [metadata(made)])
+    (scan,) = xskip.explain(spark.read.parquet(path).filter("a = 9")).scans
+    assert scan.skipped == 0
+    assert [what for what, why in scan.unused if "Parquet footers" in why and "refresh()" in why] == ["minmax(a)"]
+    made.refresh()
+    (scan,) = xskip.explain(spark.read.parquet(path).filter("a = 9")).scans
+    assert (scan.skipped, scan.unused) == (1, ())

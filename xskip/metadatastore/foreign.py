@@ -24,6 +24,10 @@ _OF_FOOTERS = (*INTEGRAL, "float", "double")
 # where the orders of UTF-16 units and of code points part: surrogates stand before U+E000 to U+FFFF in one alone
 _SUPPLEMENTARY = "[\U00010000-\U0010ffff]"
 _BEHIND_SURROGATES = "[\ue000-\uffff]"
+_IS_OF_FOOTERS = (
+    "another program may have taken the bounds from Parquet footers, which prove nothing; refresh() reads the data"
+)
+_ORDERED_OTHERWISE = "another program orders byte arrays in another way than Spark; refresh() reads the data"
 
 
 def not_usable(asked: Reading) -> str:
@@ -69,10 +73,12 @@ def _proved(column: IndexColumn, *, footers: bool) -> IndexColumn:
         low, high = _cut_before_supplementary(low), _without_private(high)
         # two nulls would say that there is no value
         unknown = pc.or_(unknown, pc.and_not(pc.and_(low.is_null(), high.is_null()), empty))
-    if kind == "binary" or (footers and kind in _OF_FOOTERS):
+    doubt = _ORDERED_OTHERWISE if kind == "binary" else _IS_OF_FOOTERS if footers and kind in _OF_FOOTERS else ""
+    if doubt:
         unknown = pa.array([True] * len(values), pa.bool_())
     fields = list(values.type)
-    return replace(column, values=pa.StructArray.from_arrays([low, high], fields=fields, mask=unknown))
+    proven = pa.StructArray.from_arrays([low, high], fields=fields, mask=unknown)
+    return replace(column, values=proven, doubt=doubt)
 
 
 def _cut_before_supplementary(low: pa.Array) -> pa.Array:
