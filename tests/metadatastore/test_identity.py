@@ -190,7 +190,7 @@ def as_before(md: str) -> None:
     """Makes the records what they were before indexes had an identity."""
     for path in sorted((Path(md) / "_commits").iterdir()):
         body = json.loads(path.read_bytes())
-        del body["index"]
+        del body["index"], body["checksum"]
         path.unlink()
         path.with_name(f"{body['number']:020d}.json").write_text(json.dumps(body, indent=1))
 
