@@ -133,17 +133,30 @@ def of_another_root(case: Case) -> None:
     record.write_text(json.dumps({**body, "root": "s3a://elsewhere" + body["root"]}))
 
 
+def signed(case: Case, change: Callable[[], object]) -> None:
+    """A change of metadata files for which the record vouches."""
+    change()
+    (record,) = case.records
+    sizes = {path.name: path.stat().st_size for path in case.files}
+    body = json.loads(record.read_text())
+    files = [{"name": f["name"], "rows": f["rows"], "size": sizes[f["name"]]} for f in body["files"]]
+    record.write_text(json.dumps({**body, "files": files}))
+
+
 DAMAGE: dict[str, tuple[Callable[[Case], object], str]] = {
-    "truncated": (lambda c: [truncate(f) for f in c.files], "not whole"),
-    "garbage": (lambda c: [f.write_bytes(b"garbage" * 100) for f in c.files], "not whole"),
-    "empty": (lambda c: [f.write_bytes(b"") for f in c.files], "not whole"),
+    "truncated": (lambda c: [truncate(f) for f in c.files], "not as it was committed"),
+    "garbage": (lambda c: [f.write_bytes(b"garbage" * 100) for f in c.files], "not as it was committed"),
+    "empty": (lambda c: [f.write_bytes(b"") for f in c.files], "not as it was committed"),
     "gone": (lambda c: [f.unlink() for f in c.files], "have gone"),
     "foreign file": (
         lambda c: pq.write_table(pa.table({"x": [1]}), c.directory / "foreign.parquet"),
         "",
     ),
-    "not metadata": (lambda c: [pq.write_table(pa.table({"x": [1]}), f) for f in c.files], "not metadata"),
-    "too new": (lambda c: rewritten(c, of_version_99), "99"),
+    "not metadata": (
+        lambda c: signed(c, lambda: [pq.write_table(pa.table({"x": [1]}), f) for f in c.files]),
+        "not metadata",
+    ),
+    "too new": (lambda c: signed(c, lambda: rewritten(c, of_version_99)), "metadata of version 99"),
     "wrong root": (of_another_root, "another dataset"),
 }
 

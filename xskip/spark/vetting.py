@@ -35,7 +35,7 @@ def is_plain(session: Any, text: str) -> bool:
     ----------
     session : SparkSession
     text : str
-        What Spark's parser refuses is not plain.
+        What Spark's parser refuses counts as plain: it refuses it again, and says why.
     """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -45,7 +45,7 @@ def is_plain(session: Any, text: str) -> bool:
     try:
         parsed = session._jsparkSession.sessionState().sqlParser().parseExpression(text)
     except (Py4JError, PySparkException):
-        return False
+        return True
     return _Vetting(session._jvm).depends_on_rows(parsed, 0) is not None
 
 
