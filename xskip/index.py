@@ -40,13 +40,13 @@ from xskip.rotate import rotate_keys
 from xskip.source import (
     Source,
     demand_own,
-    first_line,
     form_again,
     form_of,
     open_source,
     plan,
 )
 from xskip.spark.dataset import selected
+from xskip.spark.failures import first_line
 from xskip.spark.listing import list_objects
 from xskip.spark.scan import Engine, engine_of
 from xskip.spark.storage import storage_for

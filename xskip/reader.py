@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from xskip.errors import DatasetError
-from xskip.source import first_line
 from xskip.spark.dataset import Dataset
-from xskip.spark.failures import what_failed
+from xskip.spark.failures import first_line, what_failed
 from xskip.spark.jvm import hook_of
 
 if TYPE_CHECKING:

@@ -27,6 +27,7 @@ from xskip.reading import Reading, differences
 from xskip.settings import BYTES_PER_FILE, FOOTER_KEY, LOCATION, PLAINTEXT_FOOTER, ROWS_PER_FILE
 from xskip.spark.collect import PlannedIndex, value_types
 from xskip.spark.dataset import Dataset
+from xskip.spark.failures import first_line
 from xskip.spark.jvm import build_session
 from xskip.spark.scan import Engine
 from xskip.spark.storage import storage_for
@@ -44,7 +45,6 @@ __all__ = [
     "check_reading",
     "demand",
     "demand_own",
-    "first_line",
     "form_again",
     "form_of",
     "open_source",
@@ -282,11 +282,6 @@ def _expression(source: Source, text: str) -> tuple[object, str]:
     except (Py4JError, PySparkException) as error:
         raise IndexDefinitionError("an expression that Spark refuses", where=text, found=first_line(error)) from error
     return node, from_json(_type_name(selected.schema.fields[0].dataType))
-
-
-def first_line(error: Exception) -> str:
-    """What Spark's error says, without the rest of its text."""
-    return next((line for line in str(error).splitlines() if line.strip()), "")[:300]
 
 
 def _resolve(source: Source, column: str, partitions: set[str]) -> tuple[tuple[str, ...], str]:

@@ -33,8 +33,9 @@ from xskip.metadatastore.versions import CURRENT_VERSION, rules_of
 from xskip.objects import table_identifier
 from xskip.operands import in_backticks
 from xskip.reader import PathReader, Reader
-from xskip.source import check_own, first_line
+from xskip.source import check_own
 from xskip.spark.dataset import Dataset, KnownFiles
+from xskip.spark.failures import first_line
 from xskip.spark.listing import packed_objects
 from xskip.spark.scan import Engine
 from xskip.spark.storage import storage_for

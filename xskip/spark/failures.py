@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from urllib.parse import unquote
 
-__all__ = ["what_failed"]
+from xskip.errors import XskipError
+
+__all__ = ["first_line", "reason", "what_failed"]
 
 _PATH_IN_ERROR = re.compile(r"(?:while reading file|reading file:?|file path:)\s+(\S+?)(?:\.\s|\s|$)")
 
@@ -27,3 +29,16 @@ def what_failed(error: Exception) -> dict[str, str]:
     said = lines[-1] if "Traceback (most recent call last):" in lines else lines[0]  # Python says it last
     found = {"found": said[:300], "hint": "repair or remove the file, or build with on_error='skip'"}
     return found | ({"where": unquote(match[1])} if match else {})
+
+
+def first_line(error: Exception) -> str:
+    """Return what Spark's error says, without the rest of its text."""
+    return next((line for line in str(error).splitlines() if line.strip()), "")[:300]
+
+
+def reason(error: BaseException) -> str:
+    """Return what went wrong in one line, be it an error of xskip, of Python or of the JVM."""
+    if isinstance(error, XskipError):
+        return str(error)
+    java = getattr(error, "java_exception", None)
+    return repr(error) if java is None else next(iter(str(java.toString()).splitlines()), "")

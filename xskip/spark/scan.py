@@ -26,6 +26,7 @@ from xskip.pruning import PruneResult, prune, requirements
 from xskip.reading import Reading, zones_differ
 from xskip.settings import JOB_OBJECTS, METADATA_BYTES, Setting
 from xskip.spark.catalyst import to_predicate
+from xskip.spark.failures import reason
 from xskip.spark.job import Jobs, why_in_driver
 from xskip.spark.jvm import Hook, hook_of
 from xskip.spark.listing import packed_objects
@@ -136,7 +137,7 @@ class Engine:
             place, number, strict = Place(**asked["place"]), int(asked["id"]), bool(asked["strict"])
             answer, trace = self._decide(place, asked)
         except BaseException as error:  # noqa: BLE001 - the fail-open point: a query never fails because of xskip
-            answer, trace = None, ScanTrace("", None, _reason(error))
+            answer, trace = None, ScanTrace("", None, reason(error))
             self._drop_unreadable(place.directory, error)
         self._remember(number, trace)
         if trace.problem:
@@ -307,7 +308,7 @@ class Engine:
             found = self._look(directory, loaded)
         except Exception as error:
             if not directory.startswith("/"):
-                self._unreadable[directory] = (time.monotonic(), _reason(error))
+                self._unreadable[directory] = (time.monotonic(), reason(error))
             raise
         self._unreadable.pop(directory, None)
         return found
@@ -360,14 +361,6 @@ class Engine:
                 self._said.clear()
             self._said.add(key)
         _log.warning("%s", what)
-
-
-def _reason(error: BaseException) -> str:
-    """Return what went wrong in one line."""
-    if isinstance(error, XskipError):
-        return str(error)
-    java = getattr(error, "java_exception", None)
-    return repr(error) if java is None else next(iter(str(java.toString()).splitlines()), "")
 
 
 _engines: dict[int, Engine] = {}
