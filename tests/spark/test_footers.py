@@ -1,16 +1,22 @@
-"""Bounds from Parquet footers, and when a footer does not vouch for them. No Spark needed."""
+"""Bounds from Parquet footers, and when a footer does not vouch for them."""
 
 from __future__ import annotations
 
+import base64
 import io
 from datetime import date, datetime, timezone
 from decimal import Decimal
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyarrow.parquet.encryption as pe
 import pytest
+from pyspark.sql import SparkSession
 
-from xskip.spark.footers import footer_bounds, served_by_footers
+from xskip import MinMax, SkippingIndex
+from xskip.errors import CollectError
+from xskip.spark.footers import footer_bounds, is_plain, served_by_footers, tail_of
 
 
 def footer(table: pa.Table, **options) -> pq.FileMetaData:
@@ -322,3 +328,58 @@ def test_u29_a_dotted_name_beside_a_field_of_the_same_path(struct_first):
 def test_types_that_footers_can_ever_vouch_for(spark_type, served):
     """[PRU-MM-9]"""
     assert served_by_footers(spark_type) is served
+
+
+class PlainKms(pe.KmsClient):
+    """Keys that nobody wraps."""
+
+    def __init__(self, configuration: object) -> None:
+        super().__init__()
+
+    def wrap_key(self, key: bytes, label: str) -> bytes:
+        return base64.b64encode(key)
+
+    def unwrap_key(self, wrapped: bytes, label: str) -> bytes:
+        return base64.b64decode(wrapped)
+
+
+def partly_encrypted(path: Path) -> None:
+    """A file with a plaintext footer whose column a is encrypted, and b is not."""
+    settings = pe.EncryptionConfiguration(footer_key="footer", column_keys={"column": ["a"]}, plaintext_footer=True)
+    factory = pe.CryptoFactory(PlainKms)
+    properties = factory.file_encryption_properties(pe.KmsConnectionConfig(), settings)
+    table = pa.table({"a": pa.array([1, 2], pa.int64()), "b": pa.array([3, 4], pa.int64())})
+    with pq.ParquetWriter(path, table.schema, encryption_properties=properties) as writer:
+        writer.write_table(table)
+
+
+@pytest.mark.parametrize("columns", [1, 3000])
+def test_the_end_of_a_file(tmp_path: Path, columns: int):
+    table = pa.table({f"column {i}": [i] for i in range(columns)})
+    pq.write_table(table, tmp_path / "plain.parquet")
+    tail = tail_of(str(tmp_path / "plain.parquet"))
+    assert (tmp_path / "plain.parquet").read_bytes().endswith(tail)
+    footer = pq.read_metadata(pa.BufferReader(b"PAR1" + tail))
+    assert (footer.num_columns, is_plain(footer, tail)) == (columns, True)
+    (tmp_path / "short").write_bytes(b"no")
+    (tmp_path / "other").write_bytes(b"no such format at all")
+    assert (tail_of(str(tmp_path / "short")), tail_of(str(tmp_path / "other"))) == (b"", b"")
+
+
+def test_encrypted_columns_under_a_plaintext_footer(tmp_path: Path):
+    """Arrow aborts the process at the metadata of a column whose key is missing: such a footer is not asked."""
+    partly_encrypted(tmp_path / "locked.parquet")
+    tail = tail_of(str(tmp_path / "locked.parquet"))
+    assert not is_plain(pq.read_metadata(pa.BufferReader(b"PAR1" + tail)), tail)
+
+
+def test_a_build_over_encrypted_columns(spark: SparkSession, tmp_path: Path) -> None:
+    """The bounds of the other columns come from their data."""
+    partly_encrypted(tmp_path / "locked.parquet")
+    made = SkippingIndex.for_path(spark, str(tmp_path), schema="a long, b long")
+    assert made.create([MinMax("b")]).added == 1
+    assert len(made.files("b > 4")) == 0
+    with pytest.raises(CollectError, match=r"locked\.parquet"):
+        SkippingIndex.for_path(spark, str(tmp_path), schema="a long, b long").at(f"{tmp_path}/_other").create(
+            [MinMax("a")]
+        )

@@ -20,7 +20,7 @@ from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable
 from xskip.reading import Reading
 from xskip.spark.dataset import ORDINAL, Dataset
 from xskip.spark.failures import what_failed
-from xskip.spark.footers import footer_bounds, served_by_footers
+from xskip.spark.footers import footer_bounds, is_plain, served_by_footers, tail_of
 from xskip.spark.jvm import Hook
 from xskip.spark.kernel import accumulate, gathered_table, merge_runs
 from xskip.spark.listing import ListedObjects
@@ -261,13 +261,13 @@ def _no_rows_are_empty(values: pa.Array, take: pa.Array) -> pa.Array:
 
 
 def _bounds_of(source: str | bytes, columns: Sequence[tuple[str, str]]) -> Any:
-    """Bounds from a local file, or from the bytes of a footer; None where there is nothing to trust."""
+    """Return bounds from a local file, or from the bytes of a footer; None where there is nothing to trust."""
     try:
-        if isinstance(source, bytes):
-            if not source:
-                return None
-            return footer_bounds(pq.read_metadata(pa.BufferReader(b"PAR1" + source)), columns)
-        return footer_bounds(pq.read_metadata(source), columns)
+        tail = source if isinstance(source, bytes) else tail_of(source)
+        if not tail:
+            return None
+        footer = pq.read_metadata(pa.BufferReader(b"PAR1" + tail))
+        return footer_bounds(footer, columns) if is_plain(footer, tail) else None
     except (pa.ArrowException, OSError, ValueError):
         return None
 

@@ -8,6 +8,7 @@ Everything else is left to the data: the answer for that file is None.
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ import pyarrow.parquet as pq
 from xskip.datatypes import decimal_digits
 from xskip.operands import split_path
 
-__all__ = ["Bounds", "footer_bounds", "served_by_footers"]
+__all__ = ["Bounds", "footer_bounds", "is_plain", "served_by_footers", "tail_of"]
 
 #: Least and greatest value as plain numbers, bytes, or booleans; both None where all values are NULL.
 Bounds = tuple[Any, Any]
@@ -43,6 +44,7 @@ _LOGICAL = {
     ("BYTE_ARRAY", "String"): ("string",),
     ("BOOLEAN", "None"): ("boolean",),
 }
+_GUESS = 65_536
 _SERVED = ("boolean", "tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz", "string")
 
 
@@ -53,6 +55,29 @@ def served_by_footers(spark_type: str) -> bool:
     (True, False)
     """
     return spark_type in _SERVED or decimal_digits(spark_type) is not None
+
+
+def tail_of(path: str) -> bytes:
+    """Return the end of a local Parquet file from its footer on; empty where there is no plain footer."""
+    with open(path, "rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(size - _GUESS, 0))
+        tail = file.read()
+        length = int.from_bytes(tail[-8:-4], "little") + 8
+        if tail[-4:] != b"PAR1" or length > size:
+            return b""
+        if length > len(tail):
+            file.seek(size - length)
+            tail = file.read()
+        return tail[-length:]
+
+
+def is_plain(footer: pq.FileMetaData, tail: bytes) -> bool:
+    """Return whether a footer is all that a file ends with: one with a signature after it has encrypted columns.
+
+    Arrow aborts the process where it is asked about an encrypted column without its key.
+    """
+    return bool(footer.serialized_size + 8 == len(tail))
 
 
 def footer_bounds(footer: pq.FileMetaData, columns: Sequence[tuple[str, str]]) -> list[Bounds] | None:
