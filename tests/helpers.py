@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -293,3 +294,13 @@ def spoiled(paths: Iterable[Path]) -> Iterator[None]:
         for path, (data, stat) in kept.items():
             path.write_bytes(data)
             os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+
+
+def record_again(directory: Path) -> None:
+    """Lets the only record of an index vouch for its files as they are now."""
+    (record,) = (directory / "_commits").glob("*.json")
+    body = json.loads(record.read_text())
+    files = [
+        {"name": f["name"], "rows": f["rows"], "size": (directory / f["name"]).stat().st_size} for f in body["files"]
+    ]
+    record.write_text(json.dumps({**body, "files": files}))

@@ -19,6 +19,7 @@ __all__ = [
     "MetadataNotFoundError",
     "MetadataVersionError",
     "PredicateError",
+    "RecordDamagedError",
     "SettingError",
     "StorageError",
     "UnsupportedTypeError",
@@ -98,6 +99,10 @@ class MetadataNotFoundError(XskipError, LookupError):
 
 class MetadataCorruptError(XskipError):
     """Metadata is there and cannot be understood."""
+
+
+class RecordDamagedError(MetadataCorruptError):
+    """The commit record that an index begins with is not whole."""
 
 
 class MetadataVersionError(XskipError):

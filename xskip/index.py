@@ -17,6 +17,7 @@ from xskip.errors import (
     MetadataNotFoundError,
     MetadataVersionError,
     PredicateError,
+    RecordDamagedError,
 )
 from xskip.indexes import Index
 from xskip.metadatastore.commit import find_live
@@ -161,12 +162,12 @@ class SkippingIndex:
         """
         rules_of(version)
         engine, source = self._open()
-        if find_live(source.storage, source.directory) is not None:
-            raise IndexExistsError(
-                "the dataset has an index",
-                where=source.directory,
-                hint="call refresh() to bring it up to date, or drop() before create()",
-            )
+        with suppress(RecordDamagedError):  # of an index that a new one replaces
+            if find_live(source.storage, source.directory) is not None:
+                raise IndexExistsError(
+                    "the dataset has an index", where=source.directory,
+                    hint="call refresh() to bring it up to date, or drop() before create()",
+                )  # fmt: skip
         form = form_of(self._spark, engine, version)
         with Collected() as collected:
             return Build(engine, source, plan(source, indexes), progress, on_error, form, collected).run(None)

@@ -18,8 +18,9 @@ from pyspark.sql import DataFrame, SparkSession
 import xskip
 import xskip.metadatastore.snapshot as snapshot_module
 import xskip.spark.scan as scan_module
-from tests.helpers import index, opened_files, write_once
+from tests.helpers import index, opened_files, record_again, write_once
 from xskip import MinMax, ValueList
+from xskip.errors import RecordDamagedError
 from xskip.metadatastore.snapshot import Snapshot
 
 ALL = {"f0", "f1", "f2"}
@@ -105,6 +106,12 @@ def truncate(path: Path) -> None:
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
+def flipped(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
 def rewritten(case: Case, change: Callable[[dict[bytes, bytes]], dict[bytes, bytes]]) -> None:
     """Every metadata file with other key-value metadata."""
     for path in case.files:
@@ -136,11 +143,7 @@ def of_another_root(case: Case) -> None:
 def signed(case: Case, change: Callable[[], object]) -> None:
     """A change of metadata files for which the record vouches."""
     change()
-    (record,) = case.records
-    sizes = {path.name: path.stat().st_size for path in case.files}
-    body = json.loads(record.read_text())
-    files = [{"name": f["name"], "rows": f["rows"], "size": sizes[f["name"]]} for f in body["files"]]
-    record.write_text(json.dumps({**body, "files": files}))
+    record_again(case.directory)
 
 
 DAMAGE: dict[str, tuple[Callable[[Case], object], str]] = {
@@ -184,13 +187,12 @@ def test_damage_while_the_index_is_in_use(case: Case, caplog: pytest.LogCaptureF
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b'{"number": 1}', b"\xff\xfe", b"[]", b"null"])
-def test_torn_first_record(case: Case, data: bytes) -> None:
-    """A record that is not whole is none: there is no index yet."""
+def test_torn_first_record(case: Case, caplog: pytest.LogCaptureFixture, data: bytes) -> None:
+    """[MDS-C-4] With the record that it begins with the index cannot be read; it counts again once that is whole."""
     (record,) = case.records
     whole = record.read_bytes()
     record.write_bytes(data)
-    assert opened_files(case.query()) == ALL
-    assert [row.a for row in case.query().collect()] == [1]
+    assert_reads_all_and_says_once(case, caplog, "the commit record that the index begins with is not whole")
     record.write_bytes(whole)
     assert_skips_again(case)
 
@@ -308,3 +310,22 @@ def test_an_answer_that_does_not_fit_skips_nothing(case: Case, monkeypatch: pyte
         assert [row.a for row in case.query().collect()] == [1]
     engine.forget_all()
     assert_skips_again(case)
+
+
+@pytest.mark.parametrize("damage", [truncate, flipped], ids=["half", "bit"])
+def test_the_only_record_is_damaged(
+    case: Case, damage: Callable[[Path], object], caplog: pytest.LogCaptureFixture
+) -> None:
+    """[MDS-C-4] The index is one that cannot be read, not none, and ``create()`` puts another in its place."""
+    (record,) = case.records
+    damage(record)
+    reason = "the commit record that the index begins with is not whole"
+    assert_reads_all_and_says_once(case, caplog, reason)
+    assert_strict_raises(case, reason)
+    for method in (case.index.status, case.index.describe, case.index.refresh, case.index.exists):
+        with pytest.raises(RecordDamagedError, match="call create"):
+            method()
+    case.index.create([MinMax("a"), ValueList("s")])
+    assert_skips_again(case)
+    case.index.drop()
+    assert not case.index.exists()

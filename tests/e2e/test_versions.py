@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import xskip
-from tests.helpers import assert_same_rows, given_away, kept, metadata, write_once
+from tests.helpers import assert_same_rows, given_away, kept, metadata, record_again, write_once
 from tests.metadatastore.samples import rewrite
 from xskip import BloomFilter, MinMax, SkippingIndex, ValueList, cli
 from xskip.errors import MetadataVersionError, UnsupportedTypeError
@@ -95,6 +95,7 @@ def test_status_of_a_newer_release(spark: SparkSession, path: str) -> None:
     (file,) = Path(made.describe().location).glob("*.parquet")
     key = b"org.apache.spark.sql.parquet.row.metadata"
     rewrite(file, {key: pq.read_metadata(file).metadata[key].replace(b'"version":4', b'"version":9')})
+    record_again(file.parent)
     engine_of(spark).forget_all()
     status = made.status()
     assert (status.version, status.files, status.indexed, status.missing) == ("TOO_NEW", ((file.name, 9),), 0, 3)

@@ -21,7 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from xskip.errors import CommitConflictError, IndexDroppedError, MetadataCorruptError, StorageError
+from xskip.errors import CommitConflictError, IndexDroppedError, MetadataCorruptError, RecordDamagedError, StorageError
 from xskip.metadatastore.records import (
     COMMITS,
     Latest,
@@ -29,6 +29,7 @@ from xskip.metadatastore.records import (
     RecordedFile,
     RecordName,
     find_latest,
+    list_records,
     new_index_id,
     read_record,
     records_among,
@@ -109,9 +110,12 @@ def find_live(storage: Storage, directory: str, known: Live | None = None) -> Li
 
     Raises
     ------
+    RecordDamagedError
+        There are files, and the record that the index begins with is not whole.
     MetadataCorruptError
         The latest record names files that are not there, though nobody else wrote.
     """
+    record: Record | None = None
     missing: list[str] = []
     before = known.latest if known is not None and known.names else None  # what is missing tells an old one
     for attempt in range(_ATTEMPTS):  # a commit between the two listings shows in the next round
@@ -122,12 +126,20 @@ def find_live(storage: Storage, directory: str, known: Live | None = None) -> Li
         if foreign:
             return Live(record, tuple(present), foreign=True, latest=latest)
         if record is None:
-            return None
+            # without the record that an index begins with it was dropped; one just put is whole in the next round
+            if not present or all(name.identity for name in list_records(storage, directory)):
+                return None
+            continue
         names = tuple(f.name for f in record.files)
         missing = [name for name in names if name not in set(present)]
         if not missing or (attempt == _ATTEMPTS - 1 and _are_there(storage, directory, missing)):
             return Live(record, names, foreign=False, latest=latest)
         before = None
+    if record is None:
+        raise RecordDamagedError(
+            "the commit record that the index begins with is not whole", where=f"{directory}/{COMMITS}",
+            hint="restore the record, or call create() again",
+        )  # fmt: skip
     raise MetadataCorruptError(
         "metadata files have gone", where=directory, found=f"{len(missing)} missing",
         hint="drop the index and create it again",
