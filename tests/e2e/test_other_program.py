@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import xskip
-from tests.helpers import index, kept, write_once
+from tests.helpers import index, kept, record_again, write_once
 from tests.metadatastore.other_program import Fault, left_out
 from tests.metadatastore.samples import rewrite
 from xskip import BloomFilter, MinMax, SkippingIndex, ValueList
@@ -197,6 +197,7 @@ def as_before(made: SkippingIndex) -> None:
         held = pq.read_table(file)["v_valuelist_1"].combine_chunks()
         lists = [None if values == [None] else values for values in held.to_pylist()]
         rewrite(file, {b"io.xskip.wording": None}, {"v_valuelist_1": pa.array(lists, held.type)})
+        record_again(file.parent)
 
 
 @pytest.mark.parametrize("by", ["refresh", "refresh of a new file", "optimize"])

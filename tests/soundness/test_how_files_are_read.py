@@ -1,6 +1,6 @@
 """What decides the values that Spark reads from a file: an index serves no query that reads otherwise than its build.
 
-Class U31, with options, settings, named files, zones and settings that change between a plan and its run.
+Class U31 (options, settings, named files), the zones of class U17, and settings that change between a plan and its run.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ EXTENSIONS: dict[str, Callable[[SparkSession, Path], DataFrame]] = {
 
 
 @pytest.mark.parametrize("build", EXTENSIONS)
-def test_avro_files_without_the_extension(spark: SparkSession, tmp_path: Path, build: str) -> None:
+def test_u31_avro_files_without_the_extension(spark: SparkSession, tmp_path: Path, build: str) -> None:
     """[PRU-RD-1] With ``ignoreExtension`` false Spark reads them as empty; other queries read their rows."""
     write_files(spark, tmp_path / "data", "x int", FILES, "avro")
     (tmp_path / "data" / "high.avro").rename(tmp_path / "data" / "high.bin")
@@ -239,7 +239,7 @@ def test_settings_that_change_after_a_plan_was_made(spark: SparkSession, tmp_pat
         assert len(df.collect()) == 1
 
 
-def test_new_settings_of_a_format_are_not_passed_over(spark: SparkSession, tmp_path: Path) -> None:
+def test_u31_new_settings_of_a_format_are_not_passed_over(spark: SparkSession, tmp_path: Path) -> None:
     """[PRU-RD-2] What nobody knows may change values."""
     path = write_files(spark, tmp_path / "data", "x int", FILES)
     index(spark, path, [MinMax("x")])

@@ -114,7 +114,7 @@ def case(md: Path, random: Random, base: Known, outcome: Outcome) -> str:
         )
         for predicate, is_true in asked:
             clause = translate(predicate, available)
-            table = snapshot.proved(requirements(clause), "parquet")
+            table = snapshot.proved(requirements(clause), READING)
             skip = prune(clause, table).skip
             for row in skip.nonzero()[0]:
                 found: ObjectStatus = table.objects[int(row)]

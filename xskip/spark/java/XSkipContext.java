@@ -52,7 +52,7 @@ class XSkipContext {
   XSkipContext(XSkipSettings settings, List places, String format, Object options, StructType schema, StructType partitions, Object session) {
     this.settings = settings; this.places = places; this.format = format; this.partitions = partitions;
     this.options = options; this.schema = schema; this.session = session;
-    this.temporal = schema != null && isTemporal(schema);
+    this.temporal = schema != null && isTemporal(schema, partitions);
   }
   /** How the files are read, as JSON, with the settings of this moment: Spark makes a plan before it reads, and a setting can
       change in between. */
@@ -88,12 +88,16 @@ class XSkipContext {
     }
     return sb.toString();
   }
+  /** Are there dates or times in the files: partition columns, which a schema can name too, are not. */
+  private static boolean isTemporal(StructType schema, StructType partitions) {
+    java.util.TreeSet names = new java.util.TreeSet(String.CASE_INSENSITIVE_ORDER);
+    names.addAll(java.util.Arrays.asList(partitions.fieldNames()));
+    StructField[] fields = schema.fields();
+    for (int i = 0; i < fields.length; i++) if (!names.contains(fields[i].name()) && isTemporal(fields[i].dataType())) return true;
+    return false;
+  }
   private static boolean isTemporal(DataType type) {
-    if (type instanceof StructType) {
-      StructField[] fields = ((StructType) type).fields();
-      for (int i = 0; i < fields.length; i++) if (isTemporal(fields[i].dataType())) return true;
-      return false;
-    }
+    if (type instanceof StructType) return isTemporal((StructType) type, new StructType());
     if (type instanceof ArrayType) return isTemporal(((ArrayType) type).elementType());
     if (type instanceof MapType) return isTemporal(((MapType) type).keyType()) || isTemporal(((MapType) type).valueType());
     return type.typeName().startsWith("timestamp") || type.typeName().equals("date");
