@@ -144,6 +144,7 @@ def listing_class(spark: SparkSession) -> Any:
 
 def relation(spark: SparkSession, root: str, objects: int, *, anew: bool) -> tuple[DataFrame, Any]:
     """A DataFrame of so many files, and its listing."""
+    xskip.declare_classes(spark, file_index="bench.Listing")
     jvm: Any = spark._jvm
     arguments = jvm.java.util.ArrayList()
     for each in (f"file:{root}", objects, anew):
