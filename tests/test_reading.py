@@ -75,7 +75,9 @@ def test_how_a_store_is_reached_is_no_part_of_a_reading(option):
     assert Reading.of("parquet", {option: "s3cr3t"}, {}, "").options == {}
 
 
-@pytest.mark.parametrize("option", ["password", "my.secret", "authToken", "api_key", "Credentials"])
+@pytest.mark.parametrize(
+    "option", ["password", "my.secret", "authToken", "api_key", "Credentials", "pwd", "private-key"]
+)
 def test_what_may_be_a_credential_is_withheld(option):
     """[PRU-RD-7] Nobody knows what it does to values: no index can serve the reading."""
     reading = Reading.of("parquet", {option: "s3cr3t"}, {}, "")
@@ -140,6 +142,32 @@ def test_u17_the_zone_of_the_jvm(fmt):
         False,
         False,
     )
+
+
+@pytest.mark.parametrize(
+    "conf",
+    [{"spark.sql.parquet.datetimeRebaseModeInRead": "LEGACY"}, {"spark.sql.session.timeZone": "Asia/Tokyo"},
+     {"spark.sql.ansi.enabled": "false"}, {"orc.force.positional.evolution": "true"}, {"user.timezone": "Asia/Tokyo"},
+     {"spark.sql.csv.new": "1"}, {"parquet.new": "1"}],
+)  # fmt: skip
+def test_every_setting_counts_for_a_format_of_a_plugin(conf):
+    """[PRU-RD-2] Nobody knows which decide its values."""
+    plain, asked = (Reading.of("com.example.LakeFormat", {}, each, "") for each in ({}, conf))
+    assert len(list(differences(plain, asked))) == 1
+
+
+def test_a_setting_that_may_be_a_credential_is_withheld():
+    """[PRU-RD-7]"""
+    reading = Reading.of("csv", {}, {"spark.sql.csv.tokenizer": "s3cr3t"}, "")
+    assert "s3cr3t" not in json.dumps(reading.to_json())
+    assert list(differences(reading, reading)) == [reading.problem]
+
+
+@pytest.mark.parametrize("key", ["spark.sql.parquet.mergeSchemaOtherwise", "parquet.read.filters", "orc.compressors"])
+def test_a_name_that_only_begins_as_a_known_one_is_not_known(key):
+    """[PRU-RD-2]"""
+    fmt = "orc" if key.startswith("orc") else "parquet"
+    assert list(differences(Reading.of(fmt, {}, {}, ""), Reading.of(fmt, {}, {key: "1"}, ""))) != []
 
 
 def test_the_column_that_keeps_corrupt_records():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,7 +27,7 @@ from xskip.ordering import (
 )
 from xskip.search import any_between
 
-__all__ = ["Bounds", "possible"]
+__all__ = ["Bounds", "are_in_order", "possible"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +48,50 @@ class Bounds:
     hi: pa.Array
 
     @staticmethod
-    def of(operand: Operand, low: pa.Array, high: pa.Array) -> Bounds:
-        """Return the bounds of an operand from those of its column, none where the lower is above the upper."""
+    def of(operand: Operand, low: pa.Array, high: pa.Array, *, in_order: bool = False) -> Bounds:
+        """Return the bounds of an operand from those of its column, none where the lower is above the upper.
+
+        Parameters
+        ----------
+        operand : Operand
+        low, high : pyarrow.Array
+        in_order : bool
+            It is known that no lower bound is above its upper one.
+        """
         low, high = (in_type(values, seen_as(operand)) for values in (low, high))
         lo, hi = sort_key(low), sort_key(high)
+        if in_order:
+            return Bounds(low, high, lo, hi)
         contradictory = compare(Op.GT, lo, hi)
         if contradictory.true_count:
             low, high, lo, hi = (_without(values, contradictory) for values in (low, high, lo, hi))
         return Bounds(low, high, lo, hi)
+
+
+def are_in_order(bounds: pa.StructArray) -> bool:
+    """Return whether no lower bound is above its upper one, which is found once for an array as long as it lives.
+
+    >>> are_in_order(pa.array([{"min": 1, "max": 2}, None])), are_in_order(pa.array([{"min": 3, "max": 2}]))
+    (True, False)
+    """
+    known = _found.get(id(bounds))
+    if known is not None and known[0]() is bounds:
+        return known[1]
+    lo, hi = (sort_key(pc.struct_field(bounds, side)) for side in (0, 1))
+    found = not compare(Op.GT, lo, hi).true_count
+    key = id(bounds)
+    _found[key] = (weakref.ref(bounds, lambda gone: _forget(key, gone)), found)
+    return found
+
+
+_found: dict[int, tuple[weakref.ref[pa.StructArray], bool]] = {}
+
+
+def _forget(key: int, gone: weakref.ref[pa.StructArray]) -> None:
+    """Forget an array that has gone, unless another has its address by now."""
+    known = _found.get(key)
+    if known is not None and known[0] is gone:
+        del _found[key]
 
 
 def _without(values: pa.Array, where: pa.BooleanArray) -> pa.Array:

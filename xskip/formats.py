@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["SETTINGS", "SETTING_PREFIXES", "ZONE", "FormatRules", "concerns", "is_credential", "rules_of"]
+__all__ = ["FORMATS", "SETTINGS", "SETTING_PREFIXES", "ZONE", "FormatRules", "concerns", "is_credential", "rules_of"]
 
 #: The JVM's default time zone, under the name of Java's system property.
 ZONE = "user.timezone"
@@ -35,18 +35,20 @@ SETTINGS: Mapping[str, tuple[str, frozenset[str]]] = {
     "spark.sql.avro.datetimeRebaseModeInRead": ("CORRECTED", frozenset({"avro"})),
     "avro.mapred.ignore.inputs.without.extension": ("true", frozenset({"avro"})),
     "spark.sql.orc.impl": ("native", frozenset({"orc"})),
+    "mapreduce.input.linerecordreader.line.maxlength": ("2147483647", _TEXT),
     "orc.force.positional.evolution": ("false", frozenset({"orc"})),
     "orc.schema.evolution.case.sensitive": ("true", frozenset({"orc"})),
     "orc.tolerate.missing.schema": ("true", frozenset({"orc"})),
     "orc.proleptic.gregorian.default": ("false", frozenset({"orc"})),
     ZONE: ("", _ALL),
 }
-_FORMATS = ("parquet", "orc", "avro", "csv", "json", "xml", "text", "binaryfile")
+#: The formats that are known; any other is one that a plugin declared.
+FORMATS = ("parquet", "orc", "avro", "csv", "json", "xml", "text", "binaryfile")
 #: Settings of these beginnings count where they are not Spark's default, unless they are known to keep values.
 SETTING_PREFIXES = (
     "spark.sql.legacy.",
     "spark.sql.files.",
-    *(f"{space}{name}." for name in _FORMATS for space in ("spark.sql.", "spark.hadoop.", "")),
+    *(f"{space}{name}." for name in FORMATS for space in ("spark.sql.", "spark.hadoop.", "")),
 )
 _KEEPING = (
     # what a query's text and its expressions mean, not what the files hold
@@ -92,6 +94,7 @@ _KEEPING = (
     "spark.sql.parquet.enableVectorizedReader",
     "spark.sql.parquet.fieldId.write.enabled",
     "spark.sql.parquet.filterPushdown",
+    "spark.sql.parquet.filterPushdown.",
     "spark.sql.parquet.int96RebaseModeInWrite",
     "spark.sql.parquet.mergeSchema",
     "spark.sql.parquet.output.committer.class",
@@ -100,9 +103,12 @@ _KEEPING = (
     "spark.sql.parquet.recordLevelFilter.enabled",
     "spark.sql.parquet.respectSummaryFiles",
     "spark.sql.parquet.writeLegacyFormat",
-    "spark.sql.legacy.parquet.datetimeRebaseModeIn",  # former names of settings above, whose values are asked
-    "spark.sql.legacy.parquet.int96RebaseModeIn",
-    "spark.sql.legacy.avro.datetimeRebaseModeIn",
+    "spark.sql.legacy.parquet.datetimeRebaseModeInRead",  # former names of settings above, whose values are asked
+    "spark.sql.legacy.parquet.datetimeRebaseModeInWrite",
+    "spark.sql.legacy.parquet.int96RebaseModeInRead",
+    "spark.sql.legacy.parquet.int96RebaseModeInWrite",
+    "spark.sql.legacy.avro.datetimeRebaseModeInRead",
+    "spark.sql.legacy.avro.datetimeRebaseModeInWrite",
     "spark.sql.orc.aggregatePushdown",
     "spark.sql.orc.cache.stripe.details.size",
     "spark.sql.orc.columnarReaderBatchSize",
@@ -145,6 +151,8 @@ _KEEPING = (
     "spark.hadoop.orc.compress",
 )
 
+_KEEPING_STEMS = tuple(name for name in _KEEPING if name.endswith("."))
+
 #: Options of every format that choose files, or say how Spark lists, splits or streams them.
 _OF_FILES = frozenset(
     {
@@ -158,7 +166,10 @@ _OF_FILES = frozenset(
 #: Beginnings of options that say how the bytes of files are reached, decrypted, or whose they are.
 _OF_STORES = ("fs.", "dfs.", "parquet.encryption.", "parquet.crypto.", "io.xskipper.", "spark.ibm.metaindex.")
 #: What Spark's ``spark.redaction.regex`` finds in names, and names of keys beside.
-_CREDENTIALS = ("secret", "password", "passwd", "token", "access.key", "accesskey", "api.key", "apikey", "credential")
+_CREDENTIALS = (
+    "secret", "password", "passwd", "passphrase", "pwd", "token", "credential", "signature", "access.key", "accesskey",
+    "account.key", "accountkey", "api.key", "apikey", "private.key", "privatekey",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,8 +284,8 @@ def concerns(fmt: str, setting: str) -> bool:
     >>> concerns("avro", "spark.sql.parquet.new.setting"), concerns("parquet", "spark.sql.parquet.new.setting")
     (False, True)
     """
-    if setting in SETTINGS or setting.startswith(_KEEPING):
+    if setting in SETTINGS or setting in _KEEPING or setting.startswith(_KEEPING_STEMS):
         return False
     plain = setting.removeprefix("spark.hadoop.").removeprefix("spark.sql.")
-    other = any(plain.startswith(f"{name}.") for name in _FORMATS if name != fmt)
-    return not other or fmt not in _FORMATS
+    other = any(plain.startswith(f"{name}.") for name in FORMATS if name != fmt)
+    return not other or fmt not in FORMATS

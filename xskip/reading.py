@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from xskip.formats import SETTINGS, ZONE, concerns, is_credential, rules_of
+from xskip.formats import FORMATS, SETTINGS, ZONE, concerns, is_credential, rules_of
 
 __all__ = ["Reading", "differences", "zones_differ"]
 
@@ -62,7 +62,7 @@ class Reading:
         """Return why no index can serve this reading, or an empty text."""
         if self.options.get("mode", "").upper() == "DROPMALFORMED":
             return _DROPPING
-        for name, value in self.options.items():
+        for name, value in (*self.options.items(), *self.conf.items()):
             if value == _WITHHELD:
                 return f"xskip does not know option {name}, whose value may be a credential and is not recorded"
             if value == _UNREADABLE:
@@ -129,14 +129,14 @@ class Reading:
             # EXCEPTION, a former default, refuses old dates and reads all others as CORRECTED does
             key: (conf.get(key) or default).replace("EXCEPTION", "CORRECTED")
             for key, (default, formats) in SETTINGS.items()
-            if (not formats or name in formats) and key not in (_FIELD_IDS, ZONE)
+            if (not formats or name in formats or name not in FORMATS) and key not in (_FIELD_IDS, ZONE)
         }
         if name == "parquet" and known[_INT96_ZONE].lower() != "true":
             del known[_SESSION_ZONE]
         if conf.get(ZONE):
             known[ZONE] = conf[ZONE]
         others = {
-            key: "set" if is_credential(key.lower()) else _digest(key, text)
+            key: _WITHHELD if is_credential(key.lower()) else _digest(key, text)
             for key, text in conf.items()
             if concerns(name, key)
         }

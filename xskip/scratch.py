@@ -14,6 +14,7 @@ import re
 import shutil
 import sys
 import tempfile
+import threading
 from contextlib import suppress
 from pathlib import Path
 
@@ -26,6 +27,8 @@ _HOME = re.compile(r"xskip-[a-z0-9_]{8}")
 #: The folder of this process; a forked one makes its own.
 _homes: dict[int, Path] = {}
 _locks: list[int] = []
+#: By process: a forked one inherits a lock that nobody may ever release.
+_making: dict[int, threading.Lock] = {}
 
 
 def temporary_folder(purpose: str) -> tempfile.TemporaryDirectory[str]:
@@ -40,18 +43,22 @@ def lasting_folder(purpose: str) -> Path:
 
 def _home() -> Path:
     own = os.getpid()
-    if own not in _homes or not _homes[own].is_dir():  # what clears the place of old files can take it
-        home = Path(tempfile.mkdtemp(prefix="xskip-"))
-        _lock(home)
-        _homes[own] = home
-        atexit.register(_leave, own)
-        _sweep(home)
-    return _homes[own]
+    with _making.setdefault(own, threading.Lock()):
+        if own not in _homes or not _homes[own].is_dir():  # what clears the place of old files can take it
+            home = Path(tempfile.mkdtemp(prefix="xskip-"))
+            _lock(home)
+            if own not in _homes:
+                atexit.register(_leave, own)
+            _homes[own] = home
+            _sweep(home)
+        return _homes[own]
 
 
 def _leave(process: int) -> None:
     if process == os.getpid():  # a forked process inherits what runs at the end
-        shutil.rmtree(_homes.pop(process), ignore_errors=True)
+        home = _homes.pop(process, None)
+        if home is not None:
+            shutil.rmtree(home, ignore_errors=True)
 
 
 def _lock(home: Path) -> None:

@@ -216,6 +216,31 @@ def test_puts_that_are_never_answered(md: str, scratch: Path) -> None:
     assert numbers(md) == [2, 3]
 
 
+class Late(LocalStorage):
+    """A disk that carries out its first put long after, and refuses the second."""
+
+    def __init__(self) -> None:
+        self.first: tuple[str, bytes] | None = None
+
+    def put_if_absent(self, path: str, data: bytes) -> bool:
+        if self.first is None:
+            self.first = path, data
+            raise PutInDoubtError("no answer")
+        raise StorageError("the token has expired")
+
+
+def test_a_put_that_is_carried_out_late(md: str, scratch: Path) -> None:
+    """[MDS-C-3] A refusal after a put in doubt does not settle it: the files that the record names stay."""
+    late = Late()
+    with pytest.raises(PutInDoubtError):
+        commit(late, md, scratch, [numbered_table(0, 1)])
+    assert late.first is not None
+    assert DISK.put_if_absent(*late.first)
+    live = find_live(DISK, md)
+    assert live is not None
+    assert len(live.names) == 1
+
+
 class Mute(LocalStorage):
     """A disk of which nothing can be read once a record has been put; it may say that somebody else has put it."""
 

@@ -260,6 +260,42 @@ def test_field_ids_count_where_a_schema_has_them(spark: SparkSession, tmp_path: 
     assert kept(spark, path, "x > 5") == {"high"}
 
 
+@pytest.mark.parametrize("fmt", ["csv", "json", "text"])
+@pytest.mark.parametrize("by", ["session", "Hadoop"])
+def test_u31_lines_that_hadoop_finds_too_long(spark: SparkSession, tmp_path: Path, fmt: str, by: str) -> None:
+    """[PRU-RD-2] [PRU-RD-9] Spark's readers of lines drop them; a build does not."""
+    key, long = "mapreduce.input.linerecordreader.line.maxlength", "x" * 90
+    line = {"csv": f"77,{long}\n1,s\n", "json": f'{{"a": 77, "b": "{long}"}}\n{{"a": 1}}\n', "text": f"77{long}\n1\n"}[
+        fmt
+    ]
+    (tmp_path / f"one.{fmt}").write_text(line)
+    schema = "value string" if fmt == "text" else "a int, b string"
+    hadoop = spark.sparkContext._jsc.hadoopConfiguration()
+    spark.conf.set(key, "30") if by == "session" else hadoop.set(key, "30")
+    try:
+        made = SkippingIndex.for_path(spark, str(tmp_path), format=fmt, schema=schema)
+        made.create([MinMax("value" if fmt == "text" else "a")])
+    finally:
+        spark.conf.unset(key) if by == "session" else hadoop.unset(key)
+    with lenient(spark):
+        read = spark.read.format(fmt).schema(schema).load(str(tmp_path))
+        assert read.filter("value > '77'" if fmt == "text" else "a = 77").count() == 1
+
+
+def test_u31_keys_of_hadoop_that_nobody_listed(spark: SparkSession, tmp_path: Path) -> None:
+    """[PRU-RD-2] Those that begin with a format's name count, wherever they are set."""
+    path = write_files(spark, tmp_path / "data", "x int", FILES, "orc")
+    index(spark, path, [MinMax("x")], "orc")
+    hadoop = spark.sparkContext._jsc.hadoopConfiguration()
+    hadoop.set("orc.proleptic.gregorian", "true")
+    try:
+        with pytest.raises(Exception, match=r"orc\.proleptic\.gregorian has another value"):
+            spark.read.orc(path).filter("x > 5").collect()
+    finally:
+        hadoop.unset("orc.proleptic.gregorian")
+    assert kept(spark, path, "x > 5", "orc") == {"high"}
+
+
 SECRETS = {
     "fs.s3a.secret.key": "s3cr3t-1",
     "parquet.encryption.key.list": "k:s3cr3t-2",

@@ -285,7 +285,7 @@ class _Commit:
                 refused = error
                 continue
             except StorageError as error:
-                refused = error
+                refused = refused or error  # a first put that was never answered can still be carried out
             break
         try:
             return self.storage.read(path) == data

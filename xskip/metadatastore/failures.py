@@ -10,7 +10,8 @@ from xskip.metadatastore.storage import FileEntry, Storage
 
 __all__ = ["Failures"]
 
-_Stamp = tuple[frozenset[FileEntry], frozenset[FileEntry]]
+_MOST = 1024
+_Stamp = tuple[frozenset[FileEntry], frozenset[FileEntry], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,21 +28,30 @@ class Failures:
     def __init__(self) -> None:
         self._looks: dict[str, _Look] = {}
 
-    def look(self, storage: Storage, directory: str) -> None:
+    def look(self, storage: Storage, directory: str, room: int = 0) -> None:
         """Note what a directory is, before its index is opened.
+
+        Parameters
+        ----------
+        storage : Storage
+        directory : str
+        room : int
+            The most bytes that its values may take: with another limit it can be read after all.
 
         Raises
         ------
         MetadataCorruptError, MetadataVersionError
             It is what it was when its index could not be read.
         """
-        stamp = frozenset(storage.list(directory)), frozenset(storage.list(f"{directory}/{COMMITS}"))
+        stamp = frozenset(storage.list(directory)), frozenset(storage.list(f"{directory}/{COMMITS}")), room
         known = self._looks.get(directory)
         if known is not None and known.stamp == stamp and known.error is not None:
             error = known.error
             raise type(error)(
                 error.what, where=error.where, found=error.found, expected=error.expected, hint=error.hint
             )
+        if len(self._looks) >= _MOST:
+            self._looks.clear()
         self._looks[directory] = _Look(stamp)
 
     def remember(self, directory: str, error: BaseException) -> bool:

@@ -317,8 +317,8 @@ class Engine:
         """The present snapshot of a directory, which is the loaded one as long as nothing changed."""
         known, storage = loaded.snapshot if loaded else None, storage_for(self._hook, directory)
         if loaded is None:
-            self._failures.look(storage, directory)
             self._room = self._room_now()
+            self._failures.look(storage, directory, self._room)
         snapshot = open_snapshot(storage, directory, known, self._room)
         if snapshot is None:
             self._indexes.pop(directory, None)

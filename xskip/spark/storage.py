@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -62,12 +63,12 @@ class HadoopStorage:
         local = _cache_directory() / path.rpartition("/")[2]  # names are never used twice
         with self._lock:
             if not local.exists():
-                unfinished = local.with_suffix(".part")
+                unfinished = local.with_name(f"{uuid.uuid4().hex}.part")  # another thread may fetch it, too
                 with _family("read", path):
                     found = self._files.fetch(path, str(unfinished))
                 if not found:
                     raise FileNotFoundError(path)
-                unfinished.rename(local)
+                unfinished.replace(local)
         return local
 
     def add(self, local: Path, path: str) -> None:

@@ -5,7 +5,6 @@ import java.util.Properties;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
-import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.RejectedExecutionHandler;
 import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.ThreadFactory;
@@ -24,7 +23,7 @@ class XSkipAnswers {
   private static final int MOST_THREADS = 16;
   private static final AtomicInteger number = new AtomicInteger();
   private static final ThreadPoolExecutor threads = new ThreadPoolExecutor(0, MOST_THREADS, Long.MAX_VALUE, TimeUnit.NANOSECONDS,
-      new SynchronousQueue(), new Maker(), new Waiter());
+      new SynchronousQueue(), new Maker(), new Caller());
 
   /** The answer of Python to a request; it runs with the caller's user, session, class loader and job properties. */
   static Object ask(Function callback, String[] parts) throws Throwable {
@@ -40,12 +39,19 @@ class XSkipAnswers {
       return t;
     }
   }
-  /** With all threads busy the caller waits for one. */
-  static class Waiter implements RejectedExecutionHandler {
+  /** With all threads busy the caller asks by itself: a query inside an answer would else wait for its own end. */
+  static class Caller implements RejectedExecutionHandler {
     public void rejectedExecution(Runnable r, ThreadPoolExecutor e) {
-      try { e.getQueue().put(r); } catch (InterruptedException i) {
-        Thread.currentThread().interrupt();
-        throw new RejectedExecutionException(i);
+      scala.Option session = SparkSession.getActiveSession();
+      SparkContext context = XSkipPlans.context();
+      Properties properties = context.getLocalProperties();
+      ClassLoader loader = Thread.currentThread().getContextClassLoader();
+      Object inside = XSkipHub.inCallback.get();
+      try { r.run(); } finally {
+        if (inside == null) XSkipHub.inCallback.remove();
+        Thread.currentThread().setContextClassLoader(loader);
+        context.setLocalProperties(properties);
+        if (!session.isEmpty()) SparkSession.setActiveSession((SparkSession) session.get());
       }
     }
   }
@@ -56,7 +62,7 @@ class XSkipAnswers {
     private final UserGroupInformation user = current();
     private final ClassLoader loader = Thread.currentThread().getContextClassLoader();
     private final scala.Option session = SparkSession.getActiveSession();
-    private final SparkContext context = SparkContext.getOrCreate();
+    private final SparkContext context = XSkipPlans.context();
     private final Properties properties = (Properties) context.getLocalProperties().clone();
     Asking(Function callback, String[] parts) { this.callback = callback; this.parts = parts; }
 

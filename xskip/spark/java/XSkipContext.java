@@ -34,7 +34,7 @@ class XSkipSettings {
       scala.Tuple2 e = (scala.Tuple2) it.next();
       for (int i = 0; i < EVALUATED.length; i++) if (((String) e._1()).startsWith(EVALUATED[i])) found.put(e._1(), e._2());
     }
-    return "Spark " + org.apache.spark.SparkContext.getOrCreate().version() + " " + found;
+    return "Spark " + org.apache.spark.package$.MODULE$.SPARK_VERSION() + " " + found;
   }
   /** The session's value, else the process's, else the default. */
   static String value(SQLConf conf, String key, String otherwise) {

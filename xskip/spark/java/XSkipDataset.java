@@ -127,7 +127,7 @@ public class XSkipDataset {
   /** Options under which a reader fails on what it cannot read: a build that passed over it would take it for empty. */
   private static scala.collection.immutable.Map whole(scala.collection.immutable.Map options) {
     String[] passing = {"ignoreCorruptFiles", "false", "ignoreMissingFiles", "false", "parquet.read.bad.record.threshold", "0",
-        "orc.skip.corrupt.data", "false"};
+        "orc.skip.corrupt.data", "false", "mapreduce.input.linerecordreader.line.maxlength", "2147483647"};
     java.util.TreeMap found = new java.util.TreeMap(String.CASE_INSENSITIVE_ORDER);
     for (int i = 0; i < passing.length; i += 2) found.put(passing[i], passing[i + 1]);
     scala.collection.immutable.Map result = (scala.collection.immutable.Map) scala.collection.immutable.Map$.MODULE$.empty();

@@ -24,18 +24,18 @@ class XSkipHub {
 
   /** The settings of this thread's session, or null where nothing is to be done. */
   static XSkipSettings settings() {
-    if (callback == null || inCallback.get() != null) return null;
+    if (callback == null || inCallback.get() != null || XSkipPlans.context() == null) return null;
     SQLConf conf = SQLConf.get();
     if (!"true".equalsIgnoreCase(XSkipSettings.value(conf, "spark.xskip.enabled", "true"))) return null;
     return new XSkipSettings(conf);
   }
-  /** file:/a, file:///a and /a are the same. */
+  /** file:/a, file:///a and /a are the same; a password in front of a host is left out. */
   static String key(Path p) {
     java.net.URI u = p.toUri();
     String scheme = u.getScheme(), authority = u.getAuthority(), path = u.getPath();
     if (path.length() > 1 && path.endsWith("/")) path = path.substring(0, path.length() - 1);
     boolean local = scheme == null || scheme.equals("file");
-    return (local ? "" : scheme + "://" + (authority == null ? "" : authority)) + path;
+    return (local ? "" : scheme + "://" + (authority == null ? "" : authority.replaceFirst("^([^:@]*):[^@]*@", "$1@"))) + path;
   }
   /** A key as a path: one without a scheme is local, whatever the default file system. */
   static Path path(String key) { return new Path(key.startsWith("/") ? "file:" + key : key); }
@@ -51,7 +51,7 @@ class XSkipHub {
 
   /** Fail open: whatever goes wrong after the real listing, the real listing is the answer. */
   static @SEQ@ prune(XSkipContext c, FileIndex d, @SEQ@ pf, @SEQ@ df) {
-    if (callback == null || df.isEmpty() && c.mixed.length() == 0) return d.listFiles(pf, df);
+    if (callback == null || df.isEmpty() && c.mixed.length() == 0 || XSkipPlans.context() == null) return d.listFiles(pf, df);
     @SEQ@ listing = d instanceof XSkipTrustedIndex ? null : d.listFiles(pf, df);   // null: made with the first answer
     String refused = null;
     boolean answered = false;
@@ -119,7 +119,7 @@ class XSkipScan {
   private static String query() {
     if (XSkipHub.purpose.get() != null) return (String) XSkipHub.purpose.get();
     try {
-      String e = org.apache.spark.SparkContext.getOrCreate().getLocalProperty("spark.sql.execution.id");
+      String e = XSkipPlans.context().getLocalProperty("spark.sql.execution.id");
       return e == null ? "" : e;
     } catch (Throwable t) { return ""; }
   }

@@ -2,6 +2,7 @@ package io.xskip.jvm;
 
 import java.util.ArrayList;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.spark.SparkContext;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.QueryExecution;
@@ -39,13 +40,23 @@ class XSkipPlans {
   }
   static boolean readsBySchema(String format) {
     return format.equals("csv") || format.equals("json") || format.equals("text") || format.equals("xml")
-        || format.equals("orc");                         // files of Hive have no names: columns go by position
+        || format.equals("orc")                          // files of Hive have no names: columns go by position
+        || format.indexOf('.') >= 0;                     // a class that a plugin declared may do either
   }
   /** A session's state: the session's class differs between Spark 3 and 4. */
   static SessionState state(Object session) throws Exception {
     return (SessionState) session.getClass().getMethod("sessionState", new Class[0]).invoke(session, new Object[0]);
   }
-  static Configuration hadoopConf() { return org.apache.spark.SparkContext.getOrCreate().hadoopConfiguration(); }
+  /** The running context, or null: asking for one where there is none would start another. */
+  static SparkContext context() {
+    scala.Option active = org.apache.spark.SparkContext$.MODULE$.getActive();
+    return active.isEmpty() || ((SparkContext) active.get()).isStopped() ? null : (SparkContext) active.get();
+  }
+  static Configuration hadoopConf() {
+    SparkContext context = context();
+    if (context == null) throw new IllegalStateException("the Spark context was stopped");
+    return context.hadoopConfiguration();
+  }
 
   /** The physical scans of a plan: without adaptive wrappers, with subqueries. */
   private static void scans(SparkPlan plan, ArrayList found) throws Exception {

@@ -45,7 +45,7 @@ class XSkipReadings {
   /** The values of XSkipHub.confKeys, and of all settings with the beginnings that count which are set to something else than
       Spark's default. Readers take settings from the session of the DataFrame and from the one that runs the query: where the
       two differ, both stand here. */
-  static void settings(StringBuilder sb, SQLConf asking, SQLConf own, boolean temporal) {
+  static void settings(StringBuilder sb, SQLConf asking, SQLConf own, boolean temporal) throws Exception {
     Map found = settings(asking);
     if (own != asking) {
       Map others = settings(own);
@@ -60,18 +60,41 @@ class XSkipReadings {
       }
     }
     found.remove(ZONE);
-    if (temporal) found.put(ZONE, TimeZone.getDefault().getID());
+    if (temporal) found.put(ZONE, zones(asking));
     XSkipEncoder.map(sb, found);
   }
-  private static Map settings(SQLConf conf) {
+  /** The default zone of the JVM, and those that executors are told to have where they are others. */
+  private static String zones(SQLConf conf) {
+    String own = TimeZone.getDefault().getID();
+    java.util.TreeSet all = new java.util.TreeSet();
+    if (conf.getConfString("spark.master", "local").startsWith("local")) return own;
+    java.util.regex.Matcher told = java.util.regex.Pattern.compile("-Duser[.]timezone=(\\S+)")
+        .matcher(conf.getConfString("spark.executor.extraJavaOptions", ""));
+    if (told.find()) all.add(told.group(1)); else all.add(conf.getConfString("spark.executorEnv.TZ", own));
+    all.remove(own);
+    return all.isEmpty() ? own : own + ", executors " + all;
+  }
+  /** The names in Hadoop's configuration, of which it has a thousand by itself: a copy of them all would take too long. */
+  private static java.util.Set hadoopNames() throws Exception {
+    java.lang.reflect.Method properties = org.apache.hadoop.conf.Configuration.class.getDeclaredMethod("getProps", new Class[0]);
+    properties.setAccessible(true);
+    return ((java.util.Properties) properties.invoke(XSkipPlans.hadoopConf(), new Object[0])).keySet();
+  }
+  private static boolean counts(String key) {
+    for (int i = 0; i < XSkipHub.confPrefixes.length; i++) if (key.startsWith(XSkipHub.confPrefixes[i])) return true;
+    return false;
+  }
+  private static Map settings(SQLConf conf) throws Exception {
     TreeMap found = new TreeMap();
     for (scala.collection.Iterator it = conf.getAllConfs().iterator(); it.hasNext();) {
       scala.Tuple2 e = (scala.Tuple2) it.next();
       String key = (String) e._1();
-      for (int i = 0; i < XSkipHub.confPrefixes.length; i++) {
-        if (!key.startsWith(XSkipHub.confPrefixes[i])) continue;
-        if (!e._2().equals(effective(DEFAULTS, key))) found.put(key, e._2());
-        break;
+      if (counts(key) && !e._2().equals(effective(DEFAULTS, key))) found.put(key, e._2());
+    }
+    for (Iterator it = hadoopNames().iterator(); it.hasNext();) {
+      Object key = it.next();
+      if (key instanceof String && !((String) key).startsWith("spark.") && counts((String) key) && !found.containsKey(key)) {
+        found.put(key, String.valueOf(XSkipPlans.hadoopConf().get((String) key)));
       }
     }
     for (int i = 0; i < XSkipHub.confKeys.length; i++) found.put(XSkipHub.confKeys[i], effective(conf, XSkipHub.confKeys[i]));
