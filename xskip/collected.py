@@ -1,4 +1,4 @@
-"""What a refresh has collected, kept until a commit holds it: after a lost race the data is not read again.
+"""Keep what a refresh has collected until a commit holds it: after a lost race the data is not read again.
 
 .. code-block:: text
 

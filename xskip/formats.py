@@ -1,4 +1,4 @@
-"""What of a query's options and settings decides the values that Spark reads from a file, format by format.
+"""Tables of the options and settings that keep the values which Spark reads from a file, format by format.
 
 The tables name what is known to keep values. Everything else that concerns a format makes another reading.
 Rules: specs/pruning.rst, [PRU-RD].
@@ -174,7 +174,7 @@ _CREDENTIALS = (
 
 @dataclass(frozen=True, slots=True)
 class FormatRules:
-    """What the options of a format do to values.
+    """Tell which options of a format keep values and which decide them.
 
     Attributes
     ----------

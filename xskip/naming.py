@@ -1,4 +1,4 @@
-"""Which columns another program of the format would take for one another. Rules: specs/metadatastore.rst, [MDS-F-8].
+"""Find the columns that another program of the format would take for one another. Rules: [MDS-F-8].
 
 It knows a column by its path joined with dots, whatever the case of letters, and sees the fields of Spark's hidden
 column ``_metadata`` as columns of their own names.

@@ -241,7 +241,7 @@ class _Commit:
 
     @property
     def is_first(self) -> bool:
-        """Does an index begin with it."""
+        """Return whether an index begins with this commit."""
         return not self.name.identity
 
     def put(self, record: Record) -> bool:
@@ -337,7 +337,7 @@ def _conflict(directory: str, name: RecordName) -> CommitConflictError:
 
 
 def _is_torn(storage: Storage, directory: str, name: RecordName) -> bool:
-    """Is a record not whole, and stays so: on some file systems one is not whole for a moment."""
+    """Return whether a record stays torn: on some file systems one is not whole for a moment."""
     for _ in range(_TORN_LOOKS):
         try:
             read_record(storage, directory, name)
@@ -351,7 +351,7 @@ def _is_torn(storage: Storage, directory: str, name: RecordName) -> bool:
 
 
 def _are_there(storage: Storage, directory: str, names: Sequence[str]) -> bool:
-    """Are files there that a listing does not show: some stores list late what they give at once."""
+    """Return whether files are there that a listing does not show: some stores list late what they give at once."""
     try:
         for name in names:
             storage.fetch(f"{directory}/{name}")

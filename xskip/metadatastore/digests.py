@@ -1,4 +1,4 @@
-"""What vouches for metadata: a digest of each file's footer in the record, and one of the record in itself.
+"""Digests that vouch for metadata: of each file's footer in the record, and of the record in itself.
 
 Pages of a file carry checksums of their own, footers and records do not. Rules: specs/metadatastore.rst, [MDS-D].
 """

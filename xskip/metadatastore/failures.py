@@ -16,14 +16,14 @@ _Stamp = tuple[frozenset[FileEntry], frozenset[FileEntry], int]
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """What a directory was when it was looked at, and why it could not be read, if it could not."""
+    """The state of a directory when it was looked at, and why it could not be read, if it could not."""
 
     stamp: _Stamp
     error: MetadataCorruptError | MetadataVersionError | None = None
 
 
 class Failures:
-    """What the directories of indexes were when they were last opened."""
+    """The states of the directories of indexes when they were last opened."""
 
     def __init__(self) -> None:
         self._looks: dict[str, _Look] = {}

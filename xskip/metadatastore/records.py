@@ -55,7 +55,7 @@ class RecordedFile:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What a commit says.
+    """The content of a commit.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class Record:
     index: str = ""
 
     def to_bytes(self) -> bytes:
-        """As JSON."""
+        """Return the record as JSON with its digest."""
         body = {
             "number": self.number,
             "index": self.index,
@@ -132,7 +132,7 @@ def _recorded_file(entry: Mapping[str, Any]) -> RecordedFile:
 
 
 class RecordName(NamedTuple):
-    """What the name of a record says: its number, and the index that it is of; empty for the first record of one."""
+    """The name of a record: its number, and the identity of its index, which the first record of one leaves empty."""
 
     number: int
     identity: str = ""
@@ -147,12 +147,12 @@ class RecordName(NamedTuple):
         return f"{self.number:020d}-{self.identity}.json" if self.identity else f"{self.number:020d}.json"
 
     def path(self, directory: str) -> str:
-        """Where the record is, given the directory of the metadata."""
+        """Return the path of the record below the directory of the metadata."""
         return f"{directory}/{COMMITS}/{self.file_name}"
 
     @staticmethod
     def parse(file_name: str) -> RecordName | None:
-        """What a name says; None where it is no record's.
+        """Return the number and the identity in a name; None where it is no record's.
 
         >>> RecordName.parse("00000000000000000007.json"), RecordName.parse("7.json")
         (RecordName(number=7, identity=''), None)

@@ -35,7 +35,7 @@ class FileEntry:
 
 
 class PutInDoubtError(StorageError):
-    """Whether a file was put is not known: the storage did not answer, or not as it should."""
+    """The storage did not answer, or not as it should: a file may have been put or not."""
 
 
 class Storage(Protocol):
@@ -200,7 +200,7 @@ def _vanishing(path: Path) -> Iterator[None]:
 
 
 def _sync(path: Path) -> None:
-    """Has a file's bytes on the disk before a name of it counts."""
+    """Sync a file's bytes to the disk, before a name of it counts."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -209,7 +209,7 @@ def _sync(path: Path) -> None:
 
 
 def _sync_directories(directory: Path) -> None:
-    """Has a name on the disk, and the two directories above it, which may be new, where the file system can."""
+    """Sync the directory of a name and the one above it, which may be new, where the file system can."""
     for each in (directory, directory.parent):
         with suppress(OSError):
             _sync(each)

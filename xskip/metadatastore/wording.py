@@ -1,4 +1,4 @@
-"""How files word what is known, so that a reader that knows nothing of xskip takes it for no more. Rules: [MDS-F].
+"""Word what is known so that a reader that knows nothing of xskip takes it for no more. Rules: [MDS-F].
 
 Another program takes a null list for one without values and skips the object. A list that holds NULL is unknown to it:
 in SQL nothing is certain of such a list. It takes null bounds in the same way, and has no word for unknown ones.

@@ -1,4 +1,4 @@
-"""What metadata say of a query in another time zone than that of the build. Rules: specs/pruning.rst, [PRU-RD-8].
+"""Leave out what metadata cannot say of a query in another time zone. Rules: specs/pruning.rst, [PRU-RD-8].
 
 Spark rebases old timestamps of Parquet and Avro files from the Julian calendar, where a file's writer or a setting
 says so, by the JVM's default time zone. From 1900 on, no zone has a timestamp that is rebased.

@@ -1,4 +1,4 @@
-"""What Spark's errors say of the files that it read."""
+"""Read Spark's errors: the file that one names, its cause, its first line."""
 
 from __future__ import annotations
 

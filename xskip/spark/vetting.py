@@ -1,4 +1,4 @@
-"""Whether an expression in SQL may be given to Spark's analyzer, by its form alone. Rule: [PRU-EX-4].
+"""Decide by its form alone whether an expression in SQL may be given to Spark's analyzer. Rule: [PRU-EX-4].
 
 Analysis is not harmless: it resolves the tables and paths of subqueries, loads classes for functions of a catalog, and
 the optimizer evaluates in the driver what depends on no column. The parser alone does nothing of that.
