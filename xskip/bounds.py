@@ -27,7 +27,7 @@ from xskip.ordering import (
 )
 from xskip.search import any_between
 
-__all__ = ["Bounds", "are_in_order", "possible"]
+__all__ = ["Bounds", "possible"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,50 +48,41 @@ class Bounds:
     hi: pa.Array
 
     @staticmethod
-    def of(operand: Operand, low: pa.Array, high: pa.Array, *, in_order: bool = False) -> Bounds:
+    def of(operand: Operand, low: pa.Array, high: pa.Array, *, within: pa.Array | None = None) -> Bounds:
         """Return the bounds of an operand from those of its column, none where the lower is above the upper.
 
         Parameters
         ----------
         operand : Operand
         low, high : pyarrow.Array
-        in_order : bool
-            It is known that no lower bound is above its upper one.
+        within : pyarrow.Array, optional
+            The array that holds both: as long as it lives its bounds are looked at once.
         """
         low, high = (in_type(values, seen_as(operand)) for values in (low, high))
         lo, hi = sort_key(low), sort_key(high)
-        if in_order:
+        known = None if within is None else _in_order.get(id(within))
+        if known is not None and known() is within:
             return Bounds(low, high, lo, hi)
         contradictory = compare(Op.GT, lo, hi)
         if contradictory.true_count:
             low, high, lo, hi = (_without(values, contradictory) for values in (low, high, lo, hi))
+        elif within is not None:
+            _remember(within)
         return Bounds(low, high, lo, hi)
 
 
-def are_in_order(bounds: pa.StructArray) -> bool:
-    """Return whether no lower bound is above its upper one, which is found once for an array as long as it lives.
+#: Arrays of bounds of which no lower one is above its upper one, by their addresses.
+_in_order: dict[int, weakref.ref[pa.Array]] = {}
 
-    >>> are_in_order(pa.array([{"min": 1, "max": 2}, None])), are_in_order(pa.array([{"min": 3, "max": 2}]))
-    (True, False)
-    """
-    known = _found.get(id(bounds))
-    if known is not None and known[0]() is bounds:
-        return known[1]
-    lo, hi = (sort_key(pc.struct_field(bounds, side)) for side in (0, 1))
-    found = not compare(Op.GT, lo, hi).true_count
+
+def _remember(bounds: pa.Array) -> None:
     key = id(bounds)
-    _found[key] = (weakref.ref(bounds, lambda gone: _forget(key, gone)), found)
-    return found
 
+    def forget(gone: weakref.ref[pa.Array]) -> None:
+        if _in_order.get(key) is gone:  # another array can have the address by now
+            del _in_order[key]
 
-_found: dict[int, tuple[weakref.ref[pa.StructArray], bool]] = {}
-
-
-def _forget(key: int, gone: weakref.ref[pa.StructArray]) -> None:
-    """Forget an array that has gone, unless another has its address by now."""
-    known = _found.get(key)
-    if known is not None and known[0] is gone:
-        del _found[key]
+    _in_order[key] = weakref.ref(bounds, forget)
 
 
 def _without(values: pa.Array, where: pa.BooleanArray) -> pa.Array:

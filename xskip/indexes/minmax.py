@@ -13,7 +13,7 @@ from typing import ClassVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.bounds import Bounds, are_in_order, possible
+from xskip.bounds import Bounds, possible
 from xskip.clauses import IndexClause, Mask, Verdicts
 from xskip.datatypes import BOUNDED, Storage, Struct, arrow_type, atomic_name
 from xskip.expressions import IsNull, Leaf
@@ -89,7 +89,7 @@ def bounds_in(operand: Operand, values: pa.Array) -> tuple[Bounds, pa.BooleanArr
     low, high = (pc.struct_field(values, side) for side in (0, 1))
     unasked = pc.if_else(values.is_valid(), pa.scalar(False), pa.scalar(None, pa.bool_()))
     return (
-        Bounds.of(operand, low, high, in_order=are_in_order(values)),
+        Bounds.of(operand, low, high, within=values),
         pc.or_(low.is_valid(), high.is_valid()),
         unasked,
     )
