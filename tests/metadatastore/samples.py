@@ -207,26 +207,16 @@ class Crash(BaseException):
     """The process ends here."""
 
 
-class FaultyStorage:
-    """A local disk whose call number ``k`` does not return: it fails before or after it did its work.
+class CountingStorage:
+    """A local disk that counts its calls, and leaves to a subclass what each of them does."""
 
-    ``dead`` says that the process is gone: every later call fails too, so that no clean-up runs.
-    """
-
-    def __init__(self, k: int, *, after: bool = False, dead: bool = True) -> None:
+    def __init__(self) -> None:
         self._disk = LocalStorage()
-        self._k, self._after, self._dead = k, after, dead
         self.calls = 0
 
     def _run(self, work: Any, *args: Any) -> Any:
-        self.calls += 1
-        if self.calls == self._k:
-            if self._after:
-                work(*args)
-            raise Crash
-        if self._dead and self.calls > self._k:
-            raise Crash
-        return work(*args)
+        """Count a call and carry it out."""
+        raise NotImplementedError
 
     def list(self, directory: str) -> Sequence[FileEntry]:
         return self._run(self._disk.list, directory)
@@ -252,6 +242,27 @@ class FaultyStorage:
 
     def remove_tree(self, directory: str) -> None:
         return self._run(self._disk.remove_tree, directory)
+
+
+class FaultyStorage(CountingStorage):
+    """A local disk whose call number ``k`` does not return: it fails before or after it did its work.
+
+    ``dead`` says that the process is gone: every later call fails too, so that no clean-up runs.
+    """
+
+    def __init__(self, k: int, *, after: bool = False, dead: bool = True) -> None:
+        super().__init__()
+        self._k, self._after, self._dead = k, after, dead
+
+    def _run(self, work: Any, *args: Any) -> Any:
+        self.calls += 1
+        if self.calls == self._k:
+            if self._after:
+                work(*args)
+            raise Crash
+        if self._dead and self.calls > self._k:
+            raise Crash
+        return work(*args)
 
 
 def storage_type(storage: Storage) -> str:

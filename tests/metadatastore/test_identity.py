@@ -3,60 +3,34 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.metadatastore.samples import commit, numbered_table, opened, replace_all
+from tests.metadatastore.samples import CountingStorage, commit, numbered_table, opened, replace_all
 from xskip.errors import CommitConflictError, IndexDroppedError
 from xskip.metadatastore.commit import Live, Record, find_live
 from xskip.metadatastore.removal import remove_index
-from xskip.metadatastore.storage import FileEntry, LocalStorage
+from xskip.metadatastore.storage import LocalStorage
 
 DISK = LocalStorage()
 DIGEST = "0a" * 32
 
 
-class Interrupted:
+class Interrupted(CountingStorage):
     """A local disk that does something else before its call number ``k``."""
 
     def __init__(self, k: int, meanwhile: Callable[[], None]) -> None:
-        self._disk = LocalStorage()
+        super().__init__()
         self._k, self._meanwhile = k, meanwhile
-        self.calls = 0
 
     def _run(self, work: Callable[..., Any], *args: Any) -> Any:
         self.calls += 1
         if self.calls == self._k:
             self._meanwhile()
         return work(*args)
-
-    def list(self, directory: str) -> Sequence[FileEntry]:
-        return self._run(self._disk.list, directory)
-
-    def directories(self, directory: str) -> Sequence[str]:
-        return self._run(self._disk.directories, directory)
-
-    def read(self, path: str) -> bytes:
-        return self._run(self._disk.read, path)
-
-    def fetch(self, path: str) -> Path:
-        return self._run(self._disk.fetch, path)
-
-    def add(self, local: Path, path: str) -> None:
-        self._run(self._disk.add, local, path)
-
-    def put_if_absent(self, path: str, data: bytes) -> bool:
-        return self._run(self._disk.put_if_absent, path, data)
-
-    def remove(self, paths: Iterable[str]) -> None:
-        for path in paths:
-            self._run(self._disk.remove, [path])
-
-    def remove_tree(self, directory: str) -> None:
-        self._run(self._disk.remove_tree, directory)
 
 
 class Case:
