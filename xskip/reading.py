@@ -12,7 +12,7 @@ from typing import Any
 
 from xskip.formats import FORMATS, SETTINGS, ZONE, concerns, is_credential, rules_of
 
-__all__ = ["Reading", "differences", "zones_differ"]
+__all__ = ["Reading", "differences", "text_of", "texts_of", "zones_differ"]
 
 _DIGEST = "sha256:"
 #: Stands for the value of an option that may be a credential.
@@ -99,10 +99,16 @@ class Reading:
 
     @staticmethod
     def from_json(value: Mapping[str, Any]) -> Reading:
-        """Return the reading of a record, without what records no longer keep."""
-        fmt, conf = value["format"], dict(value["conf"])
+        """Return the reading of a record, without what records no longer keep.
+
+        Raises
+        ------
+        ValueError, KeyError
+            Something is no text, or is not there.
+        """
+        fmt, conf = text_of(value["format"]), texts_of(value["conf"])
         conf.pop(_FIELD_IDS, None)
-        return Reading(fmt, _kept(fmt, dict(value["options"])), conf, value["schema"])
+        return Reading(fmt, _kept(fmt, texts_of(value["options"])), conf, text_of(value["schema"]))
 
     @staticmethod
     def of(fmt: str, options: Mapping[str, str], conf: Mapping[str, str], schema: str) -> Reading:
@@ -141,6 +147,32 @@ class Reading:
             if concerns(name, key)
         }
         return Reading(name, _kept(name, options), known | others, schema)
+
+
+def text_of(value: object) -> str:
+    """Return a value of JSON that is a text.
+
+    Raises
+    ------
+    ValueError
+        It is something else.
+    """
+    if not isinstance(value, str):
+        raise ValueError(f"{type(value).__name__} in place of a text")
+    return value
+
+
+def texts_of(value: object) -> dict[str, str]:
+    """Return a value of JSON that is an object of texts.
+
+    Raises
+    ------
+    ValueError
+        It is something else.
+    """
+    if not isinstance(value, dict):
+        raise ValueError(f"{type(value).__name__} in place of an object")
+    return {key: text_of(text) for key, text in value.items()}
 
 
 def _kept(fmt: str, options: Mapping[str, str]) -> dict[str, str]:

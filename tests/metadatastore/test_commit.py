@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import re
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +17,7 @@ from tests.metadatastore.samples import FOREIGN, commit, numbered_table, put_for
 from xskip.errors import CommitConflictError, MetadataCorruptError, StorageError
 from xskip.metadatastore.codec import decode, encode, open_file
 from xskip.metadatastore.commit import Record, RecordedFile, find_live, new_file_name, publish
-from xskip.metadatastore.digests import footer_digest
+from xskip.metadatastore.digests import footer_digest, sealed, unsealed
 from xskip.metadatastore.snapshot import write_files
 from xskip.metadatastore.storage import LocalStorage, PutInDoubtError
 from xskip.reading import Reading
@@ -123,6 +126,36 @@ def test_broken_records(data: bytes) -> None:
     """[MDS-C-4] What is no record is an error that readers pass over."""
     with pytest.raises(MetadataCorruptError):
         Record.from_bytes(data)
+
+
+def _places(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Yield the way to each value within a value of JSON."""
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in inside:
+        yield (*path, key)
+        yield from _places(each, (*path, key))
+
+
+@pytest.mark.parametrize("other", [129, -1, True, 1.5, "text", None, [], {}], ids=repr)
+def test_values_of_other_types(other: object) -> None:
+    """[MDS-C-4] A record in which a value has another type of JSON than it must is none."""
+    reading = Reading("csv", {"sep": ","}, {"spark.sql.caseSensitive": "true"}, "a INT")
+    record = Record(7, "file:/d", 4, (RecordedFile("f", 3, 9, "x"),), reading, {"a": "int"}, 1, "0" * 32)
+    body: dict[str, Any] = json.loads(unsealed(record.to_bytes()))
+    ways = [way for way in _places(body) if other is not None or way != ("reading",)]
+    refused = 0
+    for *way, last in ways:
+        forged = copy.deepcopy(body)
+        inner: Any = forged
+        for step in way:
+            inner = inner[step]
+        if type(inner[last]) is type(other) and other != -1:
+            continue
+        inner[last] = other
+        with pytest.raises(MetadataCorruptError):
+            Record.from_bytes(sealed(json.dumps(forged, indent=1).encode()))
+        refused += 1
+    assert refused >= len(ways) / 2
 
 
 def test_record_cut_at_any_length() -> None:

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from xskip.errors import MetadataCorruptError
 from xskip.metadatastore.digests import sealed, unsealed
 from xskip.metadatastore.storage import FileEntry, Storage
-from xskip.reading import Reading
+from xskip.reading import Reading, text_of, texts_of
 
 __all__ = [
     "COMMITS",
@@ -110,25 +110,34 @@ class Record:
         """
         try:
             body: dict[str, Any] = json.loads(unsealed(data))
+            if not isinstance(body["files"], list):
+                raise ValueError("something else in place of a list of files")
             files = tuple(map(_recorded_file, body["files"]))
             if len({f.name for f in files}) < len(files):
                 raise ValueError("a file is named twice")
             return Record(
-                int(body["number"]),
-                str(body["root"]),
-                int(body["version"]),
+                _number(body["number"]),
+                text_of(body["root"]),
+                _number(body["version"]),
                 files,
                 None if body["reading"] is None else Reading.from_json(body["reading"]),
-                dict(body["types"]),
-                int(body["created"]),
-                str(body.get("index", "")),
+                texts_of(body["types"]),
+                _number(body["created"]),
+                text_of(body.get("index", "")),
             )
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             raise MetadataCorruptError("a commit record that is not whole", found=type(error).__name__) from error
 
 
 def _recorded_file(entry: Mapping[str, Any]) -> RecordedFile:
-    return RecordedFile(str(entry["name"]), int(entry["rows"]), int(entry["size"]), str(entry.get("footer", "")))
+    name, footer = text_of(entry["name"]), text_of(entry.get("footer", ""))
+    return RecordedFile(name, _number(entry["rows"]), _number(entry["size"]), footer)
+
+
+def _number(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ValueError("something else in place of a whole number")
+    return value
 
 
 class RecordName(NamedTuple):
