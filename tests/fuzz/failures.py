@@ -25,6 +25,10 @@ class Failure:
         The schema by which the files were indexed.
     asked : str
         The one of the query; empty where it is left to Spark.
+    seed : int
+        Of the round.
+    way : str
+        How the query ran where the script, which runs it plainly, may not show the fault: run the seed again.
     """
 
     plan: Plan
@@ -33,6 +37,8 @@ class Failure:
     rows: str
     indexed: str
     asked: str
+    seed: int
+    way: str = ""
 
     def script(self) -> str:
         """A program that shows it."""
@@ -48,6 +54,7 @@ class Failure:
         away = [name for name in plan.absent if name not in plan.partitions]
         zone = "spark._jvm.java.util.TimeZone.setDefault(spark._jvm.java.util.TimeZone.getTimeZone({!r}))"
         lines = [
+            f"# seed {self.seed}" + (f", {self.way}: this is the plain query" if self.way else ""),
             "from pathlib import Path", "import tempfile", "from pyspark.sql import SparkSession", "import xskip",
             "from tests.fuzz.kinds import indexes", "",
             "spark = xskip.configure(SparkSession.builder.master('local[1]')).getOrCreate()",

@@ -92,6 +92,8 @@ class Plan:
         The default time zone of the JVM when files and indexes are made, and for the queries.
     corrupt : str
         The column that keeps corrupt records, in formats that have one; else empty.
+    damaged : tuple of int
+        Files that are damaged before anything reads them.
     """
 
     fmt: str
@@ -103,6 +105,7 @@ class Plan:
     asked_options: dict[str, str]
     zones: tuple[str, str]
     corrupt: str
+    damaged: tuple[int, ...] = ()
 
     @property
     def absent(self) -> tuple[str, ...]:
@@ -128,8 +131,8 @@ class Plan:
         return self.fmt in self.settings["spark.sql.sources.useV1SourceList"].split(",")
 
 
-def plan(random: Random) -> Plan:
-    """A random plan."""
+def plan(random: Random, files: int) -> Plan:
+    """A random plan for a dataset of so many files."""
     fmt = random.choice(_FORMATS)
     settings = {
         "spark.sql.session.timeZone": random.choice(_ZONES),
@@ -154,7 +157,11 @@ def plan(random: Random) -> Plan:
         asking["spark.xskip.strict"] = "false"  # a reading that may have no index at all
     corrupt = random.choice(("", "_corrupt_record", "bad")) if fmt in _TEXT else ""
     own = own and fmt not in _TEXT
-    return Plan(fmt, settings, asking, tuple(dict.fromkeys(partitions)), own, options, asked, zones, corrupt)
+    damaged = tuple(random.sample(range(files), 3)) if fmt not in _TEXT and random.random() < 0.15 else ()
+    if damaged:
+        settings["spark.sql.files.ignoreCorruptFiles"] = "true"
+        asking.pop("spark.sql.files.ignoreCorruptFiles", None)
+    return Plan(fmt, settings, asking, tuple(dict.fromkeys(partitions)), own, options, asked, zones, corrupt, damaged)
 
 
 def _drawn(random: Random, pool: dict[str, tuple[str, ...]]) -> dict[str, str]:

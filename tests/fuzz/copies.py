@@ -1,0 +1,189 @@
+"""A dataset on disk, its copies with indexes, and how a session reads and asks them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+import xskip
+from tests.fuzz.data import DataSet
+from tests.fuzz.kinds import indexes
+from tests.fuzz.plans import Plan
+from tests.fuzz.tree import Tree
+from xskip.spark.dataset import selected
+from xskip.spark.scan import engine_of
+
+__all__ = ["FILES", "PLAIN", "REFUSALS", "Copies", "number", "swap", "under"]
+
+FILES = 40
+#: The copy that has no index.
+PLAIN = "plain"
+#: What Spark says no with.
+REFUSALS = (Py4JError, PySparkException)
+
+
+@contextmanager
+def under(spark: SparkSession, settings: Mapping[str, str], zone: str) -> Iterator[None]:
+    """Give a session settings, and the JVM a default time zone, for what is inside."""
+    zones = spark._jvm.java.util.TimeZone  # type: ignore[union-attr]
+    before, zone_before = {key: spark.conf.get(key, None) for key in settings}, zones.getDefault()
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    zones.setDefault(zones.getTimeZone(zone))
+    try:
+        yield
+    finally:
+        zones.setDefault(zone_before)
+        for key, value in before.items():
+            spark.conf.unset(key) if value is None else spark.conf.set(key, value)
+
+
+def number() -> Column:
+    """Return the number of the file that a row comes from."""
+    return F.regexp_extract(F.input_file_name(), r"(\d+)\.\w+$", 1).cast("int")
+
+
+@dataclass(slots=True)
+class Copies:
+    """A dataset and its copies, below one directory, as one session reads them.
+
+    Attributes
+    ----------
+    spark : SparkSession
+    root : Path
+        An empty directory.
+    plan : Plan
+    data : DataSet
+    schema : StructType or None
+        Of the queries; None where they read as the build did.
+    passed_over : set of int
+        The files that no build could read.
+    """
+
+    spark: SparkSession
+    root: Path
+    plan: Plan
+    data: DataSet
+    schema: StructType | None = None
+    passed_over: set[int] = field(default_factory=set)
+
+    def write(self, random: Random, kinds: Sequence[str]) -> None:
+        """Write the files, and a copy with indexes of each kind."""
+        staging, fmt = self.root / "staging", self.plan.fmt
+        absent = [name for name in self.plan.absent if name not in self.plan.partitions and "." not in name]
+        rows = self.spark.sql(self.data.sql()).drop(*absent)
+        rows.coalesce(1).write.partitionBy("__file", *self.plan.partitions).format(fmt).save(str(staging))
+        for n in range(FILES):
+            written = staging / f"__file={n}"
+            (part,) = written.rglob("part-*")
+            target = self.root / PLAIN / part.parent.relative_to(written) / f"{n}.{fmt}"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            part.rename(target)
+            if self.plan.schema and random.random() < 0.3:
+                _spoil_a_record(random, target)
+            if n in self.plan.damaged:
+                _damage(random, target)
+        for kind in kinds:
+            shutil.copytree(self.root / PLAIN, self.root / kind)
+            made = self.index(kind).create(
+                indexes(kind, self.plan.absent), on_error="skip" if self.plan.damaged else "raise"
+            )
+            self.passed_over |= {int(Path(name).stem) for name in made.failed}
+
+    def index(self, kind: str) -> xskip.SkippingIndex:
+        """Return the index of a copy."""
+        path, schema = str(self.root / kind), self.plan.schema or None
+        return xskip.SkippingIndex.for_path(
+            self.spark, path, format=self.plan.fmt, options=self.plan.options, schema=schema
+        )
+
+    def read(self, copy: str) -> DataFrame:
+        """Return a copy as the queries read it."""
+        reader = self.spark.read.format(self.plan.fmt).options(**self.plan.asked_options)
+        schema = self.schema or self.plan.schema
+        return (reader.schema(schema) if schema else reader).load(str(self.root / copy))
+
+    def truth(self, asked: Sequence[Tree]) -> dict[Tree, set[int]]:
+        """Return for each predicate the files with a matching row; without those that Spark refuses, or fails on.
+
+        The predicates are columns of the result, so that nothing can be pruned by them. A damaged file's values are
+        whatever Spark makes of them: it has a match where no build could read it, else none.
+        """
+        if not asked:
+            return {}
+        names = [f"_{k}" for k in range(len(asked))]
+        try:
+            columns = [F.expr(str(tree)).alias(name) for name, tree in zip(names, asked, strict=True)]
+            df = self.read(PLAIN).select(number().alias("__n"), *columns)
+            rows = df.groupBy("__n").agg(*(F.max(name).alias(name) for name in names)).collect()
+        except REFUSALS:
+            if len(asked) == 1:
+                return {}
+            half = len(asked) // 2
+            return self.truth(asked[:half]) | self.truth(asked[half:])
+        found = {tree: {row["__n"] for row in rows if row[f"_{k}"]} for k, tree in enumerate(asked)}
+        return {tree: files - set(self.plan.damaged) | self.passed_over for tree, files in found.items()}
+
+    def kept(self, copy: str, tree: Tree) -> set[int]:
+        """Return the files that a query with the predicate would read; all where Spark by itself cannot plan it."""
+        try:
+            return self._selected(copy, tree)
+        except REFUSALS:
+            if self.kept_by_spark(tree) is None:
+                return set(range(FILES))
+            raise
+
+    def kept_by_spark(self, tree: Tree) -> set[int] | None:
+        """Return the same without any index; None where it cannot be planned."""
+        try:
+            return self._selected(PLAIN, tree)
+        except REFUSALS:
+            return None
+
+    def _selected(self, copy: str, tree: Tree) -> set[int]:
+        hook = engine_of(self.spark).hook
+        names = selected(hook, self.read(copy).filter(str(tree))).objects().names.to_pylist()
+        return {int(Path(name).stem) for name in names}
+
+
+def swap(directory: Path, first: int, second: int) -> None:
+    """Give two files of a copy each other's content, which changes their times."""
+    one, two = (next(directory.rglob(f"{n}.*")) for n in (first, second))
+    content = one.read_bytes(), two.read_bytes()
+    for path, bytes_of_other in ((two, content[0]), (one, content[1])):
+        later = path.stat().st_mtime + 7
+        path.write_bytes(bytes_of_other)
+        os.utime(path, (later, later))
+
+
+def _spoil_a_record(random: Random, file: Path) -> None:
+    """Make a record one that no longer parses, whole or in one of its values."""
+    lines = file.read_text().splitlines()
+    if not lines:
+        return
+    at = random.randrange(len(lines))
+    cut = random.choice((lines[at][: len(lines[at]) // 2], f"junk{lines[at]}", lines[at].replace(":", ':"junk', 1)))
+    lines[at] = cut.replace("\n", "") or "junk"
+    file.write_text("\n".join(lines) + "\n")
+
+
+def _damage(random: Random, file: Path) -> None:
+    """Cut a file off, or write over some of its bytes."""
+    data = bytearray(file.read_bytes())
+    if random.random() < 0.3:
+        del data[random.randrange(len(data)) :]
+    else:
+        at, length = random.randrange(len(data)), random.choice((1, 8, 200))
+        data[at : at + length] = random.randbytes(min(length, len(data) - at))
+    file.write_bytes(data)

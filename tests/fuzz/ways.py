@@ -1,0 +1,164 @@
+"""Queries that run, in ways that a look at their files alone does not show.
+
+Each way runs a query over the copy without an index, and the same over one with: the files of the rows are equal.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from random import Random
+
+from pyspark.sql import DataFrame
+
+import xskip
+from tests.fuzz.copies import PLAIN, REFUSALS, Copies, number, swap, under
+from tests.fuzz.tree import Tree
+from xskip.spark.scan import forget_indexes
+
+__all__ = ["WAYS", "Difference", "sessions_and_threads"]
+
+_THREADS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A query that lost rows or found others.
+
+    Attributes
+    ----------
+    way : str
+        How it ran.
+    kind : str
+        Of the copy's indexes.
+    tree : Tree
+    files : tuple of int
+        The files whose rows were lost or are too many.
+    """
+
+    way: str
+    kind: str
+    tree: Tree
+    files: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """One relation twice: of the copy without an index, and of one with."""
+
+    plain: DataFrame
+    indexed: DataFrame
+
+    def filtered(self, tree: Tree) -> _Pair:
+        """Return both with a filter, and the files of their rows as the result."""
+        made = [
+            df.filter(str(tree)).select(number().alias("n")).groupBy("n").count() for df in (self.plain, self.indexed)
+        ]
+        return _Pair(*made)
+
+    def differ(self) -> set[int] | None:
+        """Return the files of which the results differ; None where Spark by itself fails."""
+        try:
+            expected = _rows(self.plain)
+        except REFUSALS:
+            return None
+        found = _rows(self.indexed)
+        return {n for n in {*expected, *found} if expected[n] != found[n]}
+
+
+def _rows(df: DataFrame) -> Counter[int]:
+    return Counter({row["n"]: row["count"] for row in df.collect()})
+
+
+def _pair(copies: Copies, kind: str) -> _Pair:
+    return _Pair(copies.read(PLAIN), copies.read(kind))
+
+
+def explained_before_settings_change(copies: Copies, kind: str, trees: Sequence[Tree]) -> Iterator[Difference]:
+    """Plan queries under the settings of the build, and run them under others."""
+    plan = copies.plan
+    made: list[tuple[Tree, _Pair]] = []
+    with under(copies.spark, plan.settings, plan.zones[0]):
+        for tree in trees:
+            try:
+                pair = _pair(copies, kind).filtered(tree)
+                for df in (pair.plain, pair.indexed):
+                    df._jdf.queryExecution().executedPlan().toString()
+            except REFUSALS:
+                continue
+            made.append((tree, pair))
+    for tree, pair in made:
+        if lost := pair.differ():
+            yield Difference("explained before settings changed", kind, tree, tuple(lost))
+
+
+def kept_while_files_change(copies: Copies, kind: str, trees: Sequence[Tree]) -> Iterator[Difference]:
+    """Ask a relation that was listed before two files changed and the index was refreshed, and new ones."""
+    plan = copies.plan
+    kept = _pair(copies, kind)
+    for df in (kept.plain, kept.indexed):
+        df.inputFiles()
+    for copy in (PLAIN, kind):
+        swap(copies.root / copy, *_whole(copies))
+    yield from _asked("after files changed", kind, trees, lambda: _pair(copies, kind))
+    forget_indexes()
+    with under(copies.spark, plan.settings, plan.zones[0]):
+        copies.index(kind).refresh(on_error="skip" if plan.damaged else "raise")
+    yield from _asked("kept while files changed and the index was refreshed", kind, trees, lambda: kept)
+    yield from _asked("after a refresh", kind, trees, lambda: _pair(copies, kind))
+
+
+def _whole(copies: Copies) -> list[int]:
+    """Return two files that are not damaged, with directories of their own where there are partitions."""
+    return [n for n in range(len(copies.data.files)) if n not in copies.plan.damaged][:2]
+
+
+def _asked(way: str, kind: str, trees: Sequence[Tree], pair: Callable[[], _Pair]) -> Iterator[Difference]:
+    for tree in trees:
+        try:
+            asked = pair().filtered(tree)
+        except REFUSALS:
+            continue
+        if lost := asked.differ():
+            yield Difference(way, kind, tree, tuple(lost))
+
+
+#: The ways of one session.
+WAYS = (explained_before_settings_change, kept_while_files_change)
+
+
+def sessions_and_threads(copies: Copies, kinds: Sequence[str], asked: dict[Tree, set[int]]) -> Iterator[Difference]:
+    """Ask from threads of two sessions at once: one with the settings of the queries, one with those of the build.
+
+    Parameters
+    ----------
+    copies : Copies
+    kinds : sequence of str
+    asked : dict of Tree to set of int
+        The files with a matching row, for the first session.
+    """
+    other = replace(copies, spark=copies.spark.newSession())
+    settings = {**copies.plan.settings, **dict.fromkeys(("spark.xskip.strict",), "false")}
+    for key, value in settings.items():
+        other.spark.conf.set(key, value)
+    xskip.enable(other.spark)
+    try:
+        truths = ((copies, asked), (other, other.truth(list(asked))))
+        forget_indexes()
+        jobs = [(who, kind, tree, files) for kind in kinds for who, truth in truths for tree, files in truth.items()]
+        Random(len(jobs)).shuffle(jobs)
+        with ThreadPoolExecutor(_THREADS) as pool:
+            for found in pool.map(lambda job: _lost(*job), jobs):
+                if found is not None:
+                    yield found
+    finally:
+        xskip.disable(other.spark)
+
+
+def _lost(copies: Copies, kind: str, tree: Tree, needed: set[int]) -> Difference | None:
+    lost = needed - copies.kept(kind, tree)
+    if lost:
+        lost &= copies.kept_by_spark(tree) or set()
+    return Difference("sessions and threads at once", kind, tree, tuple(lost)) if lost else None
