@@ -25,7 +25,8 @@ Opened = Callable[[list[str]], pq.ParquetFile]
 RATIO = 32
 _MOST_LEAVES = 100_000
 _MOST_ROWS, _LEAST_ROWS = 65_536, 16
-_LEAST_BYTES = 1  # of a value
+_LEAST_BYTES, _MOST_BYTES = 1, 16  # of a value, of one whose width is fixed
+_FIXED = ("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE")
 
 
 def demand_room(taken: int, limit: int, where: str) -> None:
@@ -71,14 +72,46 @@ def read_bounded(
         with suppress(FileNotFoundError):  # a commit has removed it since, and the reader still has it
             for leaf in _lists_of_texts(footer, leaves):
                 demand_room(_bytes_of_lists(again([leaf]), leaf, groups, limit), limit, where)
-    largest = max((footer.row_group(group).total_byte_size for group in groups), default=1)
+    fixed = _of_fixed_width(footer, leaves)
+    if _MOST_BYTES * footer.num_rows * len(fixed) > 2 * limit:
+        fixed = []
+    others = [leaf for leaf in leaves if leaf not in set(fixed)]
+    if not fixed:
+        return _in_batches(reader, others, groups, limit)
+    found = reader.read_row_groups(list(groups), fixed, use_threads=len(groups) > 1)
+    demand_room(found.nbytes, limit, where)
+    return _beside(found, _in_batches(reader, others, groups, limit - found.nbytes)) if others else found
+
+
+def _in_batches(reader: pq.ParquetFile, leaves: Sequence[str], groups: Sequence[int], limit: int) -> pa.Table:
+    """Read leaves of which one value can be as large as the file says that a row group is."""
+    largest = max((reader.metadata.row_group(group).total_byte_size for group in groups), default=1)
     rows = min(max(2 * limit // max(largest, 1), _LEAST_ROWS), _MOST_ROWS)
     batches, taken = [], 0
-    for batch in reader.iter_batches(rows, list(groups), list(leaves), use_threads=len(groups) > 1):
+    for batch in reader.iter_batches(rows, list(groups), list(leaves), use_threads=False):  # batches are small
         taken += batch.nbytes
-        demand_room(taken, limit, where)
+        demand_room(taken, limit, "a metadata file")
         batches.append(batch)
     return pa.Table.from_batches(batches) if batches else reader.read_row_groups([], list(leaves))
+
+
+def _beside(one: pa.Table, other: pa.Table) -> pa.Table:
+    """Return the columns of two tables of as many rows."""
+    if len(one) != len(other):
+        raise MetadataCorruptError("columns of different length", found=f"{len(one)} and {len(other)} rows")
+    for field, column in zip(other.schema, other.columns, strict=True):
+        one = one.append_column(field, column)
+    return one
+
+
+def _of_fixed_width(footer: pq.FileMetaData, leaves: Sequence[str]) -> list[str]:
+    """Return the leaves of columns of which all values take as many bytes."""
+    wanted, varying = set(leaves), set()
+    columns = [footer.schema.column(c) for c in range(len(footer.schema))]
+    for column in columns:
+        if column.max_repetition_level or column.physical_type not in _FIXED:
+            varying.add(column.path.partition(".")[0])
+    return [c.path for c in columns if c.path in wanted and c.path.partition(".")[0] not in varying]
 
 
 def _lists_of_texts(footer: pq.FileMetaData, leaves: Sequence[str]) -> list[str]:

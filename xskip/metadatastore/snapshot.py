@@ -213,7 +213,7 @@ class Snapshot:
     def _decoded(self, wanted: set[Requirement]) -> Iterator[MetadataTable]:
         taken = 0
         for file in self.files:
-            table = decode(file, wanted)
+            table = decode(replace(file, has_names=self._objects is None), wanted)
             taken += table.nbytes
             demand_room(taken, file.limit, str(file.path.parent))
             yield table
