@@ -22,16 +22,28 @@ import org.apache.spark.sql.SparkSession;
 class XSkipAnswers {
   private static final int MOST_THREADS = 16;
   private static final AtomicInteger number = new AtomicInteger();
+  static volatile Thread home = null;      // serves the Python thread that connected first: it stays, and asks by itself
   private static final ThreadPoolExecutor threads = new ThreadPoolExecutor(0, MOST_THREADS, Long.MAX_VALUE, TimeUnit.NANOSECONDS,
       new SynchronousQueue(), new Maker(), new Caller());
 
   /** The answer of Python to a request; it runs with the caller's user, session, class loader and job properties. */
   static Object ask(Function callback, String[] parts) throws Throwable {
+    if (Thread.currentThread() == home) return answer(callback, parts);
     FutureTask task = new FutureTask(new Asking(callback, parts));
     threads.execute(task);
     try { return task.get(); } catch (ExecutionException e) { throw e.getCause(); }
   }
 
+  private static Object answer(Function callback, String[] parts) {
+    Object inside = XSkipHub.inCallback.get(), answer = null;
+    XSkipHub.inCallback.set(Boolean.TRUE);
+    try {
+      for (int i = 0; i < parts.length; i++) answer = callback.apply(parts[i]);
+    } finally {
+      if (inside == null) XSkipHub.inCallback.remove();
+    }
+    return answer;
+  }
   static class Maker implements ThreadFactory {
     public Thread newThread(Runnable r) {
       Thread t = new Thread(r, "xskip-answers-" + number.incrementAndGet());
@@ -46,9 +58,7 @@ class XSkipAnswers {
       SparkContext context = XSkipPlans.context();
       Properties properties = context.getLocalProperties();
       ClassLoader loader = Thread.currentThread().getContextClassLoader();
-      Object inside = XSkipHub.inCallback.get();
       try { r.run(); } finally {
-        if (inside == null) XSkipHub.inCallback.remove();
         Thread.currentThread().setContextClassLoader(loader);
         context.setLocalProperties(properties);
         if (!session.isEmpty()) SparkSession.setActiveSession((SparkSession) session.get());
@@ -81,11 +91,6 @@ class XSkipAnswers {
         Thread.currentThread().setContextClassLoader(XSkipAnswers.class.getClassLoader());
       }
     }
-    public Object run() {
-      XSkipHub.inCallback.set(Boolean.TRUE);
-      Object answer = null;
-      for (int i = 0; i < parts.length; i++) answer = callback.apply(parts[i]);
-      return answer;
-    }
+    public Object run() { return answer(callback, parts); }
   }
 }

@@ -6,10 +6,12 @@ import java.util.TimeZone;
 import java.util.TreeMap;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.internal.SQLConf$;
 
 /** Options and settings of a reading, as JSON. */
 class XSkipReadings {
   private static final SQLConf DEFAULTS = new SQLConf();
+  private static volatile java.lang.reflect.Method properties = null;
   private static final String ZONE = "user.timezone";
 
   /** Reader options; one that names a file stands for the content of the file. */
@@ -76,13 +78,23 @@ class XSkipReadings {
   }
   /** The names in Hadoop's configuration, of which it has a thousand by itself: a copy of them all would take too long. */
   private static java.util.Set hadoopNames() throws Exception {
-    java.lang.reflect.Method properties = org.apache.hadoop.conf.Configuration.class.getDeclaredMethod("getProps", new Class[0]);
-    properties.setAccessible(true);
+    if (properties == null) {
+      java.lang.reflect.Method found = org.apache.hadoop.conf.Configuration.class.getDeclaredMethod("getProps", new Class[0]);
+      found.setAccessible(true);
+      properties = found;
+    }
     return ((java.util.Properties) properties.invoke(XSkipPlans.hadoopConf(), new Object[0])).keySet();
   }
   private static boolean counts(String key) {
     for (int i = 0; i < XSkipHub.confPrefixes.length; i++) if (key.startsWith(XSkipHub.confPrefixes[i])) return true;
     return false;
+  }
+  /** The letters that the names in Hadoop's configuration begin with which count: most of a thousand have another one. */
+  private static boolean[] beginnings() {
+    boolean[] found = new boolean[128];
+    for (int i = 0; i < XSkipHub.confPrefixes.length; i++)
+      if (!XSkipHub.confPrefixes[i].startsWith("spark.")) found[XSkipHub.confPrefixes[i].charAt(0)] = true;
+    return found;
   }
   private static Map settings(SQLConf conf) throws Exception {
     TreeMap found = new TreeMap();
@@ -91,10 +103,14 @@ class XSkipReadings {
       String key = (String) e._1();
       if (counts(key) && !e._2().equals(effective(DEFAULTS, key))) found.put(key, e._2());
     }
+    boolean[] beginnings = beginnings();
     for (Iterator it = hadoopNames().iterator(); it.hasNext();) {
-      Object key = it.next();
-      if (key instanceof String && !((String) key).startsWith("spark.") && counts((String) key) && !found.containsKey(key)) {
-        found.put(key, String.valueOf(XSkipPlans.hadoopConf().get((String) key)));
+      Object name = it.next();
+      if (!(name instanceof String) || ((String) name).length() == 0) continue;
+      String key = (String) name;
+      char letter = key.charAt(0);
+      if (letter < beginnings.length && beginnings[letter] && counts(key) && !key.startsWith("spark.") && !found.containsKey(key)) {
+        found.put(key, String.valueOf(XSkipPlans.hadoopConf().get(key)));
       }
     }
     for (int i = 0; i < XSkipHub.confKeys.length; i++) found.put(XSkipHub.confKeys[i], effective(conf, XSkipHub.confKeys[i]));
@@ -102,8 +118,8 @@ class XSkipReadings {
   }
   /** A setting of a session, else of Hadoop's configuration where it has one of that name, else Spark's default, else nothing. */
   static String effective(SQLConf conf, String key) {
-    String value;
-    try { value = conf.getConfString(key); } catch (Throwable t) { value = null; }   // not set, and no default
+    String value = conf.getConfString(key, null);
+    if (value == null && SQLConf$.MODULE$.getConfigEntry(key) != null) value = conf.getConfString(key);   // the default
     if (value == null && !key.startsWith("spark.") && conf != DEFAULTS) value = XSkipPlans.hadoopConf().get(key);
     return value == null ? "" : value;
   }

@@ -29,7 +29,7 @@ public class XSkipRule extends Rule {
 
   public void declareIndex(String name) { XSkipKnown.declareIndex(name); }
   public void declareFormat(String name) { XSkipKnown.declareFormat(name); }
-  public void setCallback(Function f) { XSkipHub.callback = f; }
+  public void setCallback(Function f) { XSkipAnswers.home = Thread.currentThread(); XSkipHub.callback = f; }
   public void setConfKeys(String[] keys, String[] prefixes) { XSkipHub.confKeys = keys; XSkipHub.confPrefixes = prefixes; }
   public String location(String path) { return XSkipHub.location(path); }
   public String key(String path) { return XSkipHub.key(new Path(path)); }
