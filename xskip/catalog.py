@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
+from xskip.collected import again
 from xskip.errors import MetadataNotFoundError, XskipError
 from xskip.metadatastore.versions import CURRENT_VERSION, rules_of
 from xskip.migrate import Migration
@@ -59,7 +61,8 @@ def migrate_all(
     results = []
     for directory in storage.directories(base):
         try:
-            results.append(Migration(storage, directory, version).run(dry_run=dry_run))
+            migration = Migration(storage, directory, version)
+            results.append(again(partial(migration.run, dry_run=dry_run), lambda _: storage))
         except MetadataNotFoundError:
             continue
         except XskipError as error:

@@ -18,6 +18,7 @@ from xskip import LocalKms, MinMax, SkippingIndex, ValueList
 from xskip.errors import CommitConflictError, IndexDroppedError, KeyNotAvailableError
 from xskip.metadatastore.commit import publish
 from xskip.spark.collect import Collector
+from xskip.spark.scan import forget_indexes
 
 SCHEMA = "x int, s string"
 KINDS = [MinMax("x"), ValueList("s")]
@@ -152,7 +153,7 @@ def test_version_0_is_collected_again(
     assert_as_new(index)
 
 
-@pytest.mark.parametrize("what", ["optimize", "migrate"])
+@pytest.mark.parametrize("what", ["optimize", "migrate", "migrate_all"])
 def test_others_against_refresh(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
@@ -162,8 +163,14 @@ def test_others_against_refresh(
     index.refresh()
     add(spark, root, "new2", 101)
     interrupt(monkeypatch, index.refresh)
-    done = index.optimize() if what == "optimize" else index.migrate(2)
-    assert done.objects == 4
+    base = str(Path(index.describe().location).parent)
+    works: dict[str, Callable[[], Any]] = {
+        "optimize": index.optimize,
+        "migrate": lambda: index.migrate(2),
+        "migrate_all": lambda: xskip.migrate_all(spark, base, 2)[0],
+    }
+    assert works[what]().objects == 4
+    forget_indexes()
     assert len(files_of(index)) == (1 if what == "optimize" else 3)
     index.migrate(4)
     assert_as_new(index)

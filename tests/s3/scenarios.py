@@ -6,12 +6,15 @@ Writes a line of JSON for each scenario: its name, what went wrong or nothing, a
 from __future__ import annotations
 
 import json
+import logging
+import re
 import sys
 import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +36,10 @@ from xskip.spark.jvm import hook_of
 from xskip.spark.scan import forget_indexes
 from xskip.spark.storage import HadoopStorage
 
+(_JAR,) = (Path(pyspark.__file__).parent / "jars").glob("hadoop-client-api-*.jar")
+HADOOP = tuple(map(int, re.findall(r"\d+", _JAR.stem)[:3]))
+#: The version of Hadoop whose S3A brought them.
+CONDITIONAL_PUTS = (3, 4, 2)
 UNCONDITIONAL = "unconditional"
 SCENARIOS: dict[str, Callable[[Bucket], None]] = {}
 
@@ -77,9 +84,31 @@ class Bucket:
             return len(self.server.seen())
 
 
+@contextmanager
+def warnings_of_xskip() -> Iterator[list[str]]:
+    """Collect what xskip logs meanwhile."""
+    said: list[str] = []
+
+    class Collecting(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            said.append(record.getMessage())
+
+    handler = Collecting()
+    logging.getLogger("xskip").addHandler(handler)
+    try:
+        yield said
+    finally:
+        logging.getLogger("xskip").removeHandler(handler)
+
+
 def scenario(function: Callable[[Bucket], None]) -> Callable[[Bucket], None]:
     SCENARIOS[function.__name__] = function
     return function
+
+
+def conditional(function: Callable[[Bucket], None]) -> Callable[[Bucket], None]:
+    """A scenario that needs conditional puts."""
+    return scenario(function) if HADOOP >= CONDITIONAL_PUTS else function
 
 
 @scenario
@@ -109,7 +138,7 @@ def life(bucket: Bucket) -> None:
         xskip.use_kms(None)
 
 
-@scenario
+@conditional
 def two_writers(bucket: Bucket) -> None:
     """Of many at once one wins, the others are told so as on any storage, and leave nothing."""
     md, storage, folder = f"{bucket.path}/_xskip/md", bucket.storage, Path(tempfile.mkdtemp())
@@ -206,7 +235,7 @@ def a_listing_that_lags(bucket: Bucket) -> None:
     assert bucket.kept("x >= 35") == {"f3", "f4"}
 
 
-@scenario
+@conditional
 def records_that_are_not_listed_yet(bucket: Bucket) -> None:
     """Who does not see the record that won puts none over it."""
     md, storage, folder = f"{bucket.path}/_xskip/md", bucket.storage, Path(tempfile.mkdtemp())
@@ -243,6 +272,15 @@ def a_server_in_trouble(bucket: Bucket) -> None:
 
 
 @scenario
+def a_store_that_lets_writers_meet(bucket: Bucket) -> None:
+    """Where S3A has no conditional puts, the first commit warns of it, once."""
+    with warnings_of_xskip() as said:
+        for i in range(2):
+            bucket.storage.put_if_absent(f"{bucket.path}/_commits/{i}", b"{}")
+    assert ["not kept apart" in each for each in said] == ([] if HADOOP >= CONDITIONAL_PUTS else [True]), said
+
+
+@conditional
 def a_store_without_conditional_puts(bucket: Bucket) -> None:
     """The error says what to set, and nothing is left over."""
     spark, server = bucket.spark, bucket.server
@@ -295,8 +333,7 @@ def requests(bucket: Bucket) -> None:
 
 def session(port: int) -> SparkSession:
     """A Spark session that knows the server."""
-    (jar,) = (Path(pyspark.__file__).parent / "jars").glob("hadoop-client-api-*.jar")
-    version = jar.stem.removeprefix("hadoop-client-api-")
+    version = ".".join(map(str, HADOOP))
     builder = (
         SparkSession.builder.master("local[2]")
         .config("spark.ui.enabled", "false")

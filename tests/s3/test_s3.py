@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import pyspark
 import pytest
 
 from tests.s3 import scenarios
@@ -22,17 +20,10 @@ ROOT = Path(__file__).parents[2]
 SECONDS = 420
 
 
-def hadoop_version() -> tuple[int, ...]:
-    (jar,) = (Path(pyspark.__file__).parent / "jars").glob("hadoop-client-api-*.jar")
-    return tuple(map(int, re.findall(r"\d+", jar.stem)[:3]))
-
-
 @pytest.fixture(scope="module")
 def server() -> Iterator[int]:
     """The port of an S3 server."""
     pytest.importorskip("moto", reason="needs moto[server], of the extra test")
-    if hadoop_version() < (3, 4, 2):
-        pytest.skip("S3A has conditional puts from Hadoop 3.4.2 on")
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.s3.server"], cwd=ROOT, stdout=subprocess.PIPE, text=True, env=environment()
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import threading
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,6 +22,8 @@ __all__ = ["HadoopStorage", "storage_for"]
 # Java's errors after which a file was surely not put
 _REFUSALS = ("AccessControl", "AccessDenied", "FileNotFound", "NoAuth", "ParentNotDirectory", "PathIO", "UnknownStore")
 _DENIALS = ("AccessControl", "AccessDenied", "NoAuth")
+_told: set[str] = set()
+_log = logging.getLogger("xskip")
 _CONDITIONAL = "fs.s3a.create.conditional.enabled"
 
 
@@ -79,7 +82,21 @@ class HadoopStorage:
     def put_if_absent(self, path: str, data: bytes) -> bool:
         """See :class:`xskip.metadatastore.storage.Storage`."""
         with _family("written", path, in_doubt=PutInDoubtError):
+            self._say_where_writers_meet(path)
             return bool(self._files.putIfAbsent(path, bytearray(data)))
+
+    def _say_where_writers_meet(self, path: str) -> None:
+        """Warn once of each store on which the second of two writers can put its file over the first one's."""
+        store = "/".join(path.split("/", 3)[:3])
+        if store in _told:
+            return
+        _told.add(store)
+        if not self._files.keepsWritersApart(path):
+            _log.warning(
+                "two writers of one index at once are not kept apart in %s: one of them can lose its commit. Let one "
+                "process at a time build and refresh, or use Spark 4.1 or newer, whose S3A has conditional puts",
+                store,
+            )
 
     def remove(self, paths: Iterable[str]) -> None:
         """See :class:`xskip.metadatastore.storage.Storage`."""

@@ -25,6 +25,8 @@ public class XSkipFiles {
   private static final HashSet OBJECT_STORES = new HashSet(Arrays.asList(new String[]{
       "s3", "s3a", "s3n", "gs", "oss", "cos", "cosn", "obs", "swift", "wasb", "wasbs"}));
 
+  private static final String CONDITIONAL = "fs.option.create.conditional.overwrite";
+
   // files are never changed: what a listing told of one saves the store a request before each reading
   private static final ConcurrentHashMap lengths = new ConcurrentHashMap();       // path -> Long
 
@@ -136,12 +138,18 @@ public class XSkipFiles {
           || t.getClass().getSimpleName().equals("RemoteFileChangedException")) return true;
     return false;
   }
+  /** Are two writers of one file kept apart. S3A does so from Hadoop 3.4.2 on. */
+  public boolean keepsWritersApart(String path) throws Exception {
+    Path p = new Path(path);
+    String scheme = p.toUri().getScheme();
+    return scheme == null || !scheme.startsWith("s3") || fs(p).hasPathCapability(p, CONDITIONAL);
+  }
   private static void create(Path p, byte[] data) throws Exception {
     if (!isObjectStore(p)) fs(p).mkdirs(p.getParent());
     org.apache.hadoop.fs.FSDataOutputStreamBuilder b = fs(p).createFile(p);
     b.recursive();
     b.overwrite(false);
-    b.opt("fs.option.create.conditional.overwrite", true);       // S3: If-None-Match; unknown options are passed over
+    b.opt(CONDITIONAL, true);                                    // S3: If-None-Match; unknown options are passed over
     FSDataOutputStream out = (FSDataOutputStream) b.build();
     try { out.write(data); } finally { out.close(); }
   }
