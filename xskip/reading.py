@@ -62,11 +62,12 @@ class Reading:
         """Return why no index can serve this reading, or an empty text."""
         if self.options.get("mode", "").upper() == "DROPMALFORMED":
             return _DROPPING
-        for name, value in (*self.options.items(), *self.conf.items()):
-            if value == _WITHHELD:
-                return f"xskip does not know option {name}, whose value may be a credential and is not recorded"
-            if value == _UNREADABLE:
-                return f"the file that option {name} names cannot be read"
+        for kind, values in (("option", self.options), ("setting", self.conf)):
+            for name, value in values.items():
+                if value == _WITHHELD:
+                    return f"xskip does not know {kind} {name}, whose value may be a credential and is not recorded"
+                if value == _UNREADABLE:
+                    return f"the file that {kind} {name} names cannot be read"
         return ""
 
     @property

@@ -13,6 +13,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 import xskip
+from tests.e2e.table_formats import EXTENSIONS, PACKAGES
 from tests.fuzz.rounds import Round, Tally
 
 _PREDICATES = 90
@@ -23,10 +24,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description="What is skipped holds no matching row.")
     parser.add_argument("--pairs", type=int, default=20_000, help="pairs of a file and a predicate (20000)")
     parser.add_argument("--seed", type=int, default=int(time.time()), help="of the first round; by default the time")
+    parser.add_argument(
+        "--delta", action="store_true", help="with tables of Delta beside, whose packages Spark fetches"
+    )
     asked = parser.parse_args()
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         logging.getLogger(name).setLevel(logging.CRITICAL)  # filters that Spark refuses are not worth a word
-    spark = session()
+    spark = session(delta=asked.delta)
     root = Path(tempfile.mkdtemp(prefix="xskip-fuzz-"))
     total, scripts, seed, started = Tally(), [], asked.seed, time.monotonic()
     try:
@@ -51,7 +55,7 @@ def main() -> int:
     return 1 if scripts else 0
 
 
-def session() -> SparkSession:
+def session(*, delta: bool) -> SparkSession:
     """A small session that fails where an index cannot be used."""
     builder = SparkSession.builder.master("local[2]").appName("xskip fuzz")
     settings = {
@@ -59,9 +63,12 @@ def session() -> SparkSession:
         "spark.driver.memory": "2g", "spark.driver.host": "127.0.0.1", "spark.sql.shuffle.partitions": "2",
         "spark.xskip.strict": "true", "spark.sql.adaptive.enabled": "false",
     }  # fmt: skip
+    if delta:
+        settings["spark.sql.extensions"] = EXTENSIONS[0]
+        settings["spark.sql.catalog.spark_catalog"] = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
     for key, value in settings.items():
         builder = builder.config(key, value)
-    return xskip.configure(builder).getOrCreate()
+    return xskip.configure(builder, extra_packages=PACKAGES[:1] if delta else ()).getOrCreate()
 
 
 if __name__ == "__main__":

@@ -67,8 +67,8 @@ class Copies:
     data : DataSet
     schema : StructType or None
         Of the queries; None where they read as the build did.
-    passed_over : set of int
-        The files that no build could read.
+    passed_over : dict of str to set of int
+        The files that the build of a copy could not read.
     """
 
     spark: SparkSession
@@ -76,7 +76,7 @@ class Copies:
     plan: Plan
     data: DataSet
     schema: StructType | None = None
-    passed_over: set[int] = field(default_factory=set)
+    passed_over: dict[str, set[int]] = field(default_factory=dict)
 
     def write(self, random: Random, kinds: Sequence[str]) -> None:
         """Write the files, and a copy with indexes of each kind."""
@@ -99,7 +99,7 @@ class Copies:
             made = self.index(kind).create(
                 indexes(kind, self.plan.absent), on_error="skip" if self.plan.damaged else "raise"
             )
-            self.passed_over |= {int(Path(name).stem) for name in made.failed}
+            self.passed_over[kind] = {int(Path(name).stem) for name in made.failed}
 
     def index(self, kind: str) -> xskip.SkippingIndex:
         """Return the index of a copy."""
@@ -118,7 +118,7 @@ class Copies:
         """Return for each predicate the files with a matching row; without those that Spark refuses, or fails on.
 
         The predicates are columns of the result, so that nothing can be pruned by them. A damaged file's values are
-        whatever Spark makes of them: it has a match where no build could read it, else none.
+        whatever Spark makes of them, so it has no match here.
         """
         if not asked:
             return {}
@@ -133,7 +133,12 @@ class Copies:
             half = len(asked) // 2
             return self.truth(asked[:half]) | self.truth(asked[half:])
         found = {tree: {row["__n"] for row in rows if row[f"_{k}"]} for k, tree in enumerate(asked)}
-        return {tree: files - set(self.plan.damaged) | self.passed_over for tree, files in found.items()}
+        return {tree: files - set(self.plan.damaged) for tree, files in found.items()}
+
+    def lost(self, kind: str, tree: Tree, matching: set[int], kept: set[int]) -> set[int]:
+        """Return the files that are wrongly not kept: with a match or without metadata, and not ruled out by Spark."""
+        lost = (matching | self.passed_over[kind]) - kept
+        return lost & (self.kept_by_spark(tree) or set()) if lost else lost
 
     def kept(self, copy: str, tree: Tree) -> set[int]:
         """Return the files that a query with the predicate would read; all where Spark by itself cannot plan it."""

@@ -19,7 +19,7 @@ from tests.fuzz.plans import Plan, other_schema, plan
 from tests.fuzz.predicates import predicate
 from tests.fuzz.scope import Scope, fields_of
 from tests.fuzz.tree import Tree, smaller
-from tests.fuzz.ways import WAYS, Difference, sessions_and_threads
+from tests.fuzz.ways import WAYS, Difference, delta_beside, sessions_and_threads
 
 __all__ = ["Round", "Tally"]
 
@@ -99,8 +99,7 @@ class Round:
             tally.pairs += FILES
             tally.skipped += FILES - len(kept)
             tally.matching += len(needed)
-            lost = needed - kept
-            if lost and (lost := lost & (self.copies.kept_by_spark(tree) or set())):
+            if lost := self.copies.lost(kind, tree, needed, kept):
                 yield self._shrunk(kind, tree, min(lost))
 
     def _in_other_ways(self, truth: dict[Tree, set[int]], tally: Tally) -> Iterator[Difference]:
@@ -111,6 +110,15 @@ class Round:
         for way in WAYS:
             tally.pairs += FILES * len(trees)
             yield from way(self.copies, self.kinds[-1], trees)
+        if trees and self._has_delta:
+            tally.pairs += 2 * FILES * len(trees)
+            yield from delta_beside(self.copies, (self.kinds[0], self.kinds[-1]), trees)
+
+    @property
+    def _has_delta(self) -> bool:
+        plan = self.plan
+        can = plan.fmt == "parquet" and not plan.partitions and not plan.damaged and self.copies.schema is None
+        return can and "DeltaSparkSessionExtension" in self.spark.conf.get("spark.sql.extensions", "")
 
     def _narrow(self, truth: dict[Tree, set[int]]) -> Sequence[Tree]:
         """Return predicates of which rows of some files are TRUE, of others none."""
@@ -144,7 +152,7 @@ class Round:
         while True:
             for less in smaller(tree):
                 found = self.copies.truth([less]).get(less, set())
-                if file in found and file not in self.copies.kept(kind, less):
+                if file in self.copies.lost(kind, less, found, self.copies.kept(kind, less)):
                     tree = less
                     break
             else:

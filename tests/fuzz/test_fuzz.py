@@ -48,6 +48,7 @@ def test_a_wrong_skip_is_found_and_cut_down(
     _, failures = Round(spark, tmp_path, 5).run(250)
     monkeypatch.undo()
     assert failures
+    assert {failure.way for failure in failures} > {"", "explained before settings changed"}
     shortest = min((failure.where for failure in failures), key=len)
     assert len(shortest) < 120
     assert any(sign in shortest for sign in ("<=", ">", "BETWEEN", "NOT"))

@@ -18,7 +18,7 @@ from tests.fuzz.copies import PLAIN, REFUSALS, Copies, number, swap, under
 from tests.fuzz.tree import Tree
 from xskip.spark.scan import forget_indexes
 
-__all__ = ["WAYS", "Difference", "sessions_and_threads"]
+__all__ = ["WAYS", "Difference", "delta_beside", "sessions_and_threads"]
 
 _THREADS = 4
 
@@ -157,8 +157,43 @@ def sessions_and_threads(copies: Copies, kinds: Sequence[str], asked: dict[Tree,
         xskip.disable(other.spark)
 
 
+def delta_beside(copies: Copies, kinds: Sequence[str], trees: Sequence[Tree]) -> Iterator[Difference]:
+    """Turn an indexed copy into a Delta table, delete rows of it, and ask it beside another copy, skipping on and off.
+
+    Parameters
+    ----------
+    copies : Copies
+    kinds : sequence of str
+        The copy that stays, and the one that becomes a table.
+    trees : sequence of Tree
+        The first says which rows are deleted.
+    """
+    spark, (ours, theirs) = copies.spark, kinds
+    place = f"`{copies.root / theirs}`"
+    table = f"delta.{place}"
+    try:
+        spark.sql(f"CONVERT TO DELTA parquet.{place}")
+        spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES (delta.enableDeletionVectors = true)")
+        spark.sql(f"DELETE FROM {table} WHERE {trees[0]}")
+    except REFUSALS:
+        return
+    for tree in trees:
+        df = spark.read.format("delta").load(str(copies.root / theirs))
+        both = [each.filter(str(tree)).select(number().alias("n")) for each in (df, copies.read(ours))]
+        asked = both[0].unionAll(both[1]).groupBy("n").count()
+        try:
+            xskip.disable(spark)
+            expected = _rows(asked)
+        except REFUSALS:
+            continue
+        finally:
+            xskip.enable(spark)
+        again = spark.read.format("delta").load(str(copies.root / theirs)).filter(str(tree))
+        found = _rows(again.select(number().alias("n")).unionAll(both[1]).groupBy("n").count())
+        if found != expected:
+            yield Difference("Delta beside ours", theirs, tree, tuple({*expected, *found}))
+
+
 def _lost(copies: Copies, kind: str, tree: Tree, needed: set[int]) -> Difference | None:
-    lost = needed - copies.kept(kind, tree)
-    if lost:
-        lost &= copies.kept_by_spark(tree) or set()
+    lost = copies.lost(kind, tree, needed, copies.kept(kind, tree))
     return Difference("sessions and threads at once", kind, tree, tuple(lost)) if lost else None
