@@ -8,6 +8,7 @@ import shutil
 import sys
 import tempfile
 import time
+import traceback
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -36,9 +37,15 @@ def main() -> int:
     try:
         while total.pairs < asked.pairs:
             (root / str(seed)).mkdir()
-            tally, failures = Round(spark, root / str(seed), seed).run(_PREDICATES)
-            total.add(tally)
-            scripts += [failure.script() for failure in failures]
+            try:
+                tally, failures = Round(spark, root / str(seed), seed).run(_PREDICATES)
+                found = [failure.script() for failure in failures]
+                total.add(tally)
+            except Exception:  # noqa: BLE001 - an error of one round is told with the wrong skips
+                found = [f"# seed {seed}\n{traceback.format_exc()}"]
+            scripts += found
+            sys.stdout.write(f"seed {seed}: {total.pairs:,} pairs so far, {len(found)} wrong\n")
+            sys.stdout.flush()
             shutil.rmtree(root / str(seed))
             seed += 1
     finally:

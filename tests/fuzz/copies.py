@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -34,19 +34,22 @@ REFUSALS = (Py4JError, PySparkException)
 
 
 @contextmanager
-def under(spark: SparkSession, settings: Mapping[str, str], zone: str) -> Iterator[None]:
-    """Give a session settings, and the JVM a default time zone, for what is inside."""
+def under(spark: SparkSession, settings: Mapping[str, str | None], zone: str) -> Iterator[None]:
+    """Give a session settings, None for those to unset, and the JVM a default time zone, for what is inside."""
     zones = spark._jvm.java.util.TimeZone  # type: ignore[union-attr]
     before, zone_before = {key: spark.conf.get(key, None) for key in settings}, zones.getDefault()
-    for key, value in settings.items():
-        spark.conf.set(key, value)
+    _set(spark, settings)
     zones.setDefault(zones.getTimeZone(zone))
     try:
         yield
     finally:
         zones.setDefault(zone_before)
-        for key, value in before.items():
-            spark.conf.unset(key) if value is None else spark.conf.set(key, value)
+        _set(spark, before)
+
+
+def _set(spark: SparkSession, settings: Mapping[str, str | None]) -> None:
+    for key, value in settings.items():
+        spark.conf.unset(key) if value is None else spark.conf.set(key, value)
 
 
 def number() -> Column:
@@ -107,6 +110,11 @@ class Copies:
         return xskip.SkippingIndex.for_path(
             self.spark, path, format=self.plan.fmt, options=self.plan.options, schema=schema
         )
+
+    def as_built(self) -> AbstractContextManager[None]:
+        """Give the session the settings of the build, and the JVM its zone, for what is inside."""
+        unset = dict.fromkeys(key for key in self.plan.asking if key != "spark.xskip.strict")
+        return under(self.spark, {**unset, **self.plan.settings}, self.plan.zones[0])
 
     def read(self, copy: str) -> DataFrame:
         """Return a copy as the queries read it."""

@@ -14,7 +14,7 @@ from random import Random
 from pyspark.sql import DataFrame
 
 import xskip
-from tests.fuzz.copies import PLAIN, REFUSALS, Copies, number, swap, under
+from tests.fuzz.copies import PLAIN, REFUSALS, Copies, number, swap
 from tests.fuzz.tree import Tree
 from xskip.spark.scan import forget_indexes
 
@@ -78,9 +78,8 @@ def _pair(copies: Copies, kind: str) -> _Pair:
 
 def explained_before_settings_change(copies: Copies, kind: str, trees: Sequence[Tree]) -> Iterator[Difference]:
     """Plan queries under the settings of the build, and run them under others."""
-    plan = copies.plan
     made: list[tuple[Tree, _Pair]] = []
-    with under(copies.spark, plan.settings, plan.zones[0]):
+    with copies.as_built():
         for tree in trees:
             try:
                 pair = _pair(copies, kind).filtered(tree)
@@ -96,7 +95,6 @@ def explained_before_settings_change(copies: Copies, kind: str, trees: Sequence[
 
 def kept_while_files_change(copies: Copies, kind: str, trees: Sequence[Tree]) -> Iterator[Difference]:
     """Ask a relation that was listed before two files changed and the index was refreshed, and new ones."""
-    plan = copies.plan
     kept = _pair(copies, kind)
     for df in (kept.plain, kept.indexed):
         df.inputFiles()
@@ -104,8 +102,8 @@ def kept_while_files_change(copies: Copies, kind: str, trees: Sequence[Tree]) ->
         swap(copies.root / copy, *_whole(copies))
     yield from _asked("after files changed", kind, trees, lambda: _pair(copies, kind))
     forget_indexes()
-    with under(copies.spark, plan.settings, plan.zones[0]):
-        copies.index(kind).refresh(on_error="skip" if plan.damaged else "raise")
+    with copies.as_built():
+        copies.index(kind).refresh(on_error="skip" if copies.plan.damaged else "raise")
     yield from _asked("kept while files changed and the index was refreshed", kind, trees, lambda: kept)
     yield from _asked("after a refresh", kind, trees, lambda: _pair(copies, kind))
 
