@@ -14,6 +14,8 @@ import xskip
 from tests.e2e.conftest import SCHEMA, Lake, rows_of
 from tests.helpers import SPARK_4, assert_same_rows, index, opened_files, ran, scans_of, spoiled, write_once
 from xskip import MinMax, SkippingIndex
+from xskip.spark.dataset import selected
+from xskip.spark.jvm import hook_of
 
 ALL = {"f0", "f1", "f2", "f3"}
 Scans = list[set[str]]
@@ -272,6 +274,21 @@ def test_new_sessions_read_everything_until_enabled(spark: SparkSession, lake: L
     xskip.disable(other)
     assert opened_files(lake.read(other).filter("a > 15")) == ALL
     assert opened_files(lake.read().filter("a > 15")) == {"f2", "f3"}
+
+
+def test_a_query_is_explained_in_its_own_session(spark: SparkSession, lake: Lake, api: str) -> None:
+    """[PRU-RD-2] Whichever session is the active one of the thread, and that one stays active."""
+    other = spark.newSession()
+    other.conf.set("spark.sql.caseSensitive", "true")
+    sessions = spark._jvm.SparkSession
+    df = lake.read().filter("a > 15")
+    sessions.setActiveSession(other._jsparkSession)
+    try:
+        assert xskip.explain(df).scans[0].problem == ""
+        assert {Path(name).stem for name in selected(hook_of(spark), df).objects().names.to_pylist()} == {"f2", "f3"}
+        assert sessions.getActiveSession().get().equals(other._jsparkSession)
+    finally:
+        sessions.setActiveSession(spark._jsparkSession)
 
 
 def test_cloned_sessions_skip_as_their_parent(spark: SparkSession, lake: Lake, api: str) -> None:

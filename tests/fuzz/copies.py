@@ -72,6 +72,8 @@ class Copies:
         Of the queries; None where they read as the build did.
     passed_over : dict of str to set of int
         The files that the build of a copy could not read.
+    stored : StructType or None
+        The schema of the files, where some are damaged and Spark cannot tell it from each.
     """
 
     spark: SparkSession
@@ -80,12 +82,15 @@ class Copies:
     data: DataSet
     schema: StructType | None = None
     passed_over: dict[str, set[int]] = field(default_factory=dict)
+    stored: StructType | None = None
 
     def write(self, random: Random, kinds: Sequence[str]) -> None:
         """Write the files, and a copy with indexes of each kind."""
         staging, fmt = self.root / "staging", self.plan.fmt
         absent = [name for name in self.plan.absent if name not in self.plan.partitions and "." not in name]
         rows = self.spark.sql(self.data.sql()).drop(*absent)
+        if self.plan.damaged:
+            self.stored = rows.drop("__file", *self.plan.partitions).schema
         rows.coalesce(1).write.partitionBy("__file", *self.plan.partitions).format(fmt).save(str(staging))
         for n in range(FILES):
             written = staging / f"__file={n}"
@@ -106,7 +111,7 @@ class Copies:
 
     def index(self, kind: str) -> xskip.SkippingIndex:
         """Return the index of a copy."""
-        path, schema = str(self.root / kind), self.plan.schema or None
+        path, schema = str(self.root / kind), self.plan.schema or self.stored
         return xskip.SkippingIndex.for_path(
             self.spark, path, format=self.plan.fmt, options=self.plan.options, schema=schema
         )
@@ -119,7 +124,7 @@ class Copies:
     def read(self, copy: str) -> DataFrame:
         """Return a copy as the queries read it."""
         reader = self.spark.read.format(self.plan.fmt).options(**self.plan.asked_options)
-        schema = self.schema or self.plan.schema
+        schema = self.schema or self.plan.schema or self.stored
         return (reader.schema(schema) if schema else reader).load(str(self.root / copy))
 
     def truth(self, asked: Sequence[Tree]) -> dict[Tree, set[int]]:

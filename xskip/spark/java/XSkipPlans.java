@@ -3,6 +3,7 @@ package io.xskip.jvm;
 import java.util.ArrayList;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.SparkContext;
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.QueryExecution;
@@ -84,8 +85,21 @@ class XSkipPlans {
   }
   private static @SEQ@ list(Object[] i) { return ((FileIndex) i[0]).listFiles((@SEQ@) i[1], (@SEQ@) i[2]); }
 
+  /** A DataFrame's session becomes the active one, as when the DataFrame runs; the one before. */
+  private static scala.Option enter(Object df) throws Exception {
+    scala.Option before = SparkSession.getActiveSession();
+    SparkSession.setActiveSession(execution(df).sparkSession());
+    return before;
+  }
+  private static void leave(scala.Option before) {
+    if (before.isEmpty()) SparkSession.clearActiveSession(); else SparkSession.setActiveSession((SparkSession) before.get());
+  }
   /** Lists every scan of a query, which asks the index as running it would: [{"paths":[…],"indexed":true}, …]. */
   static String explain(Object df) throws Exception {
+    scala.Option before = enter(df);
+    try { return scansOf(df); } finally { leave(before); }
+  }
+  private static String scansOf(Object df) throws Exception {
     long before = XSkipHub.sequence.get();
     String name = "explain-" + before + "-" + Thread.currentThread().getId();
     ArrayList found = new ArrayList();
@@ -130,12 +144,15 @@ class XSkipPlans {
   /** The files that the scans of a query would read. */
   static XSkipListing selected(Object df) throws Exception {
     ArrayList found = new ArrayList(), dirs = new ArrayList();
-    scans(execution(df).executedPlan(), found);
-    for (int k = 0; k < found.size(); k++) {
-      Object[] i = index(found.get(k));
-      if (i == null) continue;
-      for (scala.collection.Iterator d = list(i).iterator(); d.hasNext();) dirs.add(d.next());
-    }
+    scala.Option before = enter(df);
+    try {
+      scans(execution(df).executedPlan(), found);
+      for (int k = 0; k < found.size(); k++) {
+        Object[] i = index(found.get(k));
+        if (i == null) continue;
+        for (scala.collection.Iterator d = list(i).iterator(); d.hasNext();) dirs.add(d.next());
+      }
+    } finally { leave(before); }
     return new XSkipListing(dirs);
   }
 }
