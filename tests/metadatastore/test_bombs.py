@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.metadatastore.samples import (
@@ -21,6 +22,8 @@ from tests.metadatastore.samples import (
 )
 from xskip.errors import MetadataCorruptError
 from xskip.metadata import MetadataTable
+from xskip.metadatastore.bounded import read_bounded
+from xskip.metadatastore.codec import READING
 from xskip.metadatastore.failures import Failures
 from xskip.metadatastore.snapshot import open_snapshot
 from xskip.metadatastore.storage import LocalStorage
@@ -30,6 +33,8 @@ from xskip.objects import Objects, compare_objects
 DISK = LocalStorage()
 ROWS = 20_000
 LONG = "x" * 4_000
+#: Outlives what is allocated from it.
+COUNTED = pa.proxy_memory_pool(pa.default_memory_pool())
 
 
 def long_names() -> MetadataTable:
@@ -77,6 +82,46 @@ def test_no_more_than_the_limit_is_in_memory(tmp_path: Path) -> None:
     with pytest.raises(MetadataCorruptError, match="more memory than it may"):
         snapshot.load()
     assert pa.default_memory_pool().max_memory() - before < 700 << 20
+
+
+def zigzag(number: int) -> bytes:
+    """A number as Thrift's compact protocol has it."""
+    left, made = number << 1, bytearray()
+    while left >= 128:
+        made.append(left & 127 | 128)
+        left >>= 7
+    return bytes([*made, left])
+
+
+@pytest.mark.parametrize("forged", ["", "file", "row group", "file and row group"])
+def test_columns_of_numbers_are_bounded_before_they_are_read(forged: str, tmp_path: Path) -> None:
+    """[MDS-D-5] A few kilobytes of ten million numbers, and footers that tell fewer rows of the file or row group."""
+    path, limit, actual, told = tmp_path / "f.parquet", 20 << 20, 10_000_000, 1_060_000
+    pq.write_table(pa.table({"a": np.zeros(actual, "i8")}), path, row_group_size=actual, write_statistics=False)
+    data = path.read_bytes()
+    start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    before, *parts = data[start:].split(zigzag(actual))
+    numbers = [zigzag(actual)] * len(parts)  # the first is the file's, the last the row group's
+    if "file" in forged:
+        numbers[0] = zigzag(told)
+    if "row group" in forged:
+        numbers[-1] = zigzag(told)
+    changed = before + b"".join(number + part for number, part in zip(numbers, parts, strict=True))
+    path.write_bytes(data[:start] + changed)
+    usual = pa.default_memory_pool()
+    pa.set_memory_pool(COUNTED)
+    try:
+        reader = pq.ParquetFile(path, **READING)
+        if "row group" in forged:
+            assert len(read_bounded(reader, ["a"], [0], limit)) == told
+        else:
+            with pytest.raises(MetadataCorruptError, match="more memory than it may"):
+                read_bounded(reader, ["a"], [0], limit)
+    finally:
+        pa.set_memory_pool(usual)
+    rows = (reader.metadata.num_rows, reader.metadata.row_group(0).num_rows)
+    assert rows == (told if "file" in forged else actual, told if "row group" in forged else actual)
+    assert 0 < COUNTED.max_memory() < 2 * limit
 
 
 def test_what_files_account_for_is_loaded(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ RATIO = 32
 _MOST_LEAVES = 100_000
 _MOST_ROWS, _LEAST_ROWS = 65_536, 16
 _LEAST_BYTES, _MOST_BYTES = 1, 16  # of a value, of one whose width is fixed
+_WHERE = "a metadata file"
 _FIXED = ("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE")
 
 
@@ -65,21 +66,23 @@ def read_bounded(
         They have more.
     """
     # no look at single column chunks: of one that is encrypted Arrow aborts the process
-    footer, where = reader.metadata, "a metadata file"
-    demand_room(len(footer.schema), _MOST_LEAVES, where)
-    demand_room(_LEAST_BYTES * footer.num_rows * len(leaves), limit, where)
+    footer = reader.metadata
+    # a footer tells the rows of the file and those of each row group, and either can be forged
+    rows = max(footer.num_rows, sum(footer.row_group(group).num_rows for group in groups))
+    demand_room(len(footer.schema), _MOST_LEAVES, _WHERE)
+    demand_room(_LEAST_BYTES * rows * len(leaves), limit, _WHERE)
     if again is not None:
         with suppress(FileNotFoundError):  # a commit has removed it since, and the reader still has it
             for leaf in _lists_of_texts(footer, leaves):
-                demand_room(_bytes_of_lists(again([leaf]), leaf, groups, limit), limit, where)
+                demand_room(_bytes_of_lists(again([leaf]), leaf, groups, limit), limit, _WHERE)
     fixed = _of_fixed_width(footer, leaves)
-    if _MOST_BYTES * footer.num_rows * len(fixed) > 2 * limit:
+    if _MOST_BYTES * rows * len(fixed) > 2 * limit:
         fixed = []
     others = [leaf for leaf in leaves if leaf not in set(fixed)]
     if not fixed:
         return _in_batches(reader, others, groups, limit)
     found = reader.read_row_groups(list(groups), fixed, use_threads=len(groups) > 1)
-    demand_room(found.nbytes, limit, where)
+    demand_room(found.nbytes, limit, _WHERE)
     return _beside(found, _in_batches(reader, others, groups, limit - found.nbytes)) if others else found
 
 
@@ -90,7 +93,7 @@ def _in_batches(reader: pq.ParquetFile, leaves: Sequence[str], groups: Sequence[
     batches, taken = [], 0
     for batch in reader.iter_batches(rows, list(groups), list(leaves), use_threads=False):  # batches are small
         taken += batch.nbytes
-        demand_room(taken, limit, "a metadata file")
+        demand_room(taken, limit, _WHERE)
         batches.append(batch)
     return pa.Table.from_batches(batches) if batches else reader.read_row_groups([], list(leaves))
 
@@ -98,7 +101,8 @@ def _in_batches(reader: pq.ParquetFile, leaves: Sequence[str], groups: Sequence[
 def _beside(one: pa.Table, other: pa.Table) -> pa.Table:
     """Return the columns of two tables of as many rows."""
     if len(one) != len(other):
-        raise MetadataCorruptError("columns of different length", found=f"{len(one)} and {len(other)} rows")
+        found = f"{len(one)} and {len(other)} rows"
+        raise MetadataCorruptError("columns of a metadata file differ in length", found=found)
     for field, column in zip(other.schema, other.columns, strict=True):
         one = one.append_column(field, column)
     return one

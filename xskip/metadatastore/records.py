@@ -136,7 +136,7 @@ def _recorded_file(entry: Mapping[str, Any]) -> RecordedFile:
 
 def _number(value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ValueError("something else in place of a whole number")
+        raise ValueError(f"{type(value).__name__} in place of a number from 0 on")
     return value
 
 
