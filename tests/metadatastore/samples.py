@@ -193,6 +193,34 @@ def opened(directory: str | Path) -> Snapshot:
     return snapshot
 
 
+def rows_of(table: MetadataTable) -> list[tuple[int, int, int]]:
+    """Return the number and bounds of every object of a numbered table."""
+    names = [int(name.rpartition("/f")[2]) for name in table.objects.names.to_pylist()]
+    bounds = table.indexes["minmax", ("k",)].values.to_pylist()
+    return [(name, b["min"], b["max"]) for name, b in zip(names, bounds, strict=True)]
+
+
+def read_rows(directory: str) -> list[tuple[int, int, int]] | None:
+    """Return the same of the index of a directory; None where there is none."""
+    snapshot = open_snapshot(LocalStorage(), directory)
+    return None if snapshot is None else rows_of(snapshot.load())
+
+
+def expected_rows(*ranges: tuple[int, int]) -> list[tuple[int, int, int]]:
+    """Return the same of numbered tables of some ranges."""
+    return [(n, n, n + 1) for start, stop in ranges for n in range(start, stop)]
+
+
+def refresh(storage: Disk, directory: str, scratch: Path) -> Record:
+    """Keep the first file of two, replace the second, add a third."""
+    base = find_live(LocalStorage(), directory)
+    assert base is not None
+    assert base.record is not None
+    return commit(
+        storage, directory, scratch, [numbered_table(2, 3), numbered_table(4, 6)], base, base.record.files[:1]
+    )
+
+
 def golden_directories(shared: Path) -> list[Path]:
     """All that Xskipper has written in any version, but for what is encrypted."""
     home = shared / "fixtures"

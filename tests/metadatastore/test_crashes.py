@@ -9,8 +9,19 @@ from pathlib import Path
 import pytest
 
 from tests.helpers import Counted
-from tests.metadatastore.samples import FOREIGN, Crash, FaultyStorage, commit, numbered_table, put_foreign, replace_all
-from xskip.metadata import MetadataTable
+from tests.metadatastore.samples import (
+    FOREIGN,
+    Crash,
+    FaultyStorage,
+    commit,
+    expected_rows,
+    numbered_table,
+    put_foreign,
+    read_rows,
+    refresh,
+    replace_all,
+    rows_of,
+)
 from xskip.metadatastore.commit import find_live, new_file_name
 from xskip.metadatastore.snapshot import open_snapshot
 from xskip.metadatastore.storage import LocalStorage
@@ -22,22 +33,6 @@ MODES = {
     "error before": {"after": False, "dead": False},
     "error after": {"after": True, "dead": False},
 }
-
-
-def read(md: str) -> list[tuple[int, int, int]] | None:
-    """Number and bounds of every object, as a reader finds them."""
-    snapshot = open_snapshot(DISK, md)
-    return None if snapshot is None else rows(snapshot.load())
-
-
-def rows(table: MetadataTable) -> list[tuple[int, int, int]]:
-    names = [int(name.rpartition("/f")[2]) for name in table.objects.names.to_pylist()]
-    bounds = table.indexes["minmax", ("k",)].values.to_pylist()
-    return [(name, b["min"], b["max"]) for name, b in zip(names, bounds, strict=True)]
-
-
-def expected(*ranges: tuple[int, int]) -> list[tuple[int, int, int]]:
-    return [(n, n, n + 1) for start, stop in ranges for n in range(start, stop)]
 
 
 def new_files(md: str) -> int:
@@ -70,47 +65,38 @@ def test_create_that_crashes(mode: str, tmp_path: Path, counted: Counted) -> Non
         tables = [numbered_table(0, 2), numbered_table(2, 4)]
         with pytest.raises(Crash):
             commit(FaultyStorage(k, **MODES[mode]), md, tmp_path / "s", tables)
-        seen = read(md)
-        assert seen in (None, expected((0, 4))), f"call {k}"
+        seen = read_rows(md)
+        assert seen in (None, expected_rows((0, 4))), f"call {k}"
         outcomes.append(seen is not None)
         commit(DISK, md, tmp_path / "s", [numbered_table(7, 9)], find_live(DISK, md))
-        assert read(md) == expected((7, 9)), f"call {k}"
+        assert read_rows(md) == expected_rows((7, 9)), f"call {k}"
     assert outcomes == sorted(outcomes)
     assert {False, True} == set(outcomes)
     counted("fault points of a commit survived", total)
 
 
-def refresh(storage: object, md: str, scratch: Path) -> None:
-    """Keeps the first file of two, replaces the second, adds a third."""
-    base = find_live(DISK, md)
-    assert base is not None
-    assert base.record is not None
-    tables = [numbered_table(2, 3), numbered_table(4, 6)]
-    commit(storage, md, scratch, tables, base, base.record.files[:1])  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize("mode", MODES)
 def test_refresh_that_crashes(mode: str, tmp_path: Path, counted: Counted) -> None:
     """[MDS-C-3] At every call of a later publish: the old snapshot whole or the new one whole."""
-    old, new = expected((0, 4)), expected((0, 2), (2, 3), (4, 6))
+    old, new = expected_rows((0, 4)), expected_rows((0, 2), (2, 3), (4, 6))
     outcomes = []
     for k in range(1, 50):
         md = str(tmp_path / f"md{k}")
         for i in range(10):  # so that a record is trimmed, too
             replace_all(DISK, md, tmp_path / "s", [numbered_table(100 + i, 101 + i)])
         replace_all(DISK, md, tmp_path / "s", [numbered_table(0, 2), numbered_table(2, 4)])
-        assert read(md) == old
+        assert read_rows(md) == old
         faulty = FaultyStorage(k, **MODES[mode])
         with suppress(Crash):
             refresh(faulty, md, tmp_path / "s")
         if faulty.calls < k:
-            assert read(md) == new
+            assert read_rows(md) == new
             break
-        seen = read(md)
+        seen = read_rows(md)
         assert seen in (old, new), f"call {k}"
         outcomes.append(seen == new)
         replace_all(DISK, md, tmp_path / "s", [numbered_table(7, 9)])
-        assert read(md) == expected((7, 9)), f"call {k}"
+        assert read_rows(md) == expected_rows((7, 9)), f"call {k}"
     assert outcomes == sorted(outcomes)
     assert outcomes.count(False) >= 2
     assert outcomes.count(True) >= 2
@@ -131,7 +117,7 @@ def test_takeover_that_crashes(mode: str, tmp_path: Path) -> None:
         assert live is not None
         assert live.foreign == (md / FOREIGN.format(0)).exists()
         if not live.foreign:
-            assert read(str(md)) == expected((2, 4))
+            assert read_rows(str(md)) == expected_rows((2, 4))
         finished += not live.foreign
         if faulty.calls < k:
             break
@@ -159,7 +145,7 @@ def test_a_put_that_is_sent_twice(tmp_path: Path) -> None:
     md = str(tmp_path / "md")
     for i in (0, 2):
         commit(Repeating(), md, tmp_path / "s", [numbered_table(i, i + 2)], find_live(DISK, md))
-        assert read(md) == expected((i, i + 2))
+        assert read_rows(md) == expected_rows((i, i + 2))
 
 
 def test_a_failing_clean_up_is_no_failing_commit(tmp_path: Path) -> None:
@@ -173,7 +159,7 @@ def test_a_failing_clean_up_is_no_failing_commit(tmp_path: Path) -> None:
     commit(DISK, md, tmp_path / "s", [numbered_table(0, 2)])
     record = commit(NoRemoval(), md, tmp_path / "s", [numbered_table(2, 4)], find_live(DISK, md))
     assert record.number == 2
-    assert read(md) == expected((2, 4))
+    assert read_rows(md) == expected_rows((2, 4))
 
 
 def test_readers_during_commits(tmp_path: Path) -> None:
@@ -190,13 +176,13 @@ def test_readers_during_commits(tmp_path: Path) -> None:
             try:
                 known = open_snapshot(DISK, md, known)
                 assert known is not None
-                found = rows(known.load())
+                found = rows_of(known.load())
             except BaseException as error:  # noqa: BLE001 - judged below, in the test's own thread
                 wrong.append(error)
                 return
             start = found[0][0]
             seen.append(start)
-            if found != expected((start, start + 6)):
+            if found != expected_rows((start, start + 6)):
                 wrong.append(found)
 
     readers = [threading.Thread(target=look) for _ in range(3)]
@@ -209,4 +195,4 @@ def test_readers_during_commits(tmp_path: Path) -> None:
         reader.join()
     assert wrong == []
     assert len(set(seen)) > 1
-    assert read(md) == expected((300, 306))
+    assert read_rows(md) == expected_rows((300, 306))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.metadatastore.samples import commit, numbered_table, replace_all
-from tests.metadatastore.test_crashes import expected, read, refresh
+from tests.metadatastore.samples import commit, expected_rows, numbered_table, read_rows, refresh, replace_all
 from xskip.errors import StorageError
 from xskip.metadatastore.commit import find_live
 from xskip.metadatastore.storage import LocalStorage
@@ -56,20 +56,20 @@ def test_a_first_commit(small: Path, tmp_path: Path) -> None:
             commit(DISK, md, tmp_path / "s", [numbered_table(0, 2), numbered_table(2, 4)])
         except StorageError as error:
             assert "No space left" in str(error)  # noqa: PT017 - some numbers of pages are enough
-        outcomes.append(read(md))
+        outcomes.append(read_rows(md))
         ballast.unlink()
         replace_all(DISK, md, tmp_path / "s", [numbered_table(7, 9)])
-        assert read(md) == expected((7, 9))
+        assert read_rows(md) == expected_rows((7, 9))
         live = find_live(DISK, md)
         assert live is not None
         assert {p.name for p in Path(md).glob("*.parquet")} == set(live.names)
-        subprocess.run(["rm", "-r", md], check=True)
-    assert {str(seen) for seen in outcomes} == {str(None), str(expected((0, 4)))}
+        shutil.rmtree(md)
+    assert {str(seen) for seen in outcomes} == {str(None), str(expected_rows((0, 4)))}
 
 
 def test_a_later_commit(small: Path, tmp_path: Path) -> None:
     """[MDS-C-3] [MDS-C-21] The old snapshot stays whole, or the new one is, and a commit follows."""
-    old, new = expected((0, 4)), expected((0, 2), (2, 3), (4, 6))
+    old, new = expected_rows((0, 4)), expected_rows((0, 2), (2, 3), (4, 6))
     outcomes = []
     for pages in range(12):
         md = str(small / f"md{pages}")
@@ -79,10 +79,10 @@ def test_a_later_commit(small: Path, tmp_path: Path) -> None:
             refresh(DISK, md, tmp_path / "s")
         except StorageError as error:
             assert "No space left" in str(error)  # noqa: PT017 - some numbers of pages are enough
-        outcomes.append(read(md))
+        outcomes.append(read_rows(md))
         assert outcomes[-1] in (old, new)
         ballast.unlink()
         replace_all(DISK, md, tmp_path / "s", [numbered_table(7, 9)])
-        assert read(md) == expected((7, 9))
-        subprocess.run(["rm", "-r", md], check=True)
+        assert read_rows(md) == expected_rows((7, 9))
+        shutil.rmtree(md)
     assert {str(seen) for seen in outcomes} == {str(old), str(new)}
