@@ -47,6 +47,7 @@ class XSkipSettings {
 class XSkipContext {
   final XSkipSettings settings; final List places; final String format; final StructType partitions;
   private final Object options, session; private final StructType schema; private final boolean temporal;
+  private static final String POSITIONS = "orc.force.positional.evolution";
   final XSkipTerms terms = new XSkipTerms();   // of those conditions
   String mixed = "";              // conditions that the scan itself is not told of, encoded
   XSkipContext(XSkipSettings settings, List places, String format, Object options, StructType schema, StructType partitions, Object session) {
@@ -75,6 +76,7 @@ class XSkipContext {
   /** What of a schema decides values, beside the types: all of it where columns go by position or types parse text,
       the columns' ids where there are any and they go by id, and the values that stand for a column that a file lacks. */
   private String meaning(SQLConf conf) {
+    if (format.equals("orc") && !byPosition(conf)) return ((StructType) withoutFields(schema, true)).toDDL();
     if (XSkipPlans.readsBySchema(format)) return schema.toDDL();
     StringBuilder sb = new StringBuilder();
     org.apache.spark.sql.types.StructField[] fields = schema.fields();
@@ -87,6 +89,29 @@ class XSkipContext {
       if (json.contains("\"parquet.field.id\"")) sb.append(json);
     }
     return sb.toString();
+  }
+  /** Are columns of ORC files found by their places, those of structs included, whatever the names are. */
+  private boolean byPosition(SQLConf conf) {
+    StringBuilder given = new StringBuilder();
+    XSkipReadings.options(given, options);
+    return given.toString().toLowerCase(java.util.Locale.ROOT).contains(POSITIONS)
+        || "true".equalsIgnoreCase(XSkipReadings.effective(conf, POSITIONS));
+  }
+  /** A type with structs that have no fields: Spark takes from the schema of an ORC scan those that a query does not read. */
+  private static DataType withoutFields(DataType type, boolean root) {
+    if (type instanceof ArrayType)
+      return new ArrayType(withoutFields(((ArrayType) type).elementType(), false), ((ArrayType) type).containsNull());
+    if (type instanceof MapType) {
+      MapType m = (MapType) type;
+      return new MapType(withoutFields(m.keyType(), false), withoutFields(m.valueType(), false), m.valueContainsNull());
+    }
+    if (!(type instanceof StructType)) return type;
+    StructType found = new StructType();
+    StructField[] fields = root ? ((StructType) type).fields() : new StructField[0];
+    for (int i = 0; i < fields.length; i++) {
+      found = found.add(new StructField(fields[i].name(), withoutFields(fields[i].dataType(), false), fields[i].nullable(), fields[i].metadata()));
+    }
+    return found;
   }
   /** Are there dates or times in the files: partition columns, which a schema can name too, are not. */
   private static boolean isTemporal(StructType schema, StructType partitions) {

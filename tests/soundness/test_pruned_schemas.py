@@ -1,0 +1,61 @@
+"""Queries for which Spark leaves fields of structs out of the schema of a scan. Rules: specs/pruning.rst, [PRU-RD-2]."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from tests.helpers import AVRO_V2, assert_same_rows, index, opened_files, write_files
+from xskip import MinMax, SkippingIndex
+
+SCHEMA = (
+    "k int, st struct<a: int, b: string, q: struct<z: bigint>>, arr array<struct<a: int, b: string>>, "
+    "m map<string, struct<a: int, b: string>>"
+)
+FILES = {
+    name: [(k, (k, "b", (k,)), [(k, "b")], {"x": (k, "b")}) for k in values]
+    for name, values in (("low", (1, 2)), ("high", (10, 20)))
+}
+V1 = "avro,csv,json,orc,parquet"
+
+
+@pytest.mark.parametrize("v1", [V1, "" if AVRO_V2 else "avro"], ids=["v1", "v2"])
+@pytest.mark.parametrize("fmt", ["parquet", "orc", "avro", "json"])
+def test_queries_of_some_fields_skip(spark: SparkSession, tmp_path: Path, fmt: str, v1: str) -> None:
+    """[PRU-RD-2] Which fields a query reads is no matter of how it reads them."""
+    spark.conf.set("spark.sql.sources.useV1SourceList", v1)
+    path, schema = write_files(spark, tmp_path / "data", SCHEMA, FILES, fmt), SCHEMA if fmt == "json" else None
+    made = SkippingIndex.for_path(spark, path, format=fmt, schema=schema)
+    made.create([MinMax("k"), MinMax("st.a"), MinMax("st.q.z")])
+
+    def query() -> DataFrame:
+        reader = spark.read.schema(schema) if schema else spark.read
+        return reader.format(fmt).load(path).filter(predicate).selectExpr(selected)
+
+    for predicate in ("k > 5", "st.a > 5 AND st.q.z > 5"):
+        for selected in ("st.a", "st.q.z", "arr.b", "m['x'].a", "k"):
+            assert opened_files(query()) == {"high"}
+            assert assert_same_rows(query, spark) == 2
+
+
+@pytest.mark.parametrize("given", ["setting", "option"])
+def test_fields_of_orc_that_go_by_position(spark: SparkSession, tmp_path: Path, given: str) -> None:
+    """[PRU-RD-2] With those before it left out, a field has the values of another."""
+    forced = {"orc.force.positional.evolution": "true", "orc.force.positional.evolution.level": "9"}
+    options = forced if given == "option" else {}
+    if given == "setting":
+        for key, value in forced.items():
+            spark.conf.set(key, value)
+    path = write_files(spark, tmp_path / "data", SCHEMA, FILES, "orc")
+    index(spark, path, [MinMax("st.a"), MinMax("st.b")], "orc", **options)
+
+    def query(selected: str) -> DataFrame:
+        return spark.read.options(**options).orc(path).filter("st.a > 5").selectExpr(selected)
+
+    assert opened_files(query("st")) == {"high"}
+    with pytest.raises(Exception, match="the schema given to orc differs"):
+        query("st.a").collect()
+    spark.conf.set("spark.xskip.strict", "false")
+    assert opened_files(query("st.a")) == {"low", "high"}
