@@ -24,7 +24,7 @@ from tests.fuzz.tree import Tree
 from xskip.spark.dataset import selected
 from xskip.spark.scan import engine_of
 
-__all__ = ["FILES", "PLAIN", "REFUSALS", "Copies", "number", "swap", "under"]
+__all__ = ["FILES", "PLAIN", "REFUSALS", "Copies", "give", "number", "swap", "under"]
 
 FILES = 40
 #: The copy that has no index.
@@ -38,16 +38,17 @@ def under(spark: SparkSession, settings: Mapping[str, str | None], zone: str) ->
     """Give a session settings, None for those to unset, and the JVM a default time zone, for what is inside."""
     zones = spark._jvm.java.util.TimeZone  # type: ignore[union-attr]
     before, zone_before = {key: spark.conf.get(key, None) for key in settings}, zones.getDefault()
-    _set(spark, settings)
+    give(spark, settings)
     zones.setDefault(zones.getTimeZone(zone))
     try:
         yield
     finally:
         zones.setDefault(zone_before)
-        _set(spark, before)
+        give(spark, before)
 
 
-def _set(spark: SparkSession, settings: Mapping[str, str | None]) -> None:
+def give(spark: SparkSession, settings: Mapping[str, str | None]) -> None:
+    """Give a session settings, None for those to unset."""
     for key, value in settings.items():
         spark.conf.unset(key) if value is None else spark.conf.set(key, value)
 

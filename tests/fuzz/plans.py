@@ -126,6 +126,11 @@ class Plan:
         return self.settings["spark.sql.ansi.enabled"] == "true"
 
     @property
+    def served(self) -> bool:
+        """Do queries read as the build did, so that the indexes serve them."""
+        return "spark.xskip.strict" not in self.asking and not self.damaged
+
+    @property
     def hidden(self) -> bool:
         """Has the source hidden columns: those of the second API have none."""
         return self.fmt in self.settings["spark.sql.sources.useV1SourceList"].split(",")

@@ -14,7 +14,7 @@ from random import Random
 from pyspark.sql import DataFrame
 
 import xskip
-from tests.fuzz.copies import PLAIN, REFUSALS, Copies, number, swap
+from tests.fuzz.copies import PLAIN, REFUSALS, Copies, give, number, swap
 from tests.fuzz.tree import Tree
 from xskip.spark.scan import forget_indexes
 
@@ -53,10 +53,7 @@ class _Pair:
 
     def filtered(self, tree: Tree) -> _Pair:
         """Return both with a filter, and the files of their rows as the result."""
-        made = [
-            df.filter(str(tree)).select(number().alias("n")).groupBy("n").count() for df in (self.plain, self.indexed)
-        ]
-        return _Pair(*made)
+        return _Pair(*(_counted(_numbers(df, tree)) for df in (self.plain, self.indexed)))
 
     def differ(self) -> set[int] | None:
         """Return the files of which the results differ; None where Spark by itself fails."""
@@ -64,8 +61,20 @@ class _Pair:
             expected = _rows(self.plain)
         except REFUSALS:
             return None
-        found = _rows(self.indexed)
-        return {n for n in {*expected, *found} if expected[n] != found[n]}
+        return _differing(expected, _rows(self.indexed))
+
+
+def _numbers(df: DataFrame, tree: Tree) -> DataFrame:
+    """Return the number of its file for each row that a predicate is TRUE of."""
+    return df.filter(str(tree)).select(number().alias("n"))
+
+
+def _counted(numbers: DataFrame) -> DataFrame:
+    return numbers.groupBy("n").count()
+
+
+def _differing(expected: Counter[int], found: Counter[int]) -> set[int]:
+    return {n for n in {*expected, *found} if expected[n] != found[n]}
 
 
 def _rows(df: DataFrame) -> Counter[int]:
@@ -109,7 +118,7 @@ def kept_while_files_change(copies: Copies, kind: str, trees: Sequence[Tree]) ->
 
 
 def _whole(copies: Copies) -> list[int]:
-    """Return two files that are not damaged, with directories of their own where there are partitions."""
+    """Return the numbers of two files that are not damaged."""
     return [n for n in range(len(copies.data.files)) if n not in copies.plan.damaged][:2]
 
 
@@ -138,9 +147,7 @@ def sessions_and_threads(copies: Copies, kinds: Sequence[str], asked: dict[Tree,
         The files with a matching row, for the first session.
     """
     other = replace(copies, spark=copies.spark.newSession())
-    settings = {**copies.plan.settings, **dict.fromkeys(("spark.xskip.strict",), "false")}
-    for key, value in settings.items():
-        other.spark.conf.set(key, value)
+    give(other.spark, {**copies.plan.settings, "spark.xskip.strict": "false"})
     xskip.enable(other.spark)
     try:
         truths = ((copies, asked), (other, other.truth(list(asked))))
@@ -168,28 +175,27 @@ def delta_beside(copies: Copies, kinds: Sequence[str], trees: Sequence[Tree]) ->
     """
     spark, (ours, theirs) = copies.spark, kinds
     place = f"`{copies.root / theirs}`"
-    table = f"delta.{place}"
+    spark.sql(f"CONVERT TO DELTA parquet.{place}")
+    spark.sql(f"ALTER TABLE delta.{place} SET TBLPROPERTIES (delta.enableDeletionVectors = true)")
     try:
-        spark.sql(f"CONVERT TO DELTA parquet.{place}")
-        spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES (delta.enableDeletionVectors = true)")
-        spark.sql(f"DELETE FROM {table} WHERE {trees[0]}")
-    except REFUSALS:
+        spark.sql(f"DELETE FROM delta.{place} WHERE {trees[0]}")
+    except REFUSALS:  # of some predicates, as of those with hidden columns
         return
+
+    def found(tree: Tree) -> Counter[int]:
+        table = spark.read.format("delta").load(str(copies.root / theirs))
+        return _rows(_counted(_numbers(table, tree).unionAll(_numbers(copies.read(ours), tree))))
+
     for tree in trees:
-        df = spark.read.format("delta").load(str(copies.root / theirs))
-        both = [each.filter(str(tree)).select(number().alias("n")) for each in (df, copies.read(ours))]
-        asked = both[0].unionAll(both[1]).groupBy("n").count()
         try:
             xskip.disable(spark)
-            expected = _rows(asked)
+            expected = found(tree)
         except REFUSALS:
             continue
         finally:
             xskip.enable(spark)
-        again = spark.read.format("delta").load(str(copies.root / theirs)).filter(str(tree))
-        found = _rows(again.select(number().alias("n")).unionAll(both[1]).groupBy("n").count())
-        if found != expected:
-            yield Difference("Delta beside ours", theirs, tree, tuple({*expected, *found}))
+        if lost := _differing(expected, found(tree)):
+            yield Difference("Delta beside ours", theirs, tree, tuple(lost))
 
 
 def _lost(copies: Copies, kind: str, tree: Tree, needed: set[int]) -> Difference | None:
