@@ -108,7 +108,7 @@ def scenario(function: Callable[[Bucket], None]) -> Callable[[Bucket], None]:
 
 
 def conditional(function: Callable[[Bucket], None]) -> Callable[[Bucket], None]:
-    """A scenario that needs conditional puts."""
+    """Register a scenario that needs conditional puts, where S3A has them."""
     return scenario(function) if HADOOP >= CONDITIONAL_PUTS else function
 
 
@@ -274,7 +274,7 @@ def a_server_in_trouble(bucket: Bucket) -> None:
 
 @scenario
 def a_store_that_lets_writers_meet(bucket: Bucket) -> None:
-    """Where S3A has no conditional puts, the first commit warns of it, once."""
+    """Warn once, at the first commit, where S3A has no conditional puts."""
     with warnings_of_xskip() as said:
         for i in range(2):
             bucket.storage.put_if_absent(f"{bucket.path}/_commits/{i}", b"{}")

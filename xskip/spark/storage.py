@@ -81,8 +81,8 @@ class HadoopStorage:
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
         """See :class:`xskip.metadatastore.storage.Storage`."""
+        self._say_where_writers_meet(path)
         with _family("written", path, in_doubt=PutInDoubtError):
-            self._say_where_writers_meet(path)
             return bool(self._files.putIfAbsent(path, bytearray(data)))
 
     def _say_where_writers_meet(self, path: str) -> None:
@@ -90,8 +90,10 @@ class HadoopStorage:
         store = "/".join(path.split("/", 3)[:3])
         if store in _told:
             return
+        with _family("written", path):
+            apart = bool(self._files.keepsWritersApart(path))
         _told.add(store)
-        if not self._files.keepsWritersApart(path):
+        if not apart:
             _log.warning(
                 "two writers of one index at once are not kept apart in %s: one of them can lose its commit. Let one "
                 "process at a time build and refresh, or use Spark 4.1 or newer, whose S3A has conditional puts",
