@@ -21,8 +21,9 @@ import org.apache.spark.sql.SparkSession;
     all others are busy, none ends, and what a thread inherits from its maker is put aside for what its caller has. */
 class XSkipAnswers {
   private static final int MOST_THREADS = 16;
+  /** The thread that serves the Python thread which connected first: it stays, and asks by itself. Null: all are asked for. */
+  static volatile Thread home = null;
   private static final AtomicInteger number = new AtomicInteger();
-  static volatile Thread home = null;      // serves the Python thread that connected first: it stays, and asks by itself
   private static final ThreadPoolExecutor threads = new ThreadPoolExecutor(0, MOST_THREADS, Long.MAX_VALUE, TimeUnit.NANOSECONDS,
       new SynchronousQueue(), new Maker(), new Caller());
 
@@ -34,6 +35,7 @@ class XSkipAnswers {
     try { return task.get(); } catch (ExecutionException e) { throw e.getCause(); }
   }
 
+  /** Python's answer to the last of the parts of a request, given in this thread. */
   private static Object answer(Function callback, String[] parts) {
     Object inside = XSkipHub.inCallback.get(), answer = null;
     XSkipHub.inCallback.set(Boolean.TRUE);
@@ -61,7 +63,7 @@ class XSkipAnswers {
       try { r.run(); } finally {
         Thread.currentThread().setContextClassLoader(loader);
         context.setLocalProperties(properties);
-        if (!session.isEmpty()) SparkSession.setActiveSession((SparkSession) session.get());
+        XSkipPlans.activate(session);
       }
     }
   }
@@ -82,7 +84,7 @@ class XSkipAnswers {
     public Object call() throws Exception {
       Thread.currentThread().setContextClassLoader(loader);
       context.setLocalProperties(properties);
-      if (session.isEmpty()) SparkSession.clearActiveSession(); else SparkSession.setActiveSession((SparkSession) session.get());
+      XSkipPlans.activate(session);
       try {
         return user.doAs(this);
       } finally {                                   // an idle thread keeps nothing of a query

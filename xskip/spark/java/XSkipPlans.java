@@ -91,13 +91,14 @@ class XSkipPlans {
     SparkSession.setActiveSession(execution(df).sparkSession());
     return before;
   }
-  private static void leave(scala.Option before) {
-    if (before.isEmpty()) SparkSession.clearActiveSession(); else SparkSession.setActiveSession((SparkSession) before.get());
+  /** A session, or none, becomes the active one of the thread. */
+  static void activate(scala.Option session) {
+    if (session.isEmpty()) SparkSession.clearActiveSession(); else SparkSession.setActiveSession((SparkSession) session.get());
   }
   /** Lists every scan of a query, which asks the index as running it would: [{"paths":[…],"indexed":true}, …]. */
   static String explain(Object df) throws Exception {
     scala.Option before = enter(df);
-    try { return scansOf(df); } finally { leave(before); }
+    try { return scansOf(df); } finally { activate(before); }
   }
   private static String scansOf(Object df) throws Exception {
     long before = XSkipHub.sequence.get();
@@ -152,7 +153,7 @@ class XSkipPlans {
         if (i == null) continue;
         for (scala.collection.Iterator d = list(i).iterator(); d.hasNext();) dirs.add(d.next());
       }
-    } finally { leave(before); }
+    } finally { activate(before); }
     return new XSkipListing(dirs);
   }
 }

@@ -89,13 +89,6 @@ class XSkipReadings {
     for (int i = 0; i < XSkipHub.confPrefixes.length; i++) if (key.startsWith(XSkipHub.confPrefixes[i])) return true;
     return false;
   }
-  /** The letters that the names in Hadoop's configuration begin with which count: most of a thousand have another one. */
-  private static boolean[] beginnings() {
-    boolean[] found = new boolean[128];
-    for (int i = 0; i < XSkipHub.confPrefixes.length; i++)
-      if (!XSkipHub.confPrefixes[i].startsWith("spark.")) found[XSkipHub.confPrefixes[i].charAt(0)] = true;
-    return found;
-  }
   private static Map settings(SQLConf conf) throws Exception {
     TreeMap found = new TreeMap();
     for (scala.collection.Iterator it = conf.getAllConfs().iterator(); it.hasNext();) {
@@ -103,13 +96,11 @@ class XSkipReadings {
       String key = (String) e._1();
       if (counts(key) && !e._2().equals(effective(DEFAULTS, key))) found.put(key, e._2());
     }
-    boolean[] beginnings = beginnings();
     for (Iterator it = hadoopNames().iterator(); it.hasNext();) {
       Object name = it.next();
-      if (!(name instanceof String) || ((String) name).length() == 0) continue;
+      if (!(name instanceof String)) continue;
       String key = (String) name;
-      char letter = key.charAt(0);
-      if (letter < beginnings.length && beginnings[letter] && counts(key) && !key.startsWith("spark.") && !found.containsKey(key)) {
+      if (counts(key) && !key.startsWith("spark.") && !found.containsKey(key)) {
         found.put(key, String.valueOf(XSkipPlans.hadoopConf().get(key)));
       }
     }
