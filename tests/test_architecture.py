@@ -66,6 +66,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "metadatastore.encryption",
         "metadatastore.failures",
         "metadatastore.foreign",
+        "metadatastore.javabloom",
         "metadatastore.location",
         "metadatastore.parts",
         "metadatastore.records",

@@ -1,12 +1,10 @@
-"""Spark's Bloom filter: hashing, bits, and the bytes that Spark and the metadatastore write.
+"""Spark's Bloom filter: hashing, bits, and the bytes that Spark writes.
 
-Source: ``org.apache.spark.util.sketch.BloomFilterImpl`` (version 1) for hashing and bytes, the Java Object
-Serialization Stream Protocol for the wrapper. A stream is parsed as data by a strict reader; nothing is instantiated.
+Source: ``org.apache.spark.util.sketch.BloomFilterImpl``, version 1.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 import struct
 
@@ -15,20 +13,16 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from xskip.errors import MetadataCorruptError
-from xskip.javastream import ClassSpec, JavaObject, StreamWriter, parse_stream
 
 __all__ = [
-    "NEW_PACKAGE",
-    "OLD_PACKAGE",
     "V1",
     "HashPair",
     "build",
+    "check_bytes",
     "hash_bytes",
     "hash_long",
     "might_contain",
     "size_for",
-    "unwrap",
-    "wrap",
 ]
 
 V1 = 1
@@ -213,103 +207,14 @@ def _find(
     return found
 
 
-#: In which programs have kept the classes of metadata, before they were renamed and since.
-OLD_PACKAGE, NEW_PACKAGE = "com.ibm.metaindex.metadata.index.types", "io.xskipper.index.metadata"
-#: For each package the serial version UIDs of its parent and of Spark's class, as programs
-#: have written them: those that are written here come first.
-_WRAPPERS = {
-    NEW_PACKAGE: (
-        ("25e4f553292c5e68", "394d74921a9bcc14"),
-        ("603f5d1b7b764446", "8303774076ceabf6"),
-    ),
-    OLD_PACKAGE: (
-        ("f7b012bf742b86a4", "8303774076ceabf6"),
-        ("aca70fab3015217f", "394d74921a9bcc14"),
-    ),
-}
-_IMPLEMENTATION = "org.apache.spark.util.sketch.BloomFilterImpl"
-_BLOCK, _BLOCK_LONG, _END = 0x77, 0x7A, b"\x78"
-_BLOCK_SIZE = 1024
-
-
-def _prefix(package: str, *uids: str) -> bytes:
-    """The stream before the filter's own bytes."""
-    parent, implementation = (int.from_bytes(bytes.fromhex(uid), "big", signed=True) for uid in uids)
-    wrapper, base = f"{package}.BloomFilterMetaData", f"{package}.MetadataType"
-    fields = (("numHashFunctions", "I"), ("bits", "Lorg/apache/spark/util/sketch/BitArray;"))
-    writer = StreamWriter(
-        {
-            wrapper: ClassSpec(1, (("bloomFilter", "Lorg/apache/spark/util/sketch/BloomFilter;"),), base),
-            base: ClassSpec(parent),
-            _IMPLEMENTATION: ClassSpec(implementation, fields, writes=True),
-        }
-    )
-    writer.begin(wrapper)
-    writer.begin(_IMPLEMENTATION)
-    return bytes(writer.data)
-
-
-_PREFIXES = {package: tuple(_prefix(package, *uids) for uids in known) for package, known in _WRAPPERS.items()}
-_KNOWN = (_IMPLEMENTATION, *(f"{p}.{c}" for p in _WRAPPERS for c in ("BloomFilterMetaData", "MetadataType")))
-
-
-def wrap(filter_bytes: bytes, package: str = NEW_PACKAGE) -> bytes:
-    """The stream that the metadatastore keeps for a filter: ``BloomFilterMetaData`` around ``BloomFilterImpl``.
-
-    Parameters
-    ----------
-    filter_bytes : bytes
-    package : str
-        Of the wrapping class; versions before 3 have :data:`OLD_PACKAGE`.
-    """
-    pieces = [_PREFIXES[package][0]]
-    for at in range(0, len(filter_bytes), _BLOCK_SIZE):
-        block = filter_bytes[at : at + _BLOCK_SIZE]
-        if len(block) < 256:
-            pieces.append(bytes((_BLOCK, len(block))))
-        else:
-            pieces.append(bytes((_BLOCK_LONG,)) + len(block).to_bytes(4, "big"))
-        pieces.append(block)
-    return b"".join((*pieces, _END))
-
-
-def unwrap(stream: bytes) -> bytes:
-    """The filter's own bytes out of the metadatastore's stream.
+def check_bytes(raw: bytes) -> bytes:
+    """Return a filter's bytes, if their header and their length agree.
 
     Raises
     ------
     MetadataCorruptError
-        The stream holds anything but the known classes, or ends early, or its lengths contradict each other.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> some = build(np.array([7 << 32 | 9]), *size_for(1, 0.01))
-    >>> unwrap(wrap(some)) == some
-    True
+        They do not.
     """
-    for prefix in itertools.chain(*_PREFIXES.values()):
-        if stream.startswith(prefix) and (blocks := _blocks(stream, len(prefix))) is not None:
-            return _checked(blocks)
-    match parse_stream(stream, _KNOWN, silent=(_IMPLEMENTATION,)):
-        case JavaObject(_, {"bloomFilter": JavaObject(_, _, pieces)}) if all(isinstance(p, bytes) for p in pieces):
-            return _checked(b"".join(piece for piece in pieces if isinstance(piece, bytes)))
-        case _:
-            raise MetadataCorruptError("not a serialised Bloom filter", expected="BloomFilterMetaData")
-
-
-def _blocks(stream: bytes, at: int) -> bytes | None:
-    """The blocks of bytes from ``at`` to the end of a stream; None where there is anything else."""
-    pieces = []
-    while at + 5 < len(stream) and stream[at] in (_BLOCK, _BLOCK_LONG):
-        width = 1 if stream[at] == _BLOCK else 4
-        start = at + 1 + width
-        at = start + int.from_bytes(stream[at + 1 : start], "big")
-        pieces.append(stream[start:at])
-    return b"".join(pieces) if stream[at:] == _END else None
-
-
-def _checked(raw: bytes) -> bytes:
     if len(raw) < _HEADER.size:
         raise MetadataCorruptError("a Bloom filter without a header", found=f"{len(raw)} bytes")
     version, hashes, words = _HEADER.unpack_from(raw)

@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 from tests.reference import order
 from xskip import bloom
 from xskip.expressions import And, Comparison, In, NotIn, Op, Or, Predicate
+from xskip.metadatastore import javabloom
 from xskip.operands import Column, FileColumn
 
 Truth = bool | None
@@ -246,7 +247,7 @@ def _of_filter(leaf: Any, held_in: str, _: frozenset[Fault]) -> Clause | None:
     def held(row: dict[str, Any]) -> Truth:
         if row[held_in] is None:
             return True
-        filters = pa.array([bloom.unwrap(row[held_in])], pa.binary())
+        filters = pa.array([javabloom.unwrap(row[held_in])], pa.binary())
         return bool(bloom.might_contain(filters, pairs, np.array([True]))[0].as_py())
 
     return held

@@ -24,10 +24,10 @@ from tests.metadatastore.samples import (
     table_of,
     valuelist,
 )
-from xskip import bloom
 from xskip.datatypes import Opaque, arrow_type
 from xskip.errors import XskipError
 from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable, PartitionColumn
+from xskip.metadatastore import javabloom
 from xskip.metadatastore.codec import decode, encode, open_file
 from xskip.objects import Objects
 
@@ -171,7 +171,7 @@ def test_a_filter_that_cannot_be_parsed_is_unknown(tmp_path: Path) -> None:
     """[MDS-T-3] It concerns its own object alone."""
     path = tmp_path / "f.parquet"
     encode(table_of(objects_of(NAMES), [bloomfilter("s", [[b"x"], [b"y"], [b"z"]])]), "/lake", path)
-    good = bloom.wrap(filter_of([b"y"]))
+    good = javabloom.wrap(filter_of([b"y"]))
     rewrite(path, {}, {"s_bloomfilter_1": pa.array([good[:-20], good, b"not java"], pa.binary())})
     read = decode(open_file(path)).indexes["bloomfilter", ("s",)]
     assert read.values.to_pylist() == [None, filter_of([b"y"]), None]

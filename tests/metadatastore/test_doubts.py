@@ -35,6 +35,7 @@ from xskip.errors import MetadataCorruptError
 from xskip.expressions import And, Comparison, Op
 from xskip.javastream import ClassSpec, StreamWriter
 from xskip.metadata import IndexColumn, IndexDefinition
+from xskip.metadatastore import javabloom
 from xskip.metadatastore.codec import decode, encode, open_file
 from xskip.metadatastore.commit import publish
 from xskip.metadatastore.location import Place
@@ -207,7 +208,7 @@ def test_filters_of_endless_hashes() -> None:
     """[MDS-T-3] Two thousand million rounds for one literal are no filter."""
     raw = struct.pack(">iii", 1, 2**31 - 1, 1) + b"\xff" * 8
     with pytest.raises(MetadataCorruptError):
-        bloom.unwrap(bloom.wrap(raw))
+        javabloom.unwrap(javabloom.wrap(raw))
     found = bloom.might_contain(pa.array([raw]), [bloom.hash_bytes(b"x")], np.array([True]))
     assert found.to_pylist() == [None]
 

@@ -35,6 +35,7 @@ from xskip.errors import MetadataCorruptError, UnsupportedTypeError, XskipError
 from xskip.expressions import Comparison, Op
 from xskip.javastream import ClassSpec, JavaObject, StreamWriter, parse_stream
 from xskip.metadata import IndexDefinition, MetadataTable, PartitionColumn, concat
+from xskip.metadatastore import javabloom
 from xskip.metadatastore.codec import decode, encode, open_file
 from xskip.metadatastore.schema import parse_schema, render_schema
 from xskip.metadatastore.serialised import Decoded, decode_streams, encode_streams
@@ -219,7 +220,7 @@ def test_streams_of_goldens_are_written_as_they_are(shared: Path) -> None:
             if index.definition.name == "bloomfilter":
                 for stream in pq.read_table(path).column(index.column).to_pylist():
                     version = file.schema.version
-                    again = bloom.wrap(bloom.unwrap(stream), rules_of(version).package)
+                    again = javabloom.wrap(javabloom.unwrap(stream), rules_of(version).package)
                     assert again == reduce(lambda s, uids: s.replace(*uids), UIDS if version == 3 else (), stream)
                     seen += 1
     assert seen == 36

@@ -19,11 +19,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from xskip import bloom
 from xskip.clauses import Requirement
 from xskip.datatypes import Array, Bloom, Opaque, Struct, arrow_type
 from xskip.errors import KeyNotAvailableError, MetadataCorruptError, XskipError
 from xskip.metadata import IndexColumn, MetadataTable, PartitionColumn
+from xskip.metadatastore import javabloom
 from xskip.metadatastore.bounded import RATIO, read_bounded
 from xskip.metadatastore.calendar import SPARK_VERSION, of_one_calendar
 from xskip.metadatastore.encryption import decryption, encryption, labels_of
@@ -386,7 +386,7 @@ def _whole(table: pa.Table, column: str) -> pa.Array:
 def _to_file(column: IndexColumn, rules: VersionRules) -> pa.Array:
     storage, values = column.storage, column.values
     if isinstance(storage, Bloom):
-        wrapped = [None if v is None else bloom.wrap(v, rules.package) for v in values.to_pylist()]
+        wrapped = [None if v is None else javabloom.wrap(v, rules.package) for v in values.to_pylist()]
         return pa.array(wrapped, pa.binary())
     if rules.serialises(column.definition.name) and isinstance(storage, (Struct, Array)):
         return encode_streams(storage, values)

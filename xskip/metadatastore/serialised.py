@@ -13,10 +13,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from xskip.bloom import NEW_PACKAGE, OLD_PACKAGE
 from xskip.datatypes import INTEGRAL, Array, Storage, Struct, array_of, arrow_type, decimal_digits
 from xskip.errors import MetadataCorruptError, UnsupportedTypeError
 from xskip.javastream import ClassSpec, JavaObject, JavaValue, StreamWriter, parse_stream
+from xskip.metadatastore.javabloom import NEW_PACKAGE, OLD_PACKAGE
 
 __all__ = ["AGREED_MS", "Decoded", "as_numbers", "decode_streams", "encode_streams"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from xskip import bloom
 from xskip.datatypes import Bloom, Storage, arrow_type
 from xskip.errors import MetadataCorruptError
+from xskip.metadatastore import javabloom
 
 __all__ = ["from_file", "same_values"]
 
@@ -49,6 +49,6 @@ def _unwrapped(stream: bytes | None) -> bytes | None:
     if stream is None:
         return None
     try:
-        return bloom.unwrap(stream)
+        return javabloom.unwrap(stream)
     except MetadataCorruptError:
         return None

@@ -1,0 +1,29 @@
+"""Bloom filters for tests: made of values, and asked for values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from tests.reference import all_true
+from xskip import bloom
+
+ONE_LONG = bytes.fromhex("00000001 00000002 00000001".replace(" ", ""))  # version 1, 2 hash functions, 1 word
+
+
+def hashes(value: int | bytes) -> bloom.HashPair:
+    return bloom.hash_bytes(value) if isinstance(value, bytes) else bloom.hash_long(value)
+
+
+def pack(values: list) -> np.ndarray:
+    return np.array([h1 << 32 | h2 & 0xFFFFFFFF for h1, h2 in map(hashes, values)], np.int64)
+
+
+def made(values: list, fpp: float = 0.01, ndv: int | None = None) -> bytes:
+    return bloom.build(pack(values), *bloom.size_for(len(values) if ndv is None else ndv, fpp))
+
+
+def asked(filters: list[bytes | None], *values: int | bytes) -> list[bool | None]:
+    return bloom.might_contain(
+        pa.array(filters, pa.binary()), [hashes(v) for v in values], all_true(len(filters))
+    ).to_pylist()
