@@ -38,7 +38,7 @@ def bounds_of(operand: Computed, low: pa.Array, high: pa.Array) -> tuple[pa.Arra
         usable &= ~_mask(pc.is_nan(high))
     if shape.within:
         usable &= _same(low, high, shape.within)
-    if shape.limit:
+    if shape.limit is not None:
         usable &= _mask(pc.and_(pc.greater_equal(low, -shape.limit), pc.less_equal(high, shape.limit)))
     if shape.zone:
         low, high = _shifted(operand, low, high, usable)

@@ -74,8 +74,8 @@ class Shape:
         It follows local time in this zone, and instants only as far as the zone's offset does not change.
     within : str
         It does so only within one ``year`` or ``month`` of a date or timestamp.
-    limit : int
-        It does so only for numbers from ``-limit`` to ``limit``, beyond which it overflows; 0 where it does not.
+    limit : int or None
+        It does so only for numbers from ``-limit`` to ``limit``, beyond which it overflows; None where it does not.
     folds : bool
         It follows the absolute value of the column.
     wraps : tuple of (int, str, int)
@@ -86,7 +86,7 @@ class Shape:
     direction: int = 0
     zone: str = ""
     within: str = ""
-    limit: int = 0
+    limit: int | None = None
     folds: bool = False
     wraps: tuple[tuple[int, str, int], ...] = ()
 

@@ -19,8 +19,14 @@ _WHOLE = tuple(INTEGERS)
 #: Constants with which sums wrap around.
 _LARGE = {
     "int": ("2000000000", "-2000000000", "1500000000", "2147483647", "-2147483648", "1000000000"),
-    "bigint": ("9000000000000000000L", "-9000000000000000000L", "5000000000000000000L", "9223372036854775807L"),
-    "smallint": ("30000S", "-30000S", "20000S", "32767S"),
+    "bigint": (
+        "9000000000000000000L",
+        "-9000000000000000000L",
+        "5000000000000000000L",
+        "9223372036854775807L",
+        "(-9223372036854775807L - 1)",
+    ),
+    "smallint": ("30000S", "-30000S", "20000S", "32767S", "-32768S"),
     "date": ("2147483647", "2147000000", "-2147483647"),
 }
 #: Divisors that leave a handful of values.
@@ -65,6 +71,7 @@ _NUMERIC = (
     Function(_WHOLE, "({c} - {k})", fails=True),
     Function(_WHOLE, "({k} - {c})", fails=True),
     Function(_WHOLE, "({c} * {k})", fails=True),
+    Function(_WHOLE, "({c} * {large})", fails=True),
     Function(("int", "bigint"), "(-{c})", fails=True),
     Function(("int", "bigint"), "({c} % 7)"),
     Function(("int", "bigint"), "({c} div {k})", "bigint", fails=True),

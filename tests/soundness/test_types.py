@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import datetime as dt
 from decimal import Decimal
+from functools import partial
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.helpers import SPARK_4, needs_spark_4
+from tests.helpers import SPARK_4, assert_same_rows, kept, needs_spark_4, write_files
 from tests.soundness.checking import ALL, NONE, Family, family, run
-from xskip import BloomFilter, MinMax, ValueList
+from xskip import BloomFilter, MinMax, SkippingIndex, ValueList
 
 UTC = dt.timezone.utc
 BLOOMED = "b byte, h short, i int, l long, s string, y binary, d date, t timestamp, n timestamp_ntz"
@@ -296,6 +298,28 @@ def test_u27_functions_that_keep_no_order(spark: SparkSession, typed: Family) ->
     typed.check("valuelist", lists)
     for predicate in ranges:
         _opened(typed, "bloom", predicate)
+
+
+@pytest.mark.parametrize("kind", ["tinyint", "smallint", "int", "bigint"])
+def test_u27_products_that_overflow(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    """[PRU-FN-3] By the least integer every product but that of 0 can wrap around, and between equal ends it does."""
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    least = -(1 << {"tinyint": 7, "smallint": 15, "int": 31, "bigint": 63}[kind])
+    files = {"wraps": [(0,), (1,), (2,)], "both": [(-2,), (1,), (2,)], "zero": [(0,), (0,)], "odd": [(3,), (5,)]}
+    path = write_files(spark, tmp_path / "data", f"x {kind}", files)
+    SkippingIndex.for_path(spark, path).create([MinMax("x")])
+    for factor, value, matching in (
+        (least, least, {"wraps", "both", "odd"}),
+        (least, 0, {"wraps", "both", "zero"}),
+        (-least - 1, -2, {"wraps", "both"}),
+        (least // 2, 0, {"wraps", "zero"}),
+        (2, 4, {"wraps", "both"}),
+    ):
+        predicate = f"x * cast({factor}L as {kind}) = cast({value}L as {kind})"
+        assert matching <= kept(spark, path, predicate), predicate
+        assert assert_same_rows(partial(spark.read.parquet(path).filter, predicate), spark) > 0
+    assert kept(spark, path, f"x * cast(2L as {kind}) = cast(4L as {kind})") == {"wraps", "both"}
+    assert kept(spark, path, f"x * cast({least}L as {kind}) = cast(1L as {kind})") == {"wraps", "both", "odd"}
 
 
 def test_u27_functions_that_keep_order(spark: SparkSession, typed: Family) -> None:
