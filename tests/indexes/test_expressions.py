@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from pyspark.sql import SparkSession
 from tests.helpers import kept, opened_files, write_once
 from tests.indexes.written import written
 from tests.soundness.checking import ALL, NONE, Family, family
-from xskip import BloomFilter, MinMax, NullCount, Prefix, SkippingIndex, ValueList
+from xskip import BloomFilter, GapList, Hybrid, Index, MinMax, NullCount, Prefix, SkippingIndex, TokenBloom, ValueList
 from xskip.errors import IndexDefinitionError
 
 SCHEMA = "m map<string, int>, l array<string>, j string, a int, b int, st struct<x: array<int>>"
@@ -70,6 +71,21 @@ def test_every_leaf(spark: SparkSession, made: Family) -> None:
     }  # fmt: skip
     made.check("indexed", {case: expected.replace("low high none", ALL) for case, expected in CASES.items()})
     assert index.refresh().added == 0
+
+
+@pytest.mark.parametrize("kind", [MinMax, ValueList, BloomFilter, NullCount, Prefix, Hybrid, GapList, TokenBloom])
+def test_every_index_type(spark: SparkSession, tmp_path: Path, kind: Callable[..., Index]) -> None:
+    """[PRU-EX-1] Each index type takes an expression, and answers its leaves as those of a column."""
+    files = {"ab": [("a", "b", 1)], "xy": [("x", "y", 100)], "none": [(None, "b", None)]}
+    path = write_once(spark, tmp_path / "data", "s string, t string, n int", files)
+    text, there, absent = ("n * 2", "200", "7") if kind is GapList else ("concat(s, ' ', t)", "'x y'", "'q'")
+    made = SkippingIndex.for_path(spark, path)
+    made.create([kind(text, expression=True)])
+    found: dict[str, set[str]] = {f"{text} = {there}": {"xy"}, f"{text} = {absent}": set()}
+    if kind is NullCount:
+        found = {f"{text} IS NULL": {"none"}, f"{text} IS NOT NULL": {"ab", "xy"}}
+    assert {each: kept(spark, path, each) for each in found} == found
+    assert made.refresh().added == 0
 
 
 def test_other_settings_make_another_expression(spark: SparkSession, made: Family) -> None:

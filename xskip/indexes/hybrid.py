@@ -66,9 +66,13 @@ class Hybrid(OneColumn):
         """Values up to the cap, and hashes or filters."""
         return (Accumulator("values", self.max_values), Accumulator("hashes", fpp=self.fpp))
 
+    @property
+    def _filter(self) -> BloomFilter:
+        return BloomFilter(self.column, self.fpp, expression=self.expression)
+
     def storage(self, types: Sequence[str]) -> Storage:
         """A struct of ``values``, an array of the column's type, and ``filter``, the bytes of Spark's filter."""
-        BloomFilter(self.column).storage(types)
+        self._filter.storage(types)
         return _storage(types[0])
 
     def assemble(self, collected: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:
@@ -76,7 +80,7 @@ class Hybrid(OneColumn):
         kind = arrow_type(_storage(types[0]))
         values = collected[0].cast(kind[0].type)
         needed = [pc.if_else(values.is_valid(), pa.scalar(None, each.type), each) for each in collected[1:]]
-        filters = BloomFilter(self.column, self.fpp).assemble(needed, types)
+        filters = self._filter.assemble(needed, types)
         return pa.StructArray.from_arrays([values, filters], fields=list(kind))
 
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> HybridClause | None:
@@ -85,8 +89,8 @@ class Hybrid(OneColumn):
         kind = element_of(kind) or kind
         if storage != _storage(kind):
             return None
-        listed = ValueList(self.column).translate(leaf, definition, Array(kind))
-        filtered = BloomFilter(self.column).translate(leaf, definition, Bloom())
+        listed = ValueList(self.column, expression=self.expression).translate(leaf, definition, Array(kind))
+        filtered = self._filter.translate(leaf, definition, Bloom())
         return None if listed is None else HybridClause(leaf, definition.key, listed, filtered, expensive=True)
 
 
