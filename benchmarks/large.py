@@ -29,8 +29,8 @@ from common import Lines, scratch, session
 from simulated import START, TYPES, create, filters, minmax, padded, relation, table_of
 
 import xskip
-from xskip.metadata import MetadataTable
-from xskip.spark.jvm import hook_of
+from xskip.metadata.table import MetadataTable
+from xskip.spark.bridge.gateway import hook_of
 
 LISTED = 100_000
 PIECE = 500_000

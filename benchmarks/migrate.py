@@ -19,16 +19,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from common import Lines, scratch
 
-from xskip import bloom
-from xskip.datatypes import Array, Bloom, Struct, arrow_type
-from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable
+from xskip.metadata.objects import Objects
+from xskip.metadata.read_profile import Reading
+from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
 from xskip.metadatastore.commit import Record, publish
+from xskip.metadatastore.filesystem import LocalStorage
+from xskip.metadatastore.maintenance.migrate import Migration
 from xskip.metadatastore.snapshot import write_files
-from xskip.metadatastore.storage import LocalStorage
 from xskip.metadatastore.versions import Form
-from xskip.migrate import Migration
-from xskip.objects import Objects
-from xskip.reading import Reading
+from xskip.types import bloom_filter as bloom
+from xskip.types.datatypes import Array, Bloom, Struct, arrow_type
 
 OBJECTS = 100_000
 VALUES = 100

@@ -22,8 +22,8 @@ from pyspark.sql import DataFrame
 from simulated import START, TYPES, create, described, relation
 
 import xskip
-from xskip.spark.jvm import hook_of
-from xskip.spark.scan import forget_indexes
+from xskip.spark.bridge.gateway import hook_of
+from xskip.spark.query.engine import forget_indexes
 
 LIMITS = {1_000: (5, 0), 100_000: (50, 150), 1_000_000: (250, 1500)}
 RUNS = 9

@@ -28,15 +28,26 @@ import pyarrow.compute as pc
 from common import Lines
 from simulated import START, TYPES, described
 
-from xskip import bloom
-from xskip.clauses import Clause, leaves
-from xskip.datatypes import Storage
-from xskip.expressions import And, Comparison, In, IsNotNull, NotStartsWith, Op, Or, Predicate, StartsWith, negate
-from xskip.metadata import IndexDefinition, MetadataTable
-from xskip.operands import Cast, Column
-from xskip.ordering import in_type, seen_as
+from xskip.clauses.clause import Clause, leaves
+from xskip.expressions.evaluate import in_type, seen_as
+from xskip.expressions.operands import Cast, Column
+from xskip.expressions.predicate import (
+    And,
+    Comparison,
+    In,
+    IsNotNull,
+    NotStartsWith,
+    Op,
+    Or,
+    Predicate,
+    StartsWith,
+    negate,
+)
+from xskip.metadata.table import IndexDefinition, MetadataTable
 from xskip.pruning import prune
-from xskip.translation import Available, translate
+from xskip.pruning.translate import Available, translate
+from xskip.types import bloom_filter as bloom
+from xskip.types.datatypes import Storage
 
 COUNTS = {100_000: 20, 1_000_000: 150}
 RUNS = 9

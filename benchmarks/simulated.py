@@ -15,13 +15,13 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 import xskip
-from xskip import bloom
-from xskip.datatypes import Bloom, Struct, arrow_type
-from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable
+from xskip.build.source import form_of
+from xskip.metadata.objects import Objects
+from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
 from xskip.metadatastore.commit import Record, RecordedFile, publish
 from xskip.metadatastore.snapshot import write_files
-from xskip.objects import Objects
-from xskip.source import form_of
+from xskip.types import bloom_filter as bloom
+from xskip.types.datatypes import Bloom, Struct, arrow_type
 
 TYPES = {
     "n": "int",

@@ -26,13 +26,13 @@ from pyspark.sql import SparkSession
 from simulated import described
 
 import xskip
-from xskip.clauses import Clause, Requirement
-from xskip.expressions import And, Comparison, Op
-from xskip.metadata import MetadataTable
+from xskip.clauses.clause import Clause, Requirement
+from xskip.expressions.predicate import And, Comparison, Op
+from xskip.metadata.table import MetadataTable
 from xskip.metadatastore.codec import decode, open_file
 from xskip.metadatastore.snapshot import write_files
-from xskip.pruning import PruneResult, prune, requirements
-from xskip.translation import Available, translate
+from xskip.pruning.prune import PruneResult, prune, requirements
+from xskip.pruning.translate import Available, translate
 
 ROUNDS = 3
 ALL = (xskip.MinMax("ts"), xskip.ValueList("city"), xskip.BloomFilter("user"))

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 import xskip
 from tests.helpers import AVRO_V2, Counted
-from xskip.tables import text_table
+from xskip.results.render import text_table
 
 settings.register_profile(
     "xskip", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from tests.reference import all_true
-from xskip import bloom
+from xskip.types import bloom_filter as bloom
 
 ONE_LONG = bytes.fromhex("00000001 00000002 00000001".replace(" ", ""))  # version 1, 2 hash functions, 1 word
 

@@ -18,11 +18,11 @@ from pyspark.sql.types import StructType
 
 import xskip
 from tests.metadatastore.samples import opened, put_foreign
-from xskip.metadata import MetadataTable
+from xskip.build.reader import PathReader
+from xskip.metadata.objects import table_identifier
+from xskip.metadata.table import MetadataTable
 from xskip.metadatastore.versions import Form
-from xskip.objects import table_identifier
-from xskip.reader import PathReader
-from xskip.spark.scan import engine_of
+from xskip.spark.query.engine import engine_of
 
 Counted = Callable[[str, int], None]
 SPARK_4 = int(pyspark.__version__.partition(".")[0]) >= 4

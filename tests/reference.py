@@ -1,6 +1,6 @@
 """SQL's three-valued logic over plain Python values: the oracle that the pure tests compare with.
 
-Values are those of :data:`xskip.expressions.Value`. Nothing here uses Arrow, or any code that is under test.
+Values are those of :data:`xskip.expressions.predicate.Value`. Nothing here uses Arrow, or any code that is under test.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from xskip.expressions import (
+from xskip.expressions.operands import Cast
+from xskip.expressions.predicate import (
     And,
     Comparison,
     Constant,
@@ -28,7 +29,6 @@ from xskip.expressions import (
     StartsWith,
     Unknown,
 )
-from xskip.operands import Cast
 
 #: Values that sit at the edges of each type.
 POOLS: dict[str, tuple[Any, ...]] = {

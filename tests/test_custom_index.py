@@ -102,3 +102,20 @@ def test_an_index_must_gather_something(spark: SparkSession, shown: dict[str, An
         SkippingIndex.for_path(spark, shown["path"]).create([Nothing("name")])
     with pytest.raises(IndexDefinitionError, match="two index types named 'suffix'"):
         xskip.register(type("Suffix", (shown["Suffix"],), {}))
+
+
+def test_paths_of_modules_that_the_page_has_named() -> None:
+    """Plug-ins that import them as the page once said go on to work."""
+    former = """
+from xskip.bounds import Bounds, possible
+from xskip.datatypes import Array
+from xskip.expressions import Comparison, Op
+from xskip.indexes.asking import Lists, PartsClause
+from xskip.indexes.base import Parameter
+from xskip.operands import Column, Computed
+"""
+    names: dict[str, Any] = {}
+    exec(former, names)
+    assert names["Lists"] is xskip.clauses.Lists
+    assert names["Array"] is xskip.types.Array
+    assert names["Column"] is xskip.expressions.Column

@@ -7,9 +7,25 @@ An index beside the data says which files can hold a matching row; every query r
 MinMax(column='ts', key_label=None)
 """
 
-from xskip.catalog import list_indexes, migrate_all
+import sys
+
+from xskip.api.catalog import list_indexes, migrate_all
+from xskip.api.index import SkippingIndex
+from xskip.api.report import SkippingReport
+from xskip.api.session import (
+    configure,
+    declare_classes,
+    disable,
+    enable,
+    explain,
+    is_enabled,
+    last_report,
+    register_function,
+    use_kms,
+)
+from xskip.clauses import bounds, index_clause
 from xskip.errors import XskipError
-from xskip.index import SkippingIndex
+from xskip.expressions import operands
 from xskip.indexes import (
     BloomFilter,
     Formatted,
@@ -26,18 +42,16 @@ from xskip.indexes import (
     register,
 )
 from xskip.metadatastore.encryption import KmsClient, LocalKms
-from xskip.report import SkippingReport
-from xskip.session import (
-    configure,
-    declare_classes,
-    disable,
-    enable,
-    explain,
-    is_enabled,
-    last_report,
-    register_function,
-    use_kms,
-)
+from xskip.types import datatypes
+
+# modules that specs/custom-index.rst has named to plug-ins, by where they were
+for _former, _module in {
+    "bounds": bounds,
+    "datatypes": datatypes,
+    "indexes.asking": index_clause,
+    "operands": operands,
+}.items():
+    sys.modules[f"{__name__}.{_former}"] = _module
 
 __version__ = "0.1.0"
 

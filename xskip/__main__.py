@@ -2,6 +2,6 @@
 
 import sys
 
-from xskip.cli import main
+from xskip.cli.main import main
 
 sys.exit(main())

@@ -19,8 +19,8 @@ from tests.e2e.test_api import SCHEMA, by_name, rows
 from tests.helpers import SPARK_4, assert_same_rows, index, kept, metadata, opened_files, write_files, write_once
 from xskip import BloomFilter, MinMax, SkippingIndex, ValueList
 from xskip.errors import CollectError, UnsupportedTypeError
-from xskip.results import Progress
-from xskip.spark.collect import Collector
+from xskip.results.operations import Progress
+from xskip.spark.collect.collector import Collector
 
 FORMATS = ["parquet", "avro"]
 

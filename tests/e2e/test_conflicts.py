@@ -10,15 +10,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 import xskip
-import xskip.build
-import xskip.collected
-import xskip.metadatastore.rewrite
+import xskip.build.builder
+import xskip.build.retry
+import xskip.metadatastore.maintenance.rewrite
 from tests.helpers import by_days, kept, rows_of, write_once
 from xskip import LocalKms, MinMax, SkippingIndex, ValueList
 from xskip.errors import CommitConflictError, IndexDroppedError, KeyNotAvailableError
 from xskip.metadatastore.commit import publish
-from xskip.spark.collect import Collector
-from xskip.spark.scan import forget_indexes
+from xskip.spark.collect.collector import Collector
+from xskip.spark.query.engine import forget_indexes
 
 SCHEMA = "x int, s string"
 KINDS = [MinMax("x"), ValueList("s")]
@@ -36,7 +36,7 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, *others: Callable[[], object]) ->
             running.clear()
         return publish(*args)
 
-    for module in (xskip.build, xskip.metadatastore.rewrite):
+    for module in (xskip.build.builder, xskip.metadatastore.maintenance.rewrite):
         monkeypatch.setattr(module, "publish", slow)
 
 
@@ -221,15 +221,15 @@ def test_a_drop_after_a_lost_race(spark: SparkSession, tmp_path: Path, monkeypat
     """[MDS-C-19] The loser looks whose index it is before it begins anew."""
     index, root = flat(spark, tmp_path)
     add(spark, root, "new", 100)
-    real = xskip.collected.find_latest
+    real = xskip.build.retry.find_latest
 
     def late(*args: Any) -> Any:
-        monkeypatch.setattr(xskip.collected, "find_latest", real)
+        monkeypatch.setattr(xskip.build.retry, "find_latest", real)
         index.drop()
         index.create([MinMax("x")])
         return real(*args)
 
-    monkeypatch.setattr(xskip.collected, "find_latest", late)
+    monkeypatch.setattr(xskip.build.retry, "find_latest", late)
     interrupt(monkeypatch, index.refresh)
     with pytest.raises(IndexDroppedError):
         index.refresh()

@@ -20,12 +20,12 @@ from tests.helpers import by_days, index, kept, opened_files, rows_of, write_onc
 from tests.metadatastore.samples import minmax, opened, put_foreign, table_of
 from xskip import MinMax, SkippingIndex
 from xskip.errors import DatasetError, IndexDefinitionError
-from xskip.metadata import EXPRESSION, SETTINGS, IndexDefinition, MetadataTable, concat
+from xskip.metadata.objects import Objects
+from xskip.metadata.table import EXPRESSION, SETTINGS, IndexDefinition, MetadataTable, concat
 from xskip.metadatastore.commit import publish
+from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.snapshot import write_files
-from xskip.metadatastore.storage import LocalStorage
-from xskip.objects import Objects
-from xskip.spark.scan import engine_of
+from xskip.spark.query.engine import engine_of
 
 ALL = {"f0", "f1", "f2"}
 

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import xskip
 import xskip.metadatastore.snapshot as snapshot_module
-import xskip.spark.scan as scan_module
+import xskip.spark.query.engine as scan_module
 from tests.helpers import index, opened_files, record_again, write_once
 from xskip import MinMax, ValueList
 from xskip.errors import RecordDamagedError
@@ -169,12 +169,12 @@ def test_damage(case: Case, caplog: pytest.LogCaptureFixture, tmp_path: Path, na
     damage, reason = DAMAGE[name]
     backup = shutil.copytree(case.directory, tmp_path / "backup")
     damage(case)
-    xskip.spark.scan.engine_of(case.spark).forget_all()  # as in a process that has not seen the index yet
+    xskip.spark.query.engine.engine_of(case.spark).forget_all()  # as in a process that has not seen the index yet
     assert_reads_all_and_says_once(case, caplog, reason)
     assert_strict_raises(case, reason)
     shutil.rmtree(case.directory)
     shutil.copytree(backup, case.directory)
-    xskip.spark.scan.engine_of(case.spark).forget_all()
+    xskip.spark.query.engine.engine_of(case.spark).forget_all()
     assert_skips_again(case)
 
 
@@ -215,7 +215,7 @@ def test_directory_gone(case: Case, caplog: pytest.LogCaptureFixture) -> None:
     case.spark.conf.set("spark.xskip.strict", "true")
     assert [row.a for row in case.query().collect()] == [1]
     backup.rename(case.directory)
-    xskip.spark.scan.engine_of(case.spark).forget_all()
+    xskip.spark.query.engine.engine_of(case.spark).forget_all()
     assert_skips_again(case)
 
 
@@ -242,7 +242,7 @@ def test_an_exception_anywhere(
     def fail(*args: object, **kwargs: object) -> None:
         raise kind("on purpose")
 
-    xskip.spark.scan.engine_of(steady.spark).forget_all()
+    xskip.spark.query.engine.engine_of(steady.spark).forget_all()
     with monkeypatch.context() as patched:
         patched.setattr(*PLACES[place], fail)
         assert_reads_all_and_says_once(steady, caplog, f"{kind.__name__}('on purpose')")
@@ -296,7 +296,7 @@ WRONG_ANSWERS: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.mark.parametrize("name", WRONG_ANSWERS)
 def test_an_answer_that_does_not_fit_skips_nothing(case: Case, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    engine = xskip.spark.scan.engine_of(case.spark)
+    engine = xskip.spark.query.engine.engine_of(case.spark)
     original = scan_module.Engine._prune
 
     def spoilt(self: Any, *args: Any) -> Any:

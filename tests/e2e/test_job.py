@@ -20,11 +20,11 @@ from tests.helpers import assert_same_rows, index, kept, spoiled, write_once
 from xskip import BloomFilter, LocalKms, MinMax, NullCount, SkippingIndex, ValueList
 from xskip.metadatastore import codec
 from xskip.metadatastore.commit import Live
-from xskip.metadatastore.parts import Part
 from xskip.metadatastore.snapshot import Snapshot
-from xskip.spark import job
-from xskip.spark.jvm import hook_of
-from xskip.spark.scan import forget_indexes
+from xskip.metadatastore.splits import Part
+from xskip.spark.bridge.gateway import hook_of
+from xskip.spark.query import distributed_pruning as job
+from xskip.spark.query.engine import forget_indexes
 
 SCHEMA = "a int, s string, d double, n struct<b:int>"
 LIMIT = "spark.xskip.pruning.jobObjects"
@@ -90,7 +90,7 @@ def by_job(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cal
         forget_indexes()
         spark.conf.set(LIMIT, "0")
         monkeypatch.setattr(Snapshot, "load", refuse)
-        monkeypatch.setattr("xskip.spark.scan.packed_objects", refuse)
+        monkeypatch.setattr("xskip.spark.query.engine.packed_objects", refuse)
 
     yield start
     forget_indexes()
@@ -139,7 +139,7 @@ def test_objects_have_the_same_ordinals_however_the_jvm_was_told(
     with monkeypatch.context() as inside:
         forget_indexes()
         spark.conf.set(LIMIT, "0")
-        inside.setattr("xskip.spark.scan.packed_objects", lambda _: pytest.fail("registered by the driver"))
+        inside.setattr("xskip.spark.query.engine.packed_objects", lambda _: pytest.fail("registered by the driver"))
         assert kept(spark, path, "a = 40") == {"f4", "nan", "gaps"}
         spark.conf.set(LIMIT, "1000")
         registered = answers(spark, path, "parquet", some)
@@ -289,7 +289,7 @@ def test_metadata_of_another_program() -> None:
 def test_workers_need_no_installation() -> None:
     """[PRU-JB-1] What is shipped to them can be imported as it is."""
     archive = job._package()
-    code = "import xskip.spark.job, xskip.xskipper; print(xskip.spark.job.__file__)"
+    code = "import xskip.xskipper; from xskip.spark.query import distributed_pruning as d; print(d.__file__)"
     done = subprocess.run(
         [sys.executable, "-c", code],
         check=False,

@@ -17,10 +17,10 @@ from tests.helpers import index, kept, record_again, write_once
 from tests.metadatastore.other_program import Fault, left_out
 from tests.metadatastore.samples import rewrite
 from xskip import BloomFilter, MinMax, SkippingIndex, ValueList
-from xskip.expressions import Constant, Predicate
-from xskip.spark.catalyst import to_predicate
-from xskip.spark.jvm import hook_of
-from xskip.spark.scan import engine_of
+from xskip.expressions.predicate import Constant, Predicate
+from xskip.spark.bridge.gateway import hook_of
+from xskip.spark.catalyst.decode import to_predicate
+from xskip.spark.query.engine import engine_of
 
 NAN, INF = "double('NaN')", "double('Infinity')"
 SCHEMA = (

@@ -14,8 +14,8 @@ import xskip
 from tests.e2e.conftest import SCHEMA, Lake, rows_of
 from tests.helpers import SPARK_4, assert_same_rows, index, opened_files, ran, scans_of, spoiled, write_once
 from xskip import MinMax, SkippingIndex
-from xskip.spark.dataset import selected
-from xskip.spark.jvm import hook_of
+from xskip.spark.bridge.gateway import hook_of
+from xskip.spark.collect.relation import selected
 
 ALL = {"f0", "f1", "f2", "f3"}
 Scans = list[set[str]]

@@ -15,7 +15,7 @@ from tests.helpers import index, opened_by_scan, opened_files, ran, write_once
 from xskip import BloomFilter, MinMax, SkippingReport, ValueList
 
 
-def only(report: SkippingReport) -> xskip.report.ScanReport:
+def only(report: SkippingReport) -> xskip.api.report.ScanReport:
     (scan,) = report.scans
     return scan
 

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from tests.helpers import index, kept, opened_files, write_once
 from xskip import MinMax
 from xskip.errors import XskipError
-from xskip.spark.scan import engine_of
+from xskip.spark.query.engine import engine_of
 
 FILES = {"low": [(1,)], "high": [(10,)]}
 

@@ -13,9 +13,10 @@ from pyspark.sql import SparkSession
 import xskip
 from tests.helpers import assert_same_rows, given_away, kept, metadata, record_again, write_once
 from tests.metadatastore.samples import rewrite
-from xskip import BloomFilter, MinMax, SkippingIndex, ValueList, cli
+from xskip import BloomFilter, MinMax, SkippingIndex, ValueList
+from xskip.cli import main as cli
 from xskip.errors import MetadataVersionError, UnsupportedTypeError
-from xskip.spark.scan import engine_of
+from xskip.spark.query.engine import engine_of
 
 FILES: dict[str, list[tuple[Any, ...]]] = {
     "p=1/low": [(1, "a"), (9, "b")],

@@ -21,8 +21,8 @@ from tests.fuzz.data import DataSet
 from tests.fuzz.kinds import indexes
 from tests.fuzz.plans import Plan
 from tests.fuzz.tree import Tree
-from xskip.spark.dataset import selected
-from xskip.spark.scan import engine_of
+from xskip.spark.collect.relation import selected
+from xskip.spark.query.engine import engine_of
 
 __all__ = ["FILES", "PLAIN", "REFUSALS", "Copies", "give", "number", "swap", "under"]
 

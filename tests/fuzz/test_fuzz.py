@@ -14,8 +14,8 @@ from tests.fuzz.copies import FILES
 from tests.fuzz.plans import plan
 from tests.fuzz.rounds import Round
 from tests.helpers import Counted, needs_spark_4
-from xskip import bounds
-from xskip.expressions import Op
+from xskip.clauses import bounds
+from xskip.expressions.predicate import Op
 
 PREDICATES = 50
 

@@ -10,16 +10,16 @@ import pyarrow as pa
 import pytest
 
 from tests.reference import all_true
-from xskip import bloom
-from xskip.datatypes import Bloom
 from xskip.errors import IndexDefinitionError, UnsupportedTypeError
-from xskip.expressions import And, Comparison, In, IsNotNull, IsNull, NotIn, NotStartsWith, Op, Or, StartsWith
+from xskip.expressions.operands import Cast, Column
+from xskip.expressions.predicate import And, Comparison, In, IsNotNull, IsNull, NotIn, NotStartsWith, Op, Or, StartsWith
 from xskip.indexes import BloomFilter, MinMax, index_of
-from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable
-from xskip.objects import Objects, ObjectStatus
-from xskip.operands import Cast, Column
+from xskip.metadata.objects import Objects, ObjectStatus
+from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
 from xskip.pruning import prune
-from xskip.translation import Available, translate
+from xskip.pruning.translate import Available, translate
+from xskip.types import bloom_filter as bloom
+from xskip.types.datatypes import Bloom
 
 SERVED = ["string", "binary", "tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz"]
 FPP, NDV = "io.xskipper.index.bloom.fpp", "io.xskipper.index.bloom.ndv"

@@ -15,9 +15,9 @@ import xskip
 from tests.helpers import opened_files, write_once
 from xskip import GeoBox, MinMax, SkippingIndex
 from xskip.errors import PredicateError
-from xskip.expressions import And, Comparison, In, Op, Predicate
-from xskip.functions import FunctionCall, forget_function, implied, register_implied
-from xskip.operands import Call, Column
+from xskip.expressions.operands import Call, Column
+from xskip.expressions.predicate import And, Comparison, In, Op, Predicate
+from xskip.expressions.udf import FunctionCall, forget_function, implied, register_implied
 
 FILES = {
     "home": [(1.0, 1.0, 1), (2.0, 2.0, 2)],
@@ -90,7 +90,7 @@ def test_distances(spark: SparkSession, path: str) -> None:
     assert opened(spark, path, sql) == everything
 
 
-def _indexes(spark: SparkSession, path: str) -> tuple[xskip.results.IndexInfo, ...]:
+def _indexes(spark: SparkSession, path: str) -> tuple[xskip.results.operations.IndexInfo, ...]:
     return SkippingIndex.for_path(spark, path).describe().indexes
 
 

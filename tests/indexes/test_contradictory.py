@@ -10,12 +10,23 @@ import pyarrow as pa
 import pytest
 
 from tests.metadatastore.samples import array_of, filter_of, minmax, objects_of, table_of
-from xskip.datatypes import Array, Storage, Struct, arrow_type
-from xskip.expressions import And, Compared, Comparison, In, IsNotNull, IsNull, NotIn, Op, Predicate, StartsWith
-from xskip.metadata import IndexColumn, IndexDefinition, PartitionColumn
-from xskip.operands import Column
+from xskip.expressions.operands import Column
+from xskip.expressions.predicate import (
+    And,
+    Compared,
+    Comparison,
+    In,
+    IsNotNull,
+    IsNull,
+    NotIn,
+    Op,
+    Predicate,
+    StartsWith,
+)
+from xskip.metadata.table import IndexColumn, IndexDefinition, PartitionColumn
 from xskip.pruning import prune
-from xskip.translation import Available, translate
+from xskip.pruning.translate import Available, translate
+from xskip.types.datatypes import Array, Storage, Struct, arrow_type
 
 
 def kept(predicate: Predicate, *columns: IndexColumn, partitions: tuple[PartitionColumn, ...] = ()) -> list[int]:

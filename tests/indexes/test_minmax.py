@@ -8,14 +8,14 @@ import pyarrow as pa
 import pytest
 
 from tests.reference import all_true, to_arrow
-from xskip.datatypes import Struct, arrow_type
 from xskip.errors import IndexDefinitionError, UnsupportedTypeError
-from xskip.expressions import Comparison, In, IsNotNull, IsNull, NotIn, NotStartsWith, Op, StartsWith
+from xskip.expressions.evaluate import sort_key
+from xskip.expressions.operands import Cast, Column
+from xskip.expressions.predicate import Comparison, In, IsNotNull, IsNull, NotIn, NotStartsWith, Op, StartsWith
 from xskip.indexes import MinMax, index_of
-from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable
-from xskip.objects import Objects, ObjectStatus
-from xskip.operands import Cast, Column
-from xskip.ordering import sort_key
+from xskip.metadata.objects import Objects, ObjectStatus
+from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
+from xskip.types.datatypes import Struct, arrow_type
 
 NAN = float("nan")
 INF = float("inf")
@@ -237,7 +237,7 @@ def test_an_index_that_the_table_lacks_is_unknown():
 
 def test_keys_of_a_column_are_made_once_for_all_leaves_about_it(monkeypatch):
     made = []
-    monkeypatch.setattr("xskip.bounds.sort_key", lambda values: made.append(values.type) or sort_key(values))
+    monkeypatch.setattr("xskip.clauses.bounds.sort_key", lambda values: made.append(values.type) or sort_key(values))
     index, definition = MinMax("c"), IndexDefinition("minmax", ("c",), types=("int",))
     values = index.assemble([pa.array([1, 5]), pa.array([4, None])], ["int"])
     column = IndexColumn(definition, index.storage(["int"]), values)

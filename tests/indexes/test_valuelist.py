@@ -6,16 +6,16 @@ import pyarrow as pa
 import pytest
 
 from tests.reference import POOLS, all_true, leaf_truth, to_arrow
-from xskip.datatypes import Array, arrow_type
 from xskip.errors import IndexDefinitionError, UnsupportedTypeError
-from xskip.expressions import And, Comparison, In, IsNotNull, IsNull, NotIn, NotStartsWith, Op, StartsWith
+from xskip.expressions.evaluate import matches
+from xskip.expressions.operands import Cast, Column
+from xskip.expressions.predicate import And, Comparison, In, IsNotNull, IsNull, NotIn, NotStartsWith, Op, StartsWith
 from xskip.indexes import ValueList, index_of
-from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable
-from xskip.objects import Objects, ObjectStatus
-from xskip.operands import Cast, Column
-from xskip.ordering import matches
+from xskip.metadata.objects import Objects, ObjectStatus
+from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
 from xskip.pruning import prune
-from xskip.translation import Available, translate
+from xskip.pruning.translate import Available, translate
+from xskip.types.datatypes import Array, arrow_type
 
 NAN = float("nan")
 

@@ -22,10 +22,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tests.reference import order
-from xskip import bloom
-from xskip.expressions import And, Comparison, In, NotIn, Op, Or, Predicate
-from xskip.metadatastore import javabloom
-from xskip.operands import Column, FileColumn
+from xskip.expressions.operands import Column, FileColumn
+from xskip.expressions.predicate import And, Comparison, In, NotIn, Op, Or, Predicate
+from xskip.metadatastore.legacy import java_bloom as javabloom
+from xskip.types import bloom_filter as bloom
 
 Truth = bool | None
 #: What an object's row says: a truth for each row of the metadata.

@@ -10,18 +10,18 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from xskip import bloom
-from xskip.datatypes import Array, Bloom, Storage, Struct, arrow_type
-from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable, PartitionColumn
+from xskip.metadata.objects import Objects
+from xskip.metadata.read_profile import Reading
+from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable, PartitionColumn
 from xskip.metadatastore.codec import encode
 from xskip.metadatastore.commit import Live, Record, RecordedFile, find_live, publish
+from xskip.metadatastore.filesystem import FileEntry, LocalStorage
+from xskip.metadatastore.filesystem import Storage as Disk
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot, write_files
-from xskip.metadatastore.storage import FileEntry, LocalStorage
-from xskip.metadatastore.storage import Storage as Disk
 from xskip.metadatastore.versions import Form
 from xskip.metadatastore.wording import is_list, list_to_file
-from xskip.objects import Objects
-from xskip.reading import Reading
+from xskip.types import bloom_filter as bloom
+from xskip.types.datatypes import Array, Bloom, Storage, Struct, arrow_type
 
 ROOT = "/lake/events"
 FORM = Form()

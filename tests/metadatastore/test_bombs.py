@@ -21,14 +21,14 @@ from tests.metadatastore.samples import (
     valuelist,
 )
 from xskip.errors import MetadataCorruptError
-from xskip.metadata import MetadataTable
-from xskip.metadatastore.bounded import read_bounded
+from xskip.metadata.objects import Objects, compare_objects
+from xskip.metadata.table import MetadataTable
+from xskip.metadatastore.bounded_read import read_bounded
 from xskip.metadatastore.codec import READING
-from xskip.metadatastore.failures import Failures
+from xskip.metadatastore.filesystem import LocalStorage
+from xskip.metadatastore.known_failures import Failures
 from xskip.metadatastore.snapshot import open_snapshot
-from xskip.metadatastore.storage import LocalStorage
 from xskip.metadatastore.versions import Form
-from xskip.objects import Objects, compare_objects
 
 DISK = LocalStorage()
 ROWS = 20_000
@@ -148,7 +148,7 @@ def test_the_limit_is_of_all_files_together(tmp_path: Path) -> None:
 
 def test_streams_that_are_the_same_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """[MDS-D-7] The time goes by what a file holds, not by how often it says it."""
-    from xskip.metadatastore import serialised
+    from xskip.metadatastore.legacy import java_values as serialised
 
     put_foreign(tmp_path / "md", [repeated_streams()], Form(0))
     read: list[int] = []

@@ -24,12 +24,12 @@ from tests.metadatastore.samples import (
     table_of,
     valuelist,
 )
-from xskip.datatypes import Opaque, arrow_type
 from xskip.errors import XskipError
-from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable, PartitionColumn
-from xskip.metadatastore import javabloom
+from xskip.metadata.objects import Objects
+from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable, PartitionColumn
 from xskip.metadatastore.codec import decode, encode, open_file
-from xskip.objects import Objects
+from xskip.metadatastore.legacy import java_bloom as javabloom
+from xskip.types.datatypes import Opaque, arrow_type
 
 NAMES = ["/lake/a#b/c#1", "/lake/50%20 é/ x", "/lake/p=\U0001f600/part,0.parquet"]
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.metadatastore.samples import bloomfilter, minmax, numbered_table, objects_of, rewrite, table_of
 from xskip.errors import MetadataCorruptError, XskipError
-from xskip.metadata import IndexColumn, IndexDefinition, PartitionColumn
+from xskip.metadata.table import IndexColumn, IndexDefinition, PartitionColumn
 from xskip.metadatastore.codec import decode, encode, open_file
 
 KEY = b"org.apache.spark.sql.parquet.row.metadata"

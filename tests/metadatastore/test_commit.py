@@ -15,12 +15,12 @@ import pytest
 
 from tests.metadatastore.samples import FOREIGN, commit, numbered_table, put_foreign, record_of, replace_all
 from xskip.errors import CommitConflictError, MetadataCorruptError, StorageError
+from xskip.metadata.read_profile import Reading
 from xskip.metadatastore.codec import decode, encode, open_file
 from xskip.metadatastore.commit import Record, RecordedFile, find_live, new_file_name, publish
 from xskip.metadatastore.digests import footer_digest, sealed, unsealed
+from xskip.metadatastore.filesystem import LocalStorage, PutInDoubtError
 from xskip.metadatastore.snapshot import write_files
-from xskip.metadatastore.storage import LocalStorage, PutInDoubtError
-from xskip.reading import Reading
 
 DISK = LocalStorage()
 DAY_SECONDS = 24 * 3600

@@ -23,8 +23,8 @@ from tests.metadatastore.samples import (
     rows_of,
 )
 from xskip.metadatastore.commit import find_live, new_file_name
+from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.snapshot import open_snapshot
-from xskip.metadatastore.storage import LocalStorage
 
 DISK = LocalStorage()
 MODES = {

@@ -25,13 +25,13 @@ from tests.metadatastore.samples import (
     valuelist,
 )
 from xskip.errors import MetadataCorruptError, XskipError
-from xskip.metadata import MetadataTable
+from xskip.metadata.table import MetadataTable
 from xskip.metadatastore.codec import leaf_paths
 from xskip.metadatastore.commit import Record, publish
 from xskip.metadatastore.digests import footer_digest, sealed
-from xskip.metadatastore.parts import parts_of
+from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.snapshot import open_snapshot, write_files
-from xskip.metadatastore.storage import LocalStorage
+from xskip.metadatastore.splits import parts_of
 from xskip.metadatastore.versions import Form
 
 DISK = LocalStorage()

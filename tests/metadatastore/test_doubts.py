@@ -29,25 +29,25 @@ from tests.metadatastore.samples import (
     table_of,
     valuelist,
 )
-from xskip import bloom
-from xskip.datatypes import Array, Atomic, Struct, arrow_type
 from xskip.errors import MetadataCorruptError
-from xskip.expressions import And, Comparison, Op
-from xskip.javastream import ClassSpec, StreamWriter
-from xskip.metadata import IndexColumn, IndexDefinition
-from xskip.metadatastore import javabloom
+from xskip.expressions.operands import Column
+from xskip.expressions.predicate import And, Comparison, Op
+from xskip.metadata.objects import Objects, compare_objects, split_ids
+from xskip.metadata.read_profile import Reading
+from xskip.metadata.table import IndexColumn, IndexDefinition
 from xskip.metadatastore.codec import decode, encode, open_file
 from xskip.metadatastore.commit import publish
+from xskip.metadatastore.filesystem import LocalStorage
+from xskip.metadatastore.legacy import java_bloom as javabloom
+from xskip.metadatastore.legacy.java_stream import ClassSpec, StreamWriter
+from xskip.metadatastore.legacy.java_values import decode_streams, encode_streams
 from xskip.metadatastore.location import Place
-from xskip.metadatastore.serialised import decode_streams, encode_streams
-from xskip.metadatastore.storage import LocalStorage
+from xskip.metadatastore.maintenance.migrate import Migration
 from xskip.metadatastore.versions import Form
-from xskip.migrate import Migration
-from xskip.objects import Objects, compare_objects, split_ids
-from xskip.operands import Column
 from xskip.pruning import prune
-from xskip.reading import Reading
-from xskip.translation import Available, translate
+from xskip.pruning.translate import Available, translate
+from xskip.types import bloom_filter as bloom
+from xskip.types.datatypes import Array, Atomic, Struct, arrow_type
 
 NAMES = [f"{ROOT}/f{n}" for n in range(3)]
 ROW = b"org.apache.spark.sql.parquet.row.metadata"
@@ -147,8 +147,8 @@ def _repeated(good: bytes, handle: int) -> bytes | None:
     count = good.index(b"w\x04\x00\x00\x00\x01")
     body = good[:count] + b"w\x04" + struct.pack(">i", 1001) + good[count + 6 : -1]
     stream = body + (b"q" + struct.pack(">i", 0x7E0000 + handle)) * 1000 + b"x"
-    from xskip.javastream import parse_stream
-    from xskip.metadatastore import serialised
+    from xskip.metadatastore.legacy import java_values as serialised
+    from xskip.metadatastore.legacy.java_stream import parse_stream
 
     try:
         value: Any = parse_stream(stream, serialised._KNOWN)

@@ -26,20 +26,20 @@ from tests.metadatastore.samples import (
     valuelist,
 )
 from xskip.errors import IndexDefinitionError, KeyNotAvailableError, MetadataNotFoundError, XskipError
-from xskip.expressions import Comparison, Op
-from xskip.metadata import MetadataTable, PartitionColumn
+from xskip.expressions.operands import Column
+from xskip.expressions.predicate import Comparison, Op
+from xskip.metadata.table import MetadataTable, PartitionColumn
 from xskip.metadatastore.codec import decode, encode, open_file
 from xskip.metadatastore.commit import publish
 from xskip.metadatastore.encryption import LocalKms, use_kms
+from xskip.metadatastore.filesystem import LocalStorage
+from xskip.metadatastore.maintenance.migrate import Migration
+from xskip.metadatastore.maintenance.rotate_keys import rotate_keys
 from xskip.metadatastore.schema import parse_schema, render_schema
 from xskip.metadatastore.snapshot import write_files
-from xskip.metadatastore.storage import LocalStorage
 from xskip.metadatastore.versions import Form
-from xskip.migrate import Migration
-from xskip.operands import Column
 from xskip.pruning import prune
-from xskip.rotate import rotate_keys
-from xskip.translation import Available, translate
+from xskip.pruning.translate import Available, translate
 
 KEYS = {
     "k1": base64.b64decode("AAECAwQFBgcICQoLDA0ODw=="),

@@ -13,7 +13,7 @@ import pytest
 from tests.metadatastore.samples import commit, expected_rows, numbered_table, read_rows, refresh, replace_all
 from xskip.errors import StorageError
 from xskip.metadatastore.commit import find_live
-from xskip.metadatastore.storage import LocalStorage
+from xskip.metadatastore.filesystem import LocalStorage
 
 DISK = LocalStorage()
 KILOBYTES = 256

@@ -16,13 +16,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from tests.helpers import Counted
 from tests.metadatastore.samples import opened, storage_type
-from xskip.expressions import Constant, Predicate
+from xskip.expressions.operands import split_path
+from xskip.expressions.predicate import Constant, Predicate
 from xskip.metadatastore.snapshot import Snapshot
-from xskip.operands import split_path
-from xskip.pruning import prune, requirements
-from xskip.spark.catalyst import to_predicate
-from xskip.spark.jvm import hook_of
-from xskip.translation import Available, translate
+from xskip.pruning.prune import prune, requirements
+from xskip.pruning.translate import Available, translate
+from xskip.spark.bridge.gateway import hook_of
+from xskip.spark.catalyst.decode import to_predicate
 
 SCHEMAS = {
     "sample1": "temp double, lat double, address string, comments string",

@@ -12,8 +12,8 @@ import pytest
 from tests.metadatastore.samples import CountingStorage, commit, numbered_table, opened, replace_all
 from xskip.errors import CommitConflictError, IndexDroppedError
 from xskip.metadatastore.commit import Live, Record, find_live
-from xskip.metadatastore.removal import remove_index
-from xskip.metadatastore.storage import LocalStorage
+from xskip.metadatastore.filesystem import LocalStorage
+from xskip.metadatastore.maintenance.drop import remove_index
 
 DISK = LocalStorage()
 DIGEST = "0a" * 32

@@ -29,20 +29,20 @@ from tests.metadatastore.samples import (
     table_of,
     valuelist,
 )
-from xskip import bloom
-from xskip.datatypes import Array, Opaque, Struct
 from xskip.errors import MetadataCorruptError, UnsupportedTypeError, XskipError
-from xskip.expressions import Comparison, Op
-from xskip.javastream import ClassSpec, JavaObject, StreamWriter, parse_stream
-from xskip.metadata import IndexDefinition, MetadataTable, PartitionColumn, concat
-from xskip.metadatastore import javabloom
+from xskip.expressions.operands import Column
+from xskip.expressions.predicate import Comparison, Op
+from xskip.metadata.table import IndexDefinition, MetadataTable, PartitionColumn, concat
 from xskip.metadatastore.codec import decode, encode, open_file
+from xskip.metadatastore.legacy import java_bloom as javabloom
+from xskip.metadatastore.legacy.java_stream import ClassSpec, JavaObject, StreamWriter, parse_stream
+from xskip.metadatastore.legacy.java_values import Decoded, decode_streams, encode_streams
 from xskip.metadatastore.schema import parse_schema, render_schema
-from xskip.metadatastore.serialised import Decoded, decode_streams, encode_streams
 from xskip.metadatastore.versions import Form, rules_of
-from xskip.operands import Column
 from xskip.pruning import prune
-from xskip.translation import Available, translate
+from xskip.pruning.translate import Available, translate
+from xskip.types import bloom_filter as bloom
+from xskip.types.datatypes import Array, Opaque, Struct
 
 PARAMS_SORTED = (("io.xskipper.index.bloom.fpp", "0.01"), ("io.xskipper.index.bloom.ndv", "10"))
 # of serialised classes, before and since

@@ -30,19 +30,19 @@ from tests.metadatastore.samples import (
     valuelist,
 )
 from tests.metadatastore.test_goldens import clean_frames, predicate_of
+from tests.pruning.test_prune import Case, cases, collected, defined
 from tests.reference import truth
-from tests.test_pruning import Case, cases, collected, defined
 from xskip.errors import UnsupportedTypeError
-from xskip.expressions import Comparison, In, NotIn, Op, Or, Predicate
-from xskip.metadata import MetadataTable
+from xskip.expressions.operands import Column
+from xskip.expressions.predicate import Comparison, In, NotIn, Op, Or, Predicate
+from xskip.metadata.table import MetadataTable
 from xskip.metadatastore.commit import publish
-from xskip.metadatastore.storage import LocalStorage
+from xskip.metadatastore.filesystem import LocalStorage
+from xskip.metadatastore.maintenance.compact import optimize
+from xskip.metadatastore.maintenance.migrate import Migration
 from xskip.metadatastore.versions import Form
-from xskip.migrate import Migration
-from xskip.operands import Column
-from xskip.optimize import optimize
 from xskip.pruning import prune
-from xskip.translation import Available, translate
+from xskip.pruning.translate import Available, translate
 
 __all__ = ["clean_frames"]
 

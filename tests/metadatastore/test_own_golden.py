@@ -16,15 +16,15 @@ import pyarrow as pa
 import pytest
 
 from tests.metadatastore.samples import array_of, bloomfilter, minmax, opened, table_of, valuelist
-from xskip import bloom
-from xskip.datatypes import Array, Bloom, Opaque, Struct
-from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable, PartitionColumn
+from xskip.metadata.objects import Objects
+from xskip.metadata.read_profile import Reading
+from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable, PartitionColumn
 from xskip.metadatastore.commit import Record, publish
+from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.location import metadata_directory
 from xskip.metadatastore.snapshot import Snapshot, write_files
-from xskip.metadatastore.storage import LocalStorage
-from xskip.objects import Objects
-from xskip.reading import Reading
+from xskip.types import bloom_filter as bloom
+from xskip.types.datatypes import Array, Bloom, Opaque, Struct
 
 ROOT = "s3a://bucket/lake/größe#1"
 TABLE = "/lake/größe#1"

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from xskip.datatypes import Array, Bloom, Opaque, Struct
 from xskip.errors import MetadataCorruptError, MetadataVersionError
-from xskip.metadata import IndexDefinition
+from xskip.metadata.table import IndexDefinition
 from xskip.metadatastore.codec import open_file
 from xskip.metadatastore.schema import FileSchema, IndexField, parse_schema, render_schema
+from xskip.types.datatypes import Array, Bloom, Opaque, Struct
 
 KEY = b"org.apache.spark.sql.parquet.row.metadata"
 BLOOM_UDT = "io.xskipper.metadatastore.parquet.ParquetBaseClauseTranslator$BloomFilterMetaDataTypeUDT"

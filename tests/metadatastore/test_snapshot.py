@@ -27,12 +27,12 @@ from tests.metadatastore.samples import (
     valuelist,
 )
 from xskip.errors import MetadataCorruptError, MetadataVersionError
-from xskip.metadata import PartitionColumn
+from xskip.metadata.table import PartitionColumn
 from xskip.metadatastore import codec, snapshot
 from xskip.metadatastore.codec import encode
 from xskip.metadatastore.commit import find_live, new_file_name, publish
+from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.snapshot import open_snapshot, write_files
-from xskip.metadatastore.storage import LocalStorage
 from xskip.metadatastore.versions import Form
 
 DISK = LocalStorage()

@@ -9,7 +9,7 @@ from pathlib import Path
 from pyspark.sql import Row, SparkSession
 
 from tests.metadatastore.samples import VALUES, array_of, minmax, objects_of, table_of, valuelist
-from xskip.metadata import PartitionColumn
+from xskip.metadata.table import PartitionColumn
 from xskip.metadatastore.codec import encode
 
 KINDS = ["timestamp", "timestamp_ntz", "decimal(9,2)", "decimal(38,10)", "date", "tinyint", "binary"]

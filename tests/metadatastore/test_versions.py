@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from xskip.errors import MetadataVersionError
-from xskip.metadata import IndexDefinition
+from xskip.metadata.table import IndexDefinition
 from xskip.metadatastore.versions import CURRENT_VERSION, rules_of, status_of
 
 

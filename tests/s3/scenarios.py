@@ -23,18 +23,18 @@ import pytest
 from pyspark.sql import SparkSession
 
 import xskip
-import xskip.build
+import xskip.build.builder
 from tests.helpers import kept
 from tests.metadatastore.samples import FORM, commit, files_of, numbered_table, record_of, replace_all
 from tests.s3.client import Server
 from xskip import LocalKms, MinMax, SkippingIndex
 from xskip.errors import CommitConflictError, IndexDroppedError, StorageError
 from xskip.metadatastore.commit import find_live, publish
-from xskip.metadatastore.removal import remove_index
+from xskip.metadatastore.maintenance.drop import remove_index
 from xskip.metadatastore.snapshot import open_snapshot
-from xskip.spark.jvm import hook_of
-from xskip.spark.scan import forget_indexes
-from xskip.spark.storage import HadoopStorage
+from xskip.spark.bridge.gateway import hook_of
+from xskip.spark.bridge.hadoop_filesystem import HadoopStorage
+from xskip.spark.query.engine import forget_indexes
 
 (_JAR,) = (Path(pyspark.__file__).parent / "jars").glob("hadoop-client-api-*.jar")
 HADOOP = tuple(map(int, re.findall(r"\d+", _JAR.stem)[:3]))
@@ -190,16 +190,16 @@ def refreshes_that_race(bucket: Bucket) -> None:
     real = publish
 
     def slow(*args: Any) -> Any:
-        xskip.build.publish = real
+        xskip.build.builder.publish = real
         bucket.add("f5", 50)
         assert other.refresh().added == 2
         return real(*args)
 
-    xskip.build.publish = slow
+    xskip.build.builder.publish = slow
     try:
         bucket.index.refresh()
     finally:
-        xskip.build.publish = real
+        xskip.build.builder.publish = real
     assert bucket.kept("x >= 40") == {"f4", "f5"}
     assert bucket.kept("x = 50") == {"f5"}
     bucket.assert_nothing_left_over()

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from tests.soundness.checking import ALL, NONE, Family, family
 from xskip import BloomFilter, MinMax, ValueList
 from xskip.errors import UnsupportedTypeError
-from xskip.spark.footers import served_by_footers
+from xskip.spark.collect.parquet_footers import served_by_footers
 
 NAN, INF = float("nan"), float("inf")
 VALUES: dict[str, list[float | None]] = {

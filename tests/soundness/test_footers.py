@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from tests.helpers import needs_spark_4
 from tests.soundness.checking import ALL, NONE, Family
 from xskip import BloomFilter, MinMax, ValueList
-from xskip.spark.footers import footer_bounds
+from xskip.spark.collect.parquet_footers import footer_bounds
 
 
 def _write(root: Path, name: str, groups: list[list[Any]], kind: pa.DataType, **options: Any) -> Path:

@@ -30,9 +30,9 @@ from xskip import (
     TokenBloom,
     ValueList,
 )
-from xskip.spark import terms
-from xskip.spark.jvm import Hook
-from xskip.spark.values import Packed
+from xskip.spark.bridge.gateway import Hook
+from xskip.spark.bridge.packed_values import Packed
+from xskip.spark.catalyst import evaluator as terms
 
 PAGE = Path(__file__).parents[2] / "specs/functions.rst"
 COLUMNS = ("i", "d", "s", "ts", "dt", "c")

@@ -14,7 +14,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from tests.helpers import assert_same_rows, index, kept, opened_files, write_files
-from xskip import BloomFilter, MinMax, SkippingIndex, ValueList, source
+from xskip import BloomFilter, MinMax, SkippingIndex, ValueList
+from xskip.build import source
 from xskip.errors import CollectError, IndexDefinitionError
 
 FILES = {"low": [(1,), (2,)], "high": [(10,), (20,)]}

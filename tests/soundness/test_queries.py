@@ -21,9 +21,10 @@ from pyspark.sql.types import BooleanType, IntegerType
 
 from tests.helpers import assert_same_rows, opened_files
 from tests.soundness.checking import ALL, NONE, Family, family, shown
-from xskip import BloomFilter, MinMax, ValueList, bounds
-from xskip.expressions import Op
-from xskip.ordering import compare
+from xskip import BloomFilter, MinMax, ValueList
+from xskip.clauses import bounds
+from xskip.expressions.evaluate import compare
+from xskip.expressions.predicate import Op
 
 FILES = {
     "low": [(1, "a"), (2, "b"), (None, "c")],

@@ -1,10 +1,10 @@
-"""The indexes. One index is one file with both halves of its life: how it is collected, and what it answers.
+"""The index types. One index type is one file with both halves of its life: how it is collected, and what it answers.
 
-To add one: a file here (or a class of your own that follows :class:`~xskip.indexes.base.Index`), and
-:func:`~xskip.indexes.registry.register`.
+To add one: a file here, or a class of your own that follows :class:`~xskip.indexes.base.Index`, and
+:func:`~xskip.indexes.registry.register`. Imports ``clauses`` and what lies below.
 """
 
-from xskip.indexes.base import Index, OneColumn
+from xskip.indexes.base import Index, OneColumn, Parameter
 from xskip.indexes.bloomfilter import BloomFilter
 from xskip.indexes.formatted import Formatted
 from xskip.indexes.gaplist import GapList
@@ -27,6 +27,7 @@ __all__ = [
     "MinMax",
     "NullCount",
     "OneColumn",
+    "Parameter",
     "Prefix",
     "TokenBloom",
     "ValueList",

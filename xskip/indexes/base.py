@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, 
 
 import pyarrow as pa
 
-from xskip.clauses import IndexClause
-from xskip.datatypes import Storage, arrow_type
+from xskip.clauses.clause import IndexClause
+from xskip.clauses.index_clause import jointly
 from xskip.errors import IndexDefinitionError, UnsupportedTypeError
-from xskip.expressions import Leaf
-from xskip.indexes.asking import jointly
-from xskip.metadata import IndexDefinition
-from xskip.operands import quoted, split_path
+from xskip.expressions.operands import quoted, split_path
+from xskip.expressions.predicate import Leaf
+from xskip.metadata.table import IndexDefinition
+from xskip.types.datatypes import Storage, arrow_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn

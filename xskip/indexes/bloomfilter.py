@@ -14,14 +14,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip import bloom
-from xskip.clauses import Mask, Verdicts
-from xskip.datatypes import INTEGRAL, Bloom, Storage
-from xskip.expressions import Comparison, In, Leaf, Op, Value
-from xskip.indexes.asking import ColumnClause, Lists, Once
+from xskip.clauses.clause import Mask, Verdicts
+from xskip.clauses.index_clause import ColumnClause, Lists, Once
+from xskip.expressions.operands import Column
+from xskip.expressions.predicate import Comparison, In, Leaf, Op, Value
 from xskip.indexes.base import Accumulator, OneColumn, Parameter, check_at_least_one, check_rate, unsupported
-from xskip.metadata import IndexDefinition
-from xskip.operands import Column
+from xskip.metadata.table import IndexDefinition
+from xskip.types import bloom_filter as bloom
+from xskip.types.datatypes import INTEGRAL, Bloom, Storage
 
 __all__ = ["BloomFilter", "BloomFilterClause"]
 

@@ -11,14 +11,14 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from xskip.datatypes import Array, Storage
+from xskip.clauses.index_clause import ValuesClause
 from xskip.errors import IndexDefinitionError
-from xskip.expressions import Leaf
-from xskip.indexes.asking import ValuesClause
+from xskip.expressions.evaluate import holds
+from xskip.expressions.operands import Computed
+from xskip.expressions.predicate import Leaf
 from xskip.indexes.base import Accumulator, Input, OneColumn, Parameter, check_at_least_one, unsupported
-from xskip.metadata import IndexDefinition
-from xskip.operands import Computed
-from xskip.ordering import holds
+from xskip.metadata.table import IndexDefinition
+from xskip.types.datatypes import Array, Storage
 
 __all__ = ["Formatted", "FormattedClause"]
 

@@ -12,14 +12,14 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from xskip.bounds import Bounds, possible
-from xskip.clauses import IndexClause
-from xskip.datatypes import INTEGRAL, Array, Storage, decimal_digits
-from xskip.expressions import IsNull, Leaf
-from xskip.indexes.asking import Lists, PartsClause
+from xskip.clauses.bounds import Bounds, possible
+from xskip.clauses.clause import IndexClause
+from xskip.clauses.index_clause import Lists, PartsClause
+from xskip.expressions.operands import Computed
+from xskip.expressions.predicate import IsNull, Leaf
 from xskip.indexes.base import Accumulator, OneColumn, Parameter, check_at_least_one, unsupported
-from xskip.metadata import IndexDefinition
-from xskip.operands import Computed
+from xskip.metadata.table import IndexDefinition
+from xskip.types.datatypes import INTEGRAL, Array, Storage, decimal_digits
 
 __all__ = ["GapList", "GapListClause"]
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
 
-from xskip.bounds import Bounds, possible
-from xskip.clauses import IndexClause
-from xskip.datatypes import Array, Storage, arrow_type
+from xskip.clauses.bounds import Bounds, possible
+from xskip.clauses.clause import IndexClause
+from xskip.clauses.index_clause import Lists, PartsClause, jointly
 from xskip.errors import IndexDefinitionError
-from xskip.expressions import Comparison, In, IsNotNull, Leaf, NotIn
-from xskip.indexes.asking import Lists, PartsClause, jointly
+from xskip.expressions.operands import Cast, Column, column_of, join_path, quoted
+from xskip.expressions.predicate import Comparison, In, IsNotNull, Leaf, NotIn
 from xskip.indexes.base import (
     Accumulator,
     Input,
@@ -29,8 +29,8 @@ from xskip.indexes.base import (
     params_of,
     unsupported,
 )
-from xskip.metadata import IndexDefinition
-from xskip.operands import Cast, Column, column_of, join_path, quoted
+from xskip.metadata.table import IndexDefinition
+from xskip.types.datatypes import Array, Storage, arrow_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn

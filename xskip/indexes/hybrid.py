@@ -13,14 +13,14 @@ from typing import ClassVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.clauses import Mask, Verdicts
-from xskip.datatypes import Array, Bloom, Storage, Struct, arrow_type, element_of
-from xskip.expressions import Leaf
-from xskip.indexes.asking import ColumnClause, Once
+from xskip.clauses.clause import Mask, Verdicts
+from xskip.clauses.index_clause import ColumnClause, Once
+from xskip.expressions.predicate import Leaf
 from xskip.indexes.base import Accumulator, OneColumn, Parameter, check_at_least_one, check_rate
 from xskip.indexes.bloomfilter import BloomFilter
 from xskip.indexes.valuelist import ValueList
-from xskip.metadata import IndexDefinition
+from xskip.metadata.table import IndexDefinition
+from xskip.types.datatypes import Array, Bloom, Storage, Struct, arrow_type, element_of
 
 __all__ = ["Hybrid", "HybridClause"]
 

@@ -13,15 +13,15 @@ from typing import ClassVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.bounds import Bounds, possible
-from xskip.clauses import IndexClause, Mask, Verdicts
-from xskip.datatypes import BOUNDED, Storage, Struct, arrow_type, atomic_name
-from xskip.expressions import IsNull, Leaf
-from xskip.indexes.asking import ColumnClause, Once
+from xskip.clauses.bounds import Bounds, possible
+from xskip.clauses.clause import IndexClause, Mask, Verdicts
+from xskip.clauses.index_clause import ColumnClause, Once
+from xskip.expressions.evaluate import of_null, seen_as
+from xskip.expressions.operands import Computed, Operand
+from xskip.expressions.predicate import IsNull, Leaf
 from xskip.indexes.base import Accumulator, OneColumn, unsupported
-from xskip.metadata import IndexDefinition
-from xskip.operands import Computed, Operand
-from xskip.ordering import of_null, seen_as
+from xskip.metadata.table import IndexDefinition
+from xskip.types.datatypes import BOUNDED, Storage, Struct, arrow_type, atomic_name
 
 __all__ = ["MinMax", "MinMaxClause", "bounds_in"]
 

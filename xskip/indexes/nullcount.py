@@ -12,13 +12,13 @@ from typing import ClassVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.clauses import IndexClause, Mask, Verdicts
-from xskip.datatypes import Storage, Struct, arrow_type
-from xskip.expressions import IsNull, Leaf
-from xskip.indexes.asking import ColumnClause, Once
+from xskip.clauses.clause import IndexClause, Mask, Verdicts
+from xskip.clauses.index_clause import ColumnClause, Once
+from xskip.expressions.operands import Computed
+from xskip.expressions.predicate import IsNull, Leaf
 from xskip.indexes.base import Accumulator, OneColumn
-from xskip.metadata import IndexDefinition
-from xskip.operands import Computed
+from xskip.metadata.table import IndexDefinition
+from xskip.types.datatypes import Storage, Struct, arrow_type
 
 __all__ = ["NullCount", "NullCountClause"]
 

@@ -14,14 +14,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.clauses import IndexClause
-from xskip.datatypes import Array, Storage
-from xskip.expressions import Comparison, In, IsNull, Leaf, NotIn, NotStartsWith, Op, StartsWith, Value
-from xskip.indexes.asking import ValuesClause
+from xskip.clauses.clause import IndexClause
+from xskip.clauses.index_clause import ValuesClause
+from xskip.expressions.evaluate import compare
+from xskip.expressions.operands import Column
+from xskip.expressions.predicate import Comparison, In, IsNull, Leaf, NotIn, NotStartsWith, Op, StartsWith, Value
 from xskip.indexes.base import Accumulator, Input, OneColumn, Parameter, check_at_least_one, unsupported
-from xskip.metadata import IndexDefinition
-from xskip.operands import Column
-from xskip.ordering import compare
+from xskip.metadata.table import IndexDefinition
+from xskip.types.datatypes import Array, Storage
 
 __all__ = ["Prefix", "PrefixClause"]
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from xskip.errors import IndexDefinitionError
 from xskip.indexes.base import Index
-from xskip.metadata import IndexDefinition
+from xskip.metadata.table import IndexDefinition
 
 __all__ = ["index_of", "register", "registered"]
 

@@ -15,16 +15,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip import bloom
-from xskip.clauses import Mask, Verdicts
-from xskip.datatypes import Bloom, Storage
-from xskip.expressions import Comparison, In, Leaf, Op, StartsWith
-from xskip.indexes.asking import ColumnClause, Once
+from xskip.clauses.clause import Mask, Verdicts
+from xskip.clauses.index_clause import ColumnClause, Once
+from xskip.expressions.like import like_parts
+from xskip.expressions.operands import Column, Computed
+from xskip.expressions.predicate import Comparison, In, Leaf, Op, StartsWith
 from xskip.indexes.base import Accumulator, Parameter, unsupported
 from xskip.indexes.bloomfilter import BloomFilter
-from xskip.metadata import IndexDefinition
-from xskip.operands import Column, Computed
-from xskip.patterns import like_parts
+from xskip.metadata.table import IndexDefinition
+from xskip.types import bloom_filter as bloom
+from xskip.types.datatypes import Bloom, Storage
 
 __all__ = ["TokenBloom", "TokenBloomClause"]
 

@@ -12,13 +12,13 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from xskip.datatypes import BOUNDED, Array, Storage, atomic_name
-from xskip.expressions import IsNull, Leaf
-from xskip.indexes.asking import ValuesClause
+from xskip.clauses.index_clause import ValuesClause
+from xskip.expressions.evaluate import matches
+from xskip.expressions.operands import Computed
+from xskip.expressions.predicate import IsNull, Leaf
 from xskip.indexes.base import Accumulator, OneColumn, Parameter, check_at_least_one, unsupported
-from xskip.metadata import IndexDefinition
-from xskip.operands import Computed
-from xskip.ordering import matches
+from xskip.metadata.table import IndexDefinition
+from xskip.types.datatypes import BOUNDED, Array, Storage, atomic_name
 
 __all__ = ["ValueList", "ValueListClause"]
 

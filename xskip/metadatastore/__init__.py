@@ -3,10 +3,12 @@
 .. code-block:: text
 
     location   dataset  -> directory
-    storage    directory -> files, on any file system
+    filesystem directory -> files, on any file system
     commit     files    -> the files of one whole snapshot; a new snapshot, or none
     versions   names and labels of each version of the format
     schema     Spark's schema JSON <-> definitions
     codec      one file <-> a MetadataTable
     snapshot   all of the above, read once and kept
+
+Imports ``pruning``, ``metadatastore.legacy`` and what lies below.
 """

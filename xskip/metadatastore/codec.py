@@ -19,14 +19,16 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from xskip.clauses import Requirement
-from xskip.datatypes import Array, Bloom, Opaque, Struct, arrow_type
+from xskip.clauses.clause import Requirement
 from xskip.errors import KeyNotAvailableError, MetadataCorruptError, XskipError
-from xskip.metadata import IndexColumn, MetadataTable, PartitionColumn
-from xskip.metadatastore import javabloom
-from xskip.metadatastore.bounded import RATIO, read_bounded
-from xskip.metadatastore.calendar import SPARK_VERSION, of_one_calendar
+from xskip.metadata.objects import Objects, join_ids, split_ids
+from xskip.metadata.table import IndexColumn, MetadataTable, PartitionColumn
+from xskip.metadatastore.bounded_read import RATIO, read_bounded
 from xskip.metadatastore.encryption import decryption, encryption, labels_of
+from xskip.metadatastore.legacy import java_bloom as javabloom
+from xskip.metadatastore.legacy.java_values import Decoded, decode_streams, encode_streams
+from xskip.metadatastore.legacy.julian_calendar import SPARK_VERSION, of_one_calendar
+from xskip.metadatastore.object_sizes import SIZES, pack_sizes, unpack_sizes
 from xskip.metadatastore.schema import (
     OBJECT_COLUMN,
     FileSchema,
@@ -36,13 +38,11 @@ from xskip.metadatastore.schema import (
     parse_version,
     render_schema,
 )
-from xskip.metadatastore.serialised import Decoded, decode_streams, encode_streams
-from xskip.metadatastore.sizes import SIZES, pack_sizes, unpack_sizes
 from xskip.metadatastore.stored import from_file
 from xskip.metadatastore.versions import Form, VersionRules, is_udt, rules_of
 from xskip.metadatastore.wording import field_of, is_list, list_from_file, list_to_file, wording_of
-from xskip.objects import Objects, join_ids, split_ids
 from xskip.settings import METADATA_BYTES
+from xskip.types.datatypes import Array, Bloom, Opaque, Struct, arrow_type
 
 __all__ = [
     "GROUP_ROWS",

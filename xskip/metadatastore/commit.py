@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from xskip.errors import CommitConflictError, IndexDroppedError, MetadataCorruptError, RecordDamagedError, StorageError
+from xskip.metadatastore.filesystem import FileEntry, PutInDoubtError, Storage
 from xskip.metadatastore.records import (
     COMMITS,
     Latest,
@@ -34,7 +35,6 @@ from xskip.metadatastore.records import (
     read_record,
     records_among,
 )
-from xskip.metadatastore.storage import FileEntry, PutInDoubtError, Storage
 
 __all__ = ["COMMITS", "Live", "Record", "RecordedFile", "find_live", "is_own_name", "new_file_name", "publish"]
 

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from xskip.errors import MetadataCorruptError
+from xskip.metadata.read_profile import Reading, text_of, texts_of
 from xskip.metadatastore.digests import sealed, unsealed
-from xskip.metadatastore.storage import FileEntry, Storage
-from xskip.reading import Reading, text_of, texts_of
+from xskip.metadatastore.filesystem import FileEntry, Storage
 
 __all__ = [
     "COMMITS",

@@ -9,7 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from xskip.datatypes import (
+from xskip.errors import MetadataCorruptError
+from xskip.metadata.table import IndexDefinition
+from xskip.metadatastore.versions import VersionRules, base_name, is_udt, own_name, params_of, rules_of
+from xskip.types.datatypes import (
     Array,
     Atomic,
     Bloom,
@@ -22,9 +25,6 @@ from xskip.datatypes import (
     json_field,
     to_json,
 )
-from xskip.errors import MetadataCorruptError
-from xskip.metadata import IndexDefinition
-from xskip.metadatastore.versions import VersionRules, base_name, is_udt, own_name, params_of, rules_of
 
 __all__ = [
     "OBJECT_COLUMN",

@@ -11,25 +11,25 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from xskip.clauses import Requirement
-from xskip.datatypes import Opaque
-from xskip.datatypes import Storage as ValueStorage
+from xskip.clauses.clause import Requirement
 from xskip.errors import KeyNotAvailableError, MetadataCorruptError
-from xskip.metadata import IndexColumn, IndexDefinition, IndexKey, MetadataTable, PartitionColumn, concat
-from xskip.metadatastore.bounded import RATIO, demand_room
+from xskip.metadata.objects import Objects, count_outside
+from xskip.metadata.read_profile import Reading, differences, zones_differ
+from xskip.metadata.table import IndexColumn, IndexDefinition, IndexKey, MetadataTable, PartitionColumn, concat
+from xskip.metadatastore.bounded_read import RATIO, demand_room
 from xskip.metadatastore.codec import MetadataFile, decode, encode, null_rows, open_file, version_of
 from xskip.metadatastore.commit import Live, Record, RecordedFile, find_live, new_file_name
 from xskip.metadatastore.digests import footer_digest
-from xskip.metadatastore.foreign import may_be_of_footers, not_usable, proved
+from xskip.metadatastore.filesystem import Storage
+from xskip.metadatastore.legacy.xskipper_metadata import may_be_of_footers, not_usable, proved
 from xskip.metadatastore.location import Place
 from xskip.metadatastore.schema import IndexField
-from xskip.metadatastore.storage import Storage
+from xskip.metadatastore.time_zones import FORMATS, in_every_zone
 from xskip.metadatastore.versions import CURRENT_VERSION, Form
 from xskip.metadatastore.wording import is_worded
-from xskip.metadatastore.zones import FORMATS, in_every_zone
-from xskip.objects import Objects, count_outside
-from xskip.reading import Reading, differences, zones_differ
 from xskip.settings import METADATA_BYTES
+from xskip.types.datatypes import Opaque
+from xskip.types.datatypes import Storage as ValueStorage
 
 __all__ = ["Snapshot", "file_versions", "open_snapshot", "write_files"]
 
@@ -204,7 +204,7 @@ class Snapshot:
                     )  # fmt: skip
 
     def count_outside(self, root: str) -> int:
-        """Return how many objects are named that are not below a directory, see :func:`xskip.objects.count_outside`."""
+        """Return how many names lie outside a directory, see :func:`~xskip.metadata.objects.count_outside`."""
         names = self.load(()).objects.names
         if root not in self._outside:
             self._outside[root] = count_outside(names, root)

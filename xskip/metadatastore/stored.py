@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from xskip.datatypes import Bloom, Storage, arrow_type
 from xskip.errors import MetadataCorruptError
-from xskip.metadatastore import javabloom
+from xskip.metadatastore.legacy import java_bloom as javabloom
+from xskip.types.datatypes import Bloom, Storage, arrow_type
 
 __all__ = ["from_file", "same_values"]
 

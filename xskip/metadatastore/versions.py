@@ -8,8 +8,8 @@ from enum import Enum
 from typing import Any
 
 from xskip.errors import MetadataVersionError
-from xskip.metadata import IndexDefinition, IndexKey
-from xskip.metadatastore.javabloom import NEW_PACKAGE, OLD_PACKAGE
+from xskip.metadata.table import IndexDefinition, IndexKey
+from xskip.metadatastore.legacy.java_bloom import NEW_PACKAGE, OLD_PACKAGE
 from xskip.settings import BYTES_PER_FILE, ROWS_PER_FILE
 
 __all__ = [

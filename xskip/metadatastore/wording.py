@@ -14,11 +14,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.datatypes import Array, Storage
-from xskip.metadata import IndexColumn, IndexDefinition
+from xskip.expressions.evaluate import from_mask
+from xskip.metadata.table import IndexColumn, IndexDefinition
 from xskip.metadatastore.schema import FileSchema, IndexField
 from xskip.metadatastore.versions import Form, VersionRules
-from xskip.ordering import from_mask
+from xskip.types.datatypes import Array, Storage
 
 __all__ = ["field_of", "is_list", "is_worded", "list_from_file", "list_to_file", "wording_of"]
 

@@ -1,7 +1,7 @@
-"""Spark's side: the hook into its optimizer, its listings, its filters, its aggregates.
+"""Spark's side: the bridge to its JVM, its expressions, its files and its queries.
 
 .. code-block:: text
 
-    build    jvm.Dataset -> listing -> collect (footers) -> a MetadataTable
-    query    java/XSkip*.java -> jvm.Hook -> scan -> catalyst -> pruning -> a bitmap
+    build    collect.relation -> collect.listing -> collect.collector (parquet_footers) -> a MetadataTable
+    query    java/XSkip*.java -> bridge.gateway -> query.engine -> catalyst.decode -> pruning -> a bitmap
 """

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from xskip.metadatastore.versions import VersionStatus, status_of
-from xskip.results import IndexDescription, IndexStatus, RefreshResult
+from xskip.results.operations import IndexDescription, IndexStatus, RefreshResult
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

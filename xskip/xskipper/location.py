@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from xskip.metadata.objects import table_identifier
 from xskip.metadatastore.location import as_uri, metadata_directory
-from xskip.objects import table_identifier
 from xskip.settings import EVALUATE
 from xskip.settings import LOCATION as BASE
-from xskip.spark.jvm import Hook, Table
-from xskip.spark.scan import Engine, engine_of
+from xskip.spark.bridge.gateway import Hook, Table
+from xskip.spark.query.engine import Engine, engine_of
 from xskip.xskipper.conf import LOCATION, LOCATION_TYPE, settings_of
 from xskip.xskipper.errors import XskipperException
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from xskip.report import ScanReport, report_of
+from xskip.api.report import ScanReport, report_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from xskip.spark.scan import Engine
+    from xskip.spark.query.engine import Engine
 
 __all__ = ["clear", "frame", "scans_of"]
 

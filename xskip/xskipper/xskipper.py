@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from xskip import session
+from xskip.api import session
+from xskip.api.index import SkippingIndex
 from xskip.errors import MetadataNotFoundError
-from xskip.index import SkippingIndex
 from xskip.indexes import Index
 from xskip.metadatastore.commit import find_live
-from xskip.metadatastore.removal import remove_index
-from xskip.results import RefreshResult
-from xskip.spark.jvm import build_session
-from xskip.spark.scan import engine_of, forget_indexes
-from xskip.spark.storage import storage_for
+from xskip.metadatastore.maintenance.drop import remove_index
+from xskip.results.operations import RefreshResult
+from xskip.spark.bridge.gateway import build_session
+from xskip.spark.bridge.hadoop_filesystem import storage_for
+from xskip.spark.query.engine import engine_of, forget_indexes
 from xskip.xskipper import conf, frames, stats
 from xskip.xskipper.errors import XskipperException, translated
 from xskip.xskipper.indexbuilder import IndexBuilder

@@ -13,9 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from tests.metadatastore.samples import ROOT, array_of, filter_of, minmax, table_of, valuelist
-from xskip import bloom
-from xskip.datatypes import Array, Bloom, Storage, Struct, arrow_type
-from xskip.expressions import (
+from xskip.expressions.operands import Column
+from xskip.expressions.predicate import (
     And,
     Comparison,
     In,
@@ -28,14 +27,15 @@ from xskip.expressions import (
     StartsWith,
 )
 from xskip.indexes.tokenbloom import Part, whole_words
-from xskip.metadata import IndexColumn, IndexDefinition, MetadataTable, PartitionColumn
+from xskip.metadata.objects import Objects, ObjectStatus
+from xskip.metadata.read_profile import Reading
+from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable, PartitionColumn
 from xskip.metadatastore.commit import Record, publish
+from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.snapshot import write_files
-from xskip.metadatastore.storage import LocalStorage
 from xskip.metadatastore.versions import Form
-from xskip.objects import Objects, ObjectStatus
-from xskip.operands import Column
-from xskip.reading import Reading
+from xskip.types import bloom_filter as bloom
+from xskip.types.datatypes import Array, Bloom, Storage, Struct, arrow_type
 
 __all__ = ["KEYS", "READING", "Known", "filters", "known"]
 

@@ -18,13 +18,13 @@ from tests.fuzz.metadata.damage import WAYS, damaged
 from tests.fuzz.metadata.known import KEYS, READING, Known, filters, known
 from tests.metadatastore.samples import ROOT, golden_directories
 from xskip.errors import XskipError
+from xskip.metadata.objects import ObjectStatus
 from xskip.metadatastore.encryption import LocalKms, use_kms
+from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.location import Place
 from xskip.metadatastore.snapshot import open_snapshot
-from xskip.metadatastore.storage import LocalStorage
-from xskip.objects import ObjectStatus
-from xskip.pruning import prune, requirements
-from xskip.translation import Available, translate
+from xskip.pruning.prune import prune, requirements
+from xskip.pruning.translate import Available, translate
 
 __all__ = ["Outcome", "Runner", "case"]
 

@@ -44,7 +44,7 @@ class XSkipHashes extends XSkipAccumulator {
     out[at + (whole ? 1 : 0)] = whole ? filter(hashes) : XSkipBytes.bytes(hashes);   // a list of longs would cost each one a call
   }
 
-  /** As BloomFilter.writeTo of version 1; the size is that of xskip/bloom.py. */
+  /** As BloomFilter.writeTo of version 1; the size is that of xskip/types/bloom_filter.py. */
   private byte[] filter(long[] hashes) {
     int n = Math.max(items > 0 ? items : hashes.length, 1);
     double ln2 = Math.log(2);

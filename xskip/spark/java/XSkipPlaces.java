@@ -70,7 +70,7 @@ class XSkipPlaces {
     if (settings.base != null) found.add(XSkipPlace.below(settings.base, XSkipHub.key(new Path(table.location())), name(table)));
     return found;
   }
-  /** The path alone, without a trailing slash: as xskip.objects.table_identifier. */
+  /** The path alone, without a trailing slash: as xskip.metadata.objects.table_identifier. */
   private static String identifier(String root) {
     String path = root.startsWith("/") ? root : new Path(root).toUri().getPath();
     while (path.length() > 1 && path.endsWith("/")) path = path.substring(0, path.length() - 1);

@@ -1,0 +1,237 @@
+"""The command line: every command in-process with the tests' session, a few things as a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+import xskip
+from tests.helpers import opened_files, write_once
+from xskip.cli import main as cli
+from xskip.errors import JavaNotFoundError
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def path(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr(SparkSession, "stop", lambda _: None)  # the session is of all tests
+    return write_once(spark, tmp_path / "data", "a int, s string", {f"f{i}": [(i, f"s{i}")] for i in range(3)})
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    capsys.readouterr()
+    assert cli.main(arguments) == 0
+    return capsys.readouterr().out
+
+
+def run_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    return json.loads(run(capsys, *arguments, "--output", "json"))
+
+
+def fail(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    capsys.readouterr()
+    assert cli.main(arguments) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("xskip: ")
+    assert len(said.err.splitlines()) == 1
+    return said.err
+
+
+def test_life(spark: SparkSession, path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    created = run(capsys, "create", path, "--minmax", "a", "--valuelist", "s", "--bloomfilter", "a")
+    assert "objects added  3" in created
+    assert opened_files(spark.read.parquet(path).filter("a = 1")) == {"f1"}
+    described = run(capsys, "describe", path)
+    assert path in described
+    assert all(name in described for name in ("minmax", "valuelist", "bloomfilter"))
+    assert "up to date" in run(capsys, "status", path)
+    listed = run(capsys, "files", path, "a = 1")
+    assert "f1.parquet" in listed
+    assert "f0.parquet" not in listed
+    write_once(spark, Path(path), "a int, s string", {"f9": [(9, "s9")]})
+    assert "no, call refresh()" in run(capsys, "status", path)
+    assert "unchanged      3" in run(capsys, "refresh", path)
+    assert "2 -> 1" in run(capsys, "optimize", path)
+    told = run_json(capsys, "optimize", path)
+    assert (told["files_before"], told["files_after"], told["objects"]) == (1, 1, 4)
+    assert opened_files(spark.read.parquet(path).filter("a = 1")) == {"f1"}
+    assert "dropped" in run(capsys, "drop", path)
+    assert opened_files(spark.read.parquet(path).filter("a = 1")) == {"f0", "f1", "f2", "f9"}
+
+
+def test_json(spark: SparkSession, path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base = str(tmp_path / "base")
+    place = ("--location", base)
+    created = run_json(capsys, "create", path, *place, "--minmax", "a", "--on-error", "skip")
+    assert (created["added"], created["removed"], created["unchanged"], created["failed"]) == (3, 0, 0, [])
+    described = run_json(capsys, "describe", path, *place)
+    assert described["dataset"] == path
+    assert described["location"].startswith(base)
+    assert [(i["name"], i["columns"], i["types"]) for i in described["indexes"]] == [("minmax", ["a"], ["int"])]
+    status = run_json(capsys, "status", path, *place)
+    assert (status["version"], status["indexed"], status["missing"], status["stale"]) == ("CURRENT", 3, 0, 0)
+    files = run_json(capsys, "files", path, "a >= 1", *place)
+    assert sorted(Path(o["name"]).stem for o in files["objects"]) == ["f1", "f2"]
+    assert [o["size"] for o in files["objects"]] == [Path(o["name"]).stat().st_size for o in files["objects"]]
+    assert files["total"] == 3
+    (listed,) = run_json(capsys, "list", base)["indexes"]
+    assert (listed["dataset"], listed["objects"]) == (path, 3)
+    assert run_json(capsys, "refresh", path, *place)["unchanged"] == 3
+    assert run_json(capsys, "refresh", path, *place, "--trust-listing", "--recheck", "d")["unchanged"] == 3
+    assert run_json(capsys, "drop", path, *place)["files"] == 1
+    assert run_json(capsys, "list", base) == {"indexes": []}
+
+
+def test_other_formats_and_options(spark: SparkSession, path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    avro = f"{path}-avro"
+    spark.read.parquet(path).coalesce(1).write.format("avro").save(avro)
+    assert run_json(capsys, "create", avro, "--format", "avro", "--minmax", "a")["added"] == 1
+    assert run_json(capsys, "describe", avro, "--format", "avro")["format"] == "avro"
+    csv = f"{path}-csv"
+    spark.read.parquet(path).coalesce(1).write.option("header", "true").csv(csv)
+    options = ("--format", "csv", "--option", "header=true", "--option", "inferSchema=true")
+    run(capsys, "create", csv, *options, "--minmax", "a")
+    assert run_json(capsys, "describe", csv, *options)["indexes"][0]["types"] == ["int"]
+    assert "option header" in run_json(capsys, "status", csv, "--format", "csv")["problem"]
+
+
+def test_settings(spark: SparkSession, path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    run(capsys, "create", path, "--minmax", "a", "--conf", "spark.sql.shuffle.partitions=3")
+    assert spark.conf.get("spark.sql.shuffle.partitions") == "3"
+
+
+def test_errors(spark: SparkSession, path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "call create([...]) first" in fail(capsys, "status", path)
+    assert "call create([...]) first" in fail(capsys, "optimize", path)
+    assert "one of a, s" in fail(capsys, "create", path, "--minmax", "nope")
+    assert "at least one" in fail(capsys, "create", path)
+    assert "cannot be read" in fail(capsys, "create", str(tmp_path / "none"), "--minmax", "a")
+    run(capsys, "create", path, "--minmax", "a")
+    assert "has an index" in fail(capsys, "create", path, "--minmax", "a")
+    (Path(path) / "f9.parquet").write_bytes(b"broken" * 9)
+    assert "f9.parquet" in fail(capsys, "refresh", path)
+    assert run_json(capsys, "refresh", path, "--on-error", "skip")["failed"] == [f"file:{path}/f9.parquet"]
+
+
+def test_a_predicate_that_is_none(spark: SparkSession, path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    run(capsys, "create", path, "--minmax", "a")
+    assert "nope" in fail(capsys, "files", path, "nope = 1")
+    assert "a >" in fail(capsys, "files", path, "a >")
+
+
+@pytest.mark.parametrize("arguments", [[], ["none"], ["create"], ["files", "x"], ["status", "x", "--output", "xml"]])
+def test_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        cli.main(arguments)
+    assert caught.value.code == 2
+    assert "usage: xskip" in capsys.readouterr().err
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        cli.main(["--version"])
+    assert caught.value.code == 0
+    assert capsys.readouterr().out == f"xskip {xskip.__version__}\n"
+
+
+def fake_java(folder: Path, version: str, code: int = 0) -> Path:
+    java = folder / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text(f"#!/bin/sh\nprintf '%s\\n' '{version}' >&2\nexit {code}\n")
+    java.chmod(0o755)
+    return folder
+
+
+#: what ``java -version`` says first, and what is wrong with it
+JAVAS = {
+    'openjdk version "1.8.0_402"': "Java 8",
+    'openjdk version "11.0.22" 2024-01-16': "Java 11",
+    'java version "16.0.1"': "Java 16",
+    'openjdk version "17.0.10" 2024-01-16': "",
+    'openjdk version "21" 2023-09-19': "",
+    'openjdk version "25-ea" 2025-09-16': "",
+    "Picked up JAVA_TOOL_OPTIONS: -Dx\nopenjdk version \"21.0.1\"": "",
+}  # fmt: skip
+
+
+def need_java(environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["/bin/sh", str(ROOT / ".ci" / "need-java")], env=environment, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("version", JAVAS)
+@pytest.mark.parametrize("where", ["JAVA_HOME", "PATH"])
+def test_the_version_of_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, where: str) -> None:
+    home = fake_java(tmp_path / "jdk", version)
+    environment = {"PATH": "/usr/bin:/bin", "JAVA_HOME": str(home)}
+    if where == "PATH":
+        environment = {"PATH": f"{home}/bin:/usr/bin:/bin"}
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    for key, value in environment.items():
+        monkeypatch.setenv(key, value)
+    wrong = JAVAS[version]
+    shell = need_java(environment)
+    if not wrong:
+        xskip.api.session.check_java()
+        assert (shell.returncode, shell.stdout, shell.stderr) == (0, "", "")
+        return
+    with pytest.raises(JavaNotFoundError, match=wrong) as caught:
+        xskip.api.session.check_java()
+    assert "install it with" in str(caught.value)
+    assert shell.returncode == 2
+    assert shell.stdout == ""
+    assert wrong in shell.stderr
+    assert "install it with" in shell.stderr
+    assert len(shell.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("broken", ["none on the path", "home without java", "java that fails"])
+def test_no_java(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], broken: str
+) -> None:
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for tool in ("sed", "head", "sh"):
+        (tools / tool).symlink_to(next(Path(d, tool) for d in ("/usr/bin", "/bin") if Path(d, tool).exists()))
+    environment = {"PATH": str(tools)}
+    if broken == "home without java":
+        environment["JAVA_HOME"] = str(tmp_path / "nothing")
+    if broken == "java that fails":
+        environment["JAVA_HOME"] = str(fake_java(tmp_path / "jdk", "Error occurred", code=1))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    for key, value in environment.items():
+        monkeypatch.setenv(key, value)
+    assert cli.main(["status", "/nowhere"]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("xskip: Spark needs Java 17 or newer and none was found")
+    assert len(said.err.splitlines()) == 1
+    shell = need_java(environment)
+    assert shell.returncode == 2
+    assert shell.stderr.startswith("Spark needs Java 17 or newer and none was found; install it with")
+
+
+def test_as_a_process(path: str) -> None:
+    """A Spark of its own, which ends with the command."""
+    arguments = ["create", path, "--minmax", "a", "--output", "json", "--conf", "spark.master=local[1]"]
+    ran = subprocess.run(
+        [sys.executable, "-m", "xskip", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONWARNINGS": "ignore"},
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout)["added"] == 3
+    assert list((Path(path) / "_xskip").rglob("part-*.parquet"))

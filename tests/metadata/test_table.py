@@ -1,0 +1,109 @@
+"""Metadata in memory: rows taken, tables laid end to end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+
+from xskip.metadata.objects import Objects, ObjectStatus
+from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable, PartitionColumn, concat
+from xskip.types.datatypes import Array, Struct, arrow_type
+
+INTS = Struct((("min", "int"), ("max", "int")))
+LONGS = Struct((("min", "bigint"), ("max", "bigint")))
+MINMAX = IndexDefinition("minmax", ("a",), types=("int",))
+VALUES = IndexDefinition("valuelist", ("b",))
+
+
+def objects(*names: str) -> Objects:
+    return Objects.of([ObjectStatus(name, 1, 2) for name in names])
+
+
+def column(definition: IndexDefinition, storage, values: list) -> IndexColumn:
+    return IndexColumn(definition, storage, pa.array(values, arrow_type(storage)))
+
+
+def partition(name: str, kind: str, values: list) -> PartitionColumn:
+    return PartitionColumn(name, kind, pa.array(values, arrow_type(kind)))
+
+
+def bounds(low: int, high: int) -> dict:
+    return {"min": low, "max": high}
+
+
+FIRST = MetadataTable(
+    objects("/x", "/y"),
+    {"p": partition("p", "int", [1, None])},
+    {
+        MINMAX.key: column(MINMAX, INTS, [bounds(1, 5), None]),
+        VALUES.key: column(VALUES, Array("string"), [["u"], []]),
+    },
+)
+SECOND = MetadataTable(
+    objects("/z"),
+    {"p": partition("p", "int", [7])},
+    {MINMAX.key: column(MINMAX, INTS, [bounds(None, None)])},
+)
+
+
+def test_a_definition_is_known_by_name_and_columns():
+    definition = IndexDefinition("minmax", ("a", "b.c"), (("x", "1"),), "label", ("int", "int"))
+    assert definition.key == ("minmax", ("a", "b.c"))
+    assert str(definition) == "minmax(a, b.c)"
+
+
+def test_rows_taken_from_every_column():
+    taken = FIRST.take(pa.array([1]))
+    assert len(taken) == 1
+    assert taken.objects[0].name == "/y"
+    assert taken.partitions["p"].values.to_pylist() == [None]
+    assert taken.indexes[MINMAX.key].values.to_pylist() == [None]
+    assert taken.indexes[VALUES.key].values.to_pylist() == [[]]
+
+
+def test_tables_end_to_end_with_null_where_an_index_is_missing():
+    """[PRU-V-3]"""
+    both = concat([FIRST, SECOND])
+    assert both.objects.names.to_pylist() == ["/x", "/y", "/z"]
+    assert both.partitions["p"].values.to_pylist() == [1, None, 7]
+    # null (nothing known) and a struct of nulls (no value at all) stay two different things
+    assert both.indexes[MINMAX.key].values.to_pylist() == [bounds(1, 5), None, bounds(None, None)]
+    assert both.indexes[VALUES.key].values.to_pylist() == [["u"], [], None]
+    assert both.indexes[MINMAX.key].definition == MINMAX
+
+
+def test_u30_a_partition_column_that_some_table_lacks_is_left_out_and_not_null():
+    """[PRU-PC-3]"""
+    bare = MetadataTable(objects("/w"))
+    assert concat([FIRST, bare]).partitions == {}
+    assert concat([bare, FIRST]).partitions == {}
+
+
+def test_u30_a_partition_column_of_two_types_is_left_out():
+    """[PRU-PC-3]"""
+    other = MetadataTable(objects("/w"), {"p": partition("p", "string", ["1"])})
+    assert concat([FIRST, other]).partitions == {}
+
+
+def test_u25_an_index_of_two_types_is_left_out_and_the_others_stay():
+    """[PRU-RD-3]"""
+    wider = MetadataTable(objects("/w"), {}, {MINMAX.key: column(MINMAX, LONGS, [bounds(1, 2)])})
+    assert set(concat([FIRST, wider]).indexes) == {VALUES.key}
+
+
+def test_one_table_is_itself_and_none_is_empty():
+    assert concat([FIRST]) is FIRST
+    nothing = concat([])
+    assert (len(nothing), nothing.partitions, nothing.indexes) == (0, {}, {})
+
+
+def test_what_is_made_of_a_table_is_made_once_and_not_handed_on():
+    made: list[str] = []
+    first, other = replace(FIRST), replace(FIRST)
+    assert [first.once("a", lambda: made.append("a") or len(made)) for _ in range(3)] == [1, 1, 1]
+    assert first.once("b", lambda: made.append("b")) is None
+    assert first.once("b", lambda: made.append("b")) is None
+    assert replace(first).once("a", lambda: 7) == first.take(pa.array([0])).once("a", lambda: 7) == 7
+    assert made == ["a", "b"]
+    assert first == other

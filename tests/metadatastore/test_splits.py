@@ -1,0 +1,245 @@
+"""Metadata files in parts, and what statistics rule out. Rules: specs/pruning.rst, [PRU-JB]."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.metadatastore.samples import (
+    ROOT,
+    VALUES,
+    assert_same,
+    bloomfilter,
+    minmax,
+    objects_of,
+    record_of,
+    table_of,
+    valuelist,
+)
+from xskip.clauses.clause import Clause
+from xskip.expressions.operands import Column
+from xskip.expressions.predicate import And, Comparison, IsNotNull, IsNull, Op, Or, StartsWith
+from xskip.metadata.table import MetadataTable, PartitionColumn
+from xskip.metadatastore import codec
+from xskip.metadatastore import splits as parts
+from xskip.metadatastore.codec import decode, encode, open_file
+from xskip.metadatastore.commit import Live
+from xskip.metadatastore.row_group_pruning import Groups
+from xskip.metadatastore.snapshot import Snapshot
+from xskip.metadatastore.splits import Part, parts_of
+from xskip.metadatastore.versions import Form
+from xskip.pruning import prune
+from xskip.pruning.translate import Available, translate
+
+K = Column(("k",), "int")
+
+
+@pytest.fixture(autouse=True)
+def _small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(codec, "GROUP_ROWS", 2)
+
+
+def read(path: Path, part: Part) -> bytes:
+    """What the JVM reads of a part."""
+    data = path.read_bytes()
+    ranges = [data[start : start + length] for start, length in part.ranges]
+    return struct.pack("<q", len(data)) + data[len(data) - part.tail :] + b"".join(ranges)
+
+
+def sample(count: int) -> MetadataTable:
+    numbers = list(range(count))
+    lists = [None if n == 1 else [n, n + 1] for n in numbers]
+    filters = [None if n == 2 else [str(n).encode()] for n in numbers]
+    indexes = [minmax("k.$x", "int", numbers, numbers), valuelist("v", "int", lists), bloomfilter("s", filters)]
+    places = [PartitionColumn("p", "int", pa.array([n // 3 for n in numbers], pa.int32()))]
+    return table_of(objects_of(f"{ROOT}/f#{n}" for n in numbers), indexes, places)
+
+
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
+@pytest.mark.parametrize("groups", [[0], [1, 3], [0, 1, 2, 3]])
+def test_a_part_is_these_rows_of_its_file(tmp_path: Path, version: int, groups: list[int]) -> None:
+    """[PRU-JB-2] Whatever the version and the row groups."""
+    path = tmp_path / "file"
+    encode(sample(7), ROOT, path, Form(version))
+    file = open_file(path)
+    (part,) = parts_of([file], [(0, group) for group in groups], {"p", *_keys(file)}, has_names=True)
+    rows = pa.array([row for group in groups for row in range(2 * group, min(2 * group + 2, 7))])
+    assert part.ordinals.tolist() == rows.to_pylist()
+    assert_same(part.table(read(path, part), {"p", *_keys(file)}, has_names=True), decode(file).take(rows))
+
+
+def _keys(file: codec.MetadataFile) -> list[Any]:
+    return [index.definition.key for index in file.schema.indexes]
+
+
+def test_of_a_part_only_what_is_wanted_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """[PRU-JB-2] The bytes of other columns and row groups are not there."""
+    monkeypatch.setattr(parts, "_GAP", 0)
+    path = tmp_path / "file"
+    encode(sample(7), ROOT, path)
+    file = open_file(path)
+    wanted = {("valuelist", ("v",))}
+    (part,) = parts_of([file], [(0, 2)], wanted, has_names=False)
+    found = part.table(read(path, part), wanted, has_names=False)
+    assert found.indexes["valuelist", ("v",)].values.to_pylist() == [[4, 5], [5, 6]]
+    assert (found.objects.names.null_count, len(found)) == (2, 2)
+    with pytest.raises(Exception, match="of no wanted column"):
+        part.table(read(path, part), {("minmax", ("k.$x",))}, has_names=False)
+
+
+def test_parts_are_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """[PRU-JB-2] Several parts of one file, ordinals over all files."""
+    monkeypatch.setattr(parts, "_ROWS", 4)
+    files = []
+    for name in ("one", "other"):
+        encode(sample(7), ROOT, tmp_path / name)
+        files.append(open_file(tmp_path / name))
+    made = parts_of(files, [(i, group) for i in (0, 1) for group in range(4)], set(), has_names=True)
+    assert [(part.file, part.groups) for part in made] == [(0, (0, 1)), (0, (2, 3)), (1, (0, 1)), (1, (2, 3))]
+    assert np.concatenate([part.ordinals for part in made]).tolist() == list(range(14))
+
+
+# --- statistics ---------------------------------------------------------------------------------------------------
+
+
+def snapshot_of(folder: Path, *tables: MetadataTable) -> Snapshot:
+    """A snapshot of xskip's own, a file for each table."""
+    files = []
+    for i, table in enumerate(tables):
+        encode(table, ROOT, folder / f"{i}")
+        files.append(open_file(folder / f"{i}"))
+    return Snapshot(Live(record_of([]), (), foreign=False), tuple(files))
+
+
+def clause_of(predicate: Any, snapshot: Snapshot) -> Clause:
+    kinds = {"minmax": lambda storage: storage.fields[0][1], "valuelist": lambda storage: storage.element}
+    indexes = [(d, s) for d, s in snapshot.indexes if d.name in kinds]
+    return translate(predicate, Available(tuple(indexes), snapshot.partitions))
+
+
+def ruled_out(snapshot: Snapshot, predicate: Any) -> list[bool]:
+    found: list[bool] = Groups(snapshot).ruled_out(clause_of(predicate, snapshot)).tolist()
+    return found
+
+
+def of_k(lows: Sequence[Any], highs: Sequence[Any], unknown: Sequence[bool] | None = None) -> MetadataTable:
+    return table_of(objects_of(f"/f{i}" for i in range(len(lows))), [minmax("k", "int", lows, highs, unknown)])
+
+
+def test_a_group_is_ruled_out_by_its_bounds(tmp_path: Path) -> None:
+    """[PRU-JB-3] Exactly those groups whose least minimum and greatest maximum leave no match."""
+    snapshot = snapshot_of(tmp_path, of_k([0, 5, 10, 12], [4, 9, 11, 30]), of_k([100], [110]))
+    assert ruled_out(snapshot, Comparison(Op.GT, K, 9)) == [True, False, False]
+    assert ruled_out(snapshot, Comparison(Op.LT, K, 10)) == [False, True, True]
+    both = (Comparison(Op.GT, K, 9), Comparison(Op.LT, K, 50))
+    assert ruled_out(snapshot, And(both)) == [True, False, True]
+    assert ruled_out(snapshot, Or((Comparison(Op.EQ, K, 105), Comparison(Op.EQ, K, 3)))) == [False, True, False]
+    assert ruled_out(snapshot, IsNull(K)) == [False] * 3
+
+
+def test_what_bounds_do_not_tell_keeps_a_group(tmp_path: Path) -> None:
+    """[PRU-JB-3] One object of which nothing is known, an index that a file lacks or has otherwise."""
+    unknown = of_k([0, 0, 0, 0], [1, 1, 1, 1], [False, True, False, False])
+    empty = of_k([None, None, 0, None], [None, None, 1, None])
+    other = table_of(objects_of(["/x"]), [minmax("k", "bigint", [0], [1])])
+    without = table_of(objects_of(["/y"]))
+    snapshot = snapshot_of(tmp_path, unknown, empty, other, without)
+    assert ruled_out(snapshot, Comparison(Op.GT, K, 9)) == [False, True, False, False, False, False]
+
+
+def test_nan_is_above_all(tmp_path: Path) -> None:
+    """[PRU-JB-3] Statistics leave NaN out: of floats they bound from below alone."""
+    nan = float("nan")
+    d = Column(("d",), "double")
+    table = table_of(
+        objects_of(["/a", "/b", "/c", "/d"]), [minmax("d", "double", [1.0, 2.0, nan, nan], [2.0, nan] * 2)]
+    )
+    snapshot = snapshot_of(tmp_path, table)
+    assert ruled_out(snapshot, Comparison(Op.GT, d, 5.0)) == [False, False]
+    assert ruled_out(snapshot, Comparison(Op.EQ, d, nan)) == [False, False]
+    assert ruled_out(snapshot, Comparison(Op.LT, d, 1.0)) == [True, False]
+
+
+@pytest.mark.parametrize("length", [10, 5_000])
+def test_long_strings(tmp_path: Path, length: int) -> None:
+    """[PRU-JB-3] Strings too long for statistics keep a group."""
+    s = Column(("s",), "string")
+    long = "b" * length
+    table = table_of(objects_of(["/a", "/b"]), [minmax("s", "string", ["a", long], ["a", long])])
+    snapshot = snapshot_of(tmp_path, table)
+    assert ruled_out(snapshot, Comparison(Op.GT, s, b"c")) == [length == 10]
+    assert ruled_out(snapshot, Comparison(Op.EQ, s, long.encode())) == [False]
+    assert ruled_out(snapshot, StartsWith(s, b"bb")) == [False]
+
+
+def test_partitions_are_bounds_of_their_own(tmp_path: Path) -> None:
+    """[PRU-JB-3] A group of several partitions is a range of their values; one with NULL among them is not."""
+    p = Column(("p",), "int")
+    places = [PartitionColumn("p", "int", pa.array([1, 1, 2, 4, None, 9], pa.int32()))]
+    snapshot = snapshot_of(tmp_path, table_of(objects_of(f"/f{i}" for i in range(6)), [], places))
+    assert ruled_out(snapshot, Comparison(Op.EQ, p, 1)) == [False, True, False]
+    assert ruled_out(snapshot, Comparison(Op.EQ, p, 3)) == [True, False, False]
+    assert ruled_out(snapshot, Comparison(Op.GT, p, 4)) == [True, True, False]
+    assert ruled_out(snapshot, IsNull(p)) == [False] * 3
+    assert ruled_out(snapshot, IsNotNull(p)) == [False] * 3
+
+
+def test_partitions_stay_where_files_disagree(tmp_path: Path) -> None:
+    """[PRU-JB-3] A partition column that not all files have is none."""
+    tables = [
+        table_of(objects_of(["/f"]), [], [PartitionColumn("p", "int", pa.array([1], pa.int32()))]),
+        table_of(objects_of(["/g"])),
+    ]
+    assert ruled_out(snapshot_of(tmp_path, *tables), Comparison(Op.EQ, Column(("p",), "int"), 7)) == [False, False]
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_bounds_of_every_type_are_those_that_rows_have(tmp_path: Path, kind: str) -> None:
+    """[PRU-JB-3] Groups of one object each say what the object's own bounds say."""
+    low, high, _ = VALUES[kind]
+    table = table_of(objects_of(["/a", "/b"]), [minmax("c", kind, [low, high], [low, high])])
+    codec.GROUP_ROWS = 1  # the fixture puts it back
+    snapshot = snapshot_of(tmp_path, table)
+    literals = {"string": lambda v: v.encode()}
+    for op in (Op.LT, Op.GT, Op.EQ):
+        for value in (low, high):
+            literal = literals.get(kind, lambda v: v)(value)
+            predicate = Comparison(op, Column(("c",), kind), literal)
+            clause = clause_of(predicate, snapshot)
+            exact = prune(clause, snapshot.load()).skip.tolist()
+            found = Groups(snapshot).ruled_out(clause).tolist()
+            if kind in ("float", "double") and op is not Op.LT:
+                assert all(e or not f for e, f in zip(exact, found, strict=True))
+            else:
+                assert found == exact
+
+
+_INTS = st.one_of(st.none(), st.integers(-3, 3))
+
+
+@given(
+    rows=st.lists(st.tuples(_INTS, _INTS, st.booleans()), min_size=1, max_size=9),
+    op=st.sampled_from(list(Op)),
+    value=st.integers(-4, 4),
+)
+def test_no_group_is_ruled_out_that_holds_a_kept_object(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[Any], op: Op, value: int
+) -> None:
+    """[PRU-JB-3] Random bounds, some missing."""
+    lows = [a if a is None or b is None else min(a, b) for a, b, _ in rows]
+    highs = [b if a is None or b is None else max(a, b) for a, b, _ in rows]
+    snapshot = snapshot_of(tmp_path_factory.mktemp("md"), of_k(lows, highs, [unknown for _, _, unknown in rows]))
+    clause = clause_of(Comparison(op, K, value), snapshot)
+    skip = prune(clause, snapshot.load()).skip
+    groups = Groups(snapshot)
+    ends = np.cumsum(groups.rows)
+    for out, start, end in zip(groups.ruled_out(clause), ends - groups.rows, ends, strict=True):
+        assert not out or skip[start:end].all()

@@ -1,0 +1,574 @@
+"""From a predicate to verdicts: translation, reasons, and the exact oracle over random data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.reference import CASTS, POOLS, leaf_truth, order, to_arrow, truth
+from xskip.clauses.clause import AllOf, Always, AnyOf, Clause, Undetermined
+from xskip.expressions.operands import Cast, Column, split_path
+from xskip.expressions.predicate import (
+    And,
+    Comparison,
+    Constant,
+    In,
+    IsNotNull,
+    IsNull,
+    NotIn,
+    NotStartsWith,
+    Op,
+    Or,
+    Predicate,
+    StartsWith,
+    Unknown,
+    negate,
+)
+from xskip.indexes import BloomFilter, MinMax, ValueList
+from xskip.metadata.objects import Objects, ObjectStatus
+from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable, PartitionColumn
+from xskip.pruning.prune import ClauseOutcome, prune, requirements
+from xskip.pruning.translate import Available, translate
+from xskip.types import bloom_filter as bloom
+from xskip.types.datatypes import Array, Bloom, Storage, Struct, arrow_type
+
+KINDS = {"minmax": MinMax, "valuelist": ValueList, "bloomfilter": BloomFilter}
+
+# --- filter => clause, as text ------------------------------------------------------------------------------------
+
+FIXTURE = (Path(__file__).with_name("translations.txt")).read_text().splitlines()
+LINES = [line for line in FIXTURE if line and not line.startswith("#")]
+HEADS = [line.split() for line in LINES if " => " not in line]
+CASES = [tuple(part.strip() for part in line.split(" => ", 1)) for line in LINES if " => " in line]
+TOKEN = re.compile(
+    r"\s*(unknown\([^)]*\)|'[^']*'|-?\d+(?:\.\d+)?|(?:`[^`]*`|\w+)(?:\.(?:`[^`]*`|\w+))*|<=|>=|!=|[=<>(),])"
+)
+
+
+def defined(index: str, column: str, kind: str) -> tuple[IndexDefinition, Storage]:
+    return IndexDefinition(index, (column,), types=(kind,)), KINDS[index](column).storage([kind])
+
+
+AVAILABLE = Available(
+    tuple(defined(*head[1:]) for head in HEADS if head[0] == "index"),
+    {head[1]: head[2] for head in HEADS if head[0] == "partition"},
+)
+TYPES = {head[-2].lower(): head[-1] for kind in ("index", "partition", "column") for head in HEADS if head[0] == kind}
+
+
+class FilterText:
+    """A recursive-descent reader of the fixture's filters."""
+
+    def __init__(self, text: str) -> None:
+        self.tokens = TOKEN.findall(text)
+        assert "".join(self.tokens).replace(" ", "") == text.replace(" ", ""), text
+
+    def peek(self, *words: str) -> bool:
+        return [t.upper() for t in self.tokens[: len(words)]] == list(words)
+
+    def accept(self, *words: str) -> bool:
+        found = self.peek(*words)
+        if found:
+            del self.tokens[: len(words)]
+        return found
+
+    def next(self) -> str:
+        return self.tokens.pop(0)
+
+    def whole(self) -> Predicate:
+        found = self.any_of()
+        assert not self.tokens, self.tokens
+        return found
+
+    def any_of(self) -> Predicate:
+        parts = [self.all_of()]
+        while self.accept("OR"):
+            parts.append(self.all_of())
+        return parts[0] if len(parts) == 1 else Or(tuple(parts))
+
+    def all_of(self) -> Predicate:
+        parts = [self.single()]
+        while self.accept("AND"):
+            parts.append(self.single())
+        return parts[0] if len(parts) == 1 else And(tuple(parts))
+
+    def single(self) -> Predicate:
+        if self.accept("NOT"):
+            return negate(self.single())
+        if self.accept("("):
+            found = self.any_of()
+            assert self.accept(")")
+            return found
+        for word, value in (("TRUE", True), ("FALSE", False), ("NULL", None)):
+            if self.accept(word):
+                return Constant(value)
+        if self.tokens[0].startswith("unknown("):
+            return Unknown(self.next()[len("unknown(") : -1])
+        return self.leaf()
+
+    def leaf(self) -> Predicate:
+        if re.fullmatch(r"-?\d.*|'.*'", self.tokens[0]):
+            raw, op, operand = self.next(), Op(self.next()), self.operand()
+            return Comparison(op.flipped, operand, self.value(raw))
+        operand = self.operand()
+        if self.accept("IS", "NULL"):
+            return IsNull(operand)
+        if self.accept("IS", "NOT", "NULL"):
+            return IsNotNull(operand)
+        if self.accept("NOT", "LIKE"):
+            return NotStartsWith(operand, self.value(self.next())[:-1])
+        if self.accept("LIKE"):
+            return StartsWith(operand, self.value(self.next())[:-1])
+        if self.accept("NOT", "IN"):
+            return negate(self.members(operand))
+        if self.accept("IN"):
+            return self.members(operand)
+        return Comparison(Op(self.next()), operand, self.value(self.next()))
+
+    def members(self, operand) -> In:
+        assert self.accept("(")
+        raw = []
+        while not self.accept(")"):
+            raw.append(self.next())
+            self.accept(",")
+        return In(operand, tuple(self.value(r) for r in raw if r != "NULL"), has_null="NULL" in raw)
+
+    def operand(self):
+        if self.accept("CAST"):
+            assert self.accept("(")
+            column = self.operand()
+            assert self.accept("AS")
+            kind = self.next()
+            assert self.accept(")")
+            return Cast(column, kind)
+        name = self.next()
+        return Column(split_path(name), TYPES.get(name.lower(), "int"))
+
+    def value(self, raw: str) -> Any:
+        return raw[1:-1].encode() if raw.startswith("'") else float(raw) if "." in raw else int(raw)
+
+
+def described(clause: Clause, *, inner: bool = False) -> str:
+    match clause:
+        case AllOf(children) | AnyOf(children):
+            joined = (" & " if isinstance(clause, AllOf) else " | ").join(described(c, inner=True) for c in children)
+            return f"({joined})" if inner else joined
+        case Always(verdict):
+            return str(verdict).upper()
+        case Undetermined(_, reason):
+            return f"? ({reason})"
+        case _:
+            asked = clause.requires
+            name = f"partition({asked})" if isinstance(asked, str) else f"{asked[0]}({', '.join(asked[1])})"
+            return f"{name}: {clause.leaf}"
+
+
+@pytest.mark.parametrize(("text", "expected"), CASES, ids=[text for text, _ in CASES])
+def test_translation(text, expected):
+    """[PRU-V-7] [PRU-N-4] [PRU-MM-6] [PRU-VL-4] [PRU-BF-1] [PRU-PC-1]"""
+    assert described(translate(FilterText(text).whole(), AVAILABLE)) == expected
+
+
+def test_the_fixture_has_cases():
+    assert len(CASES) > 40
+
+
+# --- names, types, requirements -----------------------------------------------------------------------------------
+
+INT = Column(("a",), "int")
+BIG = Column(("a",), "bigint")
+
+
+def clause_of(predicate: Predicate, *indexes: tuple[IndexDefinition, Storage], **other) -> Clause:
+    return translate(predicate, Available(indexes, **other))
+
+
+def test_u29_names_are_told_apart_by_case_only_where_the_session_does():
+    """[PRU-V-7]"""
+    upper = Comparison(Op.EQ, Column(("A",), "int"), 1)
+    assert clause_of(upper, defined("minmax", "a", "int")).requires == ("minmax", ("a",))
+    sensitive = clause_of(upper, defined("minmax", "a", "int"), case_sensitive=True)
+    assert sensitive == Undetermined("A = ?", "no index on A")
+    both = (defined("minmax", "a", "int"), defined("minmax", "A", "int"))
+    assert clause_of(upper, *both, case_sensitive=True).requires == ("minmax", ("A",))
+
+
+def test_u29_partition_names_and_case():
+    """[PRU-V-7]"""
+    leaf = IsNull(Column(("REGION",), "string"))
+    assert clause_of(leaf, partitions={"Region": "string"}).requires == "Region"
+    sensitive = clause_of(leaf, partitions={"Region": "string"}, case_sensitive=True)
+    assert sensitive == Undetermined("REGION IS NULL", "no index on REGION")
+
+
+def test_u29_a_partition_column_is_asked_before_an_index_of_the_same_name():
+    """[PRU-PC-4]"""
+    found = clause_of(Comparison(Op.EQ, INT, 1), defined("minmax", "a", "int"), partitions={"a": "int"})
+    assert found.requires == "a"
+
+
+def test_u29_a_dotted_name_is_not_a_field():
+    """[PRU-V-7]"""
+    dotted, nested = Column(("a.b",), "int"), Column(("a", "b"), "int")
+    both = (defined("minmax", "`a.b`", "int"), defined("minmax", "a.b", "int"))
+    assert clause_of(Comparison(Op.EQ, dotted, 1), *both).requires == ("minmax", ("`a.b`",))
+    assert clause_of(Comparison(Op.EQ, nested, 1), *both).requires == ("minmax", ("a.b",))
+
+
+def test_u30_a_partition_column_whose_type_differs():
+    """[PRU-RD-3]"""
+    found = clause_of(Comparison(Op.EQ, Column(("p",), "string"), b"1"), partitions={"p": "int"})
+    assert found == Undetermined("p = ?", "partition column p was int when indexed and is string in the query")
+
+
+@pytest.mark.parametrize(
+    ("definition", "storage"),
+    [
+        (IndexDefinition("minmax", ("a",), types=("int",)), Struct((("min", "int"), ("max", "int")))),
+        (IndexDefinition("minmax", ("a",)), Struct((("min", "int"), ("max", "int")))),
+        (IndexDefinition("valuelist", ("a",), types=("int",)), Array("int")),
+        (IndexDefinition("valuelist", ("a",)), Array("int")),
+        (IndexDefinition("bloomfilter", ("a",), types=("int",)), Bloom()),
+        (IndexDefinition("bloomfilter", ("a",)), Bloom()),
+    ],
+    ids=lambda part: f"{part.name}-{'typed' if part.types else 'untyped'}" if hasattr(part, "types") else "",
+)
+def test_u23_u25_u31_a_column_whose_type_differs(definition, storage):
+    """[PRU-RD-3] [PRU-RD-4]"""
+    found = clause_of(Comparison(Op.EQ, BIG, 1), (definition, storage))
+    assert found == Undetermined("a = ?", "column a is bigint in the query and was not when it was indexed")
+    same = clause_of(Comparison(Op.EQ, INT, 1), (definition, storage))
+    assert isinstance(same, Undetermined) == (storage == Bloom() and not definition.types)
+
+
+def test_an_interval_is_of_its_own_unit_range_where_that_is_recorded():
+    """[PRU-RD-3]"""
+    definition, storage = defined("minmax", "a", "interval day")
+    hours = Comparison(Op.EQ, Column(("a",), "interval hour"), 1)
+    days = Comparison(Op.EQ, Column(("a",), "interval day"), 1)
+    assert clause_of(days, (definition, storage)).requires == definition.key
+    assert isinstance(clause_of(hours, (definition, storage)), Undetermined)
+    assert clause_of(hours, (IndexDefinition("minmax", ("a",)), storage)).requires == definition.key
+
+
+def test_one_index_of_the_right_type_is_enough():
+    """[PRU-RD-3]"""
+    found = clause_of(Comparison(Op.EQ, BIG, 1), defined("minmax", "a", "int"), defined("valuelist", "a", "bigint"))
+    assert found.requires == ("valuelist", ("a",))
+
+
+def test_an_index_of_a_kind_that_is_not_known_is_passed_over():
+    """[PRU-V-7]"""
+    foreign = (IndexDefinition("geo", ("a",), types=("int",)), Struct((("min", "int"), ("max", "int"))))
+    assert clause_of(Comparison(Op.EQ, INT, 1), foreign) == Undetermined(
+        "a = ?", "the index on a (geo) cannot answer this"
+    )
+    beside = clause_of(Comparison(Op.EQ, INT, 1), foreign, defined("minmax", "a", "int"))
+    assert beside.requires == ("minmax", ("a",))
+
+
+def test_an_index_over_two_columns_answers_for_neither():
+    """[PRU-V-7]"""
+    pair = (IndexDefinition("minmax", ("a", "b"), types=("int", "int")), Struct((("min", "int"), ("max", "int"))))
+    assert clause_of(Comparison(Op.EQ, INT, 1), pair) == Undetermined(
+        "a = ?", "the index on a (minmax) cannot answer this"
+    )
+
+
+def test_requirements_are_what_the_questions_read():
+    predicate = And(
+        (
+            Comparison(Op.EQ, INT, 1),
+            Or((IsNull(Column(("p",), "int")), Unknown("why"))),
+            Constant(True),
+            Comparison(Op.EQ, Column(("z",), "int"), 1),
+        )
+    )
+    clause = clause_of(
+        predicate, defined("minmax", "a", "int"), defined("valuelist", "a", "int"), defined("minmax", "other", "int"),
+        partitions={"p": "int", "q": "int"},
+    )  # fmt: skip
+    assert requirements(clause) == {("minmax", ("a",)), ("valuelist", ("a",)), "p"}
+    assert requirements(Always(True)) == frozenset()
+
+
+# --- the outcome --------------------------------------------------------------------------------------------------
+
+
+def objects(count: int) -> Objects:
+    return Objects.of([ObjectStatus(f"/{i}", 1, 1) for i in range(count)])
+
+
+def test_the_outcome_names_what_each_clause_ruled_out_and_what_could_not_be_used():
+    """[PRU-V-2]"""
+    minmax = collected("minmax", "a", "int", [[1, 2], [5], [None], None])
+    table = MetadataTable(objects(4), {"p": PartitionColumn("p", "int", pa.array([1, 1, 1, 2], pa.int32()))}, minmax)
+    available = Available(tuple((c.definition, c.storage) for c in minmax.values()), {"p": "int"})
+    why = Unknown("a function")
+    predicate = And((Comparison(Op.GT, INT, 2), Comparison(Op.EQ, Column(("p",), "int"), 1), why, why))
+    result = prune(translate(predicate, available), table)
+    assert result.skip.tolist() == [True, False, True, True]
+    assert result.outcomes == (ClauseOutcome("a > ?", "minmax(a)", 2), ClauseOutcome("p = ?", "partition(p)", 1))
+    assert result.unused == (("?", "a function"),)
+
+
+def test_u07_u30_or_across_a_partition_and_a_data_column():
+    """[PRU-V-1]"""
+    minmax = collected("minmax", "a", "int", [[1], [1], [9], [9], None])
+    table = MetadataTable(objects(5), {"p": PartitionColumn("p", "int", pa.array([1, 2, 1, 2, 2], pa.int32()))}, minmax)
+    available = Available(tuple((c.definition, c.storage) for c in minmax.values()), {"p": "int"})
+    either = Or((Comparison(Op.EQ, INT, 9), Comparison(Op.EQ, Column(("p",), "int"), 1)))
+    assert prune(translate(either, available), table).skip.tolist() == [False, True, False, False, False]
+    open_leg = Or((Comparison(Op.EQ, INT, 9), Comparison(Op.EQ, Column(("b",), "int"), 1)))
+    assert prune(translate(open_leg, available), table).skip.tolist() == [False] * 5
+
+
+@pytest.mark.parametrize(("value", "skips"), [(True, False), (False, True), (None, True)])
+def test_a_constant_filter(value, skips):
+    """[PRU-V-8]"""
+    result = prune(translate(Constant(value), Available(())), MetadataTable(objects(2)))
+    assert result.skip.tolist() == [skips, skips]
+
+
+def test_u33_an_unknown_filter_keeps_everything():
+    """[PRU-V-2]"""
+    result = prune(translate(Unknown("rand"), Available(())), MetadataTable(objects(2)))
+    assert (result.skip.tolist(), result.unused) == ([False, False], (("?", "rand"),))
+
+
+def test_u36_no_objects():
+    minmax = collected("minmax", "a", "int", [])
+    clause = clause_of(In(INT, (1, 2)), defined("minmax", "a", "int"))
+    assert prune(clause, MetadataTable(objects(0), {}, minmax)).skip.tolist() == []
+
+
+# --- the exact oracle ---------------------------------------------------------------------------------------------
+
+
+def distinct(rows: list) -> list:
+    return list({order(v): v for v in rows if v is not None}.values())
+
+
+def collected(index: str, column: str, kind: str, data: list[list | None]) -> dict:
+    """The metadata of objects with these rows, built from plain values; None where it was not collected."""
+    definition, storage = defined(index, column, kind)
+    if index == "bloomfilter":
+        values = pa.array([None if rows is None else bloom_of(distinct(rows)) for rows in data], pa.binary())
+    elif index == "minmax":
+        ordered = [sorted(distinct(rows or []), key=order) for rows in data]
+        low, high = (to_arrow([o[i] if o else None for o in ordered], arrow_type(kind)) for i in (0, -1))
+        unknown = pa.array([rows is None for rows in data], pa.bool_())
+        values = pa.StructArray.from_arrays([low, high], fields=list(arrow_type(storage)), mask=unknown)
+    else:
+        lists = [None if rows is None else distinct(rows) for rows in data]
+        flat = to_arrow([v for values in lists for v in values or ()], arrow_type(kind))
+        ends = np.cumsum([0, *(len(values or ()) for values in lists)]).astype(np.int32)
+        unknown = pa.array([values is None for values in lists], pa.bool_())
+        values = pa.ListArray.from_arrays(pa.array(ends), flat, mask=unknown).cast(arrow_type(storage))
+    return {definition.key: IndexColumn(definition, storage, values)}
+
+
+def bloom_of(values: list) -> bytes:
+    pairs = [bloom.hash_bytes(v) if isinstance(v, bytes) else bloom.hash_long(v) for v in values]
+    packed = np.array([h1 << 32 | h2 & 0xFFFFFFFF for h1, h2 in pairs], np.int64)
+    return bloom.build(packed, *bloom.size_for(len(values), 0.01))
+
+
+BLOOMED = ("string", "binary", "tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz")
+PREFIXES = (b"", b"a", b"ab", b"b", b"\xc3", "\ufffd".encode(), "\U0001f600".encode(), b"\xf4\x8f", b"\xff")
+
+
+@cache
+def leaves(name: str, kind: str) -> st.SearchStrategy:
+    """Leaves about a column of this type, with literals that are often in the data."""
+    column = Column((name,), kind)
+    literal = st.sampled_from(POOLS[kind])
+    operand = st.sampled_from([column, column, column, *(Cast(column, target) for target in CASTS.get(kind, ()))])
+    several = st.lists(literal, min_size=1, max_size=4).map(tuple)
+    found = [
+        st.builds(Comparison, st.sampled_from(Op), operand, literal),
+        st.builds(In, operand, st.one_of(st.just(()), several), st.booleans()),
+        st.builds(NotIn, operand, several, st.sampled_from([False, False, True])),
+        st.sampled_from([IsNull(column), IsNotNull(column)]),
+    ]
+    if kind == "string":
+        found += [st.builds(k, st.just(column), st.sampled_from(PREFIXES)) for k in (StartsWith, NotStartsWith)]
+    return st.one_of(found)
+
+
+@cache
+def rows_of(kind: str) -> st.SearchStrategy:
+    """The rows of one object: few values, so that bounds are often narrow; sometimes all NULL, or none."""
+    value = st.sampled_from(POOLS[kind])
+    narrow = st.tuples(value, value).map(lambda few: [few[0], None, few[1], few[0]])
+    return st.one_of(narrow, st.lists(st.one_of(value, st.none()), max_size=5), st.just([None, None]))
+
+
+@dataclass(frozen=True)
+class Case:
+    """Objects with two columns, which of the indexes each has, and a predicate."""
+
+    kinds: dict[str, str]
+    data: list[list[dict[str, Any]]]
+    indexed: list[tuple[str, str]]
+    missing: frozenset[tuple[str, str, int]]
+    predicate: Predicate
+
+
+@cache
+def trees(a: str, b: str) -> st.SearchStrategy:
+    """Predicates over two columns of these types."""
+    constants = st.sampled_from([Constant(True), Constant(False), Constant(None), Unknown("why")])
+    about = [leaves("a", a), leaves("b", b)]
+    return st.recursive(
+        st.one_of(*about, *about, constants),
+        lambda inner: st.one_of(
+            st.lists(inner, min_size=1, max_size=3).map(lambda children: And(tuple(children))),
+            st.lists(inner, min_size=1, max_size=3).map(lambda children: Or(tuple(children))),
+            inner.map(negate),
+        ),
+        max_leaves=5,
+    )
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    kinds = {name: draw(st.sampled_from(list(POOLS))) for name in ("a", "b")}
+    data = []
+    for _ in range(draw(st.integers(1, 5))):
+        columns = {name: draw(rows_of(kind)) for name, kind in kinds.items()}
+        count = min(len(rows) for rows in columns.values())
+        data.append([{name: columns[name][i] for name in kinds} for i in range(count)])
+    possible = [(i, n) for n, k in kinds.items() for i in KINDS if i != "bloomfilter" or k in BLOOMED]
+    indexed = draw(st.lists(st.sampled_from(possible), min_size=1, max_size=4, unique=True))
+    holes = st.tuples(st.sampled_from(indexed), st.integers(0, 4)).map(lambda hole: (*hole[0], hole[1]))
+    missing = draw(st.one_of(st.just([]), st.lists(holes, max_size=3)))
+    tree = trees(kinds["a"], kinds["b"])
+    return Case(kinds, data, indexed, frozenset(missing), draw(tree))
+
+
+def skipped(case: Case) -> list[bool]:
+    indexes: dict = {}
+    for index, name in case.indexed:
+        rows = [
+            None if (index, name, i) in case.missing else [row[name] for row in data]
+            for i, data in enumerate(case.data)
+        ]
+        indexes |= collected(index, name, case.kinds[name], rows)
+    available = Available(tuple((c.definition, c.storage) for c in indexes.values()))
+    return prune(
+        translate(case.predicate, available), MetadataTable(objects(len(case.data)), {}, indexes)
+    ).skip.tolist()
+
+
+def test_u42_no_object_with_a_matching_row_is_skipped():
+    """[PRU-V-2] Random rows of every type, random indexes with holes, random predicates, and brute force."""
+    seen = {"skipped": 0, "kept with a match": 0, "objects": 0}
+
+    @settings(max_examples=500)
+    @given(cases())
+    def check(case: Case) -> None:
+        for skip, data in zip(skipped(case), case.data, strict=True):
+            match = any(truth(case.predicate, row) is True for row in data)
+            assert not (skip and match)
+            seen["objects"] += 1
+            seen["skipped"] += skip
+            seen["kept with a match"] += match
+
+    check()
+    assert seen["skipped"] > seen["objects"] / 20, seen
+    assert seen["kept with a match"] > seen["objects"] / 20, seen
+
+
+@st.composite
+def single_leaves(draw: st.DrawFn) -> tuple[str, Any, list[list]]:
+    kind = draw(st.sampled_from(list(POOLS)))
+    return kind, draw(leaves("a", kind)), draw(st.lists(rows_of(kind), min_size=1, max_size=6))
+
+
+def kept_by(index: str, kind: str, leaf: Any, data: list[list]) -> list[bool]:
+    indexes = collected(index, "a", kind, data)
+    available = Available(tuple((c.definition, c.storage) for c in indexes.values()))
+    return (~prune(translate(leaf, available), MetadataTable(objects(len(data)), {}, indexes)).skip).tolist()
+
+
+def assert_kept_exactly(index: str, could_match: Callable[[Any, list], bool]) -> None:
+    seen = {True: 0, False: 0}
+
+    @settings(max_examples=800)
+    @given(single_leaves())
+    def check(case: tuple[str, Any, list[list]]) -> None:
+        kind, leaf, data = case
+        if isinstance(leaf, IsNull):
+            return
+        expected = [could_match(leaf, rows) for rows in data]
+        assert kept_by(index, kind, leaf, data) == expected
+        for keep in expected:
+            seen[keep] += 1
+
+    check()
+    assert min(seen.values()) > 50, seen
+
+
+def test_what_a_valuelist_keeps_of_a_leaf_is_exactly_what_holds_a_match():
+    """[PRU-VL-1]"""
+    assert_kept_exactly("valuelist", lambda leaf, rows: any(leaf_truth(leaf, v) is True for v in rows))
+
+
+def some_value_between_could_match(leaf: Any, low: Any, high: Any) -> bool:
+    """Is there a value in [low, high], of an order without gaps, that matches: tried on those that could decide."""
+    wanted = {Comparison: lambda: [leaf.value], In: lambda: leaf.values, NotIn: lambda: leaf.values}
+    tried = wanted.get(type(leaf), list)()
+    tried = [low, high, *tried, *([leaf.prefix] if isinstance(leaf, (StartsWith, NotStartsWith)) else [])]
+    if any(leaf_truth(leaf, v) for v in tried if order(low) <= order(v) <= order(high)):
+        return True
+    # a value in the gap between low and high may be in no list
+    return isinstance(leaf, NotIn) and not leaf.has_null and order(low) < order(high)
+
+
+def test_what_minmax_keeps_of_a_leaf_is_exactly_what_could_match_between_the_bounds():
+    """[PRU-MM-1]"""
+
+    def between_bounds(leaf: Any, rows: list) -> bool:
+        ordered = sorted(distinct(rows), key=order)
+        return bool(ordered) and some_value_between_could_match(leaf, ordered[0], ordered[-1])
+
+    assert_kept_exactly("minmax", between_bounds)
+
+
+def test_what_a_bloom_filter_keeps_holds_every_match():
+    """[PRU-BF-1]"""
+    seen = {True: 0, False: 0}
+
+    @settings(max_examples=800)
+    @given(single_leaves())
+    def check(case: tuple[str, Any, list[list]]) -> None:
+        kind, leaf, data = case
+        if kind not in BLOOMED:
+            return
+        for keep, rows in zip(kept_by("bloomfilter", kind, leaf, data), data, strict=True):
+            assert keep or not any(leaf_truth(leaf, v) is True for v in rows)
+            seen[keep] += 1
+
+    check()
+    assert min(seen.values()) > 20, seen
+
+
+@pytest.mark.parametrize(("metadata", "query"), [({"p": "int"}, {}), ({}, {"p": "int"})])
+def test_u30_a_partition_column_of_one_side_alone_answers_nothing(metadata, query):
+    """[PRU-PC-5]"""
+    minmax = (IndexDefinition("minmax", ("p",), types=("int",)), Struct((("min", "int"), ("max", "int"))))
+    leaf = Comparison(Op.EQ, Column(("p",), "int"), 1)
+    clause = translate(leaf, Available((minmax,), metadata, query))
+    assert clause == Undetermined("p = ?", "p is a partition column of the query or of the index alone")
+    assert translate(leaf, Available((minmax,), {"p": "int"}, {"p": "int"})).requires == "p"

@@ -1,0 +1,402 @@
+"""Filters as the hook encodes them, and the predicates that they become. No Spark needed."""
+
+from __future__ import annotations
+
+import json
+import math
+from decimal import Decimal
+
+import pytest
+
+from xskip.expressions.operands import Cast, Column, Elements, FileColumn
+from xskip.expressions.predicate import (
+    And,
+    Compared,
+    Comparison,
+    Constant,
+    In,
+    IsNotNull,
+    IsNull,
+    NotIn,
+    NotStartsWith,
+    Op,
+    Or,
+    StartsWith,
+    Unknown,
+)
+from xskip.spark.catalyst.decode import to_predicate
+from xskip.spark.catalyst.literals import literal_value
+
+A = ["$", ["a"], "int"]
+B = ["$", ["b"], "int"]
+L = ["$", ["l"], "array<int>"]
+S = ["$", ["s"], "string"]
+D = ["$", ["d"], "double"]
+FLAG = ["$", ["f"], "boolean"]
+a, s, d, f, b, w, ls = (
+    Column((name,), kind)
+    for name, kind in (
+        ("a", "int"), ("s", "string"), ("d", "double"), ("f", "boolean"), ("b", "int"), ("w", "bigint"),
+        ("l", "array<int>"),
+    )
+)  # fmt: skip
+REST = Unknown("only the literal beginning of a LIKE pattern is used")
+
+
+def lit(kind: str, value) -> list:
+    return ["#", kind, value]
+
+
+def five() -> list:
+    return lit("int", 5)
+
+
+def like(pattern: str, escape: str = "\\") -> list:
+    return ["Like", S, lit("string", pattern), escape]
+
+
+def predicate(node):
+    return to_predicate(json.loads(json.dumps([node])))
+
+
+@pytest.mark.parametrize(
+    ("name", "op", "turned"),
+    [
+        ("EqualTo", Op.EQ, Op.EQ),
+        ("LessThan", Op.LT, Op.GT),
+        ("LessThanOrEqual", Op.LE, Op.GE),
+        ("GreaterThan", Op.GT, Op.LT),
+        ("GreaterThanOrEqual", Op.GE, Op.LE),
+    ],
+)
+def test_comparisons_with_the_literal_on_either_side(name, op, turned):
+    assert predicate([name, A, five()]) == Comparison(op, a, 5)
+    assert predicate([name, five(), A]) == Comparison(turned, a, 5)
+    assert predicate([name, A, lit("int", None)]) == Constant(None)
+    assert predicate([name, lit("int", None), A]) == Constant(None)
+    assert predicate(["Not", [name, A, five()]]) == Comparison(op.negated, a, 5)
+    assert predicate(["Not", [name, A, lit("int", None)]]) == Constant(None)
+
+
+EQUAL = And((IsNotNull(a), Comparison(Op.EQ, a, 5)))
+
+CASES = [
+    # EqualNullSafe is never NULL
+    (["EqualNullSafe", A, five()], EQUAL),
+    (["EqualNullSafe", five(), A], EQUAL),
+    (["Not", ["EqualNullSafe", A, five()]], Or((IsNull(a), Comparison(Op.NE, a, 5)))),
+    (["EqualNullSafe", A, lit("int", None)], IsNull(a)),
+    (["EqualNullSafe", lit("int", None), A], IsNull(a)),
+    (["Not", ["EqualNullSafe", A, lit("int", None)]], IsNotNull(a)),
+    (
+        ["EqualNullSafe", ["$", ["m"], "map<int,int>"], lit("map<int,int>", None)],
+        IsNull(Column(("m",), "map<int,int>")),
+    ),
+    (["EqualNullSafe", A, S], Unknown("a comparison of int with string")),
+    (
+        ["EqualNullSafe", A, B],
+        Or((And((IsNotNull(a), IsNotNull(b), Compared(Op.EQ, a, b))), And((IsNull(a), IsNull(b))))),
+    ),
+    # null tests
+    (["IsNull", A], IsNull(a)),
+    (["IsNotNull", A], IsNotNull(a)),
+    (["Not", ["IsNull", A]], IsNotNull(a)),
+    (["IsNull", five()], Constant(False)),
+    (["IsNull", lit("int", None)], Constant(True)),
+    (["IsNotNull", five()], Constant(True)),
+    (["IsNotNull", lit("int", None)], Constant(False)),
+    (["IsNull", ["$", ["x"], "array<int>"]], IsNull(Column(("x",), "array<int>"))),
+    (["IsNotNull", ["$", ["x"], "string collate UTF8_LCASE"]], IsNotNull(Column(("x",), "string collate UTF8_LCASE"))),
+    (
+        ["IsNull", ["Cast", A, {"t": "bigint"}, None, "ANSI"]],
+        Unknown("the function or operator 'cast' is not understood"),
+    ),
+    # IN
+    (["In", A, "int", [1, 2]], In(a, (1, 2))),
+    (["In", A, "int", [1, None]], In(a, (1,), has_null=True)),
+    (["In", A, "int", [None]], In(a, (), has_null=True)),
+    (["In", A, "int", []], In(a, ())),
+    (["Not", ["In", A, "int", [1, 2]]], NotIn(a, (1, 2))),
+    (["Not", ["In", A, "int", [1, None]]], NotIn(a, (1,), has_null=True)),
+    (["Not", ["In", A, "int", []]], Constant(True)),
+    (["Not", ["In", A, "int", [None]]], Constant(None)),
+    (["In", S, "string", ["x", None, "é"]], In(s, (b"x", "é".encode()), has_null=True)),
+    (["In", A, "bigint", [1]], Unknown("a list of bigint for a column of int")),
+    (["In", ["Cast", A, {"t": "bigint"}], "bigint", [1]], In(Cast(a, "bigint"), (1,))),
+    (
+        ["In", ["$", ["t"], "time(6)"], "time(6)", [1]],
+        Unknown("values of type time(6) are not compared as metadata keeps them"),
+    ),
+    (["In", A, [A, five()]], Unknown("the function or operator 'in' is not understood")),
+    # prefixes
+    (["StartsWith", S, lit("string", "ab")], StartsWith(s, b"ab")),
+    (["StartsWith", S, lit("string", "")], StartsWith(s, b"")),
+    (["StartsWith", S, lit("string", {"b64": "/w=="})], StartsWith(s, b"\xff")),
+    (["StartsWith", S, lit("string", None)], Constant(None)),
+    (["Not", ["StartsWith", S, lit("string", "ab")]], NotStartsWith(s, b"ab")),
+    (["StartsWith", ["$", ["x"], "binary"], lit("string", "a")], Unknown("a prefix of a column of type binary")),
+    (["StartsWith", S, S], Unknown("the function or operator 'starts with' is not understood")),
+    (["EndsWith", S, lit("string", "ab")], Unknown("the function or operator 'ends with' is not understood")),
+    # LIKE, its escapes and wildcards
+    (like("foo"), Comparison(Op.EQ, s, b"foo")),
+    (like(""), Comparison(Op.EQ, s, b"")),
+    (like("foo%"), StartsWith(s, b"foo")),
+    (like("%"), StartsWith(s, b"")),
+    (like("foo%%"), And((StartsWith(s, b"foo"), REST))),
+    (like("foo_"), And((StartsWith(s, b"foo"), REST))),
+    (like("_foo"), And((StartsWith(s, b""), REST))),
+    (like("fo%o"), And((StartsWith(s, b"fo"), REST))),
+    (like("%foo"), And((StartsWith(s, b""), REST))),
+    (like("foo\\_%"), StartsWith(s, b"foo_")),
+    (like("foo\\%"), Comparison(Op.EQ, s, b"foo%")),
+    (like("foo\\%%"), StartsWith(s, b"foo%")),
+    (like("foo\\\\%"), StartsWith(s, b"foo\\")),
+    (like("foo\\\\"), Comparison(Op.EQ, s, b"foo\\")),
+    (like("foo\\"), Unknown("a LIKE pattern with an escape before an ordinary character")),
+    (like("fo\\o%"), Unknown("a LIKE pattern with an escape before an ordinary character")),
+    (like("foo/_%", "/"), StartsWith(s, b"foo_")),
+    (like("foo\\%", "/"), StartsWith(s, b"foo\\")),
+    (like("100%%", "%"), Comparison(Op.EQ, s, b"100%")),
+    (like("é\U0001f600%"), StartsWith(s, "é\U0001f600".encode())),
+    (["Not", like("foo%")], NotStartsWith(s, b"foo")),
+    (["Not", like("foo_")], Or((NotStartsWith(s, b"foo"), REST))),
+    (["Not", like("foo")], Comparison(Op.NE, s, b"foo")),
+    (["Like", S, lit("string", None), "\\"], Unknown("the function or operator 'like' is not understood")),
+    (["Like", S, S, "\\"], Unknown("the function or operator 'like' is not understood")),
+    # truth values
+    (FLAG, Comparison(Op.EQ, f, True)),
+    (["Not", FLAG], Comparison(Op.NE, f, True)),
+    (["EqualTo", FLAG, lit("boolean", False)], Comparison(Op.EQ, f, False)),
+    (lit("boolean", True), Constant(True)),
+    (lit("boolean", False), Constant(False)),
+    (lit("boolean", None), Constant(None)),
+    (["Not", lit("boolean", None)], Constant(None)),
+    # AND, OR, NOT
+    (["And", FLAG, ["IsNull", A]], And((Comparison(Op.EQ, f, True), IsNull(a)))),
+    (["Or", FLAG, ["IsNull", A]], Or((Comparison(Op.EQ, f, True), IsNull(a)))),
+    (["Not", ["And", FLAG, ["IsNull", A]]], Or((Comparison(Op.NE, f, True), IsNotNull(a)))),
+    (["Not", ["Or", FLAG, ["IsNull", A]]], And((Comparison(Op.NE, f, True), IsNotNull(a)))),
+    (["Not", ["Not", FLAG]], Comparison(Op.EQ, f, True)),
+    (["Not", ["Rand", 5]], Unknown("the function or operator 'rand' is not understood")),
+    # casts
+    (
+        ["EqualTo", ["Cast", A, {"t": "bigint"}, "UTC", "ANSI"], lit("bigint", 2**31)],
+        Comparison(Op.EQ, Cast(a, "bigint"), 2**31),
+    ),
+    (
+        ["LessThan", lit("decimal(12,1)", "1.5"), ["Cast", A, {"t": "decimal(12,1)"}]],
+        Comparison(Op.GT, Cast(a, "decimal(12,1)"), Decimal("1.5")),
+    ),
+    (
+        ["EqualTo", ["Cast", A, {"t": "double"}], lit("double", "1.5")],
+        Unknown("a cast of a to double can change values or their order"),
+    ),
+    (
+        ["GreaterThan", ["Cast", S, {"t": "int"}], lit("int", 10)],
+        Unknown("a cast of s to int can change values or their order"),
+    ),
+    (
+        ["EqualTo", ["Cast", ["$", ["t"], "timestamp"], {"t": "date"}], lit("date", 0)],
+        Unknown("a cast of t to date can change values or their order"),
+    ),
+    (
+        ["GreaterThanOrEqual", ["Cast", ["$", ["x"], "date"], {"t": "timestamp"}], lit("timestamp", 0)],
+        Unknown("a cast of x to timestamp can change values or their order"),
+    ),
+    (
+        ["EqualTo", ["Cast", ["Cast", A, {"t": "bigint"}], {"t": "decimal(20,0)"}], lit("decimal(20,0)", "1")],
+        Unknown("a cast of cast(a as bigint) to decimal(20,0) can change values or their order"),
+    ),
+    (
+        ["EqualTo", ["Cast", ["Abs", A], {"t": "bigint"}], lit("bigint", 1)],
+        Unknown("the function or operator 'abs' is not understood"),
+    ),
+    # a literal of another type than the column's
+    (["EqualTo", A, lit("bigint", 5)], Unknown("a comparison of int with bigint")),
+    (
+        ["EqualTo", ["$", ["c"], "decimal(10,2)"], lit("decimal(10,1)", "1.5")],
+        Unknown("a comparison of decimal(10,2) with decimal(10,1)"),
+    ),
+    (
+        ["EqualTo", S, lit("string collate UTF8_LCASE", "x")],
+        Unknown("a comparison of string with string collate UTF8_LCASE"),
+    ),
+    # collations
+    (
+        ["EqualTo", ["$", ["s"], "string collate UTF8_LCASE"], lit("string collate UTF8_LCASE", "x")],
+        Unknown("values of type string collate UTF8_LCASE are not compared as metadata keeps them"),
+    ),
+    (
+        ["StartsWith", ["$", ["s"], "string collate UNICODE"], lit("string", "x")],
+        Unknown("values of type string collate UNICODE are not compared as metadata keeps them"),
+    ),
+    (
+        ["Like", ["$", ["s"], "string collate UNICODE"], lit("string", "x%"), "\\"],
+        Unknown("values of type string collate UNICODE are not compared as metadata keeps them"),
+    ),
+    # hidden columns
+    (
+        ["GreaterThan", ["$meta", ["_metadata", "file_size"], "bigint"], lit("bigint", 5)],
+        Comparison(Op.GT, FileColumn("file_size", "bigint"), 5),
+    ),
+    (["IsNotNull", ["$meta", ["file_size"], "bigint"]], IsNotNull(FileColumn("file_size", "bigint"))),
+    (
+        ["IsNotNull", ["$meta", ["file_path"], "string"]],
+        Unknown("the hidden column file_path is not known of whole files"),
+    ),
+    # elements of an array: of some, and never of none
+    (["ArrayContains", L, five()], Comparison(Op.EQ, Elements(ls, "int"), 5)),
+    (["ArrayContains", L, lit("int", None)], Constant(None)),
+    (["ArrayContains", L, lit("bigint", 5)], Unknown("a search for bigint in array<int>")),
+    (["Not", ["ArrayContains", L, five()]], Unknown("what no element of an array may be is not used")),
+    (
+        ["LessThan", ["GetArrayItem", L, lit("int", 0), False], five()],
+        Comparison(Op.LT, Elements(ls, "int", is_one=True), 5),
+    ),
+    (
+        ["Not", ["EqualTo", ["ElementAt", L, lit("int", -1), None, False], five()]],
+        Comparison(Op.NE, Elements(ls, "int", is_one=True), 5),
+    ),
+    (
+        ["IsNull", ["GetArrayItem", L, lit("int", 0), False]],
+        Unknown("the function or operator 'get array item' is not understood"),
+    ),
+    (
+        ["EqualNullSafe", ["GetArrayItem", L, lit("int", 0), False], five()],
+        Unknown("a comparison of element(l) that is never NULL"),
+    ),
+    (
+        ["EqualTo", ["GetArrayItem", L, lit("int", 0), True], five()],
+        Unknown("the function or operator 'get array item' is not understood"),
+    ),
+    (
+        ["EqualTo", ["ElementAt", L, lit("int", 0), None, False], five()],
+        Unknown("the function or operator 'element at' is not understood"),
+    ),
+    # two columns
+    (["LessThan", A, B], Compared(Op.LT, a, b)),
+    (["Not", ["LessThan", A, B]], Compared(Op.GE, a, b)),
+    (["GreaterThan", ["Cast", A, {"t": "bigint"}], ["$", ["w"], "bigint"]], Compared(Op.GT, Cast(a, "bigint"), w)),
+    (["LessThan", A, ["$", ["w"], "bigint"]], Unknown("a comparison of int with bigint")),
+    (["LessThan", A, A], Unknown("a comparison of a with itself")),
+    (["LessThan", A, ["GetArrayItem", L, lit("int", 0), False]], Unknown("a comparison of element(l) with a column")),
+    (
+        ["LessThan", ["$", ["w"], "bigint"], ["$meta", ["file_size"], "bigint"]],
+        Unknown("a comparison of _metadata.file_size with a column"),
+    ),
+    # NaN
+    (["Not", ["IsNaN", A]], Unknown("column a is not used here")),
+    # nested and dotted names
+    (["EqualTo", ["$", ["x", "y.z"], "int"], five()], Comparison(Op.EQ, Column(("x", "y.z"), "int"), 5)),
+    # what nobody understands
+    (["EqualTo", A, ["Add", five(), ["Rand", 1]]], Unknown("the function or operator 'add' is not understood")),
+    (
+        ["EqualTo", ["Add", A, lit("int", 1)], lit("int", 3)],
+        Unknown("the function or operator 'add' is not understood"),
+    ),
+    (["EqualTo", five(), five()], Unknown("a literal of type int is not used here")),
+    (["InSubqueryExec", A], Unknown("the function or operator 'in subquery exec' is not understood")),
+    (["ScalaUDF", {"?": "x"}], Unknown("the function or operator 'scala udf' is not understood")),
+    ({"?": "x"}, Unknown("an expression that is not understood")),
+    ([], Unknown("an expression that is not understood")),
+    (None, Unknown("an expression that is not understood")),
+]
+
+
+@pytest.mark.parametrize(("node", "expected"), CASES, ids=lambda part: str(part)[:80])
+def test_a_filter_and_its_predicate(node, expected):
+    """[PRU-N-6] [PRU-V-6]"""
+    assert predicate(node) == expected
+
+
+def test_a_scan_with_several_filters_is_their_conjunction():
+    assert to_predicate([["IsNotNull", A], ["EqualTo", A, five()]]) == And((IsNotNull(a), Comparison(Op.EQ, a, 5)))
+    assert to_predicate([]) == And(())
+    assert to_predicate([["IsNull", A]]) == IsNull(a)
+
+
+def test_u10_isnan_is_false_of_null():
+    """[PRU-N-6]"""
+    found = predicate(["IsNaN", D])
+    assert found.children[0] == IsNotNull(d)
+    assert (found.children[1].op, found.children[1].operand) == (Op.EQ, d)
+    assert math.isnan(found.children[1].value)
+    negated = predicate(["Not", ["IsNaN", D]])
+    assert isinstance(negated, Or)
+    assert negated.children[0] == IsNull(d)
+    assert negated.children[1].op == Op.NE
+    wide = predicate(["IsNaN", ["Cast", ["$", ["x"], "float"], {"t": "double"}]])
+    assert wide.children[0] == IsNotNull(Cast(Column(("x",), "float"), "double"))
+
+
+def test_u04_a_like_prefix_ends_before_a_replacement_character():
+    """LIKE compares decoded text, where bytes that are no UTF-8 read as U+FFFD: that is no prefix of those bytes."""
+    assert predicate(like("ab\ufffd_")) == And((StartsWith(s, b"ab"), REST))
+
+
+@pytest.mark.parametrize(
+    ("raw", "kind", "value"),
+    [
+        (5, "tinyint", 5),
+        (-(2**63), "bigint", -(2**63)),
+        (18262, "date", 18262),
+        (-62135596800000000, "timestamp", -62135596800000000),
+        (1, "timestamp_ntz", 1),
+        (13, "interval year to month", 13),
+        (86400000000, "interval day", 86400000000),
+        ("1.50", "decimal(10,2)", Decimal("1.50")),
+        ("-0.000000000000000000000000000000000001", "decimal(38,36)", Decimal("-1E-36")),
+        ("12345678901234567890123456789012345678", "decimal(38,0)", Decimal("12345678901234567890123456789012345678")),
+        ("1.5", "double", 1.5),
+        ("0.10000000149011612", "float", 0.10000000149011612),
+        ("Infinity", "double", math.inf),
+        ("-Infinity", "float", -math.inf),
+        ("é", "string", b"\xc3\xa9"),
+        ({"b64": "/wA="}, "binary", b"\xff\x00"),
+        ({"b64": "/wA="}, "string", b"\xff\x00"),
+        (True, "boolean", True),
+        (False, "boolean", False),
+        (None, "int", None),
+        (True, "int", None),
+        (1, "boolean", None),
+        (1, "time(6)", None),
+        (1, "double", None),
+        ("x", "binary", None),
+        ({"?": "x", "s": "y"}, "string", None),
+        ({"b64": "/wA="}, "int", None),
+        ([1], "array<int>", None),
+    ],
+)
+def test_literals(raw, kind, value):
+    found = literal_value(raw, kind)
+    assert found == value
+    assert type(found) is type(value)
+
+
+def test_the_literal_minus_zero_and_nan():
+    assert math.copysign(1, literal_value("-0.0", "double")) == -1
+    assert math.isnan(literal_value("NaN", "float"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "raw", "value"),
+    [
+        ("binary", {"b64": "gA=="}, b"\x80"),
+        ("decimal(38,18)", "-1.500000000000000000", Decimal("-1.500000000000000000")),
+        ("date", -141427, -141427),
+        ("timestamp", 1, 1),
+        ("timestamp_ntz", -1, -1),
+        ("interval day to second", 7, 7),
+        ("float", "-0.0", -0.0),
+    ],
+)
+def test_a_comparison_of_each_kind(kind, raw, value):
+    column = ["$", ["c"], kind]
+    assert predicate(["LessThan", column, lit(kind, raw)]) == Comparison(Op.LT, Column(("c",), kind), value)
+
+
+def test_a_literal_that_is_not_held_makes_the_comparison_unknown():
+    assert predicate(["EqualTo", ["$", ["c"], "binary"], lit("binary", {"?": "x"})]) == Unknown(
+        "a literal of type binary"
+    )
+    assert predicate(["In", ["$", ["c"], "binary"], "binary", [{"?": "x"}]]) == Unknown("a literal of type binary")

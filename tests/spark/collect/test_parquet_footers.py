@@ -1,0 +1,385 @@
+"""Bounds from Parquet footers, and when a footer does not vouch for them."""
+
+from __future__ import annotations
+
+import base64
+import io
+from datetime import date, datetime, timezone
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyarrow.parquet.encryption as pe
+import pytest
+from pyspark.sql import SparkSession
+
+from xskip import MinMax, SkippingIndex
+from xskip.errors import CollectError
+from xskip.spark.collect.parquet_footers import footer_bounds, is_plain, served_by_footers, tail_of
+
+
+def footer(table: pa.Table, **options) -> pq.FileMetaData:
+    sink = io.BytesIO()
+    pq.write_table(table, sink, **options)
+    return pq.read_metadata(io.BytesIO(sink.getvalue()))
+
+
+def bounds(values: pa.Array, spark_type: str, **options):
+    """The bounds of one column x in a file of its own; None where the footer does not vouch for them."""
+    found = footer_bounds(footer(pa.table({"x": values}), **options), [("x", spark_type)])
+    return None if found is None else found[0]
+
+
+DAY = date(1970, 1, 1)
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+MS, US, NS = pa.timestamp("ms"), pa.timestamp("us"), pa.timestamp("ns")
+MS_UTC, US_UTC = pa.timestamp("ms", tz="UTC"), pa.timestamp("us", tz="UTC")
+
+
+@pytest.mark.parametrize(
+    ("values", "spark_type", "expected"),
+    [
+        (pa.array([3, None, -128], pa.int8()), "tinyint", (-128, 3)),
+        (pa.array([3, None, -32768], pa.int16()), "smallint", (-32768, 3)),
+        (pa.array([3, None, -(2**31)], pa.int32()), "int", (-(2**31), 3)),
+        (pa.array([2**63 - 1, None, -(2**63)], pa.int64()), "bigint", (-(2**63), 2**63 - 1)),
+        (pa.array([DAY, None, date(9999, 12, 31)]), "date", (0, 2932896)),
+        (pa.array([1, None, -5], MS_UTC), "timestamp", (-5000, 1000)),
+        (pa.array([1, None, -5], US_UTC), "timestamp", (-5, 1)),
+        (pa.array([1, None, -5], MS), "timestamp_ntz", (-5000, 1000)),
+        (pa.array([1, None, -5], US), "timestamp_ntz", (-5, 1)),
+        (pa.array([True, None, False]), "boolean", (False, True)),
+        (pa.array([True, None]), "boolean", (True, True)),
+        (pa.array(["b", None, "", "é", "\U0001f600"]), "string", (b"", "\U0001f600".encode())),
+        (pa.array(["\ufffd", "\U0001f600"]), "string", ("\ufffd".encode(), "\U0001f600".encode())),
+        (pa.array(["x" * 3000]), "string", (b"x" * 3000, b"x" * 3000)),
+    ],
+    ids=str,
+)
+def test_bounds_of_the_types_that_footers_serve(values, spark_type, expected):
+    """[PRU-MM-9]"""
+    found = bounds(values, spark_type)
+    assert found == expected
+    assert [type(v) for v in found] == [type(v) for v in expected]
+
+
+@pytest.mark.parametrize(
+    ("precision", "as_integer", "physical"),
+    [(9, True, "INT32"), (18, True, "INT64"), (9, False, "FIXED_LEN_BYTE_ARRAY"), (38, False, "FIXED_LEN_BYTE_ARRAY")],
+)
+def test_u19_decimals_of_each_physical_form(precision, as_integer, physical):
+    """[PRU-MM-9]"""
+    values = pa.array([Decimal("-1.50"), None, Decimal("2.25"), Decimal("-0.01")], pa.decimal128(precision, 2))
+    meta = footer(pa.table({"x": values}), store_decimal_as_integer=as_integer)
+    assert meta.row_group(0).column(0).physical_type == physical
+    assert footer_bounds(meta, [("x", f"decimal({precision},2)")]) == [(Decimal("-1.50"), Decimal("2.25"))]
+
+
+def test_u19_decimals_with_all_38_digits():
+    """[PRU-MM-9]"""
+    low, high = Decimal("-" + "9" * 36 + ".99"), Decimal("9" * 36 + ".98")
+    assert bounds(pa.array([high, low], pa.decimal128(38, 2)), "decimal(38,2)") == (low, high)
+
+
+def test_u19_a_decimal_of_another_precision_or_scale():
+    """[PRU-MM-9]"""
+    values = pa.array([Decimal("1.50")], pa.decimal128(10, 2))
+    for other in ("decimal(11,2)", "decimal(10,1)", "decimal(10,3)", "bigint", "double"):
+        assert bounds(values, other) is None
+
+
+@pytest.mark.parametrize(
+    ("values", "spark_type", "options"),
+    [
+        (pa.array([1.0, 2.0], pa.float32()), "float", {}),
+        (pa.array([1.0, 2.0], pa.float64()), "double", {}),
+        (pa.array([1, 2], US_UTC), "timestamp", {"use_deprecated_int96_timestamps": True}),
+        (pa.array([1, 2], NS), "timestamp_ntz", {"version": "2.6"}),
+        (pa.array([b"a"], pa.binary()), "binary", {}),
+        (pa.array([b"ab"], pa.binary(2)), "binary", {}),
+        (pa.array([1], pa.int32()), "int", {"write_statistics": False}),
+        (pa.array(["x" * 10_000, "a"]), "string", {}),  # too long for statistics, and not all null
+    ],
+    ids=str,
+)
+def test_u10_u12_u18_what_a_footer_does_not_vouch_for(values, spark_type, options):
+    """[PRU-MM-9]"""
+    assert bounds(values, spark_type, **options) is None
+
+
+@pytest.mark.parametrize(
+    ("values", "spark_type"),
+    [
+        (pa.array([1], pa.int32()), "bigint"),
+        (pa.array([1], pa.int64()), "int"),
+        (pa.array([1], pa.int8()), "int"),
+        (pa.array([1], pa.uint8()), "tinyint"),
+        (pa.array([1], pa.uint32()), "int"),
+        (pa.array([1], pa.uint32()), "bigint"),
+        (pa.array([1], pa.int32()), "date"),
+        (pa.array([DAY]), "int"),
+        (pa.array([1], pa.int64()), "timestamp"),
+        (pa.array([1], US), "timestamp"),
+        (pa.array([1], US_UTC), "timestamp_ntz"),
+        (pa.array(["a"]), "binary"),
+        (pa.array([b"a"]), "string"),
+        (pa.array(["1"]), "int"),
+        (pa.array([None], pa.null()), "int"),
+        (pa.array([1], pa.time32("ms")), "int"),
+    ],
+    ids=str,
+)
+def test_u23_u25_a_column_that_is_read_as_another_type(values, spark_type):
+    """[PRU-MM-9]"""
+    assert bounds(values, spark_type) is None
+
+
+def test_all_null_and_no_rows():
+    """[PRU-MM-7] [PRU-MM-9]"""
+    assert bounds(pa.array([None, None], pa.int32()), "int") == (None, None)
+    assert bounds(pa.array([], pa.int32()), "int") == (None, None)
+    assert bounds(pa.array([None], pa.string()), "string") == (None, None)
+    assert bounds(pa.array([None], US_UTC), "timestamp") == (None, None)
+    assert bounds(pa.array([None], pa.decimal128(10, 2)), "decimal(10,2)") == (None, None)
+
+
+def test_u12_all_null_without_statistics_is_not_known_to_be_all_null():
+    """[PRU-MM-9]"""
+    assert bounds(pa.array([None, None], pa.int32()), "int", write_statistics=False) is None
+
+
+def test_u14_row_groups_are_merged_and_one_of_nulls_adds_nothing():
+    """[PRU-MM-9]"""
+    values = pa.array([None, None, 5, 7, None, -1, 6, 6], pa.int32())
+    meta = footer(pa.table({"x": values}), row_group_size=2)
+    assert meta.num_row_groups == 4
+    assert footer_bounds(meta, [("x", "int")]) == [(-1, 7)]
+
+
+def test_u14_one_row_group_without_bounds_spoils_the_file():
+    """[PRU-MM-9]"""
+    meta = footer(pa.table({"x": ["a", "b", "y" * 10_000, "c"]}), row_group_size=2)
+    assert [meta.row_group(i).column(0).statistics.has_min_max for i in range(2)] == [True, False]
+    assert footer_bounds(meta, [("x", "string")]) is None
+
+
+def test_u14_decimals_are_compared_as_numbers_across_row_groups():
+    """[PRU-MM-9]"""
+    values = pa.array([Decimal("1.00"), Decimal("-1.00"), Decimal("200.00"), Decimal("-300.00")], pa.decimal128(20, 2))
+    meta = footer(pa.table({"x": values}), row_group_size=1)
+    assert footer_bounds(meta, [("x", "decimal(20,2)")]) == [(Decimal("-300.00"), Decimal("200.00"))]
+
+
+@pytest.mark.parametrize(
+    ("writer", "trusted"),
+    [
+        ("parquet-cpp-arrow version 26.0.1", True),
+        ("parquet-mr version 1.10.1 (build a89df8f)", True),
+        ("parquet-mr version 1.15.2 (build 859eac1)", True),
+        ("parquet-mr version 2.0.0", True),
+        ("parquet-mr version 1.9.0", False),
+        ("parquet-mr version 1.8.1", False),
+        ("parquet-mr version 1.1.0", False),
+        ("parquet-cpp-arrow version 0.17.1", False),
+        ("parquet-cpp version 1.5.1-SNAPSHOT", False),
+        ("impala version 3.4.0", False),
+        ("parquet-rs version 53.0.0", False),
+        ("x parquet-mr version 1.15.2", False),
+        ("", False),
+        (None, False),
+    ],
+)
+def test_u15_string_bounds_of_writers_that_keep_them_whole(writer, trusted):
+    """[PRU-MM-9]"""
+    meta = footer(pa.table({"x": ["a", "b"], "i": pa.array([1, 2], pa.int32())}))
+
+    class Written:
+        """The same footer, by another writer."""
+
+        created_by = writer
+        schema, num_row_groups, row_group = meta.schema, meta.num_row_groups, meta.row_group
+
+    assert footer_bounds(Written(), [("x", "string")]) == ([(b"a", b"b")] if trusted else None)
+    assert footer_bounds(Written(), [("i", "int")]) == [(1, 2)]
+
+
+def test_u13_an_absent_null_count_is_not_zero():
+    """[PRU-MM-9]"""
+    meta = footer(pa.table({"x": pa.array([1, 2], pa.int32())}))
+
+    class Statistics:
+        has_null_count, null_count, has_min_max, min_raw, max_raw = False, 0, True, 1, 2
+
+    class Chunk:
+        num_values, statistics = 2, Statistics()
+
+    class Group:
+        def column(self, position):
+            assert position == 0
+            return Chunk()
+
+    class Footer:
+        created_by, schema, num_row_groups = meta.created_by, meta.schema, 1
+
+        def row_group(self, group):
+            assert group == 0
+            return Group()
+
+    assert footer_bounds(Footer(), [("x", "int")]) is None
+    Statistics.has_null_count = True
+    assert footer_bounds(Footer(), [("x", "int")]) == [(1, 2)]
+    Statistics.has_min_max = False
+    assert footer_bounds(Footer(), [("x", "int")]) is None
+
+
+@pytest.mark.parametrize(
+    ("first", "trusted"), [(date(1582, 10, 14), False), (date(1582, 10, 15), True), (date(1, 1, 1), False)]
+)
+def test_u17_dates_before_the_gregorian_calendar(first, trusted):
+    """[PRU-MM-9]"""
+    found = bounds(pa.array([first, date(2020, 1, 1)]), "date")
+    assert found == (((first - DAY).days, 18262) if trusted else None)
+
+
+@pytest.mark.parametrize(
+    ("first", "trusted"),
+    [
+        (datetime(1899, 12, 31, 23, 59, 59, tzinfo=timezone.utc), False),
+        (datetime(1850, 1, 1, tzinfo=timezone.utc), False),
+        (datetime(1900, 1, 3, tzinfo=timezone.utc), True),
+    ],
+)
+def test_u17_timestamps_before_zone_offsets_were_whole(first, trusted):
+    """[PRU-MM-9]"""
+    micros = int((first - EPOCH).total_seconds()) * 1_000_000
+    assert bounds(pa.array([micros, 0], US_UTC), "timestamp") == ((micros, 0) if trusted else None)
+    assert bounds(pa.array([micros // 1000, 0], MS_UTC), "timestamp") == ((micros, 0) if trusted else None)
+    assert bounds(pa.array([micros, 0], US), "timestamp_ntz") == (micros, 0)  # without a zone, nothing is rebased
+
+
+def test_u16_milliseconds_near_the_end_of_time_do_not_overflow():
+    """[PRU-MM-9]"""
+    assert bounds(pa.array([0, 2**63 - 1], MS), "timestamp_ntz") in (None, (0, (2**63 - 1) * 1000))
+
+
+NESTED = pa.table(
+    {
+        "st": pa.array([{"x": 1, "in": {"y": "a"}}, None, {"x": None, "in": None}]),
+        "list": pa.array([[1, 2], [], None], pa.list_(pa.int64())),
+        "map": pa.array([[("k", 1)], None, []], pa.map_(pa.string(), pa.int64())),
+        "A": pa.array([1, 2, 3], pa.int64()),
+    }
+)
+
+
+def test_leaves_of_structs():
+    """[PRU-MM-9]"""
+    assert footer_bounds(footer(NESTED), [("st.x", "bigint"), ("st.in.y", "string"), ("A", "bigint")]) == [
+        (1, 1), (b"a", b"a"), (1, 3),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("column", "spark_type"),
+    [
+        ("st", "struct<x:bigint>"),
+        ("list", "bigint"),
+        ("list.list.element", "bigint"),
+        ("map.key_value.value", "bigint"),
+        ("map.key_value.key", "string"),
+        ("st.z", "bigint"),
+        ("a", "bigint"),
+        ("nowhere", "bigint"),
+    ],
+)
+def test_u14_repeated_leaves_and_columns_that_the_file_lacks(column, spark_type):
+    """[PRU-MM-9]"""
+    assert footer_bounds(footer(NESTED), [(column, spark_type)]) is None
+
+
+def test_one_column_without_bounds_sends_the_whole_file_to_the_data():
+    """[PRU-MM-9]"""
+    assert footer_bounds(footer(NESTED), [("A", "bigint"), ("st.z", "bigint")]) is None
+    assert footer_bounds(footer(NESTED), []) == []
+
+
+def test_u29_a_name_in_backticks_is_left_to_the_data():
+    """[PRU-MM-9]"""
+    meta = footer(pa.table({"a.b": pa.array([1], pa.int32()), "c d": pa.array([2], pa.int32())}))
+    assert footer_bounds(meta, [("`a.b`", "int")]) is None
+    assert footer_bounds(meta, [("c d", "int")]) == [(2, 2)]
+
+
+@pytest.mark.parametrize("struct_first", [True, False])
+def test_u29_a_dotted_name_beside_a_field_of_the_same_path(struct_first):
+    """[PRU-MM-9] Both leaves have the path a.b: which is which, the path does not tell."""
+    field = {"a": pa.array([{"b": 1}, {"b": 2}], pa.struct([("b", pa.int32())]))}
+    dotted = {"a.b": pa.array([100, 200], pa.int32())}
+    meta = footer(pa.table(field | dotted if struct_first else dotted | field))
+    assert footer_bounds(meta, [("a.b", "int")]) in (None, [(1, 2)])
+
+
+@pytest.mark.parametrize(
+    ("spark_type", "served"),
+    [("int", True), ("decimal(38,18)", True), ("timestamp_ntz", True), ("string", True), ("boolean", True),
+     ("float", False), ("double", False), ("binary", False), ("interval day to second", False), ("array<int>", False)],
+)  # fmt: skip
+def test_types_that_footers_can_ever_vouch_for(spark_type, served):
+    """[PRU-MM-9]"""
+    assert served_by_footers(spark_type) is served
+
+
+class PlainKms(pe.KmsClient):
+    """Keys that nobody wraps."""
+
+    def __init__(self, configuration: object) -> None:
+        super().__init__()
+
+    def wrap_key(self, key: bytes, label: str) -> bytes:
+        return base64.b64encode(key)
+
+    def unwrap_key(self, wrapped: bytes, label: str) -> bytes:
+        return base64.b64decode(wrapped)
+
+
+def partly_encrypted(path: Path) -> None:
+    """A file with a plaintext footer whose column a is encrypted, and b is not."""
+    settings = pe.EncryptionConfiguration(footer_key="footer", column_keys={"column": ["a"]}, plaintext_footer=True)
+    factory = pe.CryptoFactory(PlainKms)
+    properties = factory.file_encryption_properties(pe.KmsConnectionConfig(), settings)
+    table = pa.table({"a": pa.array([1, 2], pa.int64()), "b": pa.array([3, 4], pa.int64())})
+    with pq.ParquetWriter(path, table.schema, encryption_properties=properties) as writer:
+        writer.write_table(table)
+
+
+@pytest.mark.parametrize("columns", [1, 3000])
+def test_the_end_of_a_file(tmp_path: Path, columns: int):
+    table = pa.table({f"column {i}": [i] for i in range(columns)})
+    pq.write_table(table, tmp_path / "plain.parquet")
+    tail = tail_of(str(tmp_path / "plain.parquet"))
+    assert (tmp_path / "plain.parquet").read_bytes().endswith(tail)
+    footer = pq.read_metadata(pa.BufferReader(b"PAR1" + tail))
+    assert (footer.num_columns, is_plain(footer, tail)) == (columns, True)
+    (tmp_path / "short").write_bytes(b"no")
+    (tmp_path / "other").write_bytes(b"no such format at all")
+    assert (tail_of(str(tmp_path / "short")), tail_of(str(tmp_path / "other"))) == (b"", b"")
+
+
+def test_encrypted_columns_under_a_plaintext_footer(tmp_path: Path):
+    """Arrow aborts the process at the metadata of a column whose key is missing: such a footer is not asked."""
+    partly_encrypted(tmp_path / "locked.parquet")
+    tail = tail_of(str(tmp_path / "locked.parquet"))
+    assert not is_plain(pq.read_metadata(pa.BufferReader(b"PAR1" + tail)), tail)
+
+
+def test_a_build_over_encrypted_columns(spark: SparkSession, tmp_path: Path) -> None:
+    """The bounds of the other columns come from their data."""
+    partly_encrypted(tmp_path / "locked.parquet")
+    made = SkippingIndex.for_path(spark, str(tmp_path), schema="a long, b long")
+    assert made.create([MinMax("b")]).added == 1
+    assert len(made.files("b > 4")) == 0
+    with pytest.raises(CollectError, match=r"locked\.parquet"):
+        SkippingIndex.for_path(spark, str(tmp_path), schema="a long, b long").at(f"{tmp_path}/_other").create(
+            [MinMax("a")]
+        )

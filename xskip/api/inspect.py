@@ -1,0 +1,74 @@
+"""What an index is, and how it stands to its dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xskip.build.source import Source, demand
+from xskip.errors import MetadataVersionError
+from xskip.metadata.objects import compare_objects
+from xskip.metadatastore.snapshot import file_versions
+from xskip.metadatastore.versions import VersionStatus, status_of
+from xskip.results.operations import IndexDescription, IndexInfo, IndexStatus
+from xskip.spark.collect.listing import list_objects
+from xskip.types.datatypes import value_type
+
+__all__ = ["describe", "status"]
+
+
+def describe(source: Source) -> IndexDescription:
+    """What the index of a dataset is.
+
+    Raises
+    ------
+    MetadataNotFoundError
+        There is none.
+    """
+    snapshot = demand(source)
+    record = snapshot.record
+    entries = source.storage.list(source.directory)
+    return IndexDescription(
+        dataset=source.root,
+        location=source.directory,
+        format=record.reading.format if record and record.reading else source.reading.format,
+        version=snapshot.version,
+        commit=record.number if record else 0,
+        objects=snapshot.rows,
+        metadata_bytes=sum(e.size for e in entries if e.name in set(snapshot.live.names)),
+        partitions=tuple(f"{name} {kind}" for name, kind in snapshot.partitions.items()),
+        indexes=tuple(
+            IndexInfo(d.name, d.columns, d.types or (value_type(s) or "unknown",) * len(d.columns), d.params)
+            for d, s in snapshot.indexes
+        ),
+    )
+
+
+def status(source: Source) -> IndexStatus:
+    """How the index of a dataset stands to it now.
+
+    Raises
+    ------
+    MetadataNotFoundError
+        There is none.
+    """
+    try:
+        snapshot = demand(source)
+    except MetadataVersionError:
+        files = file_versions(source.storage, source.directory)
+        if _worst(files) is not VersionStatus.TOO_NEW:
+            raise
+        problem = "a newer release made the index; use a newer xskip"
+        missing = len(list_objects(source.dataset))
+        return IndexStatus(VersionStatus.TOO_NEW.value, 0, missing, 0, problem, files)
+    listed = list_objects(source.dataset)
+    fresh, alive = compare_objects(listed.objects, snapshot.load(()).objects)
+    problem = snapshot.not_usable(source.place, source.reading)
+    present = int(alive.sum())
+    files = tuple(zip(snapshot.live.names, (file.schema.version for file in snapshot.files), strict=True))
+    return IndexStatus(_worst(files).value, present, len(fresh), len(alive) - present, problem, files)
+
+
+def _worst(files: Sequence[tuple[str, int]]) -> VersionStatus:
+    """The status of the files whose version stands worst."""
+    found = (status_of(version) for _, version in files)
+    return max(found, key=list(VersionStatus).index, default=VersionStatus.CURRENT)

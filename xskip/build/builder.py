@@ -1,0 +1,224 @@
+"""Building an index: objects without metadata -> chunks -> files -> one commit."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from xskip.build.naming import mistaken
+from xskip.build.retry import Collected
+from xskip.build.source import Source
+from xskip.errors import CollectError
+from xskip.metadata.objects import compare_objects, table_identifier
+from xskip.metadata.table import MetadataTable
+from xskip.metadatastore.codec import MetadataFile
+from xskip.metadatastore.commit import Record, RecordedFile, publish
+from xskip.metadatastore.snapshot import Snapshot, write_files
+from xskip.metadatastore.versions import Form
+from xskip.metadatastore.wording import is_worded
+from xskip.results.operations import Progress, RefreshResult
+from xskip.settings import CHUNK_BYTES, CHUNK_OBJECTS, FOOTERS
+from xskip.spark.collect.collector import Collector, PlannedIndex
+from xskip.spark.collect.listing import ListedObjects, list_objects
+from xskip.spark.query.engine import Engine
+
+__all__ = ["Build", "OnError", "ProgressOption"]
+
+OnError = Literal["raise", "skip"]
+_FORM = Form()
+ProgressOption = bool | Callable[[Progress], None] | None
+Positions = npt.NDArray[np.int64]
+_BYTES_PER_CORE = 512 << 20
+_SMALL_ROWS = 10_000
+_MOST_SMALL = 16
+
+
+@dataclass(slots=True)
+class Build:
+    """One build: collects what is missing, drops what has gone, and commits, or changes nothing.
+
+    Attributes
+    ----------
+    engine : Engine
+    source : Source
+    planned : tuple of PlannedIndex
+    progress : bool, callable or None
+    on_error : {"raise", "skip"}
+    form : Form
+        In which the metadata are written.
+    collected : Collected
+        What was collected and no commit holds yet.
+    """
+
+    engine: Engine
+    source: Source
+    planned: tuple[PlannedIndex, ...]
+    progress: ProgressOption
+    on_error: OnError
+    form: Form = _FORM
+    collected: Collected = field(default_factory=Collected)
+    _files: list[tuple[Path, RecordedFile]] = field(default_factory=list)
+    _failed: list[str] = field(default_factory=list)
+    _identifier: str = ""
+
+    def run(self, snapshot: Snapshot | None, in_question: npt.NDArray[np.bool_] | None = None) -> RefreshResult:
+        """Brings an index from a snapshot, or from nothing, to what the dataset is now.
+
+        Parameters
+        ----------
+        snapshot : Snapshot or None
+        in_question : ndarray of bool, optional
+            The known objects that the source lists where they are still there; the others stay as they are.
+        """
+        started = time.monotonic()
+        listed = list_objects(self.source.dataset)
+        ours = snapshot if snapshot is not None and snapshot.is_ours else None
+        self.form = replace(self.form, own=self.form.own | mistaken(self.source.df.schema, self.planned))
+        fresh, alive = compare_objects(listed.objects, ours.load(()).objects if ours else None, in_question)
+        unchanged = int(alive.sum())
+        gone = (snapshot.rows if snapshot else 0) - unchanged
+        if ours and not len(fresh) and not gone and all(map(self._is_worded, ours.files)):
+            return RefreshResult(0, 0, unchanged, time.monotonic() - started)
+        if ours:
+            ours.demand_keys()
+        scratch = self.collected.begin(self.source.reading, self.planned)
+        self._identifier = ours.table_identifier if ours else self.source.place.identifier
+        kept = self._keep(ours, alive, scratch) if ours else []
+        collector = self._collector(listed)
+        self._collect_all(collector, fresh, scratch, started)
+        if not kept and not self._files:  # the definitions live in the files: there is always one
+            self._add(collector.collect(fresh[:0]), scratch)
+        record = self._record(snapshot, (*kept, *(entry for _, entry in self._files)))
+        publish(self.source.storage, self.source.directory, snapshot.live if snapshot else None, self._files, record)
+        self.engine.forget(self.source.directory)
+        added = len(fresh) - len(self._failed)
+        return RefreshResult(added, gone, unchanged, time.monotonic() - started, tuple(self._failed))
+
+    def _collector(self, listed: ListedObjects) -> Collector:
+        source, footers = self.source, self.engine.setting(self.source.df.sparkSession, FOOTERS)
+        return Collector(self.engine.hook, source.dataset, listed, self.planned, source.reading, footers)
+
+    def _collect_all(self, collector: Collector, fresh: Positions, scratch: Path, started: float) -> None:
+        """Collects new objects chunk by chunk, each into files of its own; what an attempt before has is taken."""
+        show = _shown(self.progress)
+        for table, left in self.collected.take(collector.listed, fresh, self.planned):
+            fresh = left
+            if len(table):
+                self._add(table, scratch)
+        chunks = list(self._chunks(collector.listed, fresh))
+        done = 0
+        for i, chunk in enumerate(chunks, 1):
+            table = self._collect(collector, chunk)
+            if len(table):
+                self.collected.keep(self._add(table, scratch))
+            done += len(chunk)
+            show(Progress(i, len(chunks), done, len(fresh), time.monotonic() - started))
+
+    def _chunks(self, listed: ListedObjects, fresh: Positions) -> Iterator[Positions]:
+        """New objects in portions that one job and the driver can hold."""
+        session = self.source.df.sparkSession
+        most_objects, most_bytes = (self.engine.setting(session, each) for each in (CHUNK_OBJECTS, CHUNK_BYTES))
+        most_bytes = most_bytes or _BYTES_PER_CORE * max(4, session.sparkContext.defaultParallelism)
+        sizes = listed.sizes
+        start, volume = 0, 0
+        for i, position in enumerate(fresh):
+            if i > start and (i - start >= most_objects or volume + sizes[position] > most_bytes):
+                yield fresh[start:i]
+                start, volume = i, 0
+            volume += int(sizes[position])
+        if start < len(fresh):
+            yield fresh[start:]
+
+    def _collect(self, collector: Collector, chunk: Positions) -> MetadataTable:
+        """A chunk's metadata; with ``on_error="skip"`` without the files that cannot be read."""
+        while True:
+            try:
+                return collector.collect(chunk)
+            except CollectError as error:
+                bad = _culprit(collector, chunk, error)
+                if bad is None:
+                    raise
+                (path,) = collector.listed.paths_of(np.array([bad]))
+                if self.on_error == "raise":
+                    raise CollectError(error.what, where=path, found=error.found, hint=error.hint) from error
+                self._failed.append(path)
+                chunk = chunk[chunk != bad]
+
+    def _keep(self, snapshot: Snapshot, alive: npt.NDArray[np.bool_], scratch: Path) -> list[RecordedFile]:
+        """The files that stay as they are; those with rows of vanished objects, and many small ones, are replaced."""
+        assert snapshot.record is not None
+        rows, size = min(_SMALL_ROWS, self.form.rows_per_file // 2), self.form.bytes_per_file // 4
+        small = [entry for entry in snapshot.record.files if entry.rows < rows and entry.size < size]
+        crowded = {entry.name for entry in small} if len(small) > _MOST_SMALL else set()
+        kept, again = [], []
+        start = 0
+        for entry, file in zip(snapshot.record.files, snapshot.files, strict=True):
+            own = np.arange(start, start + file.rows)
+            start += file.rows
+            if alive[own].all() and len(own) and entry.name not in crowded and self._is_worded(file):
+                kept.append(entry)
+            else:
+                again.append(own[alive[own]])
+        if sum(map(len, again)):
+            self._add(snapshot.load().take(pa.array(np.concatenate(again))), scratch)
+        return kept
+
+    def _is_worded(self, file: MetadataFile) -> bool:
+        return is_worded(file.schema, file.footer.metadata, self.form)
+
+    def _add(self, table: MetadataTable, scratch: Path) -> list[Path]:
+        written = write_files(table, self._identifier, scratch, len(self._files), self.form)
+        self._files += written
+        return [path for path, _ in written]
+
+    def _record(self, snapshot: Snapshot | None, files: tuple[RecordedFile, ...]) -> Record:
+        types = dict(snapshot.record.types) if snapshot and snapshot.record else {}
+        for each in self.planned:
+            types.update(zip(each.definition.columns, each.definition.types, strict=True))
+        reading = self.source.reading if self.form.footer_key is None else self.source.reading.hidden()
+        return Record(0, self.source.root, self.form.version, files, reading, types, 0)
+
+
+def _culprit(collector: Collector, chunk: Positions, error: CollectError) -> int | None:
+    """The file that an error names; where it names none, the one that halving the chunk finds, if it is a file's."""
+    named = pc.index(collector.listed.objects.names, table_identifier(error.where or "")).as_py()
+    if named in chunk:
+        return int(named)
+    while len(chunk) > 1:
+        half = chunk[: len(chunk) // 2]
+        try:
+            collector.collect(half)
+            chunk = chunk[len(half) :]
+        except CollectError:
+            chunk = half
+    try:
+        collector.collect(chunk)
+        return None
+    except CollectError:
+        return int(chunk[0])
+
+
+def _shown(option: ProgressOption) -> Callable[[Progress], None]:
+    if callable(option):
+        return option
+    shown = sys.stderr.isatty() if option is None else option
+    return _bar if shown else lambda _: None
+
+
+def _bar(progress: Progress) -> None:
+    """A bar as Spark draws them."""
+    width = 40
+    filled = width * progress.objects // max(progress.total, 1)
+    bar = "=" * filled + (">" if filled < width else "")
+    end = "\n" if progress.chunk == progress.chunks else ""
+    sys.stderr.write(f"\r[xskip {bar.ljust(width)} ({progress.objects} / {progress.total})]{end}")
+    sys.stderr.flush()

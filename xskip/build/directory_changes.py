@@ -1,0 +1,269 @@
+"""Which directories of a dataset may hold other objects than its index knows. Rules: specs/pruning.rst, [PRU-TL].
+
+By the directories' names alone, or by the files where these are told faster than Spark tells them.
+
+.. code-block:: text
+
+    Topic=a/Key=k/Start=2026-11-22    Start is a date, and so the column that data grows by
+    each Topic, each Key              looked into for names of directories alone
+    of each Key the last Start        listed, with all that is in it, as is each directory that nobody knows
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow.fs import FileSelector, FileType, LocalFileSystem
+
+from xskip.clauses.partition import column_of
+from xskip.metadata.objects import Objects, compare_objects, table_identifier
+from xskip.metadata.table import MetadataTable
+from xskip.metadatastore.filesystem import Storage, local_path, modified_of
+
+__all__ = ["Changed", "find_changed", "find_differences"]
+
+_THREADS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What of a dataset is to be listed, and what is known no more.
+
+    Attributes
+    ----------
+    listed : tuple of str
+        Directories below the root, none in another.
+    replaced : ndarray of bool
+        For each known object: it lies in one of these, or in a directory that is gone.
+    is_complete : bool
+        Are all other directories known to be as they were.
+    """
+
+    listed: tuple[str, ...]
+    replaced: npt.NDArray[np.bool_]
+    is_complete: bool = False
+
+
+def find_changed(table: MetadataTable, root: str, storage: Storage, recheck: Iterable[str]) -> Changed:
+    """Looks at the directories above those that data grows by, and at their names alone.
+
+    Parameters
+    ----------
+    table : MetadataTable
+        The known objects, with all partition columns.
+    root : str
+        Of the dataset, with its scheme.
+    storage : Storage
+        In which it is.
+    recheck : iterable of str
+        Directories below the root that are listed as well.
+    """
+    known = _Known(table, root)
+    listed: set[str] = set()
+    gone: set[str] = set()
+    parents = [""] if table.partitions else []
+    for level in range(known.depth + 1):
+        before = known.directories(level)
+        inner: list[str] = []
+        for parent, there in _directories(storage, root, parents).items():
+            own = before[parent]
+            listed |= there - own.keys()
+            gone |= own.keys() - there
+            if level == known.depth:
+                listed |= set(_last(own)) & there
+            else:
+                inner += own.keys() & there
+        parents = inner
+    again = {each.strip("/") for each in recheck}
+    present = _directories(storage, root, {_parent(each) for each in again})
+    listed |= {each for each in again if each in present[_parent(each)]}
+    outer = tuple(_outermost(listed))
+    return Changed(outer, known.inside({*outer, *gone, *again}))
+
+
+def find_differences(table: MetadataTable, root: str) -> Changed | None:
+    """Looks at all files on a local disk; one that is new, gone or other than known puts its directory in question.
+
+    None where the dataset may as well be listed: most of it is in question, or not partitioned as it was, or a name is
+    no text.
+
+    Parameters
+    ----------
+    table : MetadataTable
+        The known objects, with all partition columns.
+    root : str
+        Of the dataset, with its scheme.
+
+    Raises
+    ------
+    OSError
+        A directory cannot be read.
+    """
+    try:
+        found, holding = _files_below(str(local_path(root)))
+    except UnicodeDecodeError:  # a name that is no text
+        return None
+    fresh, alive = compare_objects(found, table.objects)
+    if alive.all() and not len(fresh):
+        return Changed((), ~alive, is_complete=True)
+    known = _Known(table, root)
+    new = _parents(known.below(found.names.take(pa.array(fresh))))
+    outer = set(_outermost(new | _parents(known.below(table.objects.names.filter(pa.array(~alive))))))
+    partitions = list(table.partitions)
+    if any([name for part in each.split("/") if (name := column_of(part))] != partitions for each in new):
+        return None
+    replaced = known.inside(outer)
+    if not partitions or "" in outer or 2 * max(replaced.sum(), len(fresh)) > len(table):
+        return None
+    there = {above for each in holding for above in _and_above(each)}
+    return Changed(tuple(sorted(outer & there)), replaced, is_complete=True)
+
+
+class _Known:
+    """The directories of the known objects, level by level below the root."""
+
+    def __init__(self, table: MetadataTable, root: str) -> None:
+        self._start = len(table_identifier(root).rstrip("/") + "/")
+        self._paths = self.below(table.objects.names)
+        columns = list(table.partitions.values())
+        self._growing = next((c for c in columns if pa.types.is_temporal(c.values.type)), next(iter(columns), None))
+        first = self._paths[0].as_py().split("/")[:-1] if len(table) else []
+        names = [column_of(part) for part in first]
+        wanted = self._growing.name if self._growing else None
+        #: How deep below the root the directories are that data grows by.
+        self.depth = names.index(wanted) if wanted in names else 0
+
+    def below(self, names: pa.Array) -> pa.Array:
+        """Objects' names as paths below the root."""
+        return pc.utf8_slice_codeunits(names, self._start)
+
+    def directories(self, level: int) -> defaultdict[str, dict[str, pa.Scalar]]:
+        """The directories of a level by their parent, each with a value of the column that data grows by."""
+        found: defaultdict[str, dict[str, pa.Scalar]] = defaultdict(dict)
+        if self._growing is None:
+            return found
+        codes = self._at(level).dictionary_encode()
+        rows, of = np.full(len(codes.dictionary), 0), codes.indices.fill_null(-1).to_numpy()
+        rows[of[of >= 0][::-1]] = np.flatnonzero(of >= 0)[::-1]
+        values = self._growing.values.take(pa.array(rows))
+        for path, value in zip(codes.dictionary.to_pylist(), values, strict=True):
+            found[_parent(path)][path] = value
+        return found
+
+    def inside(self, directories: Iterable[str]) -> npt.NDArray[np.bool_]:
+        """For each object whether it is in one of these, however deep."""
+        levels: defaultdict[int, list[str]] = defaultdict(list)
+        for each in directories:
+            levels[each.count("/")].append(each)
+        found = np.full(len(self._paths), False)
+        for level, paths in levels.items():
+            found |= pc.is_in(self._at(level), pa.array(paths, pa.string())).to_numpy(zero_copy_only=False)
+        return found
+
+    def _at(self, level: int) -> pa.Array:
+        """Each object's directory so deep below the root, null where the object lies above it."""
+        parts = pc.split_pattern(self._paths, "/", max_splits=level + 1)
+        joined = pc.binary_join(pc.list_slice(parts, 0, level + 1), "/")
+        return pc.if_else(pc.greater(pc.list_value_length(parts), level + 1), joined, pa.scalar(None, pa.string()))
+
+
+def _directories(storage: Storage, root: str, parents: Iterable[str]) -> dict[str, set[str]]:
+    """The directories in some others, as paths below the root; hidden ones are no data."""
+
+    def look(parent: str) -> tuple[str, set[str]]:
+        names = map(_last_part, storage.directories(f"{root}/{parent}".rstrip("/")))
+        return parent, {f"{parent}/{name}".lstrip("/") for name in names if not _is_hidden(name, directory=True)}
+
+    wanted = list(parents)
+    if len(wanted) == 1:
+        return dict(map(look, wanted))
+    with ThreadPoolExecutor(_THREADS) as pool:
+        return dict(pool.map(look, wanted))
+
+
+def _files_below(directory: str) -> tuple[Objects, set[str]]:
+    """All files in a directory, however deep, but for hidden and empty ones; and the directories below that hold them.
+
+    Arrow looks at a directory's files without Python's lock: all cores do.
+    """
+    names: list[str] = []
+    sizes: list[int] = []
+    times: list[int] = []
+    holding = set()
+    disk, level = LocalFileSystem(), [directory]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        while level:
+            deeper = []
+            for path, entries in zip(level, pool.map(disk.get_file_info, map(FileSelector, level)), strict=True):
+                before = len(names)
+                for entry in entries:
+                    name, size = entry.path, entry.size
+                    is_directory = size is None and entry.type is FileType.Directory
+                    if is_directory and not _is_hidden(_last_part(name), directory=True):
+                        deeper.append(name)
+                    elif size and not _is_hidden(_last_part(name)):
+                        names.append(name)
+                        sizes.append(size)
+                        times.append(modified_of(entry.mtime_ns))
+                if len(names) > before:
+                    holding.add(path[len(directory) + 1 :])
+            level = deeper
+    return Objects(pa.array(names, pa.string()), pa.array(sizes, pa.int64()), pa.array(times, pa.int64())), holding
+
+
+def _is_hidden(name: str, *, directory: bool = False) -> bool:
+    """Does Spark pass over a file of this name, or over what is in such a directory.
+
+    >>> _is_hidden("_SUCCESS"), _is_hidden("_day=1"), _is_hidden(".x=1"), _is_hidden("a._COPYING_")
+    (True, False, True, True)
+    >>> _is_hidden("_metadata"), _is_hidden("_metadata", directory=True)
+    (True, False)
+    """
+    if directory and name.startswith(("_metadata", "_common_metadata")):
+        return False
+    return (name[0] in "._" and (name[0] == "." or "=" not in name)) or name.endswith("._COPYING_")
+
+
+def _last(directories: dict[str, pa.Scalar]) -> Iterator[str]:
+    """Those of the greatest value."""
+    values = [value for value in directories.values() if value.is_valid]
+    if values:
+        greatest = pc.max(pa.array([v.as_py() for v in values], values[0].type))
+        yield from (path for path, value in directories.items() if value.is_valid and value.equals(greatest))
+
+
+def _outermost(directories: Iterable[str]) -> Iterator[str]:
+    """Those that are in no other one."""
+    last = None
+    for each in sorted(directories, key=lambda path: path.split("/")):  # what is in one follows it
+        if last is None or not each.startswith(last + "/"):
+            last = each
+            yield each
+
+
+def _parents(paths: pa.Array) -> set[str]:
+    """The directories of some files."""
+    return set(pc.unique(pc.replace_substring_regex(paths, "/?[^/]*$", "")).to_pylist())
+
+
+def _and_above(directory: str) -> Iterator[str]:
+    """A directory and those that it is in."""
+    while directory:
+        yield directory
+        directory = _parent(directory)
+
+
+def _parent(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _last_part(path: str) -> str:
+    return path.rpartition("/")[2]

@@ -1,0 +1,333 @@
+"""Reading and refreshing by what an index knows, where Spark need not list. Rules: specs/pruning.rst, [PRU-TL].
+
+.. code-block:: text
+
+    snapshot     every object, with size and time
+    - replaced   what lies in the directories that are listed after all, and in those that are gone
+    + listed     what these directories hold now
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import unquote
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from xskip.build.directory_changes import Changed, find_changed, find_differences
+from xskip.build.reader import PathReader, Reader
+from xskip.build.source import check_own
+from xskip.errors import DatasetError, IndexDefinitionError, MetadataNotFoundError
+from xskip.expressions.operands import in_backticks
+from xskip.metadata.objects import table_identifier
+from xskip.metadata.table import MetadataTable
+from xskip.metadatastore.filesystem import LocalStorage
+from xskip.metadatastore.location import Place, as_uri
+from xskip.metadatastore.snapshot import Snapshot
+from xskip.metadatastore.versions import CURRENT_VERSION, rules_of
+from xskip.spark.bridge.hadoop_filesystem import storage_for
+from xskip.spark.bridge.java_errors import first_line
+from xskip.spark.collect.listing import packed_objects
+from xskip.spark.collect.relation import Dataset, KnownFiles
+from xskip.spark.query.engine import Engine
+from xskip.types.datatypes import json_field, to_json
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+__all__ = ["Trust", "compare", "trust"]
+
+_TRIED = 3
+_PATTERN = re.compile(r"[*?\[\]{}\\]")
+_STREAM_LOG = "_spark_metadata"
+# formats whose files tell their types
+_TYPED = ("avro", "parquet")
+# options by which readers choose among files: an index does not record them
+_CHOOSING = ("pathglobfilter", "modifiedbefore", "modifiedafter", "recursivefilelookup", "basepath")
+
+
+class Known(NamedTuple):
+    """A snapshot, the token by which the JVM knows it, and all its objects with their partitions."""
+
+    snapshot: Snapshot
+    token: int
+    table: MetadataTable
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """An index that can be trusted, and where its dataset may have changed.
+
+    Attributes
+    ----------
+    engine : Engine
+    reader : PathReader
+    place : Place
+    known : Known
+    changed : Changed
+    """
+
+    engine: Engine
+    reader: PathReader
+    place: Place
+    known: Known
+    changed: Changed
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """What is trusted in."""
+        return self.known.snapshot
+
+    @property
+    def in_question(self) -> npt.NDArray[np.bool_]:
+        """The known objects that :meth:`read_changed` would show if they were there."""
+        return self.changed.replaced | self._is_blind
+
+    def read(self, session: SparkSession) -> DataFrame:
+        """The dataset with the objects that its index knows, and those in directories that may have changed.
+
+        Raises
+        ------
+        DatasetError
+            The schema cannot be told; or a stream keeps a log of what is to be listed.
+        """
+        _demand_one_schema(session, self.reader)
+        return self._read(session, self.known.table, ignoreMissingFiles="true")
+
+    def read_changed(self, session: SparkSession) -> DataFrame:
+        """The directories alone that may have changed; the dataset itself, where no directory could tell what is new.
+
+        Raises
+        ------
+        DatasetError
+            As for :meth:`read`; or directories that have changed have other partition columns than known.
+        """
+        if self._is_blind:
+            return self.reader(session)
+        _demand_one_schema(session, self.reader)
+        none = self.known.table.take(pa.array([], pa.int64()))
+        if not (self.changed.is_complete and self.changed.listed):
+            return self._read(session, none)
+        template = self._load_listed(session, self.reader)
+        found = Dataset(self.engine.hook, template).partition_schema()
+        known = [(name, to_json(kind)) for name, kind in self.snapshot.partitions.items()]
+        if found != known:
+            raise DatasetError("other partition columns", where=self.place.root, found=str(found), expected=str(known))
+        return self._trusting(template, none)
+
+    @property
+    def _is_blind(self) -> bool:
+        """Is nothing listed, and nothing known to be as it was."""
+        if self.changed.listed or self.changed.is_complete:
+            return False
+        return not self.snapshot.partitions or bool(self.changed.replaced.all())
+
+    def _read(self, session: SparkSession, shown: MetadataTable, **options: str) -> DataFrame:
+        """Some known objects, but for those that are replaced, and all in the listed directories."""
+        left = self.known.table.objects.names.filter(pa.array(~self.changed.replaced))
+        some = [_uri(self.place, name) for name in left[:_TRIED].to_pylist()]
+        if self.changed.listed and not some:
+            some = [_literal(unquote(each)) for each in self._load_listed(session, self.reader).inputFiles()[:_TRIED]]
+        if not some:
+            return self.reader(session)
+        typed = replace(self.reader, schema=self._schema(session, some))
+        if self.changed.listed:
+            return self._trusting(self._load_listed(session, typed, **options), shown)
+        return self._trusting(_first(typed, session, some, **options), shown)
+
+    def _load_listed(self, session: SparkSession, reader: PathReader, **options: str) -> DataFrame:
+        uri = as_uri(self.place.root)
+        if len(self.changed.listed) == 1:  # of several Spark asks no log
+            _demand_no_log(self.engine, f"{uri}/{self.changed.listed[0]}")
+        directories = [_literal(f"{uri}/{each}") for each in self.changed.listed]
+        return reader.load(session, *directories, basePath=uri, **options)
+
+    def _trusting(self, template: DataFrame, shown: MetadataTable) -> DataFrame:
+        """Known objects as a template is read, and what it reads itself where that was listed."""
+        files = KnownFiles(self.known.token, packed_objects(shown), self.place.root, self.changed.replaced)
+        # "timestamp" alone is of the kind that a session chooses
+        types = {k: "timestamp_ltz" if v == "timestamp" else v for k, v in self.snapshot.partitions.items()}
+        ddl = ", ".join(f"{in_backticks(name)} {kind}" for name, kind in types.items())
+        return Dataset(self.engine.hook, template).trusting(files, ddl, own=bool(self.changed.listed))
+
+    def _schema(self, session: SparkSession, some: Sequence[str]) -> StructType:
+        """The columns in the files, as the user says or the first one shows, and the partition columns as known."""
+        from pyspark.sql.types import StructType
+
+        given = self.reader.schema
+        if given is None:
+            given = _first(self.reader, session, some).schema
+        elif isinstance(given, str):
+            given = _of_ddl(self.engine, given)
+        fields = [json_field(name, to_json(kind)) for name, kind in self.snapshot.partitions.items()]
+        known = StructType.fromJson({"fields": fields}).fields
+        types = {field.name.lower(): field.dataType for field in known}
+        for field in given.fields:
+            kind = types.get(field.name.lower())
+            if kind is not None and (self.reader.schema is None or field.dataType != kind):
+                raise DatasetError(
+                    "a column has the name of a partition column, and other values or another type",
+                    where=self.reader.path, found=f"{field.name} {field.dataType.simpleString()}",
+                    expected=kind.simpleString(), hint="read it without trust_listing",
+                )  # fmt: skip
+        return StructType([*(field for field in given.fields if field.name.lower() not in types), *known])
+
+
+def trust(engine: Engine, reader: PathReader, recheck: Sequence[str]) -> Trust:
+    """Looks at a dataset's directories, but not into those that can hold nothing new.
+
+    Parameters
+    ----------
+    engine : Engine
+    reader : PathReader
+    recheck : sequence of str
+        Directories below the root, such as ``date=2026-11-20``, that are listed beside the last and unknown ones.
+
+    Raises
+    ------
+    MetadataNotFoundError
+        There is no index.
+    IndexDefinitionError
+        The index is of another dataset or format, or another program's.
+    DatasetError
+        The files cannot be told.
+    """
+    if any(part in ("", ".", "..") for each in recheck for part in each.strip("/").split("/")):
+        raise DatasetError("a directory to recheck is not below the root", where=reader.path, found=", ".join(recheck))
+    place, snapshot, token = _in_use(engine, reader)
+    table = _load(engine, snapshot, place, reader)
+    uri = as_uri(place.root)
+    changed = find_changed(table, uri, storage_for(engine.hook, uri), recheck)
+    return Trust(engine, reader, place, Known(snapshot, token, table), changed)
+
+
+def compare(engine: Engine, reader: Reader) -> Trust | None:
+    """Looks at all files of a dataset on a local disk, several times as fast as Spark would.
+
+    None where Spark has to: the dataset is a table, elsewhere, or of another format than Parquet or Avro, or much has
+    changed.
+
+    Raises
+    ------
+    XskipError, OSError
+        There is nothing to trust in, or a directory cannot be read.
+    """
+    if not isinstance(reader, PathReader) or reader.format.lower() not in _TYPED:
+        return None
+    if not isinstance(storage_for(engine.hook, engine.hook.location(reader.path)), LocalStorage):
+        return None
+    place, found, token = _in_use(engine, reader)
+    snapshot = Snapshot(found.live, found.files)  # the engine's would keep all that is loaded of it
+    table = _load(engine, snapshot, place, reader)
+    changed = find_differences(table, as_uri(place.root))
+    return Trust(engine, reader, place, Known(snapshot, token, table), changed) if changed else None
+
+
+def _load(engine: Engine, snapshot: Snapshot, place: Place, reader: PathReader) -> MetadataTable:
+    """All objects that an index knows, with their partitions, if it can be trusted."""
+    _check(snapshot, place, reader)
+    _demand_no_log(engine, as_uri(place.root))
+    table = snapshot.load(snapshot.partitions)
+    outside = snapshot.count_outside(table_identifier(place.root))
+    if outside:
+        raise DatasetError(
+            "the index names files outside of the dataset", where=place.directory, found=f"{outside:,} of them",
+            expected=f"files below {place.root}", hint="call refresh() first",
+        )  # fmt: skip
+    if pc.count_distinct(table.objects.names).as_py() < len(table):
+        raise DatasetError("the index knows an object twice", where=place.directory, hint="call refresh() first")
+    return table
+
+
+def _in_use(engine: Engine, reader: PathReader) -> tuple[Place, Snapshot, int]:
+    root = engine.hook.location(reader.path)
+    for place in engine.hook.places(root):
+        found = engine.snapshot(place.directory)
+        if found is not None:
+            return (place, *found)
+    raise MetadataNotFoundError.at(root)
+
+
+def _check(snapshot: Snapshot, place: Place, reader: PathReader) -> None:
+    record = snapshot.record
+    check_own(snapshot, place)
+    if not snapshot.is_ours or record is None or record.reading is None:
+        raise IndexDefinitionError(
+            "another program's metadata do not tell objects' sizes", where=place.directory, hint="call refresh() first"
+        )
+    if record.reading.format != reader.format.lower():
+        raise IndexDefinitionError(
+            "the index is of another format", where=place.directory, found=reader.format, expected=record.reading.format
+        )
+    oldest = min(file.schema.version for file in snapshot.files)
+    if not rules_of(oldest).partitions:
+        raise IndexDefinitionError(
+            "metadata that do not tell objects' partitions", where=place.directory, found=f"version {oldest}",
+            hint=f"call migrate({CURRENT_VERSION}) first",
+        )  # fmt: skip
+    if any(dict(file.schema.partitions) != snapshot.partitions for file in snapshot.files):
+        raise IndexDefinitionError(
+            "metadata whose partition columns differ from file to file", where=place.directory,
+            hint="drop the index and create it again",
+        )  # fmt: skip
+    chosen = [name for name in reader.lower_options if name in _CHOOSING]
+    if chosen:
+        raise DatasetError("an index does not tell which files an option chooses", where=place.root, found=chosen[0])
+
+
+def _demand_one_schema(session: SparkSession, reader: PathReader) -> None:
+    """Refuses a reading that takes its columns from every file."""
+    key = f"spark.sql.{reader.format.lower()}.mergeSchema"
+    merged = reader.lower_options.get("mergeschema", session.conf.get(key, "false"))
+    if reader.schema is None and str(merged).lower() == "true":
+        raise DatasetError("mergeSchema looks at every file", where=reader.path, hint="give a schema")
+
+
+def _demand_no_log(engine: Engine, directory: str) -> None:
+    """Refuses a directory whose files a stream's log tells, which Spark reads in the place of the directory."""
+    if any(path.endswith(f"/{_STREAM_LOG}") for path in storage_for(engine.hook, directory).directories(directory)):
+        raise DatasetError("a stream keeps a log of the files", where=directory, hint="do without trust_listing")
+
+
+def _of_ddl(engine: Engine, text: str) -> StructType:
+    """A schema in DDL; Python's own way would make another session the thread's active one."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+    from pyspark.sql.types import StructType
+
+    try:
+        return StructType.fromJson(json.loads(engine.hook.schema_of(text)))
+    except (Py4JError, PySparkException) as error:
+        raise DatasetError("the schema cannot be used", where=text, found=first_line(error)) from error
+
+
+def _first(reader: PathReader, spark: SparkSession, some: Sequence[str], **options: str) -> DataFrame:
+    """The first path that is there."""
+    for path in some[:-1]:
+        with suppress(DatasetError):
+            return reader.load(spark, path, **options)
+    return reader.load(spark, some[-1], **options)
+
+
+def _uri(place: Place, name: str) -> str:
+    """A known object's name with the scheme and authority of its root, as Spark takes it."""
+    path = table_identifier(place.root)
+    return _literal(as_uri(place.root)[: -len(path)] + name if place.root.endswith(path) else as_uri(name))
+
+
+def _literal(path: str) -> str:
+    r"""A path that Spark takes by its letters, not as a pattern.
+
+    >>> print(_literal("/lake/k=[a]"))
+    /lake/k=\[a\]
+    """
+    return _PATTERN.sub(r"\\\g<0>", path)

@@ -1,0 +1,398 @@
+"""What a build is about: the dataset as the user reads it, and the indexes as they will be recorded.
+
+.. code-block:: text
+
+    open_source   the dataset, in a session of the build's own
+    plan          indexes asked for -> definitions with types, or a clear refusal
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from xskip.errors import DatasetError, IndexDefinitionError, MetadataCorruptError, MetadataNotFoundError
+from xskip.expressions.operands import columns_in, folded, join_path, split_path
+from xskip.expressions.operands import form_of as text_of
+from xskip.indexes import Index, index_of
+from xskip.metadata.read_profile import Reading, differences
+from xskip.metadata.table import EXPRESSION, SETTINGS, IndexDefinition
+from xskip.metadatastore.commit import find_live
+from xskip.metadatastore.filesystem import Storage
+from xskip.metadatastore.location import Place
+from xskip.metadatastore.snapshot import Snapshot, open_snapshot
+from xskip.metadatastore.versions import Form
+from xskip.settings import BYTES_PER_FILE, FOOTER_KEY, LOCATION, PLAINTEXT_FOOTER, ROWS_PER_FILE
+from xskip.spark.bridge.gateway import build_session
+from xskip.spark.bridge.hadoop_filesystem import storage_for
+from xskip.spark.bridge.java_errors import first_line
+from xskip.spark.catalyst.evaluator import ExprNode, decorate
+from xskip.spark.catalyst.vetting import is_plain
+from xskip.spark.collect.collector import PlannedIndex, value_types
+from xskip.spark.collect.relation import Dataset
+from xskip.spark.query.engine import Engine
+from xskip.types.datatypes import from_json
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+__all__ = [
+    "Source",
+    "base_location",
+    "check_own",
+    "check_reading",
+    "demand",
+    "demand_own",
+    "form_again",
+    "form_of",
+    "open_source",
+    "placed",
+    "plan",
+    "plan_again",
+]
+
+_SETTINGS = {
+    "spark.xskip.enabled": "false",
+    "spark.xskip.evaluate": "false",
+    "spark.sql.adaptive.enabled": "false",
+    # sets of many files in one task must not turn to sorting
+    "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": str(2**31 - 1),
+    "spark.sql.sources.useV1SourceList": "avro,csv,json,kafka,orc,parquet,text,xml",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A dataset opened for a build.
+
+    Attributes
+    ----------
+    df : DataFrame
+        The dataset, in a session of the build's own.
+    dataset : Dataset
+    place : Place
+        Where the metadata is, or will be.
+    storage : Storage
+    reading : Reading
+    """
+
+    df: DataFrame
+    dataset: Dataset
+    place: Place
+    storage: Storage
+    reading: Reading
+
+    @property
+    def root(self) -> str:
+        """The dataset's root, as the hook names it."""
+        return self.place.root
+
+    @property
+    def directory(self) -> str:
+        """Of the metadata."""
+        return self.place.directory
+
+
+def base_location(spark: SparkSession, engine: Engine) -> str | None:
+    """The configured location of all indexes, None for each dataset's own."""
+    configured = engine.setting(spark, LOCATION)
+    return engine.hook.location(configured) if configured else None
+
+
+def open_source(spark: SparkSession, engine: Engine, read: Callable[[SparkSession], DataFrame]) -> Source:
+    """Opens a dataset for a build or a look at its index.
+
+    Raises
+    ------
+    DatasetError
+        It is not one dataset of files.
+    """
+    session = build_session(spark)
+    for key, value in _SETTINGS.items():
+        session.conf.set(key, value)
+    df = read(session)
+    dataset = Dataset(engine.hook, df)
+    roots = [engine.hook.key(root) for root in dataset.roots()]
+    if len(roots) != 1:
+        raise DatasetError(
+            "an index is of one dataset",
+            found=f"{len(roots)} root paths",
+            expected="one",
+            hint="index each directory by itself, or the directory above them",
+        )
+    place, storage = placed(engine, dataset.places())
+    described = dataset.reading()
+    reading = Reading.of(described["format"], described["options"], described["conf"], described["schema"])
+    return Source(df, dataset, place, storage, reading)
+
+
+def placed(engine: Engine, places: Sequence[Place]) -> tuple[Place, Storage]:
+    """The first of a dataset's places that holds an index, whole or not; without one, the first.
+
+    Raises
+    ------
+    IndexDefinitionError
+        The metadata would be where readers of the data find it.
+    """
+    for place in places[1:] and places:
+        storage = storage_for(engine.hook, place.directory)
+        if _holds_one(storage, place.directory):
+            return place, storage
+    place = places[0]
+    if place.is_among_data:
+        raise IndexDefinitionError(
+            "metadata would lie among the data", where=place.directory, found=f"the dataset is {place.root}",
+            hint="choose a directory elsewhere, or one whose name begins with an underscore",
+        )  # fmt: skip
+    return place, storage_for(engine.hook, place.directory)
+
+
+def _holds_one(storage: Storage, directory: str) -> bool:
+    try:
+        return find_live(storage, directory) is not None
+    except MetadataCorruptError:
+        return True
+
+
+def form_of(spark: SparkSession, engine: Engine, version: int) -> Form:
+    """The form of new metadata, by the settings of a session."""
+    return Form(
+        version,
+        engine.setting(spark, FOOTER_KEY) or None,
+        engine.setting(spark, PLAINTEXT_FOOTER),
+        engine.setting(spark, ROWS_PER_FILE),
+        engine.setting(spark, BYTES_PER_FILE),
+    )
+
+
+def form_again(spark: SparkSession, engine: Engine, snapshot: Snapshot) -> Form:
+    """The form of what is added to an index: its version and its keys, and files of the size that is set."""
+    rows, size = engine.setting(spark, ROWS_PER_FILE), engine.setting(spark, BYTES_PER_FILE)
+    return replace(snapshot.form, rows_per_file=rows, bytes_per_file=size)
+
+
+def plan(source: Source, indexes: Sequence[Index]) -> tuple[PlannedIndex, ...]:
+    """What is to be collected for the indexes asked for.
+
+    Raises
+    ------
+    IndexDefinitionError
+        There is none, or two are the same, or a column does not exist or is a partition column, or the rows of a file
+        depend on the columns read.
+    UnsupportedTypeError
+        An index cannot serve its column's type.
+    """
+    if source.reading.problem:
+        raise IndexDefinitionError("no index can serve this reading", where=source.root, found=source.reading.problem)
+    if not indexes:
+        raise IndexDefinitionError("no index to create", expected="at least one, such as MinMax('ts')")
+    partitions = {name.lower() for name, _ in source.dataset.partition_schema()}
+    planned = [_planned(source, index, partitions) for index in indexes]
+    seen: set[object] = set()
+    for each in planned:
+        if each.definition.key in seen:
+            raise IndexDefinitionError("the same index twice", found=str(each.definition))
+        seen.add(each.definition.key)
+    return tuple(planned)
+
+
+def plan_again(source: Source, snapshot: Snapshot) -> tuple[PlannedIndex, ...]:
+    """What is to be collected for new objects of an existing index: the indexes whose type is known."""
+    indexes = [index_of(definition) for definition, _ in snapshot.indexes]
+    planned = plan(source, [index for index in indexes if index is not None])
+    for each in planned:
+        before = next(d for d, _ in snapshot.indexes if d.key == each.definition.key)
+        if (before.expression, before.settings) != (each.definition.expression, each.definition.settings):
+            raise IndexDefinitionError(
+                "an expression is another than when it was indexed, by this Spark or its settings",
+                where=str(each.definition), found=each.definition.expression or "", expected=before.expression or "",
+                hint="drop the index and create it again",
+            )  # fmt: skip
+        if before.types and before.types != each.definition.types:
+            raise IndexDefinitionError(
+                "a column has another type than when it was indexed",
+                where=str(each.definition), found=", ".join(each.definition.types), expected=", ".join(before.types),
+                hint="drop the index and create it again",
+            )  # fmt: skip
+    return planned
+
+
+def _planned(source: Source, index: Index, partitions: set[str]) -> PlannedIndex:
+    if index.expression:
+        return _planned_expression(source, index, partitions)
+    found = [_resolve(source, column, partitions) for column in index.columns]
+    types = tuple(kind for _, kind in found)
+    spelled = tuple(join_path(path) for path, _ in found)
+    names = spelled if source.reading.case_sensitive else tuple(name.lower() for name in spelled)
+    definition = IndexDefinition(index.name, names, index.params, index.key_label, types)
+    return _checked(PlannedIndex(index, spelled, definition, index.storage(value_types(index, types))))
+
+
+def _checked(planned: PlannedIndex) -> PlannedIndex:
+    index = planned.index
+    if not index.accumulators and not index.aggregates([each.column for each in planned.inputs]):
+        raise IndexDefinitionError(
+            "an index that gathers nothing", found=str(planned.definition), hint="give it aggregates"
+        )
+    return planned
+
+
+def _planned_expression(source: Source, index: Index, partitions: set[str]) -> PlannedIndex:
+    """An index on an expression: what Spark makes of it is recorded, and is what a filter must have."""
+    (text,) = index.columns
+    if not is_plain(source.df.sparkSession, text):  # it can come from metadata: Spark must not even analyze it
+        raise _not_indexable(text)
+    node, kind = _expression(source, text)
+    columns = {path[0].lower() for path in columns_in(node)}
+    _check_whole(source, {path[0] for path in columns_in(node)}, text)
+    hidden = '["$meta",' in text_of(node)
+    if not isinstance(node, ExprNode) or node.term is None or not text_of(node) or columns & partitions or hidden:
+        raise _not_indexable(text)
+    if index.key_label is not None and any(sign in text for sign in ",;:"):
+        raise IndexDefinitionError(
+            "an encrypted index on an expression with a comma, semicolon or colon", found=text,
+            hint="index a column of the table that holds it",
+        )  # fmt: skip
+    form = text_of(node) if source.reading.case_sensitive else folded(text_of(node))
+    params = (*index.params, (EXPRESSION, form), (SETTINGS, source.dataset.reading()["evaluated"]))
+    definition = IndexDefinition(index.name, (text,), params, index.key_label, (kind,))
+    return _checked(PlannedIndex(index, (text,), definition, index.storage(value_types(index, (kind,)))))
+
+
+def _not_indexable(text: str) -> IndexDefinitionError:
+    return IndexDefinitionError(
+        "an expression that no index can have", found=text[:300],
+        expected="deterministic functions of Spark's own, each over columns that are in the files",
+    )  # fmt: skip
+
+
+def _expression(source: Source, text: str) -> tuple[object, str]:
+    """An expression in SQL, as filters have it once they are optimized, and its type."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+    from pyspark.sql import functions as F
+
+    try:
+        selected = source.df.select(F.expr(text))
+        node = decorate(source.dataset.encoded(selected))
+    except (Py4JError, PySparkException) as error:
+        raise IndexDefinitionError("an expression that Spark refuses", where=text, found=first_line(error)) from error
+    return node, from_json(_type_name(selected.schema.fields[0].dataType))
+
+
+def _resolve(source: Source, column: str, partitions: set[str]) -> tuple[tuple[str, ...], str]:
+    """A column as the dataset spells it, and its Spark type."""
+    from pyspark.sql.types import StructType
+
+    path = split_path(column)
+    if len(path) == 1 and path[0].lower() in partitions:
+        raise IndexDefinitionError(
+            "a partition column needs no index", where=f"column {column}", hint="queries skip by partitions already"
+        )
+    _check_whole(source, {path[0]}, column)
+    spelled: list[str] = []
+    kind: object = source.df.schema
+    for part in path:
+        name = (
+            _field_name(kind, part, case_sensitive=source.reading.case_sensitive)
+            if isinstance(kind, StructType)
+            else None
+        )
+        if name is None:
+            known = ", ".join(join_path((f.name,)) for f in source.df.schema.fields)
+            raise IndexDefinitionError("no such column", found=column, where=source.root, expected=f"one of {known}")
+        assert isinstance(kind, StructType)
+        spelled.append(name)
+        kind = kind[name].dataType
+    return tuple(spelled), from_json(_type_name(kind))
+
+
+def _check_whole(source: Source, columns: set[str], index: str) -> None:
+    """Refuse the column that keeps corrupt records: a build that reads few columns finds few records corrupt."""
+    if source.reading.corrupt_record.lower() in {column.lower() for column in columns}:
+        raise IndexDefinitionError(
+            "a column whose values depend on the columns that a query reads", where=f"column {index}",
+            found="the column that keeps corrupt records", hint="index the other columns",
+        )  # fmt: skip
+
+
+def _field_name(struct: StructType, part: str, *, case_sensitive: bool) -> str | None:
+    names = struct.fieldNames()
+    if part in names:
+        return part
+    folded = [name for name in names if not case_sensitive and name.lower() == part.lower()]
+    return folded[0] if len(folded) == 1 else None
+
+
+def _type_name(kind: object) -> str:
+    from pyspark.sql.types import DataType
+
+    assert isinstance(kind, DataType)
+    return kind.simpleString()
+
+
+def demand(source: Source) -> Snapshot:
+    """The present snapshot of a dataset's index.
+
+    Raises
+    ------
+    MetadataNotFoundError
+        There is none.
+    """
+    snapshot = open_snapshot(source.storage, source.directory)
+    if snapshot is None:
+        raise MetadataNotFoundError.at(source.directory)
+    return snapshot
+
+
+def demand_own(source: Source) -> Snapshot:
+    """The same, to be changed: not where another dataset has its index in the directory.
+
+    Raises
+    ------
+    MetadataNotFoundError
+        There is no index.
+    IndexDefinitionError
+        It is of another dataset.
+    """
+    snapshot = demand(source)
+    check_own(snapshot, source.place)
+    return snapshot
+
+
+def check_own(snapshot: Snapshot, place: Place) -> None:
+    """Refuses metadata of another dataset.
+
+    Raises
+    ------
+    IndexDefinitionError
+        They are.
+    """
+    other = snapshot.of_another(place)
+    if other:
+        raise IndexDefinitionError(
+            "the directory holds the index of another dataset", where=place.directory, found=other,
+            expected=place.root, hint="choose another directory",
+        )  # fmt: skip
+
+
+def check_reading(source: Source, snapshot: Snapshot) -> None:
+    """Refuses to mix metadata of two readings.
+
+    Raises
+    ------
+    IndexDefinitionError
+        The dataset is read in another way than when the index was built.
+    """
+    problems = list(differences(snapshot.reading, source.reading)) if snapshot.reading else []
+    if problems:
+        raise IndexDefinitionError(
+            "the dataset is read in another way than when it was indexed",
+            where=source.root,
+            found="; ".join(problems),
+            hint="read it as before, or drop the index and create it again",
+        )

@@ -1,0 +1,108 @@
+"""Which intervals hold one of many values, all of them sort keys.
+
+The least value that is not below an interval's lower end is not above its upper end. Numbers are searched as they are.
+Of bytes, and of long decimals, only the intervals between the least and the greatest value need a search, and of bytes
+eight decide nearly all; what they leave open is ranked.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from xskip.expressions.evaluate import compare, from_mask, same, to_mask
+from xskip.expressions.predicate import Op
+
+__all__ = ["any_between"]
+
+Mask = npt.NDArray[np.bool_]
+Numbers = npt.NDArray[np.int64] | npt.NDArray[np.uint64]
+_FEW, _FEW_NUMBERS = 8, 24  # up to so many values are compared one by one
+_ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+_LEFT = ~(_ALL >> np.arange(0, 72, 8, dtype=np.uint64))
+
+
+def any_between(lo: pa.Array, hi: pa.Array, wanted: pa.Array) -> pa.BooleanArray:
+    """Does any wanted value lie in [lo, hi]; null where an end is missing.
+
+    >>> any_between(pa.array([1, 4, 1]), pa.array([2, 5, None]), pa.array([3, 5])).to_pylist()
+    [False, True, None]
+    """
+    if pa.types.is_integer(lo.type):
+        found = _of_numbers(*map(_numbers, (lo, hi, wanted)))
+    else:
+        found = _of_others(lo, hi, wanted.take(pc.array_sort_indices(wanted)))
+    return pc.if_else(pc.and_(lo.is_valid(), hi.is_valid()), from_mask(found), pa.scalar(None, pa.bool_()))
+
+
+def _numbers(keys: pa.Array) -> npt.NDArray[np.int64]:
+    """The keys without a copy, whatever there is where they are null."""
+    return np.frombuffer(keys.buffers()[1] or b"", keys.type.to_pandas_dtype())[keys.offset :][: len(keys)]
+
+
+def _of_numbers(lo: Numbers, hi: Numbers, wanted: Numbers) -> Mask:
+    found: Mask = np.full(len(lo), False)
+    if len(wanted) <= _FEW_NUMBERS:
+        starts, ends = np.empty_like(found), np.empty_like(found)
+        for value in wanted:
+            np.less_equal(lo, value, out=starts)
+            np.greater_equal(hi, value, out=ends)
+            starts &= ends
+            found |= starts
+        return found
+    ordered = np.sort(wanted)
+    at = np.searchsorted(ordered, lo)
+    np.less_equal(ordered[np.minimum(at, len(ordered) - 1)], hi, out=found)
+    found &= at < len(ordered)
+    return found
+
+
+def _of_others(lo: pa.Array, hi: pa.Array, ordered: pa.Array) -> Mask:
+    """One by one; of many, an interval holds the least or the greatest, or lies between them, or holds none."""
+    if len(ordered) <= _FEW:
+        each = [pc.and_(compare(Op.LE, lo, value), compare(Op.GE, hi, value)) for value in ordered]
+        return to_mask(reduce(pc.or_, each, same(len(lo), truth=False)))
+    first, last = ordered[0], ordered[-1]
+    inside = pc.and_(compare(Op.GE, hi, first), compare(Op.LE, lo, last))
+    at_end = pc.or_(compare(Op.LE, lo, first), compare(Op.GE, hi, last))
+    found = to_mask(pc.and_(inside, at_end))
+    rows = np.flatnonzero(to_mask(pc.and_not(inside, at_end)))
+    search = _of_bytes if pa.types.is_binary(lo.type) else _of_ranks
+    found[rows] = search(lo.take(pa.array(rows)), hi.take(pa.array(rows)), ordered)
+    return found
+
+
+def _of_bytes(lo: pa.Array, hi: pa.Array, ordered: pa.Array) -> Mask:
+    """All start with what the least and the greatest value share: the eight bytes after it are in order."""
+    least, greatest = ordered[0].as_py(), ordered[-1].as_py()
+    skip = next((i for i, (a, b) in enumerate(zip(least, greatest, strict=False)) if a != b), len(least))
+    lows, highs, heads = (_heads(keys, skip) for keys in (lo, hi, ordered))
+    heads = np.append(np.unique(heads), _ALL)
+    at = np.searchsorted(heads[:-1], lows)
+    above = np.minimum(at + (heads[at] == lows), len(heads) - 1)
+    found: Mask = heads[above] < highs
+    # a wanted value with the eight bytes of an end may lie on either side of it
+    rows = np.flatnonzero(~found & (heads[at] <= highs))
+    found[rows] = _of_ranks(lo.take(pa.array(rows)), hi.take(pa.array(rows)), ordered)
+    return found
+
+
+def _heads(keys: pa.Array, skip: int) -> npt.NDArray[np.uint64]:
+    """The eight bytes after the first ``skip``, with zeros behind the end, as numbers in the order of bytes."""
+    _, offsets, data = keys.buffers()
+    ends = np.frombuffer(offsets or bytes(4), np.int32)[keys.offset :][: len(keys) + 1]
+    padded = np.append(np.frombuffer(data or b"", np.uint8), np.zeros(8, np.uint8))
+    words = np.ndarray(len(padded) - 7, ">u8", padded, strides=(1,))
+    starts = np.minimum(ends[:-1].astype(np.int64) + skip, len(words) - 1)
+    heads: npt.NDArray[np.uint64] = words[starts].astype(np.uint64) & _LEFT[np.clip(np.diff(ends) - skip, 0, 8)]
+    return heads
+
+
+def _of_ranks(lo: pa.Array, hi: pa.Array, wanted: pa.Array) -> Mask:
+    """Exact for all keys, and slow."""
+    ranks = pc.rank(pa.concat_arrays([lo, hi, wanted]), tiebreaker="dense").to_numpy(zero_copy_only=False)
+    return _of_numbers(*np.split(ranks.astype(np.int64), [len(lo), 2 * len(lo)]))

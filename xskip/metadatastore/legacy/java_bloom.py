@@ -1,0 +1,111 @@
+"""Bloom filters as Java serialises them, in which form the metadatastore holds them.
+
+Source: the Java Object Serialization Specification, chapter 6. A strict reader parses a stream as data; nothing
+is instantiated.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+from xskip.errors import MetadataCorruptError
+from xskip.metadatastore.legacy.java_stream import ClassSpec, JavaObject, StreamWriter, parse_stream
+from xskip.types.bloom_filter import check_bytes
+
+__all__ = ["NEW_PACKAGE", "OLD_PACKAGE", "unwrap", "wrap"]
+
+#: In which programs have kept the classes of metadata, before they were renamed and since.
+OLD_PACKAGE, NEW_PACKAGE = "com.ibm.metaindex.metadata.index.types", "io.xskipper.index.metadata"
+#: For each package the serial version UIDs of its parent and of Spark's class, as programs
+#: have written them: those that are written here come first.
+_WRAPPERS = {
+    NEW_PACKAGE: (
+        ("25e4f553292c5e68", "394d74921a9bcc14"),
+        ("603f5d1b7b764446", "8303774076ceabf6"),
+    ),
+    OLD_PACKAGE: (
+        ("f7b012bf742b86a4", "8303774076ceabf6"),
+        ("aca70fab3015217f", "394d74921a9bcc14"),
+    ),
+}
+_IMPLEMENTATION = "org.apache.spark.util.sketch.BloomFilterImpl"
+_BLOCK, _BLOCK_LONG, _END = 0x77, 0x7A, b"\x78"
+_BLOCK_SIZE = 1024
+
+
+def _prefix(package: str, *uids: str) -> bytes:
+    """The stream before the filter's own bytes."""
+    parent, implementation = (int.from_bytes(bytes.fromhex(uid), "big", signed=True) for uid in uids)
+    wrapper, base = f"{package}.BloomFilterMetaData", f"{package}.MetadataType"
+    fields = (("numHashFunctions", "I"), ("bits", "Lorg/apache/spark/util/sketch/BitArray;"))
+    writer = StreamWriter(
+        {
+            wrapper: ClassSpec(1, (("bloomFilter", "Lorg/apache/spark/util/sketch/BloomFilter;"),), base),
+            base: ClassSpec(parent),
+            _IMPLEMENTATION: ClassSpec(implementation, fields, writes=True),
+        }
+    )
+    writer.begin(wrapper)
+    writer.begin(_IMPLEMENTATION)
+    return bytes(writer.data)
+
+
+_PREFIXES = {package: tuple(_prefix(package, *uids) for uids in known) for package, known in _WRAPPERS.items()}
+_KNOWN = (_IMPLEMENTATION, *(f"{p}.{c}" for p in _WRAPPERS for c in ("BloomFilterMetaData", "MetadataType")))
+
+
+def wrap(filter_bytes: bytes, package: str = NEW_PACKAGE) -> bytes:
+    """The stream that the metadatastore keeps for a filter: ``BloomFilterMetaData`` around ``BloomFilterImpl``.
+
+    Parameters
+    ----------
+    filter_bytes : bytes
+    package : str
+        Of the wrapping class; versions before 3 have :data:`OLD_PACKAGE`.
+    """
+    pieces = [_PREFIXES[package][0]]
+    for at in range(0, len(filter_bytes), _BLOCK_SIZE):
+        block = filter_bytes[at : at + _BLOCK_SIZE]
+        if len(block) < 256:
+            pieces.append(bytes((_BLOCK, len(block))))
+        else:
+            pieces.append(bytes((_BLOCK_LONG,)) + len(block).to_bytes(4, "big"))
+        pieces.append(block)
+    return b"".join((*pieces, _END))
+
+
+def unwrap(stream: bytes) -> bytes:
+    """The filter's own bytes out of the metadatastore's stream.
+
+    Raises
+    ------
+    MetadataCorruptError
+        The stream holds anything but the known classes, or ends early, or its lengths contradict each other.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from xskip.types.bloom_filter import build, size_for
+    >>> some = build(np.array([7 << 32 | 9]), *size_for(1, 0.01))
+    >>> unwrap(wrap(some)) == some
+    True
+    """
+    for prefix in itertools.chain(*_PREFIXES.values()):
+        if stream.startswith(prefix) and (blocks := _blocks(stream, len(prefix))) is not None:
+            return check_bytes(blocks)
+    match parse_stream(stream, _KNOWN, silent=(_IMPLEMENTATION,)):
+        case JavaObject(_, {"bloomFilter": JavaObject(_, _, pieces)}) if all(isinstance(p, bytes) for p in pieces):
+            return check_bytes(b"".join(piece for piece in pieces if isinstance(piece, bytes)))
+        case _:
+            raise MetadataCorruptError("not a serialised Bloom filter", expected="BloomFilterMetaData")
+
+
+def _blocks(stream: bytes, at: int) -> bytes | None:
+    """The blocks of bytes from ``at`` to the end of a stream; None where there is anything else."""
+    pieces = []
+    while at + 5 < len(stream) and stream[at] in (_BLOCK, _BLOCK_LONG):
+        width = 1 if stream[at] == _BLOCK else 4
+        start = at + 1 + width
+        at = start + int.from_bytes(stream[at + 1 : start], "big")
+        pieces.append(stream[start:at])
+    return b"".join(pieces) if stream[at:] == _END else None

@@ -1,0 +1,361 @@
+"""The values of version 0: objects of Java and Scala, read as data and written byte by byte. Rules: [MDS-Z].
+
+Nothing in a stream says which zone its dates were in, or which calendar its oldest times: a date is what some zone
+from -12 to +14 hours makes of its instant, and what lies before 1900 is not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from xskip.errors import MetadataCorruptError, UnsupportedTypeError
+from xskip.metadatastore.legacy.java_bloom import NEW_PACKAGE, OLD_PACKAGE
+from xskip.metadatastore.legacy.java_stream import ClassSpec, JavaObject, JavaValue, StreamWriter, parse_stream
+from xskip.types.datatypes import INTEGRAL, Array, Storage, Struct, array_of, arrow_type, decimal_digits
+
+__all__ = ["AGREED_MS", "Decoded", "as_numbers", "decode_streams", "encode_streams"]
+
+_BOXES = {
+    "java.lang.Boolean": "boolean",
+    "java.lang.Byte": "tinyint",
+    "java.lang.Short": "smallint",
+    "java.lang.Integer": "int",
+    "java.lang.Long": "bigint",
+    "java.lang.Float": "float",
+    "java.lang.Double": "double",
+}
+_PROXY = "scala.collection.generic.DefaultSerializationProxy"
+_KNOWN = (
+    *(f"{p}.{c}" for p in (NEW_PACKAGE, OLD_PACKAGE) for c in ("MinMaxMetaData", "ValueListMetaData", "MetadataType")),
+    *_BOXES,
+    "java.lang.Number",
+    "java.math.BigDecimal",
+    "java.math.BigInteger",
+    "java.util.Date",
+    "java.sql.Date",
+    "java.sql.Timestamp",
+    "[B",
+    _PROXY,
+    "scala.collection.mutable.HashSet$DeserializationFactory",
+)
+_RANGES = {"tinyint": 7, "smallint": 15, "int": 31, "bigint": 63}
+_WIDE = Context(prec=80)
+_MOST_DIGITS = 38
+_DAY_MS = 86_400_000
+_EAST_MOST_MS = 14 * 3_600_000
+_WEST_MOST_MS = 12 * 3_600_000
+# 1900-01-02: from here on calendars and Spark's zones agree, whatever the zone
+AGREED_MS = -2_208_988_800_000 + _DAY_MS
+_LAST_MS = 253_402_300_799_999
+#: A Spark type, and the least and the greatest value that a stream's value may stand for.
+_Scalar = tuple[str, Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """The values of a column of serialised objects.
+
+    Attributes
+    ----------
+    storage : Storage
+    values : pyarrow.Array
+        Of the Arrow type of ``storage``; null where nothing is known.
+    unreadable : int
+        The number of streams that are not what they should be.
+    """
+
+    storage: Storage
+    values: pa.Array
+    unreadable: int
+
+
+def decode_streams(index: str, streams: Iterable[bytes | None]) -> Decoded | None:
+    """The values of a column; None where nothing tells their type, as in a column without values.
+
+    Parameters
+    ----------
+    index : str
+        ``minmax`` or ``valuelist``.
+    streams : iterable of bytes or None
+    """
+    read = {"minmax": _bounds, "valuelist": _members}[index]
+    given = list(streams)
+    found = {stream: _parsed(stream, read) for stream in dict.fromkeys(given)}  # a short file can repeat a long stream
+    rows = [found[stream] for stream in given]
+    unreadable = sum(1 for stream, row in zip(given, rows, strict=True) if row is _UNREADABLE)
+    rows = [None if row is _UNREADABLE else row for row in rows]
+    kind = _common_type({scalar[0] for row in rows if row for scalar in row})
+    if kind is None:
+        return None
+    try:
+        storage, values = (_as_bounds if index == "minmax" else _as_lists)(rows, kind)
+    except (pa.ArrowException, ArithmeticError, ValueError):
+        return None
+    return Decoded(storage, values, unreadable)
+
+
+#: In the place of what a stream that cannot be read holds.
+_UNREADABLE: list[_Scalar] = []
+
+
+def _parsed(stream: bytes | None, read: Callable[[JavaValue], Sequence[_Scalar] | None]) -> Sequence[_Scalar] | None:
+    try:
+        return None if stream is None else read(parse_stream(stream, _KNOWN))
+    except MetadataCorruptError:
+        return _UNREADABLE
+
+
+def _as_bounds(rows: Sequence[Sequence[_Scalar] | None], kind: str) -> tuple[Storage, pa.Array]:
+    storage = Struct((("min", kind), ("max", kind)))
+    arrow = arrow_type(storage)
+    sides = [
+        array_of([None if row is None else _fitted(row[side][side + 1], kind) for row in rows], arrow[side].type)
+        for side in (0, 1)
+    ]
+    mask = pa.array([row is None for row in rows], pa.bool_())
+    return storage, pa.StructArray.from_arrays(sides, fields=list(arrow), mask=mask)
+
+
+def _as_lists(rows: Sequence[Sequence[_Scalar] | None], kind: str) -> tuple[Storage, pa.Array]:
+    storage = Array(kind)
+    flat: list[Any] = []
+    offsets: list[int | None] = []
+    for row in rows:
+        offsets.append(None if row is None else len(flat))
+        for _, low, high in row or ():
+            flat += range(low, high + 1) if kind == "date" else [_fitted(low, kind)]
+    values = array_of(flat, arrow_type(kind))
+    return storage, pa.ListArray.from_arrays(pa.array([*offsets, len(flat)], pa.int32()), values)
+
+
+def _fitted(value: Any, kind: str) -> Any:
+    """A decimal with the column's scale; anything else as it is."""
+    digits = decimal_digits(kind)
+    return value if digits is None else value.quantize(Decimal((0, (1,), -digits[1])), context=_WIDE)
+
+
+def _common_type(kinds: set[str]) -> str | None:
+    """The type that holds all values: the widest of whole numbers, the finest of decimals, else the one there is."""
+    if kinds and kinds <= set(INTEGRAL):
+        return max(kinds, key=INTEGRAL.index)
+    scales = [digits[1] for kind in kinds if (digits := decimal_digits(kind)) is not None]
+    if kinds and len(scales) == len(kinds):
+        return f"decimal(38,{max(scales)})"
+    return next(iter(kinds)) if len(kinds) == 1 else None
+
+
+def _other(value: JavaValue) -> MetadataCorruptError:
+    found = value.name if isinstance(value, JavaObject) else type(value).__name__
+    return MetadataCorruptError("a serialised value of another shape", found=found)
+
+
+def _bounds(value: JavaValue) -> Sequence[_Scalar] | None:
+    match value:
+        case JavaObject(name, {"min": low, "max": high}) if name.endswith(".MinMaxMetaData"):
+            return None if low is None or high is None else (_scalar(low), _scalar(high))
+        case _:
+            raise _other(value)
+
+
+def _members(value: JavaValue) -> Sequence[_Scalar]:
+    match value:
+        case JavaObject(name, {"values": JavaObject(kind, _, [bytes() as count, *members])}) if (
+            name.endswith(".ValueListMetaData") and kind == _PROXY and int.from_bytes(count, "big") == len(members)
+        ):
+            if len({id(member) for member in members}) < len(members):  # a set: a short stream could repeat a long text
+                raise _other(value)
+            return [_scalar(member) for member in members]
+        case _:
+            raise _other(value)
+
+
+def _scalar(value: JavaValue) -> _Scalar:
+    match value:
+        case str():
+            text = value.encode()
+            return "string", text, text
+        case bytes():
+            return "binary", value, value
+        case JavaObject(name, {"value": boxed}) if _is_boxed(boxed, _BOXES.get(name)):
+            return _BOXES[name], boxed, boxed
+        case JavaObject("java.math.BigDecimal", {"scale": int() as scale, "intVal": JavaObject() as whole}) if (
+            0 <= scale <= _MOST_DIGITS
+        ):
+            sign, digits, _ = Decimal(_big_integer(whole)).as_tuple()
+            if len(digits) > _MOST_DIGITS:
+                raise _other(value)
+            number = Decimal((sign, digits, -scale))
+            return f"decimal(38,{scale})", number, number
+        case JavaObject("java.sql.Date", _, [bytes() as raw]) if len(raw) == 8:
+            return "date", *_days(int.from_bytes(raw, "big", signed=True))
+        case JavaObject("java.sql.Timestamp", {"nanos": int() as nanos}, [bytes() as raw]) if len(raw) == 8:
+            instant = _micros(int.from_bytes(raw, "big", signed=True), nanos)
+            return "timestamp", instant, instant
+        case _:
+            raise _other(value)
+
+
+def _is_boxed(value: JavaValue, kind: str | None) -> bool:
+    """Is a box's value of the type that its class has."""
+    if kind in _RANGES:
+        bound = 1 << _RANGES[kind]
+        return type(value) is int and -bound <= value < bound
+    return type(value) is {"boolean": bool, "float": float, "double": float}.get(kind or "")
+
+
+def _big_integer(value: JavaObject) -> int:
+    match value.fields:
+        case {"signum": int() as sign, "magnitude": bytes() as magnitude} if -1 <= sign <= 1 and len(magnitude) <= 17:
+            return sign * int.from_bytes(magnitude, "big")
+        case _:
+            raise _other(value)
+
+
+def _days(millis: int) -> tuple[int, int]:
+    """The days since the epoch whose midnight, in some zone, is this instant."""
+    if not AGREED_MS <= millis <= _LAST_MS:
+        raise MetadataCorruptError("a date whose calendar is not known, or that is none of Spark's")
+    # midnight of day d in a zone e hours east is d * day - e: so d = (millis + e) / day, -12 h <= e <= 14 h
+    return -(-(millis - _WEST_MOST_MS) // _DAY_MS), (millis + _EAST_MOST_MS) // _DAY_MS
+
+
+def _micros(millis: int, nanos: int) -> int:
+    if not AGREED_MS <= millis <= _LAST_MS or not 0 <= nanos < 1_000_000_000 or nanos % 1000:
+        raise MetadataCorruptError("an instant whose calendar is not known, or that is none of Spark's")
+    return millis // 1000 * 1_000_000 + nanos // 1000
+
+
+_NUMBER = "java.lang.Number"
+_HASH_SET = "scala.collection.mutable.HashSet$DeserializationFactory"
+# loadFactor and tableLength of an empty set, which grows by itself
+_LOAD_FACTOR, _TABLE_LENGTH = 0.75, 16
+_OBJECT = "Ljava/lang/Object;"
+_INTEGER_PARTS = ("bitCount", "bitLength", "firstNonzeroByteNum", "lowestSetBit", "signum")
+_CLASSES = {
+    f"{OLD_PACKAGE}.MetadataType": ClassSpec(-0x084FED408BD4795C),
+    f"{OLD_PACKAGE}.MinMaxMetaData": ClassSpec(1, (("max", _OBJECT), ("min", _OBJECT)), f"{OLD_PACKAGE}.MetadataType"),
+    f"{OLD_PACKAGE}.ValueListMetaData": ClassSpec(
+        1, (("values", "Lscala/collection/mutable/HashSet;"),), f"{OLD_PACKAGE}.MetadataType"
+    ),
+    _NUMBER: ClassSpec(-8742448824652078965),
+    "java.lang.Boolean": ClassSpec(-3665804199014368530, (("value", "Z"),)),
+    "java.lang.Byte": ClassSpec(-7183698231559129828, (("value", "B"),), _NUMBER),
+    "java.lang.Short": ClassSpec(7515723908773894738, (("value", "S"),), _NUMBER),
+    "java.lang.Integer": ClassSpec(1360826667806852920, (("value", "I"),), _NUMBER),
+    "java.lang.Long": ClassSpec(4290774380558885855, (("value", "J"),), _NUMBER),
+    "java.lang.Float": ClassSpec(-2671257302660747028, (("value", "F"),), _NUMBER),
+    "java.lang.Double": ClassSpec(-9172774392245257468, (("value", "D"),), _NUMBER),
+    "java.math.BigDecimal": ClassSpec(
+        6108874887143696463, (("scale", "I"), ("intVal", "Ljava/math/BigInteger;")), _NUMBER, writes=True
+    ),
+    "java.math.BigInteger": ClassSpec(
+        -8287574255936472291, (*((name, "I") for name in _INTEGER_PARTS), ("magnitude", "[B")), _NUMBER, writes=True
+    ),
+    "java.util.Date": ClassSpec(7523967970034938905, writes=True),
+    "java.sql.Date": ClassSpec(1511598038487230103, parent="java.util.Date"),
+    "java.sql.Timestamp": ClassSpec(2745179027874758501, (("nanos", "I"),), "java.util.Date"),
+    "[B": ClassSpec(-5984413125824719648),
+    _PROXY: ClassSpec(3, (("factory", "Lscala/collection/Factory;"),), writes=True),
+    _HASH_SET: ClassSpec(3, (("loadFactor", "D"), ("tableLength", "I"))),
+}
+_BOX_OF = {kind: name for name, kind in _BOXES.items()}
+
+
+def encode_streams(storage: Struct | Array, values: pa.Array) -> pa.Array:
+    """The serialised objects of bounds or value lists, as version 0 keeps them; dates are midnights in UTC.
+
+    Bounds that are missing, and times before 1900, are left out: nothing is known of their objects.
+
+    Raises
+    ------
+    UnsupportedTypeError
+        Version 0 has no form for the values' type.
+    """
+    kind = storage.element if isinstance(storage, Array) else storage.fields[0][1]
+    if kind not in (*_BOX_OF, "string", "binary", "date", "timestamp") and decimal_digits(kind) is None:
+        raise UnsupportedTypeError(
+            "version 0 of the metadata cannot hold this type", found=kind, hint="use a version from 1 on"
+        )
+    write = _write_list if isinstance(storage, Array) else _write_bounds
+    streams = []
+    for value in as_numbers(values, kind).to_pylist():
+        members = None if value is None else value if isinstance(value, list) else [value["max"], value["min"]]
+        held = members is not None and all(_is_held(member, kind) for member in members)
+        streams.append(write(members or [], kind) if held else None)
+    return pa.array(streams, pa.binary())
+
+
+def as_numbers(values: pa.Array, kind: str) -> pa.Array:
+    """Bounds or lists with dates and times as days and microseconds."""
+    number = {"date": pa.int32(), "timestamp": pa.int64()}.get(kind)
+    if number is None:
+        return values
+    if pa.types.is_list(values.type):
+        return values.cast(pa.list_(number))
+    return values.cast(pa.struct([("min", number), ("max", number)]))
+
+
+def _is_held(member: Any, kind: str) -> bool:
+    scale = {"date": _DAY_MS, "timestamp": 0.001}.get(kind)
+    return member is not None and (scale is None or member * scale >= AGREED_MS)
+
+
+def _write_bounds(members: Sequence[Any], kind: str) -> bytes:
+    writer = StreamWriter(_CLASSES)
+    writer.begin(f"{OLD_PACKAGE}.MinMaxMetaData")
+    for member in members:
+        _write_scalar(writer, member, kind)
+    return bytes(writer.data)
+
+
+def _write_list(members: Sequence[Any], kind: str) -> bytes:
+    writer = StreamWriter(_CLASSES)
+    writer.begin(f"{OLD_PACKAGE}.ValueListMetaData")
+    writer.begin(_PROXY)
+    writer.begin(_HASH_SET)
+    writer.primitive("D", _LOAD_FACTOR)
+    writer.primitive("I", _TABLE_LENGTH)
+    writer.block(len(members).to_bytes(4, "big"))
+    for member in members:
+        _write_scalar(writer, member, kind)
+    writer.end()
+    return bytes(writer.data)
+
+
+def _write_scalar(writer: StreamWriter, value: Any, kind: str) -> None:
+    if kind == "string":
+        writer.string(value)
+    elif kind == "binary":
+        writer.array("[B", value)
+    elif kind == "date":
+        writer.begin("java.sql.Date")
+        writer.block((value * _DAY_MS).to_bytes(8, "big", signed=True))
+        writer.end()
+    elif kind == "timestamp":
+        writer.begin("java.sql.Timestamp")
+        writer.block((value // 1_000_000 * 1000).to_bytes(8, "big", signed=True))
+        writer.end()
+        writer.primitive("I", value % 1_000_000 * 1000)
+    elif kind in _BOX_OF:
+        writer.begin(_BOX_OF[kind])
+        writer.primitive(_CLASSES[_BOX_OF[kind]].fields[0][1], value)
+    else:
+        _write_decimal(writer, value)
+
+
+def _write_decimal(writer: StreamWriter, value: Decimal) -> None:
+    sign, digits, exponent = value.as_tuple()
+    whole = int("".join(map(str, digits)))
+    writer.begin("java.math.BigDecimal")
+    writer.primitive("I", -int(exponent))
+    writer.begin("java.math.BigInteger")
+    for part in (-1, -1, -2, -2, 0 if not whole else -1 if sign else 1):  # Java's own marks of "not computed yet"
+        writer.primitive("I", part)
+    writer.array("[B", whole.to_bytes((whole.bit_length() + 7) // 8, "big"))
+    writer.end()
+    writer.end()

@@ -1,0 +1,86 @@
+"""Removing an index, and nothing else."""
+
+from __future__ import annotations
+
+import re
+
+from xskip.errors import MetadataCorruptError, MetadataNotFoundError, XskipError
+from xskip.metadatastore.codec import version_of
+from xskip.metadatastore.commit import COMMITS, is_own_name
+from xskip.metadatastore.filesystem import Storage
+from xskip.metadatastore.records import list_records
+
+__all__ = ["remove_index"]
+
+_DIGEST = re.compile("[0-9a-f]{64}")
+_DATA = re.compile(r"[^_.].*\.parquet")
+_MARK = re.compile(r"_SUCCESS|_committed_.*|_started_.*|\._SUCCESS\.crc")
+
+
+def remove_index(storage: Storage, directory: str) -> int:
+    """Removes the metadata of a directory, and says how many files of metadata there were [MDS-C-13].
+
+    A directory that is named by a digest is removed with all in it. One that somebody chose can hold other things, too:
+    they stay.
+
+    Raises
+    ------
+    MetadataNotFoundError
+        There is no index.
+    MetadataCorruptError
+        The directory was chosen, and a Parquet file in it is no metadata. Nothing has been removed.
+    """
+    data = _data_in(storage, directory)
+    foreign = [name for name in data if not is_own_name(name)]
+    if not foreign and not storage.list(f"{directory}/{COMMITS}"):
+        raise MetadataNotFoundError.at(directory)
+    is_digest = _DIGEST.fullmatch(directory.rstrip("/").rpartition("/")[2]) is not None
+    for name in () if is_digest else foreign:
+        _check(storage, f"{directory}/{name}")
+    storage.remove(f"{directory}/{name}" for name in foreign)
+    # the records that say which index there is, the one that counts at last: with it the index is gone as a whole
+    begun = sorted(name for name in list_records(storage, directory) if not name.identity)
+    storage.remove(name.path(directory) for name in begun)
+    data = list(dict.fromkeys([*data, *_data_in(storage, directory)]))  # a commit may have been made meanwhile
+    if is_digest:
+        storage.remove_tree(directory)
+    else:
+        _remove_metadata(storage, directory, data)
+    _check_gone(storage, directory, data)
+    return len(data)
+
+
+def _data_in(storage: Storage, directory: str) -> list[str]:
+    return [entry.name for entry in storage.list(directory) if _DATA.fullmatch(entry.name)]
+
+
+def _remove_metadata(storage: Storage, directory: str, data: list[str]) -> None:
+    """Removes metadata files, what belongs to them and all records, and the directory where nothing else is left."""
+    names = [entry.name for entry in storage.list(directory)]
+    hidden = tuple(f".{name}." for name in data) + tuple(f"._{name}." for name in data)  # checksums, unfinished files
+    storage.remove(f"{directory}/{name}" for name in names if name in data or name.startswith(hidden))
+    storage.remove_tree(f"{directory}/{COMMITS}")
+    left = [entry.name for entry in storage.list(directory)]
+    if all(_MARK.fullmatch(name) for name in left) and not storage.directories(directory):
+        storage.remove_tree(directory)
+
+
+def _check_gone(storage: Storage, directory: str, names: list[str]) -> None:
+    left = {entry.name for entry in storage.list(directory)} & set(names)
+    if left:
+        raise XskipError(
+            "the index could not be removed", where=directory, found=f"{len(left)} files are still there",
+            hint="may this user delete them?",
+        )  # fmt: skip
+
+
+def _check(storage: Storage, path: str) -> None:
+    try:
+        version_of(storage.fetch(path))
+    except FileNotFoundError:  # somebody else has removed it
+        return
+    except MetadataCorruptError as error:
+        raise MetadataCorruptError(
+            "a Parquet file beside the metadata is none, and nothing was removed", where=path, found=error.found,
+            hint="move what is no metadata elsewhere",
+        ) from error  # fmt: skip

@@ -1,0 +1,58 @@
+"""New keys for an encrypted index: every file is encrypted again, with new data keys, in one commit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+
+from xskip.errors import KeyNotAvailableError
+from xskip.metadata.table import MetadataTable
+from xskip.metadatastore.filesystem import Storage
+from xskip.metadatastore.maintenance.rewrite import open_whole, rewrite
+from xskip.results.operations import RotationResult
+
+__all__ = ["rotate_keys"]
+
+
+def rotate_keys(storage: Storage, directory: str, labels: Mapping[str, str]) -> RotationResult:
+    """Encrypts an index anew, under other labels where these are given.
+
+    Parameters
+    ----------
+    storage : Storage
+    directory : str
+    labels : mapping of str to str
+        New labels by the present ones; keys that are not named keep theirs, and are wrapped anew.
+
+    Raises
+    ------
+    KeyNotAvailableError
+        The index is not encrypted, has no key of a label given, or a key is not to be had. Nothing has changed.
+    MetadataNotFoundError, MetadataCorruptError, CommitConflictError
+        As in a migration.
+    """
+    started = time.monotonic()
+    snapshot = open_whole(storage, directory)
+    form = snapshot.form
+    if form.footer_key is None:
+        raise KeyNotAvailableError("the index is not encrypted", where=directory, hint="create it with key_label")
+    present = {form.footer_key, *(d.key_label for d, _ in snapshot.indexes if d.key_label)}
+    unknown = sorted(labels.keys() - present)
+    if unknown:
+        raise KeyNotAvailableError(
+            "the index has no key of this label", found=", ".join(unknown), expected=", ".join(sorted(present))
+        )
+
+    def relabelled(table: MetadataTable, _: int) -> MetadataTable:
+        columns = {
+            key: replace(column, definition=replace(d, key_label=d.key_label and labels.get(d.key_label, d.key_label)))
+            for key, column in table.indexes.items()
+            for d in (column.definition,)
+        }
+        return replace(table, indexes=columns)
+
+    footer = labels.get(form.footer_key, form.footer_key)
+    rewrite(storage, directory, snapshot, replace(form, footer_key=footer), relabelled)
+    now = tuple(sorted(labels.get(label, label) for label in present))
+    return RotationResult(directory, len(snapshot.files), now, time.monotonic() - started)

@@ -1,0 +1,101 @@
+"""Two columns of one object, by the bounds of each. Rules: specs/pruning.rst, [PRU-CC]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from xskip.clauses.bounds import Bounds
+from xskip.clauses.clause import Mask, Requirement, Verdicts
+from xskip.clauses.monotone import bounds_of
+from xskip.expressions.evaluate import compare, seen_as, sort_key
+from xskip.expressions.operands import Computed, Operand
+from xskip.expressions.predicate import Compared, Op
+from xskip.indexes.minmax import bounds_in
+from xskip.metadata.table import MetadataTable
+from xskip.types.datatypes import arrow_type
+
+__all__ = ["PairClause"]
+
+
+@dataclass(frozen=True, slots=True)
+class PairClause:
+    """Two columns, each with bounds or as a partition's value.
+
+    Attributes
+    ----------
+    compared : Compared
+    left, right : Requirement
+        Where their bounds are: an index of MinMax, or a partition column.
+    """
+
+    compared: Compared
+    left: Requirement
+    right: Requirement
+    expensive: bool = False
+
+    @property
+    def predicate(self) -> str:
+        """The comparison, in words."""
+        return str(self.compared)
+
+    @property
+    def asks_spark(self) -> bool:
+        """Is one side a function."""
+        return isinstance(self.compared.left, Computed) or isinstance(self.compared.right, Computed)
+
+    @property
+    def needs(self) -> tuple[Requirement, ...]:
+        """Both."""
+        return self.left, self.right
+
+    def evaluate(self, table: MetadataTable, among: Mask) -> Verdicts:
+        """False where no value of the one can stand so to any value of the other; null where bounds are missing."""
+        found = [
+            _taken(operand, source, table)
+            for operand, source in ((self.compared.left, self.left), (self.compared.right, self.right))
+        ]
+        sides = [side for side in found if side is not None]
+        if len(sides) < 2:
+            return pa.nulls(len(table), pa.bool_())
+        (left, no_left), (right, no_right) = sides
+        # a comparison with NULL is not TRUE
+        return pc.if_else(pc.or_(no_left, no_right), pa.scalar(False), _possible(self.compared.op, left, right))
+
+
+def _possible(op: Op, left: Bounds, right: Bounds) -> pa.BooleanArray:
+    """Are there a in left and b in right with a op b."""
+    match op:
+        case Op.LT | Op.LE:  # the least a, the greatest b
+            return compare(op, left.lo, right.hi)
+        case Op.GT | Op.GE:
+            return compare(op, left.hi, right.lo)
+        case Op.EQ:  # the ranges meet
+            return pc.and_kleene(compare(Op.LE, left.lo, right.hi), compare(Op.GE, left.hi, right.lo))
+        case Op.NE:  # not both the same single value
+            spread = pc.or_kleene(compare(Op.NE, left.lo, left.hi), compare(Op.NE, right.lo, right.hi))
+            return pc.or_kleene(spread, compare(Op.NE, left.lo, right.lo))
+
+
+def _taken(operand: Operand, source: Requirement, table: MetadataTable) -> tuple[Bounds, pa.BooleanArray] | None:
+    """Bounds of an operand, and where all rows of its column are NULL; None where nothing is known."""
+    if isinstance(source, str):
+        column = table.partitions.get(source)
+        if column is None:
+            return None
+        bounds, empty = Bounds.of(operand, column.values, column.values), column.values.is_null()
+    else:
+        index = table.indexes.get(source)
+        if index is None:
+            return None
+        bounds, asked, unasked = table.once((source, seen_as(operand)), lambda: bounds_in(operand, index.values))
+        empty = pc.and_(pc.invert(asked), unasked.is_valid())
+    if not isinstance(operand, Computed):
+        return bounds, empty
+    of_null = operand(pa.nulls(1, arrow_type(operand.column.type)))
+    least, greatest = bounds_of(operand, bounds.low, bounds.high)
+    if of_null.failed[0] or of_null.values[0].is_valid:  # rows that are NULL have a value that no bounds tell
+        return None
+    return Bounds(least, greatest, sort_key(least), sort_key(greatest)), empty

@@ -1,0 +1,325 @@
+"""From a predicate to clauses: what is asked of which index, partition or file.
+
+Rules: specs/pruning.rst, [PRU-V], [PRU-PC], [PRU-CC].
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from xskip.clauses.clause import AllOf, Always, AnyOf, Clause, Requirement, Undetermined
+from xskip.clauses.file_attribute import FileClause
+from xskip.clauses.partition import PartitionClause
+from xskip.expressions.operands import (
+    Call,
+    Cast,
+    Column,
+    Computed,
+    Derived,
+    Elements,
+    FileColumn,
+    column_of,
+    columns_in,
+    folded,
+    join_path,
+    split_path,
+)
+from xskip.expressions.predicate import And, Compared, Comparison, Constant, Leaf, Or, Predicate, Unknown
+from xskip.expressions.udf import implied
+from xskip.indexes import index_of
+from xskip.metadata.table import IndexDefinition
+from xskip.pruning.column_pair import PairClause
+from xskip.types.datatypes import INTEGRAL, Array, Bloom, Opaque, Storage, Struct, atomic_name, element_of
+
+__all__ = ["Available", "translate", "without_column"]
+
+
+#: The types of which other programs make Bloom filters.
+_HASHED_ELSEWHERE = (*INTEGRAL, "string")
+#: The indexes that every program of the format knows; what another of a name means only its own record tells.
+_OF_THE_FORMAT = ("minmax", "valuelist", "bloomfilter")
+_Described = tuple[IndexDefinition, Storage]
+
+
+def without_column(indexes: Iterable[_Described], column: str) -> tuple[_Described, ...]:
+    """Return the indexes that are neither on a column nor, as far as their texts tell, on an expression over it.
+
+    Parameters
+    ----------
+    indexes : iterable of (IndexDefinition, Storage)
+    column : str
+        The name of a column at the top of the schema, in any case; all indexes are kept where it is empty.
+    """
+    name = column.lower()
+    return tuple(
+        (definition, storage)
+        for definition, storage in indexes
+        if not name
+        or (name not in (definition.expression or "").lower() and not any(_is_of(name, c) for c in definition.columns))
+    )
+
+
+def _is_of(name: str, column: str) -> bool:
+    return split_path(column)[0].lower() == name
+
+
+@dataclass(frozen=True, slots=True)
+class Available:
+    """What can be asked.
+
+    Attributes
+    ----------
+    indexes : tuple of (IndexDefinition, Storage)
+    partitions : mapping of str to str
+        The partition columns of the metadata, with their types.
+    queried : mapping of str to str, optional
+        The partition columns of the query's own reading; None stands for the same. A name that is a partition column
+        for one of them alone means other values there.
+    case_sensitive : bool
+    settings : str
+        The query's settings on which the values of expressions depend.
+    untyped : bool
+        Nobody recorded the types that were hashed, and files carry their own: they are the columns' types now.
+    """
+
+    indexes: tuple[tuple[IndexDefinition, Storage], ...]
+    partitions: Mapping[str, str] = field(default_factory=dict)
+    queried: Mapping[str, str] | None = None
+    case_sensitive: bool = False
+    untyped: bool = False
+    settings: str = ""
+
+    def name(self, path: tuple[str, ...]) -> str:
+        """A column as metadata spells it."""
+        joined = join_path(path)
+        return joined if self.case_sensitive else joined.lower()
+
+    def on_column(self, name: str) -> list[_Described]:
+        """The indexes on a column."""
+        return [(d, s) for d, s in self.indexes if d.expression is None and name in d.columns]
+
+    def on_expression(self, form: str) -> list[_Described]:
+        """The indexes on an expression, as it was with the settings of then; none where it is of a partition column."""
+        found = [(d, s) for d, s in self.indexes if d.expression is not None and d.settings == self.settings]
+        if not form or not found or any(self.is_partition(path[:1]) for path in columns_in(json.loads(form))):
+            return []
+        asked = form if self.case_sensitive else folded(form)
+        return [(d, s) for d, s in found if d.expression == asked]
+
+    def is_partition(self, path: tuple[str, ...]) -> bool:
+        """Is a name that of a partition column, of the query or of the metadata."""
+        name = self.name(path)
+        known = (*self.partitions, *(self.queried or ()))
+        return any(self.name((partition,)) == name for partition in known)
+
+    def place(self, column: Column) -> str | Undetermined | None:
+        """The partition column that a column is, and None where it is none.
+
+        A name that is a partition column for the query or for the metadata alone means other values there.
+        """
+        name = self.name(column.path)
+        partition = self._partition(name, self.partitions)
+        in_query = partition if self.queried is None else self._partition(name, self.queried)
+        if (partition is None) != (in_query is None):
+            return Undetermined("", f"{name} is a partition column of the query or of the index alone")
+        if partition is not None and self.partitions[partition] != column.type:
+            was = self.partitions[partition]
+            return Undetermined("", f"partition column {name} was {was} when indexed and is {column.type} in the query")
+        return partition
+
+    def _partition(self, name: str, partitions: Mapping[str, str]) -> str | None:
+        return next((partition for partition in partitions if self.name((partition,)) == name), None)
+
+
+def translate(predicate: Predicate, available: Available) -> Clause:
+    """The clauses that a predicate asks of what is available; what nothing can answer is Undetermined.
+
+    >>> from xskip.expressions.predicate import (Comparison, Op)
+    >>> a = Column(("A",), "int")
+    >>> minmax = (IndexDefinition("minmax", ("a",), types=("int",)), Struct((("min", "int"), ("max", "int"))))
+    >>> translate(Comparison(Op.GT, a, 5), Available((minmax,))).requires
+    ('minmax', ('a',))
+    >>> translate(Comparison(Op.GT, a, 5), Available(())).reason
+    'no index on a'
+    """
+    match predicate:
+        case And():
+            children = tuple(_conjuncts(predicate))
+            return AllOf((*(translate(child, available) for child in children), *_joint(children, available)))
+        case Or(children):
+            return AnyOf(tuple(translate(child, available) for child in children))
+        case Constant(value):
+            return Always(value is True)
+        case Unknown(reason):
+            return Undetermined(str(predicate), reason)
+        case Compared():
+            return _pair(predicate, available)
+        case _:
+            return _leaf(predicate, available)
+
+
+def _leaf(leaf: Leaf, available: Available) -> Clause:
+    match leaf.operand:
+        case FileColumn(name) | Computed(column=FileColumn(name)):
+            return FileClause(leaf, name)
+        case Derived(form, kind, reason):
+            return _all(_on_expression(leaf, form, kind, available)) or Undetermined(str(leaf), reason)
+        case Computed(column=Column() as column, form=form, type=kind):
+            by_expression = _on_expression(leaf, form, kind, available)
+            by_column = _on_column(leaf, column, available)
+            if by_expression and isinstance(by_column, Undetermined):
+                return AllOf(tuple(by_expression))
+            return AllOf((by_column, *by_expression)) if by_expression else by_column
+        case Call() as call:
+            return _of_call(leaf, call, available)
+        case Elements(column, kind):
+            return _on_column(replace(leaf, operand=Column(column.path, kind)), column, available, of_elements=True)
+        case Column() as column:
+            return _on_column(leaf, column, available)
+        case Cast(column):
+            return _on_column(leaf, column, available)
+        case operand:
+            return Undetermined(str(leaf), f"{operand} is of no column")
+
+
+def _of_call(leaf: Leaf, call: Call, available: Available) -> Clause:
+    """What the call implies, and the indexes on its columns that know the function."""
+    clauses: list[Clause] = []
+    predicate = implied(leaf) if isinstance(leaf, Comparison) else None
+    if predicate is not None:
+        clauses.append(translate(predicate, available))
+    paths = [column.path for column in call.columns]
+    names = tuple(map(available.name, paths))
+    kinds = tuple(column.type for column in call.columns)
+    for definition, storage in available.indexes:
+        index = index_of(definition)
+        same = (definition.columns, definition.types, definition.expression) == (names, kinds, None)
+        if index is not None and index.of_calls and same and not any(map(available.is_partition, paths)):
+            clause = index.translate(leaf, definition, storage)
+            clauses += [] if clause is None else [clause]
+    unknown = Undetermined(str(leaf), f"what {call.name} says of its arguments is not registered")
+    return _all(clauses) or unknown
+
+
+def _on_column(leaf: Leaf, column: Column, available: Available, *, of_elements: bool = False) -> Clause:
+    """All indexes on the leaf's column, each asked by itself: any of them may rule an object out."""
+    place = available.place(column)
+    if isinstance(place, Undetermined):
+        return replace(place, predicate=str(leaf))
+    if place is not None:
+        return PartitionClause(leaf, place)
+    name = available.name(column.path)
+    on_column = available.on_column(name)
+    if not on_column:
+        return Undetermined(str(leaf), f"no index on {name}")
+    fitting = [each for each in on_column if _same_type(column, each, available)]
+    fitting = [each for each in fitting if not element_of(column.type) or _is_of_elements(each) == of_elements]
+    if not fitting and element_of(column.type):
+        return Undetermined(
+            str(leaf), f"the indexes on {name} speak of {'the array' if of_elements else 'elements'} alone"
+        )
+    if not fitting:
+        return Undetermined(str(leaf), f"column {name} is {column.type} in the query and was not when it was indexed")
+    kinds = ", ".join(definition.name for definition, _ in fitting)
+    cannot = Undetermined(str(leaf), f"the index on {name} ({kinds}) cannot answer this")
+    return _all(_asked(leaf, fitting)) or cannot
+
+
+def _is_of_elements(described: _Described) -> bool:
+    index = index_of(described[0])
+    return index is not None and index.of_elements
+
+
+def _on_expression(leaf: Leaf, form: str, kind: str, available: Available) -> list[Clause]:
+    """All indexes on an expression: of its values they know what others know of a column's."""
+    found: list[Clause] = []
+    for definition, storage in available.on_expression(form):
+        if definition.types == (kind,):
+            found += _asked(replace(leaf, operand=Column(definition.columns, kind)), [(definition, storage)])
+    return found
+
+
+def _asked(leaf: Leaf, described: Sequence[_Described]) -> list[Clause]:
+    found = ((index_of(definition), definition, storage) for definition, storage in described)
+    clauses = (index.translate(leaf, definition, storage) for index, definition, storage in found if index is not None)
+    return [clause for clause in clauses if clause is not None]
+
+
+def _all(clauses: Sequence[Clause]) -> Clause | None:
+    return AllOf(tuple(clauses)) if len(clauses) > 1 else next(iter(clauses), None)
+
+
+def _pair(compared: Compared, available: Available) -> Clause:
+    """Bounds of the one column against those of the other."""
+    sources: list[Requirement] = []
+    for operand in (compared.left, compared.right):
+        column = column_of(operand)
+        if column is None:
+            return Undetermined(str(compared), f"{operand} is of no column")
+        place = available.place(column)
+        if isinstance(place, Undetermined):
+            return replace(place, predicate=str(compared))
+        bounds = (d.key for d, s in available.on_column(available.name(column.path))
+                  if d.name == "minmax" and _same_type(column, (d, s), available))  # fmt: skip
+        source = place or next(bounds, None)
+        if source is None:
+            return Undetermined(str(compared), f"no bounds of {available.name(column.path)}")
+        sources.append(source)
+    left, right = sources
+    return PairClause(compared, left, right)
+
+
+def _conjuncts(predicate: Predicate) -> Iterator[Predicate]:
+    """What must all be TRUE, with no AND among it."""
+    match predicate:
+        case And(children):
+            for child in children:
+                yield from _conjuncts(child)
+        case _:
+            yield predicate
+
+
+def _joint(conjuncts: Sequence[Predicate], available: Available) -> Iterator[Clause]:
+    """The leaves that one row must satisfy, asked of each index at once where that says more than one by one."""
+    by_name: dict[str, list[Leaf]] = {}
+    for leaf in conjuncts:
+        if isinstance(leaf, Constant | Unknown | Compared | And | Or):
+            continue
+        column = column_of(leaf.operand)  # elements of one array can satisfy one each
+        if column is not None and atomic_name(column.type) and available.place(column) is None:
+            by_name.setdefault(available.name(column.path), []).append(leaf)
+    for definition, storage in available.indexes:
+        about = [leaf for name in definition.columns for leaf in by_name.get(name, ()) if definition.expression is None]
+        index = index_of(definition) if len(about) > 1 else None
+        if index is not None:
+            described = (definition, storage)
+            typed = [
+                x for x in about if (c := column_of(x.operand)) is not None and _same_type(c, described, available)
+            ]
+            clause = index.translate_all(typed, definition, storage)
+            if clause is not None:
+                yield clause
+
+
+def _same_type(column: Column, described: _Described, available: Available) -> bool:
+    """Was the column of the query's type when it was indexed: by the record, and by the values kept."""
+    definition, storage = described
+    if definition.types and definition.types[definition.columns.index(available.name(column.path))] != column.type:
+        return False
+    index = index_of(definition)
+    if definition.name not in _OF_THE_FORMAT or (index is not None and not index.keeps_values):
+        return bool(definition.types)
+    kept = atomic_name(element_of(column.type) or column.type)
+    match storage:
+        case Struct(fields):
+            return all(kind == kept for _, kind in fields)
+        case Array(element):
+            return element == kept
+        case Opaque():
+            return False
+        case Bloom() if available.untyped:
+            return column.type in _HASHED_ELSEWHERE
+        case _:
+            return bool(definition.types)

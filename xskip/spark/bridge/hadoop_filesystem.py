@@ -1,0 +1,145 @@
+"""Files of a metadata directory on any file system that Spark reaches."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from xskip.errors import StorageError
+from xskip.metadatastore.filesystem import FileEntry, LocalStorage, PutInDoubtError, Storage
+from xskip.metadatastore.temporary import lasting_folder
+from xskip.spark.bridge.gateway import Hook
+
+__all__ = ["HadoopStorage", "storage_for"]
+
+
+# Java's errors after which a file was surely not put
+_REFUSALS = ("AccessControl", "AccessDenied", "FileNotFound", "NoAuth", "ParentNotDirectory", "PathIO", "UnknownStore")
+_DENIALS = ("AccessControl", "AccessDenied", "NoAuth")
+_told: set[str] = set()
+_log = logging.getLogger("xskip")
+_CONDITIONAL = "fs.s3a.create.conditional.enabled"
+
+
+def storage_for(hook: Hook, directory: str) -> Storage:
+    """The storage of a directory: a local disk directly, anything else through Hadoop's file systems."""
+    if directory.startswith(("/", "file:")):
+        return LocalStorage()
+    return HadoopStorage(hook)
+
+
+class HadoopStorage:
+    """Storage through the JVM, with the credentials that Spark has; files are copied to a local directory once."""
+
+    def __init__(self, hook: Hook) -> None:
+        self._hook = hook
+        self._files: Any = hook.files()
+        self._lock = threading.Lock()
+
+    def list(self, directory: str) -> Sequence[FileEntry]:
+        """See :class:`xskip.metadatastore.filesystem.Storage`."""
+        with _family("listed", directory):
+            found = json.loads(self._files.list(directory))
+        return [FileEntry(name, size, modified) for name, size, modified in found]
+
+    def directories(self, directory: str) -> Sequence[str]:
+        """See :class:`xskip.metadatastore.filesystem.Storage`."""
+        with _family("listed", directory):
+            return [str(path) for path in json.loads(self._files.directories(directory))]
+
+    def read(self, path: str) -> bytes:
+        """See :class:`xskip.metadatastore.filesystem.Storage`."""
+        with _family("read", path):
+            data = self._files.read(path)
+        if data is None:
+            raise FileNotFoundError(path)
+        return bytes(data)
+
+    def fetch(self, path: str) -> Path:
+        """See :class:`xskip.metadatastore.filesystem.Storage`."""
+        local = _cache_directory() / path.rpartition("/")[2]  # names are never used twice
+        with self._lock:
+            if not local.exists():
+                unfinished = local.with_name(f"{uuid.uuid4().hex}.part")  # another thread may fetch it, too
+                with _family("read", path):
+                    found = self._files.fetch(path, str(unfinished))
+                if not found:
+                    raise FileNotFoundError(path)
+                unfinished.replace(local)
+        return local
+
+    def add(self, local: Path, path: str) -> None:
+        """See :class:`xskip.metadatastore.filesystem.Storage`."""
+        with _family("written", path):
+            self._files.add(str(local), path)
+
+    def put_if_absent(self, path: str, data: bytes) -> bool:
+        """See :class:`xskip.metadatastore.filesystem.Storage`."""
+        self._say_where_writers_meet(path)
+        with _family("written", path, in_doubt=PutInDoubtError):
+            return bool(self._files.putIfAbsent(path, bytearray(data)))
+
+    def _say_where_writers_meet(self, path: str) -> None:
+        """Warn once of each store on which the second of two writers can put its file over the first one's."""
+        store = "/".join(path.split("/", 3)[:3])
+        if store in _told:
+            return
+        with _family("written", path):
+            apart = bool(self._files.keepsWritersApart(path))
+        _told.add(store)
+        if not apart:
+            _log.warning(
+                "two writers of one index at once are not kept apart in %s: one of them can lose its commit. Let one "
+                "process at a time build and refresh, or use Spark 4.1 or newer, whose S3A has conditional puts",
+                store,
+            )
+
+    def remove(self, paths: Iterable[str]) -> None:
+        """See :class:`xskip.metadatastore.filesystem.Storage`."""
+        listed = list(paths)
+        with _family("removed", listed[0] if listed else ""):
+            self._files.remove(self._hook.strings(listed))
+
+    def remove_tree(self, directory: str) -> None:
+        """See :class:`xskip.metadatastore.filesystem.Storage`."""
+        with _family("removed", directory):
+            self._files.removeTree(directory)
+
+
+@contextmanager
+def _family(done: str, path: str, in_doubt: type[StorageError] = StorageError) -> Iterator[None]:
+    """Turns what Java raises into an error of the family; ``in_doubt`` where the work may have been done."""
+    from py4j.protocol import Py4JError, Py4JJavaError
+
+    try:
+        yield
+    except Py4JError as error:
+        name, says = type(error).__name__, ""
+        if isinstance(error, Py4JJavaError):
+            thrown = error.java_exception
+            name, says = thrown.getClass().getSimpleName(), str(thrown.getMessage() or "")
+        if name.startswith("PathIO") and "onditional" in says:
+            hint = f"set {_CONDITIONAL}=true; a store that refuses conditional puts cannot keep two writers apart"
+        elif name.startswith(_DENIALS):
+            hint = "check the credentials that Spark has for the store, and what they allow"
+        else:
+            hint = "check the store and call again"
+        kind = StorageError if name.startswith(_REFUSALS) else in_doubt
+        found = ": ".join(filter(None, (name, says.partition("\n")[0][:200])))
+        raise kind(f"metadata could not be {done}", where=path, found=found, hint=hint) from error
+
+
+_cache: list[Path] = []
+
+
+def _cache_directory() -> Path:
+    """A directory that goes with the process."""
+    if not (_cache and _cache[0].is_dir()):
+        _cache[:] = [lasting_folder("metadata")]
+    return _cache[0]

@@ -1,0 +1,369 @@
+"""Catalyst's filters, as the hook encodes them, to predicates.
+
+``java/XSkipEncoder.java`` describes the encoding: every node is an array that begins with its class name. What is not
+known here becomes Unknown with a plain reason, which keeps files. ``negate`` alone pushes negation down.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from xskip.clauses.file_attribute import FILE_COLUMNS
+from xskip.expressions.like import split_like
+from xskip.expressions.operands import (
+    Call,
+    Cast,
+    Column,
+    Computed,
+    Derived,
+    Elements,
+    Evaluate,
+    FileColumn,
+    Operand,
+    column_of,
+    form_of,
+)
+from xskip.expressions.predicate import (
+    And,
+    Compared,
+    Comparison,
+    Constant,
+    In,
+    IsNotNull,
+    IsNull,
+    Op,
+    Or,
+    Predicate,
+    StartsWith,
+    Unknown,
+    negate,
+)
+from xskip.spark.catalyst.evaluator import ExprNode, decorate
+from xskip.spark.catalyst.literals import is_literal, literal_value
+from xskip.spark.catalyst.monotonicity import shape_of
+from xskip.types.datatypes import atomic_name, element_of, is_widening
+
+__all__ = ["to_predicate"]
+
+_COMPARISONS = {
+    "EqualTo": Op.EQ,
+    "LessThan": Op.LT,
+    "LessThanOrEqual": Op.LE,
+    "GreaterThan": Op.GT,
+    "GreaterThanOrEqual": Op.GE,
+}
+Node = Any
+
+
+def to_predicate(filters: Sequence[Node], evaluate: Evaluate | None = None) -> Predicate:
+    """The conjunction of a scan's filters.
+
+    Parameters
+    ----------
+    filters : sequence
+        As the hook encodes them, decoded from JSON.
+    evaluate : Evaluate, optional
+        Without it functions are not understood.
+
+    Examples
+    --------
+    >>> print(to_predicate([["Not", ["EqualTo", ["$", ["a"], "int"], ["#", "int", 5]]]]))
+    a != ?
+    """
+    children = tuple(_predicate(decorate(node, evaluate)) for node in filters)
+    return children[0] if len(children) == 1 else And(children)
+
+
+def _predicate(node: Node) -> Predicate:
+    """A filter: by its form, or else as an expression whose value is TRUE."""
+    found = _by_form(node)
+    if isinstance(found, Unknown):
+        held = _operand(node) if _is_a(node, "UDF") else _expression(node, found.reason)
+        if isinstance(held, Unknown) or held.type != "boolean":
+            return _by_cases(node) or found
+        return (_by_cases(node) if isinstance(held, Derived) else None) or Comparison(Op.EQ, held, True)
+    return found
+
+
+def _by_cases(node: Node) -> Predicate | None:
+    """A choice between conditions: one of its cases and that case's result are TRUE, or the last result is.
+
+    That an earlier case is not TRUE is left out, which only keeps more; a negation must not turn that around.
+    """
+    match node:
+        case ["If", condition, then, otherwise]:
+            cases, last = [("", condition, then)], otherwise
+        case ["CaseWhen", [*cases], last]:
+            pass
+        case _:
+            return None
+    results = [And((_predicate(condition), _predicate(then))) for _, condition, then in cases]
+    last_result = Constant(None) if last is None else _predicate(last)
+    return And((Or((*results, last_result)), Unknown("of a CASE it is used that one of its results is TRUE")))
+
+
+def _by_form(node: Node) -> Predicate:
+    match node:
+        case ["And", left, right]:
+            return And((_predicate(left), _predicate(right)))
+        case ["Or", left, right]:
+            return Or((_predicate(left), _predicate(right)))
+        case ["Not", child]:
+            return negate(_predicate(child))
+        case ["#", "boolean", bool() | None as value]:
+            return Constant(value)
+        case ["$", path, "boolean"]:
+            return Comparison(Op.EQ, Column(tuple(path), "boolean"), True)
+        case ["IsNull" | "IsNotNull" as name, child]:
+            return _null_test(name, child)
+        case ["IsNaN", child]:
+            return _is_nan(child)
+        case ["In", child, str() as kind, [*values]]:
+            return _membership(child, kind, values)
+        case ["EqualNullSafe", left, right]:
+            return _null_safe(left, right)
+        case [str() as name, left, right, *_] if name in _COMPARISONS:
+            return _comparison(_COMPARISONS[name], left, right)
+        case ["StartsWith", child, ["#", "string", prefix]]:
+            return _starts_with(child, prefix)
+        case ["ArrayContains", ["$", [*path], str() as kind], ["#", str() as element, raw]]:
+            return _contains(Column(tuple(path), kind), element, raw)
+        case ["Like", child, ["#", "string", str() as pattern], str() as escape]:
+            return _like(node, child, pattern, escape)
+        case _:
+            return Unknown(_reason(node))
+
+
+def _operand(node: Node) -> Operand | Unknown:
+    """What indexes can speak of, or why it is nothing of the kind."""
+    match node:
+        case ["$", [*path], str() as kind]:
+            if atomic_name(kind) is None:
+                return Unknown(f"values of type {kind} are not compared as metadata keeps them")
+            return Column(tuple(path), kind)
+        case ["$meta", [*_, str() as name], str() as kind] if name in FILE_COLUMNS:
+            return FileColumn(name, kind)
+        case ["GetArrayItem", ["$", [*path], kind], ["#", str(), int()], False] | [
+            "ElementAt",
+            ["$", [*path], kind],
+            ["#", str(), int()],
+            None,
+            False,
+        ]:
+            element = element_of(kind)  # what is TRUE of one is TRUE of some; where the access fails the query must
+            if element is None or (node[0] == "ElementAt" and node[2][2] == 0):
+                return _expression(node, _reason(node))
+            return Elements(Column(tuple(path), kind), element, is_one=True)
+        case ["UDF", str() as identity, str() as name, str() as kind, [*arguments]]:
+            return _call(Call(identity, name, kind, tuple(map(_argument, arguments))))
+        case ["Cast", inner, {"t": str() as target}, *_]:
+            column = _operand(inner)
+            if isinstance(column, Column) and is_widening(column.type, target):
+                return Cast(column, target)
+            if isinstance(column, Unknown):
+                return _expression(node, column.reason)
+            return _expression(node, f"a cast of {column} to {target} can change values or their order")
+        case _:
+            return _expression(node, _reason(node))
+
+
+def _call(call: Call) -> Call | Unknown:
+    if atomic_name(call.type) is None or any(argument is None for argument in call.arguments):
+        return Unknown(f"the function {call.name} is not called with columns and literals alone")
+    return call
+
+
+def _argument(node: Node) -> object:
+    """An argument of a user's function, None for what is neither a column nor a literal."""
+    if is_literal(node):
+        return literal_value(node[2], node[1])
+    column = _operand(node)
+    return column if isinstance(column, Column) else None
+
+
+def _expression(node: Node, reason: str) -> Computed | Derived | Unknown:
+    """A function of one column, for whose values Spark can be asked, or else an expression that can have an index."""
+    if not isinstance(node, ExprNode) or node.term is None or atomic_name(node.type) is None:
+        return Unknown(reason)
+    column, form = _column_in(node), form_of(node)
+    name = _words(node[0]).replace(" ", "_")
+    known = isinstance(column, Column) or (isinstance(column, FileColumn) and column.name in FILE_COLUMNS)
+    if node.term >= 0 and node.evaluate is not None and known and column is not None and atomic_name(column.type):
+        return Computed(column, node.type, name, node.term, shape_of(node), node.evaluate, _call_in(node), form)
+    return Derived(form, node.type, reason) if form else Unknown(reason)
+
+
+def _call_in(node: Node) -> tuple[object, ...]:
+    """A function of a column itself and of literals, such as ``("Contains", b"x")``."""
+    match node:
+        case [str() as name, ["$", *_], *arguments]:
+            values = [literal_value(a[2], a[1]) if is_literal(a) else a for a in arguments]
+            return () if any(value is None or isinstance(value, list | dict) for value in values) else (name, *values)
+        case _:
+            return ()
+
+
+def _column_in(node: Node) -> Column | FileColumn | None:
+    """The first column of an expression."""
+    match node:
+        case ["$", [*path], str() as kind]:
+            return Column(tuple(path), kind)
+        case ["$meta", [*_, str() as name], str() as kind]:
+            return FileColumn(name, kind)
+        case list():
+            return next((found for part in node if (found := _column_in(part)) is not None), None)
+        case _:
+            return None
+
+
+def _null_test(name: str, child: Node) -> Predicate:
+    """A null test speaks of the column alone, whatever its type: a nested or collated one has nulls like any other."""
+    match child:
+        case ["$", [*path], str() as kind]:
+            column = Column(tuple(path), kind)
+            return IsNull(column) if name == "IsNull" else IsNotNull(column)
+        case ["#", _, value]:
+            return Constant((value is None) == (name == "IsNull"))
+    operand = _operand(child) if _is_a(child, "$meta") else _expression(child, _reason(child))
+    if isinstance(operand, Unknown):
+        return operand
+    return IsNull(operand) if name == "IsNull" else IsNotNull(operand)
+
+
+def _comparison(op: Op, left: Node, right: Node) -> Predicate:
+    if is_literal(left):
+        op, left, right = op.flipped, right, left
+    operand = _operand(left)
+    if isinstance(operand, Unknown):
+        return operand
+    if not is_literal(right):
+        return _compared(op, operand, _operand(right))
+    _, kind, raw = right
+    if raw is None:
+        return Constant(None)
+    if kind != operand.type:
+        return Unknown(f"a comparison of {operand.type} with {kind}")
+    value = literal_value(raw, kind)
+    return Unknown(f"a literal of type {kind}") if value is None else Comparison(op, operand, value)
+
+
+def _compared(op: Op, left: Operand, right: Operand | Unknown) -> Predicate:
+    """Two columns of the same row; what they are at different rows of one column would say nothing."""
+    if isinstance(right, Unknown):
+        return right
+    for side in (left, right):
+        if isinstance(side, Derived):
+            return Unknown(side.reason)
+        if isinstance(side, Call):
+            return Unknown(f"a comparison of {side.name} with a column")
+        if isinstance(side, Elements | FileColumn) or (
+            isinstance(side, Computed) and isinstance(side.column, FileColumn)
+        ):
+            return Unknown(f"a comparison of {side} with a column")
+    if left.type != right.type:
+        return Unknown(f"a comparison of {left.type} with {right.type}")
+    if column_of(left) == column_of(right):
+        return Unknown(f"a comparison of {column_of(left)} with itself")
+    return Compared(op, left, right)
+
+
+def _contains(column: Column, element: str, raw: Any) -> Predicate:
+    """Some element of an array is equal to a value."""
+    if raw is None:
+        return Constant(None)
+    value = literal_value(raw, element)
+    if element_of(column.type) != element or value is None:
+        return Unknown(f"a search for {element} in {column.type}")
+    return Comparison(Op.EQ, Elements(column, element), value)
+
+
+def _null_safe(left: Node, right: Node) -> Predicate:
+    """``a <=> v`` is never NULL: TRUE iff a is not null and a = v, so its negation is a IS NULL OR a != v."""
+    if is_literal(left):
+        left, right = right, left
+    if is_literal(right) and right[2] is None:
+        return _null_test("IsNull", left)
+    equal = _comparison(Op.EQ, left, right)
+    match equal:
+        case Comparison(_, Elements() as operand, _):
+            return Unknown(f"a comparison of {operand} that is never NULL")
+        case Comparison(_, operand, _):
+            return And((IsNotNull(operand), equal))
+        case Compared(_, one, other):  # never NULL: FALSE where one is NULL, TRUE where both are
+            return Or((And((IsNotNull(one), IsNotNull(other), equal)), And((IsNull(one), IsNull(other)))))
+        case _:
+            return equal
+
+
+def _is_nan(child: Node) -> Predicate:
+    """``isnan(a)`` is FALSE for NULL."""
+    operand = _operand(child)
+    if isinstance(operand, Unknown) or operand.type not in ("float", "double"):
+        return Unknown(_reason(child))
+    return And((IsNotNull(operand), Comparison(Op.EQ, operand, float("nan"))))
+
+
+def _membership(child: Node, kind: str, values: list[Any]) -> Predicate:
+    operand = _operand(child)
+    if isinstance(operand, Unknown):
+        return operand
+    if kind != operand.type:
+        return Unknown(f"a list of {kind} for a column of {operand.type}")
+    decoded = [literal_value(raw, kind) for raw in values if raw is not None]
+    if any(value is None for value in decoded):
+        return Unknown(f"a literal of type {kind}")
+    return In(operand, tuple(decoded), has_null=any(raw is None for raw in values))
+
+
+def _starts_with(child: Node, prefix: Any) -> Predicate:
+    operand = _operand(child)
+    if isinstance(operand, Unknown):
+        return operand
+    if prefix is None:
+        return Constant(None)
+    if operand.type != "string":
+        return Unknown(f"a prefix of a column of type {operand.type}")
+    raw = literal_value(prefix, "string")
+    assert isinstance(raw, bytes)
+    return StartsWith(operand, raw)
+
+
+def _like(node: Node, child: Node, pattern: str, escape: str) -> Predicate:
+    """``LIKE`` is its literal prefix and a rest that is asked of single values, so that a negation stays right."""
+    prefix, rest = split_like(pattern, escape)
+    if prefix is None:
+        return Unknown("a LIKE pattern with an escape before an ordinary character")
+    if rest == "":
+        return _comparison(Op.EQ, child, ["#", "string", prefix])
+    start, whole = _starts_with(child, prefix), _expression(node, "")
+    if rest == "%":
+        return start
+    if isinstance(whole, Unknown):
+        return And((start, Unknown("only the literal beginning of a LIKE pattern is used")))
+    return And((start, Comparison(Op.EQ, whole, True))) if prefix else Comparison(Op.EQ, whole, True)
+
+
+def _is_a(node: Node, name: str) -> bool:
+    return isinstance(node, list) and node[:1] == [name]
+
+
+def _reason(node: Node) -> str:
+    """A plain sentence about a node that is not understood."""
+    match node:
+        case ["$meta", path, _]:
+            return f"the hidden column {'.'.join(path)} is not known of whole files"
+        case ["$", path, _]:
+            return f"column {'.'.join(path)} is not used here"
+        case ["#", kind, _]:
+            return f"a literal of type {kind} is not used here"
+        case [str() as name, *_]:
+            return f"the function or operator '{_words(name)}' is not understood"
+        case _:
+            return "an expression that is not understood"
+
+
+def _words(name: str) -> str:
+    """The name of a class in words."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()

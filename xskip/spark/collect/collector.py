@@ -1,0 +1,279 @@
+"""Collecting metadata: the rows of a chunk of objects, each object's into one row, for all indexes at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from xskip.errors import CollectError
+from xskip.indexes import Index, MinMax
+from xskip.indexes.base import Accumulator, Input
+from xskip.metadata.read_profile import Reading
+from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
+from xskip.spark.bridge.gateway import Hook
+from xskip.spark.bridge.java_errors import what_failed
+from xskip.spark.collect.kernel import accumulate, gathered_table, merge_runs
+from xskip.spark.collect.listing import ListedObjects
+from xskip.spark.collect.parquet_footers import footer_bounds, is_plain, served_by_footers, tail_of
+from xskip.spark.collect.relation import ORDINAL, Dataset
+from xskip.types.datatypes import Storage, array_of, arrow_type, atomic_name, element_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column as SparkColumn
+    from pyspark.sql import DataFrame
+
+__all__ = ["Collector", "PlannedIndex", "value_types"]
+
+_FOOTER_THREADS = 8
+_PARTITION_BYTES = 64 << 20
+_PARTITION_OBJECTS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedIndex:
+    """An index about to be collected: what it is, its columns as the dataset spells them, its record, what it keeps."""
+
+    index: Index
+    columns: tuple[str, ...]
+    definition: IndexDefinition
+    storage: Storage
+
+    @property
+    def inputs(self) -> Sequence[Input]:
+        """What is gathered."""
+        return self.index.inputs(self.columns, self.definition.types)
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The types of the values: of the columns, or of their elements."""
+        return value_types(self.index, self.definition.types)
+
+
+def value_types(index: Index, types: Sequence[str]) -> tuple[str, ...]:
+    """The types of the values that an index of columns of these types is about."""
+    return tuple((index.of_elements and element_of(kind)) or kind for kind in types)
+
+
+@dataclass(frozen=True, slots=True)
+class Collector:
+    """Collects the metadata of a dataset's objects.
+
+    Attributes
+    ----------
+    hook : Hook
+    dataset : Dataset
+        Of a session whose settings are the build's own.
+    listed : ListedObjects
+    indexes : tuple of PlannedIndex
+    reading : Reading
+    footers : bool
+        May bounds come from the footers of Parquet files.
+    """
+
+    hook: Hook
+    dataset: Dataset
+    listed: ListedObjects
+    indexes: tuple[PlannedIndex, ...]
+    reading: Reading
+    footers: bool
+
+    def collect(self, chosen: npt.NDArray[np.int64]) -> MetadataTable:
+        """The metadata of some objects, by their positions in the listing.
+
+        Raises
+        ------
+        CollectError
+            A file cannot be read; the error knows which, as far as Spark says.
+        """
+        rows = pa.array(chosen)
+        partitions = {
+            name: type(column)(name, column.type, column.values.take(rows))
+            for name, column in self.listed.partitions.items()
+        }
+        values = self._values(chosen)
+        columns = {
+            planned.definition.key: IndexColumn(planned.definition, planned.storage, column)
+            for planned, column in zip(self.indexes, values, strict=True)
+        }
+        return MetadataTable(self.listed.objects.take(rows), partitions, columns)
+
+    def _values(self, chosen: npt.NDArray[np.int64]) -> list[pa.Array]:
+        """The values of every index, in the order of ``chosen``."""
+        if not len(chosen):
+            return [pa.nulls(0, arrow_type(planned.storage)) for planned in self.indexes]
+        found = self._from_footers(chosen) if self._footers_may_do() else [None] * len(chosen)
+        left = np.array([i for i, bounds in enumerate(found) if bounds is None], np.int64)
+        by_data = self._from_data(chosen[left]) if len(left) else None
+        if by_data is not None and len(left) == len(chosen):
+            return by_data
+        taken = [i for i, bounds in enumerate(found) if bounds is not None]
+        order = np.empty(len(chosen), np.int64)
+        order[np.concatenate((np.array(taken, np.int64), left))] = np.arange(len(chosen))
+        merged = []
+        for k, planned in enumerate(self.indexes):
+            parts = [_bounds_array([found[i][k] for i in taken], planned.storage)]  # type: ignore[index]
+            parts += [by_data[k]] if by_data is not None else []
+            merged.append(pa.concat_arrays(parts).take(pa.array(order)))
+        return merged
+
+    def _footers_may_do(self) -> bool:
+        by_name = "parquet.field.id" not in self.reading.schema
+        return (self.footers and self.reading.format == "parquet" and by_name) and all(
+            isinstance(p.index, MinMax) and not p.index.expression and served_by_footers(p.definition.types[0])
+            for p in self.indexes
+        )
+
+    def _from_footers(self, chosen: npt.NDArray[np.int64]) -> list[Any]:
+        """The bounds of every index for each object, None where its footer does not vouch for them."""
+        paths = self.listed.paths_of(chosen)
+        columns = [(p.columns[0], p.definition.types[0]) for p in self.indexes]
+        if all(path.startswith("file:") for path in paths):
+            sources: Sequence[str | bytes] = [path.removeprefix("file:") for path in paths]
+        else:
+            sources = self.hook.footers(paths, _FOOTER_THREADS)
+        return [_bounds_of(source, columns) for source in sources]
+
+    def _from_data(self, chosen: npt.NDArray[np.int64]) -> list[pa.Array]:
+        """Each file's rows into one row: a job for what the kernel serves, one for aggregates, one for Python's.
+
+        A job reads the columns of its indexes alone.
+        """
+        mask = np.zeros(len(self.listed), np.bool_)
+        mask[chosen] = True
+        self.dataset.share_out(self.listed.sizes[chosen])
+        rows = self.dataset.subset(mask)
+        ways = [(bool(p.index.accumulators), p.index.in_python) for p in self.indexes]
+        found: dict[int, pa.Array] = {}
+        for way in dict.fromkeys(ways):
+            own = [i for i, each in enumerate(ways) if each == way]
+            indexes = [self.indexes[i] for i in own]
+            by_kernel, _ = way
+            if by_kernel:
+                gathered = [_gathered(p) for p in indexes]
+                table = gathered_table(self._run(accumulate(self.dataset, rows, gathered)), gathered)
+                table = _merged(table, indexes)
+            else:
+                table = self._run(self._by_aggregates(rows, indexes, chosen))
+            found.update(zip(own, self._in_order(table, indexes, chosen), strict=True))
+        return [found[i] for i in range(len(ways))]
+
+    def _by_aggregates(
+        self, rows: DataFrame, indexes: Sequence[PlannedIndex], chosen: npt.NDArray[np.int64]
+    ) -> DataFrame:
+        """Spark's own aggregates, grouped by object."""
+        aggregates = []
+        for i, planned in enumerate(indexes):
+            inputs = [_carried(each) for each in planned.inputs]
+            collected = planned.index.aggregates(inputs)
+            aggregates += [aggregate.alias(f"{i}_{j}") for j, aggregate in enumerate(collected)]
+        # as many reduce tasks as keep the sets of one of them small
+        size = int(self.listed.sizes[chosen].sum())
+        tasks = max(self.dataset.cores, size // _PARTITION_BYTES, len(chosen) // _PARTITION_OBJECTS)
+        rows.sparkSession.conf.set("spark.sql.shuffle.partitions", str(tasks))
+        return rows.groupBy(ORDINAL).agg(*aggregates)
+
+    def _run(self, df: DataFrame) -> pa.Table:
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+
+        try:
+            if hasattr(df, "toArrow"):
+                return df.toArrow()
+            from pyspark.sql.pandas.types import to_arrow_schema  # 3.5 has no public way to Arrow
+
+            batches = df._collect_as_arrow()  # type: ignore[operator]
+            return pa.Table.from_batches(batches, None if batches else to_arrow_schema(df.schema))
+        except (Py4JError, PySparkException) as error:
+            raise CollectError("the data could not be read", **what_failed(error)) from error
+
+    def _in_order(
+        self, table: pa.Table, indexes: Sequence[PlannedIndex], chosen: npt.NDArray[np.int64]
+    ) -> list[pa.Array]:
+        """The results as metadata, a row for each chosen object; an object without rows has no values."""
+        ordinals = table.column(ORDINAL).to_numpy()
+        row_of = np.full(len(self.listed), -1)
+        row_of[ordinals] = np.arange(len(ordinals))
+        rows = row_of[chosen]
+        take = pa.array(rows, pa.int64(), mask=rows < 0)
+        arrays = []
+        for i, planned in enumerate(indexes):
+            names = _columns_of(table, i)
+            collected = [_no_rows_are_empty(table.column(name).combine_chunks().take(take), take) for name in names]
+            values = planned.index.assemble(collected, planned.types)
+            arrays.append(values.cast(arrow_type(planned.storage)))
+        return arrays
+
+
+def _gathered(planned: PlannedIndex) -> list[tuple[Input, Accumulator]]:
+    return [(planned.inputs[each.of], each) for each in planned.index.accumulators]
+
+
+def _columns_of(table: pa.Table, i: int) -> list[str]:
+    """The columns of the i-th index's results, in order."""
+    names: list[str] = []
+    while (name := f"{i}_{len(names)}") in table.column_names:
+        names.append(name)
+    return names
+
+
+def _merged(table: pa.Table, indexes: Sequence[PlannedIndex]) -> pa.Table:
+    """One row for each object, where large ones were split into several tasks."""
+    ordinals = table.column(ORDINAL).to_numpy()
+    if len(np.unique(ordinals)) == len(ordinals):
+        return table
+    table = table.take(pa.array(ordinals.argsort(kind="stable"))).combine_chunks()
+    ordinals = table.column(ORDINAL).to_numpy()
+    starts = np.flatnonzero(np.concatenate(([True], ordinals[1:] != ordinals[:-1])))
+    columns = {ORDINAL: pa.array(ordinals[starts], pa.int32())}
+    for i, planned in enumerate(indexes):
+        names = _columns_of(table, i)
+        parts = [table.column(name).combine_chunks() for name in names]
+        columns.update(zip(names, merge_runs(parts, starts, planned.index.accumulators), strict=True))
+    return pa.table(columns)
+
+
+def _carried(given: Input) -> SparkColumn:
+    """An input in the form that crosses to Arrow; intervals of months cross as their number."""
+    from pyspark.sql import functions as F
+
+    if atomic_name(given.type) != "interval year to month":
+        return given.column
+    years, months = (F.extract(F.lit(unit), given.column).cast("int") for unit in ("YEAR", "MONTH"))
+    return years * 12 + months
+
+
+def _no_rows_are_empty(values: pa.Array, take: pa.Array) -> pa.Array:
+    """An object without rows has no values: its sets are empty, where an aggregate's null would mean unknown."""
+    if not pa.types.is_list(values.type) or not take.null_count:
+        return values
+    empty = pa.array([[]], values.type)
+    missing = take.is_null()
+    source = pa.concat_arrays([values, empty])
+    positions = pc.if_else(missing, len(values), pa.array(range(len(values))))
+    return source.take(positions)
+
+
+def _bounds_of(source: str | bytes, columns: Sequence[tuple[str, str]]) -> Any:
+    """Return bounds from a local file, or from the bytes of a footer; None where there is nothing to trust."""
+    try:
+        tail = source if isinstance(source, bytes) else tail_of(source)
+        if not tail:
+            return None
+        footer = pq.read_metadata(pa.BufferReader(b"PAR1" + tail))
+        return footer_bounds(footer, columns) if is_plain(footer, tail) else None
+    except (pa.ArrowException, OSError, ValueError):
+        return None
+
+
+def _bounds_array(bounds: Sequence[tuple[Any, Any]], storage: Storage) -> pa.Array:
+    """A struct of both bounds for each object."""
+    kind = arrow_type(storage)
+    sides = [array_of([pair[side] for pair in bounds], kind[side].type) for side in (0, 1)]
+    return pa.StructArray.from_arrays(sides, fields=list(kind))

@@ -1,0 +1,124 @@
+"""A dataset's objects, as Spark lists them, with the values of their partitions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from xskip.metadata.objects import Objects
+from xskip.metadata.table import MetadataTable, PartitionColumn
+from xskip.spark.catalyst.literals import literal_value
+from xskip.spark.collect.relation import Dataset, Listing
+from xskip.types.datatypes import array_of, arrow_type, atomic_name, from_json
+
+__all__ = ["ListedObjects", "list_objects", "packed_objects", "partition_texts"]
+
+
+@dataclass(frozen=True, slots=True)
+class ListedObjects:
+    """The objects of a dataset at one moment.
+
+    Attributes
+    ----------
+    objects : Objects
+    partitions : dict of str to PartitionColumn
+        A value for each object.
+    listing : Listing
+        In the JVM.
+    """
+
+    objects: Objects
+    partitions: dict[str, PartitionColumn]
+    listing: Listing
+
+    def __len__(self) -> int:
+        return len(self.objects)
+
+    @property
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """Their bytes; 0 where nobody says."""
+        found: npt.NDArray[np.int64] = self.objects.sizes.fill_null(0).to_numpy(zero_copy_only=False)
+        return found
+
+    def paths_of(self, positions: npt.NDArray[np.int64]) -> list[str]:
+        """Some objects as Hadoop names them, with scheme."""
+        return self.listing.paths(positions)
+
+    def partitions_of(self, objects: Objects) -> dict[str, PartitionColumn]:
+        """The partition values of objects by their names, NULL for those that are not listed any more."""
+        rows = pc.index_in(objects.names, self.objects.names)
+        return {name: replace(column, values=column.values.take(rows)) for name, column in self.partitions.items()}
+
+
+def list_objects(dataset: Dataset) -> ListedObjects:
+    """All objects of a dataset, from the one listing that Spark makes of it."""
+    listing = dataset.listing()
+    of = listing.partition_of()
+    values = dataset.partition_values()
+    partitions = {}
+    for i, (name, json_type) in enumerate(dataset.partition_schema()):
+        kind = from_json(json_type) if isinstance(json_type, str) else ""
+        if atomic_name(kind) is not None:
+            partitions[name] = PartitionColumn(name, kind, _spread([row[i] for row in values], kind, of))
+    return ListedObjects(listing.objects(), partitions, listing)
+
+
+def packed_objects(table: MetadataTable) -> list[bytes | memoryview]:
+    """The objects with their partitions as the hook takes them, in pieces: see ``java/XSkipSnapshot.java``."""
+    objects, (of, texts) = table.objects, partition_texts(table)
+    names = objects.names
+    _, offsets, data = names.buffers()
+    starts = np.zeros(1, "<i4")
+    if len(names):
+        starts = np.frombuffer(offsets, "<i4")[names.offset : names.offset + len(names) + 1]
+    partitions = "\0".join(texts).encode()
+    numbers = (objects.sizes.fill_null(-1).to_numpy(), objects.modified.to_numpy(), of)
+    return [
+        np.array([len(names), len(partitions)], "<i8").tobytes(),
+        *(np.ascontiguousarray(each, "<i8").data.cast("B") for each in numbers if len(names)),
+        (starts - starts[0]).astype("<i4").tobytes(),
+        memoryview(data)[starts[0] : starts[-1]] if len(names) else b"",
+        partitions,
+    ]
+
+
+def partition_texts(table: MetadataTable) -> tuple[npt.NDArray[np.int64], list[str]]:
+    """Each object's partition, and the distinct partitions' values as the hook encodes them.
+
+    A value that is encoded otherwise than the hook does only keeps objects: a query's own values are compared with it.
+    """
+    rows: list[tuple[str, ...]] = [()]
+    of = np.zeros(len(table), np.int64)
+    for column in table.partitions.values():
+        values = column.values.dictionary_encode(null_encoding="encode")
+        words = _encoded(values.dictionary)
+        codes = pa.array(of * len(words) + values.indices.to_numpy()).dictionary_encode()
+        of = codes.indices.to_numpy().astype(np.int64)
+        rows = [(*rows[code // len(words)], words[code % len(words)]) for code in codes.dictionary.to_pylist()]
+    return of, [f"[{','.join(row)}]" for row in rows]
+
+
+def _encoded(values: pa.Array) -> list[str]:
+    kind = values.type
+    if pa.types.is_date32(kind):
+        values = values.view(pa.int32())
+    elif pa.types.is_timestamp(kind):
+        values = values.view(pa.int64())
+    elif pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return ["null" if v is None else json.dumps(str(v)) for v in values.to_pylist()]
+    elif pa.types.is_binary(kind):
+        return ["?" for _ in range(len(values))]
+    return [json.dumps(v) for v in values.to_pylist()]
+
+
+def _spread(raw: Sequence[Any], kind: str, of: npt.NDArray[np.int64]) -> pa.Array:
+    """Each partition's value, laid out for its objects."""
+    values = [None if value is None else literal_value(value, kind) for value in raw]
+    return array_of(values, arrow_type(kind)).take(pa.array(of))

@@ -1,0 +1,277 @@
+"""Metadata that is too large for the driver: Spark jobs read it in parts, register its objects and answer queries.
+
+Tasks evaluate the same clauses as the driver does; what comes back to Python is a bit for each object. Rules: [PRU-JB].
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from xskip.clauses.clause import AllOf, Always, AnyOf, Clause, Mask, Undetermined, leaves
+from xskip.errors import XskipError
+from xskip.metadata.objects import Objects
+from xskip.metadata.table import IndexKey, MetadataTable
+from xskip.metadatastore.row_group_pruning import Groups
+from xskip.metadatastore.snapshot import Snapshot
+from xskip.metadatastore.splits import Part, parts_of
+from xskip.metadatastore.temporary import lasting_folder
+from xskip.metadatastore.versions import rules_of
+from xskip.pruning.prune import ClauseOutcome, PruneResult, prune, requirements
+from xskip.spark.bridge.gateway import Hook, build_session
+from xskip.spark.collect.listing import partition_texts
+from xskip.types.datatypes import Storage
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["Jobs", "why_in_driver"]
+
+_Map = Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]
+_READER = "xskip_part"
+#: The most parts of one job that registers objects: about two million rows come to the driver's JVM at once.
+_REGISTERED_PARTS = 40
+#: A task is given at least so many parts: to start one takes longer than to read a few.
+_PARTS_PER_TASK = 4
+#: A job that failed is not tried again for so long.
+_RETRY_SECONDS = 60.0
+_ASKS_SPARK = "functions are not evaluated where a job prunes the metadata"
+_BY_STATISTICS = "statistics of the metadata"
+# what a worker has raised, or what was at the bottom of the JVM's own causes
+_CAUSES = (re.compile(r"^\w[\w.]*(?:Error|Exception)\b.*", re.M), re.compile(r"(?<=^Caused by: ).*", re.M))
+_REGISTERED = "ordinal int, path string, size bigint, time bigint, place string"
+_PRUNED = "part int, skip binary, outcomes string"
+
+
+def why_in_driver(snapshot: Snapshot) -> str:
+    """Why metadata cannot be pruned by a job, whatever its size, or nothing."""
+    if not snapshot.is_ours:
+        return "another program has written it; call refresh()"
+    if any(file.schema.encryption is not None for file in snapshot.files):
+        return "it is encrypted, and only the driver has the keys"
+    if any(rules_of(file.schema.version).serialised for file in snapshot.files):
+        return "its version keeps serialised objects; call migrate()"
+    return ""
+
+
+class Jobs:
+    """Runs the jobs of one Spark application, in a session of their own in which nothing is skipped."""
+
+    def __init__(self, hook: Hook) -> None:
+        self.spark: SparkSession | None = None
+        self._hook = hook
+        self._lock = threading.RLock()
+        self._own: tuple[str, SparkSession] | None = None
+        self._groups: tuple[str, Groups] | None = None
+        self._failed: dict[str, tuple[float, str]] = {}
+
+    def register(self, directory: str, snapshot: Snapshot, token: int) -> None:
+        """Tells the JVM the objects of a snapshot; Python sees no name of them.
+
+        Raises
+        ------
+        XskipError
+            A job failed.
+        """
+        kinds = snapshot.partitions
+        with self._trying(snapshot):
+            parts = parts_of(snapshot.files, self._groups_of(snapshot).places, set(kinds), has_names=True)
+            filling = self._hook.rule.filling(token, snapshot.rows)
+            for first in range(0, len(parts), _REGISTERED_PARTS):
+                some = parts[first : first + _REGISTERED_PARTS]
+                found = self._mapped(directory, snapshot, some, (_registering(some, set(kinds)), _REGISTERED))
+                hashes = ("ordinal", "xxhash64(path)", "xxhash64('xskip', path)", "size", "time", "place")
+                filling.add(found.selectExpr(*hashes)._jdf)
+            filling.register(directory)
+
+    def prune(self, directory: str, snapshot: Snapshot, clause: Clause) -> PruneResult:
+        """Verdicts on every object of a snapshot, as :func:`xskip.pruning.prune.prune` gives them.
+
+        Raises
+        ------
+        XskipError
+            The job failed.
+        """
+        clause = _without_functions(clause)
+        result = prune(clause, _NOTHING)
+        if not result.outcomes:  # no index to ask
+            return replace(result, skip=np.zeros(snapshot.rows, bool))
+        with self._trying(snapshot):
+            groups = self._groups_of(snapshot)
+            out = groups.ruled_out(clause)
+            has_names = any(not isinstance(leaf, Undetermined) and not leaf.needs for leaf in leaves(clause))
+            left = [place for place, ruled_out in zip(groups.places, out, strict=True) if not ruled_out]
+            parts = parts_of(snapshot.files, left, set(requirements(clause)), has_names=has_names)
+            rows: Sequence[Any] = ()
+            if parts:
+                storages = {definition.key: storage for definition, storage in snapshot.indexes}
+                task = _pruning(parts, clause, storages, has_names=has_names)
+                rows = self._mapped(directory, snapshot, parts, (task, _PRUNED)).collect()
+            return _joined(result, np.repeat(out, groups.rows), parts, rows)
+
+    def forget(self) -> None:
+        """What failed is tried again at once."""
+        self._failed = {}
+
+    def _groups_of(self, snapshot: Snapshot) -> Groups:
+        """The row groups of a snapshot; the last one's are kept."""
+        with self._lock:
+            if self._groups is None or self._groups[0] != snapshot.live.identity:
+                self._groups = snapshot.live.identity, Groups(snapshot)
+            return self._groups[1]
+
+    def _mapped(
+        self,
+        directory: str,
+        snapshot: Snapshot,
+        parts: Sequence[Part],
+        task: tuple[_Map, str],
+    ) -> DataFrame:
+        """What a task, given as its function and the schema of its rows, makes of the parts of a snapshot's files."""
+        with self._lock:
+            spark = self._session()
+            self._hook.ship_kernel(spark)
+            paths = "\0".join(f"{directory}/{name}" for name in snapshot.live.names)
+            told = np.array([number for part in parts for number in part.told], "<i8").tobytes()
+            self._hook.rule.parts(spark._jsparkSession, _READER, paths, bytearray(told), len(parts))
+            tasks = min(-(-len(parts) // _PARTS_PER_TASK), spark.sparkContext.defaultParallelism)
+            read = spark.range(0, len(parts), 1, tasks).selectExpr("id", f"{_READER}(id) AS data")
+            return read.mapInArrow(task[0], task[1])
+
+    def _session(self) -> SparkSession:
+        assert self.spark is not None, "an engine has a session before it is asked"
+        context = self.spark.sparkContext
+        if self._own is None or self._own[0] != context.applicationId:
+            own = build_session(self.spark)
+            own.conf.set("spark.xskip.enabled", "false")
+            own.conf.set("spark.sql.adaptive.enabled", "false")
+            own.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "1")  # a part can be large
+            context.addPyFile(_package())
+            self._own = context.applicationId, own
+        return self._own[1]
+
+    @contextmanager
+    def _trying(self, snapshot: Snapshot) -> Iterator[None]:
+        """A job that fails is one clear error, and is not tried again at once."""
+        identity = snapshot.live.identity
+        when, why = self._failed.get(identity, (0.0, ""))
+        if why and time.monotonic() - when < _RETRY_SECONDS:
+            raise XskipError(why)
+        try:
+            yield
+        except Exception as error:
+            why = str(XskipError("the job that prunes the metadata failed", found=_cause(error)))
+            if "cancel" not in str(error).lower():  # what stopped one query is no reason for the next
+                self._failed = {identity: (time.monotonic(), why)}
+            raise XskipError(why) from error
+
+
+_NOTHING = MetadataTable(Objects.of([]))
+
+
+def _without_functions(clause: Clause) -> Clause:
+    """The clause without the leaves for which the driver's Spark would be asked."""
+    match clause:
+        case AllOf(children):
+            return AllOf(tuple(map(_without_functions, children)))
+        case AnyOf(children):
+            return AnyOf(tuple(map(_without_functions, children)))
+        case Always() | Undetermined():
+            return clause
+    return Undetermined(clause.predicate, _ASKS_SPARK) if clause.asks_spark else clause
+
+
+def _cause(error: Exception) -> str:
+    """One line of what can be long."""
+    found = [cause for kind in _CAUSES for cause in kind.findall(str(error))[-1:]]
+    return str(found[0] if found else f"{type(error).__name__}: {error}".splitlines()[0])
+
+
+def _registering(parts: Sequence[Part], wanted: set[str]) -> _Map:
+    """The task that tells the objects of parts."""
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _, part, data in _read(parts, batches):
+            table = part.table(data, wanted, has_names=True)
+            of, texts = partition_texts(table)
+            columns = [
+                pa.array(part.ordinals, pa.int32()),
+                table.objects.names,
+                table.objects.sizes.fill_null(-1),
+                table.objects.modified,
+                pa.array(texts, pa.string()).take(pa.array(of)),
+            ]
+            yield pa.record_batch(columns, ["ordinal", "path", "size", "time", "place"])
+
+    return run
+
+
+def _pruning(parts: Sequence[Part], clause: Clause, storages: dict[IndexKey, Storage], *, has_names: bool) -> _Map:
+    """The task that prunes parts: a bit for each row, and how many each clause ruled out."""
+    wanted = requirements(clause)
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for number, part, data in _read(parts, batches):
+            table = part.table(data, wanted, has_names=has_names)
+            # as where files are joined in the driver: what is of another kind than elsewhere is not asked
+            known = {key: column for key, column in table.indexes.items() if column.storage == storages[key]}
+            result = prune(clause, replace(table, indexes=known))
+            told = {
+                "ruled_out": [outcome.ruled_out for outcome in result.outcomes],
+                "unreadable": {str(c.definition): c.unreadable for c in known.values() if c.unreadable},
+            }
+            bits = np.packbits(result.skip, bitorder="little").tobytes()
+            columns = [pa.array([number], pa.int32()), pa.array([bits], pa.binary()), pa.array([json.dumps(told)])]
+            yield pa.record_batch(columns, ["part", "skip", "outcomes"])
+
+    return run
+
+
+def _read(parts: Sequence[Part], batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Part, bytes]]:
+    for batch in batches:
+        for number, data in zip(batch.column(0).to_pylist(), batch.column(1), strict=True):
+            yield number, parts[number], data.as_buffer().to_pybytes()
+
+
+def _joined(result: PruneResult, skip: Mask, parts: Sequence[Part], rows: Iterable[Any]) -> PruneResult:
+    """The whole result: what statistics ruled out, and what the tasks found; what nobody told of is kept."""
+    by_statistics = ClauseOutcome("row groups that were not read", _BY_STATISTICS, int(skip.sum()))
+    counts = np.zeros(len(result.outcomes), np.int64)
+    unreadable: Counter[str] = Counter()
+    for number, bits, text in rows:
+        ordinals, told = parts[number].ordinals, json.loads(text)
+        skip[ordinals] = np.unpackbits(np.frombuffer(bits, np.uint8), count=len(ordinals), bitorder="little")
+        counts += told["ruled_out"]
+        unreadable.update(told["unreadable"])
+    outcomes = [replace(o, ruled_out=int(n)) for o, n in zip(result.outcomes, counts, strict=True)]
+    notes = [(index, f"the metadata of {n:,} objects cannot be read") for index, n in unreadable.items()]
+    return PruneResult(skip, (*outcomes, by_statistics), (*result.unused, *notes))
+
+
+def _package() -> str:
+    """The package as workers can import it: an archive that goes with the process."""
+    folder = lasting_folder("package")
+    path = f"{folder}/xskip-package.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        _add(archive, resources.files("xskip"), "xskip")
+    return path
+
+
+def _add(archive: zipfile.ZipFile, folder: Any, name: str) -> None:
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            _add(archive, entry, f"{name}/{entry.name}")
+        elif entry.name.endswith(".py"):
+            archive.writestr(f"{name}/{entry.name}", entry.read_bytes())

@@ -1,0 +1,394 @@
+"""A query asks: which objects can be skipped. The one place where everything that goes wrong ends in reading all."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import logging
+import re
+import struct
+import threading
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from xskip.clauses.clause import rehearse
+from xskip.errors import DatasetError, XskipError
+from xskip.expressions.operands import Computed
+from xskip.expressions.predicate import Predicate, operands
+from xskip.metadata.read_profile import Reading, zones_differ
+from xskip.metadatastore.known_failures import Failures
+from xskip.metadatastore.location import Place
+from xskip.metadatastore.snapshot import Snapshot, open_snapshot
+from xskip.pruning.prune import PruneResult, prune, requirements
+from xskip.pruning.translate import Available, translate, without_column
+from xskip.settings import JOB_OBJECTS, METADATA_BYTES, Setting
+from xskip.spark.bridge.gateway import Hook, hook_of
+from xskip.spark.bridge.hadoop_filesystem import storage_for
+from xskip.spark.bridge.java_errors import reason
+from xskip.spark.catalyst.decode import to_predicate
+from xskip.spark.catalyst.evaluator import Evaluator, Remembered
+from xskip.spark.collect.listing import packed_objects
+from xskip.spark.query.distributed_pruning import Jobs, why_in_driver
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["Engine", "ScanTrace", "engine_of", "forget_indexes"]
+
+T = TypeVar("T")
+_log = logging.getLogger("xskip")
+_NOWHERE = Place("", "", "")
+_tokens = itertools.count(1)
+# how long a snapshot is used before the directory is looked at again; a stale one is still sound
+_RECHECK_LOCAL_SECONDS = 0.0
+_RECHECK_REMOTE_SECONDS = 5.0
+#: A directory that could not be read is not read again for so long, for looking can take long.
+_RETRY_SECONDS = 5.0
+_REMEMBERED_ANSWERS = 64
+_REMEMBERED_TRACES = 512
+_REMEMBERED_INDEXES = 32
+_REMEMBERED_WARNINGS = 1024
+_NUMBERED = re.compile(r"\w*\d\w*")
+
+
+@dataclass(frozen=True, slots=True)
+class ScanTrace:
+    """What was decided for one request.
+
+    Attributes
+    ----------
+    predicate : str
+        The filters as they were understood, values left out.
+    result : PruneResult or None
+        Without its verdicts, of which many would be remembered; None where the index was not used.
+    problem : str
+        Why the index was not used; empty where it was.
+    filters : str
+        The filters as they came, values included: what tells two scans of one query apart.
+    """
+
+    predicate: str
+    result: PruneResult | None
+    problem: str = ""
+    filters: str = ""
+
+
+class _Answer(NamedTuple):
+    """An answer, its trace, and the session's settings where they decided it: what Spark evaluates depends on any."""
+
+    answer: bytes | None
+    trace: ScanTrace
+    settings: str
+
+
+def _settings_of(predicate: Predicate, key: str, evaluator: Evaluator) -> str:
+    """The settings that an answer counts for: nothing for all, and what no settings are for none."""
+    if not any(isinstance(operand, Computed) for operand in operands(predicate)):
+        return ""
+    return "none" if '"?":' in key else evaluator.settings()  # an expression that the key tells in part
+
+
+@dataclass(slots=True)
+class _Loaded:
+    """An index in use: its snapshot, the token by which the JVM knows it, when it was last looked at."""
+
+    directory: str
+    snapshot: Snapshot
+    token: int
+    checked: float
+    answers: OrderedDict[str, _Answer]
+    is_registered: bool = False
+
+
+class Engine:
+    """Answers the hook's requests; one per JVM."""
+
+    def __init__(self, hook: Hook) -> None:
+        self._hook = hook
+        self._lock = threading.RLock()
+        self._indexes: OrderedDict[str, _Loaded] = OrderedDict()  # by directory
+        self._traces: OrderedDict[int, ScanTrace] = OrderedDict()
+        self._said: set[tuple[str, str, str]] = set()
+        self._made: dict[str, None] = {}
+        self._unreadable: dict[str, tuple[float, str]] = {}  # when and why, by directory
+        self._process_wide: dict[str, str] = {}
+        self._remembered = Remembered()
+        self._failures = Failures()
+        self._room = METADATA_BYTES.default
+        self.jobs = Jobs(hook)
+
+    @property
+    def hook(self) -> Hook:
+        """The hook that it answers."""
+        return self._hook
+
+    def answer(self, request: str) -> bytes | None:
+        """The answer to one request: which ordinals of a registered snapshot can be skipped, or None.
+
+        Never raises: the query goes on, reads everything, and the reason is logged once.
+        """
+        place, number, strict = _NOWHERE, -1, False
+        try:
+            asked = json.loads(request)
+            place, number, strict = Place(**asked["place"]), int(asked["id"]), bool(asked["strict"])
+            answer, trace = self._decide(place, asked)
+        except BaseException as error:  # noqa: BLE001 - the fail-open point: a query never fails because of xskip
+            answer, trace = None, ScanTrace("", None, reason(error))
+            self._drop_unreadable(place.directory, error)
+        self._remember(number, trace)
+        if trace.problem:
+            self._say(place, trace.problem)
+            if strict:
+                return b"E" + f"{place.root}: {trace.problem}".encode()
+        return answer
+
+    def trace(self, number: int) -> ScanTrace | None:
+        """What was decided for a request, while it is remembered."""
+        with self._lock:
+            return self._traces.get(number)
+
+    def snapshot(self, directory: str) -> tuple[Snapshot, int] | None:
+        """The index in a directory as it is now, and the token by which the JVM will know it; None without one."""
+        with self._lock:
+            loaded = self._look(directory, self._indexes.get(directory))
+        return None if loaded is None else (loaded.snapshot, loaded.token)
+
+    def forget(self, directory: str) -> None:
+        """An index was made, changed or dropped here: look again at once."""
+        with self._lock:
+            self._indexes.pop(directory, None)
+            self._unreadable.pop(directory, None)
+            self._failures.forget(directory)
+            self._made[directory] = None
+            self.jobs.forget()
+            self._said = {said for said in self._said if said[0] != directory}
+            self._hook.unregister(directory)  # with the lock: a query that loads it meanwhile registers it after this
+        self._hook.forget_directories()
+
+    def forget_all(self) -> None:
+        """Look at every index again."""
+        with self._lock:
+            directories = list(self._indexes)
+        for directory in directories:
+            self.forget(directory)
+
+    def setting(self, spark: SparkSession, wanted: Setting[T]) -> T:
+        """What a setting is for a session.
+
+        Raises
+        ------
+        SettingError
+            It has a value that it cannot have.
+        """
+        return wanted.of(spark.conf.get(wanted.key, None) or self._process_wide.get(wanted.key))
+
+    def set_process_wide(self, key: str, value: str | None) -> None:
+        """Gives a setting to all sessions that do not have it themselves; None takes it away."""
+        self._process_wide.pop(key, None)
+        if value is not None:
+            self._process_wide[key] = value
+        self._hook.set_process_wide(key, value)
+
+    def known(self, base: str | None) -> list[tuple[Snapshot, str]]:
+        """The indexes under a base location; without one, those that this process has made or used."""
+        if base is None:
+            with self._lock:
+                places = dict.fromkeys(self._indexes) | self._made
+        else:
+            places = dict.fromkeys(storage_for(self._hook, base).directories(base))
+        found = []
+        for directory in places:
+            try:
+                snapshot = open_snapshot(storage_for(self._hook, directory), directory)
+            except XskipError as error:
+                _log.warning("the index in %s is passed over: %s", directory, error)
+                continue
+            if snapshot is not None:
+                found.append((snapshot, directory))
+        return found
+
+    def _decide(self, place: Place, asked: dict[str, Any]) -> tuple[bytes | None, ScanTrace]:
+        loaded = self._load(place.directory, JOB_OBJECTS.of(asked["jobObjects"]))
+        if loaded is None:
+            return None, ScanTrace("", None, filters=json.dumps(asked["df"]))
+        reading = Reading.of(asked["format"], asked["options"], asked["conf"], asked["schema"])
+        problem = loaded.snapshot.not_usable(place, reading)
+        if problem:
+            return None, ScanTrace("", None, problem, json.dumps(asked["df"]))
+        parts = ("df", "options", "conf", "partitions", "evaluated", "jobObjects")
+        key = json.dumps([asked[part] for part in parts])
+        evaluator = Evaluator(self._hook, int(asked["id"]), self._remembered)
+        with self._lock:
+            known = loaded.answers.get(key)
+        if known is None or known.settings not in ("", evaluator.settings() if known.settings else ""):
+            known = self._prune(loaded, {**asked, "reading": reading}, key, evaluator)
+        with self._lock:
+            loaded.answers[key] = known
+            loaded.answers.move_to_end(key)
+            while len(loaded.answers) > _REMEMBERED_ANSWERS:
+                loaded.answers.popitem(last=False)
+        return known.answer, known.trace
+
+    def _prune(self, loaded: _Loaded, asked: dict[str, Any], key: str, evaluator: Evaluator) -> _Answer:
+        snapshot, predicate = loaded.snapshot, to_predicate(asked["df"], evaluator)
+        reading: Reading = asked["reading"]
+        available = Available(
+            without_column(snapshot.indexes, reading.corrupt_record),
+            snapshot.partitions,
+            asked["partitions"],
+            case_sensitive=snapshot.reading is not None and snapshot.reading.case_sensitive,
+            untyped=not snapshot.is_ours,
+            settings=asked["evaluated"],
+        )
+        clause = translate(predicate, available)
+        wanted = requirements(clause)
+        if self._is_for_job(loaded, JOB_OBJECTS.of(asked["jobObjects"])):
+            if snapshot.reading is not None and zones_differ(snapshot.reading, reading):
+                raise XskipError(
+                    "a job cannot tell which metadata hold in another time zone",
+                    hint="run the driver's JVM with the -Duser.timezone of the build, or create the index again",
+                )
+            result = self.jobs.prune(loaded.directory, snapshot, clause)
+        else:
+            table = snapshot.proved(wanted, reading)
+            with evaluator.together():
+                rehearse(clause, table)
+            result = prune(clause, table)
+        bits = np.packbits(result.skip, bitorder="little").tobytes()
+        by_partition = any(isinstance(requirement, str) for requirement in wanted)
+        trace = ScanTrace(str(predicate), replace(result, skip=np.zeros(0, bool)), filters=json.dumps(asked["df"]))
+        settings = _settings_of(predicate, key, evaluator)
+        if not result.outcomes:  # no index was asked anything
+            return _Answer(None, trace, settings)
+        return _Answer((b"P" if by_partition else b"B") + struct.pack(">q", loaded.token) + bits, trace, settings)
+
+    def _is_for_job(self, loaded: _Loaded, limit: int) -> bool:
+        """Is an index pruned by a job and never loaded; where it is too large and must be, says so once."""
+        if loaded.snapshot.rows <= limit:
+            return False
+        why = why_in_driver(loaded.snapshot)
+        if why:
+            what = f"{loaded.snapshot.rows:,} objects of metadata in {loaded.directory} are pruned in the driver: {why}"
+            self._once((loaded.directory, "", why), what)
+        return not why
+
+    def _load(self, directory: str, limit: int) -> _Loaded | None:
+        """The index in a directory, and the JVM told of it; None where there is none any more.
+
+        Parameters
+        ----------
+        directory : str
+        limit : int
+            More objects than these are not loaded.
+        """
+        wait = _RECHECK_LOCAL_SECONDS if directory.startswith("/") else _RECHECK_REMOTE_SECONDS
+        with self._lock:
+            loaded = self._indexes.get(directory)
+            if loaded is None or time.monotonic() - loaded.checked >= wait:
+                loaded = self._look_again(directory, loaded)
+            if loaded is not None and not loaded.is_registered:
+                if self._is_for_job(loaded, limit):
+                    self.jobs.register(directory, loaded.snapshot, loaded.token)
+                else:
+                    table = loaded.snapshot.load(loaded.snapshot.partitions)
+                    self._hook.register(directory, loaded.token, packed_objects(table))
+                loaded.is_registered = True
+            return loaded
+
+    def _look_again(self, directory: str, loaded: _Loaded | None) -> _Loaded | None:
+        """Look at a directory, unless looking at it has just failed; a remote one can take minutes to fail."""
+        when, why = self._unreadable.get(directory, (0.0, ""))
+        if why and time.monotonic() - when < _RETRY_SECONDS:
+            raise XskipError(why)
+        try:
+            found = self._look(directory, loaded)
+        except Exception as error:
+            if not directory.startswith("/"):
+                self._unreadable[directory] = (time.monotonic(), reason(error))
+            raise
+        self._unreadable.pop(directory, None)
+        return found
+
+    def _look(self, directory: str, loaded: _Loaded | None) -> _Loaded | None:
+        """The present snapshot of a directory, which is the loaded one as long as nothing changed."""
+        known, storage = loaded.snapshot if loaded else None, storage_for(self._hook, directory)
+        if loaded is None:
+            self._room = self._room_now()
+            self._failures.look(storage, directory, self._room)
+        snapshot = open_snapshot(storage, directory, known, self._room)
+        if snapshot is None:
+            self._indexes.pop(directory, None)
+            self._hook.unregister(directory)
+            return None
+        if loaded is None or snapshot is not known:
+            loaded = self._indexes[directory] = _Loaded(directory, snapshot, next(_tokens), 0.0, OrderedDict())
+        loaded.checked = time.monotonic()
+        self._indexes.move_to_end(directory)
+        while len(self._indexes) > _REMEMBERED_INDEXES:
+            self._hook.unregister(self._indexes.popitem(last=False)[0])
+        return loaded
+
+    def _room_now(self) -> int:
+        spark = self.jobs.spark
+        return METADATA_BYTES.default if spark is None else self.setting(spark, METADATA_BYTES)
+
+    def _drop_unreadable(self, directory: str, error: BaseException) -> None:
+        """Forget an index that cannot be read, and do not try again as long as its files stay."""
+        with self._lock:
+            if self._failures.remember(directory, error):
+                self._indexes.pop(directory, None)
+
+    def _remember(self, number: int, trace: ScanTrace) -> None:
+        with self._lock:
+            self._traces[number] = trace
+            while len(self._traces) > _REMEMBERED_TRACES:
+                self._traces.popitem(last=False)
+
+    def _say(self, place: Place, problem: str) -> None:
+        what = f"the index of {place.root} is not used, queries read all files: {problem}"
+        # numbers of requests and times in a store's message are no other problem
+        self._once((place.directory, place.root, _NUMBERED.sub("#", problem)), what)
+
+    def _once(self, key: tuple[str, str, str], what: str) -> None:
+        with self._lock:
+            if key in self._said:
+                return
+            if len(self._said) >= _REMEMBERED_WARNINGS:
+                self._said.clear()
+            self._said.add(key)
+        _log.warning("%s", what)
+
+
+_engines: dict[int, Engine] = {}
+
+
+def forget_indexes() -> None:
+    """Every index is looked at again, in whichever session."""
+    for engine in _engines.values():
+        engine.forget_all()
+
+
+def engine_of(spark: SparkSession) -> Engine:
+    """The engine of the session's JVM, connected to its hook.
+
+    Raises
+    ------
+    DatasetError
+        The session is a Spark Connect client, which has no JVM of its own.
+    """
+    if not hasattr(spark, "_jsparkSession"):
+        raise DatasetError(
+            "a Spark Connect client cannot skip by itself", hint="call xskip in the process that hosts the server"
+        )
+    hook = hook_of(spark)
+    engine = _engines.get(id(hook))
+    if engine is None:
+        _engines.clear()
+        engine = _engines[id(hook)] = Engine(hook)
+        hook.connect(engine.answer)
+    engine.jobs.spark = spark
+    return engine
