@@ -112,6 +112,11 @@ def test_spark_is_imported_in_its_own_layers_and_inside_the_aggregates_of_indexe
     assert [ast.unparse(node) for node in nodes if names_root(node, "pyspark", "py4j")] == []
 
 
+@pytest.mark.parametrize("module", [m for m in FILES if layer_of(m) != "spark.bridge"])
+def test_py4j_is_imported_by_the_bridge_alone(module):
+    assert [ast.unparse(node) for node in ast.walk(tree(module)) if names_root(node, "py4j")] == []
+
+
 @pytest.mark.parametrize("module", [m for m in FILES if m not in PARQUET and not m.startswith("metadatastore")])
 def test_parquet_files_are_opened_by_the_metadatastore_and_the_reader_of_footers(module):
     found = {name for node in ast.walk(tree(module)) for name in imported(node)}

@@ -34,7 +34,7 @@ from xskip.metadatastore.location import Place, as_uri
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.versions import CURRENT_VERSION, rules_of
 from xskip.spark.bridge.hadoop_filesystem import storage_for
-from xskip.spark.bridge.java_errors import first_line
+from xskip.spark.bridge.java_errors import first_line, spark_errors
 from xskip.spark.collect.listing import packed_objects
 from xskip.spark.collect.relation import Dataset, KnownFiles
 from xskip.spark.query.engine import Engine
@@ -300,13 +300,11 @@ def _demand_no_log(engine: Engine, directory: str) -> None:
 
 def _of_ddl(engine: Engine, text: str) -> StructType:
     """A schema in DDL; Python's own way would make another session the thread's active one."""
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
     from pyspark.sql.types import StructType
 
     try:
         return StructType.fromJson(json.loads(engine.hook.schema_of(text)))
-    except (Py4JError, PySparkException) as error:
+    except spark_errors() as error:
         raise DatasetError("the schema cannot be used", where=text, found=first_line(error)) from error
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from xskip.errors import DatasetError
 from xskip.spark.bridge.gateway import hook_of
-from xskip.spark.bridge.java_errors import first_line, what_failed
+from xskip.spark.bridge.java_errors import first_line, spark_errors, what_failed
 from xskip.spark.collect.relation import Dataset
 
 if TYPE_CHECKING:
@@ -113,12 +113,11 @@ Reader = PathReader | TableReader
 
 def _opened(read: Callable[[], DataFrame], name: str) -> DataFrame:
     """Spark's reading of a dataset, or one clear error."""
-    from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     try:
         return read()
     except PySparkException as error:
         raise DatasetError("the dataset cannot be read", where=name, found=first_line(error)) from error
-    except Py4JError as error:
+    except spark_errors() as error:
         raise DatasetError("the dataset cannot be read", **{"where": name, **what_failed(error)}) from error

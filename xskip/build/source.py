@@ -26,7 +26,7 @@ from xskip.metadatastore.versions import Form
 from xskip.settings import BYTES_PER_FILE, FOOTER_KEY, LOCATION, PLAINTEXT_FOOTER, ROWS_PER_FILE
 from xskip.spark.bridge.gateway import build_session
 from xskip.spark.bridge.hadoop_filesystem import storage_for
-from xskip.spark.bridge.java_errors import first_line
+from xskip.spark.bridge.java_errors import first_line, spark_errors
 from xskip.spark.catalyst.evaluator import ExprNode, decorate
 from xskip.spark.catalyst.vetting import is_plain
 from xskip.spark.collect.collector import PlannedIndex, value_types
@@ -272,14 +272,12 @@ def _not_indexable(text: str) -> IndexDefinitionError:
 
 def _expression(source: Source, text: str) -> tuple[object, str]:
     """An expression in SQL, as filters have it once they are optimized, and its type."""
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
     from pyspark.sql import functions as F
 
     try:
         selected = source.df.select(F.expr(text))
         node = decorate(source.dataset.encoded(selected))
-    except (Py4JError, PySparkException) as error:
+    except spark_errors() as error:
         raise IndexDefinitionError("an expression that Spark refuses", where=text, found=first_line(error)) from error
     return node, from_json(_type_name(selected.schema.fields[0].dataType))
 

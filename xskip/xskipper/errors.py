@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from xskip.errors import IndexExistsError, MetadataNotFoundError, SettingError, XskipError
+from xskip.spark.bridge.java_errors import spark_errors
 
 __all__ = ["XskipperException", "translated"]
 
@@ -39,11 +40,9 @@ class XskipperException(Exception):  # noqa: N818 - the other API's name
 @contextmanager
 def translated(status: str) -> Iterator[None]:
     """Turns every error into the exception, with the status that belongs to the error or else this one."""
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
+    known: tuple[type[Exception], ...] = (XskipError, *spark_errors())
     try:
         yield
-    except (XskipError, PySparkException, Py4JError) as error:
+    except known as error:
         words = _STATUS.get(type(error), status)
         raise XskipperException(f"{words}: {error}", traceback.format_exc()) from error

@@ -7,9 +7,17 @@ from urllib.parse import unquote
 
 from xskip.errors import XskipError
 
-__all__ = ["first_line", "reason", "what_failed"]
+__all__ = ["first_line", "reason", "spark_errors", "what_failed"]
 
 _PATH_IN_ERROR = re.compile(r"(?:while reading file|reading file:?|file path:)\s+(\S+?)(?:\.\s|\s|$)")
+
+
+def spark_errors() -> tuple[type[Exception], ...]:
+    """Return the errors that a call of Spark raises: those of py4j, and those that PySpark makes of them."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    return Py4JError, PySparkException
 
 
 def what_failed(error: Exception) -> dict[str, str]:

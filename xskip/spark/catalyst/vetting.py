@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from xskip.spark.bridge.java_errors import spark_errors
+
 __all__ = ["is_plain"]
 
 _MOST_LETTERS, _MOST_NODES, _DEEPEST = 10_000, 1_000, 100
@@ -37,14 +39,11 @@ def is_plain(session: Any, text: str) -> bool:
     text : str
         What Spark's parser refuses counts as plain: it refuses it again, and says why.
     """
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
     if len(text) > _MOST_LETTERS or text.count("(") > _DEEPEST or "\0" in text:
         return False
     try:
         parsed = session._jsparkSession.sessionState().sqlParser().parseExpression(text)
-    except (Py4JError, PySparkException):
+    except spark_errors():
         return True
     return _Vetting(session._jvm).depends_on_rows(parsed, 0) is not None
 

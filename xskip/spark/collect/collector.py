@@ -18,7 +18,7 @@ from xskip.indexes.base import Accumulator, Input
 from xskip.metadata.read_profile import Reading
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
 from xskip.spark.bridge.gateway import Hook
-from xskip.spark.bridge.java_errors import what_failed
+from xskip.spark.bridge.java_errors import spark_errors, what_failed
 from xskip.spark.collect.kernel import accumulate, gathered_table, merge_runs
 from xskip.spark.collect.listing import ListedObjects
 from xskip.spark.collect.parquet_footers import footer_bounds, is_plain, served_by_footers, tail_of
@@ -180,9 +180,6 @@ class Collector:
         return rows.groupBy(ORDINAL).agg(*aggregates)
 
     def _run(self, df: DataFrame) -> pa.Table:
-        from py4j.protocol import Py4JError
-        from pyspark.errors import PySparkException
-
         try:
             if hasattr(df, "toArrow"):
                 return df.toArrow()
@@ -190,7 +187,7 @@ class Collector:
 
             batches = df._collect_as_arrow()  # type: ignore[operator]
             return pa.Table.from_batches(batches, None if batches else to_arrow_schema(df.schema))
-        except (Py4JError, PySparkException) as error:
+        except spark_errors() as error:
             raise CollectError("the data could not be read", **what_failed(error)) from error
 
     def _in_order(
