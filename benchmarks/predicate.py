@@ -44,7 +44,7 @@ from xskip.expressions.predicate import (
     negate,
 )
 from xskip.metadata.table import IndexDefinition, MetadataTable
-from xskip.pruning import prune
+from xskip.pruning.prune import prune
 from xskip.pruning.translate import Available, translate
 from xskip.types import bloom_filter as bloom
 from xskip.types.datatypes import Storage

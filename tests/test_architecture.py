@@ -91,6 +91,14 @@ def test_imports_come_from_the_same_layer_or_from_below(module):
     assert {other for other in own_imports(module) if LAYERS.index(layer_of(other)) > own} == set()
 
 
+def test_no_test_imports_another():
+    texts = {path: path.read_text() for path in (ROOT / "tests").rglob("*.py")}
+    importing = {
+        p.name for p, text in texts.items() if re.search(r"^(from|import) tests\.([\w.]+\.)?test_", text, re.M)
+    }
+    assert importing == set()
+
+
 def test_there_are_no_cycles():
     done: set[str] = set()
 

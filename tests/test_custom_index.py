@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 import xskip
 from tests.helpers import kept, opened_files, write_once
 from tests.indexes.written import written
-from tests.test_readme import blocks_of
+from tests.pages import blocks_of
 from xskip import MinMax, SkippingIndex
 from xskip.errors import IndexDefinitionError
 from xskip.indexes import registry

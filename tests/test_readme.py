@@ -11,14 +11,9 @@ from docutils.core import publish_doctree
 
 import xskip
 from tests.helpers import write_files
+from tests.pages import blocks_of
 
 README = Path(__file__).parents[1] / "README.rst"
-
-
-def blocks_of(page: Path, language: str) -> list[str]:
-    text = page.read_text(encoding="utf-8")
-    found = re.findall(rf"^\.\. code-block:: {language}\n\n((?:   .*\n|\n)+)", text, re.M)
-    return [re.sub(r"^   ", "", block, flags=re.M) for block in found]
 
 
 def test_the_python_block_runs_and_skips(spark, tmp_path, monkeypatch, capsys):

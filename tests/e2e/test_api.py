@@ -13,7 +13,8 @@ from pyspark import RDD
 from pyspark.sql import SparkSession
 
 import xskip
-from tests.helpers import index, metadata, opened_files, write_once
+from tests.e2e.datasets import SCHEMA, by_name, jobs, rows
+from tests.helpers import index, opened_files, write_once
 from xskip import BloomFilter, MinMax, Prefix, SkippingIndex, ValueList
 from xskip.errors import (
     DatasetError,
@@ -22,12 +23,6 @@ from xskip.errors import (
     MetadataNotFoundError,
     UnsupportedTypeError,
 )
-
-SCHEMA = "a int, s string"
-
-
-def rows(*numbers: int) -> dict[str, list[tuple[Any, ...]]]:
-    return {f"f{n}": [(n, f"s{n}"), (n, None)] for n in numbers}
 
 
 @pytest.fixture(params=["parquet", "avro"])
@@ -38,26 +33,6 @@ def fmt(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def path(spark: SparkSession, fmt: str, tmp_path: Path) -> str:
     return write_once(spark, tmp_path / "data", SCHEMA, rows(0, 1, 2), fmt)
-
-
-def by_name(made: SkippingIndex) -> dict[str, list[Any]]:
-    """Each object's metadata, by its base name."""
-    table = metadata(made)
-    columns = [column.values.to_pylist() for column in table.indexes.values()]
-    names = [Path(name).stem for name in table.objects.names.to_pylist()]
-    return {name: [*values] for name, *values in zip(names, *columns, strict=True)}
-
-
-def jobs(spark: SparkSession, action: Callable[[], Any]) -> int:
-    """How many Spark jobs an action runs."""
-    spark.sparkContext.setJobGroup("xskip-count", "")
-    before = len(spark.sparkContext.statusTracker().getJobIdsForGroup("xskip-count"))
-    try:
-        action()
-        spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
-        return len(spark.sparkContext.statusTracker().getJobIdsForGroup("xskip-count")) - before
-    finally:
-        spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
 
 
 def test_life(spark: SparkSession, path: str, fmt: str) -> None:

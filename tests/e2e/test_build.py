@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.e2e.test_api import SCHEMA, by_name, rows
+from tests.e2e.datasets import SCHEMA, by_name, rows
 from tests.helpers import SPARK_4, assert_same_rows, index, kept, metadata, opened_files, write_files, write_once
 from xskip import BloomFilter, MinMax, SkippingIndex, ValueList
 from xskip.errors import CollectError, UnsupportedTypeError

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.e2e.test_api import jobs
+from tests.e2e.datasets import jobs
 from tests.helpers import assert_same_rows, given_away, index, kept, metadata, spoiled, write_once
 from xskip import BloomFilter, MinMax, SkippingIndex, ValueList
 from xskip.errors import IndexDefinitionError

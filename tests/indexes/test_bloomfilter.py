@@ -16,7 +16,7 @@ from xskip.expressions.predicate import And, Comparison, In, IsNotNull, IsNull, 
 from xskip.indexes import BloomFilter, MinMax, index_of
 from xskip.metadata.objects import Objects, ObjectStatus
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
-from xskip.pruning import prune
+from xskip.pruning.prune import prune
 from xskip.pruning.translate import Available, translate
 from xskip.types import bloom_filter as bloom
 from xskip.types.datatypes import Bloom

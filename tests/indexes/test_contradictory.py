@@ -24,7 +24,7 @@ from xskip.expressions.predicate import (
     StartsWith,
 )
 from xskip.metadata.table import IndexColumn, IndexDefinition, PartitionColumn
-from xskip.pruning import prune
+from xskip.pruning.prune import prune
 from xskip.pruning.translate import Available, translate
 from xskip.types.datatypes import Array, Storage, Struct, arrow_type
 

@@ -13,7 +13,7 @@ from xskip.expressions.predicate import And, Comparison, In, IsNotNull, IsNull, 
 from xskip.indexes import ValueList, index_of
 from xskip.metadata.objects import Objects, ObjectStatus
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
-from xskip.pruning import prune
+from xskip.pruning.prune import prune
 from xskip.pruning.translate import Available, translate
 from xskip.types.datatypes import Array, arrow_type
 

@@ -44,7 +44,7 @@ from xskip.metadatastore.legacy.java_values import decode_streams, encode_stream
 from xskip.metadatastore.location import Place
 from xskip.metadatastore.maintenance.migrate import Migration
 from xskip.metadatastore.versions import Form
-from xskip.pruning import prune
+from xskip.pruning.prune import prune
 from xskip.pruning.translate import Available, translate
 from xskip.types import bloom_filter as bloom
 from xskip.types.datatypes import Array, Atomic, Struct, arrow_type

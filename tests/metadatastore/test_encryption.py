@@ -38,7 +38,7 @@ from xskip.metadatastore.maintenance.rotate_keys import rotate_keys
 from xskip.metadatastore.schema import parse_schema, render_schema
 from xskip.metadatastore.snapshot import write_files
 from xskip.metadatastore.versions import Form
-from xskip.pruning import prune
+from xskip.pruning.prune import prune
 from xskip.pruning.translate import Available, translate
 
 KEYS = {

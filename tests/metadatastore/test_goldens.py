@@ -15,30 +15,13 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from tests.helpers import Counted
+from tests.metadatastore.golden_queries import frame, predicate_of
 from tests.metadatastore.samples import opened, storage_type
 from xskip.expressions.operands import split_path
-from xskip.expressions.predicate import Constant, Predicate
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.pruning.prune import prune, requirements
 from xskip.pruning.translate import Available, translate
-from xskip.spark.bridge.gateway import hook_of
-from xskip.spark.catalyst.decode import to_predicate
 
-SCHEMAS = {
-    "sample1": "temp double, lat double, address string, comments string",
-    "sample1Na": "temp double, lat double, address string, comments string",
-    "sample1Na2": "temp double, num int, address string, comments string",
-    "vallist1": "temp double, address string, comments string, date date",
-    "dates": "timestamp timestamp, date date, account_name string",
-    "empty": "timestamp string, date date, account_name string, salary double",
-    "types": "b tinyint, s smallint, i int, l bigint, f float, d double, dec9 decimal(9,2), dec18 decimal(18,4), "
-    "dec38 decimal(38,10), str string, bin binary, bool boolean, dt date, ts timestamp, ntz timestamp_ntz, "
-    "st struct<x: int, in: struct<y: string>>",
-    "names": "`a#b` bigint, _x_ string, `Upper Case` bigint, `größe` double, `lat#_$_new` bigint, a_minmax_1 bigint",
-    "partitioned": "v int, p int, q string, d date",
-    "avro": "k int, s string, d double",
-    "odd": "d double, s string",
-}
 # Skips on record that are no proof: xskip must keep what is named here.
 UNPROVED = {
     # recorded: skipped, since min > v or max < v of each excluded value; right only because the file's three values
@@ -63,26 +46,6 @@ MORE = {
         "address not IN ('Jerusalem', 'Batyam') and date != '2018-05-21'",
     ): "all files are of the partition that the query excludes",
 }
-_frames: dict[str, DataFrame] = {}
-
-
-def frame(spark: SparkSession, dataset: str) -> DataFrame:
-    """No rows of a dataset's schema, in a form that the optimizer does not know to be empty."""
-    if dataset not in _frames:
-        _frames[dataset] = spark.createDataFrame(spark.sparkContext.emptyRDD(), SCHEMAS[dataset])
-    return _frames[dataset]
-
-
-def predicate_of(spark: SparkSession, dataset: str, sql: str) -> Predicate:
-    """A filter as the optimizer leaves it, which is what a scan is asked."""
-    filtered = frame(spark, dataset).filter(sql)
-    plan: Any = filtered._jdf.queryExecution().optimizedPlan()
-    name = plan.getClass().getSimpleName()
-    if name == "LocalRelation":  # the optimizer has found that no row can match
-        return Constant(False)
-    if name != "Filter":
-        return Constant(True)
-    return to_predicate([json.loads(hook_of(spark).rule.encode(plan.condition()))])
 
 
 def typed(snapshot: Snapshot, df: DataFrame) -> Available:
@@ -112,13 +75,6 @@ def skipped(spark: SparkSession, directory: Path, dataset: str, sql: str) -> tup
     skip = prune(clause, table).skip
     names = [n.removeprefix(snapshot.table_identifier + "/") for n in table.objects.names.to_pylist()]
     return set(names), {name for name, skips in zip(names, skip, strict=True) if skips}
-
-
-@pytest.fixture
-def clean_frames() -> Any:
-    _frames.clear()
-    yield
-    _frames.clear()
 
 
 @pytest.mark.parametrize("version", [1, 2, 3, 4])

@@ -39,7 +39,7 @@ from xskip.metadatastore.legacy.java_stream import ClassSpec, JavaObject, Stream
 from xskip.metadatastore.legacy.java_values import Decoded, decode_streams, encode_streams
 from xskip.metadatastore.schema import parse_schema, render_schema
 from xskip.metadatastore.versions import Form, rules_of
-from xskip.pruning import prune
+from xskip.pruning.prune import prune
 from xskip.pruning.translate import Available, translate
 from xskip.types import bloom_filter as bloom
 from xskip.types.datatypes import Array, Opaque, Struct

@@ -17,6 +17,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
+from tests.metadatastore.golden_queries import predicate_of
 from tests.metadatastore.other_program import Fault, left_out
 from tests.metadatastore.samples import (
     ROOT,
@@ -29,8 +30,7 @@ from tests.metadatastore.samples import (
     table_of,
     valuelist,
 )
-from tests.metadatastore.test_goldens import clean_frames, predicate_of
-from tests.pruning.test_prune import Case, cases, collected, defined
+from tests.pruning.cases import Case, cases, collected, defined
 from tests.reference import truth
 from xskip.errors import UnsupportedTypeError
 from xskip.expressions.operands import Column
@@ -41,10 +41,8 @@ from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.maintenance.compact import optimize
 from xskip.metadatastore.maintenance.migrate import Migration
 from xskip.metadatastore.versions import Form
-from xskip.pruning import prune
+from xskip.pruning.prune import prune
 from xskip.pruning.translate import Available, translate
-
-__all__ = ["clean_frames"]
 
 DISK = LocalStorage()
 #: Where Spark has listed the files of one partition alone, these are not in question.

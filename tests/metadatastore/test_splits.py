@@ -36,7 +36,7 @@ from xskip.metadatastore.row_group_pruning import Groups
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.splits import Part, parts_of
 from xskip.metadatastore.versions import Form
-from xskip.pruning import prune
+from xskip.pruning.prune import prune
 from xskip.pruning.translate import Available, translate
 
 K = Column(("k",), "int")

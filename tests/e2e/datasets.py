@@ -1,0 +1,38 @@
+"""A small dataset that grows, what an index knows of it, and the jobs that an action runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from tests.helpers import metadata
+from xskip import SkippingIndex
+
+SCHEMA = "a int, s string"
+
+
+def rows(*numbers: int) -> dict[str, list[tuple[Any, ...]]]:
+    return {f"f{n}": [(n, f"s{n}"), (n, None)] for n in numbers}
+
+
+def by_name(made: SkippingIndex) -> dict[str, list[Any]]:
+    """Each object's metadata, by its base name."""
+    table = metadata(made)
+    columns = [column.values.to_pylist() for column in table.indexes.values()]
+    names = [Path(name).stem for name in table.objects.names.to_pylist()]
+    return {name: [*values] for name, *values in zip(names, *columns, strict=True)}
+
+
+def jobs(spark: SparkSession, action: Callable[[], Any]) -> int:
+    """How many Spark jobs an action runs."""
+    spark.sparkContext.setJobGroup("xskip-count", "")
+    before = len(spark.sparkContext.statusTracker().getJobIdsForGroup("xskip-count"))
+    try:
+        action()
+        spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
+        return len(spark.sparkContext.statusTracker().getJobIdsForGroup("xskip-count")) - before
+    finally:
+        spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)

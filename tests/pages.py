@@ -1,0 +1,12 @@
+"""Code blocks of the pages."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+
+def blocks_of(page: Path, language: str) -> list[str]:
+    text = page.read_text(encoding="utf-8")
+    found = re.findall(rf"^\.\. code-block:: {language}\n\n((?:   .*\n|\n)+)", text, re.M)
+    return [re.sub(r"^   ", "", block, flags=re.M) for block in found]
