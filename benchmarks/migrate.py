@@ -27,7 +27,7 @@ from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.maintenance.migrate import Migration
 from xskip.metadatastore.snapshot import write_files
 from xskip.metadatastore.versions import Form
-from xskip.types import bloom_filter as bloom
+from xskip.types import bloom_filter
 from xskip.types.datatypes import Array, Bloom, Struct, arrow_type
 
 OBJECTS = 100_000
@@ -41,8 +41,8 @@ def metadata() -> MetadataTable:
     bounds = Struct((("min", "bigint"), ("max", "bigint")))
     texts = pa.array([f"city-{i % 50}" for i in range(3 * OBJECTS)])
     rng = np.random.default_rng(7)
-    size = bloom.size_for(VALUES, 0.01)
-    filters = [bloom.build(rng.integers(-(2**62), 2**62, VALUES), *size) for _ in range(OBJECTS)]
+    size = bloom_filter.size_for(VALUES, 0.01)
+    filters = [bloom_filter.build(rng.integers(-(2**62), 2**62, VALUES), *size) for _ in range(OBJECTS)]
     columns = [
         IndexColumn(
             IndexDefinition("minmax", ("n",)),

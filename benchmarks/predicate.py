@@ -46,7 +46,7 @@ from xskip.expressions.predicate import (
 from xskip.metadata.table import IndexDefinition, MetadataTable
 from xskip.pruning.prune import prune
 from xskip.pruning.translate import Available, translate
-from xskip.types import bloom_filter as bloom
+from xskip.types import bloom_filter
 from xskip.types.datatypes import Storage
 
 COUNTS = {100_000: 20, 1_000_000: 150}
@@ -144,15 +144,15 @@ def blooms(lines: Lines, table: MetadataTable) -> None:
 
 def probes(clause: Clause, table: MetadataTable) -> int:
     counts: list[int] = []
-    plain = bloom.might_contain
+    plain = bloom_filter.might_contain
 
-    def counted(values: pa.Array, hashes: list[bloom.HashPair], among: npt.NDArray[np.bool_]) -> pa.BooleanArray:
+    def counted(values: pa.Array, hashes: list[bloom_filter.HashPair], among: npt.NDArray[np.bool_]) -> pa.BooleanArray:
         counts.append(int(among.sum()))
         return plain(values, hashes, among)
 
-    bloom.might_contain = counted
+    bloom_filter.might_contain = counted
     prune(clause, table)
-    bloom.might_contain = plain
+    bloom_filter.might_contain = plain
     return sum(counts)
 
 

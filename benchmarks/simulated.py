@@ -20,7 +20,7 @@ from xskip.metadata.objects import Objects
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
 from xskip.metadatastore.commit import Record, RecordedFile, publish
 from xskip.metadatastore.snapshot import write_files
-from xskip.types import bloom_filter as bloom
+from xskip.types import bloom_filter
 from xskip.types.datatypes import Bloom, Struct, arrow_type
 
 TYPES = {
@@ -93,8 +93,8 @@ def column(name: str, objects: int) -> IndexColumn:
 def filters(objects: int) -> IndexColumn:
     """Bloom filters of 20 users each, of which 1,000 are different."""
     rng = np.random.default_rng(7)
-    size = bloom.size_for(20, 0.01)
-    some = pa.array([bloom.build(rng.integers(-(2**62), 2**62, 20), *size) for _ in range(1_000)], pa.binary())
+    size = bloom_filter.size_for(20, 0.01)
+    some = pa.array([bloom_filter.build(rng.integers(-(2**62), 2**62, 20), *size) for _ in range(1_000)], pa.binary())
     return IndexColumn(
         IndexDefinition("bloomfilter", ("user",), types=("string",)),
         Bloom(),

@@ -6,13 +6,13 @@ import numpy as np
 import pyarrow as pa
 
 from tests.reference import all_true
-from xskip.types import bloom_filter as bloom
+from xskip.types import bloom_filter
 
 ONE_LONG = bytes.fromhex("00000001 00000002 00000001".replace(" ", ""))  # version 1, 2 hash functions, 1 word
 
 
-def hashes(value: int | bytes) -> bloom.HashPair:
-    return bloom.hash_bytes(value) if isinstance(value, bytes) else bloom.hash_long(value)
+def hashes(value: int | bytes) -> bloom_filter.HashPair:
+    return bloom_filter.hash_bytes(value) if isinstance(value, bytes) else bloom_filter.hash_long(value)
 
 
 def pack(values: list) -> np.ndarray:
@@ -20,10 +20,10 @@ def pack(values: list) -> np.ndarray:
 
 
 def made(values: list, fpp: float = 0.01, ndv: int | None = None) -> bytes:
-    return bloom.build(pack(values), *bloom.size_for(len(values) if ndv is None else ndv, fpp))
+    return bloom_filter.build(pack(values), *bloom_filter.size_for(len(values) if ndv is None else ndv, fpp))
 
 
 def asked(filters: list[bytes | None], *values: int | bytes) -> list[bool | None]:
-    return bloom.might_contain(
+    return bloom_filter.might_contain(
         pa.array(filters, pa.binary()), [hashes(v) for v in values], all_true(len(filters))
     ).to_pylist()

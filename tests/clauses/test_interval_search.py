@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xskip.clauses import interval_search as search
+from xskip.clauses import interval_search
 from xskip.clauses.interval_search import any_between
 
 BYTES = st.builds(
@@ -38,8 +38,8 @@ def expected(lo: list, hi: list, wanted: list) -> list[bool | None]:
 @pytest.mark.parametrize("kind", VALUES, ids=str)
 def test_an_interval_is_found_where_trying_every_value_finds_it(kind, few, monkeypatch):
     """[PRU-MM-4]"""
-    monkeypatch.setattr(search, "_FEW", few)
-    monkeypatch.setattr(search, "_FEW_NUMBERS", few)
+    monkeypatch.setattr(interval_search, "_FEW", few)
+    monkeypatch.setattr(interval_search, "_FEW_NUMBERS", few)
     value = VALUES[kind]
     end = st.one_of(value, value, value, st.none())
     seen = {True: 0, False: 0, None: 0}
@@ -63,7 +63,7 @@ def test_an_interval_is_found_where_trying_every_value_finds_it(kind, few, monke
 
 def test_eight_bytes_that_are_the_same_do_not_decide(monkeypatch):
     """[PRU-MM-4] The ends and the values differ in the ninth byte after what all share, or in length alone."""
-    monkeypatch.setattr(search, "_FEW", 2)
+    monkeypatch.setattr(interval_search, "_FEW", 2)
     wanted = [b"k-", b"k-abcdefgh5", b"k-abcdefgh7", b"k-abcdefgh", b"k-z"]
     ends = [(b"5", b"5"), (b"6", b"6"), (b"6", b"7"), (b"", b""), (b"\x00", b"4"), (b"8", b"9")]
     lo, hi = ([b"k-abcdefgh" + e[i] for e in ends] for i in (0, 1))

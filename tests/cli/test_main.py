@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 import xskip
 from tests.helpers import opened_files, write_once
-from xskip.cli import main as cli
+from xskip.cli.main import main
 from xskip.errors import JavaNotFoundError
 
 ROOT = Path(__file__).parents[2]
@@ -28,7 +28,7 @@ def path(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     capsys.readouterr()
-    assert cli.main(arguments) == 0
+    assert main(arguments) == 0
     return capsys.readouterr().out
 
 
@@ -38,7 +38,7 @@ def run_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
 
 def fail(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     capsys.readouterr()
-    assert cli.main(arguments) == 2
+    assert main(arguments) == 2
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err.startswith("xskip: ")
@@ -131,14 +131,14 @@ def test_a_predicate_that_is_none(spark: SparkSession, path: str, capsys: pytest
 @pytest.mark.parametrize("arguments", [[], ["none"], ["create"], ["files", "x"], ["status", "x", "--output", "xml"]])
 def test_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
-        cli.main(arguments)
+        main(arguments)
     assert caught.value.code == 2
     assert "usage: xskip" in capsys.readouterr().err
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
-        cli.main(["--version"])
+        main(["--version"])
     assert caught.value.code == 0
     assert capsys.readouterr().out == f"xskip {xskip.__version__}\n"
 
@@ -211,7 +211,7 @@ def test_no_java(
     monkeypatch.delenv("JAVA_HOME", raising=False)
     for key, value in environment.items():
         monkeypatch.setenv(key, value)
-    assert cli.main(["status", "/nowhere"]) == 2
+    assert main(["status", "/nowhere"]) == 2
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err.startswith("xskip: Spark needs Java 17 or newer and none was found")

@@ -23,7 +23,7 @@ from xskip.metadatastore.commit import Live
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.splits import Part
 from xskip.spark.bridge.gateway import hook_of
-from xskip.spark.query import distributed_pruning as job
+from xskip.spark.query import distributed_pruning
 from xskip.spark.query.engine import forget_indexes
 
 SCHEMA = "a int, s string, d double, n struct<b:int>"
@@ -106,8 +106,8 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, tuple[int, ...]]]:
         found.extend((part.file, part.groups) for part in parts)
         return parts
 
-    plain = job.parts_of
-    monkeypatch.setattr(job, "parts_of", spy)
+    plain = distributed_pruning.parts_of
+    monkeypatch.setattr(distributed_pruning, "parts_of", spy)
     return found
 
 
@@ -244,8 +244,8 @@ def test_a_job_that_fails(
         tried.append(task)
         return failing()
 
-    monkeypatch.setattr(job, task, fails)
-    monkeypatch.setattr(job, "_RETRY_SECONDS", 1000.0)
+    monkeypatch.setattr(distributed_pruning, task, fails)
+    monkeypatch.setattr(distributed_pruning, "_RETRY_SECONDS", 1000.0)
     with caplog.at_level(logging.WARNING, "xskip"):
         assert len(kept(spark, path, "a = 11")) == len(files())
         assert spark.read.parquet(path).filter("a = 11").count() == 1
@@ -283,12 +283,12 @@ def test_metadata_that_only_the_driver_can_read(
 
 def test_metadata_of_another_program() -> None:
     """[PRU-JB-6] What xskip has not written alone is not for jobs."""
-    assert "another program" in job.why_in_driver(Snapshot(Live(None, (), foreign=True), ()))
+    assert "another program" in distributed_pruning.why_in_driver(Snapshot(Live(None, (), foreign=True), ()))
 
 
 def test_workers_need_no_installation() -> None:
     """[PRU-JB-1] What is shipped to them can be imported as it is."""
-    archive = job._package()
+    archive = distributed_pruning._package()
     code = "import xskip.xskipper; from xskip.spark.query import distributed_pruning as d; print(d.__file__)"
     done = subprocess.run(
         [sys.executable, "-c", code],

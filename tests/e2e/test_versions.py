@@ -14,7 +14,7 @@ import xskip
 from tests.helpers import assert_same_rows, given_away, kept, metadata, record_again, write_once
 from tests.metadatastore.samples import rewrite
 from xskip import BloomFilter, MinMax, SkippingIndex, ValueList
-from xskip.cli import main as cli
+from xskip.cli.main import main
 from xskip.errors import MetadataVersionError, UnsupportedTypeError
 from xskip.spark.query.engine import engine_of
 
@@ -123,7 +123,7 @@ def test_migrate_all(
     results = {Path(r.location).name: r for r in xskip.migrate_all(spark, base, dry_run=True)}
     assert len(results) == 3
     assert [made[i].describe().version for i in (0, 1)] == [3, 3]
-    assert cli.main(["migrate", base, "--all", "--to", "4", "--output", "json"]) == 2
+    assert main(["migrate", base, "--all", "--to", "4", "--output", "json"]) == 2
     told = {Path(r["location"]).name: r for r in json.loads(capsys.readouterr().out)}
     assert "not whole" in told[broken.name]["problem"]
     assert [r["problem"] for name, r in told.items() if name != broken.name] == ["", ""]
@@ -139,12 +139,12 @@ def test_migrate_from_a_shell(
     """[MDS-M-4] As text, with what becomes of each column."""
     monkeypatch.setattr(SparkSession, "stop", lambda _: None)
     indexed(spark, path, 1)
-    assert cli.main(["migrate", path, "--dry-run"]) == 0
+    assert main(["migrate", path, "--dry-run"]) == 0
     text = capsys.readouterr().out
     assert "1 -> 4" in text
     assert "a_minmax_1: renamed" in text
     assert "nothing was changed" in text
-    assert cli.main(["migrate", path, "--to", "2"]) == 0
+    assert main(["migrate", path, "--to", "2"]) == 0
     assert SkippingIndex.for_path(spark, path).describe().version == 2
-    assert cli.main(["migrate", path, "--to", "7"]) == 2
+    assert main(["migrate", path, "--to", "7"]) == 2
     assert "version 7" in capsys.readouterr().err

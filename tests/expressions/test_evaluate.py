@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from tests.reference import CASTS, POOLS, compare, leaf_truth, to_arrow
-from xskip.expressions import evaluate as ordering
+from xskip.expressions import evaluate
 from xskip.expressions.evaluate import literal_key, literal_keys, matches, prefix_end, sort_key
 from xskip.expressions.operands import Cast, Column
 from xskip.expressions.predicate import Comparison, In, IsNotNull, IsNull, NotIn, NotStartsWith, Op, StartsWith
@@ -96,7 +96,7 @@ def test_keys_of_literals_compare_with_keys_of_columns_as_the_values_do(spark_ty
     keys = sort_key(to_arrow(values, arrow_type(spark_type)))
     assert literal_keys(values, spark_type).equals(keys)
     for op, literal in product(Op, values):
-        found = ordering.compare(op, keys, literal_key(literal, spark_type)).to_pylist()
+        found = evaluate.compare(op, keys, literal_key(literal, spark_type)).to_pylist()
         assert found == [compare(op, value, literal) for value in values], (op, literal)
 
 

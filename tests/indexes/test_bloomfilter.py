@@ -18,7 +18,7 @@ from xskip.metadata.objects import Objects, ObjectStatus
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
 from xskip.pruning.prune import prune
 from xskip.pruning.translate import Available, translate
-from xskip.types import bloom_filter as bloom
+from xskip.types import bloom_filter
 from xskip.types.datatypes import Bloom
 
 SERVED = ["string", "binary", "tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz"]
@@ -27,7 +27,7 @@ FPP, NDV = "io.xskipper.index.bloom.fpp", "io.xskipper.index.bloom.ndv"
 
 def packed(*values: int | bytes) -> list[int]:
     """Pairs of hashes in one long each, as the aggregate collects them."""
-    pairs = [bloom.hash_bytes(v) if isinstance(v, bytes) else bloom.hash_long(v) for v in values]
+    pairs = [bloom_filter.hash_bytes(v) if isinstance(v, bytes) else bloom_filter.hash_long(v) for v in values]
     return [h1 << 32 | h2 & 0xFFFFFFFF for h1, h2 in pairs]
 
 
@@ -207,13 +207,13 @@ ONE, LATE, EARLY = Comparison(Op.EQ, C, 7), Comparison(Op.GE, T, 90), Comparison
 def test_a_filter_is_probed_only_of_objects_that_everything_cheaper_has_left(predicate, left, monkeypatch):
     """[PRU-V-4]"""
     table, probed = table_with_bounds_and_filters(), []
-    plain = bloom.might_contain
+    plain = bloom_filter.might_contain
 
     def noted(filters, values, among):
         probed.extend(np.flatnonzero(among).tolist())
         return plain(filters, values, among)
 
-    monkeypatch.setattr(bloom, "might_contain", noted)
+    monkeypatch.setattr(bloom_filter, "might_contain", noted)
     available = Available(tuple((index.definition, index.storage) for index in table.indexes.values()))
     prune(translate(predicate, available), table)
     assert probed == left
@@ -221,9 +221,9 @@ def test_a_filter_is_probed_only_of_objects_that_everything_cheaper_has_left(pre
 
 def test_a_value_is_hashed_once_for_all_filters(monkeypatch):
     hashed = []
-    plain = bloom.hash_long
+    plain = bloom_filter.hash_long
     filters = BloomFilter("c").assemble([collected(*([i] for i in range(50)))], ["bigint"])
-    monkeypatch.setattr(bloom, "hash_long", lambda value: hashed.append(value) or plain(value))
+    monkeypatch.setattr(bloom_filter, "hash_long", lambda value: hashed.append(value) or plain(value))
     found = verdicts(In(C, tuple(range(40, 1_000))), filters)
     assert found[40:] == [True] * 10
     assert hashed == list(range(40, 1_000))
@@ -232,7 +232,7 @@ def test_a_value_is_hashed_once_for_all_filters(monkeypatch):
 @pytest.mark.parametrize("block", [1, 7, 1 << 16])
 def test_many_values_of_many_filters_are_found_as_each_of_one(block, monkeypatch):
     """[PRU-BF-1] In whatever blocks they are probed, filters of several sizes among them."""
-    monkeypatch.setattr(bloom, "_PROBES", block)
+    monkeypatch.setattr(bloom_filter, "_PROBES", block)
     objects = [list(range(start, start + 1 + start % 5)) for start in range(0, 300, 10)]
     filters = BloomFilter("c", fpp=1e-6).assemble([collected(*objects)], ["bigint"])
     wanted = tuple(range(0, 150, 4))

@@ -20,7 +20,7 @@ from xskip.metadatastore.filesystem import Storage as Disk
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot, write_files
 from xskip.metadatastore.versions import Form
 from xskip.metadatastore.wording import is_list, list_to_file
-from xskip.types import bloom_filter as bloom
+from xskip.types import bloom_filter
 from xskip.types.datatypes import Array, Bloom, Storage, Struct, arrow_type
 
 ROOT = "/lake/events"
@@ -105,8 +105,8 @@ def filter_of(values: Iterable[bytes]) -> bytes:
     """A filter that holds the values."""
     import numpy as np
 
-    pairs = [(h1 << 32) | (h2 & 0xFFFFFFFF) for h1, h2 in map(bloom.hash_bytes, values)]
-    return bloom.build(np.array(pairs, np.int64), *bloom.size_for(10, 0.01))
+    pairs = [(h1 << 32) | (h2 & 0xFFFFFFFF) for h1, h2 in map(bloom_filter.hash_bytes, values)]
+    return bloom_filter.build(np.array(pairs, np.int64), *bloom_filter.size_for(10, 0.01))
 
 
 def table_of(

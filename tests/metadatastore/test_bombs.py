@@ -148,12 +148,12 @@ def test_the_limit_is_of_all_files_together(tmp_path: Path) -> None:
 
 def test_streams_that_are_the_same_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """[MDS-D-7] The time goes by what a file holds, not by how often it says it."""
-    from xskip.metadatastore.legacy import java_values as serialised
+    from xskip.metadatastore.legacy import java_values
 
     put_foreign(tmp_path / "md", [repeated_streams()], Form(0))
     read: list[int] = []
-    parse = serialised.parse_stream
-    monkeypatch.setattr(serialised, "parse_stream", lambda data, known: read.append(len(data)) or parse(data, known))
+    parse = java_values.parse_stream
+    monkeypatch.setattr(java_values, "parse_stream", lambda data, known: read.append(len(data)) or parse(data, known))
     lists = opened(tmp_path / "md").load().indexes["valuelist", ("s",)].values
     assert len(read) == 1
     assert lists[0].as_py() == lists[ROWS - 1].as_py()

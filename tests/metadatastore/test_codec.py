@@ -28,7 +28,7 @@ from xskip.errors import XskipError
 from xskip.metadata.objects import Objects
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable, PartitionColumn
 from xskip.metadatastore.codec import decode, encode, open_file
-from xskip.metadatastore.legacy import java_bloom as javabloom
+from xskip.metadatastore.legacy import java_bloom
 from xskip.types.datatypes import Opaque, arrow_type
 
 NAMES = ["/lake/a#b/c#1", "/lake/50%20 é/ x", "/lake/p=\U0001f600/part,0.parquet"]
@@ -171,7 +171,7 @@ def test_a_filter_that_cannot_be_parsed_is_unknown(tmp_path: Path) -> None:
     """[MDS-T-3] It concerns its own object alone."""
     path = tmp_path / "f.parquet"
     encode(table_of(objects_of(NAMES), [bloomfilter("s", [[b"x"], [b"y"], [b"z"]])]), "/lake", path)
-    good = javabloom.wrap(filter_of([b"y"]))
+    good = java_bloom.wrap(filter_of([b"y"]))
     rewrite(path, {}, {"s_bloomfilter_1": pa.array([good[:-20], good, b"not java"], pa.binary())})
     read = decode(open_file(path)).indexes["bloomfilter", ("s",)]
     assert read.values.to_pylist() == [None, filter_of([b"y"]), None]

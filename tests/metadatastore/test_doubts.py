@@ -38,7 +38,7 @@ from xskip.metadata.table import IndexColumn, IndexDefinition
 from xskip.metadatastore.codec import decode, encode, open_file
 from xskip.metadatastore.commit import publish
 from xskip.metadatastore.filesystem import LocalStorage
-from xskip.metadatastore.legacy import java_bloom as javabloom
+from xskip.metadatastore.legacy import java_bloom
 from xskip.metadatastore.legacy.java_stream import ClassSpec, StreamWriter
 from xskip.metadatastore.legacy.java_values import decode_streams, encode_streams
 from xskip.metadatastore.location import Place
@@ -46,7 +46,7 @@ from xskip.metadatastore.maintenance.migrate import Migration
 from xskip.metadatastore.versions import Form
 from xskip.pruning.prune import prune
 from xskip.pruning.translate import Available, translate
-from xskip.types import bloom_filter as bloom
+from xskip.types import bloom_filter
 from xskip.types.datatypes import Array, Atomic, Struct, arrow_type
 
 NAMES = [f"{ROOT}/f{n}" for n in range(3)]
@@ -147,11 +147,11 @@ def _repeated(good: bytes, handle: int) -> bytes | None:
     count = good.index(b"w\x04\x00\x00\x00\x01")
     body = good[:count] + b"w\x04" + struct.pack(">i", 1001) + good[count + 6 : -1]
     stream = body + (b"q" + struct.pack(">i", 0x7E0000 + handle)) * 1000 + b"x"
-    from xskip.metadatastore.legacy import java_values as serialised
+    from xskip.metadatastore.legacy import java_values
     from xskip.metadatastore.legacy.java_stream import parse_stream
 
     try:
-        value: Any = parse_stream(stream, serialised._KNOWN)
+        value: Any = parse_stream(stream, java_values._KNOWN)
     except MetadataCorruptError:
         return None
     members = value.fields["values"].extra
@@ -208,8 +208,8 @@ def test_filters_of_endless_hashes() -> None:
     """[MDS-T-3] Two thousand million rounds for one literal are no filter."""
     raw = struct.pack(">iii", 1, 2**31 - 1, 1) + b"\xff" * 8
     with pytest.raises(MetadataCorruptError):
-        javabloom.unwrap(javabloom.wrap(raw))
-    found = bloom.might_contain(pa.array([raw]), [bloom.hash_bytes(b"x")], np.array([True]))
+        java_bloom.unwrap(java_bloom.wrap(raw))
+    found = bloom_filter.might_contain(pa.array([raw]), [bloom_filter.hash_bytes(b"x")], np.array([True]))
     assert found.to_pylist() == [None]
 
 

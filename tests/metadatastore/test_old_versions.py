@@ -34,14 +34,14 @@ from xskip.expressions.operands import Column
 from xskip.expressions.predicate import Comparison, Op
 from xskip.metadata.table import IndexDefinition, MetadataTable, PartitionColumn, concat
 from xskip.metadatastore.codec import decode, encode, open_file
-from xskip.metadatastore.legacy import java_bloom as javabloom
+from xskip.metadatastore.legacy import java_bloom
 from xskip.metadatastore.legacy.java_stream import ClassSpec, JavaObject, StreamWriter, parse_stream
 from xskip.metadatastore.legacy.java_values import Decoded, decode_streams, encode_streams
 from xskip.metadatastore.schema import parse_schema, render_schema
 from xskip.metadatastore.versions import Form, rules_of
 from xskip.pruning.prune import prune
 from xskip.pruning.translate import Available, translate
-from xskip.types import bloom_filter as bloom
+from xskip.types import bloom_filter
 from xskip.types.datatypes import Array, Opaque, Struct
 
 PARAMS_SORTED = (("io.xskipper.index.bloom.fpp", "0.01"), ("io.xskipper.index.bloom.ndv", "10"))
@@ -220,7 +220,7 @@ def test_streams_of_goldens_are_written_as_they_are(shared: Path) -> None:
             if index.definition.name == "bloomfilter":
                 for stream in pq.read_table(path).column(index.column).to_pylist():
                     version = file.schema.version
-                    again = javabloom.wrap(javabloom.unwrap(stream), rules_of(version).package)
+                    again = java_bloom.wrap(java_bloom.unwrap(stream), rules_of(version).package)
                     assert again == reduce(lambda s, uids: s.replace(*uids), UIDS if version == 3 else (), stream)
                     seen += 1
     assert seen == 36
@@ -254,7 +254,8 @@ def test_goldens_of_version_0(shared: Path, folder: str, counted: Counted) -> No
                 probes = [*map(str.encode, wanted), b"other"]
                 among = np.array([True])
                 filters = pa.array([found], pa.binary())
-                hits = [bloom.might_contain(filters, [bloom.hash_bytes(p)], among)[0].as_py() for p in probes]
+                hashes = [bloom_filter.hash_bytes(p) for p in probes]
+                hits = [bloom_filter.might_contain(filters, [each], among)[0].as_py() for each in hashes]
                 assert hits == [True] * len(wanted) + [False]
             elif index.definition.name == "minmax":
                 assert (found and [plain(found["min"]), plain(found["max"])]) == wanted

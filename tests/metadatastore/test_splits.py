@@ -28,8 +28,7 @@ from xskip.clauses.clause import Clause
 from xskip.expressions.operands import Column
 from xskip.expressions.predicate import And, Comparison, IsNotNull, IsNull, Op, Or, StartsWith
 from xskip.metadata.table import MetadataTable, PartitionColumn
-from xskip.metadatastore import codec
-from xskip.metadatastore import splits as parts
+from xskip.metadatastore import codec, splits
 from xskip.metadatastore.codec import decode, encode, open_file
 from xskip.metadatastore.commit import Live
 from xskip.metadatastore.row_group_pruning import Groups
@@ -82,7 +81,7 @@ def _keys(file: codec.MetadataFile) -> list[Any]:
 
 def test_of_a_part_only_what_is_wanted_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """[PRU-JB-2] The bytes of other columns and row groups are not there."""
-    monkeypatch.setattr(parts, "_GAP", 0)
+    monkeypatch.setattr(splits, "_GAP", 0)
     path = tmp_path / "file"
     encode(sample(7), ROOT, path)
     file = open_file(path)
@@ -97,7 +96,7 @@ def test_of_a_part_only_what_is_wanted_is_read(tmp_path: Path, monkeypatch: pyte
 
 def test_parts_are_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """[PRU-JB-2] Several parts of one file, ordinals over all files."""
-    monkeypatch.setattr(parts, "_ROWS", 4)
+    monkeypatch.setattr(splits, "_ROWS", 4)
     files = []
     for name in ("one", "other"):
         encode(sample(7), ROOT, tmp_path / name)

@@ -30,7 +30,7 @@ from xskip.expressions.predicate import (
 )
 from xskip.indexes import BloomFilter, MinMax, ValueList
 from xskip.metadata.table import IndexColumn, IndexDefinition
-from xskip.types import bloom_filter as bloom
+from xskip.types import bloom_filter
 from xskip.types.datatypes import Storage, arrow_type
 
 KINDS = {"minmax": MinMax, "valuelist": ValueList, "bloomfilter": BloomFilter}
@@ -64,9 +64,9 @@ def collected(index: str, column: str, kind: str, data: list[list | None]) -> di
 
 
 def bloom_of(values: list) -> bytes:
-    pairs = [bloom.hash_bytes(v) if isinstance(v, bytes) else bloom.hash_long(v) for v in values]
+    pairs = [bloom_filter.hash_bytes(v) if isinstance(v, bytes) else bloom_filter.hash_long(v) for v in values]
     packed = np.array([h1 << 32 | h2 & 0xFFFFFFFF for h1, h2 in pairs], np.int64)
-    return bloom.build(packed, *bloom.size_for(len(values), 0.01))
+    return bloom_filter.build(packed, *bloom_filter.size_for(len(values), 0.01))
 
 
 BLOOMED = ("string", "binary", "tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz")

@@ -32,7 +32,7 @@ from xskip import (
 )
 from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.packed_values import Packed
-from xskip.spark.catalyst import evaluator as terms
+from xskip.spark.catalyst import evaluator
 
 PAGE = Path(__file__).parents[2] / "specs/functions.rst"
 COLUMNS = ("i", "d", "s", "ts", "dt", "c")
@@ -170,7 +170,7 @@ def test_zeros_and_many_values(spark: SparkSession, tmp_path: Path, monkeypatch:
     assert kept(spark, path, "cast(d as string) = '-0.0'") == {"zero"}
     assert kept(spark, path, "cast(d as string) = '1.0'") == {"zero", "one"}
     assert kept(spark, path, "i % 4 = 3") == {"one"}
-    monkeypatch.setattr(terms, "_MOST_VALUES", 2)
+    monkeypatch.setattr(evaluator, "_MOST_VALUES", 2)
     assert kept(spark, path, "i % 4 = 3 AND i > 0") == set(files)
 
 

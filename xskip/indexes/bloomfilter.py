@@ -20,7 +20,7 @@ from xskip.expressions.operands import Column
 from xskip.expressions.predicate import Comparison, In, Leaf, Op, Value
 from xskip.indexes.base import Accumulator, OneColumn, Parameter, check_at_least_one, check_rate, unsupported
 from xskip.metadata.table import IndexDefinition
-from xskip.types import bloom_filter as bloom
+from xskip.types import bloom_filter
 from xskip.types.datatypes import INTEGRAL, Bloom, Storage
 
 __all__ = ["BloomFilter", "BloomFilterClause"]
@@ -87,7 +87,8 @@ class BloomFilter(OneColumn):
         built: list[bytes | None] = [None] * len(hashes)
         for i in np.flatnonzero(missing):
             own = pairs[lists.starts[i] : lists.ends[i]]
-            built[i] = bloom.build(own, *bloom.size_for(len(own) if self.ndv is None else self.ndv, self.fpp))
+            size = bloom_filter.size_for(len(own) if self.ndv is None else self.ndv, self.fpp)
+            built[i] = bloom_filter.build(own, *size)
         return pc.coalesce(filters, pa.array(built, pa.binary()))
 
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> BloomFilterClause | None:
@@ -109,14 +110,14 @@ class BloomFilterClause(ColumnClause):
 
     def verdicts(self, values: pa.Array, among: Mask, once: Once) -> Verdicts:
         """False where every value is certainly absent; null where there is no filter that can be read."""
-        return bloom.might_contain(values, [_hash(value) for value in self.values], among)
+        return bloom_filter.might_contain(values, [_hash(value) for value in self.values], among)
 
 
-def _hash(value: Value) -> bloom.HashPair:
+def _hash(value: Value) -> bloom_filter.HashPair:
     match value:
         case bytes():
-            return bloom.hash_bytes(value)
+            return bloom_filter.hash_bytes(value)
         case int() if not isinstance(value, bool):
-            return bloom.hash_long(value)
+            return bloom_filter.hash_long(value)
         case _:
             raise TypeError(f"a value that Bloom filters do not hold: {type(value).__name__}")

@@ -23,7 +23,7 @@ from xskip.expressions.predicate import Comparison, In, Leaf, Op, StartsWith
 from xskip.indexes.base import Accumulator, Parameter, unsupported
 from xskip.indexes.bloomfilter import BloomFilter
 from xskip.metadata.table import IndexDefinition
-from xskip.types import bloom_filter as bloom
+from xskip.types import bloom_filter
 from xskip.types.datatypes import Bloom, Storage
 
 __all__ = ["TokenBloom", "TokenBloomClause"]
@@ -129,6 +129,6 @@ class TokenBloomClause(ColumnClause):
         for words in self.ways:
             whole = pa.array(np.full(len(values), True))
             for word in words:
-                whole = pc.and_kleene(whole, bloom.might_contain(values, [bloom.hash_bytes(word)], among))
+                whole = pc.and_kleene(whole, bloom_filter.might_contain(values, [bloom_filter.hash_bytes(word)], among))
             found = pc.or_kleene(found, whole)
         return found

@@ -25,7 +25,7 @@ from xskip.metadata.objects import Objects, join_ids, split_ids
 from xskip.metadata.table import IndexColumn, MetadataTable, PartitionColumn
 from xskip.metadatastore.bounded_read import RATIO, read_bounded
 from xskip.metadatastore.encryption import decryption, encryption, labels_of
-from xskip.metadatastore.legacy import java_bloom as javabloom
+from xskip.metadatastore.legacy import java_bloom
 from xskip.metadatastore.legacy.java_values import Decoded, decode_streams, encode_streams
 from xskip.metadatastore.legacy.julian_calendar import SPARK_VERSION, of_one_calendar
 from xskip.metadatastore.object_sizes import SIZES, pack_sizes, unpack_sizes
@@ -386,7 +386,7 @@ def _whole(table: pa.Table, column: str) -> pa.Array:
 def _to_file(column: IndexColumn, rules: VersionRules) -> pa.Array:
     storage, values = column.storage, column.values
     if isinstance(storage, Bloom):
-        wrapped = [None if v is None else javabloom.wrap(v, rules.package) for v in values.to_pylist()]
+        wrapped = [None if v is None else java_bloom.wrap(v, rules.package) for v in values.to_pylist()]
         return pa.array(wrapped, pa.binary())
     if rules.serialises(column.definition.name) and isinstance(storage, (Struct, Array)):
         return encode_streams(storage, values)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from xskip.errors import MetadataCorruptError
-from xskip.metadatastore.legacy import java_bloom as javabloom
+from xskip.metadatastore.legacy import java_bloom
 from xskip.types.datatypes import Bloom, Storage, arrow_type
 
 __all__ = ["from_file", "same_values"]
@@ -49,6 +49,6 @@ def _unwrapped(stream: bytes | None) -> bytes | None:
     if stream is None:
         return None
     try:
-        return javabloom.unwrap(stream)
+        return java_bloom.unwrap(stream)
     except MetadataCorruptError:
         return None

@@ -34,7 +34,7 @@ from xskip.metadatastore.commit import Record, publish
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.snapshot import write_files
 from xskip.metadatastore.versions import Form
-from xskip.types import bloom_filter as bloom
+from xskip.types import bloom_filter
 from xskip.types.datatypes import Array, Bloom, Storage, Struct, arrow_type
 
 __all__ = ["KEYS", "READING", "Known", "filters", "known"]
@@ -154,8 +154,8 @@ def _index(
 
 
 def _of_numbers(values: list[int]) -> bytes:
-    pairs = [(h1 << 32) | (h2 & 0xFFFFFFFF) for h1, h2 in map(bloom.hash_long, values)]
-    return bloom.build(np.array(pairs, np.int64), *bloom.size_for(10, 0.01))
+    pairs = [(h1 << 32) | (h2 & 0xFFFFFFFF) for h1, h2 in map(bloom_filter.hash_long, values)]
+    return bloom_filter.build(np.array(pairs, np.int64), *bloom_filter.size_for(10, 0.01))
 
 
 def _ranges(values: list[int]) -> list[int]:

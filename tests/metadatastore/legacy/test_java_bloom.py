@@ -11,25 +11,25 @@ import pytest
 
 from tests.filters import ONE_LONG, asked, made, pack
 from xskip.errors import MetadataCorruptError
-from xskip.metadatastore.legacy import java_bloom as javabloom
-from xskip.types import bloom_filter as bloom
+from xskip.metadatastore.legacy import java_bloom
+from xskip.types import bloom_filter
 
 
 @pytest.mark.parametrize("words", [1, 2, 30, 31, 126, 127, 128, 500])
 def test_a_filter_comes_out_of_its_stream_as_it_went_in(words):
-    raw = bloom.build(pack(list(range(20))), 3, words)
-    assert javabloom.unwrap(javabloom.wrap(raw)) == raw
+    raw = bloom_filter.build(pack(list(range(20))), 3, words)
+    assert java_bloom.unwrap(java_bloom.wrap(raw)) == raw
 
 
 def test_the_stream_of_a_small_filter_byte_for_byte():
-    stream = javabloom.wrap(ONE_LONG + bytes(8))
+    stream = java_bloom.wrap(ONE_LONG + bytes(8))
     assert stream.startswith(bytes.fromhex("aced00057372002e") + b"io.xskipper.index.metadata.BloomFilterMetaData")
     assert stream.endswith(b"Lorg/apache/spark/util/sketch/BitArray;xp" + b"w\x14" + ONE_LONG + bytes(8) + b"x")
     assert len(stream) == 332
 
 
 def test_blocks_are_cut_at_1024_bytes_and_long_ones_carry_four_bytes_of_length():
-    stream = javabloom.wrap(bloom.build(pack([1]), 3, 255))  # 2052 bytes
+    stream = java_bloom.wrap(bloom_filter.build(pack([1]), 3, 255))  # 2052 bytes
     start = stream.index(b"BitArray;xp") + len(b"BitArray;xp")
     assert stream[start : start + 5] == b"z\0\0\4\0"
     assert stream[start + 5 + 1024 :][:5] == b"z\0\0\4\0"
@@ -39,42 +39,42 @@ def test_blocks_are_cut_at_1024_bytes_and_long_ones_carry_four_bytes_of_length()
 @pytest.mark.parametrize("blocks", [(20,), (1,) * 20, (12, 8), (0, 20), (19, 1)])
 def test_a_stream_whose_blocks_are_cut_elsewhere_is_read(blocks):
     raw = ONE_LONG + bytes(range(8))
-    head = javabloom.wrap(raw).partition(b"BitArray;xp")[0] + b"BitArray;xp"
+    head = java_bloom.wrap(raw).partition(b"BitArray;xp")[0] + b"BitArray;xp"
     pieces, at = [], 0
     for size in blocks:
         pieces.append(b"w" + bytes((size,)) + raw[at : at + size])
         at += size
-    assert javabloom.unwrap(head + b"".join(pieces) + b"x") == raw
+    assert java_bloom.unwrap(head + b"".join(pieces) + b"x") == raw
 
 
 def test_a_stream_with_other_serial_version_uids_and_of_the_older_package_is_read():
     raw = made([1, 2, 3])
-    stream = javabloom.wrap(raw)
+    stream = java_bloom.wrap(raw)
     for name in (b"io.xskipper.index.metadata.BloomFilterMetaData", b"org.apache.spark.util.sketch.BloomFilterImpl"):
         at = stream.index(name) + len(name)
-        assert javabloom.unwrap(stream[:at] + b"\x12\x34\x56\x78\x9a\xbc\xde\xf0" + stream[at + 8 :]) == raw
+        assert java_bloom.unwrap(stream[:at] + b"\x12\x34\x56\x78\x9a\xbc\xde\xf0" + stream[at + 8 :]) == raw
     old = stream
     for new, former in (("BloomFilterMetaData", "types.BloomFilterMetaData"), ("MetadataType", "types.MetadataType")):
         before = f"io.xskipper.index.metadata.{new}".encode()
         after = f"com.ibm.metaindex.metadata.index.{former}".encode()
         old = old.replace(struct.pack(">H", len(before)) + before, struct.pack(">H", len(after)) + after)
     assert len(old) > len(stream)
-    assert javabloom.unwrap(old) == raw
+    assert java_bloom.unwrap(old) == raw
 
 
 def test_a_stream_with_a_filter_of_version_2_is_carried_as_it_is():
     """[PRU-BF-2]"""
     raw = struct.pack(">iiii", 2, 7, 42, 1) + bytes(8)
-    assert javabloom.unwrap(javabloom.wrap(raw)) == raw
+    assert java_bloom.unwrap(java_bloom.wrap(raw)) == raw
 
 
-SMALL = javabloom.wrap(ONE_LONG + bytes(range(8)))
+SMALL = java_bloom.wrap(ONE_LONG + bytes(range(8)))
 
 
 def test_u35_a_stream_that_ends_early_at_any_byte():
     for end in range(len(SMALL)):
         with pytest.raises(MetadataCorruptError):
-            javabloom.unwrap(SMALL[:end])
+            java_bloom.unwrap(SMALL[:end])
 
 
 def test_a_stream_with_any_byte_changed_is_refused_or_read_and_nothing_else():
@@ -82,7 +82,7 @@ def test_a_stream_with_any_byte_changed_is_refused_or_read_and_nothing_else():
     for at in range(len(SMALL)):
         for byte in (0x00, 0x7F, 0x80, 0xFF, SMALL[at] ^ 1):
             try:
-                found = javabloom.unwrap(SMALL[:at] + bytes((byte,)) + SMALL[at + 1 :])
+                found = java_bloom.unwrap(SMALL[:at] + bytes((byte,)) + SMALL[at + 1 :])
             except MetadataCorruptError:
                 refused += 1
             else:
@@ -94,7 +94,7 @@ def test_a_stream_with_any_byte_changed_is_refused_or_read_and_nothing_else():
 @pytest.mark.parametrize("tail", [b"x", b"\0", b"p", b"w\1a", SMALL])
 def test_a_stream_with_something_behind_it(tail):
     with pytest.raises(MetadataCorruptError, match="bytes too many"):
-        javabloom.unwrap(SMALL + tail)
+        java_bloom.unwrap(SMALL + tail)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_stream_of_a_foreign_class(name):
     head = struct.pack(">H", len(genuine)) + genuine.encode()
     stream = SMALL.replace(head, struct.pack(">H", len(name)) + name.encode())
     with pytest.raises(MetadataCorruptError, match=rf"found: class {name}"):
-        javabloom.unwrap(stream)
+        java_bloom.unwrap(stream)
 
 
 @pytest.mark.parametrize(
@@ -130,19 +130,19 @@ def test_a_stream_of_a_foreign_class(name):
 )
 def test_a_stream_whose_filter_contradicts_itself(raw):
     with pytest.raises(MetadataCorruptError, match="Bloom filter"):
-        javabloom.unwrap(javabloom.wrap(raw))
+        java_bloom.unwrap(java_bloom.wrap(raw))
 
 
 @pytest.mark.parametrize("lie", [b"w\xff", b"z\x7f\xff\xff\xff", b"z\xff\xff\xff\xff", b"w\x13"])
 def test_a_stream_whose_block_lies_about_its_length(lie):
     with pytest.raises(MetadataCorruptError):
-        javabloom.unwrap(SMALL.replace(b"w\x14", lie))
+        java_bloom.unwrap(SMALL.replace(b"w\x14", lie))
 
 
 def test_what_is_no_stream_at_all():
     for stream in (b"", b"PAR1", b"\xac\xed", b"\xac\xed\x00\x05p", bytes(1000), ONE_LONG + bytes(8)):
         with pytest.raises(MetadataCorruptError):
-            javabloom.unwrap(stream)
+            java_bloom.unwrap(stream)
 
 
 # --- golden files of Spark and Xskipper --------------------------------------------------------------------------
@@ -167,7 +167,7 @@ def test_golden_streams_round_trip_byte_for_byte(shared):
     )
     assert len(streams) == 5 * 7 + 6
     for name, stream in streams:
-        assert javabloom.wrap(javabloom.unwrap(stream)) == stream, name
+        assert java_bloom.wrap(java_bloom.unwrap(stream)) == stream, name
 
 
 def test_golden_streams_of_an_earlier_release_differ_in_two_serial_version_uids(shared):
@@ -178,7 +178,7 @@ def test_golden_streams_of_an_earlier_release_differ_in_two_serial_version_uids(
         at = streams[0][1].index(name) + len(name)
         uids |= set(range(at, at + 8))
     for name, stream in streams:
-        again = javabloom.wrap(javabloom.unwrap(stream))
+        again = java_bloom.wrap(java_bloom.unwrap(stream))
         assert len(again) == len(stream)
         assert {i for i, (one, two) in enumerate(zip(again, stream, strict=True)) if one != two} <= uids, name
 
@@ -193,7 +193,7 @@ def test_golden_streams_of_older_versions_are_read(shared):
     ]
     assert len(streams) >= 30
     for stream in streams:
-        assert javabloom.unwrap(stream)[:12] == struct.pack(">iii", 1, 7, 14977)
+        assert java_bloom.unwrap(stream)[:12] == struct.pack(">iii", 1, 7, 14977)
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def test_every_value_of_the_data_is_found_in_the_golden_filter(shared, case, col
         for field in fields:
             values = [None if v is None else v[field] for v in values]
         values_of.append({v.encode() if isinstance(v, str) else v for v in values} - {None})
-        filters.append(javabloom.unwrap(stream))
+        filters.append(java_bloom.unwrap(stream))
     assert len(filters) == 7
     for value in set().union(*values_of):
         for held, verdict in zip(values_of, asked(filters, value), strict=True):
@@ -234,8 +234,8 @@ def test_golden_filters_are_built_again_bit_for_bit(shared):
     checked = 0
     for name, stream in golden_streams(shared, "xskipper-1.6.0/metadata/bloomfilter-[si]/*/*.parquet"):
         data = pq.ParquetFile(home / "data/types" / Path(name.rpartition("#")[0]).name).read(columns=["s", "i"])
-        raw = javabloom.unwrap(stream)
-        both = [bloom.build(pack(list(set(data.column(c).to_pylist()) - {None})), 7, 14977) for c in ("s", "i")]
+        raw = java_bloom.unwrap(stream)
+        both = [bloom_filter.build(pack(list(set(data.column(c).to_pylist()) - {None})), 7, 14977) for c in ("s", "i")]
         assert raw in both, name
         checked += 1
     assert checked == 14

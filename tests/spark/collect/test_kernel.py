@@ -19,7 +19,7 @@ from xskip.spark.bridge.gateway import build_session
 from xskip.spark.collect.collector import Collector
 from xskip.spark.collect.relation import Dataset
 from xskip.spark.query.engine import engine_of
-from xskip.types import bloom_filter as bloom
+from xskip.types import bloom_filter
 
 SCHEMA = """b boolean, i8 tinyint, i16 smallint, i32 int, i64 bigint, f float, d double, s string, bin binary,
     dec9 decimal(9,2), dec38 decimal(38,10), day date, ts timestamp, ntz timestamp_ntz,
@@ -164,11 +164,11 @@ def test_filters_of_many_values_hold_each_once(spark, tmp_path, rows):
     texts = ["", *(f"v{n}" for n in range(1, rows))]
     given = [(text,) for text in texts for _ in range(3)]
     path = write_files(spark, tmp_path / "many", "s string", {"a": given})
-    pairs = [bloom.hash_bytes(text.encode()) for text in texts]
+    pairs = [bloom_filter.hash_bytes(text.encode()) for text in texts]
     hashes = np.array([first << 32 | second & 0xFFFFFFFF for first, second in pairs], np.int64)
     for index, items in ((BloomFilter("s"), rows), (BloomFilter("s", fpp=0.3, ndv=777), 777)):
         (found,) = filters(spark, path, index)
-        assert found == bloom.build(hashes, *bloom.size_for(items, index.fpp))
+        assert found == bloom_filter.build(hashes, *bloom_filter.size_for(items, index.fpp))
 
 
 def test_filters_are_made_where_the_rows_are_unless_a_file_is_split(spark, tmp_path, monkeypatch):
@@ -176,8 +176,8 @@ def test_filters_are_made_where_the_rows_are_unless_a_file_is_split(spark, tmp_p
         spark, tmp_path / "data", "a bigint", {"large": [(n,) for n in range(4000)], "small": [(n,) for n in range(9)]},
         options={"parquet.block.size": "4096", "compression": "none"},
     )  # fmt: skip
-    built, build = [], bloom.build
-    monkeypatch.setattr(bloom, "build", lambda *args: built.append(len(args[0])) or build(*args))
+    built, build = [], bloom_filter.build
+    monkeypatch.setattr(bloom_filter, "build", lambda *args: built.append(len(args[0])) or build(*args))
     whole = filters(spark, path, BloomFilter("a"))
     assert not built
     spark.conf.set("spark.sql.files.maxPartitionBytes", "10000")
@@ -197,7 +197,7 @@ def test_files_are_kept_whole_where_there_are_enough_for_all_cores(spark, tmp_pa
     spark.conf.set("spark.sql.files.maxPartitionBytes", "100000")
     spark.conf.set("spark.sql.files.openCostInBytes", "1")
     assert spark.read.parquet(path).rdd.getNumPartitions() > len(files)
-    monkeypatch.setattr(bloom, "build", lambda *_: pytest.fail("a file was split"))
+    monkeypatch.setattr(bloom_filter, "build", lambda *_: pytest.fail("a file was split"))
     assert len(filters(spark, path, BloomFilter("a"))) == len(files)
     assert spark.conf.get("spark.sql.files.maxPartitionBytes") == "100000"
 
