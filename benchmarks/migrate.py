@@ -20,13 +20,13 @@ import pyarrow.parquet as pq
 from common import Lines, scratch
 
 from xskip.metadata.objects import Objects
-from xskip.metadata.read_profile import Reading
+from xskip.metadata.read_profile import ReadProfile
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
-from xskip.metadatastore.commit import Record, publish
+from xskip.metadatastore.commit import CommitRecord, publish
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.maintenance.migrate import Migration
 from xskip.metadatastore.snapshot import write_files
-from xskip.metadatastore.versions import Form
+from xskip.metadatastore.versions import WriteOptions
 from xskip.types import bloom_filter
 from xskip.types.datatypes import Array, Bloom, Struct, arrow_type
 
@@ -82,8 +82,8 @@ def main() -> None:
     with scratch() as folder:
         made, home = Path(folder) / "made", Path(folder) / "index"
         made.mkdir()
-        files = write_files(metadata(), ROOT, made, 0, Form(1))
-        record = Record(0, ROOT, 1, tuple(entry for _, entry in files), Reading("avro"), {}, 0)
+        files = write_files(metadata(), ROOT, made, 0, WriteOptions(1))
+        record = CommitRecord(0, ROOT, 1, tuple(entry for _, entry in files), ReadProfile("avro"), {}, 0)
         publish(LocalStorage(), str(home), None, files, record)
         plain, ours = [], []
         for i in range(3):

@@ -29,7 +29,7 @@ from common import Lines
 from simulated import START, TYPES, described
 
 from xskip.clauses.clause import Clause, leaves
-from xskip.expressions.evaluate import in_type, seen_as
+from xskip.expressions.evaluate import cast_type, in_type
 from xskip.expressions.operands import Cast, Column
 from xskip.expressions.predicate import (
     And,
@@ -91,7 +91,7 @@ def one_pass(table: MetadataTable, predicate: Predicate, available: Available) -
     for clause in leaves(translate(predicate, available)):
         operand = clause.leaf.operand
         values = pc.struct_field(table.indexes[clause.requires].values, 0)
-        low = in_type(values, seen_as(clause.leaf.operand))
+        low = in_type(values, cast_type(clause.leaf.operand))
         pairs.append((low, middle.setdefault(str(operand), low.drop_null()[len(low) // 2])))
     return lambda: [pc.less_equal(low, value) for low, value in pairs]
 

@@ -18,7 +18,7 @@ import xskip
 from xskip.build.source import form_of
 from xskip.metadata.objects import Objects
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
-from xskip.metadatastore.commit import Record, RecordedFile, publish
+from xskip.metadatastore.commit import CommitRecord, RecordedFile, publish
 from xskip.metadatastore.snapshot import write_files
 from xskip.types import bloom_filter
 from xskip.types.datatypes import Bloom, Struct, arrow_type
@@ -125,7 +125,7 @@ def create(spark: SparkSession, root: str, types: Mapping[str, str], tables: Ite
     with tempfile.TemporaryDirectory(dir=Path(root).parent) as local:
         for table in tables:
             files += write_files(table, source.place.identifier, Path(local), len(files), form)
-        record = Record(0, source.root, 4, tuple(entry for _, entry in files), source.reading, types, 0)
+        record = CommitRecord(0, source.root, 4, tuple(entry for _, entry in files), source.reading, types, 0)
         publish(source.storage, source.directory, None, files, record)
     engine.forget(source.directory)
 

@@ -21,7 +21,7 @@ from tests.metadatastore.samples import opened, put_foreign
 from xskip.build.reader import PathReader
 from xskip.metadata.objects import table_identifier
 from xskip.metadata.table import MetadataTable
-from xskip.metadatastore.versions import Form
+from xskip.metadatastore.versions import WriteOptions
 from xskip.spark.query.engine import engine_of
 
 Counted = Callable[[str, int], None]
@@ -179,7 +179,7 @@ def given_away(
     """Tables in the place of an index's own, each a file, as another program of a version would have left them."""
     described = made.describe()
     shutil.rmtree(described.location)
-    put_foreign(described.location, tables, Form(version), table_identifier(described.dataset))
+    put_foreign(described.location, tables, WriteOptions(version), table_identifier(described.dataset))
     engine_of(spark).forget_all()
     assert made.exists()
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from xskip.build.directory_changes import Changed, find_changed, find_differences
+from xskip.build.directory_changes import DirectoryChanges, changed_partitions, diff_files
 from xskip.metadata.objects import Objects, ObjectStatus
 from xskip.metadata.table import MetadataTable, PartitionColumn
 from xskip.metadatastore.filesystem import LocalStorage
@@ -19,11 +19,11 @@ from xskip.metadatastore.filesystem import LocalStorage
 DAYS = pa.array([dt.date(2026, 1, 1), dt.date(2026, 1, 2), dt.date(2026, 1, 2), None], pa.date32())
 
 
-def looked(root: Path, names: list[str], *columns: PartitionColumn, recheck: tuple[str, ...] = ()) -> Changed:
+def looked(root: Path, names: list[str], *columns: PartitionColumn, recheck: tuple[str, ...] = ()) -> DirectoryChanges:
     table = MetadataTable(
         Objects.of([ObjectStatus(f"{root}/{name}", 1, 1) for name in names]), {c.name: c for c in columns}
     )
-    return find_changed(table, f"file:{root}", LocalStorage(), recheck)
+    return changed_partitions(table, f"file:{root}", LocalStorage(), recheck)
 
 
 def on_disk(root: Path, *directories: str) -> None:
@@ -91,10 +91,12 @@ def write(path: Path, text: str = "text", time: int = 1_700_000_000) -> None:
     os.utime(path, (time, time))
 
 
-def compared(root: Path, names: list[str] = LAKE, partitions: tuple[str, ...] = ("day", "h")) -> Changed | None:
+def compared(
+    root: Path, names: list[str] = LAKE, partitions: tuple[str, ...] = ("day", "h")
+) -> DirectoryChanges | None:
     known = [ObjectStatus(f"{root}/{name}", 4, 1_700_000_000_000) for name in names]
     columns = {c: PartitionColumn(c, "int", pa.array([1] * len(names), pa.int32())) for c in partitions}
-    return find_differences(MetadataTable(Objects.of(known), columns), f"file:{root}")
+    return diff_files(MetadataTable(Objects.of(known), columns), f"file:{root}")
 
 
 def found(root: Path) -> tuple[tuple[str, ...], list[str]]:

@@ -19,7 +19,7 @@ import xskip
 from tests.helpers import assert_same_rows, index, kept, spoiled, write_once
 from xskip import BloomFilter, LocalKms, MinMax, NullCount, SkippingIndex, ValueList
 from xskip.metadatastore import codec
-from xskip.metadatastore.commit import Live
+from xskip.metadatastore.commit import LiveSnapshot
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.splits import Part
 from xskip.spark.bridge.gateway import hook_of
@@ -283,7 +283,9 @@ def test_metadata_that_only_the_driver_can_read(
 
 def test_metadata_of_another_program() -> None:
     """[PRU-JB-6] What xskip has not written alone is not for jobs."""
-    assert "another program" in distributed_pruning.why_in_driver(Snapshot(Live(None, (), foreign=True), ()))
+    assert "another program" in distributed_pruning.driver_only_reason(
+        Snapshot(LiveSnapshot(None, (), foreign=True), ())
+    )
 
 
 def test_workers_need_no_installation() -> None:

@@ -33,7 +33,7 @@ def events(spark: SparkSession, tmp_path: Path) -> Iterator[str]:
     yield path
     spark.sql("DROP DATABASE shop CASCADE")
     for name in ("shop.events", path):
-        engine_of(spark).hook.choose_place(name, None)
+        engine_of(spark).hook.set_location(name, None)
 
 
 def by_table(spark: SparkSession, predicate: str) -> set[str]:
@@ -100,7 +100,7 @@ def test_a_table_s_name_below_the_configured_base(spark: SparkSession, events: s
     """[MDS-L-5] Where other programs put a table's metadata is looked at last."""
     table = xskip.SkippingIndex.for_table(spark, "shop.events").at(f"{tmp_path}/base/{digest('shop.events')}")
     table.create([xskip.MinMax("v")])
-    engine_of(spark).hook.choose_place("shop.events", None)
+    engine_of(spark).hook.set_location("shop.events", None)
     assert by_table(spark, "v > 4") == {"a", "b", "c"}
     spark.conf.set("spark.xskip.metadata.location", f"{tmp_path}/base")
     assert by_table(spark, "v > 4") == {"b", "c"}

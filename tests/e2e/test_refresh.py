@@ -259,20 +259,20 @@ def test_files_that_came_while_others_were_looked_at(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What Spark lists counts: a directory that is gone by then has the dataset listed."""
-    from xskip.build.indexed_listing import Trust
+    from xskip.build.indexed_listing import IndexedListing
 
     index, root = dataset(spark, tmp_path)
     write_once(spark, root, SCHEMA, {"day=2026-01-04/h=1/new": [(99, "n")]})
-    real = Trust.read_changed
+    real = IndexedListing.read_changed
 
-    def late(found: Trust, session: SparkSession) -> object:
+    def late(found: IndexedListing, session: SparkSession) -> object:
         shutil.rmtree(root / "day=2026-01-04")
         return real(found, session)
 
-    monkeypatch.setattr(Trust, "read_changed", late)
+    monkeypatch.setattr(IndexedListing, "read_changed", late)
     result = index.refresh()
     assert (result.added, result.removed, result.unchanged) == (0, 0, 6)
     os.utime(root / "day=2026-01-01/h=1/d1h1.parquet", (1, 1))
-    monkeypatch.setattr(Trust, "read_changed", real)
+    monkeypatch.setattr(IndexedListing, "read_changed", real)
     result = index.refresh()
     assert (result.added, result.removed, result.unchanged) == (1, 1, 5)

@@ -13,7 +13,7 @@ from tests.metadatastore.samples import array_of, filter_of, minmax, objects_of,
 from xskip.expressions.operands import Column
 from xskip.expressions.predicate import (
     And,
-    Compared,
+    ColumnComparison,
     Comparison,
     In,
     IsNotNull,
@@ -101,9 +101,9 @@ def test_bounds_of_two_columns() -> None:
     """[PRU-V-10] Neither column proves anything of the pair where its bounds contradict each other."""
     j, k = Column(("j",), "int"), Column(("k",), "int")
     left, right = minmax("j", "int", [5, 9, 5], [6, 5, 6]), minmax("k", "int", [1, 1, 3], [2, 2, 2])
-    assert kept(Compared(Op.LT, j, k), left, right) == [1, 2]
+    assert kept(ColumnComparison(Op.LT, j, k), left, right) == [1, 2]
     days = PartitionColumn("j", "int", array_of("int", [9, 9, 9]))
-    assert kept(Compared(Op.LT, j, k), right, partitions=(days,)) == [2]
+    assert kept(ColumnComparison(Op.LT, j, k), right, partitions=(days,)) == [2]
 
 
 def test_ranges_and_boxes() -> None:

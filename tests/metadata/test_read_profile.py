@@ -6,24 +6,24 @@ import json
 
 import pytest
 
-from xskip.metadata.read_profile import Reading, differences, zones_differ
+from xskip.metadata.read_profile import ReadProfile, differences, zones_differ
 
 
-def parquet(**conf: str) -> Reading:
-    return Reading.of("parquet", {}, {key.replace("__", "."): value for key, value in conf.items()}, "")
+def parquet(**conf: str) -> ReadProfile:
+    return ReadProfile.of("parquet", {}, {key.replace("__", "."): value for key, value in conf.items()}, "")
 
 
 def test_the_same_reading_has_no_differences():
     """[PRU-RD-1]"""
-    one = Reading.of("CSV", {"Header": "true", "path": "/x"}, {"spark.sql.session.timeZone": "UTC"}, "a INT")
-    two = Reading.of("csv", {"header": "true", "PATH": "/y"}, {"spark.sql.session.timeZone": "UTC"}, "a INT")
+    one = ReadProfile.of("CSV", {"Header": "true", "path": "/x"}, {"spark.sql.session.timeZone": "UTC"}, "a INT")
+    two = ReadProfile.of("csv", {"header": "true", "PATH": "/y"}, {"spark.sql.session.timeZone": "UTC"}, "a INT")
     assert list(differences(one, two)) == []
 
 
 def test_u31_options_that_change_values():
     """[PRU-RD-1]"""
-    built = Reading.of("csv", {"nullValue": "NA", "sep": ";"}, {}, "a INT")
-    asked = Reading.of("csv", {"nullValue": "-", "dateFormat": "dd"}, {}, "a INT")
+    built = ReadProfile.of("csv", {"nullValue": "NA", "sep": ";"}, {}, "a INT")
+    asked = ReadProfile.of("csv", {"nullValue": "-", "dateFormat": "dd"}, {}, "a INT")
     assert list(differences(built, asked)) == [
         "option dateformat was not given when the index was built",
         "option nullvalue has another value than when the index was built",
@@ -38,7 +38,7 @@ def test_u31_options_that_change_values():
 )  # fmt: skip
 def test_options_that_choose_files_change_no_value(option):
     """[PRU-RD-1]"""
-    assert Reading.of("csv", {option: "x"}, {}, "").options == {}
+    assert ReadProfile.of("csv", {option: "x"}, {}, "").options == {}
 
 
 @pytest.mark.parametrize(
@@ -49,18 +49,18 @@ def test_options_that_choose_files_change_no_value(option):
 )  # fmt: skip
 def test_u26_options_that_decide_values_are_kept_in_lower_case(fmt, option):
     """[PRU-RD-1]"""
-    assert Reading.of(fmt, {option: "X"}, {}, "").options == {option.lower(): "X"}
+    assert ReadProfile.of(fmt, {option: "X"}, {}, "").options == {option.lower(): "X"}
 
 
 @pytest.mark.parametrize("fmt", ["parquet", "avro", "orc", "csv", "json", "text", "xml", "com.example.Format"])
 def test_options_that_are_not_known_make_another_reading_by_a_digest(fmt):
     """[PRU-RD-1] Whatever a later Spark or a library adds, its value is compared and not recorded."""
-    one, two = (Reading.of(fmt, {"newOption": value}, {}, "") for value in ("kept apart", "other"))
+    one, two = (ReadProfile.of(fmt, {"newOption": value}, {}, "") for value in ("kept apart", "other"))
     assert "kept apart" not in json.dumps(one.to_json())
-    assert Reading.from_json(json.loads(json.dumps(one.to_json()))) == one
+    assert ReadProfile.from_json(json.loads(json.dumps(one.to_json()))) == one
     assert list(differences(one, one)) == []
     assert list(differences(one, two)) == ["option newoption has another value than when the index was built"]
-    assert list(differences(Reading.of(fmt, {}, {}, ""), one)) == [
+    assert list(differences(ReadProfile.of(fmt, {}, {}, ""), one)) == [
         "option newoption was not given when the index was built"
     ]
 
@@ -72,7 +72,7 @@ def test_options_that_are_not_known_make_another_reading_by_a_digest(fmt):
 )  # fmt: skip
 def test_how_a_store_is_reached_is_no_part_of_a_reading(option):
     """[PRU-RD-7] A secret that changes makes no other reading."""
-    assert Reading.of("parquet", {option: "s3cr3t"}, {}, "").options == {}
+    assert ReadProfile.of("parquet", {option: "s3cr3t"}, {}, "").options == {}
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_how_a_store_is_reached_is_no_part_of_a_reading(option):
 )
 def test_what_may_be_a_credential_is_withheld(option):
     """[PRU-RD-7] Nobody knows what it does to values: no index can serve the reading."""
-    reading = Reading.of("parquet", {option: "s3cr3t"}, {}, "")
+    reading = ReadProfile.of("parquet", {option: "s3cr3t"}, {}, "")
     assert "s3cr3t" not in json.dumps(reading.to_json())
     assert f"option {option.lower()}, whose value may be a credential" in reading.problem
     assert list(differences(reading, reading)) == [reading.problem]
@@ -94,23 +94,23 @@ def test_an_older_record_loses_what_records_no_longer_keep():
         "conf": {"spark.sql.caseSensitive": "false", "spark.sql.parquet.fieldId.read.enabled": "true"},
         "schema": "a INT",
     }
-    read = Reading.from_json(old)
+    read = ReadProfile.from_json(old)
     assert "s3cr3t" not in json.dumps(read.to_json())
     assert read.options["header"] == "true"
-    asked = Reading.of("csv", {"header": "true", "custom": "s3cr3t"}, {}, "a INT")
+    asked = ReadProfile.of("csv", {"header": "true", "custom": "s3cr3t"}, {}, "a INT")
     assert [d for d in differences(read, asked) if "custom" in d or "header" in d] == []
     assert list(read.conf) == ["spark.sql.caseSensitive"]
 
 
 def test_a_hidden_reading_is_compared_as_before():
     """[PRU-RD-7] Records of encrypted indexes show no option's value and no schema."""
-    reading = Reading.of("csv", {"nullValue": "n/a", "custom": "1"}, {}, "name STRING")
+    reading = ReadProfile.of("csv", {"nullValue": "n/a", "custom": "1"}, {}, "name STRING")
     hidden = reading.hidden()
     assert "n/a" not in json.dumps(hidden.to_json())
     assert "name" not in json.dumps(hidden.to_json())
     assert hidden.hidden() == hidden
     assert list(differences(hidden, reading)) == []
-    other = Reading.of("csv", {"nullValue": "-", "custom": "1"}, {}, "id INT")
+    other = ReadProfile.of("csv", {"nullValue": "-", "custom": "1"}, {}, "id INT")
     assert list(differences(hidden, other)) == [
         "option nullvalue has another value than when the index was built",
         "the schema given to csv differs from the one that the index was built with",
@@ -119,20 +119,20 @@ def test_a_hidden_reading_is_compared_as_before():
 
 def test_settings_that_are_not_known_count_for_their_format():
     """[PRU-RD-2]"""
-    plain = Reading.of("parquet", {}, {}, "")
+    plain = ReadProfile.of("parquet", {}, {}, "")
     for key in ("spark.sql.parquet.newBehaviour", "spark.hadoop.parquet.new", "parquet.new", "spark.sql.legacy.new"):
-        asked = Reading.of("parquet", {}, {key: "true"}, "")
+        asked = ReadProfile.of("parquet", {}, {key: "true"}, "")
         assert list(differences(plain, asked)) == [f"{key} has another value than when the index was built"]
         assert list(differences(asked, asked)) == []
     for key in ("spark.sql.orc.new", "spark.sql.parquet.columnarReaderBatchSize", "spark.sql.files.maxPartitionBytes"):
-        assert list(differences(plain, Reading.of("parquet", {}, {key: "1"}, ""))) == []
+        assert list(differences(plain, ReadProfile.of("parquet", {}, {key: "1"}, ""))) == []
 
 
 @pytest.mark.parametrize("fmt", ["orc", "csv", "parquet", "avro"])
 def test_u17_the_zone_of_the_jvm(fmt):
     """[PRU-RD-8] It counts where the schema has times, and where it was not recorded it may have been another."""
-    built, asked = (Reading.of(fmt, {}, {"user.timezone": zone}, "") for zone in ("UTC", "America/Los_Angeles"))
-    unknown, timeless = Reading.of(fmt, {}, {}, ""), Reading.of(fmt, {}, {"user.timezone": ""}, "")
+    built, asked = (ReadProfile.of(fmt, {}, {"user.timezone": zone}, "") for zone in ("UTC", "America/Los_Angeles"))
+    unknown, timeless = ReadProfile.of(fmt, {}, {}, ""), ReadProfile.of(fmt, {}, {"user.timezone": ""}, "")
     said = "the JVM's default time zone is another one than when the index was built, or was not recorded then"
     assert list(differences(built, asked)) == [said] == list(differences(unknown, asked))
     assert list(differences(built, asked, but_zone=True)) == []
@@ -152,13 +152,13 @@ def test_u17_the_zone_of_the_jvm(fmt):
 )  # fmt: skip
 def test_every_setting_counts_for_a_format_of_a_plugin(conf):
     """[PRU-RD-2] Nobody knows which decide its values."""
-    plain, asked = (Reading.of("com.example.LakeFormat", {}, each, "") for each in ({}, conf))
+    plain, asked = (ReadProfile.of("com.example.LakeFormat", {}, each, "") for each in ({}, conf))
     assert len(list(differences(plain, asked))) == 1
 
 
 def test_a_setting_that_may_be_a_credential_is_withheld():
     """[PRU-RD-7]"""
-    reading = Reading.of("csv", {}, {"spark.sql.csv.tokenizer": "s3cr3t"}, "")
+    reading = ReadProfile.of("csv", {}, {"spark.sql.csv.tokenizer": "s3cr3t"}, "")
     assert "s3cr3t" not in json.dumps(reading.to_json())
     assert list(differences(reading, reading)) == [reading.problem]
 
@@ -167,21 +167,21 @@ def test_a_setting_that_may_be_a_credential_is_withheld():
 def test_a_name_that_only_begins_as_a_known_one_is_not_known(key):
     """[PRU-RD-2]"""
     fmt = "orc" if key.startswith("orc") else "parquet"
-    assert list(differences(Reading.of(fmt, {}, {}, ""), Reading.of(fmt, {}, {key: "1"}, ""))) != []
+    assert list(differences(ReadProfile.of(fmt, {}, {}, ""), ReadProfile.of(fmt, {}, {key: "1"}, ""))) != []
 
 
 def test_the_column_that_keeps_corrupt_records():
     """[PRU-RD-6]"""
     key = "spark.sql.columnNameOfCorruptRecord"
-    assert Reading.of("csv", {}, {}, "").corrupt_record == "_corrupt_record"
-    assert Reading.of("json", {}, {key: "bad"}, "").corrupt_record == "bad"
-    assert Reading.of("xml", {"columnNameOfCorruptRecord": "worse"}, {key: "bad"}, "").corrupt_record == "worse"
-    assert Reading.of("parquet", {}, {}, "").corrupt_record == ""
+    assert ReadProfile.of("csv", {}, {}, "").corrupt_record == "_corrupt_record"
+    assert ReadProfile.of("json", {}, {key: "bad"}, "").corrupt_record == "bad"
+    assert ReadProfile.of("xml", {"columnNameOfCorruptRecord": "worse"}, {key: "bad"}, "").corrupt_record == "worse"
+    assert ReadProfile.of("parquet", {}, {}, "").corrupt_record == ""
 
 
 def test_another_format_is_the_only_difference_named():
     """[PRU-RD-1]"""
-    assert list(differences(Reading("avro", {"a": "1"}), Reading("parquet"))) == [
+    assert list(differences(ReadProfile("avro", {"a": "1"}), ReadProfile("parquet"))) == [
         "the index was built from avro and the query reads parquet"
     ]
 
@@ -189,13 +189,13 @@ def test_another_format_is_the_only_difference_named():
 def test_u17_rebase_modes_and_time_zones_by_format():
     """[PRU-RD-2]"""
     key = "spark.sql.parquet.datetimeRebaseModeInRead"
-    assert list(differences(Reading.of("parquet", {}, {}, ""), Reading.of("parquet", {}, {key: "LEGACY"}, ""))) == [
-        f"{key} has another value than when the index was built"
-    ]
-    assert list(differences(Reading.of("avro", {}, {}, ""), Reading.of("avro", {}, {key: "LEGACY"}, ""))) == []
+    assert list(
+        differences(ReadProfile.of("parquet", {}, {}, ""), ReadProfile.of("parquet", {}, {key: "LEGACY"}, ""))
+    ) == [f"{key} has another value than when the index was built"]
+    assert list(differences(ReadProfile.of("avro", {}, {}, ""), ReadProfile.of("avro", {}, {key: "LEGACY"}, ""))) == []
     zone = {"spark.sql.session.timeZone": "Asia/Tokyo"}
-    assert list(differences(Reading.of("parquet", {}, {}, ""), Reading.of("parquet", {}, zone, ""))) == []
-    assert list(differences(Reading.of("json", {}, {}, "a INT"), Reading.of("json", {}, zone, "a INT"))) == [
+    assert list(differences(ReadProfile.of("parquet", {}, {}, ""), ReadProfile.of("parquet", {}, zone, ""))) == []
+    assert list(differences(ReadProfile.of("json", {}, {}, "a INT"), ReadProfile.of("json", {}, zone, "a INT"))) == [
         "spark.sql.session.timeZone has another value than when the index was built"
     ]
 
@@ -203,39 +203,39 @@ def test_u17_rebase_modes_and_time_zones_by_format():
 def test_rebase_mode_exception_reads_as_corrected():
     """[PRU-RD-2] EXCEPTION fails on old dates, and reads all others alike."""
     key = "spark.sql.parquet.datetimeRebaseModeInRead"
-    one, two = (Reading.of("parquet", {}, {key: mode}, "") for mode in ("EXCEPTION", "CORRECTED"))
+    one, two = (ReadProfile.of("parquet", {}, {key: mode}, "") for mode in ("EXCEPTION", "CORRECTED"))
     assert list(differences(one, two)) == []
 
 
 def test_u29_case_sensitivity_is_part_of_a_reading():
     """[PRU-RD-2]"""
-    built = Reading.of("parquet", {}, {}, "")
-    asked = Reading.of("parquet", {}, {"spark.sql.caseSensitive": "true"}, "")
+    built = ReadProfile.of("parquet", {}, {}, "")
+    asked = ReadProfile.of("parquet", {}, {"spark.sql.caseSensitive": "true"}, "")
     assert (built.case_sensitive, asked.case_sensitive) == (False, True)
     assert list(differences(built, asked)) == [
         "spark.sql.caseSensitive has another value than when the index was built"
     ]
-    assert Reading("parquet", conf={"spark.sql.caseSensitive": "TRUE"}).case_sensitive
+    assert ReadProfile("parquet", conf={"spark.sql.caseSensitive": "TRUE"}).case_sensitive
 
 
 @pytest.mark.parametrize("fmt", ["csv", "json", "orc", "parquet", "avro"])
 def test_u31_what_of_the_schema_decides_values_counts(fmt):
     """[PRU-RD-2]"""
-    found = list(differences(Reading.of(fmt, {}, {}, "a STRING"), Reading.of(fmt, {}, {}, "a INT")))
+    found = list(differences(ReadProfile.of(fmt, {}, {}, "a STRING"), ReadProfile.of(fmt, {}, {}, "a INT")))
     expected = f"the schema given to {fmt} differs from the one that the index was built with"
     assert found == [expected]
 
 
 def test_a_reading_survives_its_record():
-    reading = Reading.of("csv", {"sep": ";", "header": "true"}, {"spark.sql.caseSensitive": "true"}, "a INT")
-    assert Reading.from_json(json.loads(json.dumps(reading.to_json()))) == reading
+    reading = ReadProfile.of("csv", {"sep": ";", "header": "true"}, {"spark.sql.caseSensitive": "true"}, "a INT")
+    assert ReadProfile.from_json(json.loads(json.dumps(reading.to_json()))) == reading
     assert list(reading.to_json()["options"]) == ["header", "sep"]
 
 
 @pytest.mark.parametrize("mode", ["DROPMALFORMED", "dropMalformed"])
 def test_u31_rows_that_depend_on_the_columns_read(mode):
     """[PRU-RD-5]"""
-    reading = Reading.of("csv", {"mode": mode}, {}, "a INT")
+    reading = ReadProfile.of("csv", {"mode": mode}, {}, "a INT")
     assert list(differences(reading, reading)) == [
         "with mode DROPMALFORMED a file's rows depend on the columns that a query reads"
     ]
@@ -244,6 +244,8 @@ def test_u31_rows_that_depend_on_the_columns_read(mode):
 def test_u17_the_zone_counts_for_int96_only_where_it_is_converted():
     """[PRU-RD-2]"""
     zones = [{"spark.sql.session.timeZone": zone} for zone in ("UTC", "Asia/Tokyo")]
-    assert Reading.of("parquet", {}, zones[0], "") == Reading.of("parquet", {}, zones[1], "")
-    moved = [Reading.of("parquet", {}, z | {"spark.sql.parquet.int96TimestampConversion": "true"}, "") for z in zones]
+    assert ReadProfile.of("parquet", {}, zones[0], "") == ReadProfile.of("parquet", {}, zones[1], "")
+    moved = [
+        ReadProfile.of("parquet", {}, z | {"spark.sql.parquet.int96TimestampConversion": "true"}, "") for z in zones
+    ]
     assert list(differences(*moved)) == ["spark.sql.session.timeZone has another value than when the index was built"]

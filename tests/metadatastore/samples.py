@@ -11,20 +11,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from xskip.metadata.objects import Objects
-from xskip.metadata.read_profile import Reading
+from xskip.metadata.read_profile import ReadProfile
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable, PartitionColumn
 from xskip.metadatastore.codec import encode
-from xskip.metadatastore.commit import Live, Record, RecordedFile, find_live, publish
+from xskip.metadatastore.commit import CommitRecord, LiveSnapshot, RecordedFile, find_live, publish
 from xskip.metadatastore.filesystem import FileEntry, LocalStorage
 from xskip.metadatastore.filesystem import Storage as Disk
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot, write_files
-from xskip.metadatastore.versions import Form
+from xskip.metadatastore.versions import WriteOptions
 from xskip.metadatastore.wording import is_list, list_to_file
 from xskip.types import bloom_filter
 from xskip.types.datatypes import Array, Bloom, Storage, Struct, arrow_type
 
 ROOT = "/lake/events"
-FORM = Form()
+FORM = WriteOptions()
 #: How another program names its files, by number.
 FOREIGN = "part-{:05d}-36f20317-12bf-4a20-ac25-6294857411a3-c000.snappy.parquet"
 DAY = 86_400_000_000
@@ -145,12 +145,14 @@ def as_in_files(column: IndexColumn) -> pa.Array:
     return list_to_file(column.values) if is_list(column.definition, column.storage) else column.values
 
 
-def record_of(files: Iterable[RecordedFile], root: str = ROOT) -> Record:
+def record_of(files: Iterable[RecordedFile], root: str = ROOT) -> CommitRecord:
     """A record that names these files; publish() sets number and time."""
-    return Record(0, root, 4, tuple(files), Reading("parquet"), {"k": "int"}, 0)
+    return CommitRecord(0, root, 4, tuple(files), ReadProfile("parquet"), {"k": "int"}, 0)
 
 
-def files_of(tables: Iterable[MetadataTable], scratch: Path, form: Form = FORM) -> list[tuple[Path, RecordedFile]]:
+def files_of(
+    tables: Iterable[MetadataTable], scratch: Path, form: WriteOptions = FORM
+) -> list[tuple[Path, RecordedFile]]:
     """Tables as finished files in a local folder, at least one for each."""
     scratch.mkdir(parents=True, exist_ok=True)
     files: list[tuple[Path, RecordedFile]] = []
@@ -164,21 +166,21 @@ def commit(
     directory: str,
     scratch: Path,
     tables: Iterable[MetadataTable],
-    base: Live | None = None,
+    base: LiveSnapshot | None = None,
     kept: Iterable[RecordedFile] = (),
-) -> Record:
+) -> CommitRecord:
     """Publishes tables, each a file, and the files that are kept."""
     files = files_of(tables, scratch)
     return publish(storage, directory, base, files, record_of((*kept, *(entry for _, entry in files))))
 
 
-def replace_all(storage: Disk, directory: str, scratch: Path, tables: Iterable[MetadataTable]) -> Record:
+def replace_all(storage: Disk, directory: str, scratch: Path, tables: Iterable[MetadataTable]) -> CommitRecord:
     """A commit on whatever is there now, of which nothing is kept."""
     return commit(storage, directory, scratch, tables, find_live(storage, directory))
 
 
 def put_foreign(
-    directory: str | Path, tables: Iterable[MetadataTable], form: Form = FORM, identifier: str = ROOT
+    directory: str | Path, tables: Iterable[MetadataTable], form: WriteOptions = FORM, identifier: str = ROOT
 ) -> None:
     """Adds tables, each a file, as another program leaves them: without a record."""
     Path(directory).mkdir(exist_ok=True)
@@ -211,7 +213,7 @@ def expected_rows(*ranges: tuple[int, int]) -> list[tuple[int, int, int]]:
     return [(n, n, n + 1) for start, stop in ranges for n in range(start, stop)]
 
 
-def refresh(storage: Disk, directory: str, scratch: Path) -> Record:
+def refresh(storage: Disk, directory: str, scratch: Path) -> CommitRecord:
     """Keep the first file of two, replace the second, add a third."""
     base = find_live(LocalStorage(), directory)
     assert base is not None

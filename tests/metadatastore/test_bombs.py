@@ -28,7 +28,7 @@ from xskip.metadatastore.codec import READING
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.known_failures import Failures
 from xskip.metadatastore.snapshot import open_snapshot
-from xskip.metadatastore.versions import Form
+from xskip.metadatastore.versions import WriteOptions
 
 DISK = LocalStorage()
 ROWS = 20_000
@@ -150,7 +150,7 @@ def test_streams_that_are_the_same_are_read_once(tmp_path: Path, monkeypatch: py
     """[MDS-D-7] The time goes by what a file holds, not by how often it says it."""
     from xskip.metadatastore.legacy import java_values
 
-    put_foreign(tmp_path / "md", [repeated_streams()], Form(0))
+    put_foreign(tmp_path / "md", [repeated_streams()], WriteOptions(0))
     read: list[int] = []
     parse = java_values.parse_stream
     monkeypatch.setattr(java_values, "parse_stream", lambda data, known: read.append(len(data)) or parse(data, known))

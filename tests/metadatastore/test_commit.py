@@ -15,9 +15,9 @@ import pytest
 
 from tests.metadatastore.samples import FOREIGN, commit, numbered_table, put_foreign, record_of, replace_all
 from xskip.errors import CommitConflictError, MetadataCorruptError, StorageError
-from xskip.metadata.read_profile import Reading
+from xskip.metadata.read_profile import ReadProfile
 from xskip.metadatastore.codec import decode, encode, open_file
-from xskip.metadatastore.commit import Record, RecordedFile, find_live, new_file_name, publish
+from xskip.metadatastore.commit import CommitRecord, RecordedFile, find_live, new_file_name, publish
 from xskip.metadatastore.digests import footer_digest, sealed, unsealed
 from xskip.metadatastore.filesystem import LocalStorage, PutInDoubtError
 from xskip.metadatastore.snapshot import write_files
@@ -113,9 +113,9 @@ def test_what_a_record_holds(md: str, scratch: Path) -> None:
 
 def test_record_round_trip() -> None:
     """[MDS-C-2] Odd texts come back as they were."""
-    reading = Reading("csv", {"sep": '"\\\t\u2028'}, {"spark.sql.caseSensitive": "true"}, "a INT, `b c` STRING")
-    record = Record(7, "s3a://b/ü #%\U0001f600", 4, (RecordedFile("f", 0, 2**40),), reading, {"`a.b`": "int"}, 1)
-    assert Record.from_bytes(record.to_bytes()) == record
+    reading = ReadProfile("csv", {"sep": '"\\\t\u2028'}, {"spark.sql.caseSensitive": "true"}, "a INT, `b c` STRING")
+    record = CommitRecord(7, "s3a://b/ü #%\U0001f600", 4, (RecordedFile("f", 0, 2**40),), reading, {"`a.b`": "int"}, 1)
+    assert CommitRecord.from_bytes(record.to_bytes()) == record
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_record_round_trip() -> None:
 def test_broken_records(data: bytes) -> None:
     """[MDS-C-4] What is no record is an error that readers pass over."""
     with pytest.raises(MetadataCorruptError):
-        Record.from_bytes(data)
+        CommitRecord.from_bytes(data)
 
 
 def _places(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
@@ -139,8 +139,8 @@ def _places(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[s
 @pytest.mark.parametrize("other", [129, -1, True, 1.5, "text", None, [], {}], ids=repr)
 def test_values_of_other_types(other: object) -> None:
     """[MDS-C-4] A record in which a value has another type of JSON than it must is none."""
-    reading = Reading("csv", {"sep": ","}, {"spark.sql.caseSensitive": "true"}, "a INT")
-    record = Record(7, "file:/d", 4, (RecordedFile("f", 3, 9, "x"),), reading, {"a": "int"}, 1, "0" * 32)
+    reading = ReadProfile("csv", {"sep": ","}, {"spark.sql.caseSensitive": "true"}, "a INT")
+    record = CommitRecord(7, "file:/d", 4, (RecordedFile("f", 3, 9, "x"),), reading, {"a": "int"}, 1, "0" * 32)
     body: dict[str, Any] = json.loads(unsealed(record.to_bytes()))
     ways = [way for way in _places(body) if other is not None or way != ("reading",)]
     refused = 0
@@ -153,7 +153,7 @@ def test_values_of_other_types(other: object) -> None:
             continue
         inner[last] = other
         with pytest.raises(MetadataCorruptError):
-            Record.from_bytes(sealed(json.dumps(forged, indent=1).encode()))
+            CommitRecord.from_bytes(sealed(json.dumps(forged, indent=1).encode()))
         refused += 1
     assert refused >= len(ways) / 2
 
@@ -163,7 +163,7 @@ def test_record_cut_at_any_length() -> None:
     whole = record_of([RecordedFile("part-0", 3, 100)]).to_bytes()
     for length in range(len(whole)):
         with pytest.raises(MetadataCorruptError):
-            Record.from_bytes(whole[:length])
+            CommitRecord.from_bytes(whole[:length])
 
 
 @pytest.mark.parametrize("length", [0, 1, 20, 100, -1])

@@ -27,12 +27,12 @@ from tests.metadatastore.samples import (
 from xskip.errors import MetadataCorruptError, XskipError
 from xskip.metadata.table import MetadataTable
 from xskip.metadatastore.codec import leaf_paths
-from xskip.metadatastore.commit import Record, publish
+from xskip.metadatastore.commit import CommitRecord, publish
 from xskip.metadatastore.digests import footer_digest, sealed
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.snapshot import open_snapshot, write_files
 from xskip.metadatastore.splits import parts_of
-from xskip.metadatastore.versions import Form
+from xskip.metadatastore.versions import WriteOptions
 
 DISK = LocalStorage()
 VERSIONS = range(5)
@@ -51,7 +51,7 @@ def small_table() -> MetadataTable:
     )
 
 
-def committed(folder: Path, form: Form) -> Path:
+def committed(folder: Path, form: WriteOptions) -> Path:
     """An index of one file and one record."""
     folder.mkdir()
     files = write_files(small_table(), ROOT, folder, 0, form)
@@ -86,7 +86,7 @@ def bits_of(positions: Iterator[int] | range, random: Random) -> Iterator[tuple[
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_flipped_bit_has_no_effect_or_is_an_error(version: int, tmp_path: Path) -> None:
     """[MDS-D-1] [MDS-D-2] One bit in each byte of a file: its metadata are as before, or are not read at all."""
-    md = committed(tmp_path / "i", Form(version))
+    md = committed(tmp_path / "i", WriteOptions(version))
     before = opened(md).load()
     path = metadata_file(md)
     whole = path.read_bytes()
@@ -106,13 +106,13 @@ def test_a_flipped_bit_has_no_effect_or_is_an_error(version: int, tmp_path: Path
 
 def test_a_flipped_bit_in_the_record(tmp_path: Path) -> None:
     """[MDS-D-4] The record is as before in all that it says, or it is not whole."""
-    md = committed(tmp_path / "i", Form())
+    md = committed(tmp_path / "i", WriteOptions())
     whole = record_file(md).read_bytes()
-    before = Record.from_bytes(whole)
+    before = CommitRecord.from_bytes(whole)
     refused = 0
     for at, bit in bits_of(range(len(whole)), Random(SEED)):
         try:
-            found = Record.from_bytes(whole[:at] + bytes([whole[at] ^ bit]) + whole[at + 1 :])
+            found = CommitRecord.from_bytes(whole[:at] + bytes([whole[at] ^ bit]) + whole[at + 1 :])
         except MetadataCorruptError:
             refused += 1
         else:
@@ -122,7 +122,7 @@ def test_a_flipped_bit_in_the_record(tmp_path: Path) -> None:
 
 def test_pages_carry_checksums(tmp_path: Path) -> None:
     """[MDS-D-1] Every column's bytes are vouched for, whoever reads them: the value of an index is not what it was."""
-    path = metadata_file(committed(tmp_path / "i", Form()))
+    path = metadata_file(committed(tmp_path / "i", WriteOptions()))
     whole, footer = path.read_bytes(), pq.read_metadata(path)
     for c in range(len(leaf_paths(footer))):
         chunk = footer.row_group(0).column(c)
@@ -136,7 +136,7 @@ def test_pages_carry_checksums(tmp_path: Path) -> None:
 
 def test_files_are_held_against_the_record(tmp_path: Path) -> None:
     """[MDS-D-2] [MDS-D-3] Another size, another footer, another number of rows than was committed."""
-    md = committed(tmp_path / "i", Form())
+    md = committed(tmp_path / "i", WriteOptions())
     path = metadata_file(md)
     (entry,) = json.loads(record_file(md).read_bytes())["files"]
     for change in ({"size": entry["size"] + 1}, {"footer": "0" * 8}, {"rows": 3}):
@@ -145,7 +145,7 @@ def test_files_are_held_against_the_record(tmp_path: Path) -> None:
             open_snapshot(DISK, str(md))
     rewritten(md, {"files": [entry, entry]})
     with pytest.raises(MetadataCorruptError, match="not whole"):
-        Record.from_bytes(record_file(md).read_bytes())
+        CommitRecord.from_bytes(record_file(md).read_bytes())
     rewritten(md, {"files": [{key: entry[key] for key in ("name", "rows", "size")}]})  # as records were before
     assert_same(opened(md).load(), small_table())
     rewrite(path, {b"x": b"y"})
@@ -155,7 +155,7 @@ def test_files_are_held_against_the_record(tmp_path: Path) -> None:
 
 def test_a_file_of_another_index_in_the_place_of_one(tmp_path: Path) -> None:
     """[MDS-D-2] Files of the same size and rows that have changed places are not what was committed."""
-    one, other = committed(tmp_path / "i", Form()), committed(tmp_path / "j", Form())
+    one, other = committed(tmp_path / "i", WriteOptions()), committed(tmp_path / "j", WriteOptions())
     renamed = small_table()
     (written, entry), *_ = write_files(table_of(objects_of([f"{ROOT}/c", f"{ROOT}/d"]), renamed.indexes.values()),
                                        ROOT, tmp_path, 0)  # fmt: skip
@@ -168,7 +168,7 @@ def test_a_file_of_another_index_in_the_place_of_one(tmp_path: Path) -> None:
 
 def test_files_of_ours_beside_foreign_ones(tmp_path: Path) -> None:
     """[MDS-D-2] Where the listing counts, the record still vouches for the files that it names."""
-    md = committed(tmp_path / "i", Form())
+    md = committed(tmp_path / "i", WriteOptions())
     put_foreign(md, [table_of(objects_of([f"{ROOT}/x"]))])
     assert opened(md).rows == 3
     (path,) = (p for p in md.glob("*.parquet") if p.name in record_file(md).read_text())
@@ -180,7 +180,7 @@ def test_files_of_ours_beside_foreign_ones(tmp_path: Path) -> None:
 
 def test_parts_are_of_the_committed_file(tmp_path: Path) -> None:
     """[MDS-D-2] [MDS-D-1] What a task reads is checked as what the driver reads."""
-    md = committed(tmp_path / "i", Form())
+    md = committed(tmp_path / "i", WriteOptions())
     snapshot, path = opened(md), metadata_file(md)
     wanted = {("minmax", ("k",))}
     (part,) = parts_of(snapshot.files, [(0, 0)], wanted, has_names=True)

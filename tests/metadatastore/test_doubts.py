@@ -33,7 +33,7 @@ from xskip.errors import MetadataCorruptError
 from xskip.expressions.operands import Column
 from xskip.expressions.predicate import And, Comparison, Op
 from xskip.metadata.objects import Objects, compare_objects, split_ids
-from xskip.metadata.read_profile import Reading
+from xskip.metadata.read_profile import ReadProfile
 from xskip.metadata.table import IndexColumn, IndexDefinition
 from xskip.metadatastore.codec import decode, encode, open_file
 from xskip.metadatastore.commit import publish
@@ -41,9 +41,9 @@ from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.legacy import java_bloom
 from xskip.metadatastore.legacy.java_stream import ClassSpec, StreamWriter
 from xskip.metadatastore.legacy.java_values import decode_streams, encode_streams
-from xskip.metadatastore.location import Place
+from xskip.metadatastore.location import IndexLocation
 from xskip.metadatastore.maintenance.migrate import Migration
-from xskip.metadatastore.versions import Form
+from xskip.metadatastore.versions import WriteOptions
 from xskip.pruning.prune import prune
 from xskip.pruning.translate import Available, translate
 from xskip.types import bloom_filter
@@ -81,7 +81,7 @@ def test_writers_with_another_calendar(tmp_path: Path, footer: Any, old_dates: b
     assert table.indexes["minmax", ("d",)].unreadable == 0
 
 
-def mixed(tmp_path: Path, reading: Reading) -> str:
+def mixed(tmp_path: Path, reading: ReadProfile) -> str:
     """An index of ours with its reading, beside it a file of another program."""
     md = str(tmp_path / "md")
     files = files_of([numbered_table(0, 2)], tmp_path / "s")
@@ -94,19 +94,19 @@ def mixed(tmp_path: Path, reading: Reading) -> str:
 def test_a_record_beside_another_program_s_files(tmp_path: Path) -> None:
     """[MDS-F-1] [MDS-M-5] What xskip has read in a way of its own counts; migrate() waits for refresh()."""
     key = "spark.sql.parquet.datetimeRebaseModeInRead"
-    md = mixed(tmp_path, Reading.of("parquet", {}, {key: "LEGACY"}, ""))
+    md = mixed(tmp_path, ReadProfile.of("parquet", {}, {key: "LEGACY"}, ""))
     snapshot = opened(md)
     assert not snapshot.is_ours
-    assert key in snapshot.not_usable(Place(ROOT, "", ROOT), Reading.of("parquet", {}, {}, ""))
-    assert key in snapshot.not_usable(Place(ROOT, "", ROOT), Reading.of("parquet", {}, {key: "LEGACY"}, ""))
+    assert key in snapshot.not_usable(IndexLocation(ROOT, "", ROOT), ReadProfile.of("parquet", {}, {}, ""))
+    assert key in snapshot.not_usable(IndexLocation(ROOT, "", ROOT), ReadProfile.of("parquet", {}, {key: "LEGACY"}, ""))
     with pytest.raises(MetadataCorruptError, match=r"call refresh\(\) first"):
         Migration(LocalStorage(), md, 3).run()
 
 
 def test_a_record_that_agrees(tmp_path: Path) -> None:
     """[MDS-F-1] Read by default on both sides."""
-    snapshot = opened(mixed(tmp_path, Reading.of("parquet", {}, {}, "")))
-    assert snapshot.not_usable(Place(ROOT, "", ROOT), Reading.of("parquet", {}, {}, "")) == ""
+    snapshot = opened(mixed(tmp_path, ReadProfile.of("parquet", {}, {}, "")))
+    assert snapshot.not_usable(IndexLocation(ROOT, "", ROOT), ReadProfile.of("parquet", {}, {}, "")) == ""
 
 
 def box(fields: tuple[tuple[str, str], ...], payload: bytes) -> bytes:
@@ -226,7 +226,7 @@ def test_a_column_without_values_disables_no_other(tmp_path: Path) -> None:
     """[MDS-Z-4] In version 0 nothing tells its type: its predicate is left out, and the others skip."""
     path = tmp_path / "f.parquet"
     empty = minmax("k", "int", [None, None], [None, None])
-    encode(table_of(objects_of(NAMES[:2]), [empty, minmax("n", "int", [1, 5], [2, 6])]), ROOT, path, Form(0))
+    encode(table_of(objects_of(NAMES[:2]), [empty, minmax("n", "int", [1, 5], [2, 6])]), ROOT, path, WriteOptions(0))
     table = decode(open_file(path))
     indexes = tuple((replace(c.definition, types=("int",)), c.storage) for c in table.indexes.values())
     both = And((Comparison(Op.EQ, Column(("k",), "int"), 1), Comparison(Op.EQ, Column(("n",), "int"), 6)))
@@ -244,7 +244,7 @@ def test_a_column_without_values_disables_no_other(tmp_path: Path) -> None:
 def test_unknown_indexes_go_to_version_0_as_they_are(storage: Any, values: pa.Array, tmp_path: Path) -> None:
     """[MDS-S-4] [MDS-Z-5] Whatever they keep."""
     column = IndexColumn(IndexDefinition("someindex", ("a",)), storage, values)
-    encode(table_of(objects_of(NAMES[:1]), [column]), ROOT, tmp_path / "0.parquet", Form(0))
+    encode(table_of(objects_of(NAMES[:1]), [column]), ROOT, tmp_path / "0.parquet", WriteOptions(0))
     there = decode(open_file(tmp_path / "0.parquet"))
     encode(there, ROOT, tmp_path / "4.parquet")
     back = decode(open_file(tmp_path / "4.parquet")).indexes["someindex", ("a",)]

@@ -37,7 +37,7 @@ from xskip.metadatastore.maintenance.migrate import Migration
 from xskip.metadatastore.maintenance.rotate_keys import rotate_keys
 from xskip.metadatastore.schema import parse_schema, render_schema
 from xskip.metadatastore.snapshot import write_files
-from xskip.metadatastore.versions import Form
+from xskip.metadatastore.versions import WriteOptions
 from xskip.pruning.prune import prune
 from xskip.pruning.translate import Available, translate
 
@@ -87,8 +87,8 @@ def sample(bounds: str | None = "k1", lists: str | None = "k2") -> MetadataTable
     return table_of(objects_of(NAMES), indexes, [PartitionColumn("p", "int", array_of("int", [1, 2]))])
 
 
-def form(*, plaintext: bool, version: int = 4) -> Form:
-    return Form(version, "footer", plaintext)
+def form(*, plaintext: bool, version: int = 4) -> WriteOptions:
+    return WriteOptions(version, "footer", plaintext)
 
 
 @pytest.mark.parametrize("plaintext", FOOTERS)
@@ -136,7 +136,7 @@ def test_goldens(shared: Path, counted: Counted) -> None:
         assert {n.removeprefix("/lake/avro/") for n in table.objects.names.to_pylist()} == set(case["modified_ms"])
         assert table.indexes["minmax", ("k",)].values.to_pylist()
         assert all(column.values.null_count == 0 for column in table.indexes.values())
-        assert snapshot.form == Form(4, "footer", "plaintext" in name)
+        assert snapshot.form == WriteOptions(4, "footer", "plaintext" in name)
         for file in snapshot.files:
             text = file.footer.metadata[b"org.apache.spark.sql.parquet.row.metadata"].decode()
             assert render_schema(parse_schema(text, file.reader.schema_arrow)) == text
@@ -224,12 +224,12 @@ def test_keys_that_are_others(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("table", "wanted", "message"),
     [
-        (sample(), Form(4), "the footer has none"),
-        (sample(None, None), Form(4, "footer"), "no index has one"),
-        (sample(), Form(0, "footer"), "version 0"),
+        (sample(), WriteOptions(4), "the footer has none"),
+        (sample(None, None), WriteOptions(4, "footer"), "no index has one"),
+        (sample(), WriteOptions(0, "footer"), "version 0"),
     ],
 )
-def test_keys_that_do_not_fit(table: MetadataTable, wanted: Form, message: str, tmp_path: Path) -> None:
+def test_keys_that_do_not_fit(table: MetadataTable, wanted: WriteOptions, message: str, tmp_path: Path) -> None:
     """[ENC-L-3] Refused before anything is written."""
     use_kms(Client())
     with pytest.raises(KeyNotAvailableError, match=message):
@@ -242,7 +242,7 @@ def test_names_that_begin_alike(tmp_path: Path) -> None:
     use_kms(Client())
     first, second = minmax("a", "int", [1, 1], [1, 1]), minmax("a_minmax_b", "int", [1, 1], [1, 1])
     clear = table_of(objects_of(NAMES), [first, second])
-    encode(clear, ROOT, tmp_path / "clear.parquet", Form(1))
+    encode(clear, ROOT, tmp_path / "clear.parquet", WriteOptions(1))
     table = table_of(objects_of(NAMES), [keyed(first, "k1"), keyed(second, "k1")])
     with pytest.raises(IndexDefinitionError, match=r"begins like the other .*a_minmax, a_minmax_b_minmax"):
         encode(table, ROOT, tmp_path / "f.parquet", form(plaintext=True, version=1))

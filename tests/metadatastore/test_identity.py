@@ -11,7 +11,7 @@ import pytest
 
 from tests.metadatastore.samples import CountingStorage, commit, numbered_table, opened, replace_all
 from xskip.errors import CommitConflictError, IndexDroppedError
-from xskip.metadatastore.commit import Live, Record, find_live
+from xskip.metadatastore.commit import CommitRecord, LiveSnapshot, find_live
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.maintenance.drop import remove_index
 
@@ -43,17 +43,17 @@ class Case:
         base = find_live(DISK, self.md)
         assert base is not None
         assert base.record is not None
-        self.base: Live = base
+        self.base: LiveSnapshot = base
         self.kept = base.record.files[:1]
 
-    def write(self, storage: Any) -> Record:
+    def write(self, storage: Any) -> CommitRecord:
         """The writer's commit: a file is kept, a file is new."""
         return commit(storage, self.md, self.scratch, [numbered_table(90, 92)], self.base, self.kept)
 
     def drop(self, storage: Any = DISK) -> None:
         remove_index(storage, self.md)
 
-    def create(self, storage: Any = DISK) -> Record:
+    def create(self, storage: Any = DISK) -> CommitRecord:
         return commit(storage, self.md, self.scratch, [numbered_table(50, 52)])
 
     @property
@@ -63,7 +63,7 @@ class Case:
         return {str(p.relative_to(root)) for p in root.rglob("*") if p.is_file()} if root.exists() else set()
 
 
-def files_of(record: Record) -> set[str]:
+def files_of(record: CommitRecord) -> set[str]:
     return {f.name for f in record.files}
 
 
@@ -78,9 +78,9 @@ def test_a_drop_at_every_step_of_a_commit(tmp_path: Path, name: str, *, again: b
     refused = []
     for k in range(1, 50):
         case = Case(tmp_path / str(k), name)
-        made: list[Record] = []
+        made: list[CommitRecord] = []
 
-        def meanwhile(case: Case = case, made: list[Record] = made) -> None:
+        def meanwhile(case: Case = case, made: list[CommitRecord] = made) -> None:
             case.drop()
             made.extend([case.create()] if again else [])
 

@@ -38,7 +38,7 @@ from xskip.metadatastore.legacy import java_bloom
 from xskip.metadatastore.legacy.java_stream import ClassSpec, JavaObject, StreamWriter, parse_stream
 from xskip.metadatastore.legacy.java_values import Decoded, decode_streams, encode_streams
 from xskip.metadatastore.schema import parse_schema, render_schema
-from xskip.metadatastore.versions import Form, rules_of
+from xskip.metadatastore.versions import WriteOptions, rules_of
 from xskip.pruning.prune import prune
 from xskip.pruning.translate import Available, translate
 from xskip.types import bloom_filter
@@ -55,7 +55,7 @@ PACKAGE = "com.ibm.metaindex.metadata.index.types"
 
 
 def written(table: MetadataTable, version: int, path: Path) -> MetadataTable:
-    encode(table, "/lake/t", path, Form(version))
+    encode(table, "/lake/t", path, WriteOptions(version))
     return decode(open_file(path))
 
 
@@ -149,7 +149,7 @@ def test_types_that_version_0_lacks(kind: str, tmp_path: Path) -> None:
     low, high, _ = VALUES[kind]
     table = table_of(objects_of(NAMES[:1]), [minmax("a", kind, [low], [high])])
     with pytest.raises(UnsupportedTypeError, match=rf"version 0 .*found: {kind}.*use a version from 1 on"):
-        encode(table, "/lake/t", tmp_path / "f.parquet", Form(0))
+        encode(table, "/lake/t", tmp_path / "f.parquet", WriteOptions(0))
     assert not list(tmp_path.iterdir())
 
 
@@ -163,8 +163,8 @@ def test_names_that_meet(version: int, tmp_path: Path) -> None:
         clash = table_of(table.objects, [first, second])
         if len(clash.indexes) == 2:
             with pytest.raises(XskipError, match=r"two indexes one column .*a_b_minmax"):
-                encode(clash, "/lake/t", tmp_path / "f.parquet", Form(version))
-            encode(clash, "/lake/t", tmp_path / "g.parquet", Form(2))
+                encode(clash, "/lake/t", tmp_path / "f.parquet", WriteOptions(version))
+            encode(clash, "/lake/t", tmp_path / "g.parquet", WriteOptions(2))
 
 
 PARAMS = {
@@ -415,7 +415,7 @@ def test_what_cannot_be_read_is_reported(tmp_path: Path) -> None:
     files = []
     for number in range(2):
         path = tmp_path / f"{number}.parquet"
-        encode(table_of(objects_of(NAMES), [valuelist("a", "int", [[1], [2], [3]])]), "/lake/t", path, Form(0))
+        encode(table_of(objects_of(NAMES), [valuelist("a", "int", [[1], [2], [3]])]), "/lake/t", path, WriteOptions(0))
         rewrite(path, {}, {"a_valuelist": pa.array([GOOD, GOOD[:-5], None], pa.binary())})
         files.append(decode(open_file(path)))
     table = concat(files)

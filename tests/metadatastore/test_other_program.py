@@ -40,7 +40,7 @@ from xskip.metadatastore.commit import publish
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.maintenance.compact import optimize
 from xskip.metadatastore.maintenance.migrate import Migration
-from xskip.metadatastore.versions import Form
+from xskip.metadatastore.versions import WriteOptions
 from xskip.pruning.prune import prune
 from xskip.pruning.translate import Available, translate
 
@@ -89,7 +89,7 @@ def test_the_model_on_goldens(spark: SparkSession, shared: Path, clean_frames: N
     assert asked == 119
 
 
-def put(directory: Path, tables: Iterable[MetadataTable], form: Form) -> None:
+def put(directory: Path, tables: Iterable[MetadataTable], form: WriteOptions) -> None:
     """An index of ours, each table a file."""
     files = files_of(tables, directory.parent / "scratch", form)
     publish(DISK, str(directory), None, files, record_of(entry for _, entry in files))
@@ -103,7 +103,7 @@ def test_the_fault_that_has_a_name(tmp_path: Path) -> None:
     """[MDS-F-10] True bounds and another value: the object is left out, and a list of the same values is not."""
     objects = objects_of([f"{ROOT}/mixed", f"{ROOT}/same"])
     table = table_of(objects, [minmax("v", "bigint", [1, 5], [9, 5]), valuelist("s", "string", [["a", "b"], ["a"]])])
-    put(tmp_path / "md", [table], Form())
+    put(tmp_path / "md", [table], WriteOptions())
     assert out(tmp_path / "md", Comparison(Op.NE, V, 5)) == {"mixed", "same"}
     assert out(tmp_path / "md", Comparison(Op.NE, V, 5), Fault) == set()
     assert out(tmp_path / "md", Comparison(Op.NE, S, b"a")) == {"same"}
@@ -118,7 +118,7 @@ def test_lists_that_are_not_known(version: int, tmp_path: Path) -> None:
     objects = objects_of(f"{ROOT}/{name}" for name in ("many", "none", "one"))
     lists = valuelist("v", "bigint", [None, [], [7]])
     bounds = minmax("s", "string", ["a", None, "x"], ["m", None, "z"])
-    put(tmp_path / "md", [table_of(objects, [lists, bounds])], Form(version))
+    put(tmp_path / "md", [table_of(objects, [lists, bounds])], WriteOptions(version))
     cases: list[tuple[Predicate, set[str]]] = [
         (Comparison(Op.EQ, V, 7), {"none"}),
         (Comparison(Op.EQ, V, 8), {"none", "one"}),
@@ -138,7 +138,7 @@ def test_both_zeros(kind: str, tmp_path: Path) -> None:
     """[MDS-F-7] A list with either zero answers for both, however the filter writes it."""
     objects = objects_of(f"{ROOT}/{name}" for name in ("plus", "minus", "both", "one", "nan"))
     lists = valuelist("d", kind, [[0.0, 2.0], [-0.0], [0.0, -0.0], [1.0], [math.nan, None]])
-    put(tmp_path / "md", [table_of(objects, [lists])], Form())
+    put(tmp_path / "md", [table_of(objects, [lists])], WriteOptions())
     for zero in (0.0, -0.0):
         assert out(tmp_path / "md", Comparison(Op.EQ, D, zero)) == {"one"}
         assert out(tmp_path / "md", In(D, (zero, 9.0))) == {"one"}
@@ -154,7 +154,7 @@ def test_bounds_that_are_not_known(before: int, after: int, tmp_path: Path) -> N
     known = minmax("w", "bigint", [1, 3, 5], [9, 4, 6])
     table = table_of(objects, [unknown, known, valuelist("s", "string", [["a"], ["b"], ["a"]])])
     md = tmp_path / "md"
-    put(md, [rows_of(table, 0, 1), rows_of(table, 1, 3)], Form(before))
+    put(md, [rows_of(table, 0, 1), rows_of(table, 1, 3)], WriteOptions(before))
     Migration(DISK, str(md), after).run()
     assert out(md, Comparison(Op.EQ, V, 20)) == set()
     assert out(md, Comparison(Op.EQ, Column(("w",), "bigint"), 5)) == {"unknown"}
@@ -162,7 +162,7 @@ def test_bounds_that_are_not_known(before: int, after: int, tmp_path: Path) -> N
     assert kept_by_xskip(md, Comparison(Op.EQ, V, 20)) == {"unknown"}
     names = [pq.read_schema(file).names for file in md.glob("*.parquet")]
     assert all(sum("xskipminmax" in name for name in each) == 1 for each in names)
-    optimize(DISK, str(md), Form())
+    optimize(DISK, str(md), WriteOptions())
     assert out(md, Comparison(Op.EQ, V, 20)) == set()
     assert kept_by_xskip(md, Comparison(Op.EQ, V, 20)) == {"unknown"}
 
@@ -181,7 +181,7 @@ def test_null_rows_of_another_program_stay(tmp_path: Path) -> None:
     """[MDS-F-8] A null row of another program says what it says; to move it is not to say it anew."""
     objects = objects_of([f"{ROOT}/{name}" for name in ("known", "without rows")])
     table = table_of(objects, [minmax("v", "bigint", [1, None], [9, None], [False, True])])
-    put_foreign(tmp_path / "md", [table], Form(3))
+    put_foreign(tmp_path / "md", [table], WriteOptions(3))
     Migration(DISK, str(tmp_path / "md"), 4).run()
     assert out(tmp_path / "md", Comparison(Op.EQ, V, 5)) == {"without rows"}
     assert kept_by_xskip(tmp_path / "md", Comparison(Op.EQ, V, 5)) == {"known", "without rows"}
@@ -209,11 +209,11 @@ def test_random_metadata() -> None:
             md = Path(folder) / "md"
             whole = table_of_case(case)
             half = len(whole) // 2
-            put(md, [rows_of(whole, 0, half), rows_of(whole, half, len(whole))], Form(before))
+            put(md, [rows_of(whole, 0, half), rows_of(whole, half, len(whole))], WriteOptions(before))
             if before != after:
                 Migration(DISK, str(md), after).run()
                 assert_no_match_is_lost(md, case)
-            optimize(DISK, str(md), Form())
+            optimize(DISK, str(md), WriteOptions())
             assert_no_match_is_lost(md, case)
 
     def assert_no_match_is_lost(md: Path, case: Case) -> None:

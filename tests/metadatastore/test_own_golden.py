@@ -17,9 +17,9 @@ import pytest
 
 from tests.metadatastore.samples import array_of, bloomfilter, minmax, opened, table_of, valuelist
 from xskip.metadata.objects import Objects
-from xskip.metadata.read_profile import Reading
+from xskip.metadata.read_profile import ReadProfile
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable, PartitionColumn
-from xskip.metadatastore.commit import Record, publish
+from xskip.metadatastore.commit import CommitRecord, publish
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.location import metadata_directory
 from xskip.metadatastore.snapshot import Snapshot, write_files
@@ -62,9 +62,9 @@ def write_golden() -> None:
     scratch = GOLDEN / "scratch"
     scratch.mkdir(parents=True)
     files = write_files(golden_table(), TABLE, scratch, 0)
-    reading = Reading("avro", {"mode": "PERMISSIVE"}, {"spark.sql.caseSensitive": "false"})
+    reading = ReadProfile("avro", {"mode": "PERMISSIVE"}, {"spark.sql.caseSensitive": "false"})
     types = {"k": "bigint", "st.`x.y`": "decimal(38,10)", "t": "timestamp", "d": "date", "s": "string"}
-    record = Record(0, ROOT, 4, tuple(entry for _, entry in files), reading, types, 0)
+    record = CommitRecord(0, ROOT, 4, tuple(entry for _, entry in files), reading, types, 0)
     publish(LocalStorage(), str(directory), None, files, record)
     shutil.rmtree(scratch)
 
@@ -91,7 +91,7 @@ def test_record(golden: Snapshot) -> None:
     assert golden.is_ours
     assert (record.number, record.root, record.version) == (1, "s3a://bucket/lake/größe#1", 4)
     assert [(f.rows, f.size > 0) for f in record.files] == [(3, True)]
-    assert record.reading == Reading("avro", {"mode": "PERMISSIVE"}, {"spark.sql.caseSensitive": "false"})
+    assert record.reading == ReadProfile("avro", {"mode": "PERMISSIVE"}, {"spark.sql.caseSensitive": "false"})
     assert record.created > 1_700_000_000_000
 
 

@@ -33,7 +33,7 @@ from xskip.metadatastore.codec import encode
 from xskip.metadatastore.commit import find_live, new_file_name, publish
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.snapshot import open_snapshot, write_files
-from xskip.metadatastore.versions import Form
+from xskip.metadatastore.versions import WriteOptions
 
 DISK = LocalStorage()
 K, S, V = ("minmax", ("k",)), ("bloomfilter", ("s",)), ("valuelist", ("k",))
@@ -219,8 +219,8 @@ def test_an_empty_snapshot(md: str, tmp_path: Path) -> None:
 
 def test_rows_are_split_over_files(md: str, tmp_path: Path) -> None:
     """[MDS-C-10] So many rows in each file and the rest in the last, numbered on from the first."""
-    assert (Form().rows_per_file, Form().bytes_per_file) == (50_000, 128 << 20)
-    table, four = numbered_table(0, 10), Form(rows_per_file=4)
+    assert (WriteOptions().rows_per_file, WriteOptions().bytes_per_file) == (50_000, 128 << 20)
+    table, four = numbered_table(0, 10), WriteOptions(rows_per_file=4)
     files = write_files(table, "/lake/events", tmp_path, 3, four)
     assert [entry.rows for _, entry in files] == [4, 4, 2]
     assert [entry.name[:11] for _, entry in files] == ["part-00003-", "part-00004-", "part-00005-"]
@@ -235,9 +235,9 @@ def test_rows_are_split_over_files(md: str, tmp_path: Path) -> None:
 def test_files_are_kept_to_a_size(md: str, tmp_path: Path) -> None:
     """[MDS-C-10] As many rows as fit into so many bytes of values, and one at least."""
     table = numbered_table(0, 10)
-    half = write_files(table, "/lake/events", tmp_path, 0, Form(bytes_per_file=table.nbytes // 2))
+    half = write_files(table, "/lake/events", tmp_path, 0, WriteOptions(bytes_per_file=table.nbytes // 2))
     assert [entry.rows for _, entry in half] == [5, 5]
-    each = write_files(table, "/lake/events", tmp_path, 2, Form(bytes_per_file=1))
+    each = write_files(table, "/lake/events", tmp_path, 2, WriteOptions(bytes_per_file=1))
     assert [entry.rows for _, entry in each] == [1] * 10
     publish(DISK, md, None, each, record_of(entry for _, entry in each))
     assert_same(opened(md).load(), table)

@@ -30,11 +30,11 @@ from xskip.expressions.predicate import And, Comparison, IsNotNull, IsNull, Op, 
 from xskip.metadata.table import MetadataTable, PartitionColumn
 from xskip.metadatastore import codec, splits
 from xskip.metadatastore.codec import decode, encode, open_file
-from xskip.metadatastore.commit import Live
-from xskip.metadatastore.row_group_pruning import Groups
+from xskip.metadatastore.commit import LiveSnapshot
+from xskip.metadatastore.row_group_pruning import RowGroups
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.splits import Part, parts_of
-from xskip.metadatastore.versions import Form
+from xskip.metadatastore.versions import WriteOptions
 from xskip.pruning.prune import prune
 from xskip.pruning.translate import Available, translate
 
@@ -67,7 +67,7 @@ def sample(count: int) -> MetadataTable:
 def test_a_part_is_these_rows_of_its_file(tmp_path: Path, version: int, groups: list[int]) -> None:
     """[PRU-JB-2] Whatever the version and the row groups."""
     path = tmp_path / "file"
-    encode(sample(7), ROOT, path, Form(version))
+    encode(sample(7), ROOT, path, WriteOptions(version))
     file = open_file(path)
     (part,) = parts_of([file], [(0, group) for group in groups], {"p", *_keys(file)}, has_names=True)
     rows = pa.array([row for group in groups for row in range(2 * group, min(2 * group + 2, 7))])
@@ -115,7 +115,7 @@ def snapshot_of(folder: Path, *tables: MetadataTable) -> Snapshot:
     for i, table in enumerate(tables):
         encode(table, ROOT, folder / f"{i}")
         files.append(open_file(folder / f"{i}"))
-    return Snapshot(Live(record_of([]), (), foreign=False), tuple(files))
+    return Snapshot(LiveSnapshot(record_of([]), (), foreign=False), tuple(files))
 
 
 def clause_of(predicate: Any, snapshot: Snapshot) -> Clause:
@@ -125,7 +125,7 @@ def clause_of(predicate: Any, snapshot: Snapshot) -> Clause:
 
 
 def ruled_out(snapshot: Snapshot, predicate: Any) -> list[bool]:
-    found: list[bool] = Groups(snapshot).ruled_out(clause_of(predicate, snapshot)).tolist()
+    found: list[bool] = RowGroups(snapshot).ruled_out(clause_of(predicate, snapshot)).tolist()
     return found
 
 
@@ -214,7 +214,7 @@ def test_bounds_of_every_type_are_those_that_rows_have(tmp_path: Path, kind: str
             predicate = Comparison(op, Column(("c",), kind), literal)
             clause = clause_of(predicate, snapshot)
             exact = prune(clause, snapshot.load()).skip.tolist()
-            found = Groups(snapshot).ruled_out(clause).tolist()
+            found = RowGroups(snapshot).ruled_out(clause).tolist()
             if kind in ("float", "double") and op is not Op.LT:
                 assert all(e or not f for e, f in zip(exact, found, strict=True))
             else:
@@ -238,7 +238,7 @@ def test_no_group_is_ruled_out_that_holds_a_kept_object(
     snapshot = snapshot_of(tmp_path_factory.mktemp("md"), of_k(lows, highs, [unknown for _, _, unknown in rows]))
     clause = clause_of(Comparison(op, K, value), snapshot)
     skip = prune(clause, snapshot.load()).skip
-    groups = Groups(snapshot)
+    groups = RowGroups(snapshot)
     ends = np.cumsum(groups.rows)
     for out, start, end in zip(groups.ruled_out(clause), ends - groups.rows, ends, strict=True):
         assert not out or skip[start:end].all()

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, TypeVar
 
 from xskip.api.inspect import describe, status
 from xskip.build.builder import Build, OnError, ProgressOption
-from xskip.build.indexed_listing import Trust
+from xskip.build.indexed_listing import IndexedListing
 from xskip.build.reader import PathReader, Reader, TableReader
 from xskip.build.refresh import Refresh, trusted
 from xskip.build.retry import Collected, again
 from xskip.build.source import (
     Source,
-    demand_own,
-    form_again,
+    existing_write_options,
     form_of,
     open_source,
     plan,
+    require_own_snapshot,
 )
 from xskip.errors import (
     IndexExistsError,
@@ -124,7 +124,7 @@ class SkippingIndex:
         """
         engine, source = self._open()
         table = engine.hook.table(self._spark, self.name) if isinstance(self._reader, TableReader) else None
-        engine.hook.choose_place(table.name if table else source.root, engine.hook.location(location))
+        engine.hook.set_location(table.name if table else source.root, engine.hook.location(location))
         return self
 
     def create(
@@ -232,7 +232,7 @@ class SkippingIndex:
             The version cannot hold a type.
         """
         engine, source = self._open()
-        demand_own(source)
+        require_own_snapshot(source)
         listed = cache(lambda: list_objects(source.dataset))
         migration = Migration(
             source.storage, source.directory, version, lambda objects: listed().partitions_of(objects)
@@ -254,7 +254,7 @@ class SkippingIndex:
             Other writers were faster, several times; nothing has changed.
         """
         engine, source = self._open()
-        form = form_again(self._spark, engine, demand_own(source))
+        form = existing_write_options(self._spark, engine, require_own_snapshot(source))
         result = self._again(lambda: optimize(source.storage, source.directory, form))
         engine.forget(source.directory)
         return result
@@ -275,7 +275,7 @@ class SkippingIndex:
             The index is not encrypted, has no such label, or a key is not to be had; nothing has changed.
         """
         engine, source = self._open()
-        demand_own(source)
+        require_own_snapshot(source)
         result = self._again(lambda: rotate_keys(source.storage, source.directory, labels or {}))
         engine.forget(source.directory)
         return result
@@ -319,7 +319,7 @@ class SkippingIndex:
         """
         engine, source = self._open()
         with suppress(MetadataNotFoundError, MetadataCorruptError, MetadataVersionError, KeyNotAvailableError):
-            demand_own(source)  # what cannot be read is whoever's: it can go
+            require_own_snapshot(source)  # what cannot be read is whoever's: it can go
         files = remove_index(source.storage, source.directory)
         engine.forget(source.directory)
         return DropResult(source.directory, files)
@@ -376,5 +376,5 @@ class SkippingIndex:
         engine = engine_of(self._spark)
         return engine, open_source(self._spark, engine, self._reader)
 
-    def _trust(self, recheck: Sequence[str]) -> Trust:
+    def _trust(self, recheck: Sequence[str]) -> IndexedListing:
         return trusted(engine_of(self._spark), self._reader, recheck)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xskip.build.source import Source, demand
+from xskip.build.source import Source, require_snapshot
 from xskip.errors import MetadataVersionError
 from xskip.metadata.objects import compare_objects
 from xskip.metadatastore.snapshot import file_versions
@@ -24,7 +24,7 @@ def describe(source: Source) -> IndexDescription:
     MetadataNotFoundError
         There is none.
     """
-    snapshot = demand(source)
+    snapshot = require_snapshot(source)
     record = snapshot.record
     entries = source.storage.list(source.directory)
     return IndexDescription(
@@ -52,7 +52,7 @@ def status(source: Source) -> IndexStatus:
         There is none.
     """
     try:
-        snapshot = demand(source)
+        snapshot = require_snapshot(source)
     except MetadataVersionError:
         files = file_versions(source.storage, source.directory)
         if _worst(files) is not VersionStatus.TOO_NEW:

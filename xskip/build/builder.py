@@ -21,9 +21,9 @@ from xskip.errors import CollectError
 from xskip.metadata.objects import compare_objects, table_identifier
 from xskip.metadata.table import MetadataTable
 from xskip.metadatastore.codec import MetadataFile
-from xskip.metadatastore.commit import Record, RecordedFile, publish
+from xskip.metadatastore.commit import CommitRecord, RecordedFile, publish
 from xskip.metadatastore.snapshot import Snapshot, write_files
-from xskip.metadatastore.versions import Form
+from xskip.metadatastore.versions import WriteOptions
 from xskip.metadatastore.wording import is_worded
 from xskip.results.operations import Progress, RefreshResult
 from xskip.settings import CHUNK_BYTES, CHUNK_OBJECTS, FOOTERS
@@ -34,7 +34,7 @@ from xskip.spark.query.engine import Engine
 __all__ = ["Build", "OnError", "ProgressOption"]
 
 OnError = Literal["raise", "skip"]
-_FORM = Form()
+_FORM = WriteOptions()
 ProgressOption = bool | Callable[[Progress], None] | None
 Positions = npt.NDArray[np.int64]
 _BYTES_PER_CORE = 512 << 20
@@ -53,7 +53,7 @@ class Build:
     planned : tuple of PlannedIndex
     progress : bool, callable or None
     on_error : {"raise", "skip"}
-    form : Form
+    form : WriteOptions
         In which the metadata are written.
     collected : Collected
         What was collected and no commit holds yet.
@@ -64,7 +64,7 @@ class Build:
     planned: tuple[PlannedIndex, ...]
     progress: ProgressOption
     on_error: OnError
-    form: Form = _FORM
+    form: WriteOptions = _FORM
     collected: Collected = field(default_factory=Collected)
     _files: list[tuple[Path, RecordedFile]] = field(default_factory=list)
     _failed: list[str] = field(default_factory=list)
@@ -180,12 +180,12 @@ class Build:
         self._files += written
         return [path for path, _ in written]
 
-    def _record(self, snapshot: Snapshot | None, files: tuple[RecordedFile, ...]) -> Record:
+    def _record(self, snapshot: Snapshot | None, files: tuple[RecordedFile, ...]) -> CommitRecord:
         types = dict(snapshot.record.types) if snapshot and snapshot.record else {}
         for each in self.planned:
             types.update(zip(each.definition.columns, each.definition.types, strict=True))
         reading = self.source.reading if self.form.footer_key is None else self.source.reading.hidden()
-        return Record(0, self.source.root, self.form.version, files, reading, types, 0)
+        return CommitRecord(0, self.source.root, self.form.version, files, reading, types, 0)
 
 
 def _culprit(collector: Collector, chunk: Positions, error: CollectError) -> int | None:

@@ -28,13 +28,13 @@ from xskip.metadata.objects import Objects, compare_objects, table_identifier
 from xskip.metadata.table import MetadataTable
 from xskip.metadatastore.filesystem import Storage, local_path, modified_of
 
-__all__ = ["Changed", "find_changed", "find_differences"]
+__all__ = ["DirectoryChanges", "changed_partitions", "diff_files"]
 
 _THREADS = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class DirectoryChanges:
     """What of a dataset is to be listed, and what is known no more.
 
     Attributes
@@ -52,7 +52,7 @@ class Changed:
     is_complete: bool = False
 
 
-def find_changed(table: MetadataTable, root: str, storage: Storage, recheck: Iterable[str]) -> Changed:
+def changed_partitions(table: MetadataTable, root: str, storage: Storage, recheck: Iterable[str]) -> DirectoryChanges:
     """Looks at the directories above those that data grows by, and at their names alone.
 
     Parameters
@@ -86,10 +86,10 @@ def find_changed(table: MetadataTable, root: str, storage: Storage, recheck: Ite
     present = _directories(storage, root, {_parent(each) for each in again})
     listed |= {each for each in again if each in present[_parent(each)]}
     outer = tuple(_outermost(listed))
-    return Changed(outer, known.inside({*outer, *gone, *again}))
+    return DirectoryChanges(outer, known.inside({*outer, *gone, *again}))
 
 
-def find_differences(table: MetadataTable, root: str) -> Changed | None:
+def diff_files(table: MetadataTable, root: str) -> DirectoryChanges | None:
     """Looks at all files on a local disk; one that is new, gone or other than known puts its directory in question.
 
     None where the dataset may as well be listed: most of it is in question, or not partitioned as it was, or a name is
@@ -113,7 +113,7 @@ def find_differences(table: MetadataTable, root: str) -> Changed | None:
         return None
     fresh, alive = compare_objects(found, table.objects)
     if alive.all() and not len(fresh):
-        return Changed((), ~alive, is_complete=True)
+        return DirectoryChanges((), ~alive, is_complete=True)
     known = _Known(table, root)
     new = _parents(known.below(found.names.take(pa.array(fresh))))
     outer = set(_outermost(new | _parents(known.below(table.objects.names.filter(pa.array(~alive))))))
@@ -124,7 +124,7 @@ def find_differences(table: MetadataTable, root: str) -> Changed | None:
     if not partitions or "" in outer or 2 * max(replaced.sum(), len(fresh)) > len(table):
         return None
     there = {above for each in holding for above in _and_above(each)}
-    return Changed(tuple(sorted(outer & there)), replaced, is_complete=True)
+    return DirectoryChanges(tuple(sorted(outer & there)), replaced, is_complete=True)
 
 
 class _Known:

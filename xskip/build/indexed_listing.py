@@ -22,15 +22,15 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.build.directory_changes import Changed, find_changed, find_differences
+from xskip.build.directory_changes import DirectoryChanges, changed_partitions, diff_files
 from xskip.build.reader import PathReader, Reader
-from xskip.build.source import check_own
+from xskip.build.source import check_dataset
 from xskip.errors import DatasetError, IndexDefinitionError, MetadataNotFoundError
 from xskip.expressions.operands import in_backticks
 from xskip.metadata.objects import table_identifier
 from xskip.metadata.table import MetadataTable
 from xskip.metadatastore.filesystem import LocalStorage
-from xskip.metadatastore.location import Place, as_uri
+from xskip.metadatastore.location import IndexLocation, as_uri
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.versions import CURRENT_VERSION, rules_of
 from xskip.spark.bridge.hadoop_filesystem import storage_for
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-__all__ = ["Trust", "compare", "trust"]
+__all__ = ["IndexedListing", "compare", "trust"]
 
 _TRIED = 3
 _PATTERN = re.compile(r"[*?\[\]{}\\]")
@@ -64,23 +64,23 @@ class Known(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Trust:
+class IndexedListing:
     """An index that can be trusted, and where its dataset may have changed.
 
     Attributes
     ----------
     engine : Engine
     reader : PathReader
-    place : Place
+    place : IndexLocation
     known : Known
-    changed : Changed
+    changed : DirectoryChanges
     """
 
     engine: Engine
     reader: PathReader
-    place: Place
+    place: IndexLocation
     known: Known
-    changed: Changed
+    changed: DirectoryChanges
 
     @property
     def snapshot(self) -> Snapshot:
@@ -182,7 +182,7 @@ class Trust:
         return StructType([*(field for field in given.fields if field.name.lower() not in types), *known])
 
 
-def trust(engine: Engine, reader: PathReader, recheck: Sequence[str]) -> Trust:
+def trust(engine: Engine, reader: PathReader, recheck: Sequence[str]) -> IndexedListing:
     """Looks at a dataset's directories, but not into those that can hold nothing new.
 
     Parameters
@@ -206,11 +206,11 @@ def trust(engine: Engine, reader: PathReader, recheck: Sequence[str]) -> Trust:
     place, snapshot, token = _in_use(engine, reader)
     table = _load(engine, snapshot, place, reader)
     uri = as_uri(place.root)
-    changed = find_changed(table, uri, storage_for(engine.hook, uri), recheck)
-    return Trust(engine, reader, place, Known(snapshot, token, table), changed)
+    changed = changed_partitions(table, uri, storage_for(engine.hook, uri), recheck)
+    return IndexedListing(engine, reader, place, Known(snapshot, token, table), changed)
 
 
-def compare(engine: Engine, reader: Reader) -> Trust | None:
+def compare(engine: Engine, reader: Reader) -> IndexedListing | None:
     """Looks at all files of a dataset on a local disk, several times as fast as Spark would.
 
     None where Spark has to: the dataset is a table, elsewhere, or of another format than Parquet or Avro, or much has
@@ -228,11 +228,11 @@ def compare(engine: Engine, reader: Reader) -> Trust | None:
     place, found, token = _in_use(engine, reader)
     snapshot = Snapshot(found.live, found.files)  # the engine's would keep all that is loaded of it
     table = _load(engine, snapshot, place, reader)
-    changed = find_differences(table, as_uri(place.root))
-    return Trust(engine, reader, place, Known(snapshot, token, table), changed) if changed else None
+    changed = diff_files(table, as_uri(place.root))
+    return IndexedListing(engine, reader, place, Known(snapshot, token, table), changed) if changed else None
 
 
-def _load(engine: Engine, snapshot: Snapshot, place: Place, reader: PathReader) -> MetadataTable:
+def _load(engine: Engine, snapshot: Snapshot, place: IndexLocation, reader: PathReader) -> MetadataTable:
     """All objects that an index knows, with their partitions, if it can be trusted."""
     _check(snapshot, place, reader)
     _demand_no_log(engine, as_uri(place.root))
@@ -248,7 +248,7 @@ def _load(engine: Engine, snapshot: Snapshot, place: Place, reader: PathReader) 
     return table
 
 
-def _in_use(engine: Engine, reader: PathReader) -> tuple[Place, Snapshot, int]:
+def _in_use(engine: Engine, reader: PathReader) -> tuple[IndexLocation, Snapshot, int]:
     root = engine.hook.location(reader.path)
     for place in engine.hook.places(root):
         found = engine.snapshot(place.directory)
@@ -257,9 +257,9 @@ def _in_use(engine: Engine, reader: PathReader) -> tuple[Place, Snapshot, int]:
     raise MetadataNotFoundError.at(root)
 
 
-def _check(snapshot: Snapshot, place: Place, reader: PathReader) -> None:
+def _check(snapshot: Snapshot, place: IndexLocation, reader: PathReader) -> None:
     record = snapshot.record
-    check_own(snapshot, place)
+    check_dataset(snapshot, place)
     if not snapshot.is_ours or record is None or record.reading is None:
         raise IndexDefinitionError(
             "another program's metadata do not tell objects' sizes", where=place.directory, hint="call refresh() first"
@@ -316,7 +316,7 @@ def _first(reader: PathReader, spark: SparkSession, some: Sequence[str], **optio
     return reader.load(spark, some[-1], **options)
 
 
-def _uri(place: Place, name: str) -> str:
+def _uri(place: IndexLocation, name: str) -> str:
     """A known object's name with the scheme and authority of its root, as Spark takes it."""
     path = table_identifier(place.root)
     return _literal(as_uri(place.root)[: -len(path)] + name if place.root.endswith(path) else as_uri(name))

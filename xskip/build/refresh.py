@@ -9,10 +9,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from xskip.build.builder import Build, OnError, ProgressOption
-from xskip.build.indexed_listing import Trust, compare, trust
+from xskip.build.indexed_listing import IndexedListing, compare, trust
 from xskip.build.reader import Reader, TableReader
 from xskip.build.retry import Collected, again
-from xskip.build.source import check_reading, demand_own, form_again, open_source, plan_again
+from xskip.build.source import check_reading, existing_write_options, open_source, plan_existing, require_own_snapshot
 from xskip.errors import DatasetError
 from xskip.results.operations import RefreshResult
 from xskip.spark.bridge.hadoop_filesystem import storage_for
@@ -71,19 +71,19 @@ class Refresh:
             _log.debug("the whole of %s is listed: %r", name, error)
         return (refreshing or self._prepared(None))()
 
-    def _prepared(self, found: Trust | None) -> Callable[[], RefreshResult]:
+    def _prepared(self, found: IndexedListing | None) -> Callable[[], RefreshResult]:
         """Prepare a build by what is known of directories, or by Spark's listing of them all."""
         engine = engine_of(self.spark)
         source = open_source(self.spark, engine, found.read_changed if found else self.reader)
-        snapshot = found.snapshot if found else demand_own(source)
+        snapshot = found.snapshot if found else require_own_snapshot(source)
         check_reading(source, snapshot)
-        form = form_again(self.spark, engine, snapshot)
-        planned = plan_again(source, snapshot)
+        form = existing_write_options(self.spark, engine, snapshot)
+        planned = plan_existing(source, snapshot)
         build = Build(engine, source, planned, self.progress, self.on_error, form, self._collected)
         return partial(build.run, snapshot, found.in_question if found else None)
 
 
-def trusted(engine: Engine, reader: Reader, recheck: Sequence[str]) -> Trust:
+def trusted(engine: Engine, reader: Reader, recheck: Sequence[str]) -> IndexedListing:
     """Find an index that can be trusted, see :func:`xskip.build.indexed_listing.trust`.
 
     Raises

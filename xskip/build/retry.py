@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from xskip.errors import CommitConflictError, IndexDroppedError
 from xskip.metadata.objects import compare_objects
-from xskip.metadata.read_profile import Reading
+from xskip.metadata.read_profile import ReadProfile
 from xskip.metadata.table import MetadataTable
 from xskip.metadatastore.codec import decode, open_file
 from xskip.metadatastore.filesystem import Storage
@@ -81,12 +81,12 @@ class Collected(AbstractContextManager["Collected"]):
         self._folder = temporary_folder("build")
         self._files: list[Path] = []
         self._attempts = 0
-        self._of: tuple[Reading, tuple[object, ...]] | None = None
+        self._of: tuple[ReadProfile, tuple[object, ...]] | None = None
 
     def __exit__(self, *_: object) -> None:
         self._folder.cleanup()
 
-    def begin(self, reading: Reading, planned: Sequence[PlannedIndex]) -> Path:
+    def begin(self, reading: ReadProfile, planned: Sequence[PlannedIndex]) -> Path:
         """Return an empty folder for an attempt; what was collected otherwise than now is forgotten."""
         of = (reading, tuple(_without_key(each) for each in planned))
         if self._of != of:

@@ -16,13 +16,13 @@ from xskip.errors import DatasetError, IndexDefinitionError, MetadataCorruptErro
 from xskip.expressions.operands import columns_in, folded, join_path, split_path
 from xskip.expressions.operands import form_of as text_of
 from xskip.indexes import Index, index_of
-from xskip.metadata.read_profile import Reading, differences
+from xskip.metadata.read_profile import ReadProfile, differences
 from xskip.metadata.table import EXPRESSION, SETTINGS, IndexDefinition
 from xskip.metadatastore.commit import find_live
 from xskip.metadatastore.filesystem import Storage
-from xskip.metadatastore.location import Place
+from xskip.metadatastore.location import IndexLocation
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot
-from xskip.metadatastore.versions import Form
+from xskip.metadatastore.versions import WriteOptions
 from xskip.settings import BYTES_PER_FILE, FOOTER_KEY, LOCATION, PLAINTEXT_FOOTER, ROWS_PER_FILE
 from xskip.spark.bridge.gateway import build_session
 from xskip.spark.bridge.hadoop_filesystem import storage_for
@@ -41,16 +41,16 @@ if TYPE_CHECKING:
 __all__ = [
     "Source",
     "base_location",
-    "check_own",
+    "check_dataset",
     "check_reading",
-    "demand",
-    "demand_own",
-    "form_again",
+    "existing_write_options",
     "form_of",
     "open_source",
     "placed",
     "plan",
-    "plan_again",
+    "plan_existing",
+    "require_own_snapshot",
+    "require_snapshot",
 ]
 
 _SETTINGS = {
@@ -74,17 +74,17 @@ class Source:
     df : DataFrame
         The dataset, in a session of the build's own.
     dataset : Dataset
-    place : Place
+    place : IndexLocation
         Where the metadata is, or will be.
     storage : Storage
-    reading : Reading
+    reading : ReadProfile
     """
 
     df: DataFrame
     dataset: Dataset
-    place: Place
+    place: IndexLocation
     storage: Storage
-    reading: Reading
+    reading: ReadProfile
 
     @property
     def root(self) -> str:
@@ -126,11 +126,11 @@ def open_source(spark: SparkSession, engine: Engine, read: Callable[[SparkSessio
         )
     place, storage = placed(engine, dataset.places())
     described = dataset.reading()
-    reading = Reading.of(described["format"], described["options"], described["conf"], described["schema"])
+    reading = ReadProfile.of(described["format"], described["options"], described["conf"], described["schema"])
     return Source(df, dataset, place, storage, reading)
 
 
-def placed(engine: Engine, places: Sequence[Place]) -> tuple[Place, Storage]:
+def placed(engine: Engine, places: Sequence[IndexLocation]) -> tuple[IndexLocation, Storage]:
     """The first of a dataset's places that holds an index, whole or not; without one, the first.
 
     Raises
@@ -158,9 +158,9 @@ def _holds_one(storage: Storage, directory: str) -> bool:
         return True
 
 
-def form_of(spark: SparkSession, engine: Engine, version: int) -> Form:
+def form_of(spark: SparkSession, engine: Engine, version: int) -> WriteOptions:
     """The form of new metadata, by the settings of a session."""
-    return Form(
+    return WriteOptions(
         version,
         engine.setting(spark, FOOTER_KEY) or None,
         engine.setting(spark, PLAINTEXT_FOOTER),
@@ -169,7 +169,7 @@ def form_of(spark: SparkSession, engine: Engine, version: int) -> Form:
     )
 
 
-def form_again(spark: SparkSession, engine: Engine, snapshot: Snapshot) -> Form:
+def existing_write_options(spark: SparkSession, engine: Engine, snapshot: Snapshot) -> WriteOptions:
     """The form of what is added to an index: its version and its keys, and files of the size that is set."""
     rows, size = engine.setting(spark, ROWS_PER_FILE), engine.setting(spark, BYTES_PER_FILE)
     return replace(snapshot.form, rows_per_file=rows, bytes_per_file=size)
@@ -200,7 +200,7 @@ def plan(source: Source, indexes: Sequence[Index]) -> tuple[PlannedIndex, ...]:
     return tuple(planned)
 
 
-def plan_again(source: Source, snapshot: Snapshot) -> tuple[PlannedIndex, ...]:
+def plan_existing(source: Source, snapshot: Snapshot) -> tuple[PlannedIndex, ...]:
     """What is to be collected for new objects of an existing index: the indexes whose type is known."""
     indexes = [index_of(definition) for definition, _ in snapshot.indexes]
     planned = plan(source, [index for index in indexes if index is not None])
@@ -333,7 +333,7 @@ def _type_name(kind: object) -> str:
     return kind.simpleString()
 
 
-def demand(source: Source) -> Snapshot:
+def require_snapshot(source: Source) -> Snapshot:
     """The present snapshot of a dataset's index.
 
     Raises
@@ -347,7 +347,7 @@ def demand(source: Source) -> Snapshot:
     return snapshot
 
 
-def demand_own(source: Source) -> Snapshot:
+def require_own_snapshot(source: Source) -> Snapshot:
     """The same, to be changed: not where another dataset has its index in the directory.
 
     Raises
@@ -357,12 +357,12 @@ def demand_own(source: Source) -> Snapshot:
     IndexDefinitionError
         It is of another dataset.
     """
-    snapshot = demand(source)
-    check_own(snapshot, source.place)
+    snapshot = require_snapshot(source)
+    check_dataset(snapshot, source.place)
     return snapshot
 
 
-def check_own(snapshot: Snapshot, place: Place) -> None:
+def check_dataset(snapshot: Snapshot, place: IndexLocation) -> None:
     """Refuses metadata of another dataset.
 
     Raises

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from xskip.clauses.interval_search import any_between
 from xskip.clauses.monotone import bounds_of
 from xskip.expressions.evaluate import (
+    cast_type,
     compare,
     from_mask,
     in_type,
@@ -20,7 +21,6 @@ from xskip.expressions.evaluate import (
     matches,
     prefix_end,
     same,
-    seen_as,
     sort_key,
     to_mask,
 )
@@ -58,7 +58,7 @@ class Bounds:
         within : pyarrow.Array, optional
             The array that holds both: as long as it lives its bounds are looked at once.
         """
-        low, high = (in_type(values, seen_as(operand)) for values in (low, high))
+        low, high = (in_type(values, cast_type(operand)) for values in (low, high))
         lo, hi = sort_key(low), sort_key(high)
         known = None if within is None else _in_order.get(id(within))
         if known is not None and known() is within:

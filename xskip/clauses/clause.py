@@ -44,10 +44,10 @@ __all__ = [
     "Trace",
     "Undetermined",
     "Verdicts",
+    "collect_evaluations",
     "evaluate",
     "is_false",
     "leaves",
-    "rehearse",
 ]
 
 Mask = npt.NDArray[np.bool_]
@@ -193,7 +193,7 @@ def evaluate(clause: Clause, table: MetadataTable, among: Mask, trace: Trace) ->
             return verdicts
 
 
-def rehearse(clause: Clause, table: MetadataTable) -> None:
+def collect_evaluations(clause: Clause, table: MetadataTable) -> None:
     """Evaluates the parts of a clause for which Spark is asked, one by one, and keeps nothing of it."""
     for leaf in leaves(clause):
         if not isinstance(leaf, Undetermined) and leaf.asks_spark:

@@ -14,12 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.clauses.clause import IndexClause, LeafClause, Mask, Verdicts
-from xskip.expressions.evaluate import from_mask, of_null
+from xskip.expressions.evaluate import from_mask, null_may_match
 from xskip.expressions.operands import Computed
 from xskip.expressions.predicate import Leaf
 from xskip.metadata.table import IndexKey, MetadataTable
 
-__all__ = ["ColumnClause", "Lists", "Once", "PartsClause", "ValuesClause", "any_in_each", "jointly"]
+__all__ = ["ColumnClause", "Lists", "Once", "PartsClause", "ValuesClause", "any_in_each", "conjoin"]
 
 _Taken = TypeVar("_Taken")
 _Made = TypeVar("_Made")
@@ -155,7 +155,7 @@ class PartsClause(ColumnClause, ABC, Generic[_Taken]):
         found = reduce(pc.and_kleene, each)
         if isinstance(parts, pa.Array) and parts.null_count:  # lists hold no NULL: one that does is not what it was
             found = pc.or_kleene(found, parts.is_null())
-        held = any_in_each(lists, found.fill_null(True)) | all(of_null(clause.leaf) for clause in clauses)
+        held = any_in_each(lists, found.fill_null(True)) | all(null_may_match(clause.leaf) for clause in clauses)
         return pc.if_else(values.is_valid(), from_mask(held), pa.scalar(None, pa.bool_()))
 
 
@@ -170,7 +170,7 @@ class ValuesClause(PartsClause[pa.Array]):
         return lists, lists.values
 
 
-def jointly(clauses: Iterable[IndexClause | None]) -> IndexClause | None:
+def conjoin(clauses: Iterable[IndexClause | None]) -> IndexClause | None:
     """One clause for all leaves that an index answers by its parts, None where they are fewer than two."""
     found = [clause for clause in clauses if isinstance(clause, PartsClause)]
     same = [clause for clause in found if type(clause) is type(found[0])]

@@ -29,6 +29,7 @@ from xskip.expressions.predicate import (
 from xskip.types.datatypes import arrow_type
 
 __all__ = [
+    "cast_type",
     "compare",
     "from_mask",
     "holds",
@@ -36,10 +37,9 @@ __all__ = [
     "literal_key",
     "literal_keys",
     "matches",
-    "of_null",
+    "null_may_match",
     "prefix_end",
     "same",
-    "seen_as",
     "sort_key",
     "to_mask",
 ]
@@ -124,12 +124,12 @@ def in_type(values: pa.Array, spark_type: str | None) -> pa.Array:
     return values if spark_type is None else values.cast(arrow_type(spark_type))
 
 
-def seen_as(operand: Operand) -> str | None:
+def cast_type(operand: Operand) -> str | None:
     """The type in which an operand sees its column's values, where that is another; what it computes does not count."""
     return operand.type if isinstance(operand, Cast) else None
 
 
-def of_null(leaf: Leaf) -> bool:
+def null_may_match(leaf: Leaf) -> bool:
     """Can a row match of which the column is NULL; of no column's own values it can, but of a function's.
 
     What a user's function is of NULL nobody knows.
@@ -209,7 +209,7 @@ def matches(leaf: Leaf, values: pa.Array) -> pa.BooleanArray:
     if isinstance(leaf.operand, Computed):
         found, failed = leaf.operand(values)
         return pc.or_(holds(leaf, found), pa.array(failed))
-    return holds(leaf, in_type(values, seen_as(leaf.operand)))
+    return holds(leaf, in_type(values, cast_type(leaf.operand)))
 
 
 def holds(leaf: Leaf, values: pa.Array) -> pa.BooleanArray:

@@ -22,8 +22,8 @@ __all__ = [
     "Evaluate",
     "Evaluated",
     "FileColumn",
+    "Monotonicity",
     "Operand",
-    "Shape",
     "column_of",
     "columns_in",
     "folded",
@@ -63,7 +63,7 @@ class Cast:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class Monotonicity:
     """How a function follows the order of its column [PRU-FN].
 
     Attributes
@@ -121,7 +121,7 @@ class Computed:
         Of the function, for reports.
     term : int
         Its number in the query's request.
-    shape : Shape
+    shape : Monotonicity
     evaluate : Evaluate
     call : tuple
         Of one function of the column itself: its class in Spark and its other arguments, literals as values. Else
@@ -134,7 +134,7 @@ class Computed:
     type: str
     name: str
     term: int
-    shape: Shape
+    shape: Monotonicity
     evaluate: Evaluate = field(compare=False, repr=False)
     call: tuple[object, ...] = ()
     form: str = ""

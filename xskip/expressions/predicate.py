@@ -14,7 +14,7 @@ from xskip.expressions.operands import Elements, Operand
 
 __all__ = [
     "And",
-    "Compared",
+    "ColumnComparison",
     "Comparison",
     "Constant",
     "In",
@@ -145,7 +145,7 @@ class IsNotNull:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ColumnComparison:
     """``left op right`` of two columns, or functions of them, of one type."""
 
     op: Op
@@ -198,7 +198,7 @@ class Or:
 
 #: A predicate about one operand, which an index can answer.
 Leaf = Comparison | In | NotIn | StartsWith | NotStartsWith | IsNull | IsNotNull
-Predicate = Leaf | Compared | Constant | Unknown | And | Or
+Predicate = Leaf | ColumnComparison | Constant | Unknown | And | Or
 
 
 def negate(predicate: Predicate) -> Predicate:
@@ -212,8 +212,8 @@ def negate(predicate: Predicate) -> Predicate:
     ?
     """
     match predicate:
-        case Compared(op, left, right):
-            return Compared(op.negated, left, right)
+        case ColumnComparison(op, left, right):
+            return ColumnComparison(op.negated, left, right)
         case Constant(value):
             return Constant(None if value is None else not value)
         case Unknown():
@@ -261,7 +261,7 @@ def operands(predicate: Predicate) -> Iterator[Operand]:
                 yield from operands(child)
         case Constant() | Unknown():
             return
-        case Compared(_, left, right):
+        case ColumnComparison(_, left, right):
             yield left
             yield right
         case _:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, 
 import pyarrow as pa
 
 from xskip.clauses.clause import IndexClause
-from xskip.clauses.index_clause import jointly
+from xskip.clauses.index_clause import conjoin
 from xskip.errors import IndexDefinitionError, UnsupportedTypeError
 from xskip.expressions.operands import quoted, split_path
 from xskip.expressions.predicate import Leaf
@@ -245,7 +245,7 @@ class OneColumn(ABC):
         self, leaves: Sequence[Leaf], definition: IndexDefinition, storage: Storage
     ) -> IndexClause | None:
         """One clause, where leaves are asked of parts."""
-        return jointly(self.translate(leaf, definition, storage) for leaf in leaves)
+        return conjoin(self.translate(leaf, definition, storage) for leaf in leaves)
 
 
 def params_of(index: object, parameters: Sequence[Parameter]) -> tuple[tuple[str, str], ...]:

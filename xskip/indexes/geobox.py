@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from xskip.clauses.bounds import Bounds, possible
 from xskip.clauses.clause import IndexClause
-from xskip.clauses.index_clause import Lists, PartsClause, jointly
+from xskip.clauses.index_clause import Lists, PartsClause, conjoin
 from xskip.errors import IndexDefinitionError
 from xskip.expressions.operands import Cast, Column, column_of, join_path, quoted
 from xskip.expressions.predicate import Comparison, In, IsNotNull, Leaf, NotIn
@@ -132,7 +132,7 @@ class GeoBox:
         self, leaves: Sequence[Leaf], definition: IndexDefinition, storage: Storage
     ) -> IndexClause | None:
         """Comparisons with both columns, of which one box must hold all."""
-        return jointly(self.translate(leaf, definition, storage) for leaf in leaves)
+        return conjoin(self.translate(leaf, definition, storage) for leaf in leaves)
 
 
 def _axis(leaf: Leaf, columns: tuple[str, ...]) -> int | None:

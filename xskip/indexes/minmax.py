@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from xskip.clauses.bounds import Bounds, possible
 from xskip.clauses.clause import IndexClause, Mask, Verdicts
 from xskip.clauses.index_clause import ColumnClause, Once
-from xskip.expressions.evaluate import of_null, seen_as
+from xskip.expressions.evaluate import cast_type, null_may_match
 from xskip.expressions.operands import Computed, Operand
 from xskip.expressions.predicate import IsNull, Leaf
 from xskip.indexes.base import Accumulator, OneColumn, unsupported
@@ -78,10 +78,10 @@ class MinMaxClause(ColumnClause):
     def verdicts(self, values: pa.Array, among: Mask, once: Once) -> Verdicts:
         """False where no value between the bounds can match; null where there are no bounds to ask."""
         operand = self.leaf.operand
-        bounds, asked, unasked = once(seen_as(operand), lambda: bounds_in(operand, values))
+        bounds, asked, unasked = once(cast_type(operand), lambda: bounds_in(operand, values))
         found = possible(self.leaf, bounds)
         # of rows that are NULL bounds do not speak
-        return pc.invert(unasked) if of_null(self.leaf) else pc.if_else(asked, found, unasked)
+        return pc.invert(unasked) if null_may_match(self.leaf) else pc.if_else(asked, found, unasked)
 
 
 def bounds_in(operand: Operand, values: pa.Array) -> tuple[Bounds, pa.BooleanArray, pa.BooleanArray]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from xskip.metadata.format_rules import FORMATS, SETTINGS, ZONE, concerns, is_credential, rules_of
 
-__all__ = ["Reading", "differences", "text_of", "texts_of", "zones_differ"]
+__all__ = ["ReadProfile", "differences", "text_of", "texts_of", "zones_differ"]
 
 _DIGEST = "sha256:"
 #: Stands for the value of an option that may be a credential.
@@ -29,7 +29,7 @@ _DROPPING = "with mode DROPMALFORMED a file's rows depend on the columns that a 
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadProfile:
     """One way to read a dataset's files.
 
     Attributes
@@ -81,7 +81,7 @@ class Reading:
         key = "spark.sql.columnNameOfCorruptRecord"
         return self.options.get(_CORRUPT_RECORD) or self.conf.get(key) or SETTINGS[key][0]
 
-    def hidden(self) -> Reading:
+    def hidden(self) -> ReadProfile:
         """Return the reading with digests for its options and schema, whose texts can hold values of the data.
 
         It is compared with a query's as it was before. Records of encrypted indexes keep it.
@@ -99,7 +99,7 @@ class Reading:
         }
 
     @staticmethod
-    def from_json(value: Mapping[str, Any]) -> Reading:
+    def from_json(value: Mapping[str, Any]) -> ReadProfile:
         """Return the reading of a record, without what records no longer keep.
 
         Raises
@@ -109,10 +109,10 @@ class Reading:
         """
         fmt, conf = text_of(value["format"]), texts_of(value["conf"])
         conf.pop(_FIELD_IDS, None)
-        return Reading(fmt, _kept(fmt, texts_of(value["options"])), conf, text_of(value["schema"]))
+        return ReadProfile(fmt, _kept(fmt, texts_of(value["options"])), conf, text_of(value["schema"]))
 
     @staticmethod
-    def of(fmt: str, options: Mapping[str, str], conf: Mapping[str, str], schema: str) -> Reading:
+    def of(fmt: str, options: Mapping[str, str], conf: Mapping[str, str], schema: str) -> ReadProfile:
         """Return the reading that a relation's format, options, session settings and data schema amount to.
 
         Parameters
@@ -148,7 +148,7 @@ class Reading:
             for key, text in conf.items()
             if concerns(name, key)
         }
-        return Reading(name, _kept(name, options), known | others, schema)
+        return ReadProfile(name, _kept(name, options), known | others, schema)
 
 
 def text_of(value: object) -> str:
@@ -203,12 +203,12 @@ def _same(name: str, built: str, asked: str) -> bool:
     return built == asked or (built.startswith(_DIGEST) and built == _digest(name, asked))
 
 
-def differences(built: Reading, asked: Reading, *, but_zone: bool = False) -> Iterator[str]:
+def differences(built: ReadProfile, asked: ReadProfile, *, but_zone: bool = False) -> Iterator[str]:
     """Yield what a query reads otherwise than the build did, each as a plain sentence.
 
     Parameters
     ----------
-    built, asked : Reading
+    built, asked : ReadProfile
     but_zone : bool
         Leave the JVM's time zone out.
 
@@ -238,7 +238,7 @@ def differences(built: Reading, asked: Reading, *, but_zone: bool = False) -> It
         yield f"the schema given to {built.format} differs from the one that the index was built with"
 
 
-def zones_differ(built: Reading, asked: Reading) -> bool:
+def zones_differ(built: ReadProfile, asked: ReadProfile) -> bool:
     """Return whether the JVM of the query has another default time zone than that of the build, or than is recorded.
 
     >>> zones_differ(Reading("orc", conf={ZONE: "UTC"}), Reading("orc", conf={ZONE: "Asia/Tokyo"}))

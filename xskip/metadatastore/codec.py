@@ -27,7 +27,7 @@ from xskip.metadatastore.bounded_read import RATIO, read_bounded
 from xskip.metadatastore.encryption import decryption, encryption, labels_of
 from xskip.metadatastore.legacy import java_bloom
 from xskip.metadatastore.legacy.java_values import Decoded, decode_streams, encode_streams
-from xskip.metadatastore.legacy.julian_calendar import SPARK_VERSION, of_one_calendar
+from xskip.metadatastore.legacy.julian_calendar import SPARK_VERSION, mask_legacy_dates
 from xskip.metadatastore.object_sizes import SIZES, pack_sizes, unpack_sizes
 from xskip.metadatastore.schema import (
     OBJECT_COLUMN,
@@ -39,7 +39,7 @@ from xskip.metadatastore.schema import (
     render_schema,
 )
 from xskip.metadatastore.stored import from_file
-from xskip.metadatastore.versions import Form, VersionRules, is_udt, rules_of
+from xskip.metadatastore.versions import VersionRules, WriteOptions, is_udt, rules_of
 from xskip.metadatastore.wording import field_of, is_list, list_from_file, list_to_file, wording_of
 from xskip.settings import METADATA_BYTES
 from xskip.types.datatypes import Array, Bloom, Opaque, Struct, arrow_type
@@ -66,7 +66,7 @@ _GROUP_BYTES = 16 << 20
 _ROW_METADATA = b"org.apache.spark.sql.parquet.row.metadata"
 # Spark asks this entry whether dates are of the old calendar; from 3.0.0 on they are not
 _WRITES_LIKE = b"4.0.0"
-_FORM = Form()
+_FORM = WriteOptions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class MetadataFile:
         )
 
 
-def encode(table: MetadataTable, table_identifier: str, path: Path, form: Form = _FORM) -> None:
+def encode(table: MetadataTable, table_identifier: str, path: Path, form: WriteOptions = _FORM) -> None:
     """Writes a table as a metadata file at ``path``, which must be on a local disk.
 
     Raises
@@ -367,7 +367,7 @@ def _column(file: MetadataFile, table: pa.Table, index: IndexField) -> IndexColu
     if decoded is not None:
         return IndexColumn(index.definition, index.storage, decoded.values, decoded.unreadable)
     kept = _whole(table, index.column)
-    values = of_one_calendar(_from_file(index, kept), index.storage, file.footer.metadata or {})
+    values = mask_legacy_dates(_from_file(index, kept), index.storage, file.footer.metadata or {})
     if values.null_count > kept.null_count and not isinstance(index.storage, Bloom):
         return IndexColumn(index.definition, index.storage, values)
     return IndexColumn(index.definition, index.storage, values, values.null_count - kept.null_count)

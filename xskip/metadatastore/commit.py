@@ -25,8 +25,8 @@ from xskip.errors import CommitConflictError, IndexDroppedError, MetadataCorrupt
 from xskip.metadatastore.filesystem import FileEntry, PutInDoubtError, Storage
 from xskip.metadatastore.records import (
     COMMITS,
+    CommitRecord,
     Latest,
-    Record,
     RecordedFile,
     RecordName,
     find_latest,
@@ -36,7 +36,16 @@ from xskip.metadatastore.records import (
     records_among,
 )
 
-__all__ = ["COMMITS", "Live", "Record", "RecordedFile", "find_live", "is_own_name", "new_file_name", "publish"]
+__all__ = [
+    "COMMITS",
+    "CommitRecord",
+    "LiveSnapshot",
+    "RecordedFile",
+    "find_live",
+    "is_own_name",
+    "new_file_name",
+    "publish",
+]
 
 _KEPT_RECORDS = 10
 _OURS = re.compile(r"part-\d{5}-[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}-c000\..*parquet")
@@ -52,12 +61,12 @@ _PUTS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Live:
+class LiveSnapshot:
     """The files that make a snapshot now.
 
     Attributes
     ----------
-    record : Record or None
+    record : CommitRecord or None
         The latest record; None where there is none.
     names : tuple of str
         The files, in order.
@@ -67,7 +76,7 @@ class Live:
         Where the record was found, and of which index it is.
     """
 
-    record: Record | None
+    record: CommitRecord | None
     names: tuple[str, ...]
     foreign: bool
     latest: Latest | None = None
@@ -98,14 +107,14 @@ def is_own_name(name: str) -> bool:
     return _OURS.fullmatch(name) is not None
 
 
-def find_live(storage: Storage, directory: str, known: Live | None = None) -> Live | None:
+def find_live(storage: Storage, directory: str, known: LiveSnapshot | None = None) -> LiveSnapshot | None:
     """The snapshot of a directory at this moment, or None where there is no index.
 
     Parameters
     ----------
     storage : Storage
     directory : str
-    known : Live, optional
+    known : LiveSnapshot, optional
         What was found before: where it still holds, two listings are all that is asked of the storage.
 
     Raises
@@ -115,7 +124,7 @@ def find_live(storage: Storage, directory: str, known: Live | None = None) -> Li
     MetadataCorruptError
         The latest record names files that are not there, though nobody else wrote.
     """
-    record: Record | None = None
+    record: CommitRecord | None = None
     missing: list[str] = []
     before = known.latest if known is not None and known.names else None  # what is missing tells an old one
     for attempt in range(_ATTEMPTS):  # a commit between the two listings shows in the next round
@@ -124,7 +133,7 @@ def find_live(storage: Storage, directory: str, known: Live | None = None) -> Li
         present = sorted(e.name for e in storage.list(directory) if _is_data(e.name))
         foreign = [name for name in present if not is_own_name(name)]
         if foreign:
-            return Live(record, tuple(present), foreign=True, latest=latest)
+            return LiveSnapshot(record, tuple(present), foreign=True, latest=latest)
         if record is None:
             # without the record that an index begins with it was dropped; one just put is whole in the next round
             if not present or all(name.identity for name in list_records(storage, directory)):
@@ -133,7 +142,7 @@ def find_live(storage: Storage, directory: str, known: Live | None = None) -> Li
         names = tuple(f.name for f in record.files)
         missing = [name for name in names if name not in set(present)]
         if not missing or (attempt == _ATTEMPTS - 1 and _are_there(storage, directory, missing)):
-            return Live(record, names, foreign=False, latest=latest)
+            return LiveSnapshot(record, names, foreign=False, latest=latest)
         before = None
     if record is None:
         raise RecordDamagedError(
@@ -147,19 +156,23 @@ def find_live(storage: Storage, directory: str, known: Live | None = None) -> Li
 
 
 def publish(
-    storage: Storage, directory: str, base: Live | None, files: Sequence[tuple[Path, RecordedFile]], record: Record
-) -> Record:
+    storage: Storage,
+    directory: str,
+    base: LiveSnapshot | None,
+    files: Sequence[tuple[Path, RecordedFile]],
+    record: CommitRecord,
+) -> CommitRecord:
     """Makes a new snapshot of old and new files.
 
     Parameters
     ----------
     storage : Storage
     directory : str
-    base : Live or None
+    base : LiveSnapshot or None
         The snapshot that the new one was made from.
     files : sequence of (Path, RecordedFile)
         Finished local files that are new, and what the record says of them.
-    record : Record
+    record : CommitRecord
         What the new snapshot is; ``record.files`` names all its files, new ones included.
 
     Raises
@@ -199,7 +212,7 @@ class _Commit:
     ----------
     storage : Storage
     directory : str
-    base : Live or None
+    base : LiveSnapshot or None
     name : RecordName
         Of its record.
     first : RecordName
@@ -214,7 +227,7 @@ class _Commit:
 
     storage: Storage
     directory: str
-    base: Live | None
+    base: LiveSnapshot | None
     name: RecordName
     first: RecordName
     index: str
@@ -222,7 +235,7 @@ class _Commit:
     entries: Mapping[str, FileEntry]
 
     @staticmethod
-    def begun(storage: Storage, directory: str, base: Live | None) -> _Commit:
+    def begun(storage: Storage, directory: str, base: LiveSnapshot | None) -> _Commit:
         """A commit on what there was before, with the first number that nobody has taken."""
         commits = storage.list(f"{directory}/{COMMITS}")
         listed, entries = records_among(commits), {e.name: e for e in storage.list(directory)}
@@ -244,7 +257,7 @@ class _Commit:
         """Return whether an index begins with this commit."""
         return not self.name.identity
 
-    def put(self, record: Record) -> bool:
+    def put(self, record: CommitRecord) -> bool:
         """Puts the record, and looks at the first record again, which decides whether it counts.
 
         Returns False where it was put and nobody can tell whether the index is still there.
@@ -296,7 +309,7 @@ class _Commit:
         except StorageError as error:
             raise PutInDoubtError(error.what, where=path, found=error.found, hint=error.hint) from error
 
-    def clean(self, record: Record) -> None:
+    def clean(self, record: CommitRecord) -> None:
         """Removes what the record has replaced, and what writers that died left."""
         kept = {f.name for f in record.files}
         replaced = [name for name in (self.base.names if self.base else ()) if name not in kept]
@@ -311,7 +324,7 @@ class _Commit:
         self.storage.remove(f"{self.directory}/{name}" for name in dict.fromkeys(replaced + stale))
         self.storage.remove(name.path(self.directory) for name in self._old_records(record))
 
-    def _old_records(self, record: Record) -> list[RecordName]:
+    def _old_records(self, record: CommitRecord) -> list[RecordName]:
         """Records of the index beyond the latest ten, but for the first, and all of indexes that are no more.
 
         Only what was listed before the record was put: another index can have begun since.

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from xskip.errors import IndexDefinitionError, KeyNotAvailableError
 from xskip.metadatastore.schema import Labels, leaves_under
-from xskip.metadatastore.versions import Form
+from xskip.metadatastore.versions import WriteOptions
 
 __all__ = ["KmsClient", "LocalKms", "decryption", "encryption", "labels_of", "use_kms"]
 
@@ -148,13 +148,13 @@ def use_kms(client: KmsClient | None) -> None:
 
 
 def labels_of(
-    form: Form, own: Sequence[str], indexes: Mapping[str, str | None], leaves: Sequence[str]
+    form: WriteOptions, own: Sequence[str], indexes: Mapping[str, str | None], leaves: Sequence[str]
 ) -> Labels | None:
     """The labels of a file's keys, None where nothing is to be encrypted.
 
     Parameters
     ----------
-    form : Form
+    form : WriteOptions
     own : sequence of str
         The columns under the footer's key: names of objects, partitions.
     indexes : mapping of str to (str or None)

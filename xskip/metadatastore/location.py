@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from xskip.metadata.objects import table_identifier
 
-__all__ = ["INDEX_DIRECTORY", "Place", "as_uri", "metadata_directory"]
+__all__ = ["INDEX_DIRECTORY", "IndexLocation", "as_uri", "metadata_directory"]
 
 #: Inside a dataset's root; Spark and other engines pass over names that begin with an underscore.
 INDEX_DIRECTORY = "_xskip"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class IndexLocation:
     """Where the metadata of a dataset is, or may be.
 
     Attributes

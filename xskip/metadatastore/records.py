@@ -20,14 +20,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from xskip.errors import MetadataCorruptError
-from xskip.metadata.read_profile import Reading, text_of, texts_of
+from xskip.metadata.read_profile import ReadProfile, text_of, texts_of
 from xskip.metadatastore.digests import sealed, unsealed
 from xskip.metadatastore.filesystem import FileEntry, Storage
 
 __all__ = [
     "COMMITS",
+    "CommitRecord",
     "Latest",
-    "Record",
     "RecordName",
     "RecordedFile",
     "find_latest",
@@ -54,7 +54,7 @@ class RecordedFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class CommitRecord:
     """The content of a commit.
 
     Attributes
@@ -66,7 +66,7 @@ class Record:
     version : int
         The version of the metadata format.
     files : tuple of RecordedFile
-    reading : Reading or None
+    reading : ReadProfile or None
         How the indexed values were read; None where another program made them and did not say.
     types : mapping of str to str
         The Spark types of the indexed columns.
@@ -80,7 +80,7 @@ class Record:
     root: str
     version: int
     files: tuple[RecordedFile, ...]
-    reading: Reading | None
+    reading: ReadProfile | None
     types: Mapping[str, str]
     created: int
     index: str = ""
@@ -100,7 +100,7 @@ class Record:
         return sealed(json.dumps(body, indent=1).encode())
 
     @staticmethod
-    def from_bytes(data: bytes) -> Record:
+    def from_bytes(data: bytes) -> CommitRecord:
         """The inverse of :meth:`to_bytes`.
 
         Raises
@@ -115,12 +115,12 @@ class Record:
             files = tuple(map(_recorded_file, body["files"]))
             if len({f.name for f in files}) < len(files):
                 raise ValueError("a file is named twice")
-            return Record(
+            return CommitRecord(
                 _number(body["number"]),
                 text_of(body["root"]),
                 _number(body["version"]),
                 files,
-                None if body["reading"] is None else Reading.from_json(body["reading"]),
+                None if body["reading"] is None else ReadProfile.from_json(body["reading"]),
                 texts_of(body["types"]),
                 _number(body["created"]),
                 text_of(body.get("index", "")),
@@ -176,7 +176,7 @@ class Latest:
 
     Attributes
     ----------
-    record : Record
+    record : CommitRecord
     index : str
         The identity of the index.
     first : RecordName
@@ -185,7 +185,7 @@ class Latest:
         That record's file and the latest one's, as they were listed.
     """
 
-    record: Record
+    record: CommitRecord
     index: str
     first: RecordName
     entries: tuple[FileEntry, ...]
@@ -206,7 +206,7 @@ def records_among(entries: Iterable[FileEntry]) -> dict[RecordName, FileEntry]:
     return {name: entry for entry in entries if (name := RecordName.parse(entry.name)) is not None}
 
 
-def read_record(storage: Storage, directory: str, name: RecordName) -> tuple[Record, str]:
+def read_record(storage: Storage, directory: str, name: RecordName) -> tuple[CommitRecord, str]:
     """Read a record, and tell the identity of its index.
 
     A record that was made before indexes had one gives its index the digest of its bytes, which is the same to all.
@@ -219,7 +219,7 @@ def read_record(storage: Storage, directory: str, name: RecordName) -> tuple[Rec
         It is not there.
     """
     data = storage.read(name.path(directory))
-    record = Record.from_bytes(data)
+    record = CommitRecord.from_bytes(data)
     index = record.index or hashlib.sha256(data).hexdigest()[:32]
     if name.identity not in ("", index):
         raise MetadataCorruptError("a commit record of another index than its name says", where=name.path(directory))
@@ -274,7 +274,7 @@ def _later(listed: Iterable[RecordName], first: RecordName, index: str) -> list[
     return [name for name in listed if name.identity == index and name.number > first.number]
 
 
-def _whole(storage: Storage, directory: str, name: RecordName) -> tuple[Record, str] | None:
+def _whole(storage: Storage, directory: str, name: RecordName) -> tuple[CommitRecord, str] | None:
     try:
         return read_record(storage, directory, name)
     except MetadataCorruptError:

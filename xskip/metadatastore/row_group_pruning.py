@@ -35,16 +35,16 @@ from xskip.metadatastore.codec import MetadataFile, leaf_paths
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.stored import same_values
 from xskip.metadatastore.versions import rules_of
-from xskip.pruning.column_pair import PairClause
+from xskip.pruning.column_pair import ColumnPairClause
 from xskip.types.datatypes import Storage, Struct, array_of, arrow_type, decimal_digits
 
-__all__ = ["Groups"]
+__all__ = ["RowGroups"]
 
 _Bounds = tuple[Any, Any] | None
 _UNKNOWN = "row groups have no bounds for it"
 
 
-class Groups:
+class RowGroups:
     """The row groups of a snapshot's files, which xskip has written.
 
     Attributes
@@ -87,8 +87,8 @@ class Groups:
                 asked = clause
             elif isinstance(clause, PartitionClause) and not isinstance(clause.leaf, IsNull):
                 asked = MinMaxClause(clause.leaf, _key(clause.requires))
-            elif isinstance(clause, PairClause):
-                asked = PairClause(clause.compared, _key(clause.left), _key(clause.right))
+            elif isinstance(clause, ColumnPairClause):
+                asked = ColumnPairClause(clause.compared, _key(clause.left), _key(clause.right))
         if asked is None:
             return Undetermined(clause.predicate, _UNKNOWN)
         keys.update(dict.fromkeys(map(_key, clause.needs)))

@@ -14,18 +14,18 @@ import pyarrow as pa
 from xskip.clauses.clause import Requirement
 from xskip.errors import KeyNotAvailableError, MetadataCorruptError
 from xskip.metadata.objects import Objects, count_outside
-from xskip.metadata.read_profile import Reading, differences, zones_differ
+from xskip.metadata.read_profile import ReadProfile, differences, zones_differ
 from xskip.metadata.table import IndexColumn, IndexDefinition, IndexKey, MetadataTable, PartitionColumn, concat
 from xskip.metadatastore.bounded_read import RATIO, demand_room
 from xskip.metadatastore.codec import MetadataFile, decode, encode, null_rows, open_file, version_of
-from xskip.metadatastore.commit import Live, Record, RecordedFile, find_live, new_file_name
+from xskip.metadatastore.commit import CommitRecord, LiveSnapshot, RecordedFile, find_live, new_file_name
 from xskip.metadatastore.digests import footer_digest
 from xskip.metadatastore.filesystem import Storage
 from xskip.metadatastore.legacy.xskipper_metadata import may_be_of_footers, not_usable, proved
-from xskip.metadatastore.location import Place
+from xskip.metadatastore.location import IndexLocation
 from xskip.metadatastore.schema import IndexField
 from xskip.metadatastore.time_zones import FORMATS, in_every_zone
-from xskip.metadatastore.versions import CURRENT_VERSION, Form
+from xskip.metadatastore.versions import CURRENT_VERSION, WriteOptions
 from xskip.metadatastore.wording import is_worded
 from xskip.settings import METADATA_BYTES
 from xskip.types.datatypes import Opaque
@@ -33,7 +33,7 @@ from xskip.types.datatypes import Storage as ValueStorage
 
 __all__ = ["Snapshot", "file_versions", "open_snapshot", "write_files"]
 
-_FORM = Form()
+_FORM = WriteOptions()
 _T = TypeVar("_T")
 _ATTEMPTS = 10
 
@@ -41,7 +41,7 @@ _ATTEMPTS = 10
 class Snapshot:
     """One state of an index. Columns are read once each; all methods may be called from several threads."""
 
-    def __init__(self, live: Live, files: tuple[MetadataFile, ...]) -> None:
+    def __init__(self, live: LiveSnapshot, files: tuple[MetadataFile, ...]) -> None:
         self.live = live
         self.files = files
         self._lock = threading.Lock()
@@ -52,7 +52,7 @@ class Snapshot:
         self._outside: dict[str, int] = {}
 
     @property
-    def record(self) -> Record | None:
+    def record(self) -> CommitRecord | None:
         """The commit, None where only foreign writers have been there."""
         return self.live.record
 
@@ -62,7 +62,7 @@ class Snapshot:
         return self.reading is not None
 
     @property
-    def reading(self) -> Reading | None:
+    def reading(self) -> ReadProfile | None:
         """How xskip read what is in the files; None where others have been there."""
         return self.record.reading if self.record and not self.live.foreign else None
 
@@ -71,20 +71,20 @@ class Snapshot:
         """The newest version of the files."""
         return max((file.schema.version for file in self.files), default=CURRENT_VERSION)
 
-    def of_another(self, place: Place) -> str:
+    def of_another(self, place: IndexLocation) -> str:
         """The dataset that the metadata are of, where it is another one; else nothing."""
         if self.record is not None and self.is_ours:
             return "" if self.record.root == place.root else self.record.root
         return "" if place.is_named(self.table_identifier) else self.table_identifier
 
-    def not_usable(self, place: Place, asked: Reading) -> str:
+    def not_usable(self, place: IndexLocation, asked: ReadProfile) -> str:
         """Why the metadata say nothing of a dataset's values as they are read here, or nothing.
 
         Parameters
         ----------
-        place : Place
+        place : IndexLocation
             Of which dataset the metadata should be.
-        asked : Reading
+        asked : ReadProfile
         """
         recorded = self.record.reading if self.record else None
         other = self.of_another(place)
@@ -95,17 +95,17 @@ class Snapshot:
             return not_usable(asked) or "; ".join(differences(recorded, asked, but_zone=True) if recorded else ())
         return "; ".join(differences(recorded, asked, but_zone=asked.format in FORMATS))
 
-    def proved(self, wanted: Iterable[Requirement], asked: Reading) -> MetadataTable:
+    def proved(self, wanted: Iterable[Requirement], asked: ReadProfile) -> MetadataTable:
         """Return what queries may ask: :meth:`load` without what proves nothing of the values that a query reads.
 
         Parameters
         ----------
         wanted : iterable of str or IndexKey
-        asked : Reading
+        asked : ReadProfile
             The query's.
         """
         table = self.load(wanted)
-        if zones_differ(self.reading or Reading(asked.format), asked):
+        if zones_differ(self.reading or ReadProfile(asked.format), asked):
             table = in_every_zone(table, (definition for definition, _ in self.indexes))
         if self.is_ours:
             return table
@@ -113,10 +113,10 @@ class Snapshot:
         return proved(table, footers=any(may_be_of_footers(asked.format, indexes) for indexes in files))
 
     @property
-    def form(self) -> Form:
+    def form(self) -> WriteOptions:
         """The form in which the files are: of their newest version, with their keys."""
         labels = next((f.schema.encryption for f in self.files if f.schema.encryption is not None), None)
-        form = Form(self.version, own=frozenset(self._own()))
+        form = WriteOptions(self.version, own=frozenset(self._own()))
         if labels is None:
             return form
         return replace(form, footer_key=labels.footer_key, plaintext_footer=labels.plaintext_footer)
@@ -280,8 +280,8 @@ def _not_committed(path: Path, found: str, expected: str) -> MetadataCorruptErro
 
 
 def _read_all(
-    storage: Storage, directory: str, read: Callable[[Path, RecordedFile | None], _T], known: Live | None = None
-) -> tuple[Live, tuple[_T, ...]] | None:
+    storage: Storage, directory: str, read: Callable[[Path, RecordedFile | None], _T], known: LiveSnapshot | None = None
+) -> tuple[LiveSnapshot, tuple[_T, ...]] | None:
     """The present snapshot and what is read of its files; nothing is read where it is the known one."""
     for _ in range(_ATTEMPTS):
         live = find_live(storage, directory, known)
@@ -304,7 +304,7 @@ def file_versions(storage: Storage, directory: str) -> tuple[tuple[str, int], ..
 
 
 def write_files(
-    table: MetadataTable, table_identifier: str, folder: Path, first: int, form: Form = _FORM
+    table: MetadataTable, table_identifier: str, folder: Path, first: int, form: WriteOptions = _FORM
 ) -> list[tuple[Path, RecordedFile]]:
     """Writes a table as finished files in a local folder, as many as it needs, numbered from ``first``.
 

@@ -15,9 +15,9 @@ from xskip.settings import BYTES_PER_FILE, ROWS_PER_FILE
 __all__ = [
     "CURRENT_VERSION",
     "OLDEST_VERSION",
-    "Form",
     "VersionRules",
     "VersionStatus",
+    "WriteOptions",
     "base_name",
     "is_udt",
     "own_name",
@@ -41,7 +41,7 @@ _UDTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class WriteOptions:
     """In which form metadata is written.
 
     Attributes

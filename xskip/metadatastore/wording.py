@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from xskip.expressions.evaluate import from_mask
 from xskip.metadata.table import IndexColumn, IndexDefinition
 from xskip.metadatastore.schema import FileSchema, IndexField
-from xskip.metadatastore.versions import Form, VersionRules
+from xskip.metadatastore.versions import VersionRules, WriteOptions
 from xskip.types.datatypes import Array, Storage
 
 __all__ = ["field_of", "is_list", "is_worded", "list_from_file", "list_to_file", "wording_of"]
@@ -26,21 +26,21 @@ __all__ = ["field_of", "is_list", "is_worded", "list_from_file", "list_to_file",
 _KEY, _VALUE = b"io.xskip.wording", b"2"
 
 
-def field_of(column: IndexColumn, form: Form, rules: VersionRules) -> IndexField:
+def field_of(column: IndexColumn, form: WriteOptions, rules: VersionRules) -> IndexField:
     """Return the column of a file that holds an index, named so that others do not misread it [MDS-F-8]."""
     definition = column.definition
     name = rules.column_name(form.written(definition))
     return IndexField(name, definition, column.storage, form.has_own_name(definition))
 
 
-def is_worded(schema: FileSchema, footer: Mapping[bytes, bytes] | None, form: Form | None = None) -> bool:
+def is_worded(schema: FileSchema, footer: Mapping[bytes, bytes] | None, form: WriteOptions | None = None) -> bool:
     """Return whether no other program can misread a file, and a form names its indexes as the file does [MDS-F-9]."""
     same = None if form is None else replace(form, version=schema.version)
     named = same is None or all(index.is_own == same.has_own_name(index.definition) for index in schema.indexes)
     return named and (footer or {}).get(_KEY) == _VALUE
 
 
-def wording_of(columns: Iterable[IndexColumn], form: Form) -> dict[bytes, bytes]:
+def wording_of(columns: Iterable[IndexColumn], form: WriteOptions) -> dict[bytes, bytes]:
     """Return the footer entry of a file, or nothing where bounds under the format's name are not known [MDS-F-9]."""
     unknown = (
         column.definition.name == "minmax" and column.values.null_count and not form.has_own_name(column.definition)

@@ -10,28 +10,28 @@ import pyarrow.compute as pc
 from xskip.clauses.bounds import Bounds
 from xskip.clauses.clause import Mask, Requirement, Verdicts
 from xskip.clauses.monotone import bounds_of
-from xskip.expressions.evaluate import compare, seen_as, sort_key
+from xskip.expressions.evaluate import cast_type, compare, sort_key
 from xskip.expressions.operands import Computed, Operand
-from xskip.expressions.predicate import Compared, Op
+from xskip.expressions.predicate import ColumnComparison, Op
 from xskip.indexes.minmax import bounds_in
 from xskip.metadata.table import MetadataTable
 from xskip.types.datatypes import arrow_type
 
-__all__ = ["PairClause"]
+__all__ = ["ColumnPairClause"]
 
 
 @dataclass(frozen=True, slots=True)
-class PairClause:
+class ColumnPairClause:
     """Two columns, each with bounds or as a partition's value.
 
     Attributes
     ----------
-    compared : Compared
+    compared : ColumnComparison
     left, right : Requirement
         Where their bounds are: an index of MinMax, or a partition column.
     """
 
-    compared: Compared
+    compared: ColumnComparison
     left: Requirement
     right: Requirement
     expensive: bool = False
@@ -90,7 +90,7 @@ def _taken(operand: Operand, source: Requirement, table: MetadataTable) -> tuple
         index = table.indexes.get(source)
         if index is None:
             return None
-        bounds, asked, unasked = table.once((source, seen_as(operand)), lambda: bounds_in(operand, index.values))
+        bounds, asked, unasked = table.once((source, cast_type(operand)), lambda: bounds_in(operand, index.values))
         empty = pc.and_(pc.invert(asked), unasked.is_valid())
     if not isinstance(operand, Computed):
         return bounds, empty

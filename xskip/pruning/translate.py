@@ -26,11 +26,11 @@ from xskip.expressions.operands import (
     join_path,
     split_path,
 )
-from xskip.expressions.predicate import And, Compared, Comparison, Constant, Leaf, Or, Predicate, Unknown
+from xskip.expressions.predicate import And, ColumnComparison, Comparison, Constant, Leaf, Or, Predicate, Unknown
 from xskip.expressions.udf import implied
 from xskip.indexes import index_of
 from xskip.metadata.table import IndexDefinition
-from xskip.pruning.column_pair import PairClause
+from xskip.pruning.column_pair import ColumnPairClause
 from xskip.types.datatypes import INTEGRAL, Array, Bloom, Opaque, Storage, Struct, atomic_name, element_of
 
 __all__ = ["Available", "translate", "without_column"]
@@ -154,7 +154,7 @@ def translate(predicate: Predicate, available: Available) -> Clause:
             return Always(value is True)
         case Unknown(reason):
             return Undetermined(str(predicate), reason)
-        case Compared():
+        case ColumnComparison():
             return _pair(predicate, available)
         case _:
             return _leaf(predicate, available)
@@ -251,7 +251,7 @@ def _all(clauses: Sequence[Clause]) -> Clause | None:
     return AllOf(tuple(clauses)) if len(clauses) > 1 else next(iter(clauses), None)
 
 
-def _pair(compared: Compared, available: Available) -> Clause:
+def _pair(compared: ColumnComparison, available: Available) -> Clause:
     """Bounds of the one column against those of the other."""
     sources: list[Requirement] = []
     for operand in (compared.left, compared.right):
@@ -268,7 +268,7 @@ def _pair(compared: Compared, available: Available) -> Clause:
             return Undetermined(str(compared), f"no bounds of {available.name(column.path)}")
         sources.append(source)
     left, right = sources
-    return PairClause(compared, left, right)
+    return ColumnPairClause(compared, left, right)
 
 
 def _conjuncts(predicate: Predicate) -> Iterator[Predicate]:
@@ -285,7 +285,7 @@ def _joint(conjuncts: Sequence[Predicate], available: Available) -> Iterator[Cla
     """The leaves that one row must satisfy, asked of each index at once where that says more than one by one."""
     by_name: dict[str, list[Leaf]] = {}
     for leaf in conjuncts:
-        if isinstance(leaf, Constant | Unknown | Compared | And | Or):
+        if isinstance(leaf, Constant | Unknown | ColumnComparison | And | Or):
             continue
         column = column_of(leaf.operand)  # elements of one array can satisfy one each
         if column is not None and atomic_name(column.type) and available.place(column) is None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from xskip.metadata.objects import Objects, ObjectStatus
-from xskip.results.render import ShownPairs, ShownTable, human_bytes
+from xskip.results.render import KeyValueView, ShownTable, human_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,7 +53,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class RefreshResult(ShownPairs):
+class RefreshResult(KeyValueView):
     """What a build did.
 
     Attributes
@@ -82,7 +82,7 @@ class RefreshResult(ShownPairs):
 
 
 @dataclass(frozen=True, slots=True)
-class DropResult(ShownPairs):
+class DropResult(KeyValueView):
     """What a drop removed: the directory, and how many metadata files it held."""
 
     location: str
@@ -103,7 +103,7 @@ class IndexInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class IndexDescription(ShownPairs):
+class IndexDescription(KeyValueView):
     """What the index of a dataset is.
 
     Attributes
@@ -166,7 +166,7 @@ class IndexDescription(ShownPairs):
 
 
 @dataclass(frozen=True, slots=True)
-class IndexStatus(ShownPairs):
+class IndexStatus(KeyValueView):
     """How an index stands to its dataset now.
 
     Attributes
@@ -218,7 +218,7 @@ class ColumnChange:
 
 
 @dataclass(frozen=True, slots=True)
-class MigrationResult(ShownPairs):
+class MigrationResult(KeyValueView):
     """What a migration did, or would do.
 
     Attributes
@@ -259,7 +259,7 @@ class MigrationResult(ShownPairs):
 
 
 @dataclass(frozen=True, slots=True)
-class RotationResult(ShownPairs):
+class RotationResult(KeyValueView):
     """What a rotation of keys did: the directory, the files that were encrypted anew, the labels of their keys now."""
 
     location: str
@@ -277,7 +277,7 @@ class RotationResult(ShownPairs):
 
 
 @dataclass(frozen=True, slots=True)
-class OptimizeResult(ShownPairs):
+class OptimizeResult(KeyValueView):
     """What joining metadata files did; where nothing was to be done, all is after as before.
 
     Attributes

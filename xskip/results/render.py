@@ -11,7 +11,7 @@ import pyarrow as pa
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ShownPairs", "ShownTable", "html_page", "html_table", "human_bytes", "text_table"]
+__all__ = ["KeyValueView", "ShownTable", "html_page", "html_table", "human_bytes", "text_table"]
 
 _STYLE = """
 body{font:14px/1.5 system-ui,sans-serif;margin:2em;color:#1b1f24;max-width:70em}
@@ -77,7 +77,7 @@ def html_page(title: str, body: str) -> str:
     )
 
 
-class ShownPairs:
+class KeyValueView:
     """Text and HTML from the pairs of :meth:`_pairs`."""
 
     __slots__ = ()

@@ -150,7 +150,7 @@ def configure(spark: SparkSession, engine: Engine, conf: Mapping[str, str]) -> N
 
 
 def _choose(hook: Hook, dataset: str, directory: str | None) -> None:
-    hook.choose_place(dataset, directory)
+    hook.set_location(dataset, directory)
     if directory is None:
         _chosen.discard(dataset)
     else:

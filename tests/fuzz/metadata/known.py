@@ -28,18 +28,18 @@ from xskip.expressions.predicate import (
 )
 from xskip.indexes.tokenbloom import Part, whole_words
 from xskip.metadata.objects import Objects, ObjectStatus
-from xskip.metadata.read_profile import Reading
+from xskip.metadata.read_profile import ReadProfile
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable, PartitionColumn
-from xskip.metadatastore.commit import Record, publish
+from xskip.metadatastore.commit import CommitRecord, publish
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.snapshot import write_files
-from xskip.metadatastore.versions import Form
+from xskip.metadatastore.versions import WriteOptions
 from xskip.types import bloom_filter
 from xskip.types.datatypes import Array, Bloom, Storage, Struct, arrow_type
 
 __all__ = ["KEYS", "READING", "Known", "filters", "known"]
 
-READING = Reading("parquet")
+READING = ReadProfile("parquet")
 KEYS = {"footer": bytes(16), "column": bytes(range(16))}
 TYPES = {"k": "int", "s": "string", "d": "double", "x": "double", "y": "double", "p": "int"}
 TEXTS = ["", "a", "ab cd", "oslo", "oslo town", "rome", "bonn 7", "\U0001f600", "\ue000x", "zz zz"]
@@ -79,12 +79,12 @@ def known(random: Random, version: int, scratch: Path, footer_key: str | None = 
     if footer_key is not None:
         table = _keyed(table)
     scratch.mkdir(parents=True)
-    form = Form(version, footer_key, plain)
+    form = WriteOptions(version, footer_key, plain)
     cut = random.randint(0, count - 1)
     files = []
     for rows_of in [range(cut), range(cut, count)] if cut else [range(count)]:
         files += write_files(table.take(pa.array(rows_of, pa.int64())), ROOT, scratch, len(files), form)
-    record = Record(0, ROOT, version, tuple(entry for _, entry in files), READING, TYPES, 0)
+    record = CommitRecord(0, ROOT, version, tuple(entry for _, entry in files), READING, TYPES, 0)
     publish(LocalStorage(), str(scratch / "md"), None, files, record)
     paths = [path for path in (scratch / "md").rglob("*") if path.is_file()]
     return Known({str(path.relative_to(scratch / "md")): path.read_bytes() for path in paths}, objects)

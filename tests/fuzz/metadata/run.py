@@ -21,7 +21,7 @@ from xskip.errors import XskipError
 from xskip.metadata.objects import ObjectStatus
 from xskip.metadatastore.encryption import LocalKms, use_kms
 from xskip.metadatastore.filesystem import LocalStorage
-from xskip.metadatastore.location import Place
+from xskip.metadatastore.location import IndexLocation
 from xskip.metadatastore.snapshot import open_snapshot
 from xskip.pruning.prune import prune, requirements
 from xskip.pruning.translate import Available, translate
@@ -104,7 +104,7 @@ def case(md: Path, random: Random, base: Known, outcome: Outcome) -> str:
     asked = filters(random, _FILTERS)
     try:
         snapshot = open_snapshot(LocalStorage(), str(md))
-        if snapshot is None or (base.objects and snapshot.not_usable(Place(ROOT, str(md), ROOT), READING)):
+        if snapshot is None or (base.objects and snapshot.not_usable(IndexLocation(ROOT, str(md), ROOT), READING)):
             outcome.refused += 1
             return ""
         if not base.objects:

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.metadatastore.samples import bloomfilter, minmax, objects_of, opened, put_foreign, table_of, valuelist
-from xskip.metadata.read_profile import Reading
+from xskip.metadata.read_profile import ReadProfile
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
 from xskip.metadatastore.legacy.xskipper_metadata import may_be_of_footers, not_usable, proved
-from xskip.metadatastore.location import Place
+from xskip.metadatastore.location import IndexLocation
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.types.datatypes import Array, Struct
 
@@ -85,16 +85,16 @@ def test_other_indexes_are_left_alone() -> None:
 @pytest.mark.parametrize("fmt", ["parquet", "avro"])
 def test_readings_that_files_decide(fmt: str) -> None:
     """[MDS-F-1] Spark's own way to read a format whose files carry their types."""
-    assert not_usable(Reading.of(fmt, {"mergeSchema": "true"}, {}, "")) == ""
-    assert "option avroschema" in not_usable(Reading.of(fmt, {"avroSchema": "{}"}, {}, ""))
-    assert "spark.sql.caseSensitive" in not_usable(Reading.of(fmt, {}, {"spark.sql.caseSensitive": "true"}, ""))
-    assert "schema" in not_usable(Reading.of(fmt, {}, {}, "a default 1;"))
+    assert not_usable(ReadProfile.of(fmt, {"mergeSchema": "true"}, {}, "")) == ""
+    assert "option avroschema" in not_usable(ReadProfile.of(fmt, {"avroSchema": "{}"}, {}, ""))
+    assert "spark.sql.caseSensitive" in not_usable(ReadProfile.of(fmt, {}, {"spark.sql.caseSensitive": "true"}, ""))
+    assert "schema" in not_usable(ReadProfile.of(fmt, {}, {}, "a default 1;"))
 
 
 @pytest.mark.parametrize("fmt", ["csv", "json", "text", "xml", "orc", "org.example.Format"])
 def test_readings_that_somebody_decided(fmt: str) -> None:
     """[MDS-F-1] What a text means was decided at the build and not recorded."""
-    assert "did not record how it read" in not_usable(Reading.of(fmt, {}, {}, ""))
+    assert "did not record how it read" in not_usable(ReadProfile.of(fmt, {}, {}, ""))
 
 
 def foreign(directory: Path, table: MetadataTable) -> Snapshot:
@@ -105,14 +105,19 @@ def foreign(directory: Path, table: MetadataTable) -> Snapshot:
 def test_a_snapshot_of_another_program(tmp_path: Path) -> None:
     """[MDS-F-1] [MDS-F-4] It is used where its dataset has this path and is read as by default."""
     snapshot = foreign(tmp_path, table_of(objects_of(NAMES[:1]), [minmax("d", "double", [1.0], [2.0])]))
-    default = Reading.of("parquet", {}, {}, "")
-    assert snapshot.not_usable(Place("/lake", "", "/lake"), default) == ""
-    assert snapshot.not_usable(Place("s3a://bucket/lake", "", "/lake"), default) == ""
-    assert snapshot.not_usable(Place("/lake/other", "", "/lake/other"), default) == "it is of another dataset, /lake"
-    assert "did not record" in snapshot.not_usable(Place("/lake", "", "/lake"), Reading.of("json", {}, {}, ""))
+    default = ReadProfile.of("parquet", {}, {}, "")
+    assert snapshot.not_usable(IndexLocation("/lake", "", "/lake"), default) == ""
+    assert snapshot.not_usable(IndexLocation("s3a://bucket/lake", "", "/lake"), default) == ""
+    assert (
+        snapshot.not_usable(IndexLocation("/lake/other", "", "/lake/other"), default)
+        == "it is of another dataset, /lake"
+    )
+    assert "did not record" in snapshot.not_usable(
+        IndexLocation("/lake", "", "/lake"), ReadProfile.of("json", {}, {}, "")
+    )
     key = ("minmax", ("d",))
     assert snapshot.proved([key], default).indexes[key].values.to_pylist() == [None]
-    assert snapshot.proved([key], Reading("avro")).indexes[key].values.to_pylist() == [{"min": 1.0, "max": 2.0}]
+    assert snapshot.proved([key], ReadProfile("avro")).indexes[key].values.to_pylist() == [{"min": 1.0, "max": 2.0}]
 
 
 def test_old_times_of_another_program_are_not_known_by_their_zone(tmp_path: Path) -> None:
@@ -120,8 +125,8 @@ def test_old_times_of_another_program_are_not_known_by_their_zone(tmp_path: Path
     days = [-2_208_988_800_000_000, 1_577_836_800_000_000]  # 1900-01-01, 2020-01-01
     columns = [minmax("t", "timestamp", days, days), minmax("i", "int", [1, 2], [1, 2])]
     snapshot = foreign(tmp_path, table_of(objects_of(NAMES[:2]), columns))
-    asked = Reading.of("avro", {}, {"user.timezone": "UTC"}, "")
-    assert snapshot.not_usable(Place("/lake", "", "/lake"), asked) == ""
+    asked = ReadProfile.of("avro", {}, {"user.timezone": "UTC"}, "")
+    assert snapshot.not_usable(IndexLocation("/lake", "", "/lake"), asked) == ""
     found = snapshot.proved([("minmax", ("t",)), ("minmax", ("i",))], asked).indexes
     assert [value is None for value in found["minmax", ("t",)].values.to_pylist()] == [True, False]
     assert [value is None for value in found["minmax", ("i",)].values.to_pylist()] == [False, False]

@@ -36,7 +36,7 @@ from tests.metadatastore.samples import (
     valuelist,
 )
 from xskip.errors import CommitConflictError, KeyNotAvailableError, MetadataCorruptError, MetadataNotFoundError
-from xskip.metadata.read_profile import Reading
+from xskip.metadata.read_profile import ReadProfile
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable, PartitionColumn
 from xskip.metadatastore.codec import GROUP_ROWS, decode, encode
 from xskip.metadatastore.commit import find_live, publish
@@ -44,12 +44,12 @@ from xskip.metadatastore.encryption import LocalKms, use_kms
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.maintenance.compact import optimize
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot, write_files
-from xskip.metadatastore.versions import Form
+from xskip.metadatastore.versions import WriteOptions
 from xskip.results.operations import OptimizeResult
 from xskip.types.datatypes import Opaque
 
 DISK = LocalStorage()
-LIMITS = Form()
+LIMITS = WriteOptions()
 KEYS = {label: label.encode().ljust(16, b"!") for label in ("k1", "k2", "footer")}
 SKETCH = Opaque('{"type":"udt","class":"com.acme.SketchUDT","pyClass":null,"sqlType":"binary"}', pa.binary())
 
@@ -109,7 +109,7 @@ def parts(table: MetadataTable, *sizes: int) -> list[MetadataTable]:
     return [table.take(pa.array(range(a, b), pa.int64())) for a, b in itertools.pairwise([0, *ends])]
 
 
-def put(md: str, scratch: Path, tables: Iterable[MetadataTable], form: Form = LIMITS) -> None:
+def put(md: str, scratch: Path, tables: Iterable[MetadataTable], form: WriteOptions = LIMITS) -> None:
     """An index of ours, of a file for each table."""
     files = files_of(tables, scratch, form)
     record = replace(record_of(entry for _, entry in files), version=form.version)
@@ -142,7 +142,7 @@ def listing(md: str | Path) -> list[tuple[str, bytes]]:
     return sorted((str(path), path.read_bytes()) for path in Path(md).rglob("*") if path.is_file())
 
 
-def assert_nothing_to_do(md: str | Path, limits: Form = LIMITS) -> None:
+def assert_nothing_to_do(md: str | Path, limits: WriteOptions = LIMITS) -> None:
     """A second time nothing is written, and the result says so."""
     before = listing(md)
     result = optimize(DISK, str(md), limits)
@@ -156,7 +156,7 @@ def test_every_version(version: int, tmp_path: Path) -> None:
     """[MDS-C-14] [MDS-C-15] Every column of every row stays, in one file, in order; and so does the record."""
     md = str(tmp_path / "md")
     sizes_of_parts = (1, 2, 1, 1, 3) if version else (3, 2, 1, 1, 1)
-    put(md, tmp_path / "s", parts(sample(version), *sizes_of_parts), Form(version, own=OWN))
+    put(md, tmp_path / "s", parts(sample(version), *sizes_of_parts), WriteOptions(version, own=OWN))
     before = opened(md)
     known = before.load(())
     sizes = sum(file.size for file in before.record.files) if before.record else 0
@@ -181,7 +181,7 @@ def test_every_version(version: int, tmp_path: Path) -> None:
 def test_version_0_knows_types_by_values_alone(tmp_path: Path) -> None:
     """[MDS-C-14] [MDS-Z-4] A file whose lists are all empty is joined with none whose lists are of a type."""
     md = str(tmp_path / "md")
-    put(md, tmp_path / "s", parts(sample(0), 1, 1, 1, 1, 1, 3), Form(0))
+    put(md, tmp_path / "s", parts(sample(0), 1, 1, 1, 1, 1, 3), WriteOptions(0))
     before = opened(md)
     optimize(DISK, md, LIMITS)
     assert rows_of(opened(md)) == rows_of(before)
@@ -216,7 +216,12 @@ def test_encrypted(version: int, plaintext: bool, tmp_path: Path) -> None:
         for key, c in table.indexes.items()
     }
     md = str(tmp_path / "md")
-    put(md, tmp_path / "s", parts(replace(table, indexes=keyed), 3, 5), Form(version, "footer", plaintext, own=OWN))
+    put(
+        md,
+        tmp_path / "s",
+        parts(replace(table, indexes=keyed), 3, 5),
+        WriteOptions(version, "footer", plaintext, own=OWN),
+    )
     before, there = opened(md), listing(md)
     use_kms(LocalKms({label: KEYS[label] for label in ("k1", "footer")}))
     with pytest.raises(KeyNotAvailableError, match="k2"):
@@ -228,7 +233,7 @@ def test_encrypted(version: int, plaintext: bool, tmp_path: Path) -> None:
     assert rows_of(after) == rows_of(before)
     assert len(after.files) == 1
     assert after.files[0].schema.encryption == before.files[0].schema.encryption
-    assert after.form == before.form == Form(version, "footer", plaintext, own=OWN)
+    assert after.form == before.form == WriteOptions(version, "footer", plaintext, own=OWN)
     assert after.live.names[0] not in before.live.names
     assert b"/lake/events" not in (Path(md) / after.live.names[0]).read_bytes().replace(
         b'"tableIdentifier":"/lake/events"', b""
@@ -250,16 +255,16 @@ def shuffled(count: int, seed: int = 7) -> MetadataTable:
 @pytest.mark.parametrize(
     ("limits", "sizes"),
     [
-        (Form(rows_per_file=100), [100]),
-        (Form(rows_per_file=99), [50, 50]),
-        (Form(rows_per_file=30), [25, 25, 25, 25]),
-        (Form(rows_per_file=1), [1] * 100),
-        (Form(bytes_per_file=1), [1] * 100),
-        (Form(bytes_per_file=numbered_table(0, 100).nbytes // 2 + 99), [50, 50]),
-        (Form(rows_per_file=9, bytes_per_file=numbered_table(0, 100).nbytes // 3), [9] * 11 + [1]),
+        (WriteOptions(rows_per_file=100), [100]),
+        (WriteOptions(rows_per_file=99), [50, 50]),
+        (WriteOptions(rows_per_file=30), [25, 25, 25, 25]),
+        (WriteOptions(rows_per_file=1), [1] * 100),
+        (WriteOptions(bytes_per_file=1), [1] * 100),
+        (WriteOptions(bytes_per_file=numbered_table(0, 100).nbytes // 2 + 99), [50, 50]),
+        (WriteOptions(rows_per_file=9, bytes_per_file=numbered_table(0, 100).nbytes // 3), [9] * 11 + [1]),
     ],
 )
-def test_limits(limits: Form, sizes: list[int], tmp_path: Path) -> None:
+def test_limits(limits: WriteOptions, sizes: list[int], tmp_path: Path) -> None:
     """[MDS-C-10] [MDS-C-15] As few files as the limits allow, equally full, one going on where the other ends."""
     md = str(tmp_path / "md")
     put(md, tmp_path / "s", parts(shuffled(100), *[1, 5, 14] * 5))
@@ -281,9 +286,9 @@ def test_a_file_with_too_many_rows(tmp_path: Path) -> None:
     md = str(tmp_path / "md")
     put(md, tmp_path / "s", [shuffled(100)])
     assert_nothing_to_do(md)
-    assert optimize(DISK, md, Form(rows_per_file=40)).files_after == 3
+    assert optimize(DISK, md, WriteOptions(rows_per_file=40)).files_after == 3
     assert [len(each) for each in numbers(md)] == [34, 34, 32]
-    assert_nothing_to_do(md, Form(rows_per_file=40))
+    assert_nothing_to_do(md, WriteOptions(rows_per_file=40))
 
 
 def test_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -297,7 +302,7 @@ def test_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         return write_files(table, *arguments)
 
     monkeypatch.setattr("xskip.metadatastore.maintenance.compact.write_files", counted)
-    optimize(DISK, md, Form(rows_per_file=9, bytes_per_file=numbered_table(0, 100).nbytes // 3))
+    optimize(DISK, md, WriteOptions(rows_per_file=9, bytes_per_file=numbered_table(0, 100).nbytes // 3))
     assert held == [27, 27, 27, 19]
     assert list(itertools.chain(*numbers(md))) == list(range(100))
 
@@ -354,7 +359,7 @@ def test_files_of_other_schemas_stay_apart(tmp_path: Path) -> None:
     for name, other in unlike.items():
         md = tmp_path / name
         put_foreign(md, [one, other, three])
-        encode(replace(four, partitions={}), ROOT, md / FOREIGN.format(3), Form(2))
+        encode(replace(four, partitions={}), ROOT, md / FOREIGN.format(3), WriteOptions(2))
         before = rows_of(opened(md))
         result = optimize(DISK, str(md), LIMITS)
         joined = name in ("plain", "reversed")  # the order of columns says nothing
@@ -371,12 +376,12 @@ def test_what_footers_may_have_told_proves_nothing_afterwards(tmp_path: Path) ->
     md = tmp_path / "md"
     put_foreign(md, [bounds, replace(more, indexes={**more.indexes, listed.definition.key: listed}), bounds])
     key = ("minmax", ("k",))
-    before = opened(md).proved([key], Reading("parquet")).indexes[key].values
+    before = opened(md).proved([key], ReadProfile("parquet")).indexes[key].values
     assert before.null_count == 6
     assert optimize(DISK, str(md), LIMITS).files_after == 2
     after = opened(md)
     assert not after.is_ours
-    assert after.proved([key], Reading("parquet")).indexes[key].values.null_count == 6
+    assert after.proved([key], ReadProfile("parquet")).indexes[key].values.null_count == 6
 
 
 def test_another_program_s_metadata_stay_its_own(tmp_path: Path) -> None:
@@ -404,7 +409,7 @@ def test_goldens(shared: Path, tmp_path: Path, counted: Counted) -> None:
         pieces = [decode(file).take(pa.array(range(start, file.rows, 3), pa.int64())) for start in range(3)]
         md.mkdir()
         for each, piece in enumerate(pieces):
-            encode(piece, file.schema.table_identifier, md / FOREIGN.format(each), Form(file.schema.version))
+            encode(piece, file.schema.table_identifier, md / FOREIGN.format(each), WriteOptions(file.schema.version))
         before = opened(md)
         result = optimize(DISK, str(md), LIMITS)
         after = opened(md)
@@ -499,12 +504,12 @@ def test_one_that_dies(mode: dict[str, bool], dead: bool, tmp_path: Path, counte
         expected = expected or rows_of(opened(md))
         faulty = FaultyStorage(k, dead=dead, **mode)
         with suppress(Crash):
-            optimize(faulty, md, Form(rows_per_file=5))
+            optimize(faulty, md, WriteOptions(rows_per_file=5))
         if faulty.calls < k:
             break
         assert rows_of(opened(md)) == expected, f"call {k}"
         outcomes.append(len(opened(md).files))
-        optimize(DISK, md, Form(rows_per_file=5))
+        optimize(DISK, md, WriteOptions(rows_per_file=5))
         assert numbers(md) == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
         assert rows_of(opened(md)) == expected
     assert outcomes == sorted(outcomes, reverse=True)

@@ -37,7 +37,7 @@ from xskip.metadatastore.commit import find_live, publish
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.maintenance.migrate import Migration
 from xskip.metadatastore.snapshot import file_versions
-from xskip.metadatastore.versions import Form
+from xskip.metadatastore.versions import WriteOptions
 
 DISK = LocalStorage()
 NAMES = [f"{ROOT}/p={n}/f{n}" for n in range(3)]
@@ -55,7 +55,7 @@ def sample(version: int) -> MetadataTable:
 def ours(md: str, scratch: Path, version: int) -> None:
     """An index of ours in a version, of two files."""
     tables = [sample(version).take(pa.array(rows)) for rows in ([0, 1], [2])]
-    files = files_of(tables, scratch, Form(version))
+    files = files_of(tables, scratch, WriteOptions(version))
     publish(DISK, md, None, files, record_of(entry for _, entry in files))
 
 
@@ -152,7 +152,9 @@ def test_another_program_s_index_stays_its_own(tmp_path: Path) -> None:
     md = tmp_path / "md"
     md.mkdir()
     for version in (1, 3):  # files of several versions
-        encode(sample(version).take(pa.array([version // 2])), ROOT, md / FOREIGN.format(version), Form(version))
+        encode(
+            sample(version).take(pa.array([version // 2])), ROOT, md / FOREIGN.format(version), WriteOptions(version)
+        )
     assert Migration(DISK, str(md), 4).run().before == (1, 3)
     now = opened(md)
     assert not now.is_ours

@@ -11,7 +11,7 @@ import pytest
 from xskip.expressions.operands import Cast, Column, Elements, FileColumn
 from xskip.expressions.predicate import (
     And,
-    Compared,
+    ColumnComparison,
     Comparison,
     Constant,
     In,
@@ -95,7 +95,7 @@ CASES = [
     (["EqualNullSafe", A, S], Unknown("a comparison of int with string")),
     (
         ["EqualNullSafe", A, B],
-        Or((And((IsNotNull(a), IsNotNull(b), Compared(Op.EQ, a, b))), And((IsNull(a), IsNull(b))))),
+        Or((And((IsNotNull(a), IsNotNull(b), ColumnComparison(Op.EQ, a, b))), And((IsNull(a), IsNull(b))))),
     ),
     # null tests
     (["IsNull", A], IsNull(a)),
@@ -274,9 +274,12 @@ CASES = [
         Unknown("the function or operator 'element at' is not understood"),
     ),
     # two columns
-    (["LessThan", A, B], Compared(Op.LT, a, b)),
-    (["Not", ["LessThan", A, B]], Compared(Op.GE, a, b)),
-    (["GreaterThan", ["Cast", A, {"t": "bigint"}], ["$", ["w"], "bigint"]], Compared(Op.GT, Cast(a, "bigint"), w)),
+    (["LessThan", A, B], ColumnComparison(Op.LT, a, b)),
+    (["Not", ["LessThan", A, B]], ColumnComparison(Op.GE, a, b)),
+    (
+        ["GreaterThan", ["Cast", A, {"t": "bigint"}], ["$", ["w"], "bigint"]],
+        ColumnComparison(Op.GT, Cast(a, "bigint"), w),
+    ),
     (["LessThan", A, ["$", ["w"], "bigint"]], Unknown("a comparison of int with bigint")),
     (["LessThan", A, A], Unknown("a comparison of a with itself")),
     (["LessThan", A, ["GetArrayItem", L, lit("int", 0), False]], Unknown("a comparison of element(l) with a column")),

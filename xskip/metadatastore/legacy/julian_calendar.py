@@ -10,7 +10,7 @@ import pyarrow as pa
 from xskip.metadatastore.legacy.java_values import AGREED_MS, as_numbers
 from xskip.types.datatypes import Array, Storage, Struct
 
-__all__ = ["SPARK_VERSION", "of_one_calendar"]
+__all__ = ["SPARK_VERSION", "mask_legacy_dates"]
 
 #: The footer entry that says which Spark wrote a file.
 SPARK_VERSION = b"org.apache.spark.version"
@@ -18,7 +18,7 @@ _LEGACY, _LEGACY_INT96 = b"org.apache.spark.legacyDateTime", b"org.apache.spark.
 _GREGORIAN_DAYS = -141_427  # 1582-10-15
 
 
-def of_one_calendar(values: pa.Array, storage: Storage, footer: Mapping[bytes, bytes]) -> pa.Array:
+def mask_legacy_dates(values: pa.Array, storage: Storage, footer: Mapping[bytes, bytes]) -> pa.Array:
     """Without the old dates and times of writers whose calendar was another [MDS-T-9]."""
     kinds = {kind for _, kind in storage.fields} if isinstance(storage, Struct) else set()
     kind = storage.element if isinstance(storage, Array) else next(iter(kinds), "")

@@ -12,7 +12,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.metadata.read_profile import Reading, differences
+from xskip.metadata.read_profile import ReadProfile, differences
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
 from xskip.types.datatypes import INTEGRAL, Storage, Struct
 
@@ -30,7 +30,7 @@ _IS_OF_FOOTERS = (
 _ORDERED_OTHERWISE = "another program orders byte arrays in another way than Spark; refresh() reads the data"
 
 
-def not_usable(asked: Reading) -> str:
+def not_usable(asked: ReadProfile) -> str:
     """Why a query cannot use metadata of another program, or nothing [MDS-F-1].
 
     >>> not_usable(Reading.of("csv", {}, {}, ""))
@@ -38,7 +38,7 @@ def not_usable(asked: Reading) -> str:
     """
     if asked.format not in _TYPED:
         return f"another program made the index and did not record how it read {asked.format}; call refresh()"
-    return "; ".join(differences(Reading.of(asked.format, {}, {}, ""), asked, but_zone=True))
+    return "; ".join(differences(ReadProfile.of(asked.format, {}, {}, ""), asked, but_zone=True))
 
 
 def may_be_of_footers(fmt: str, indexes: Iterable[tuple[IndexDefinition, Storage]]) -> bool:

@@ -29,7 +29,7 @@ from xskip.metadatastore.maintenance.rewrite import open_whole, replace_all
 from xskip.metadatastore.schema import IndexField
 from xskip.metadatastore.snapshot import Snapshot, write_files
 from xskip.metadatastore.temporary import temporary_folder
-from xskip.metadatastore.versions import Form
+from xskip.metadatastore.versions import WriteOptions
 from xskip.metadatastore.wording import is_worded
 from xskip.results.operations import OptimizeResult
 from xskip.types.datatypes import Struct
@@ -39,7 +39,7 @@ __all__ = ["optimize"]
 Ranks = npt.NDArray[np.int64]
 
 
-def optimize(storage: Storage, directory: str, limits: Form) -> OptimizeResult:
+def optimize(storage: Storage, directory: str, limits: WriteOptions) -> OptimizeResult:
     """Rewrites an index as few files, or changes nothing where it is in shape.
 
     Rows go by partition columns, then by the first MinMax's least value, then by name: what filters are mostly about
@@ -49,7 +49,7 @@ def optimize(storage: Storage, directory: str, limits: Form) -> OptimizeResult:
     ----------
     storage : Storage
     directory : str
-    limits : Form
+    limits : WriteOptions
         Of which ``rows_per_file`` and ``bytes_per_file`` count; versions and labels of keys stay as they are.
 
     Raises
@@ -100,7 +100,7 @@ class _Family:
     files : tuple of MetadataFile
     ranks : tuple of numpy.ndarray
         For each file the places of its rows among the rows of all.
-    form : Form
+    form : WriteOptions
         Of the files, with the limits that are set.
     each : int
         How many rows each file is to have.
@@ -110,7 +110,7 @@ class _Family:
 
     files: tuple[MetadataFile, ...]
     ranks: tuple[Ranks, ...]
-    form: Form
+    form: WriteOptions
     each: int
     at_once: int
 
@@ -155,19 +155,19 @@ def _alike(files: Sequence[MetadataFile]) -> list[tuple[MetadataFile, ...]]:
     for file in files:
         schema = file.schema
         indexes = frozenset((index.definition, index.storage) for index in schema.indexes)
-        key = (schema.version, frozenset(schema.partitions), indexes, _form(file, Form()))
+        key = (schema.version, frozenset(schema.partitions), indexes, _form(file, WriteOptions()))
         families.setdefault(key, []).append(file)
     return [tuple(family) for family in families.values()]
 
 
-def _form(file: MetadataFile, limits: Form) -> Form:
+def _form(file: MetadataFile, limits: WriteOptions) -> WriteOptions:
     """The form of a file, with other limits."""
     labels = file.schema.encryption
     footer_key, plain = (None, False) if labels is None else (labels.footer_key, labels.plaintext_footer)
     return replace(limits, version=file.schema.version, footer_key=footer_key, plaintext_footer=plain)
 
 
-def _family(files: tuple[MetadataFile, ...], limits: Form) -> _Family:
+def _family(files: tuple[MetadataFile, ...], limits: WriteOptions) -> _Family:
     """Files of one schema, their rows ranked; one of them is in memory at a time."""
     partitions = [name for name, _ in files[0].schema.partitions]
     bounds = next((i.definition.key for i in files[0].schema.indexes if _is_bounds(i)), None)

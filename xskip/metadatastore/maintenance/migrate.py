@@ -20,7 +20,7 @@ from xskip.metadata.table import IndexDefinition, MetadataTable, PartitionColumn
 from xskip.metadatastore.filesystem import Storage
 from xskip.metadatastore.maintenance.rewrite import open_whole, rewrite
 from xskip.metadatastore.snapshot import Snapshot
-from xskip.metadatastore.versions import Form, rules_of
+from xskip.metadatastore.versions import WriteOptions, rules_of
 from xskip.results.operations import ColumnChange, MigrationResult
 
 __all__ = ["Migration"]
@@ -79,7 +79,7 @@ class Migration:
         seconds = time.monotonic() - started
         return MigrationResult(self.directory, versions, self.target, snapshot.rows, seconds, dry_run, changes)
 
-    def _rewrite(self, snapshot: Snapshot, form: Form) -> None:
+    def _rewrite(self, snapshot: Snapshot, form: WriteOptions) -> None:
         partitions_of = self.partitions_of or (lambda o: partitions_of_names(o.names, snapshot.table_identifier))
 
         def migrated(table: MetadataTable, version: int) -> MetadataTable:
@@ -102,7 +102,7 @@ def _step(table: MetadataTable, before: int, after: int, partitions_of: Partitio
             return table
 
 
-def _changes(snapshot: Snapshot, form: Form) -> list[ColumnChange]:
+def _changes(snapshot: Snapshot, form: WriteOptions) -> list[ColumnChange]:
     """What becomes of each column of each version that the index has."""
     found: dict[ColumnChange, None] = {}
     new = rules_of(form.version)

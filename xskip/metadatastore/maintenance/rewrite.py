@@ -9,11 +9,11 @@ from pathlib import Path
 from xskip.errors import MetadataCorruptError, MetadataNotFoundError
 from xskip.metadata.table import MetadataTable
 from xskip.metadatastore.codec import decode
-from xskip.metadatastore.commit import Record, RecordedFile, publish
+from xskip.metadatastore.commit import CommitRecord, RecordedFile, publish
 from xskip.metadatastore.filesystem import Storage
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot, write_files
 from xskip.metadatastore.temporary import temporary_folder
-from xskip.metadatastore.versions import Form
+from xskip.metadatastore.versions import WriteOptions
 
 __all__ = ["open_whole", "replace_all", "rewrite"]
 
@@ -42,7 +42,7 @@ def rewrite(
     storage: Storage,
     directory: str,
     snapshot: Snapshot,
-    form: Form,
+    form: WriteOptions,
     change: Callable[[MetadataTable, int], MetadataTable],
 ) -> None:
     """Writes each file of a snapshot again, then commits.
@@ -52,7 +52,7 @@ def rewrite(
     storage : Storage
     directory : str
     snapshot : Snapshot
-    form : Form
+    form : WriteOptions
     change : callable
         What becomes of a file's table, given the file's version.
 
@@ -95,9 +95,9 @@ def replace_all(
     publish(storage, directory, snapshot.live, files, record)
 
 
-def _record(snapshot: Snapshot, version: int, files: tuple[RecordedFile, ...]) -> Record:
+def _record(snapshot: Snapshot, version: int, files: tuple[RecordedFile, ...]) -> CommitRecord:
     """What was on record stays; another program's metadata stay another program's, with nothing known of them."""
     if snapshot.record is not None and snapshot.reading is not None:
         reading = snapshot.reading if snapshot.form.footer_key is None else snapshot.reading.hidden()
         return replace(snapshot.record, version=version, files=files, reading=reading)
-    return Record(0, snapshot.table_identifier, version, files, None, {}, 0)
+    return CommitRecord(0, snapshot.table_identifier, version, files, None, {}, 0)

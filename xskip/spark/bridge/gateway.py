@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xskip.metadata.format_rules import SETTING_PREFIXES, SETTINGS
-from xskip.metadatastore.location import Place
+from xskip.metadatastore.location import IndexLocation
 from xskip.metadatastore.temporary import lasting_folder, temporary_folder
 from xskip.spark.bridge.callback import Callback
 from xskip.spark.bridge.compiler import RULE_CLASS, compiled, existing_rule, new_rule, rules_of, set_rules
@@ -125,11 +125,11 @@ class Hook:
         """A setting for sessions that do not have it themselves; None takes it away."""
         self.rule.setProcessWide(key, value)
 
-    def places(self, root: str) -> list[Place]:
+    def places(self, root: str) -> list[IndexLocation]:
         """Where the metadata of a path may be, in the order in which queries look."""
         return places_in(self.rule.placesOf(root))
 
-    def choose_place(self, dataset: str, directory: str | None) -> None:
+    def set_location(self, dataset: str, directory: str | None) -> None:
         """Where the metadata of a dataset are from now on; None: where they would be.
 
         Parameters
@@ -260,9 +260,9 @@ class Table:
     is_view: bool
 
 
-def places_in(text: str) -> list[Place]:
+def places_in(text: str) -> list[IndexLocation]:
     """Places as the JVM writes them."""
-    return [Place(**place) for place in json.loads(text)]
+    return [IndexLocation(**place) for place in json.loads(text)]
 
 
 def build_session(spark: SparkSession) -> SparkSession:

@@ -27,7 +27,7 @@ from xskip.expressions.operands import (
 )
 from xskip.expressions.predicate import (
     And,
-    Compared,
+    ColumnComparison,
     Comparison,
     Constant,
     In,
@@ -42,7 +42,7 @@ from xskip.expressions.predicate import (
 )
 from xskip.spark.catalyst.evaluator import ExprNode, decorate
 from xskip.spark.catalyst.literals import is_literal, literal_value
-from xskip.spark.catalyst.monotonicity import shape_of
+from xskip.spark.catalyst.monotonicity import monotonicity_of
 from xskip.types.datatypes import atomic_name, element_of, is_widening
 
 __all__ = ["to_predicate"]
@@ -191,7 +191,7 @@ def _expression(node: Node, reason: str) -> Computed | Derived | Unknown:
     name = _words(node[0]).replace(" ", "_")
     known = isinstance(column, Column) or (isinstance(column, FileColumn) and column.name in FILE_COLUMNS)
     if node.term >= 0 and node.evaluate is not None and known and column is not None and atomic_name(column.type):
-        return Computed(column, node.type, name, node.term, shape_of(node), node.evaluate, _call_in(node), form)
+        return Computed(column, node.type, name, node.term, monotonicity_of(node), node.evaluate, _call_in(node), form)
     return Derived(form, node.type, reason) if form else Unknown(reason)
 
 
@@ -266,7 +266,7 @@ def _compared(op: Op, left: Operand, right: Operand | Unknown) -> Predicate:
         return Unknown(f"a comparison of {left.type} with {right.type}")
     if column_of(left) == column_of(right):
         return Unknown(f"a comparison of {column_of(left)} with itself")
-    return Compared(op, left, right)
+    return ColumnComparison(op, left, right)
 
 
 def _contains(column: Column, element: str, raw: Any) -> Predicate:
@@ -291,7 +291,7 @@ def _null_safe(left: Node, right: Node) -> Predicate:
             return Unknown(f"a comparison of {operand} that is never NULL")
         case Comparison(_, operand, _):
             return And((IsNotNull(operand), equal))
-        case Compared(_, one, other):  # never NULL: FALSE where one is NULL, TRUE where both are
+        case ColumnComparison(_, one, other):  # never NULL: FALSE where one is NULL, TRUE where both are
             return Or((And((IsNotNull(one), IsNotNull(other), equal)), And((IsNull(one), IsNull(other)))))
         case _:
             return equal

@@ -18,7 +18,7 @@ from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.packed_values import Packed, pack, parted, unpack
 from xskip.types.datatypes import arrow_type
 
-__all__ = ["Evaluator", "ExprNode", "Remembered", "decorate"]
+__all__ = ["EvaluationCache", "Evaluator", "ExprNode", "decorate"]
 
 #: More distinct values than this are not evaluated: planning must not take longer than reading.
 _MOST_VALUES = 1_000_000
@@ -62,7 +62,7 @@ class _Asked(NamedTuple):
     values: Packed
 
 
-class Remembered:
+class EvaluationCache:
     """What expressions were for given values, by their form and the session's settings; the oldest are forgotten."""
 
     def __init__(self, size: int = _REMEMBERED_BYTES) -> None:
@@ -95,7 +95,7 @@ class Evaluator:
     ----------
     hook : Hook
     request : int
-    remembered : Remembered, optional
+    remembered : EvaluationCache, optional
         What requests before it have found.
 
     Attributes
@@ -104,11 +104,11 @@ class Evaluator:
         The expressions by their numbers.
     """
 
-    def __init__(self, hook: Hook, request: int, remembered: Remembered | None = None) -> None:
+    def __init__(self, hook: Hook, request: int, remembered: EvaluationCache | None = None) -> None:
         self.terms: dict[int, ExprNode] = {}
         self._hook = hook
         self._request = request
-        self._remembered = remembered or Remembered()
+        self._remembered = remembered or EvaluationCache()
         self._settings = ""
         self._found: dict[_Asked, Evaluated] = {}
         self._noted: dict[_Asked, None] | None = None

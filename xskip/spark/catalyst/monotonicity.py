@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from xskip.expressions.operands import Shape
+from xskip.expressions.operands import Monotonicity
 from xskip.types.datatypes import BITS, INTEGRAL, decimal_digits
 
-__all__ = ["shape_of"]
+__all__ = ["monotonicity_of"]
 
-_RISING, _UNKNOWN = Shape(1), Shape()
+_RISING, _UNKNOWN = Monotonicity(1), Monotonicity()
 _FLOATING = ("float", "double")
 #: One argument, and never falling: floor(x / unit) of instants and days, days and instants from numbers, rounding.
 _STEPS = {
@@ -27,7 +27,7 @@ _STEPS = {
 _WITHIN = {"Month": "year", "Quarter": "year", "DayOfYear": "year", "DayOfMonth": "month"}
 
 
-def shape_of(node: Any) -> Shape:
+def monotonicity_of(node: Any) -> Monotonicity:
     """How an encoded expression over one column follows that column's order.
 
     >>> shape_of(["Year", ["$", ["d"], "date"]]).direction, shape_of(["Upper", ["$", ["s"], "string"]]).direction
@@ -37,7 +37,7 @@ def shape_of(node: Any) -> Shape:
         case ["$", _, _]:
             return _RISING
         case ["UnaryMinus", child, *_]:  # -x falls; the one integer without an opposite overflows to itself, below all
-            return _turned(shape_of(child)) if _kind(child) not in INTEGRAL else _product(child, -1)
+            return _turned(monotonicity_of(child)) if _kind(child) not in INTEGRAL else _product(child, -1)
         case ["Add" | "Subtract" | "DateAdd" | "DateSub" | "AddMonths" | "DateDiff", left, right, *_]:
             return _wrapping(node, _sum(node[0], left, right))
         case ["Abs", ["$", _, kind] as child, *_]:  # the least integer has no absolute value
@@ -45,36 +45,36 @@ def shape_of(node: Any) -> Shape:
         case ["Multiply", left, right, *_]:
             return _times(left, right)
         case ["Round" | "BRound", child, ["#", "int", int()], *_]:  # to the nearest of a grid: the order stays
-            return _wrapping(node, shape_of(child))  # the greatest integers may be rounded beyond the type
+            return _wrapping(node, monotonicity_of(child))  # the greatest integers may be rounded beyond the type
         case ["Cast", child, {"t": str() as target}, zone, *_]:
             return _cast(child, target, zone)
         case ["Sqrt", child]:  # NaN below zero, which what is above it can hide
-            return _wrapping(node, shape_of(child))
+            return _wrapping(node, monotonicity_of(child))
         case [str() as name, child, *rest] if name in _STEPS and not _parts(rest):
-            return shape_of(child)
+            return monotonicity_of(child)
         case ["Divide" | "IntegralDivide", child, divisor, *_] if _literal(divisor):  # rounding keeps the order
-            shape = shape_of(child)  # and the least integer has no opposite
+            shape = monotonicity_of(child)  # and the least integer has no opposite
             return shape if _literal(divisor) > 0 else _wrapping(node, _turned(shape))
         case _:
             return _of_times(node)
 
 
-def _of_times(node: Any) -> Shape:
+def _of_times(node: Any) -> Monotonicity:
     """Functions of dates and instants, and of strings."""
     match node:
         case [str() as name, ["$", _, "date"] | ["Cast", ["$", *_], {"t": "date"}, *_] as child] if name in _WITHIN:
-            return replace(shape_of(child), within=_WITHIN[name])
+            return replace(monotonicity_of(child), within=_WITHIN[name])
         case ["UnixTimestamp" | "ToUnixTimestamp", child, ["#", "string", _], *_] if _kind(child) in (
             "timestamp",
             "date",
         ):
-            return shape_of(child)  # whole seconds of an instant, or of the first one of a day
+            return monotonicity_of(child)  # whole seconds of an instant, or of the first one of a day
         case ["TruncDate", child, ["#", "string", str()]]:  # the first day of a period
-            return shape_of(child)
+            return monotonicity_of(child)
         case ["TruncTimestamp", ["#", "string", str()], child, str() as zone]:  # the first instant of a local period
-            return _local(shape_of(child), child, zone)
+            return _local(monotonicity_of(child), child, zone)
         case ["Substring", child, ["#", "int", 0 | 1], ["#", "int", int()]]:  # of a < b, the beginnings are a' <= b'
-            return shape_of(child)
+            return monotonicity_of(child)
         case ["Concat", [["#", "string", str()], ["$", _, "string"]]]:  # the same beginning, then the column
             return _RISING
         case ["Coalesce", [["$", _, _], ["#", _, _], *_]]:  # the column itself, but for NULL, which is asked for itself
@@ -88,11 +88,11 @@ def _parts(arguments: list[Any]) -> bool:
     return any(isinstance(argument, list) for argument in arguments)
 
 
-def _turned(shape: Shape) -> Shape:
+def _turned(shape: Monotonicity) -> Monotonicity:
     return replace(shape, direction=-shape.direction)
 
 
-def _wrapping(node: Any, shape: Shape) -> Shape:
+def _wrapping(node: Any, shape: Monotonicity) -> Monotonicity:
     """A function that can wrap around, or be NaN, between two values: its own ends tell, which the whole can hide."""
     term = getattr(node, "term", None)
     return shape if term is None else replace(shape, wraps=(*shape.wraps, (term, node.type, shape.direction)))
@@ -120,48 +120,48 @@ def _kind(node: Any) -> str:
             return str(getattr(node, "type", ""))
 
 
-def _sum(name: str, left: Any, right: Any) -> Shape:
+def _sum(name: str, left: Any, right: Any) -> Monotonicity:
     """X + c, c + x and x - c rise with x, c - x falls; an overflow on the way shows as a fall between its own bounds.
 
     It does: what wraps around wraps once between the bounds, and the greater end comes out below the lesser one.
     """
     if _literal(right) is not None:  # months are added up to the last day of the month at most: days meet, and no more
-        return shape_of(left)
+        return monotonicity_of(left)
     if _literal(left) is None or name not in ("Add", "Subtract", "DateDiff"):
         return _UNKNOWN
-    inner = shape_of(right)
+    inner = monotonicity_of(right)
     return inner if name == "Add" else _turned(inner)
 
 
-def _times(left: Any, right: Any) -> Shape:
+def _times(left: Any, right: Any) -> Monotonicity:
     """X * c rises or falls with the sign of c; an integer must not wrap around, which it can do many times."""
     child, factor = (left, _literal(right)) if _literal(right) is not None else (right, _literal(left))
     if not factor:
         return _UNKNOWN
     if _kind(child) in INTEGRAL:
         return _product(child, factor)
-    shape = shape_of(child)
+    shape = monotonicity_of(child)
     return shape if factor > 0 else _turned(shape)
 
 
-def _product(child: Any, factor: int) -> Shape:
+def _product(child: Any, factor: int) -> Monotonicity:
     """Of the column itself alone: only its bounds are known."""
     if not (isinstance(child, list) and child[:1] == ["$"]):
         return _UNKNOWN
     greatest = (1 << (BITS[_kind(child)] - 1)) - 1
-    return Shape(
+    return Monotonicity(
         1 if factor > 0 else -1, limit=greatest // abs(factor)
     )  # |x| <= greatest / |c|  =>  |x * c| <= greatest
 
 
-def _local(shape: Shape, child: Any, zone: str) -> Shape:
+def _local(shape: Monotonicity, child: Any, zone: str) -> Monotonicity:
     """A function of local time: of the column's own instants, for which the zone's offsets can be looked up."""
     own = isinstance(child, list) and child[:1] == ["$"]
     return replace(shape, zone=zone) if own else _UNKNOWN
 
 
-def _cast(child: Any, target: str, zone: Any) -> Shape:
-    kind, shape = _kind(child), shape_of(child)
+def _cast(child: Any, target: str, zone: Any) -> Monotonicity:
+    kind, shape = _kind(child), monotonicity_of(child)
     match kind, target:
         case ("timestamp", "date") if isinstance(zone, str):  # the day of local time
             return _local(shape, child, zone)

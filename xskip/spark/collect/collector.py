@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from xskip.errors import CollectError
 from xskip.indexes import Index, MinMax
 from xskip.indexes.base import Accumulator, Input
-from xskip.metadata.read_profile import Reading
+from xskip.metadata.read_profile import ReadProfile
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
 from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.java_errors import spark_errors, what_failed
@@ -72,7 +72,7 @@ class Collector:
         Of a session whose settings are the build's own.
     listed : ListedObjects
     indexes : tuple of PlannedIndex
-    reading : Reading
+    reading : ReadProfile
     footers : bool
         May bounds come from the footers of Parquet files.
     """
@@ -81,7 +81,7 @@ class Collector:
     dataset: Dataset
     listed: ListedObjects
     indexes: tuple[PlannedIndex, ...]
-    reading: Reading
+    reading: ReadProfile
     footers: bool
 
     def collect(self, chosen: npt.NDArray[np.int64]) -> MetadataTable:

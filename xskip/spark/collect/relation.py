@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from xskip.errors import DatasetError
 from xskip.metadata.objects import Objects
-from xskip.metadatastore.location import Place
+from xskip.metadatastore.location import IndexLocation
 from xskip.spark.bridge.gateway import Hook, Pieces, places_in
 from xskip.spark.bridge.packed_values import numbers_in
 
@@ -126,7 +126,7 @@ class Dataset:
         """The root paths, with scheme."""
         return [str(root) for root in self._java.roots()]
 
-    def places(self) -> list[Place]:
+    def places(self) -> list[IndexLocation]:
         """Where the metadata may be, in the order in which queries look."""
         return places_in(self._java.places())
 

@@ -24,7 +24,7 @@ from xskip.clauses.clause import AllOf, Always, AnyOf, Clause, Mask, Undetermine
 from xskip.errors import XskipError
 from xskip.metadata.objects import Objects
 from xskip.metadata.table import IndexKey, MetadataTable
-from xskip.metadatastore.row_group_pruning import Groups
+from xskip.metadatastore.row_group_pruning import RowGroups
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.splits import Part, parts_of
 from xskip.metadatastore.temporary import lasting_folder
@@ -37,7 +37,7 @@ from xskip.types.datatypes import Storage
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Jobs", "why_in_driver"]
+__all__ = ["DistributedPruner", "driver_only_reason"]
 
 _Map = Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]
 _READER = "xskip_part"
@@ -55,7 +55,7 @@ _REGISTERED = "ordinal int, path string, size bigint, time bigint, place string"
 _PRUNED = "part int, skip binary, outcomes string"
 
 
-def why_in_driver(snapshot: Snapshot) -> str:
+def driver_only_reason(snapshot: Snapshot) -> str:
     """Why metadata cannot be pruned by a job, whatever its size, or nothing."""
     if not snapshot.is_ours:
         return "another program has written it; call refresh()"
@@ -66,7 +66,7 @@ def why_in_driver(snapshot: Snapshot) -> str:
     return ""
 
 
-class Jobs:
+class DistributedPruner:
     """Runs the jobs of one Spark application, in a session of their own in which nothing is skipped."""
 
     def __init__(self, hook: Hook) -> None:
@@ -74,7 +74,7 @@ class Jobs:
         self._hook = hook
         self._lock = threading.RLock()
         self._own: tuple[str, SparkSession] | None = None
-        self._groups: tuple[str, Groups] | None = None
+        self._groups: tuple[str, RowGroups] | None = None
         self._failed: dict[str, tuple[float, str]] = {}
 
     def register(self, directory: str, snapshot: Snapshot, token: int) -> None:
@@ -125,11 +125,11 @@ class Jobs:
         """What failed is tried again at once."""
         self._failed = {}
 
-    def _groups_of(self, snapshot: Snapshot) -> Groups:
+    def _groups_of(self, snapshot: Snapshot) -> RowGroups:
         """The row groups of a snapshot; the last one's are kept."""
         with self._lock:
             if self._groups is None or self._groups[0] != snapshot.live.identity:
-                self._groups = snapshot.live.identity, Groups(snapshot)
+                self._groups = snapshot.live.identity, RowGroups(snapshot)
             return self._groups[1]
 
     def _mapped(

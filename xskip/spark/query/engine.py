@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from xskip.clauses.clause import rehearse
+from xskip.clauses.clause import collect_evaluations
 from xskip.errors import DatasetError, XskipError
 from xskip.expressions.operands import Computed
 from xskip.expressions.predicate import Predicate, operands
-from xskip.metadata.read_profile import Reading, zones_differ
+from xskip.metadata.read_profile import ReadProfile, zones_differ
 from xskip.metadatastore.known_failures import Failures
-from xskip.metadatastore.location import Place
+from xskip.metadatastore.location import IndexLocation
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot
 from xskip.pruning.prune import PruneResult, prune, requirements
 from xskip.pruning.translate import Available, translate, without_column
@@ -30,9 +30,9 @@ from xskip.spark.bridge.gateway import Hook, hook_of
 from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.bridge.java_errors import reason
 from xskip.spark.catalyst.decode import to_predicate
-from xskip.spark.catalyst.evaluator import Evaluator, Remembered
+from xskip.spark.catalyst.evaluator import EvaluationCache, Evaluator
 from xskip.spark.collect.listing import packed_objects
-from xskip.spark.query.distributed_pruning import Jobs, why_in_driver
+from xskip.spark.query.distributed_pruning import DistributedPruner, driver_only_reason
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,7 +41,7 @@ __all__ = ["Engine", "ScanTrace", "engine_of", "forget_indexes"]
 
 T = TypeVar("T")
 _log = logging.getLogger("xskip")
-_NOWHERE = Place("", "", "")
+_NOWHERE = IndexLocation("", "", "")
 _tokens = itertools.count(1)
 # how long a snapshot is used before the directory is looked at again; a stale one is still sound
 _RECHECK_LOCAL_SECONDS = 0.0
@@ -116,10 +116,10 @@ class Engine:
         self._made: dict[str, None] = {}
         self._unreadable: dict[str, tuple[float, str]] = {}  # when and why, by directory
         self._process_wide: dict[str, str] = {}
-        self._remembered = Remembered()
+        self._remembered = EvaluationCache()
         self._failures = Failures()
         self._room = METADATA_BYTES.default
-        self.jobs = Jobs(hook)
+        self.jobs = DistributedPruner(hook)
 
     @property
     def hook(self) -> Hook:
@@ -134,7 +134,7 @@ class Engine:
         place, number, strict = _NOWHERE, -1, False
         try:
             asked = json.loads(request)
-            place, number, strict = Place(**asked["place"]), int(asked["id"]), bool(asked["strict"])
+            place, number, strict = IndexLocation(**asked["place"]), int(asked["id"]), bool(asked["strict"])
             answer, trace = self._decide(place, asked)
         except BaseException as error:  # noqa: BLE001 - the fail-open point: a query never fails because of xskip
             answer, trace = None, ScanTrace("", None, reason(error))
@@ -211,11 +211,11 @@ class Engine:
                 found.append((snapshot, directory))
         return found
 
-    def _decide(self, place: Place, asked: dict[str, Any]) -> tuple[bytes | None, ScanTrace]:
+    def _decide(self, place: IndexLocation, asked: dict[str, Any]) -> tuple[bytes | None, ScanTrace]:
         loaded = self._load(place.directory, JOB_OBJECTS.of(asked["jobObjects"]))
         if loaded is None:
             return None, ScanTrace("", None, filters=json.dumps(asked["df"]))
-        reading = Reading.of(asked["format"], asked["options"], asked["conf"], asked["schema"])
+        reading = ReadProfile.of(asked["format"], asked["options"], asked["conf"], asked["schema"])
         problem = loaded.snapshot.not_usable(place, reading)
         if problem:
             return None, ScanTrace("", None, problem, json.dumps(asked["df"]))
@@ -235,7 +235,7 @@ class Engine:
 
     def _prune(self, loaded: _Loaded, asked: dict[str, Any], key: str, evaluator: Evaluator) -> _Answer:
         snapshot, predicate = loaded.snapshot, to_predicate(asked["df"], evaluator)
-        reading: Reading = asked["reading"]
+        reading: ReadProfile = asked["reading"]
         available = Available(
             without_column(snapshot.indexes, reading.corrupt_record),
             snapshot.partitions,
@@ -256,7 +256,7 @@ class Engine:
         else:
             table = snapshot.proved(wanted, reading)
             with evaluator.together():
-                rehearse(clause, table)
+                collect_evaluations(clause, table)
             result = prune(clause, table)
         bits = np.packbits(result.skip, bitorder="little").tobytes()
         by_partition = any(isinstance(requirement, str) for requirement in wanted)
@@ -270,7 +270,7 @@ class Engine:
         """Is an index pruned by a job and never loaded; where it is too large and must be, says so once."""
         if loaded.snapshot.rows <= limit:
             return False
-        why = why_in_driver(loaded.snapshot)
+        why = driver_only_reason(loaded.snapshot)
         if why:
             what = f"{loaded.snapshot.rows:,} objects of metadata in {loaded.directory} are pruned in the driver: {why}"
             self._once((loaded.directory, "", why), what)
@@ -348,7 +348,7 @@ class Engine:
             while len(self._traces) > _REMEMBERED_TRACES:
                 self._traces.popitem(last=False)
 
-    def _say(self, place: Place, problem: str) -> None:
+    def _say(self, place: IndexLocation, problem: str) -> None:
         what = f"the index of {place.root} is not used, queries read all files: {problem}"
         # numbers of requests and times in a store's message are no other problem
         self._once((place.directory, place.root, _NUMBERED.sub("#", problem)), what)
