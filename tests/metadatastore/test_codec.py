@@ -24,6 +24,7 @@ from tests.metadatastore.samples import (
     table_of,
     valuelist,
 )
+from xskip.clauses.clause import PartitionKey
 from xskip.errors import XskipError
 from xskip.metadata.objects import Objects
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable, PartitionColumn
@@ -156,7 +157,7 @@ def test_odd_column_names(tmp_path: Path) -> None:
     assert_same(round_trip(table, tmp_path / "f.parquet"), table)
     file = open_file(tmp_path / "f.parquet")
     for i, name in enumerate(names):
-        assert decode(file, [name]).partitions[name].values.to_pylist() == [100 + i]
+        assert decode(file, [PartitionKey(name)]).partitions[name].values.to_pylist() == [100 + i]
 
 
 def test_bloom_filters_are_wrapped(tmp_path: Path) -> None:
@@ -231,8 +232,10 @@ def test_only_wanted_columns_are_read(tmp_path: Path, monkeypatch: pytest.Monkey
     file = open_file(path)
     assert_same(decode(file, []), table_of(table.objects))
     assert_same(decode(file, [("minmax", ("k",))]), table_of(table.objects, indexes[:1]))
-    assert_same(decode(file, ["p", ("valuelist", ("k",))]), table_of(table.objects, indexes[1:2], partitions))
-    assert_same(decode(file, [("minmax", ("K",)), "q"]), table_of(table.objects))
+    assert_same(
+        decode(file, [PartitionKey("p"), ("valuelist", ("k",))]), table_of(table.objects, indexes[1:2], partitions)
+    )
+    assert_same(decode(file, [("minmax", ("K",)), PartitionKey("q")]), table_of(table.objects))
     assert asked == [
         ["obj_name"],
         ["k_minmax_1.min", "k_minmax_1.max"],

@@ -26,6 +26,7 @@ from tests.metadatastore.samples import (
     table_of,
     valuelist,
 )
+from xskip.clauses.clause import PartitionKey
 from xskip.errors import MetadataCorruptError, MetadataVersionError
 from xskip.metadata.table import PartitionColumn
 from xskip.metadatastore import codec, snapshot
@@ -37,6 +38,7 @@ from xskip.metadatastore.versions import WriteOptions
 
 DISK = LocalStorage()
 K, S, V = ("minmax", ("k",)), ("bloomfilter", ("s",)), ("valuelist", ("k",))
+P = PartitionKey("p")
 
 
 @pytest.fixture
@@ -127,9 +129,9 @@ def test_columns_are_read_once(md: str, tmp_path: Path, reads: list[frozenset[An
     assert reads == [frozenset()] * 2
     assert list(found.load([K]).indexes) == [K]
     assert reads[2:] == [frozenset({K})] * 2
-    again = found.load([K, "p", ("minmax", ("other",)), "q"])
+    again = found.load([K, P, ("minmax", ("other",)), PartitionKey("q")])
     assert (list(again.indexes), list(again.partitions)) == ([K], ["p"])
-    assert reads[4:] == [frozenset({"p"})] * 2
+    assert reads[4:] == [frozenset({P})] * 2
     assert again.indexes[K].values is found.load([K]).indexes[K].values
     found.load()
     assert reads[6:] == [frozenset({S, V})] * 2
@@ -153,7 +155,7 @@ def test_loads_from_threads(md: str, tmp_path: Path, reads: list[frozenset[Any]]
         if not all(table.indexes[key].values.equals(whole.indexes[key].values) for key in table.indexes):
             wrong.append(wanted)
 
-    wishes: list[list[Any]] = [[K], [S], [V], [K, S], ["p"], [K, V, "p"], [], [S, K]]
+    wishes: list[list[Any]] = [[K], [S], [V], [K, S], [P], [K, V, P], [], [S, K]]
     threads = [threading.Thread(target=load, args=(wanted,)) for wanted in wishes]
     for thread in threads:
         thread.start()
@@ -161,7 +163,7 @@ def test_loads_from_threads(md: str, tmp_path: Path, reads: list[frozenset[Any]]
         thread.join()
     assert wrong == []
     asked = [key for call in reads for key in call]
-    assert {key: asked.count(key) for key in asked} == {K: 2, S: 2, V: 2, "p": 2}
+    assert {key: asked.count(key) for key in asked} == {K: 2, S: 2, V: 2, P: 2}
     assert_same(found.load(), whole)
 
 

@@ -24,7 +24,7 @@ from tests.metadatastore.samples import (
     table_of,
     valuelist,
 )
-from xskip.clauses.clause import Clause
+from xskip.clauses.clause import Clause, PartitionKey
 from xskip.expressions.operands import Column
 from xskip.expressions.predicate import And, Comparison, IsNotNull, IsNull, Op, Or, StartsWith
 from xskip.metadata.table import MetadataTable, PartitionColumn
@@ -69,10 +69,11 @@ def test_a_part_is_these_rows_of_its_file(tmp_path: Path, version: int, groups: 
     path = tmp_path / "file"
     encode(sample(7), ROOT, path, WriteOptions(version))
     file = open_file(path)
-    (part,) = parts_of([file], [(0, group) for group in groups], {"p", *_keys(file)}, has_names=True)
+    wanted = {PartitionKey("p"), *_keys(file)}
+    (part,) = parts_of([file], [(0, group) for group in groups], wanted, has_names=True)
     rows = pa.array([row for group in groups for row in range(2 * group, min(2 * group + 2, 7))])
     assert part.ordinals.tolist() == rows.to_pylist()
-    assert_same(part.table(read(path, part), {"p", *_keys(file)}, has_names=True), decode(file).take(rows))
+    assert_same(part.table(read(path, part), wanted, has_names=True), decode(file).take(rows))
 
 
 def _keys(file: codec.MetadataFile) -> list[Any]:

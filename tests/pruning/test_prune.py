@@ -23,7 +23,7 @@ from tests.pruning.cases import (
     rows_of,
 )
 from tests.reference import POOLS, leaf_truth, order, truth
-from xskip.clauses.clause import AllOf, Always, AnyOf, Clause, Undetermined
+from xskip.clauses.clause import AllOf, Always, AnyOf, Clause, PartitionKey, Undetermined
 from xskip.expressions.operands import Cast, Column, split_path
 from xskip.expressions.predicate import (
     And,
@@ -297,7 +297,7 @@ def test_requirements_are_what_the_questions_read():
         predicate, defined("minmax", "a", "int"), defined("valuelist", "a", "int"), defined("minmax", "other", "int"),
         partitions={"p": "int", "q": "int"},
     )  # fmt: skip
-    assert requirements(clause) == {("minmax", ("a",)), ("valuelist", ("a",)), "p"}
+    assert requirements(clause) == {("minmax", ("a",)), ("valuelist", ("a",)), PartitionKey("p")}
     assert requirements(Always(True)) == frozenset()
 
 

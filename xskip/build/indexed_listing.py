@@ -236,7 +236,7 @@ def _load(engine: Engine, snapshot: Snapshot, place: IndexLocation, reader: Path
     """All objects that an index knows, with their partitions, if it can be trusted."""
     _check(snapshot, place, reader)
     _demand_no_log(engine, as_uri(place.root))
-    table = snapshot.load(snapshot.partitions)
+    table = snapshot.load(snapshot.partition_keys)
     outside = snapshot.count_outside(table_identifier(place.root))
     if outside:
         raise DatasetError(

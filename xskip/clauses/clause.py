@@ -40,6 +40,7 @@ __all__ = [
     "IndexClause",
     "LeafClause",
     "Mask",
+    "PartitionKey",
     "Requirement",
     "Trace",
     "Undetermined",
@@ -52,8 +53,17 @@ __all__ = [
 
 Mask = npt.NDArray[np.bool_]
 Verdicts: TypeAlias = pa.BooleanArray
-#: What a clause reads: an index, or the partition column of that name.
-Requirement = IndexKey | str
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionKey:
+    """A partition column, by its name, among what a clause reads."""
+
+    column: str
+
+
+#: What a clause reads: an index, or a partition column.
+Requirement = IndexKey | PartitionKey
 
 
 class IndexClause(Protocol):

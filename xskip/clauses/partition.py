@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.clauses.clause import LeafClause, Mask, Verdicts
+from xskip.clauses.clause import LeafClause, Mask, PartitionKey, Verdicts
 from xskip.expressions.evaluate import matches
 from xskip.metadata.table import MetadataTable, PartitionColumn
 from xskip.types.datatypes import arrow_type
@@ -27,9 +27,9 @@ class PartitionClause(LeafClause):
     requires: str
 
     @property
-    def needs(self) -> tuple[str]:
+    def needs(self) -> tuple[PartitionKey]:
         """The partition column."""
-        return (self.requires,)
+        return (PartitionKey(self.requires),)
 
     def evaluate(self, table: MetadataTable, among: Mask) -> Verdicts:
         """True or false, never in doubt; null only where the partition values are not recorded."""

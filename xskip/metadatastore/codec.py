@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from xskip.clauses.clause import Requirement
+from xskip.clauses.clause import PartitionKey, Requirement
 from xskip.errors import KeyNotAvailableError, MetadataCorruptError, XskipError
 from xskip.metadata.objects import Objects, join_ids, split_ids
 from xskip.metadata.table import IndexColumn, MetadataTable, PartitionColumn
@@ -298,7 +298,7 @@ def columns_of(file: MetadataFile, choice: set[Requirement] | None) -> list[str]
 
 def _chosen(file: MetadataFile, choice: set[Requirement] | None) -> tuple[list[tuple[str, str]], list[IndexField]]:
     """The partitions and indexes chosen; None stands for all."""
-    partitions = [(n, kind) for n, kind in file.schema.partitions if choice is None or n in choice]
+    partitions = [(n, kind) for n, kind in file.schema.partitions if choice is None or PartitionKey(n) in choice]
     return partitions, [index for index in file.schema.indexes if choice is None or index.definition.key in choice]
 
 

@@ -20,6 +20,7 @@ from xskip.clauses.clause import (
     AnyOf,
     Clause,
     Mask,
+    PartitionKey,
     Requirement,
     Trace,
     Undetermined,
@@ -86,7 +87,7 @@ class RowGroups:
             if type(clause) is MinMaxClause:
                 asked = clause
             elif isinstance(clause, PartitionClause) and not isinstance(clause.leaf, IsNull):
-                asked = MinMaxClause(clause.leaf, _key(clause.requires))
+                asked = MinMaxClause(clause.leaf, (_PARTITION, (clause.requires,)))
             elif isinstance(clause, ColumnPairClause):
                 asked = ColumnPairClause(clause.compared, _key(clause.left), _key(clause.right))
         if asked is None:
@@ -95,7 +96,9 @@ class RowGroups:
         return asked
 
     def _has_bounds(self, needed: Requirement) -> bool:
-        return needed in self._partitions if isinstance(needed, str) else self._kind(self._storages.get(needed)) != ""
+        if isinstance(needed, PartitionKey):
+            return needed.column in self._partitions
+        return self._kind(self._storages.get(needed)) != ""
 
     @staticmethod
     def _kind(storage: Storage | None) -> str:
@@ -153,7 +156,7 @@ _PARTITION = ""
 
 
 def _key(needed: Requirement) -> IndexKey:
-    return (_PARTITION, (needed,)) if isinstance(needed, str) else needed
+    return (_PARTITION, (needed.column,)) if isinstance(needed, PartitionKey) else needed
 
 
 def _bounds(group: pq.RowGroupMetaData, columns: list[int], kind: str) -> _Bounds:

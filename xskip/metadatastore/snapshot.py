@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from xskip.clauses.clause import Requirement
+from xskip.clauses.clause import PartitionKey, Requirement
 from xskip.errors import KeyNotAvailableError, MetadataCorruptError
 from xskip.metadata.objects import Objects, count_outside
 from xskip.metadata.read_profile import ReadProfile, differences, zones_differ
@@ -168,10 +168,15 @@ class Snapshot:
                     merged[index.definition.key] = (replace(index.definition, types=complete), index.storage)
         return tuple(merged.values())
 
+    @property
+    def partition_keys(self) -> set[Requirement]:
+        """All partition columns, as :meth:`load` takes them."""
+        return set(map(PartitionKey, self.partitions))
+
     def load(self, wanted: Iterable[Requirement] | None = None) -> MetadataTable:
         """All objects, with the indexes and partition columns wanted; None stands for all."""
         with self._lock:
-            everything: set[Requirement] = {*(definition.key for definition, _ in self.indexes), *self.partitions}
+            everything = self.partition_keys.union(definition.key for definition, _ in self.indexes)
             needed = everything if wanted is None else everything & set(wanted)
             missing = needed - self._read
             if missing or self._objects is None:
@@ -180,7 +185,7 @@ class Snapshot:
             assert self._objects is not None
             return MetadataTable(
                 self._objects,
-                {name: column for name, column in self._partitions.items() if name in needed},
+                {name: column for name, column in self._partitions.items() if PartitionKey(name) in needed},
                 {key: column for key, column in self._indexes.items() if key in needed},
             )
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.clauses.bounds import Bounds
-from xskip.clauses.clause import Mask, Requirement, Verdicts
+from xskip.clauses.clause import Mask, PartitionKey, Requirement, Verdicts
 from xskip.clauses.monotone import bounds_of
 from xskip.expressions.evaluate import cast_type, compare, sort_key
 from xskip.expressions.operands import Computed, Operand
@@ -81,8 +81,8 @@ def _possible(op: Op, left: Bounds, right: Bounds) -> pa.BooleanArray:
 
 def _taken(operand: Operand, source: Requirement, table: MetadataTable) -> tuple[Bounds, pa.BooleanArray] | None:
     """Bounds of an operand, and where all rows of its column are NULL; None where nothing is known."""
-    if isinstance(source, str):
-        column = table.partitions.get(source)
+    if isinstance(source, PartitionKey):
+        column = table.partitions.get(source.column)
         if column is None:
             return None
         bounds, empty = Bounds.of(operand, column.values, column.values), column.values.is_null()

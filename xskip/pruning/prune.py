@@ -14,7 +14,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xskip.clauses.clause import Clause, IndexClause, Mask, Requirement, Trace, Undetermined, evaluate, is_false, leaves
+from xskip.clauses.clause import (
+    Clause,
+    IndexClause,
+    Mask,
+    PartitionKey,
+    Requirement,
+    Trace,
+    Undetermined,
+    evaluate,
+    is_false,
+    leaves,
+)
 from xskip.metadata.table import MetadataTable
 
 __all__ = ["ClauseOutcome", "PruneResult", "prune", "requirements"]
@@ -79,7 +90,7 @@ def _index_name(clause: IndexClause) -> str:
 
 def _name(needed: Requirement) -> str:
     match needed:
-        case str() as partition:
-            return f"partition({partition})"
+        case PartitionKey(column):
+            return f"partition({column})"
         case (name, columns):
             return f"{name}({', '.join(columns)})"

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from xskip.clauses.clause import AllOf, Always, AnyOf, Clause, Requirement, Undetermined
+from xskip.clauses.clause import AllOf, Always, AnyOf, Clause, PartitionKey, Requirement, Undetermined
 from xskip.clauses.file_attribute import FileClause
 from xskip.clauses.partition import PartitionClause
 from xskip.expressions.operands import (
@@ -263,7 +263,7 @@ def _pair(compared: ColumnComparison, available: Available) -> Clause:
             return replace(place, predicate=str(compared))
         bounds = (d.key for d, s in available.on_column(available.name(column.path))
                   if d.name == "minmax" and _same_type(column, (d, s), available))  # fmt: skip
-        source = place or next(bounds, None)
+        source = next(bounds, None) if place is None else PartitionKey(place)
         if source is None:
             return Undetermined(str(compared), f"no bounds of {available.name(column.path)}")
         sources.append(source)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from xskip.clauses.clause import AllOf, Always, AnyOf, Clause, Mask, Undetermined, leaves
+from xskip.clauses.clause import AllOf, Always, AnyOf, Clause, Mask, Requirement, Undetermined, leaves
 from xskip.errors import XskipError
 from xskip.metadata.objects import Objects
 from xskip.metadata.table import IndexKey, MetadataTable
@@ -85,13 +85,13 @@ class DistributedPruner:
         XskipError
             A job failed.
         """
-        kinds = snapshot.partitions
+        wanted = snapshot.partition_keys
         with self._trying(snapshot):
-            parts = parts_of(snapshot.files, self._groups_of(snapshot).places, set(kinds), has_names=True)
+            parts = parts_of(snapshot.files, self._groups_of(snapshot).places, wanted, has_names=True)
             filling = self._hook.rule.filling(token, snapshot.rows)
             for first in range(0, len(parts), _REGISTERED_PARTS):
                 some = parts[first : first + _REGISTERED_PARTS]
-                found = self._mapped(directory, snapshot, some, (_registering(some, set(kinds)), _REGISTERED))
+                found = self._mapped(directory, snapshot, some, (_registering(some, wanted), _REGISTERED))
                 hashes = ("ordinal", "xxhash64(path)", "xxhash64('xskip', path)", "size", "time", "place")
                 filling.add(found.selectExpr(*hashes)._jdf)
             filling.register(directory)
@@ -199,7 +199,7 @@ def _cause(error: Exception) -> str:
     return str(found[0] if found else f"{type(error).__name__}: {error}".splitlines()[0])
 
 
-def _registering(parts: Sequence[Part], wanted: set[str]) -> _Map:
+def _registering(parts: Sequence[Part], wanted: set[Requirement]) -> _Map:
     """The task that tells the objects of parts."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

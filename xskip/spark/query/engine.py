@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from xskip.clauses.clause import collect_evaluations
+from xskip.clauses.clause import PartitionKey, collect_evaluations
 from xskip.errors import DatasetError, XskipError
 from xskip.expressions.operands import Computed
 from xskip.expressions.predicate import Predicate, operands
@@ -259,7 +259,7 @@ class Engine:
                 collect_evaluations(clause, table)
             result = prune(clause, table)
         bits = np.packbits(result.skip, bitorder="little").tobytes()
-        by_partition = any(isinstance(requirement, str) for requirement in wanted)
+        by_partition = any(isinstance(requirement, PartitionKey) for requirement in wanted)
         trace = ScanTrace(str(predicate), replace(result, skip=np.zeros(0, bool)), filters=json.dumps(asked["df"]))
         settings = _settings_of(predicate, key, evaluator)
         if not result.outcomes:  # no index was asked anything
@@ -294,7 +294,7 @@ class Engine:
                 if self._is_for_job(loaded, limit):
                     self.jobs.register(directory, loaded.snapshot, loaded.token)
                 else:
-                    table = loaded.snapshot.load(loaded.snapshot.partitions)
+                    table = loaded.snapshot.load(loaded.snapshot.partition_keys)
                     self._hook.register(directory, loaded.token, packed_objects(table))
                 loaded.is_registered = True
             return loaded
