@@ -90,8 +90,8 @@ def test_nested_clauses(outer, inner):
     assert run(outer((a, inner((b, c)), d)), len(rows)) == expected
 
 
-def test_u07_a_leg_without_an_index():
-    """[PRU-V-1] A leg that nothing can answer keeps what OR leaves open, and takes nothing from AND."""
+def test_a_leg_without_an_index():
+    """[SND-7] [PRU-V-1] A leg that nothing can answer keeps what OR leaves open, and takes nothing from AND."""
     known = Fake((True, False, None))
     open_leg = Undetermined("f(x)", "why")
     assert run(AnyOf((known, open_leg)), 3) == [True, None, None]

@@ -46,8 +46,8 @@ P = Column(("p",), "int")
     ],
     ids=str,
 )
-def test_u30_verdicts_by_value_of_the_partition(leaf, expected):
-    """[PRU-PC-1] [PRU-PC-2]"""
+def test_verdicts_by_value_of_the_partition(leaf, expected):
+    """[SND-30] [PRU-PC-1] [PRU-PC-2]"""
     assert verdicts(leaf, [None, 1, 2, 3], "int") == expected
 
 

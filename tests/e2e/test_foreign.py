@@ -49,7 +49,7 @@ def test_every_version_is_used_and_taken_over(spark: SparkSession, tmp_path: Pat
 
 
 def test_string_bounds_of_another_program(spark: SparkSession, tmp_path: Path) -> None:
-    """[MDS-F-2] U18 Bounds by UTF-16 units skip no file whose strings are in another order by UTF-8."""
+    """[MDS-F-2] [SND-18] Bounds by UTF-16 units skip no file whose strings are in another order by UTF-8."""
     path = write_once(spark, tmp_path / "data", "s string", {"both": [("\U0001f600",), ("\ufffd",)], "a": [("a",)]})
     made = index(spark, path, [MinMax("s"), ValueList("s")])
     bounds = {"both": ("\U0001f600", "\ufffd"), "a": ("a", "a")}

@@ -29,41 +29,41 @@ def ranks(values: list, kind: pa.DataType) -> list[list]:
     return [list(groups.values())[i] for i in order]
 
 
-def test_u10_nan_is_above_everything_and_equal_to_itself():
-    """[PRU-V-5]"""
+def test_nan_is_above_everything_and_equal_to_itself():
+    """[SND-10] [PRU-V-5]"""
     keys = sort_key(pa.array([NAN, -NAN, INF, 1e308, -INF], pa.float64())).to_pylist()
     assert keys[0] == keys[1] > keys[2] > keys[3] > keys[4]
     keys = sort_key(pa.array([NAN, -NAN, INF, 3e38, -INF], pa.float32())).to_pylist()
     assert keys[0] == keys[1] > keys[2] > keys[3] > keys[4]
 
 
-def test_u11_minus_zero_is_zero():
-    """[PRU-V-5]"""
+def test_minus_zero_is_zero():
+    """[SND-11] [PRU-V-5]"""
     for kind in (pa.float32(), pa.float64()):
         keys = sort_key(pa.array([-1e-40, -0.0, 0.0, 1e-40], kind)).to_pylist()
         assert keys[0] < keys[1] == keys[2] < keys[3]
 
 
-def test_u21_infinities_are_ends_of_the_numbers():
-    """[PRU-V-5]"""
+def test_infinities_are_ends_of_the_numbers():
+    """[SND-21] [PRU-V-5]"""
     assert ranks([INF, 1.0, -INF, -1.0], pa.float64()) == [[-INF], [-1.0], [1.0], [INF]]
 
 
-def test_u18_strings_compare_as_utf8_bytes_and_not_as_utf16():
-    """[PRU-V-5] In UTF-16 U+1F600 begins with D83D and would come before U+FFFD."""
+def test_strings_compare_as_utf8_bytes_and_not_as_utf16():
+    """[SND-18] [PRU-V-5] In UTF-16 U+1F600 begins with D83D and would come before U+FFFD."""
     values = [s.encode() for s in ("\U0001f600", "\ufffd", "z", "é", "az", "")]
     assert ranks(values, pa.string()) == [[s.encode()] for s in ("", "az", "z", "é", "\ufffd", "\U0001f600")]
 
 
-def test_u18_binary_compares_unsigned():
-    """[PRU-V-5]"""
+def test_binary_compares_unsigned():
+    """[SND-18] [PRU-V-5]"""
     assert ranks([b"\x80", b"\x7f", b"", b"\xff", b"\xff\x00"], pa.binary()) == [
         [b""], [b"\x7f"], [b"\x80"], [b"\xff"], [b"\xff\x00"],
     ]  # fmt: skip
 
 
-def test_u19_negative_decimals():
-    """[PRU-V-5]"""
+def test_negative_decimals():
+    """[SND-19] [PRU-V-5]"""
     values = [Decimal("0.01"), Decimal("-0.01"), Decimal("-12345678901234567890.12"), Decimal("10.00"), Decimal("9.99")]
     assert ranks(values, pa.decimal128(38, 2)) == [[v] for v in sorted(values)]
 
@@ -131,11 +131,13 @@ def test_decimal_literals_of_any_precision_and_scale():
         ("\U0010ffff".encode(), b"\xf4\x8f\xbf\xc0"),
     ],
 )
-def test_u15_the_end_of_a_prefix(prefix, end):
+def test_the_end_of_a_prefix(prefix, end):
+    """[SND-15]"""
     assert prefix_end(prefix) == end
 
 
-def test_u15_the_end_of_a_prefix_parts_what_starts_with_it_from_what_does_not():
+def test_the_end_of_a_prefix_parts_what_starts_with_it_from_what_does_not():
+    """[SND-15]"""
     pieces = [b"", b"\x00", b"a", b"b", b"\xfe", b"\xff"]
     words = {x + y + z for x, y, z in product(pieces, repeat=3)}
     for prefix, word in product(words, words):

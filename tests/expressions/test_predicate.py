@@ -99,16 +99,16 @@ def test_negation_of_the_unknown_stays_unknown_wherever_it_is():
     assert negate(And((Comparison(Op.EQ, A, 1), unknown))) == Or((Comparison(Op.NE, A, 1), unknown))
 
 
-def test_u09_negation_of_empty_lists():
-    """[PRU-N-3]"""
+def test_negation_of_empty_lists():
+    """[SND-9] [PRU-N-3]"""
     assert negate(In(A, ())) == Constant(True)
     assert negate(In(A, (), has_null=True)) == Constant(None)
     assert negate(NotIn(A, ())) == Constant(False)
     assert negate(NotIn(A, (), has_null=True)) == Constant(None)
 
 
-def test_u08_negation_keeps_the_null_of_a_list():
-    """[PRU-N-2]"""
+def test_negation_keeps_the_null_of_a_list():
+    """[SND-8] [PRU-N-2]"""
     assert negate(In(A, (1,), has_null=True)) == NotIn(A, (1,), has_null=True)
     assert negate(NotIn(A, (1,), has_null=True)) == In(A, (1,), has_null=True)
 

@@ -82,13 +82,13 @@ INT = Column(("c",), "int")
     ],
     ids=str,
 )
-def test_u02_u23_u24_what_a_bloom_filter_does_not_answer(leaf):
-    """[PRU-BF-1]"""
+def test_what_a_bloom_filter_does_not_answer(leaf):
+    """[SND-2] [SND-23] [SND-24] [PRU-BF-1]"""
     assert BloomFilter("c").translate(leaf, IndexDefinition("bloomfilter", ("c",)), Bloom()) is None
 
 
-def test_u23_filters_of_another_version_are_unknown():
-    """[PRU-BF-2]"""
+def test_filters_of_another_version_are_unknown():
+    """[SND-23] [PRU-BF-2]"""
     (raw,) = BloomFilter("c").assemble([collected([1])], ["int"]).to_pylist()
     later = struct.pack(">i", 2) + raw[4:]
     assert verdicts(Comparison(Op.EQ, INT, 77_777), pa.array([raw, later, raw[:-1]], pa.binary())) == [

@@ -94,8 +94,8 @@ def _indexes(spark: SparkSession, path: str) -> tuple[xskip.results.operations.I
     return SkippingIndex.for_path(spark, path).describe().indexes
 
 
-def test_u32_another_function_of_the_same_name(spark: SparkSession, path: str) -> None:
-    """[PRU-UF-1] It is the code that was registered, not its name; a function of chance is none."""
+def test_another_function_of_the_same_name(spark: SparkSession, path: str) -> None:
+    """[SND-32] [PRU-UF-1] It is the code that was registered, not its name; a function of chance is none."""
     first = spark.udf.register("my_distance", F.udf(distance, "double"))
     xskip.register_function(spark, first, within)
     asked = "my_distance(x, y, 50D, 50D) < 5"

@@ -79,30 +79,30 @@ def test_verdicts_by_shape_of_the_bounds(leaf, expected):
     assert verdicts(leaf, SHAPES, "int") == expected
 
 
-def test_u01_not_equal_on_minmax():
-    """[PRU-MM-3] {1, 5, 9} holds values other than 5, 1 and 9."""
+def test_not_equal_on_minmax():
+    """[SND-1] [PRU-MM-3] {1, 5, 9} holds values other than 5, 1 and 9."""
     for value in (1, 5, 9):
         assert verdicts(Comparison(Op.NE, INT, value), [(1, 9), (value, value)], "int") == [True, False]
 
 
-def test_u08_not_in_with_null_on_minmax():
-    """[PRU-MM-4]"""
+def test_not_in_with_null_on_minmax():
+    """[SND-8] [PRU-MM-4]"""
     assert verdicts(NotIn(INT, (1,), has_null=True), [(2, 3), MISSING], "int") == [False, None]
 
 
-def test_u09_empty_in_on_minmax():
-    """[PRU-MM-4]"""
+def test_empty_in_on_minmax():
+    """[SND-9] [PRU-MM-4]"""
     assert verdicts(In(INT, ()), [(2, 3), MISSING], "int") == [False, None]
 
 
-def test_u06_is_null_is_not_answered_by_minmax():
-    """[PRU-MM-6]"""
+def test_is_null_is_not_answered_by_minmax():
+    """[SND-6] [PRU-MM-6]"""
     definition = IndexDefinition("minmax", ("c",))
     assert MinMax("c").translate(IsNull(INT), definition, MinMax("c").storage(["int"])) is None
 
 
-def test_u12_absent_bounds_are_not_all_null_on_minmax():
-    """[PRU-V-3]"""
+def test_absent_bounds_are_not_all_null_on_minmax():
+    """[SND-12] [PRU-V-3]"""
     assert verdicts(Comparison(Op.EQ, INT, 1), [MISSING, (None, None)], "int") == [None, False]
     assert verdicts(IsNotNull(INT), [MISSING, (None, None)], "int") == [None, False]
 
@@ -129,8 +129,8 @@ def test_u12_absent_bounds_are_not_all_null_on_minmax():
     ],
 )
 @pytest.mark.parametrize("spark_type", ["float", "double"])
-def test_u10_u11_u21_nan_zeros_and_infinities_on_minmax(leaf, expected, spark_type):
-    """[PRU-MM-1] [PRU-V-5]"""
+def test_nan_zeros_and_infinities_on_minmax(leaf, expected, spark_type):
+    """[SND-10] [SND-11] [SND-21] [PRU-MM-1] [PRU-V-5]"""
     bounds = [(5.0, NAN), (NAN, NAN), (-0.0, -0.0), (-INF, INF)]
     assert verdicts(leaf(Column(("c",), spark_type)), bounds, spark_type) == expected
 
@@ -161,21 +161,21 @@ STR = Column(("c",), "string")
     ],
     ids=str,
 )
-def test_u03_u15_u18_strings_and_prefixes_on_minmax(leaf, expected):
-    """[PRU-MM-8]"""
+def test_strings_and_prefixes_on_minmax(leaf, expected):
+    """[SND-3] [SND-15] [SND-18] [PRU-MM-8]"""
     bounds = [(b"ab", b"ab"), (b"abc1", b"abc9"), (b"a", b"c"), (b"z", "\U0001f600".encode()), MISSING, (None, None)]
     assert verdicts(leaf, bounds, "string") == expected
 
 
-def test_u05_not_starts_with_on_minmax_with_one_bound():
-    """[PRU-MM-5] [PRU-MM-8] One bound alone proves what lies beyond it, and never that all values are inside."""
+def test_not_starts_with_on_minmax_with_one_bound():
+    """[SND-5] [PRU-MM-5] [PRU-MM-8] One bound alone proves what lies beyond it, never that all values are inside."""
     bounds = [(b"ab", None), (None, b"ab"), (b"b", None), (None, b"A")]
     assert verdicts(NotStartsWith(STR, b"ab"), bounds, "string") == [None, None, None, None]
     assert verdicts(StartsWith(STR, b"ab"), bounds, "string") == [None, None, False, False]
 
 
-def test_u15_prefixes_of_ff_bytes_on_minmax():
-    """[PRU-MM-8]"""
+def test_prefixes_of_ff_bytes_on_minmax():
+    """[SND-15] [PRU-MM-8]"""
     bounds = [(b"\xfe", b"\xfe\xff"), (b"\xff", b"\xff\xff"), (b"a", b"a\xff")]
     column = Column(("c",), "binary")
     assert verdicts(StartsWith(column, b"\xff"), bounds, "binary") == [False, True, False]

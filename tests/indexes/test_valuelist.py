@@ -70,15 +70,15 @@ def test_verdicts_by_list(leaf, expected):
     assert verdicts(leaf, lists_of(SHAPES, "int"), "int") == expected
 
 
-def test_u02_negated_membership_on_valuelist():
-    """[PRU-VL-1]"""
+def test_negated_membership_on_valuelist():
+    """[SND-2] [PRU-VL-1]"""
     lists = lists_of([[1], [1, 2], [2]], "int")
     assert verdicts(NotIn(INT, (1,)), lists, "int") == [False, True, True]
     assert verdicts(Comparison(Op.NE, INT, 1), lists, "int") == [False, True, True]
 
 
-def test_u22_a_list_beyond_its_cap_is_no_list_on_valuelist():
-    """[PRU-VL-2] The cap leaves null behind, and null keeps."""
+def test_a_list_beyond_its_cap_is_no_list_on_valuelist():
+    """[SND-22] [PRU-VL-2] The cap leaves null behind, and null keeps."""
     collected = pa.array([["a"], None], pa.list_(pa.string()))
     lists = ValueList("c", max_values=1).assemble([collected], ["string"])
     column = Column(("c",), "string")
@@ -86,13 +86,13 @@ def test_u22_a_list_beyond_its_cap_is_no_list_on_valuelist():
     assert verdicts(NotStartsWith(column, b"a"), lists, "string") == [False, None]
 
 
-def test_u06_is_null_is_not_answered_by_valuelist():
-    """[PRU-VL-4]"""
+def test_is_null_is_not_answered_by_valuelist():
+    """[SND-6] [PRU-VL-4]"""
     assert ValueList("c").translate(IsNull(INT), IndexDefinition("valuelist", ("c",)), Array("int")) is None
 
 
-def test_u10_u11_nan_and_zeros_on_valuelist():
-    """[PRU-VL-1] [PRU-V-5]"""
+def test_nan_and_zeros_on_valuelist():
+    """[SND-10] [SND-11] [PRU-VL-1] [PRU-V-5]"""
     column = Column(("c",), "double")
     lists = lists_of([[5.0, NAN], [-0.0], [0.0], [5.0]], "double")
     assert verdicts(Comparison(Op.EQ, column, NAN), lists, "double") == [True, False, False, False]
@@ -104,8 +104,8 @@ def test_u10_u11_nan_and_zeros_on_valuelist():
     assert verdicts(NotIn(column, (0.0,)), lists, "double") == [True, False, False, True]
 
 
-def test_u03_prefixes_on_valuelist():
-    """[PRU-VL-1]"""
+def test_prefixes_on_valuelist():
+    """[SND-3] [PRU-VL-1]"""
     column = Column(("c",), "string")
     lists = lists_of([[b"abc1", b"abc9"], [b"ab"], [b""], ["\U0001f600".encode()], [], None], "string")
     assert verdicts(StartsWith(column, b"abc"), lists, "string") == [True, False, False, False, False, None]

@@ -69,7 +69,8 @@ def test_identifier_of_a_table_is_its_path(uri, identifier):
         ("file:///lake/a#1", "/lake/a#1"),
     ],
 )
-def test_u34_two_tables_that_differ_behind_a_hash_or_question_mark_differ_in_identifier(uri, identifier):
+def test_two_tables_that_differ_behind_a_hash_or_question_mark_differ_in_identifier(uri, identifier):
+    """[SND-34]"""
     assert table_identifier(uri) == identifier
 
 

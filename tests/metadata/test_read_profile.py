@@ -20,8 +20,8 @@ def test_the_same_reading_has_no_differences():
     assert list(differences(one, two)) == []
 
 
-def test_u31_options_that_change_values():
-    """[PRU-RD-1]"""
+def test_options_that_change_values():
+    """[SND-31] [PRU-RD-1]"""
     built = ReadProfile.of("csv", {"nullValue": "NA", "sep": ";"}, {}, "a INT")
     asked = ReadProfile.of("csv", {"nullValue": "-", "dateFormat": "dd"}, {}, "a INT")
     assert list(differences(built, asked)) == [
@@ -47,8 +47,8 @@ def test_options_that_choose_files_change_no_value(option):
      ("parquet", "int96RebaseMode"), ("avro", "positionalFieldMatching"), ("avro", "ignoreExtension"),
      ("xml", "rowTag")],
 )  # fmt: skip
-def test_u26_options_that_decide_values_are_kept_in_lower_case(fmt, option):
-    """[PRU-RD-1]"""
+def test_options_that_decide_values_are_kept_in_lower_case(fmt, option):
+    """[SND-26] [PRU-RD-1]"""
     assert ReadProfile.of(fmt, {option: "X"}, {}, "").options == {option.lower(): "X"}
 
 
@@ -129,8 +129,10 @@ def test_settings_that_are_not_known_count_for_their_format():
 
 
 @pytest.mark.parametrize("fmt", ["orc", "csv", "parquet", "avro"])
-def test_u17_the_zone_of_the_jvm(fmt):
-    """[PRU-RD-8] It counts where the schema has times, and where it was not recorded it may have been another."""
+def test_the_zone_of_the_jvm(fmt):
+    """[SND-17] [PRU-RD-8] It counts where the schema has times, and where it was not recorded it may have been
+    another.
+    """
     built, asked = (ReadProfile.of(fmt, {}, {"user.timezone": zone}, "") for zone in ("UTC", "America/Los_Angeles"))
     unknown, timeless = ReadProfile.of(fmt, {}, {}, ""), ReadProfile.of(fmt, {}, {"user.timezone": ""}, "")
     said = "the JVM's default time zone is another one than when the index was built, or was not recorded then"
@@ -186,8 +188,8 @@ def test_another_format_is_the_only_difference_named():
     ]
 
 
-def test_u17_rebase_modes_and_time_zones_by_format():
-    """[PRU-RD-2]"""
+def test_rebase_modes_and_time_zones_by_format():
+    """[SND-17] [PRU-RD-2]"""
     key = "spark.sql.parquet.datetimeRebaseModeInRead"
     assert list(
         differences(ReadProfile.of("parquet", {}, {}, ""), ReadProfile.of("parquet", {}, {key: "LEGACY"}, ""))
@@ -207,8 +209,8 @@ def test_rebase_mode_exception_reads_as_corrected():
     assert list(differences(one, two)) == []
 
 
-def test_u29_case_sensitivity_is_part_of_a_reading():
-    """[PRU-RD-2]"""
+def test_case_sensitivity_is_part_of_a_reading():
+    """[SND-29] [PRU-RD-2]"""
     built = ReadProfile.of("parquet", {}, {}, "")
     asked = ReadProfile.of("parquet", {}, {"spark.sql.caseSensitive": "true"}, "")
     assert (built.case_sensitive, asked.case_sensitive) == (False, True)
@@ -219,8 +221,8 @@ def test_u29_case_sensitivity_is_part_of_a_reading():
 
 
 @pytest.mark.parametrize("fmt", ["csv", "json", "orc", "parquet", "avro"])
-def test_u31_what_of_the_schema_decides_values_counts(fmt):
-    """[PRU-RD-2]"""
+def test_what_of_the_schema_decides_values_counts(fmt):
+    """[SND-31] [PRU-RD-2]"""
     found = list(differences(ReadProfile.of(fmt, {}, {}, "a STRING"), ReadProfile.of(fmt, {}, {}, "a INT")))
     expected = f"the schema given to {fmt} differs from the one that the index was built with"
     assert found == [expected]
@@ -233,16 +235,16 @@ def test_a_reading_survives_its_record():
 
 
 @pytest.mark.parametrize("mode", ["DROPMALFORMED", "dropMalformed"])
-def test_u31_rows_that_depend_on_the_columns_read(mode):
-    """[PRU-RD-5]"""
+def test_rows_that_depend_on_the_columns_read(mode):
+    """[SND-31] [PRU-RD-5]"""
     reading = ReadProfile.of("csv", {"mode": mode}, {}, "a INT")
     assert list(differences(reading, reading)) == [
         "with mode DROPMALFORMED a file's rows depend on the columns that a query reads"
     ]
 
 
-def test_u17_the_zone_counts_for_int96_only_where_it_is_converted():
-    """[PRU-RD-2]"""
+def test_the_zone_counts_for_int96_only_where_it_is_converted():
+    """[SND-17] [PRU-RD-2]"""
     zones = [{"spark.sql.session.timeZone": zone} for zone in ("UTC", "Asia/Tokyo")]
     assert ReadProfile.of("parquet", {}, zones[0], "") == ReadProfile.of("parquet", {}, zones[1], "")
     moved = [

@@ -73,21 +73,21 @@ def test_tables_end_to_end_with_null_where_an_index_is_missing():
     assert both.indexes[MINMAX.key].definition == MINMAX
 
 
-def test_u30_a_partition_column_that_some_table_lacks_is_left_out_and_not_null():
-    """[PRU-PC-3]"""
+def test_a_partition_column_that_some_table_lacks_is_left_out_and_not_null():
+    """[SND-30] [PRU-PC-3]"""
     bare = MetadataTable(objects("/w"))
     assert concat([FIRST, bare]).partitions == {}
     assert concat([bare, FIRST]).partitions == {}
 
 
-def test_u30_a_partition_column_of_two_types_is_left_out():
-    """[PRU-PC-3]"""
+def test_a_partition_column_of_two_types_is_left_out():
+    """[SND-30] [PRU-PC-3]"""
     other = MetadataTable(objects("/w"), {"p": partition("p", "string", ["1"])})
     assert concat([FIRST, other]).partitions == {}
 
 
-def test_u25_an_index_of_two_types_is_left_out_and_the_others_stay():
-    """[PRU-RD-3]"""
+def test_an_index_of_two_types_is_left_out_and_the_others_stay():
+    """[SND-25] [PRU-RD-3]"""
     wider = MetadataTable(objects("/w"), {}, {MINMAX.key: column(MINMAX, LONGS, [bounds(1, 2)])})
     assert set(concat([FIRST, wider]).indexes) == {VALUES.key}
 

@@ -192,8 +192,8 @@ def clause_of(predicate: Predicate, *indexes: tuple[IndexDefinition, Storage], *
     return translate(predicate, Available(indexes, **other))
 
 
-def test_u29_names_are_told_apart_by_case_only_where_the_session_does():
-    """[PRU-V-7]"""
+def test_names_are_told_apart_by_case_only_where_the_session_does():
+    """[SND-29] [PRU-V-7]"""
     upper = Comparison(Op.EQ, Column(("A",), "int"), 1)
     assert clause_of(upper, defined("minmax", "a", "int")).requires == ("minmax", ("a",))
     sensitive = clause_of(upper, defined("minmax", "a", "int"), case_sensitive=True)
@@ -202,30 +202,30 @@ def test_u29_names_are_told_apart_by_case_only_where_the_session_does():
     assert clause_of(upper, *both, case_sensitive=True).requires == ("minmax", ("A",))
 
 
-def test_u29_partition_names_and_case():
-    """[PRU-V-7]"""
+def test_partition_names_and_case():
+    """[SND-29] [PRU-V-7]"""
     leaf = IsNull(Column(("REGION",), "string"))
     assert clause_of(leaf, partitions={"Region": "string"}).requires == "Region"
     sensitive = clause_of(leaf, partitions={"Region": "string"}, case_sensitive=True)
     assert sensitive == Undetermined("REGION IS NULL", "no index on REGION")
 
 
-def test_u29_a_partition_column_is_asked_before_an_index_of_the_same_name():
-    """[PRU-PC-4]"""
+def test_a_partition_column_is_asked_before_an_index_of_the_same_name():
+    """[SND-29] [PRU-PC-4]"""
     found = clause_of(Comparison(Op.EQ, INT, 1), defined("minmax", "a", "int"), partitions={"a": "int"})
     assert found.requires == "a"
 
 
-def test_u29_a_dotted_name_is_not_a_field():
-    """[PRU-V-7]"""
+def test_a_dotted_name_is_not_a_field():
+    """[SND-29] [PRU-V-7]"""
     dotted, nested = Column(("a.b",), "int"), Column(("a", "b"), "int")
     both = (defined("minmax", "`a.b`", "int"), defined("minmax", "a.b", "int"))
     assert clause_of(Comparison(Op.EQ, dotted, 1), *both).requires == ("minmax", ("`a.b`",))
     assert clause_of(Comparison(Op.EQ, nested, 1), *both).requires == ("minmax", ("a.b",))
 
 
-def test_u30_a_partition_column_whose_type_differs():
-    """[PRU-RD-3]"""
+def test_a_partition_column_whose_type_differs():
+    """[SND-30] [PRU-RD-3]"""
     found = clause_of(Comparison(Op.EQ, Column(("p",), "string"), b"1"), partitions={"p": "int"})
     assert found == Undetermined("p = ?", "partition column p was int when indexed and is string in the query")
 
@@ -242,8 +242,8 @@ def test_u30_a_partition_column_whose_type_differs():
     ],
     ids=lambda part: f"{part.name}-{'typed' if part.types else 'untyped'}" if hasattr(part, "types") else "",
 )
-def test_u23_u25_u31_a_column_whose_type_differs(definition, storage):
-    """[PRU-RD-3] [PRU-RD-4]"""
+def test_a_column_whose_type_differs(definition, storage):
+    """[SND-23] [SND-25] [SND-31] [PRU-RD-3] [PRU-RD-4]"""
     found = clause_of(Comparison(Op.EQ, BIG, 1), (definition, storage))
     assert found == Undetermined("a = ?", "column a is bigint in the query and was not when it was indexed")
     same = clause_of(Comparison(Op.EQ, INT, 1), (definition, storage))
@@ -321,8 +321,8 @@ def test_the_outcome_names_what_each_clause_ruled_out_and_what_could_not_be_used
     assert result.unused == (("?", "a function"),)
 
 
-def test_u07_u30_or_across_a_partition_and_a_data_column():
-    """[PRU-V-1]"""
+def test_or_across_a_partition_and_a_data_column():
+    """[SND-7] [SND-30] [PRU-V-1]"""
     minmax = collected("minmax", "a", "int", [[1], [1], [9], [9], None])
     table = MetadataTable(objects(5), {"p": PartitionColumn("p", "int", pa.array([1, 2, 1, 2, 2], pa.int32()))}, minmax)
     available = Available(tuple((c.definition, c.storage) for c in minmax.values()), {"p": "int"})
@@ -339,13 +339,14 @@ def test_a_constant_filter(value, skips):
     assert result.skip.tolist() == [skips, skips]
 
 
-def test_u33_an_unknown_filter_keeps_everything():
-    """[PRU-V-2]"""
+def test_an_unknown_filter_keeps_everything():
+    """[SND-33] [PRU-V-2]"""
     result = prune(translate(Unknown("rand"), Available(())), MetadataTable(objects(2)))
     assert (result.skip.tolist(), result.unused) == ([False, False], (("?", "rand"),))
 
 
-def test_u36_no_objects():
+def test_no_objects():
+    """[SND-36]"""
     minmax = collected("minmax", "a", "int", [])
     clause = clause_of(In(INT, (1, 2)), defined("minmax", "a", "int"))
     assert prune(clause, MetadataTable(objects(0), {}, minmax)).skip.tolist() == []
@@ -368,8 +369,8 @@ def skipped(case: Case) -> list[bool]:
     ).skip.tolist()
 
 
-def test_u42_no_object_with_a_matching_row_is_skipped():
-    """[PRU-V-2] Random rows of every type, random indexes with holes, random predicates, and brute force."""
+def test_no_object_with_a_matching_row_is_skipped():
+    """[SND-42] [PRU-V-2] Random rows of every type, random indexes with holes, random predicates, and brute force."""
     seen = {"skipped": 0, "kept with a match": 0, "objects": 0}
 
     @settings(max_examples=500)
@@ -462,8 +463,8 @@ def test_what_a_bloom_filter_keeps_holds_every_match():
 
 
 @pytest.mark.parametrize(("metadata", "query"), [({"p": "int"}, {}), ({}, {"p": "int"})])
-def test_u30_a_partition_column_of_one_side_alone_answers_nothing(metadata, query):
-    """[PRU-PC-5]"""
+def test_a_partition_column_of_one_side_alone_answers_nothing(metadata, query):
+    """[SND-30] [PRU-PC-5]"""
     minmax = (IndexDefinition("minmax", ("p",), types=("int",)), Struct((("min", "int"), ("max", "int"))))
     leaf = Comparison(Op.EQ, Column(("p",), "int"), 1)
     clause = translate(leaf, Available((minmax,), metadata, query))

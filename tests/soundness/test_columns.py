@@ -1,6 +1,6 @@
 """Two columns, hidden columns, elements of arrays. Rules: specs/pruning.rst, [PRU-CC], [PRU-FC], [PRU-EL].
 
-Classes: U27 (functions over bounds), U33 (hidden columns).
+Classes: SND-27 (functions over bounds), SND-33 (hidden columns).
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ COMPARED = {
 
 
 @pytest.mark.parametrize("fmt", ["parquet", "avro"])
-def test_u27_two_columns(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, fmt: str) -> None:
-    """[PRU-CC-1] [PRU-CC-2] [PRU-N-7] The exact files: bounds against bounds, and choices between conditions."""
+def test_two_columns(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, fmt: str) -> None:
+    """[SND-27] [PRU-CC-1] [PRU-CC-2] [PRU-N-7] Exact files: bounds against bounds, and choices between conditions."""
     made = family(spark, tmp_path_factory.mktemp("pairs"), PAIRS, FILES, {}, fmt=fmt)
     made.add("bounds", [MinMax(c) for c in ("a", "b", "l", "d", "x", "ts", "s", "u")])
     made.check("bounds", COMPARED)
@@ -90,8 +90,10 @@ def test_a_partition_against_a_column(spark: SparkSession, tmp_path: Path) -> No
     assert kept(spark, path, "a + 10 < p") == set()
 
 
-def test_u33_hidden_columns(spark: SparkSession, tmp_path: Path) -> None:
-    """[PRU-FC-1] [PRU-FC-2] Name, size and time of files under any connective, where Spark does not prune itself."""
+def test_hidden_columns(spark: SparkSession, tmp_path: Path) -> None:
+    """[SND-33] [PRU-FC-1] [PRU-FC-2] Name, size and time of files under any connective, where Spark does not prune
+    itself.
+    """
     files = {"p=0/small": [(1,)], "p=0/a b%20c": [(2,)], "p=0/large": [(n,) for n in range(1000)], "p=1/deep": [(3,)]}
     path = write_files(spark, tmp_path / "data", "a int", files)
     for name, when in (("small", 1_600_000_000), ("large", 1_700_000_000.5)):

@@ -1,7 +1,7 @@
 """Comparisons, IN and NOT on whole numbers.
 
-Classes: U1 (``!=`` on bounds), U2 (negated membership), U7 (AND and OR with a leg that no index answers),
-U8 (NOT IN with NULL), U9 (empty lists), U22 (value lists at their cap).
+Classes: SND-1 (``!=`` on bounds), SND-2 (negated membership), SND-7 (AND and OR with a leg that no index answers),
+SND-8 (NOT IN with NULL), SND-9 (empty lists), SND-22 (value lists at their cap).
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ def ints(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Fam
     return family(session, tmp_path_factory.mktemp("ints"), "x int, y int", FILES, kinds)
 
 
-def test_u01_not_equal_on_minmax(spark: SparkSession, ints: Family) -> None:
+def test_not_equal_on_minmax(spark: SparkSession, ints: Family) -> None:
+    """[SND-1]"""
     ints.check(
         "minmax",
         {
@@ -53,7 +54,8 @@ def test_u01_not_equal_on_minmax(spark: SparkSession, ints: Family) -> None:
     )
 
 
-def test_u01_not_equal_on_valuelist(spark: SparkSession, ints: Family) -> None:
+def test_not_equal_on_valuelist(spark: SparkSession, ints: Family) -> None:
+    """[SND-1]"""
     ints.check(
         "valuelist",
         {
@@ -67,7 +69,8 @@ def test_u01_not_equal_on_valuelist(spark: SparkSession, ints: Family) -> None:
     )
 
 
-def test_u01_ranges_are_exact(spark: SparkSession, ints: Family) -> None:
+def test_ranges_are_exact(spark: SparkSession, ints: Family) -> None:
+    """[SND-1]"""
     cases = {
         "x < 5": "mixed low",
         "x <= 5": "fives mixed low fivenull",
@@ -86,7 +89,8 @@ def test_u01_ranges_are_exact(spark: SparkSession, ints: Family) -> None:
     ints.check("bloom", {"x = 9": "mixed", "x = 3": NONE, "x in (3, 2)": "low", "x = 5": "fives mixed fivenull"})
 
 
-def test_u02_negated_membership_on_bloom(spark: SparkSession, ints: Family) -> None:
+def test_negated_membership_on_bloom(spark: SparkSession, ints: Family) -> None:
+    """[SND-2]"""
     ints.check(
         "bloom",
         {
@@ -102,14 +106,15 @@ def test_u02_negated_membership_on_bloom(spark: SparkSession, ints: Family) -> N
     )
 
 
-def test_u02_negated_membership_on_valuelist_and_minmax(spark: SparkSession, ints: Family) -> None:
+def test_negated_membership_on_valuelist_and_minmax(spark: SparkSession, ints: Family) -> None:
+    """[SND-2]"""
     both = {"x not in (1, 5)": "mixed low", "(x = 5) = false": "mixed low", "not (x in (5))": "mixed low"}
     ints.check("valuelist", both | {"x not in (1, 2)": "fives mixed fivenull", "x not in (1, 5, 9)": "low"})
     ints.check("minmax", both | {"x not in (1, 2)": "fives mixed low fivenull", "x not in (1, 5, 9)": "mixed low"})
 
 
-def test_u07_and_or_with_an_unindexed_leg(spark: SparkSession, ints: Family) -> None:
-    """No index on y: it can neither skip a file nor keep one that another leg of an AND rules out."""
+def test_and_or_with_an_unindexed_leg(spark: SparkSession, ints: Family) -> None:
+    """[SND-7] No index on y: it can neither skip a file nor keep one that another leg of an AND rules out."""
     bounds = {
         "x = 9 and y = 3": "mixed",
         "x = 100 and y = 1": NONE,
@@ -133,7 +138,8 @@ def test_u07_and_or_with_an_unindexed_leg(spark: SparkSession, ints: Family) -> 
     ints.check("bloom", {predicate: bounds[predicate] for predicate in blooms})
 
 
-def test_u07_each_leg_has_an_index(spark: SparkSession, ints: Family) -> None:
+def test_each_leg_has_an_index(spark: SparkSession, ints: Family) -> None:
+    """[SND-7]"""
     ints.add("both", [MinMax("x"), ValueList("y")])
     ints.check(
         "both",
@@ -147,7 +153,8 @@ def test_u07_each_leg_has_an_index(spark: SparkSession, ints: Family) -> None:
     )
 
 
-def test_u08_not_in_with_null(spark: SparkSession, ints: Family) -> None:
+def test_not_in_with_null(spark: SparkSession, ints: Family) -> None:
+    """[SND-8]"""
     never = {"x not in (1, null)": NONE, "x not in (null)": NONE, "x in (null)": NONE}
     shared = never | {
         "x in (9, null)": "mixed",
@@ -162,8 +169,8 @@ def test_u08_not_in_with_null(spark: SparkSession, ints: Family) -> None:
 
 
 @pytest.mark.parametrize("kind", ["minmax", "valuelist", "bloom"])
-def test_u09_empty_in_lists(spark: SparkSession, ints: Family, kind: str) -> None:
-    """``x IN ()`` is TRUE of no row; its negation of every row, from Spark 4 on NULL included."""
+def test_empty_in_lists(spark: SparkSession, ints: Family, kind: str) -> None:
+    """[SND-9] ``x IN ()`` is TRUE of no row; its negation of every row, from Spark 4 on NULL included."""
     spark.conf.set("spark.sql.legacy.nullInEmptyListBehavior", "false")
     x = F.col("x")
     ints.check(
@@ -173,8 +180,8 @@ def test_u09_empty_in_lists(spark: SparkSession, ints: Family, kind: str) -> Non
     assert ints.read(kind).filter(~x.isin([])).count() == sum(map(len, FILES.values()))
 
 
-def test_u09_empty_lists_under_the_former_rule(spark: SparkSession, ints: Family) -> None:
-    """NULL IN () was NULL once: then the negation leaves NULL out."""
+def test_empty_lists_under_the_former_rule(spark: SparkSession, ints: Family) -> None:
+    """[SND-9] NULL IN () was NULL once: then the negation leaves NULL out."""
     spark.conf.set("spark.sql.legacy.nullInEmptyListBehavior", "true")
     for kind in ("minmax", "valuelist", "bloom"):
         df = ints.read(kind).filter(~F.col("x").isin([]))
@@ -183,8 +190,8 @@ def test_u09_empty_lists_under_the_former_rule(spark: SparkSession, ints: Family
         assert ints.read(kind).filter(F.col("x").isin([])).count() == 0
 
 
-def test_u22_value_lists_at_their_cap(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """A list of as many values as allowed is complete; one more value, and there is no list."""
+def test_value_lists_at_their_cap(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """[SND-22] A list of as many values as allowed is complete; one more value, and there is no list."""
     files = {
         "under": [(1,), (2,), (None,)],
         "at": [(1,), (2,), (3,), (3,), (None,)],
@@ -207,7 +214,8 @@ def test_u22_value_lists_at_their_cap(spark: SparkSession, tmp_path_factory: pyt
     )
 
 
-def test_u22_lists_of_long_strings_at_their_cap(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_lists_of_long_strings_at_their_cap(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """[SND-22]"""
     files = {
         "at": [(str(i) * 500,) for i in range(10, 20)],
         "above": [(str(i) * 500,) for i in range(20, 31)],

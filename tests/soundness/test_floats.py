@@ -1,6 +1,6 @@
 """Floating point: NaN is the greatest value and equals itself, -0.0 equals 0.0, infinities are values.
 
-Classes: U10 (NaN), U11 (signed zeros), U21 (infinities).
+Classes: SND-10 (NaN), SND-11 (signed zeros), SND-21 (infinities).
 """
 
 from __future__ import annotations
@@ -65,8 +65,9 @@ NAN_CASES = {
 }
 
 
-def test_u10_nan_on_minmax(spark: SparkSession, doubles: Family) -> None:
+def test_nan_on_minmax(spark: SparkSession, doubles: Family) -> None:
     # fivesnan spans 5 to NaN, and inf 1 to infinity, whatever lies between
+    """[SND-10]"""
     wider = {
         "x not in (double('NaN'), 5)": "fivesnan minus plus zeros inf ninf",
         "x <> double('NaN')": "fives fivesnan minus plus zeros inf ninf",
@@ -76,11 +77,13 @@ def test_u10_nan_on_minmax(spark: SparkSession, doubles: Family) -> None:
     doubles.check("minmax", NAN_CASES | wider)
 
 
-def test_u10_nan_on_valuelist(spark: SparkSession, doubles: Family) -> None:
+def test_nan_on_valuelist(spark: SparkSession, doubles: Family) -> None:
+    """[SND-10]"""
     doubles.check("valuelist", NAN_CASES | {"not isnan(x)": ALL, "x = 9": NONE})
 
 
-def test_u10_nan_in_float(spark: SparkSession, floats: Family) -> None:
+def test_nan_in_float(spark: SparkSession, floats: Family) -> None:
+    """[SND-10]"""
     cases = {
         "x <> float(5)": "fivesnan nan minus plus zeros inf ninf",
         "x > float(9)": "fivesnan nan inf",
@@ -109,7 +112,8 @@ ZERO_CASES = {
 
 
 @pytest.mark.parametrize("kind", ["minmax", "valuelist"])
-def test_u11_signed_zeros(spark: SparkSession, doubles: Family, floats: Family, kind: str) -> None:
+def test_signed_zeros(spark: SparkSession, doubles: Family, floats: Family, kind: str) -> None:
+    """[SND-11]"""
     doubles.check(kind, ZERO_CASES)
     some = ("x = -0.0D", "x in (0.0D, 0.5D)", "x < 0.0D", "x >= 0.0D")
     floats.check(kind, {predicate.replace("D", "F"): ZERO_CASES[predicate] for predicate in some})
@@ -131,7 +135,8 @@ INFINITE_CASES = {
 
 
 @pytest.mark.parametrize("kind", ["minmax", "valuelist"])
-def test_u21_infinities(spark: SparkSession, doubles: Family, kind: str) -> None:
+def test_infinities(spark: SparkSession, doubles: Family, kind: str) -> None:
+    """[SND-21]"""
     spanned = {
         "x = double('Infinity')": "fivesnan inf",
         "x in (double('Infinity'), double('-Infinity'))": "fivesnan inf ninf",
@@ -139,8 +144,10 @@ def test_u21_infinities(spark: SparkSession, doubles: Family, kind: str) -> None
     doubles.check(kind, INFINITE_CASES | (spanned if kind == "minmax" else {}))
 
 
-def test_u10_u11_u21_footers_are_not_believed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """A writer may leave NaN out of its bounds, or have no bounds for [NaN]: the data is read instead."""
+def test_footers_are_not_believed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """[SND-10] [SND-11] [SND-21] A writer may leave NaN out of its bounds, or have no bounds for [NaN]: the data is
+    read instead.
+    """
     root = tmp_path_factory.mktemp("footers")
     (root / "plain").mkdir()
     for name, values in VALUES.items():
@@ -160,8 +167,8 @@ def test_u10_u11_u21_footers_are_not_believed(spark: SparkSession, tmp_path_fact
     )
 
 
-def test_u10_u11_casts_to_double(spark: SparkSession, floats: Family) -> None:
-    """Every float is a double; 0.1 as a float is another number than 0.1 as a double."""
+def test_casts_to_double(spark: SparkSession, floats: Family) -> None:
+    """[SND-10] [SND-11] Every float is a double; 0.1 as a float is another number than 0.1 as a double."""
     cases = {
         "double(x) = double('NaN')": "fivesnan nan",
         "double(x) > 5.0D": "fivesnan nan inf",
@@ -171,8 +178,8 @@ def test_u10_u11_casts_to_double(spark: SparkSession, floats: Family) -> None:
     floats.check("valuelist", cases)
 
 
-def test_u10_u11_bloom_refuses_floating_point(spark: SparkSession, doubles: Family, floats: Family) -> None:
-    """Equal values of different bits would have different hashes."""
+def test_bloom_refuses_floating_point(spark: SparkSession, doubles: Family, floats: Family) -> None:
+    """[SND-10] [SND-11] Equal values of different bits would have different hashes."""
     for each in (doubles, floats):
         with pytest.raises(UnsupportedTypeError, match="BloomFilter cannot index this type"):
             each.skipping("plain").create([BloomFilter("x")])

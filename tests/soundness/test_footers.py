@@ -1,7 +1,7 @@
 """Bounds from Parquet footers: what a footer does not say for certain is read from the data.
 
-Classes: U5 and U6 (NULL counts that are unknown), U12 (no statistics), U13 (no NULL count), U14 (some row groups
-without statistics), U15 (bounds cut short), U16 (milliseconds), U19 (decimals).
+Classes: SND-5 and SND-6 (NULL counts that are unknown), SND-12 (no statistics), SND-13 (no NULL count), SND-14 (some
+row groups without statistics), SND-15 (bounds cut short), SND-16 (milliseconds), SND-19 (decimals).
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ def _made(spark: SparkSession, root: Path) -> Family:
     return made
 
 
-def test_u12_u14_no_statistics_at_all(spark: SparkSession, tmp_path: Path) -> None:
+def test_no_statistics_at_all(spark: SparkSession, tmp_path: Path) -> None:
+    """[SND-12] [SND-14]"""
     bare = _write(tmp_path, "bare", [[1, 9], [5, None]], pa.int32(), write_statistics=False)
     full = _write(tmp_path, "full", [[2, 3], [4, None]], pa.int32())
     assert _bounds(bare, "int") is None
@@ -66,8 +67,8 @@ def test_u12_u14_no_statistics_at_all(spark: SparkSession, tmp_path: Path) -> No
     )
 
 
-def test_u12_u14_row_groups_without_bounds(spark: SparkSession, tmp_path: Path) -> None:
-    """Long strings have no bounds: neither "all NULL", nor is the rest of the file all there is."""
+def test_row_groups_without_bounds(spark: SparkSession, tmp_path: Path) -> None:
+    """[SND-12] [SND-14] Long strings have no bounds: neither "all NULL", nor is the rest of the file all there is."""
     long = "z" * 10_000
     first = _write(tmp_path, "first", [[long], ["b", "c"]], pa.string())
     last = _write(tmp_path, "last", [["b", "c"], ["a", None], [long, None]], pa.string())
@@ -98,8 +99,10 @@ def test_u12_u14_row_groups_without_bounds(spark: SparkSession, tmp_path: Path) 
     )
 
 
-def test_u05_u06_u13_no_null_count(spark: SparkSession, tmp_path: Path) -> None:
-    """Statistics without a NULL count: 0 is not assumed, nor that a column without bounds is all NULL."""
+def test_no_null_count(spark: SparkSession, tmp_path: Path) -> None:
+    """[SND-5] [SND-6] [SND-13] Statistics without a NULL count: 0 is not assumed, nor that a column without bounds is
+    all NULL.
+    """
     bounded = _write(tmp_path, "bounded", [[5, 5, None]], pa.int32())
     # Thrift's compact protocol: fields 1 max, 2 min, 3 null_count (an i64: 0x16, its value), 5 max_value (0x28)
     _splice(bounded, b"\x16\x02\x28", b"\x38")
@@ -125,8 +128,8 @@ def test_u05_u06_u13_no_null_count(spark: SparkSession, tmp_path: Path) -> None:
     )
 
 
-def test_u13_no_null_count_and_no_bounds(spark: SparkSession, tmp_path: Path) -> None:
-    """Nothing but an empty struct of statistics: nothing is known."""
+def test_no_null_count_and_no_bounds(spark: SparkSession, tmp_path: Path) -> None:
+    """[SND-13] Nothing but an empty struct of statistics: nothing is known."""
     vague = _write(tmp_path, "vague", [["z" * 10_000, "a"]], pa.string())
     other = _write(tmp_path, "other", [["b"]], pa.string())
     statistics = pq.read_metadata(vague).row_group(0).column(0).statistics
@@ -144,8 +147,10 @@ def test_u13_no_null_count_and_no_bounds(spark: SparkSession, tmp_path: Path) ->
 LAST = "\U0010ffff"
 
 
-def test_u15_bounds_cut_short_by_parquet_mr(spark: SparkSession, tmp_path: Path) -> None:
-    """Spark's writer may cut bounds, rounding the greatest up; where no greater text exists it keeps it whole."""
+def test_bounds_cut_short_by_parquet_mr(spark: SparkSession, tmp_path: Path) -> None:
+    """[SND-15] Spark's writer may cut bounds, rounding the greatest up; where no greater text exists it keeps it
+    whole.
+    """
     values = {
         "tail": ["prefix" + LAST * 3],
         "cut": ["prefix\ud7ffxyz", "prefiy"],
@@ -174,8 +179,8 @@ def test_u15_bounds_cut_short_by_parquet_mr(spark: SparkSession, tmp_path: Path)
     )
 
 
-def test_u15_bounds_of_unknown_writers(spark: SparkSession, tmp_path: Path) -> None:
-    """A writer that cuts the greatest value short without rounding it up is not believed for strings."""
+def test_bounds_of_unknown_writers(spark: SparkSession, tmp_path: Path) -> None:
+    """[SND-15] A writer that cuts the greatest value short without rounding it up is not believed for strings."""
     cut = _write(tmp_path, "cut", [["prefixaaaa", "prefixzzzz"]], pa.string())
     number = _write(tmp_path, "whole", [["prefix"]], pa.string())
     created = pq.read_metadata(cut).created_by.encode()
@@ -193,8 +198,10 @@ def test_u15_bounds_of_unknown_writers(spark: SparkSession, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("index", [MinMax("x"), ValueList("x"), BloomFilter("x", fpp=1e-6)], ids=lambda i: i.name)
-def test_u15_texts_that_are_no_utf8(spark: SparkSession, tmp_path: Path, index: Any) -> None:
-    """A string column may hold bytes that are no UTF-8: an index over such files is still made, and still right."""
+def test_texts_that_are_no_utf8(spark: SparkSession, tmp_path: Path, index: Any) -> None:
+    """[SND-15] A string column may hold bytes that are no UTF-8: an index over such files is still made, and still
+    right.
+    """
 
     def texts(*values: bytes) -> pa.Array:
         offsets = [0]
@@ -224,8 +231,8 @@ DECIMALS = {
 
 @pytest.mark.parametrize("precision", [4, 16, 30])
 @pytest.mark.parametrize("as_integer", [False, True])
-def test_u19_negative_decimals(spark: SparkSession, tmp_path: Path, precision: int, as_integer: bool) -> None:
-    """Fixed bytes are two's complement, most significant first: -1 is above -2 and below 0."""
+def test_negative_decimals(spark: SparkSession, tmp_path: Path, precision: int, as_integer: bool) -> None:
+    """[SND-19] Fixed bytes are two's complement, most significant first: -1 is above -2 and below 0."""
     kind = pa.decimal128(precision, 2)
     for name, values in DECIMALS.items():
         path = _write(tmp_path, name, [values], kind, store_decimal_as_integer=as_integer)
@@ -246,7 +253,8 @@ def test_u19_negative_decimals(spark: SparkSession, tmp_path: Path, precision: i
 
 
 @needs_spark_4("does not read narrow numbers as wider ones")
-def test_u19_decimals_of_another_precision_are_read(spark: SparkSession, tmp_path: Path) -> None:
+def test_decimals_of_another_precision_are_read(spark: SparkSession, tmp_path: Path) -> None:
+    """[SND-19]"""
     path = _write(tmp_path, "narrow", [[Decimal("1.25")]], pa.decimal128(5, 2))
     assert _bounds(path, "decimal(10,2)") is None
     assert _bounds(path, "decimal(5,2)") == (Decimal("1.25"), Decimal("1.25"))
@@ -256,7 +264,8 @@ def test_u19_decimals_of_another_precision_are_read(spark: SparkSession, tmp_pat
     made.check("minmax", {"x = 1.25": "narrow", "x > 1.25": NONE})
 
 
-def test_u16_milliseconds_and_other_units(spark: SparkSession, tmp_path: Path) -> None:
+def test_milliseconds_and_other_units(spark: SparkSession, tmp_path: Path) -> None:
+    """[SND-16]"""
     millis = _write(tmp_path, "millis", [[1_577_836_800_123]], pa.timestamp("ms", tz="UTC"))
     micros = _write(tmp_path, "micros", [[1_577_836_800_123_456]], pa.timestamp("us", tz="UTC"))
     old = _write(tmp_path, "old", [[-5_000_000_000_000_000]], pa.timestamp("us", tz="UTC"))
@@ -276,8 +285,8 @@ def test_u16_milliseconds_and_other_units(spark: SparkSession, tmp_path: Path) -
     )
 
 
-def test_u14_unsigned_and_small_numbers(spark: SparkSession, tmp_path: Path) -> None:
-    """Other physical or logical types than the one asked for are read from the data."""
+def test_unsigned_and_small_numbers(spark: SparkSession, tmp_path: Path) -> None:
+    """[SND-14] Other physical or logical types than the one asked for are read from the data."""
     big = _write(tmp_path, "big", [[4_294_967_295]], pa.uint32())
     small = _write(tmp_path, "small", [[1]], pa.uint32())
     assert _bounds(big, "bigint") is None
@@ -285,8 +294,8 @@ def test_u14_unsigned_and_small_numbers(spark: SparkSession, tmp_path: Path) -> 
     _made(spark, tmp_path).check("minmax", {"x > 2147483647": "big", "x = 1": "small", "x < 0": NONE})
 
 
-def test_u14_a_file_that_no_footer_describes(spark: SparkSession, tmp_path: Path) -> None:
-    """Booleans, repeated columns and files of several kinds in one dataset."""
+def test_a_file_that_no_footer_describes(spark: SparkSession, tmp_path: Path) -> None:
+    """[SND-14] Booleans, repeated columns and files of several kinds in one dataset."""
     _write(tmp_path, "yes", [[True], [True, None]], pa.bool_())
     _write(tmp_path, "no", [[False]], pa.bool_(), write_statistics=False)
     _write(tmp_path, "both", [[False], [True]], pa.bool_())

@@ -1,6 +1,6 @@
 """Data that changed since the index was made, indexes that were made anew, and switching skipping off.
 
-Classes: U34 (identity of files), U35 (stale indexes), U36 (indexes of other datasets), U37 (disabling).
+Classes: SND-34 (identity of files), SND-35 (stale indexes), SND-36 (indexes of other datasets), SND-37 (disabling).
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def _rewrite(spark: SparkSession, made: Family, name: str, values: list[int]) ->
 
 
 @by_kind
-def test_u34_overwritten_files(spark: SparkSession, tmp_path: Path, index: object) -> None:
-    """The same path with other content is another file: read until the index knows it."""
+def test_overwritten_files(spark: SparkSession, tmp_path: Path, index: object) -> None:
+    """[SND-34] The same path with other content is another file: read until the index knows it."""
     made = _family(spark, tmp_path, index)
     made.check("copy", {"x = 10": "high", "x = 1": "low"})
     _rewrite(spark, made, "low", [10, 30])
@@ -53,8 +53,8 @@ def test_u34_overwritten_files(spark: SparkSession, tmp_path: Path, index: objec
 
 @by_kind
 @pytest.mark.parametrize("same", ["time", "size"])
-def test_u34_same_time_or_same_size(spark: SparkSession, tmp_path: Path, index: object, same: str) -> None:
-    """Of name, time and size any one that differs makes another file."""
+def test_same_time_or_same_size(spark: SparkSession, tmp_path: Path, index: object, same: str) -> None:
+    """[SND-34] Of name, time and size any one that differs makes another file."""
     made = _family(spark, tmp_path, index)
     path = made.root / "copy" / "low.parquet"
     before = path.stat()
@@ -73,7 +73,8 @@ def test_u34_same_time_or_same_size(spark: SparkSession, tmp_path: Path, index: 
 
 
 @by_kind
-def test_u35_appended_and_deleted_files(spark: SparkSession, tmp_path: Path, index: object) -> None:
+def test_appended_and_deleted_files(spark: SparkSession, tmp_path: Path, index: object) -> None:
+    """[SND-35]"""
     made = _family(spark, tmp_path, index)
     _rewrite(spark, made, "more", [1, 100])
     made.check("copy", {"x = 100": "more", "x = 20": "high more", "x = 2": "low more"})
@@ -89,8 +90,8 @@ def test_u35_appended_and_deleted_files(spark: SparkSession, tmp_path: Path, ind
 
 
 @by_kind
-def test_u35_replaced_directory(spark: SparkSession, tmp_path: Path, index: object) -> None:
-    """All files written anew, by Spark itself: overwriting takes the index along, or leaves it harmless."""
+def test_replaced_directory(spark: SparkSession, tmp_path: Path, index: object) -> None:
+    """[SND-35] All files written anew, by Spark itself: overwriting takes the index along, or leaves it harmless."""
     made = _family(spark, tmp_path, index)
     made.check("copy", {"x = 1": "low"})
     for copy in ("copy", "plain"):
@@ -102,8 +103,8 @@ def test_u35_replaced_directory(spark: SparkSession, tmp_path: Path, index: obje
 
 
 @by_kind
-def test_u35_metadata_that_is_lost_or_broken(spark: SparkSession, tmp_path: Path, index: object) -> None:
-    """Without its files, or with files that are no Parquet, an index skips nothing and stops no query."""
+def test_metadata_that_is_lost_or_broken(spark: SparkSession, tmp_path: Path, index: object) -> None:
+    """[SND-35] Without its files, or with files that are no Parquet, an index skips nothing and stops no query."""
     made = _family(spark, tmp_path, index)
     made.check("copy", {"x = 1": "low"})
     files = [f for f in (made.root / "copy" / "_xskip").rglob("*.parquet") if f.is_file()]
@@ -120,8 +121,8 @@ def test_u35_metadata_that_is_lost_or_broken(spark: SparkSession, tmp_path: Path
 
 
 @by_kind
-def test_u36_dropped_and_made_again(spark: SparkSession, tmp_path: Path, index: object) -> None:
-    """Another dataset of the same path and names: nothing of the first index is left in memory."""
+def test_dropped_and_made_again(spark: SparkSession, tmp_path: Path, index: object) -> None:
+    """[SND-36] Another dataset of the same path and names: nothing of the first index is left in memory."""
     made = _family(spark, tmp_path, index)
     made.check("copy", {"x = 1": "low"})
     made.skipping("copy").drop()
@@ -137,7 +138,8 @@ def test_u36_dropped_and_made_again(spark: SparkSession, tmp_path: Path, index: 
 
 
 @by_kind
-def test_u36_directory_removed_behind_its_back(spark: SparkSession, tmp_path: Path, index: object) -> None:
+def test_directory_removed_behind_its_back(spark: SparkSession, tmp_path: Path, index: object) -> None:
+    """[SND-36]"""
     made = _family(spark, tmp_path, index)
     made.check("copy", {"x = 1": "low"})
     shutil.rmtree(made.root / "copy")
@@ -148,8 +150,8 @@ def test_u36_directory_removed_behind_its_back(spark: SparkSession, tmp_path: Pa
     made.check("copy", {"x = 1": "low high", "x = 10": "low high"})
 
 
-def test_u36_an_index_moved_to_another_dataset(spark: SparkSession, tmp_path: Path) -> None:
-    """Datasets of the same file names: each has its own index, and a copied one is of another place."""
+def test_an_index_moved_to_another_dataset(spark: SparkSession, tmp_path: Path) -> None:
+    """[SND-36] Datasets of the same file names: each has its own index, and a copied one is of another place."""
     for name, values in (("a", (1, 2)), ("b", (2, 1))):
         write_files(spark, tmp_path / name, "x int", {f"f{i}": [(v,)] for i, v in enumerate(values)})
     SkippingIndex.for_path(spark, str(tmp_path / "a")).create([MinMax("x")])
@@ -165,8 +167,8 @@ def test_u36_an_index_moved_to_another_dataset(spark: SparkSession, tmp_path: Pa
     assert both.count() == 2
 
 
-def test_u36_a_base_location_for_all(spark: SparkSession, tmp_path: Path) -> None:
-    """Indexes of many datasets under one base: each dataset meets its own; without the base, none."""
+def test_a_base_location_for_all(spark: SparkSession, tmp_path: Path) -> None:
+    """[SND-36] Indexes of many datasets under one base: each dataset meets its own; without the base, none."""
     for name, values in (("a", (1, 2)), ("b", (2, 1))):
         write_files(spark, tmp_path / name, "x int", {f"f{i}": [(v,)] for i, v in enumerate(values)})
     spark.conf.set("spark.xskip.metadata.location", str(tmp_path / "base"))
@@ -179,8 +181,8 @@ def test_u36_a_base_location_for_all(spark: SparkSession, tmp_path: Path) -> Non
 
 
 @by_kind
-def test_u37_disabling_disables(spark: SparkSession, tmp_path: Path, index: object) -> None:
-    """By the function and by the setting: nothing is skipped, nothing is asked, and it comes back."""
+def test_disabling_disables(spark: SparkSession, tmp_path: Path, index: object) -> None:
+    """[SND-37] By the function and by the setting: nothing is skipped, nothing is asked, and it comes back."""
     made = _family(spark, tmp_path, index)
     made.check("copy", {"x = 1": "low"})
     xskip.disable(spark)
@@ -197,7 +199,8 @@ def test_u37_disabling_disables(spark: SparkSession, tmp_path: Path, index: obje
     made.check("copy", {"x = 1": "low"})
 
 
-def test_u37_other_sessions_are_their_own(spark: SparkSession, tmp_path: Path) -> None:
+def test_other_sessions_are_their_own(spark: SparkSession, tmp_path: Path) -> None:
+    """[SND-37]"""
     made = _family(spark, tmp_path, MinMax("x"))
     other = spark.newSession()
     other.conf.set("spark.xskip.strict", "true")

@@ -1,6 +1,7 @@
 """What decides the values that Spark reads from a file: an index serves no query that reads otherwise than its build.
 
-Class U31 (options, settings, named files), the zones of class U17, and settings that change between a plan and its run.
+Class SND-31 (options, settings, named files), the zones of class SND-17, and settings that change between a plan and
+its run.
 """
 
 from __future__ import annotations
@@ -105,8 +106,8 @@ EXTENSIONS: dict[str, Callable[[SparkSession, Path], DataFrame]] = {
 
 
 @pytest.mark.parametrize("build", EXTENSIONS)
-def test_u31_avro_files_without_the_extension(spark: SparkSession, tmp_path: Path, build: str) -> None:
-    """[PRU-RD-1] With ``ignoreExtension`` false Spark reads them as empty; other queries read their rows."""
+def test_avro_files_without_the_extension(spark: SparkSession, tmp_path: Path, build: str) -> None:
+    """[SND-31] [PRU-RD-1] With ``ignoreExtension`` false Spark reads them as empty; other queries read their rows."""
     write_files(spark, tmp_path / "data", "x int", FILES, "avro")
     (tmp_path / "data" / "high.avro").rename(tmp_path / "data" / "high.bin")
     path = str(tmp_path / "data")
@@ -181,10 +182,10 @@ def times(spark: SparkSession, root: Path, fmt: str) -> str:
 
 @pytest.mark.parametrize("fmt", ["parquet", "avro"])
 @pytest.mark.parametrize("kind", [MinMax, ValueList, BloomFilter])
-def test_u17_old_times_under_another_zone_of_the_jvm(
+def test_old_times_under_another_zone_of_the_jvm(
     spark: SparkSession, tmp_path: Path, fmt: str, kind: type[MinMax]
 ) -> None:
-    """[PRU-RD-8] What lies before 1901 is not known there; all else is, of all columns."""
+    """[SND-17] [PRU-RD-8] What lies before 1901 is not known there; all else is, of all columns."""
     spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
     with jvm_zone(spark, "UTC"):
         path = times(spark, tmp_path, fmt)
@@ -205,8 +206,8 @@ def test_u17_old_times_under_another_zone_of_the_jvm(
         assert kept(spark, path, "n = 100", fmt) == set()
 
 
-def test_u17_orc_under_another_zone_of_the_jvm(spark: SparkSession, tmp_path: Path) -> None:
-    """[PRU-RD-8] Its timestamps of any date move with the zone."""
+def test_orc_under_another_zone_of_the_jvm(spark: SparkSession, tmp_path: Path) -> None:
+    """[SND-17] [PRU-RD-8] Its timestamps of any date move with the zone."""
     with jvm_zone(spark, "UTC"):
         path = times(spark, tmp_path, "orc")
         index(spark, path, [MinMax("t"), ValueList("t")], "orc")
@@ -240,8 +241,8 @@ def test_settings_that_change_after_a_plan_was_made(spark: SparkSession, tmp_pat
         assert len(df.collect()) == 1
 
 
-def test_u31_new_settings_of_a_format_are_not_passed_over(spark: SparkSession, tmp_path: Path) -> None:
-    """[PRU-RD-2] What nobody knows may change values."""
+def test_new_settings_of_a_format_are_not_passed_over(spark: SparkSession, tmp_path: Path) -> None:
+    """[SND-31] [PRU-RD-2] What nobody knows may change values."""
     path = write_files(spark, tmp_path / "data", "x int", FILES)
     index(spark, path, [MinMax("x")])
     assert kept(spark, path, "x > 5") == {"high"}
@@ -263,8 +264,8 @@ def test_field_ids_count_where_a_schema_has_them(spark: SparkSession, tmp_path: 
 
 @pytest.mark.parametrize("fmt", ["csv", "json", "text"])
 @pytest.mark.parametrize("by", ["session", "Hadoop"])
-def test_u31_lines_that_hadoop_finds_too_long(spark: SparkSession, tmp_path: Path, fmt: str, by: str) -> None:
-    """[PRU-RD-2] [PRU-RD-9] Spark's readers of lines drop them; a build does not."""
+def test_lines_that_hadoop_finds_too_long(spark: SparkSession, tmp_path: Path, fmt: str, by: str) -> None:
+    """[SND-31] [PRU-RD-2] [PRU-RD-9] Spark's readers of lines drop them; a build does not."""
     key, long = "mapreduce.input.linerecordreader.line.maxlength", "x" * 90
     line = {"csv": f"77,{long}\n1,s\n", "json": f'{{"a": 77, "b": "{long}"}}\n{{"a": 1}}\n', "text": f"77{long}\n1\n"}[
         fmt
@@ -283,8 +284,8 @@ def test_u31_lines_that_hadoop_finds_too_long(spark: SparkSession, tmp_path: Pat
         assert read.filter("value > '77'" if fmt == "text" else "a = 77").count() == 1
 
 
-def test_u31_keys_of_hadoop_that_nobody_listed(spark: SparkSession, tmp_path: Path) -> None:
-    """[PRU-RD-2] Those that begin with a format's name count, wherever they are set."""
+def test_keys_of_hadoop_that_nobody_listed(spark: SparkSession, tmp_path: Path) -> None:
+    """[SND-31] [PRU-RD-2] Those that begin with a format's name count, wherever they are set."""
     path = write_files(spark, tmp_path / "data", "x int", FILES, "orc")
     index(spark, path, [MinMax("x")], "orc")
     hadoop = spark.sparkContext._jsc.hadoopConfiguration()

@@ -1,6 +1,6 @@
 """Which column a name means: case, dots, nesting, partition columns, positions and field ids.
 
-Classes: U29 (name resolution), U30 (partition columns that files do not hold).
+Classes: SND-29 (name resolution), SND-30 (partition columns that files do not hold).
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ def _three(column: str) -> dict[str, list[object]]:
     return {"minmax": [MinMax(column)], "valuelist": [ValueList(column)], "bloom": [BloomFilter(column, fpp=1e-6)]}
 
 
-def test_u29_columns_that_differ_by_case(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_columns_that_differ_by_case(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """[SND-29]"""
     root = tmp_path_factory.mktemp("case")
     for name, lower, upper in (("one", [1, 2], [7, 8]), ("two", [7, 8], [1, 2])):
         _arrow(root / "plain" / f"{name}.parquet", a=pa.array(lower, pa.int32()), A=pa.array(upper, pa.int32()))
@@ -48,10 +49,10 @@ def test_u29_columns_that_differ_by_case(spark: SparkSession, tmp_path_factory: 
         made.check(f"{kind}_upper", {"a = 1": ALL, "A = 1": "two", "A = 7": "one"})
 
 
-def test_u29_case_sensitivity_changed_after_the_build(
+def test_case_sensitivity_changed_after_the_build(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Names are told apart otherwise than at the build: the index is not used, and says so where strict."""
+    """[SND-29] Names are told apart otherwise than at the build: the index is not used, and says so where strict."""
     root = tmp_path_factory.mktemp("changed")
     _arrow(root / "plain" / "one.parquet", Ab=pa.array([1], pa.int32()))
     _arrow(root / "plain" / "two.parquet", Ab=pa.array([2], pa.int32()))
@@ -68,7 +69,8 @@ def test_u29_case_sensitivity_changed_after_the_build(
     made.check("folded", {"ab = 1": ALL, "ab is null": ALL})
 
 
-def test_u29_names_of_files_in_another_case(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_names_of_files_in_another_case(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """[SND-29]"""
     root = tmp_path_factory.mktemp("filecase")
     _arrow(root / "plain" / "lower.parquet", a=pa.array([1], pa.int32()))
     _arrow(root / "plain" / "upper.parquet", A=pa.array([2], pa.int32()))
@@ -79,10 +81,10 @@ def test_u29_names_of_files_in_another_case(spark: SparkSession, tmp_path_factor
 
 
 @pytest.mark.parametrize("dotted_last", [True, False])
-def test_u29_dotted_names_and_nested_fields(
+def test_dotted_names_and_nested_fields(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, dotted_last: bool
 ) -> None:
-    """A field b of a struct a, and a column whose name is a.b: both are written a.b in a footer."""
+    """[SND-29] A field b of a struct a, and a column whose name is a.b: both are written a.b in a footer."""
     root = tmp_path_factory.mktemp("dots")
     for name, nested, dotted in (("one", 1, 7), ("two", 7, 1)):
         columns = {
@@ -100,7 +102,8 @@ def test_u29_dotted_names_and_nested_fields(
         made.check(f"{kind}_dotted", {"`a.b` = 1": "two", "`a.b` = 7": "one", "a.b = 1": ALL})
 
 
-def test_u29_names_of_strange_characters(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_names_of_strange_characters(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """[SND-29]"""
     schema = "`x y` int, `é\U0001f600` int, `select` int, `a``b` int"
     files = {"one": [(1, 1, 1, 1)], "two": [(2, 2, 2, 2)]}
     columns = ["x y", "é\U0001f600", "select", "`a``b`"]
@@ -111,8 +114,8 @@ def test_u29_names_of_strange_characters(spark: SparkSession, tmp_path_factory: 
         strange.check(kind, {f"{name} = 2": "two" for name in quoted})
 
 
-def test_u29_fields_by_id(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """With field ids a name means whatever column has the id that the query's schema gives it."""
+def test_fields_by_id(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """[SND-29] With field ids a name means whatever column has the id that the query's schema gives it."""
     root = tmp_path_factory.mktemp("ids")
     fields = [pa.field(n, pa.int32(), metadata={"PARQUET:field_id": str(i)}) for n, i in (("x", 1), ("y", 2))]
     (root / "plain").mkdir()
@@ -133,8 +136,8 @@ def test_u29_fields_by_id(spark: SparkSession, tmp_path_factory: pytest.TempPath
         spark.conf.set("spark.xskip.strict", "true")
 
 
-def test_u29_orc_columns_by_position(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """ORC files of Hive have no names: a column is what stands at its position in the query's schema."""
+def test_orc_columns_by_position(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """[SND-29] ORC files of Hive have no names: a column is what stands at its position in the query's schema."""
     files = {"one": [(1, 7)], "two": [(7, 1)]}
     for kind, indexes in _three("a").items():
         root = tmp_path_factory.mktemp("orc")
@@ -173,8 +176,8 @@ MIXED = {
 
 
 @pytest.mark.parametrize("v1", ["parquet", ""])
-def test_u30_null_partitions(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, v1: str) -> None:
-    """NULL is a partition's own value; conditions over partition and data columns ask both."""
+def test_null_partitions(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, v1: str) -> None:
+    """[SND-30] NULL is a partition's own value; conditions over partition and data columns ask both."""
     spark.conf.set("spark.sql.sources.useV1SourceList", v1)
     parted = family(spark, tmp_path_factory.mktemp("parted"), "x int", PARTED, {"valuelist": [ValueList("x")]})
     cases = dict(MIXED)
@@ -182,8 +185,8 @@ def test_u30_null_partitions(spark: SparkSession, tmp_path_factory: pytest.TempP
     parted.check("valuelist", cases)
 
 
-def test_u30_partition_types_that_differ(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Partition 010 is the number 10, or the text 010: the index is asked in its own type alone."""
+def test_partition_types_that_differ(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """[SND-30] Partition 010 is the number 10, or the text 010: the index is asked in its own type alone."""
     root = tmp_path_factory.mktemp("inferred")
     parted = family(spark, root, "x int", PARTED, {"valuelist": [ValueList("x")]})
     spark.conf.set("spark.sql.sources.partitionColumnTypeInference.enabled", "false")
@@ -194,10 +197,10 @@ def test_u30_partition_types_that_differ(spark: SparkSession, tmp_path_factory: 
         typed.check("valuelist", {"p = 10 or x = 100": ALL, "p = 2 and x = 5": "two"})
 
 
-def test_u30_timestamp_partitions_and_the_time_zone(
-    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    """A directory's name says a local time: which instant that is depends on the zone of the session that reads."""
+def test_timestamp_partitions_and_the_time_zone(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """[SND-30] A directory's name says a local time: which instant that is depends on the zone of the session that
+    reads.
+    """
     files = {"t=2020-01-01 00%3A00%3A00/one": [(1,)], "t=2020-01-01 05%3A00%3A00/two": [(2,)]}
     parted = family(spark, tmp_path_factory.mktemp("zones"), "x int", files, {"valuelist": [ValueList("x")]})
     parted.check("valuelist", {"t = timestamp'2020-01-01 05:00:00' or x = 100": "two"})
@@ -218,15 +221,18 @@ def lying(tmp_path: Path) -> Family:
     return Family(SparkSession.active(), tmp_path)
 
 
-def test_u29_u30_partition_column_that_is_also_in_the_files(spark: SparkSession, lying: Family) -> None:
+def test_partition_column_that_is_also_in_the_files(spark: SparkSession, lying: Family) -> None:
+    """[SND-29] [SND-30]"""
     lying.add("valuelist", [ValueList("x")])
     lying.check("valuelist", {"p = 1 or x = 100": "one", "p = 7 or x = 100": NONE, "p = 7 or x = 8": "two"})
     with pytest.raises(IndexDefinitionError, match="a partition column needs no index"):
         lying.skipping("plain").create([MinMax("p")])
 
 
-def test_u29_u30_one_partition_read_by_itself(spark: SparkSession, lying: Family) -> None:
-    """A directory p=1 read as a dataset of its own has no partition column: p is what the file holds."""
+def test_one_partition_read_by_itself(spark: SparkSession, lying: Family) -> None:
+    """[SND-29] [SND-30] A directory p=1 read as a dataset of its own has no partition column: p is what the file
+    holds.
+    """
     lying.add("valuelist", [ValueList("x")])
     spark.conf.set("spark.xskip.strict", "false")
     for predicate in ("p = 7", "p = 7 or x = 100", "p <> 1", "p > 1"):
@@ -234,8 +240,8 @@ def test_u29_u30_one_partition_read_by_itself(spark: SparkSession, lying: Family
         assert _sound(inner, spark.read.parquet(lying.path("plain") + "/p=1").filter(predicate)) == {"one"}, predicate
 
 
-def test_u29_u30_directories_are_not_partitions_at_the_query(spark: SparkSession, lying: Family) -> None:
-    """With recursiveFileLookup a path says nothing: p is what the files hold."""
+def test_directories_are_not_partitions_at_the_query(spark: SparkSession, lying: Family) -> None:
+    """[SND-29] [SND-30] With recursiveFileLookup a path says nothing: p is what the files hold."""
     lying.add("copy", [ValueList("x")])
     spark.conf.set("spark.xskip.strict", "false")
     lying.options["recursiveFileLookup"] = "true"
@@ -244,7 +250,8 @@ def test_u29_u30_directories_are_not_partitions_at_the_query(spark: SparkSession
         assert name in opened, predicate
 
 
-def test_u29_u30_directories_are_not_partitions_at_the_build(spark: SparkSession, lying: Family) -> None:
+def test_directories_are_not_partitions_at_the_build(spark: SparkSession, lying: Family) -> None:
+    """[SND-29] [SND-30]"""
     lying.options["recursiveFileLookup"] = "true"
     lying.add("copy", [MinMax("p"), MinMax("x")])
     lying.check("copy", {"p = 7": "one", "p = 1": NONE})
@@ -255,8 +262,8 @@ def test_u29_u30_directories_are_not_partitions_at_the_build(spark: SparkSession
         assert name in opened, predicate
 
 
-def test_u30_partitions_that_a_table_places_elsewhere(spark: SparkSession, tmp_path: Path) -> None:
-    """[PRU-PC-6] A table may say that p is 9 where the directory says 5; each reading has its own values."""
+def test_partitions_that_a_table_places_elsewhere(spark: SparkSession, tmp_path: Path) -> None:
+    """[SND-30] [PRU-PC-6] A table may say that p is 9 where the directory says 5; each reading has its own values."""
     for p in (5, 6):
         _arrow(tmp_path / "t" / f"p={p}" / f"f{p}.parquet", x=pa.array([p], pa.int32()))
     spark.sql(f"CREATE TABLE placed (x INT, p INT) USING parquet PARTITIONED BY (p) LOCATION '{tmp_path}/t'")

@@ -1,7 +1,7 @@
 """NULL: values, whole files, whole columns, nested columns, and what is known of them.
 
-Classes: U5 (NOT LIKE beside NULL), U6 (IS NULL, ``<=>``), U8 (NOT IN where a file lacks the column), U12 (no
-statistics are not "all NULL").
+Classes: SND-5 (NOT LIKE beside NULL), SND-6 (IS NULL, ``<=>``), SND-8 (NOT IN where a file lacks the column), SND-12
+(no statistics are not "all NULL").
 """
 
 from __future__ import annotations
@@ -58,17 +58,19 @@ def nulls(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Fa
 
 
 @pytest.mark.parametrize("kind", ["minmax", "valuelist"])
-def test_u06_is_null_and_null_safe_equality(spark: SparkSession, nulls: Family, kind: str) -> None:
+def test_is_null_and_null_safe_equality(spark: SparkSession, nulls: Family, kind: str) -> None:
+    """[SND-6]"""
     nulls.check(kind, NULL_TESTS)
 
 
-def test_u06_is_null_and_null_safe_equality_on_bloom(spark: SparkSession, nulls: Family) -> None:
-    """A Bloom filter knows nothing of NULL."""
+def test_is_null_and_null_safe_equality_on_bloom(spark: SparkSession, nulls: Family) -> None:
+    """[SND-6] A Bloom filter knows nothing of NULL."""
     nulls.check("bloom", {"x is null": ALL, "x <=> 5": "fives some", "not (x <=> 5)": ALL, "x is not null": ALL})
 
 
 @pytest.mark.parametrize("kind", ["minmax_y", "valuelist_y"])
-def test_u05_not_like_beside_null(spark: SparkSession, nulls: Family, kind: str) -> None:
+def test_not_like_beside_null(spark: SparkSession, nulls: Family, kind: str) -> None:
+    """[SND-5]"""
     nulls.check(
         kind,
         {
@@ -102,7 +104,8 @@ def nested(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> F
 
 
 @pytest.mark.parametrize("kind", ["minmax", "valuelist"])
-def test_u06_null_in_complex_types(spark: SparkSession, nested: Family, kind: str) -> None:
+def test_null_in_complex_types(spark: SparkSession, nested: Family, kind: str) -> None:
+    """[SND-6]"""
     nested.check(
         kind,
         {
@@ -127,15 +130,18 @@ def test_u06_null_in_complex_types(spark: SparkSession, nested: Family, kind: st
     )
 
 
-def test_u06_null_in_complex_types_on_bloom(spark: SparkSession, nested: Family) -> None:
+def test_null_in_complex_types_on_bloom(spark: SparkSession, nested: Family) -> None:
+    """[SND-6]"""
     nested.check("bloom", {"s.a = 7": "mixed", "s.t.b = 'y'": "full", "s is null": ALL, "s.a is not null": ALL})
 
 
 @pytest.mark.parametrize("index", [MinMax("c"), ValueList("c"), BloomFilter("c", fpp=1e-6)], ids=lambda i: i.name)
-def test_u08_u12_column_added_later(
+def test_column_added_later(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, index: MinMax | ValueList | BloomFilter
 ) -> None:
-    """Files older than a column hold NULL for it: known to hold no value, and never skipped for IS NULL."""
+    """[SND-8] [SND-12] Files older than a column hold NULL for it: known to hold no value, and never skipped for IS
+    NULL.
+    """
     root = tmp_path_factory.mktemp("added")
     write_files(spark, root / "plain", "x int", {"old": [(1,), (2,)]})
     write_files(spark, root / "plain", "x int, c int", {"new": [(3, 42), (4, None)], "newer": [(5, 7)]})
@@ -160,10 +166,10 @@ def test_u08_u12_column_added_later(
 
 
 @pytest.mark.parametrize("index", [MinMax("s"), ValueList("s"), BloomFilter("s", fpp=1e-6)], ids=lambda i: i.name)
-def test_u12_values_too_long_for_statistics(
+def test_values_too_long_for_statistics(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, index: MinMax | ValueList | BloomFilter
 ) -> None:
-    """Ten thousand characters have no bounds in a footer; the column is not NULL for that."""
+    """[SND-12] Ten thousand characters have no bounds in a footer; the column is not NULL for that."""
     files = {"a": [("a" * 10_000,), (None,)], "b": [("b" * 10_000,)], "nulls": [(None,)], "short": [("c",)]}
     long = family(spark, tmp_path_factory.mktemp("long"), "s string", files, {"copy": [index]})
     long.check("copy", [(F.expr("s = repeat('a', 10000)"), "a"), ("s = repeat('b', 10000)", "b"), ("s = 'c'", "short")])

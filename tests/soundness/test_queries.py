@@ -1,7 +1,8 @@
 """Queries around the filter: functions of the user, chance, subqueries, hidden columns, limits, aggregates.
 
-Classes: U32 (a UDF made anew), U33 (rand, subqueries, ``_metadata``), U38 (LIMIT), U39 (top-k with NULL), U40 (MIN,
-MAX and COUNT), U41 (metadata of several files), U42 (a wrong skip leaves no trace: these tests must see one).
+Classes: SND-32 (a UDF made anew), SND-33 (rand, subqueries, ``_metadata``), SND-38 (LIMIT), SND-39 (top-k with NULL),
+SND-40 (MIN, MAX and COUNT), SND-41 (metadata of several files), SND-42 (a wrong skip leaves no trace: these tests must
+see one).
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ def view(spark: SparkSession, data: Family) -> Family:
     return data
 
 
-def test_u32_udf_defined_anew(spark: SparkSession, data: Family) -> None:
-    """A function of the user is known by its name alone, and may mean something else tomorrow."""
+def test_udf_defined_anew(spark: SparkSession, data: Family) -> None:
+    """[SND-32] A function of the user is known by its name alone, and may mean something else tomorrow."""
     for limit, name in ((10, "high"), (2, "low"), (5, "mid")):
         spark.udf.register("wanted", lambda x, limit=limit: x == limit, BooleanType())
         for kind in KINDS:
@@ -65,8 +66,8 @@ def test_u32_udf_defined_anew(spark: SparkSession, data: Family) -> None:
         assert data.read(kind).filter((double("x") == 20) | (F.col("x") == 1)).count() == 2
 
 
-def test_u33_chance(spark: SparkSession, data: Family) -> None:
-    """A condition on chance is never decided by an index, nor does one beside it disturb it."""
+def test_chance(spark: SparkSession, data: Family) -> None:
+    """[SND-33] A condition on chance is never decided by an index, nor does one beside it disturb it."""
     for kind in KINDS:
         assert opened_files(data.read(kind).filter("rand() < 0.5")) == set(FILES)
         assert opened_files(data.read(kind).filter("rand() >= 0 and x = 5")) >= {"mid"}
@@ -77,7 +78,8 @@ def test_u33_chance(spark: SparkSession, data: Family) -> None:
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
-def test_u33_subqueries(spark: SparkSession, view: Family, kind: str) -> None:
+def test_subqueries(spark: SparkSession, view: Family, kind: str) -> None:
+    """[SND-33]"""
     for query in (
         "select * from {0} where x = (select max(x) from plain)",
         "select * from {0} where x = (select max(x) from {0})",
@@ -95,8 +97,8 @@ def test_u33_subqueries(spark: SparkSession, view: Family, kind: str) -> None:
         assert shown(spark.sql(query.format(kind))) == shown(spark.sql(query.format("plain"))), query
 
 
-def test_u33_hidden_columns(spark: SparkSession, data: Family) -> None:
-    """``_metadata`` speaks of files, even where a data column has the same name as one of its fields."""
+def test_hidden_columns(spark: SparkSession, data: Family) -> None:
+    """[SND-33] ``_metadata`` speaks of files, even where a data column has the same name as one of its fields."""
     for kind in KINDS:
         cases = {"_metadata.file_size > 0 and x = 5": "mid", "_metadata.file_name = 'low.parquet' or x = 5": "low mid"}
         data.check(kind, cases)
@@ -104,7 +106,8 @@ def test_u33_hidden_columns(spark: SparkSession, data: Family) -> None:
         assert data.read(kind).filter("_metadata.file_name = 'low.parquet'").count() == 3
 
 
-def test_u33_data_columns_named_as_hidden_ones(spark: SparkSession, tmp_path: Path) -> None:
+def test_data_columns_named_as_hidden_ones(spark: SparkSession, tmp_path: Path) -> None:
+    """[SND-33]"""
     for name, size in (("small", 1), ("large", 1_000_000)):
         (tmp_path / "plain").mkdir(exist_ok=True)
         table = pa.table({"file_size": pa.array([size], pa.int64()), "file_name": [name + "!"]})
@@ -121,8 +124,8 @@ def _limited(df: DataFrame, count: int) -> int:
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
-def test_u38_limit(spark: SparkSession, data: Family, kind: str) -> None:
-    """LIMIT counts rows that match, wherever they are."""
+def test_limit(spark: SparkSession, data: Family, kind: str) -> None:
+    """[SND-38] LIMIT counts rows that match, wherever they are."""
     everywhere = data.read(kind).filter("x >= 2")
     assert [_limited(everywhere, n) for n in (0, 1, 3, 5, 100)] == [0, 1, 3, 5, 5]
     assert _limited(data.read(kind).filter("x is null"), 2) == 2
@@ -137,7 +140,8 @@ def test_u38_limit(spark: SparkSession, data: Family, kind: str) -> None:
 @pytest.mark.parametrize("kind", list(KINDS))
 @pytest.mark.parametrize("nulls", ["nulls first", "nulls last"])
 @pytest.mark.parametrize("direction", ["asc", "desc"])
-def test_u39_top_k_with_nulls(spark: SparkSession, view: Family, kind: str, nulls: str, direction: str) -> None:
+def test_top_k_with_nulls(spark: SparkSession, view: Family, kind: str, nulls: str, direction: str) -> None:
+    """[SND-39]"""
     for where in ("true", "x > 1", "x is null or x = 5", "x <> 5"):
         query = f"select x from {{}} where {where} order by x {direction} {nulls} limit 3"
         rows = [row.x for row in spark.sql(query.format(kind)).collect()]
@@ -146,8 +150,8 @@ def test_u39_top_k_with_nulls(spark: SparkSession, view: Family, kind: str, null
 
 @pytest.mark.parametrize("kind", list(KINDS))
 @pytest.mark.parametrize("v1", ["parquet", ""], ids=["v1", "v2"])
-def test_u40_min_max_count(spark: SparkSession, view: Family, kind: str, v1: str) -> None:
-    """Aggregates are of the rows, also where Spark takes counts from footers by itself."""
+def test_min_max_count(spark: SparkSession, view: Family, kind: str, v1: str) -> None:
+    """[SND-40] Aggregates are of the rows, also where Spark takes counts from footers by itself."""
     spark.conf.set("spark.sql.sources.useV1SourceList", v1)
     for copy in ("plain", kind):
         view.read(copy).createOrReplaceTempView(copy)
@@ -163,8 +167,8 @@ def test_u40_min_max_count(spark: SparkSession, view: Family, kind: str, v1: str
 
 
 @pytest.mark.parametrize("index", [MinMax("x"), ValueList("x"), BloomFilter("x", fpp=1e-6)], ids=lambda i: i.name)
-def test_u41_metadata_of_several_files(spark: SparkSession, tmp_path: Path, index: Any) -> None:
-    """An index that was built in portions and grew by refreshes says the same as one made at once."""
+def test_metadata_of_several_files(spark: SparkSession, tmp_path: Path, index: Any) -> None:
+    """[SND-41] An index that was built in portions and grew by refreshes says the same as one made at once."""
     spark.conf.set("spark.xskip.build.chunkObjects", "1")
     made = family(spark, tmp_path, "x int, s string", FILES, {"copy": [index]})
     for name, row in (("later", (7, "q")), ("last", (None, "q"))):
@@ -185,8 +189,8 @@ SPLIT: dict[str, list[float | None]] = {
 }
 
 
-def test_u41_files_read_by_several_tasks(spark: SparkSession, tmp_path: Path) -> None:
-    """What each task found of a file is put together: the bounds of all, and no list beyond the cap."""
+def test_files_read_by_several_tasks(spark: SparkSession, tmp_path: Path) -> None:
+    """[SND-41] What each task found of a file is put together: the bounds of all, and no list beyond the cap."""
     (tmp_path / "plain").mkdir()
     for name, values in SPLIT.items():
         table = pa.table(
@@ -210,8 +214,8 @@ def test_u41_files_read_by_several_tasks(spark: SparkSession, tmp_path: Path) ->
     made.check("bloom", {"n = 9": "many", "n = 6": "two", "n = 7": NONE, "s = 's3.0'": "many", "s in ('s5.0')": "two"})
 
 
-def test_u41_indexes_of_a_column_together(spark: SparkSession, tmp_path: Path) -> None:
-    """Each index may rule a file out; none of them brings one back."""
+def test_indexes_of_a_column_together(spark: SparkSession, tmp_path: Path) -> None:
+    """[SND-41] Each index may rule a file out; none of them brings one back."""
     every = [MinMax("x"), ValueList("x", max_values=2), BloomFilter("x", fpp=1e-6)]
     made = family(spark, tmp_path, "x int, s string", FILES, {"copy": every})
     made.check("copy", {"x = 5": "mid", "x = 15": NONE, "x <> 5": "low mid high", "x not in (5, 6)": "low high"})
@@ -226,8 +230,8 @@ def _naive_negation(op: Any, lo: Any, hi: Any, value: Any) -> Any:
 _RIGHT: Callable[..., Any] = bounds._compared
 
 
-def test_u42_a_wrong_skip_would_be_seen(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing after the scan finds a row of a skipped file again; the check of these tests does."""
+def test_a_wrong_skip_would_be_seen(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """[SND-42] Nothing after the scan finds a row of a skipped file again; the check of these tests does."""
     made = family(spark, tmp_path, "x int, s string", FILES, {"copy": [MinMax("x")]})
     made.check("copy", {"x <> 6": "low mid high"})
     monkeypatch.setattr(bounds, "_compared", _naive_negation)
@@ -237,7 +241,8 @@ def test_u42_a_wrong_skip_would_be_seen(spark: SparkSession, tmp_path: Path, mon
         made.check("copy", {"x = 5": "low mid"})
 
 
-def test_u42_the_whole_query_is_the_same(spark: SparkSession, data: Family) -> None:
+def test_the_whole_query_is_the_same(spark: SparkSession, data: Family) -> None:
+    """[SND-42]"""
     predicates = ("x <> 5", "x > 5", "x is null", "not (x between 2 and 10)", "x in (1, 20)", "s = 'a' or x = 20")
     for kind in KINDS:
         for predicate in predicates:

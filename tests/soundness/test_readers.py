@@ -1,6 +1,6 @@
 """The same files under another reader: formats, schemas, options, settings.
 
-Classes: U26 (defaults of columns added later), U31 (reader options and settings that change values).
+Classes: SND-26 (defaults of columns added later), SND-31 (reader options and settings that change values).
 """
 
 from __future__ import annotations
@@ -47,9 +47,10 @@ CASES = {
 
 @pytest.mark.parametrize("v1", ["avro,csv,json,orc,parquet", ""], ids=["v1", "v2"])
 @pytest.mark.parametrize("fmt", ["parquet", "avro", "orc", "csv", "json"])
-def test_u31_every_format_in_both_readers(
+def test_every_format_in_both_readers(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, fmt: str, v1: str
 ) -> None:
+    """[SND-31]"""
     spark.conf.set("spark.sql.sources.useV1SourceList", v1)
     indexes = [ValueList("i"), ValueList("s"), ValueList("d")]
     schema = "i int, s string, d double"
@@ -73,15 +74,16 @@ def avro(spark: SparkSession, tmp_path: Path) -> Family:
     return Family(spark, tmp_path, "avro", {"avroSchema": json.dumps(NEW)})
 
 
-def test_u26_avro_defaults_at_the_build_and_at_the_query(spark: SparkSession, avro: Family) -> None:
-    """The reader's schema fills in 42: that is the value of the older file's rows."""
+def test_avro_defaults_at_the_build_and_at_the_query(spark: SparkSession, avro: Family) -> None:
+    """[SND-26] The reader's schema fills in 42: that is the value of the older file's rows."""
     for kind, indexes in _three("c").items():
         avro.add(kind, indexes)
         avro.check(kind, {"c = 42": "old new", "c = 7": "newer", "c = 1": NONE, "c in (7, 8)": "newer"})
     avro.check("minmax", {"c < 42": "newer", "c <> 42": "newer", "c is null": ALL, "not (c <=> 42)": ALL})
 
 
-def test_u26_avro_defaults_at_one_side_alone(spark: SparkSession, avro: Family) -> None:
+def test_avro_defaults_at_one_side_alone(spark: SparkSession, avro: Family) -> None:
+    """[SND-26]"""
     for kind, indexes in _three("c").items():
         avro.add(kind, indexes)
     with_default = avro.options
@@ -101,8 +103,8 @@ def test_u26_avro_defaults_at_one_side_alone(spark: SparkSession, avro: Family) 
         Family(spark, avro.root, "avro", with_default).check(f"null_{kind}", {"c = 42": ALL, "c = 7": ALL})
 
 
-def test_u26_defaults_of_a_table(spark: SparkSession, tmp_path: Path) -> None:
-    """ADD COLUMN … DEFAULT: the table reads 42 from files without the column, a path reads NULL."""
+def test_defaults_of_a_table(spark: SparkSession, tmp_path: Path) -> None:
+    """[SND-26] ADD COLUMN … DEFAULT: the table reads 42 from files without the column, a path reads NULL."""
     spark.sql(f"CREATE TABLE defaults (x INT) USING parquet LOCATION '{tmp_path}/t'")
     spark.sql("INSERT INTO defaults VALUES (1)")
     spark.sql("ALTER TABLE defaults ADD COLUMNS (c INT DEFAULT 42)")
@@ -139,7 +141,8 @@ def csv(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_u31_csv_built_as_text_and_read_as_numbers(spark: SparkSession, csv: Path) -> None:
+def test_csv_built_as_text_and_read_as_numbers(spark: SparkSession, csv: Path) -> None:
+    """[SND-31]"""
     made = Family(spark, csv, "csv", schema="a string, b string")
     for kind, indexes in _three("a").items():
         made.add(kind, indexes)
@@ -160,8 +163,8 @@ def test_u31_csv_built_as_text_and_read_as_numbers(spark: SparkSession, csv: Pat
     [("nullValue", "2"), ("dateFormat", "yyyy/MM/dd"), ("header", "true"), ("sep", "/"), ("comment", "1"),
      ("encoding", "UTF-16"), ("timeZone", "Asia/Tokyo"), ("locale", "de")],
 )  # fmt: skip
-def test_u31_csv_options(spark: SparkSession, csv: Path, option: str, value: str) -> None:
-    """An option that can change values, given at one side alone: the index is not used."""
+def test_csv_options(spark: SparkSession, csv: Path, option: str, value: str) -> None:
+    """[SND-31] An option that can change values, given at one side alone: the index is not used."""
     plain = Family(spark, csv, "csv", schema="a string, b date")
     plain.add("without", [MinMax("a"), MinMax("b")])
     given = Family(spark, csv, "csv", {option: value}, "a string, b date")
@@ -195,16 +198,18 @@ SETTINGS = [
 
 @pytest.mark.parametrize("kind", ["minmax", "valuelist", "bloom"])
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: s[0].rpartition(".")[2])
-def test_u31_csv_settings(spark: SparkSession, csv: Path, kind: str, setting: tuple[str, str, str]) -> None:
-    """The format in force does not fit the first file: whether its texts are times all the same is a setting."""
+def test_csv_settings(spark: SparkSession, csv: Path, kind: str, setting: tuple[str, str, str]) -> None:
+    """[SND-31] The format does not fit the first file: whether its texts are times all the same, a setting says."""
     own = "" if setting[0].endswith("Fallback") else "2020/01/06"
     made = Family(spark, csv, "csv", {"timestampFormat": "yyyy/MM/dd"}, "a string, b timestamp")
     literal = own.replace("/", "-") or "2020-01-05"
     _under_two_settings(made, _three("b")[kind], setting, f"b = timestamp'{literal} 00:00:00'")
 
 
-def test_u31_csv_rows_dropped_for_another_column(spark: SparkSession, tmp_path: Path) -> None:
-    """With DROPMALFORMED a row is dropped for the columns that are read: a build would read more than the query."""
+def test_csv_rows_dropped_for_another_column(spark: SparkSession, tmp_path: Path) -> None:
+    """[SND-31] With DROPMALFORMED a row is dropped for the columns that are read: a build would read more than the
+    query.
+    """
     (tmp_path / "plain").mkdir()
     (tmp_path / "plain" / "bad.csv").write_text("7,x\n1,1\n")
     (tmp_path / "plain" / "good.csv").write_text("2,2\n")
@@ -221,8 +226,8 @@ def test_u31_csv_rows_dropped_for_another_column(spark: SparkSession, tmp_path: 
 
 
 @pytest.mark.parametrize("kind", ["minmax", "valuelist", "bloom"])
-def test_u31_json_partial_results(spark: SparkSession, tmp_path: Path, kind: str) -> None:
-    """What is left of a struct with a field that cannot be parsed is decided by a setting."""
+def test_json_partial_results(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    """[SND-31] What is left of a struct with a field that cannot be parsed is decided by a setting."""
     (tmp_path / "plain").mkdir()
     (tmp_path / "plain" / "bad.json").write_text('{"a": {"x": 7, "y": "no"}}\n{"a": {"x": 1, "y": 1}}\n')
     (tmp_path / "plain" / "good.json").write_text('{"a": {"x": 2, "y": 2}}\n')
@@ -231,7 +236,8 @@ def test_u31_json_partial_results(spark: SparkSession, tmp_path: Path, kind: str
     _under_two_settings(made, _three("a.x")[kind], setting, "a.x = 7")
 
 
-def test_u31_json_as_other_types(spark: SparkSession, tmp_path: Path) -> None:
+def test_json_as_other_types(spark: SparkSession, tmp_path: Path) -> None:
+    """[SND-31]"""
     (tmp_path / "plain").mkdir()
     (tmp_path / "plain" / "low.json").write_text('{"a": 9, "b": "x"}\n')
     (tmp_path / "plain" / "high.json").write_text('{"a": 10}\n{"b": "y"}\n')
@@ -246,7 +252,8 @@ def test_u31_json_as_other_types(spark: SparkSession, tmp_path: Path) -> None:
     _refused(made.read("minmax").filter("a = '9'"))
 
 
-def test_u31_another_format_over_the_same_files(spark: SparkSession, tmp_path: Path) -> None:
+def test_another_format_over_the_same_files(spark: SparkSession, tmp_path: Path) -> None:
+    """[SND-31]"""
     (tmp_path / "plain").mkdir()
     (tmp_path / "plain" / "one.json").write_text("1\n")
     (tmp_path / "plain" / "two.json").write_text("2\n")
@@ -261,8 +268,8 @@ def test_u31_another_format_over_the_same_files(spark: SparkSession, tmp_path: P
 
 
 @pytest.mark.parametrize("option", ["mergeSchema", "pathGlobFilter", "ignoreCorruptFiles"])
-def test_u31_options_that_change_no_value(spark: SparkSession, tmp_path: Path, option: str) -> None:
-    """They choose files or columns: the index stays in use."""
+def test_options_that_change_no_value(spark: SparkSession, tmp_path: Path, option: str) -> None:
+    """[SND-31] They choose files or columns: the index stays in use."""
     made = family(spark, tmp_path, "x int", {"one": [(1,)], "two": [(2,)]}, {"copy": [MinMax("x")]})
     made.options[option] = "*.parquet" if option == "pathGlobFilter" else "true"
     made.check("copy", {"x = 1": "one"})

@@ -1,7 +1,7 @@
 r"""Strings: prefixes, patterns, escapes, order by UTF-8 bytes, collations, CHAR.
 
-Classes: U3 (a prefix is not an equality), U4 (LIKE with escapes, ``_`` and backslashes), U15 (bounds cut short),
-U18 (UTF-16 order differs from UTF-8), U20 (collations), U28 (CHAR padding).
+Classes: SND-3 (a prefix is not an equality), SND-4 (LIKE with escapes, ``_`` and backslashes), SND-15 (bounds cut
+short), SND-18 (UTF-16 order differs from UTF-8), SND-20 (collations), SND-28 (CHAR padding).
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ def words(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Fa
     return family(session, tmp_path_factory.mktemp("words"), "s string", FILES, KINDS)
 
 
-def test_u03_prefix_is_not_equality(spark: SparkSession, words: Family) -> None:
+def test_prefix_is_not_equality(spark: SparkSession, words: Family) -> None:
+    """[SND-3]"""
     shared = {
         "s like 'abc%'": "abc abcd",
         "startswith(s, 'abc')": "abc abcd",
@@ -61,8 +62,8 @@ def test_u03_prefix_is_not_equality(spark: SparkSession, words: Family) -> None:
     words.check("bloom", {"s = 'abc'": "abcd", "s like 'abc%'": ALL, "s like 'abc'": "abcd", "s not like 'abc%'": ALL})
 
 
-def test_u04_like_escapes_and_wildcards(spark: SparkSession, words: Family) -> None:
-    r"""``\_`` and ``\%`` are characters; ``_`` is any one character; an escape may be another sign."""
+def test_like_escapes_and_wildcards(spark: SparkSession, words: Family) -> None:
+    r"""[SND-4] ``\_`` and ``\%`` are characters; ``_`` is any one character; an escape may be another sign."""
     foo = "under fooo"
     cases = {
         r"s like r'foo\_%'": "under",
@@ -91,13 +92,15 @@ def test_u04_like_escapes_and_wildcards(spark: SparkSession, words: Family) -> N
     words.check("bloom", {r"s like r'foo\_bar'": "under", "s like 'foo_bar'": ALL, r"s like r'a\\'": "back"})
 
 
-def test_u04_invalid_patterns_fail_as_without_an_index(spark: SparkSession, words: Family) -> None:
+def test_invalid_patterns_fail_as_without_an_index(spark: SparkSession, words: Family) -> None:
+    """[SND-4]"""
     for copy in ("plain", "minmax"):
         with pytest.raises(Exception, match="INVALID_FORMAT"):
             words.read(copy).filter(F.col("s").like("a\\")).collect()
 
 
-def test_u04_patterns_that_are_no_literals(spark: SparkSession, words: Family) -> None:
+def test_patterns_that_are_no_literals(spark: SparkSession, words: Family) -> None:
+    """[SND-4]"""
     some = "abc abcd under fooo back"  # empty holds one value, which is asked
     cases = {"s rlike '^abc'": some, "s like any ('abc1%', 'foo_')": some, "s ilike 'ABC%'": some}
     words.check("minmax", cases | {"s like all ('abc%', '%9')": "abc abcd"})
@@ -121,7 +124,8 @@ def unicode(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
     return family(session, tmp_path_factory.mktemp("unicode"), "s string", UNICODE, KINDS)
 
 
-def test_u18_order_is_that_of_utf8(spark: SparkSession, unicode: Family) -> None:
+def test_order_is_that_of_utf8(spark: SparkSession, unicode: Family) -> None:
+    """[SND-18]"""
     shared = {
         "s > '\ufffd'": "emoji both",
         "s >= '\U0001f600'": "emoji both",
@@ -138,8 +142,8 @@ def test_u18_order_is_that_of_utf8(spark: SparkSession, unicode: Family) -> None
     unicode.check("bloom", {"s = '\ufffd'": "bmp", "s = '\U0001f600'": "emoji both", "s = 'ae'": NONE})
 
 
-def test_u15_prefixes_at_the_end_of_unicode(spark: SparkSession, unicode: Family) -> None:
-    """There is no greater character than the last one: the end of its prefix is not found by adding one."""
+def test_prefixes_at_the_end_of_unicode(spark: SparkSession, unicode: Family) -> None:
+    """[SND-15] There is no greater character than the last one: the end of its prefix is not found by adding one."""
     cases = {
         f"s like 'p{LAST}%'": "last",
         f"s like '{LAST}%'": NONE,
@@ -160,7 +164,8 @@ BYTES = {
 }
 
 
-def test_u18_binary_is_unsigned(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_binary_is_unsigned(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """[SND-18]"""
     data = family(spark, tmp_path_factory.mktemp("bytes"), "s binary", BYTES, KINDS)
     shared = {
         "s > x'7fff'": "high",
@@ -180,10 +185,10 @@ CASED = {"upper": [("ABC",), ("ABD",)], "lower": [("abc",), ("abd",)], "other": 
 
 
 @needs_spark_4("has no collations")
-def test_u20_collated_comparisons_are_left_to_spark(
-    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    """Bounds and hashes know nothing of the equality and order of a collation; single values are Spark's to compare."""
+def test_collated_comparisons_are_left_to_spark(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """[SND-20] Bounds and hashes know nothing of the equality and order of a collation; single values are Spark's to
+    compare.
+    """
     cased = family(spark, tmp_path_factory.mktemp("cased"), "s string", CASED, KINDS)
     cased_alike = (
         ALL if pyspark.__version__.startswith("4.0.") else "lower upper"
@@ -208,8 +213,8 @@ def test_u20_collated_comparisons_are_left_to_spark(
 
 
 @needs_spark_4("has no collations")
-def test_u20_a_schema_with_a_collation(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """The same files, read with a collated column: the index of the plain column is not asked."""
+def test_a_schema_with_a_collation(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """[SND-20] The same files, read with a collated column: the index of the plain column is not asked."""
     cased = family(spark, tmp_path_factory.mktemp("schema"), "s string", CASED, KINDS)
     cased.schema = "s string collate UTF8_LCASE"
     for kind in KINDS:
@@ -220,10 +225,10 @@ def test_u20_a_schema_with_a_collation(spark: SparkSession, tmp_path_factory: py
 
 
 @pytest.mark.parametrize("padding", ["true", "false"])
-def test_u28_char_by_table_and_by_path(
-    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, padding: str
-) -> None:
-    """CHAR(5) is padded by the table's reader, or not, and never by a path's: the files here hold it unpadded."""
+def test_char_by_table_and_by_path(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, padding: str) -> None:
+    """[SND-28] CHAR(5) is padded by the table's reader, or not, and never by a path's: the files here hold it
+    unpadded.
+    """
     root = tmp_path_factory.mktemp("char")
     padded = family(spark, root, "c string", {"ab": [("ab",)], "abc": [("abc  ",)], "z": [("z",), ("zz   ",)]}, {})
     for by in ("path", "table"):

@@ -1,6 +1,6 @@
 """Dates and timestamps: microseconds, the ends of what they can hold, time zones, old calendars.
 
-Classes: U16 (precision and extreme values), U17 (time zone and calendar).
+Classes: SND-16 (precision and extreme values), SND-17 (time zone and calendar).
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ def _cases(column: str, literal: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(("column", "literal"), [("t", "timestamp"), ("z", "timestamp_ntz")])
-def test_u16_microseconds_and_extreme_values(spark: SparkSession, times: Family, column: str, literal: str) -> None:
+def test_microseconds_and_extreme_values(spark: SparkSession, times: Family, column: str, literal: str) -> None:
+    """[SND-16]"""
     cases = _cases(column, literal)
     times.check(f"minmax_{column}", cases)
     listed = cases | {next(k for k in cases if "not in" in k): "edge noon next far"}
@@ -80,7 +81,8 @@ def test_u16_microseconds_and_extreme_values(spark: SparkSession, times: Family,
     times.check(f"bloom_{column}", {same: "one", near: NONE, f"{column} > {literal}'2020-01-02 00:00:00'": ALL})
 
 
-def test_u16_the_last_microsecond(spark: SparkSession, times: Family) -> None:
+def test_the_last_microsecond(spark: SparkSession, times: Family) -> None:
+    """[SND-16]"""
     last, before = "timestamp_micros(9223372036854775807L)", "timestamp_micros(9223372036854775806L)"
     for kind in ("minmax_t", "scanned_t", "valuelist_t"):
         times.check(kind, {f"t = {last}": "far", f"t > {before}": "far", f"t > {last}": NONE, f"t >= {last}": "far"})
@@ -92,8 +94,8 @@ ZONES = ("UTC", "America/New_York", "Asia/Kathmandu")
 
 
 @pytest.mark.parametrize("zone", ZONES)
-def test_u17_time_zone_changed_after_the_build(spark: SparkSession, times: Family, zone: str) -> None:
-    """An instant is the same everywhere; what a text means is decided when the query is planned."""
+def test_time_zone_changed_after_the_build(spark: SparkSession, times: Family, zone: str) -> None:
+    """[SND-17] An instant is the same everywhere; what a text means is decided when the query is planned."""
     spark.conf.set("spark.sql.session.timeZone", zone)
     hours = {"UTC": "00:00:00.456789", "America/New_York": "19:00:00.456789", "Asia/Kathmandu": "05:45:00.456789"}[zone]
     day = "2019-12-31" if zone == "America/New_York" else "2020-01-01"
@@ -116,7 +118,8 @@ def test_u17_time_zone_changed_after_the_build(spark: SparkSession, times: Famil
 
 
 @needs_spark_4("converts the last instants before the filter has left them out")
-def test_u17_local_and_absolute_times_are_not_mixed(spark: SparkSession, times: Family) -> None:
+def test_local_and_absolute_times_are_not_mixed(spark: SparkSession, times: Family) -> None:
+    """[SND-17]"""
     spark.conf.set("spark.sql.session.timeZone", "America/New_York")
     near = (
         "z < timestamp_ntz'2021-01-01 00:00:00' and t < timestamp'2021-01-01 00:00:00'"  # the last instant is no time
@@ -135,7 +138,8 @@ FOLD = {  # clocks went back from 2:00 to 1:00 at 2020-11-01 06:00 UTC in New Yo
 }
 
 
-def test_u17_the_hour_that_comes_twice(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_the_hour_that_comes_twice(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """[SND-17]"""
     files = {name: [(dt.datetime.fromtimestamp(n[0] / 1e6, dt.timezone.utc),) for _ in n] for name, n in FOLD.items()}
     kinds = {"minmax": [MinMax("t")], "valuelist": [ValueList("t")], "bloom": [BloomFilter("t", fpp=1e-6)]}
     fold = family(spark, tmp_path_factory.mktemp("fold"), "t timestamp", files, kinds)
@@ -169,8 +173,10 @@ OLD = {
 
 
 @pytest.mark.parametrize("mode", ["CORRECTED", "LEGACY"])
-def test_u17_old_calendars(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, mode: str) -> None:
-    """Dates before 1582 and local times before 1900 are moved on the way, or not, as the writer says in the file."""
+def test_old_calendars(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, mode: str) -> None:
+    """[SND-17] Dates before 1582 and local times before 1900 are moved on the way, or not, as the writer says in the
+    file.
+    """
     for kind in ("datetimeRebaseModeInWrite", "int96RebaseModeInWrite"):
         spark.conf.set(f"spark.sql.parquet.{kind}", mode)
     root = tmp_path_factory.mktemp("old")
@@ -206,10 +212,10 @@ def test_u17_old_calendars(spark: SparkSession, tmp_path_factory: pytest.TempPat
     made.check("bloom", equal)
 
 
-def test_u17_int96_is_converted_by_the_session_zone(
-    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    """With spark.sql.parquet.int96TimestampConversion other writers' INT96 values depend on the session's zone."""
+def test_int96_is_converted_by_the_session_zone(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """[SND-17] With spark.sql.parquet.int96TimestampConversion other writers' INT96 values depend on the session's
+    zone.
+    """
     root = tmp_path_factory.mktemp("int96")
     (root / "plain").mkdir()
     for name, micros in {"one": BASE, "two": BASE + 5 * 3_600_000_000, "three": BASE + 86_400_000_000}.items():
@@ -228,7 +234,8 @@ def test_u17_int96_is_converted_by_the_session_zone(
         assert shown(made.read("moved").filter(predicate)) == shown(made.read("plain").filter(predicate)), text
 
 
-def test_u16_u17_dates(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_dates(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """[SND-16] [SND-17]"""
     files = {
         "a": [(dt.date(2020, 1, 1),), (dt.date(2020, 1, 31),)],
         "b": [(dt.date(2020, 2, 1),), (None,)],

@@ -1,7 +1,7 @@
 """Numbers of every width, decimals, intervals, and what casts and functions do to them.
 
-Classes: U19 (decimals), U23 (Bloom filters of every type), U24 (lossy casts), U25 (type widening), U27 (functions
-that keep no order).
+Classes: SND-19 (decimals), SND-23 (Bloom filters of every type), SND-24 (lossy casts), SND-25 (type widening), SND-27
+(functions that keep no order).
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ def typed(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Fa
     return family(session, tmp_path_factory.mktemp("typed"), BLOOMED, TYPED, kinds)
 
 
-def test_u23_bloom_of_every_type(spark: SparkSession, typed: Family) -> None:
+def test_bloom_of_every_type(spark: SparkSession, typed: Family) -> None:
+    """[SND-23]"""
     cases = {
         "s = 'minus'": "negative",
         "s = ''": "positive zero",  # both hashes of nothing are 0: one bit, which this other file has set too
@@ -73,8 +74,8 @@ def test_u23_bloom_of_every_type(spark: SparkSession, typed: Family) -> None:
     typed.check("bloom", cases)
 
 
-def test_u23_int_asked_as_bigint(spark: SparkSession, typed: Family) -> None:
-    """An int column against a long literal: Spark narrows the literal, or the value cannot be there."""
+def test_int_asked_as_bigint(spark: SparkSession, typed: Family) -> None:
+    """[SND-23] An int column against a long literal: Spark narrows the literal, or the value cannot be there."""
     cases = {
         "i = -1L": "negative",
         "i = 4294967295L": NONE,
@@ -92,15 +93,18 @@ def test_u23_int_asked_as_bigint(spark: SparkSession, typed: Family) -> None:
     typed.check("minmax", cases)
 
 
-def test_u23_casts_and_other_columns_are_not_hashed(spark: SparkSession, typed: Family) -> None:
+def test_casts_and_other_columns_are_not_hashed(spark: SparkSession, typed: Family) -> None:
+    """[SND-23]"""
     valued = "negative zero positive"  # x IS NOT NULL is all that is left
     typed.check("bloom", {"b = l": ALL, "cast(i as string) = '127'": ALL})
     typed.check("minmax", {"b = l": valued, "cast(i as string) = '127'": "negative positive"})  # zero holds one value
     typed.check("valuelist", {"b = l": valued, "cast(i as string) = '127'": "positive"})
 
 
-def test_u24_lossy_literals_and_casts(spark: SparkSession, typed: Family) -> None:
-    """What Spark makes of a literal of another type is Spark's business: no file is lost, and some are ruled out."""
+def test_lossy_literals_and_casts(spark: SparkSession, typed: Family) -> None:
+    """[SND-24] What Spark makes of a literal of another type is Spark's business: no file is lost, and some are ruled
+    out.
+    """
     equal = {
         "i = 2147483648L": NONE,
         "i > 2147483648L": NONE,
@@ -136,8 +140,8 @@ def _opened(typed: Family, kind: str, predicate: str) -> set[str]:
     return opened
 
 
-def test_u24_texts_as_numbers_and_times(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """'9' is above '10', and below it as a number."""
+def test_texts_as_numbers_and_times(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """[SND-24] '9' is above '10', and below it as a number."""
     files = {"low": [("2",), ("9",)], "high": [("10",), ("100",)], "times": [("2020",), ("2019",)]}
     kinds = {"minmax": [MinMax("s")], "valuelist": [ValueList("s")], "bloom": [BloomFilter("s", fpp=1e-6)]}
     texts = family(spark, tmp_path_factory.mktemp("texts"), "s string", files, kinds)
@@ -157,7 +161,8 @@ def test_u24_texts_as_numbers_and_times(spark: SparkSession, tmp_path_factory: p
     texts.check("minmax", {"s > '9'": NONE, "s = '2'": "low", "s >= '9'": "low"})
 
 
-def test_u24_dates_against_timestamps(spark: SparkSession, typed: Family) -> None:
+def test_dates_against_timestamps(spark: SparkSession, typed: Family) -> None:
+    """[SND-24]"""
     predicates = {
         "t >= date'2020-01-02'": "positive",
         "d >= timestamp'2020-01-01 12:00:00'": "positive",
@@ -175,10 +180,10 @@ def test_u24_dates_against_timestamps(spark: SparkSession, typed: Family) -> Non
 
 @needs_spark_4("does not read narrow numbers as wider ones")
 @pytest.mark.parametrize("wide", ["bigint", "double", "decimal(12,2)"])
-def test_u25_files_narrower_than_the_schema(
+def test_files_narrower_than_the_schema(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, wide: str
 ) -> None:
-    """Indexed as int, read as something wider: the index of another type says nothing."""
+    """[SND-25] Indexed as int, read as something wider: the index of another type says nothing."""
     files = {"low": [(1,), (2,)], "high": [(2_147_483_647,)]}
     kinds = {"minmax": [MinMax("x")], "valuelist": [ValueList("x")], "bloom": [BloomFilter("x", fpp=1e-6)]}
     ints = family(spark, tmp_path_factory.mktemp("ints"), "x int", files, kinds)
@@ -191,7 +196,8 @@ def test_u25_files_narrower_than_the_schema(
 
 
 @needs_spark_4("does not read narrow numbers as wider ones")
-def test_u25_files_of_two_widths(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_files_of_two_widths(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """[SND-25]"""
     from tests.helpers import write_files
 
     root = tmp_path_factory.mktemp("widths")
@@ -225,7 +231,8 @@ def decimals(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 @pytest.mark.parametrize("kind", ["minmax", "valuelist"])
-def test_u19_decimals(spark: SparkSession, decimals: Family, kind: str) -> None:
+def test_decimals(spark: SparkSession, decimals: Family, kind: str) -> None:
+    """[SND-19]"""
     huge = "999999999999999999999999999999999999.99BD"
     decimals.check(
         kind,
@@ -251,8 +258,8 @@ def test_u19_decimals(spark: SparkSession, decimals: Family, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["minmax", "valuelist"])
-def test_u19_decimals_of_other_scales(spark: SparkSession, decimals: Family, kind: str) -> None:
-    """A literal of more digits than the column: Spark widens both sides."""
+def test_decimals_of_other_scales(spark: SparkSession, decimals: Family, kind: str) -> None:
+    """[SND-19] A literal of more digits than the column: Spark widens both sides."""
     cases = {"a = 99999999.990BD": "big", "a > 0.001BD": "big", "a = 0.005BD": NONE, "a < -0.001BD": "negative small"}
     decimals.check(
         kind,
@@ -260,13 +267,14 @@ def test_u19_decimals_of_other_scales(spark: SparkSession, decimals: Family, kin
     )
 
 
-def test_u19_bloom_refuses_decimals(spark: SparkSession, decimals: Family) -> None:
+def test_bloom_refuses_decimals(spark: SparkSession, decimals: Family) -> None:
+    """[SND-19]"""
     with pytest.raises(Exception, match="BloomFilter cannot index this type"):
         decimals.skipping("plain").create([BloomFilter("a")])
 
 
-def test_u27_functions_that_keep_no_order(spark: SparkSession, typed: Family) -> None:
-    """Of bounds of such a function nothing is concluded; of an object's one value, and of a list's, everything.
+def test_functions_that_keep_no_order(spark: SparkSession, typed: Family) -> None:
+    """[SND-27] Of bounds of such a function nothing is concluded; of an object's one value, and of a list's, all.
 
     zero holds one value of each column, nulls none.
     """
@@ -301,8 +309,8 @@ def test_u27_functions_that_keep_no_order(spark: SparkSession, typed: Family) ->
 
 
 @pytest.mark.parametrize("kind", ["tinyint", "smallint", "int", "bigint"])
-def test_u27_products_that_overflow(spark: SparkSession, tmp_path: Path, kind: str) -> None:
-    """[PRU-FN-3] By the least integer every product but that of 0 can wrap around, and between equal ends it does."""
+def test_products_that_overflow(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    """[SND-27] [PRU-FN-3] By the least integer every product but that of 0 can wrap around, and between equal ends it does."""
     spark.conf.set("spark.sql.ansi.enabled", "false")
     least = -(1 << {"tinyint": 7, "smallint": 15, "int": 31, "bigint": 63}[kind])
     files = {"wraps": [(0,), (1,), (2,)], "both": [(-2,), (1,), (2,)], "zero": [(0,), (0,)], "odd": [(3,), (5,)]}
@@ -322,8 +330,8 @@ def test_u27_products_that_overflow(spark: SparkSession, tmp_path: Path, kind: s
     assert kept(spark, path, f"x * cast({least}L as {kind}) = cast(1L as {kind})") == {"wraps", "both", "odd"}
 
 
-def test_u27_functions_that_keep_order(spark: SparkSession, typed: Family) -> None:
-    """a + 1 may overflow, which shows; the others follow their column in the session's zone."""
+def test_functions_that_keep_order(spark: SparkSession, typed: Family) -> None:
+    """[SND-27] a + 1 may overflow, which shows; the others follow their column in the session's zone."""
     ordered = {
         "i + 1 = 2": "positive",
         "try_add(i, 1) = 2": "positive",
@@ -335,7 +343,8 @@ def test_u27_functions_that_keep_order(spark: SparkSession, typed: Family) -> No
     typed.check("valuelist", ordered)
 
 
-def test_u27_intervals(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_intervals(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """[SND-27]"""
     root = tmp_path_factory.mktemp("intervals")
     (root / "plain").mkdir()
     made = Family(spark, root)

@@ -42,15 +42,15 @@ def test_hashes_of_longs_are_those_of_their_eight_bytes():
         assert bloom_filter.hash_long(value) == bloom_filter.hash_bytes(struct.pack("<q", value))
 
 
-def test_u23_bytes_above_7f_in_a_tail_are_sign_extended():
-    """[PRU-BF-3] Spark's own tail: a byte is an int before it is mixed, so 0xFF is -1 and not 255."""
+def test_bytes_above_7f_in_a_tail_are_sign_extended():
+    """[SND-23] [PRU-BF-3] Spark's own tail: a byte is an int before it is mixed, so 0xFF is -1 and not 255."""
     assert bloom_filter.hash_bytes(b"\xff")[0] == 1645243454  # a whole word of -1, and a length of 1
     assert bloom_filter.hash_bytes(b"\x7f")[0] == -1149661590  # a whole word of 127, and a length of 1
 
 
 @pytest.mark.parametrize("values", SPARK_BITS, ids=str)
-def test_u23_the_bits_that_spark_sets(values):
-    """[PRU-BF-3]"""
+def test_the_bits_that_spark_sets(values):
+    """[SND-23] [PRU-BF-3]"""
     assert bits_of(bloom_filter.build(pack(list(values)), 7, 14977)) == SPARK_BITS[values]
 
 
@@ -150,8 +150,8 @@ def test_sliced_arrays():
     assert asked(values, 8)[8] is True
 
 
-def test_u23_filters_of_version_2_or_of_contradicting_lengths_are_unknown():
-    """[PRU-BF-2]"""
+def test_filters_of_version_2_or_of_contradicting_lengths_are_unknown():
+    """[SND-23] [PRU-BF-2]"""
     raw = made([1])
     hostile = [
         struct.pack(">i", 2) + raw[4:],

@@ -134,14 +134,14 @@ def test_decimal_digits():
         ("boolean", "int", False),
     ],
 )
-def test_u24_casts_that_keep_every_value(source, target, keeps):
-    """[PRU-V-6]"""
+def test_casts_that_keep_every_value(source, target, keeps):
+    """[SND-24] [PRU-V-6]"""
     assert is_widening(source, target) is keeps
 
 
 @pytest.mark.parametrize(("source", "target"), [(s, t) for s, targets in CASTS.items() for t in targets])
-def test_u25_a_kept_cast_really_keeps_order_and_equality(source, target):
-    """[PRU-V-6]"""
+def test_a_kept_cast_really_keeps_order_and_equality(source, target):
+    """[SND-25] [PRU-V-6]"""
     assert is_widening(source, target)
     values = sorted(POOLS[source], key=order)
     cast = to_arrow(values, arrow_type(source)).cast(arrow_type(target)).to_pylist()

@@ -71,7 +71,8 @@ def test_a_stream_with_a_filter_of_version_2_is_carried_as_it_is():
 SMALL = java_bloom.wrap(ONE_LONG + bytes(range(8)))
 
 
-def test_u35_a_stream_that_ends_early_at_any_byte():
+def test_a_stream_that_ends_early_at_any_byte():
+    """[SND-35]"""
     for end in range(len(SMALL)):
         with pytest.raises(MetadataCorruptError):
             java_bloom.unwrap(SMALL[:end])

@@ -318,8 +318,8 @@ def test_a_scan_with_several_filters_is_their_conjunction():
     assert to_predicate([["IsNull", A]]) == IsNull(a)
 
 
-def test_u10_isnan_is_false_of_null():
-    """[PRU-N-6]"""
+def test_isnan_is_false_of_null():
+    """[SND-10] [PRU-N-6]"""
     found = predicate(["IsNaN", D])
     assert found.children[0] == IsNotNull(d)
     assert (found.children[1].op, found.children[1].operand) == (Op.EQ, d)
@@ -332,8 +332,10 @@ def test_u10_isnan_is_false_of_null():
     assert wide.children[0] == IsNotNull(Cast(Column(("x",), "float"), "double"))
 
 
-def test_u04_a_like_prefix_ends_before_a_replacement_character():
-    """LIKE compares decoded text, where bytes that are no UTF-8 read as U+FFFD: that is no prefix of those bytes."""
+def test_a_like_prefix_ends_before_a_replacement_character():
+    """[SND-4] LIKE compares decoded text, where bytes that are no UTF-8 read as U+FFFD: that is no prefix of those
+    bytes.
+    """
     assert predicate(like("ab\ufffd_")) == And((StartsWith(s, b"ab"), REST))
 
 

@@ -68,22 +68,22 @@ def test_bounds_of_the_types_that_footers_serve(values, spark_type, expected):
     ("precision", "as_integer", "physical"),
     [(9, True, "INT32"), (18, True, "INT64"), (9, False, "FIXED_LEN_BYTE_ARRAY"), (38, False, "FIXED_LEN_BYTE_ARRAY")],
 )
-def test_u19_decimals_of_each_physical_form(precision, as_integer, physical):
-    """[PRU-MM-9]"""
+def test_decimals_of_each_physical_form(precision, as_integer, physical):
+    """[SND-19] [PRU-MM-9]"""
     values = pa.array([Decimal("-1.50"), None, Decimal("2.25"), Decimal("-0.01")], pa.decimal128(precision, 2))
     meta = footer(pa.table({"x": values}), store_decimal_as_integer=as_integer)
     assert meta.row_group(0).column(0).physical_type == physical
     assert footer_bounds(meta, [("x", f"decimal({precision},2)")]) == [(Decimal("-1.50"), Decimal("2.25"))]
 
 
-def test_u19_decimals_with_all_38_digits():
-    """[PRU-MM-9]"""
+def test_decimals_with_all_38_digits():
+    """[SND-19] [PRU-MM-9]"""
     low, high = Decimal("-" + "9" * 36 + ".99"), Decimal("9" * 36 + ".98")
     assert bounds(pa.array([high, low], pa.decimal128(38, 2)), "decimal(38,2)") == (low, high)
 
 
-def test_u19_a_decimal_of_another_precision_or_scale():
-    """[PRU-MM-9]"""
+def test_a_decimal_of_another_precision_or_scale():
+    """[SND-19] [PRU-MM-9]"""
     values = pa.array([Decimal("1.50")], pa.decimal128(10, 2))
     for other in ("decimal(11,2)", "decimal(10,1)", "decimal(10,3)", "bigint", "double"):
         assert bounds(values, other) is None
@@ -103,8 +103,8 @@ def test_u19_a_decimal_of_another_precision_or_scale():
     ],
     ids=str,
 )
-def test_u10_u12_u18_what_a_footer_does_not_vouch_for(values, spark_type, options):
-    """[PRU-MM-9]"""
+def test_what_a_footer_does_not_vouch_for(values, spark_type, options):
+    """[SND-10] [SND-12] [SND-18] [PRU-MM-9]"""
     assert bounds(values, spark_type, **options) is None
 
 
@@ -130,8 +130,8 @@ def test_u10_u12_u18_what_a_footer_does_not_vouch_for(values, spark_type, option
     ],
     ids=str,
 )
-def test_u23_u25_a_column_that_is_read_as_another_type(values, spark_type):
-    """[PRU-MM-9]"""
+def test_a_column_that_is_read_as_another_type(values, spark_type):
+    """[SND-23] [SND-25] [PRU-MM-9]"""
     assert bounds(values, spark_type) is None
 
 
@@ -144,28 +144,28 @@ def test_all_null_and_no_rows():
     assert bounds(pa.array([None], pa.decimal128(10, 2)), "decimal(10,2)") == (None, None)
 
 
-def test_u12_all_null_without_statistics_is_not_known_to_be_all_null():
-    """[PRU-MM-9]"""
+def test_all_null_without_statistics_is_not_known_to_be_all_null():
+    """[SND-12] [PRU-MM-9]"""
     assert bounds(pa.array([None, None], pa.int32()), "int", write_statistics=False) is None
 
 
-def test_u14_row_groups_are_merged_and_one_of_nulls_adds_nothing():
-    """[PRU-MM-9]"""
+def test_row_groups_are_merged_and_one_of_nulls_adds_nothing():
+    """[SND-14] [PRU-MM-9]"""
     values = pa.array([None, None, 5, 7, None, -1, 6, 6], pa.int32())
     meta = footer(pa.table({"x": values}), row_group_size=2)
     assert meta.num_row_groups == 4
     assert footer_bounds(meta, [("x", "int")]) == [(-1, 7)]
 
 
-def test_u14_one_row_group_without_bounds_spoils_the_file():
-    """[PRU-MM-9]"""
+def test_one_row_group_without_bounds_spoils_the_file():
+    """[SND-14] [PRU-MM-9]"""
     meta = footer(pa.table({"x": ["a", "b", "y" * 10_000, "c"]}), row_group_size=2)
     assert [meta.row_group(i).column(0).statistics.has_min_max for i in range(2)] == [True, False]
     assert footer_bounds(meta, [("x", "string")]) is None
 
 
-def test_u14_decimals_are_compared_as_numbers_across_row_groups():
-    """[PRU-MM-9]"""
+def test_decimals_are_compared_as_numbers_across_row_groups():
+    """[SND-14] [PRU-MM-9]"""
     values = pa.array([Decimal("1.00"), Decimal("-1.00"), Decimal("200.00"), Decimal("-300.00")], pa.decimal128(20, 2))
     meta = footer(pa.table({"x": values}), row_group_size=1)
     assert footer_bounds(meta, [("x", "decimal(20,2)")]) == [(Decimal("-300.00"), Decimal("200.00"))]
@@ -190,8 +190,8 @@ def test_u14_decimals_are_compared_as_numbers_across_row_groups():
         (None, False),
     ],
 )
-def test_u15_string_bounds_of_writers_that_keep_them_whole(writer, trusted):
-    """[PRU-MM-9]"""
+def test_string_bounds_of_writers_that_keep_them_whole(writer, trusted):
+    """[SND-15] [PRU-MM-9]"""
     meta = footer(pa.table({"x": ["a", "b"], "i": pa.array([1, 2], pa.int32())}))
 
     class Written:
@@ -204,8 +204,8 @@ def test_u15_string_bounds_of_writers_that_keep_them_whole(writer, trusted):
     assert footer_bounds(Written(), [("i", "int")]) == [(1, 2)]
 
 
-def test_u13_an_absent_null_count_is_not_zero():
-    """[PRU-MM-9]"""
+def test_an_absent_null_count_is_not_zero():
+    """[SND-13] [PRU-MM-9]"""
     meta = footer(pa.table({"x": pa.array([1, 2], pa.int32())}))
 
     class Statistics:
@@ -236,8 +236,8 @@ def test_u13_an_absent_null_count_is_not_zero():
 @pytest.mark.parametrize(
     ("first", "trusted"), [(date(1582, 10, 14), False), (date(1582, 10, 15), True), (date(1, 1, 1), False)]
 )
-def test_u17_dates_before_the_gregorian_calendar(first, trusted):
-    """[PRU-MM-9]"""
+def test_dates_before_the_gregorian_calendar(first, trusted):
+    """[SND-17] [PRU-MM-9]"""
     found = bounds(pa.array([first, date(2020, 1, 1)]), "date")
     assert found == (((first - DAY).days, 18262) if trusted else None)
 
@@ -250,16 +250,16 @@ def test_u17_dates_before_the_gregorian_calendar(first, trusted):
         (datetime(1900, 1, 3, tzinfo=timezone.utc), True),
     ],
 )
-def test_u17_timestamps_before_zone_offsets_were_whole(first, trusted):
-    """[PRU-MM-9]"""
+def test_timestamps_before_zone_offsets_were_whole(first, trusted):
+    """[SND-17] [PRU-MM-9]"""
     micros = int((first - EPOCH).total_seconds()) * 1_000_000
     assert bounds(pa.array([micros, 0], US_UTC), "timestamp") == ((micros, 0) if trusted else None)
     assert bounds(pa.array([micros // 1000, 0], MS_UTC), "timestamp") == ((micros, 0) if trusted else None)
     assert bounds(pa.array([micros, 0], US), "timestamp_ntz") == (micros, 0)  # without a zone, nothing is rebased
 
 
-def test_u16_milliseconds_near_the_end_of_time_do_not_overflow():
-    """[PRU-MM-9]"""
+def test_milliseconds_near_the_end_of_time_do_not_overflow():
+    """[SND-16] [PRU-MM-9]"""
     assert bounds(pa.array([0, 2**63 - 1], MS), "timestamp_ntz") in (None, (0, (2**63 - 1) * 1000))
 
 
@@ -293,8 +293,8 @@ def test_leaves_of_structs():
         ("nowhere", "bigint"),
     ],
 )
-def test_u14_repeated_leaves_and_columns_that_the_file_lacks(column, spark_type):
-    """[PRU-MM-9]"""
+def test_repeated_leaves_and_columns_that_the_file_lacks(column, spark_type):
+    """[SND-14] [PRU-MM-9]"""
     assert footer_bounds(footer(NESTED), [(column, spark_type)]) is None
 
 
@@ -304,16 +304,16 @@ def test_one_column_without_bounds_sends_the_whole_file_to_the_data():
     assert footer_bounds(footer(NESTED), []) == []
 
 
-def test_u29_a_name_in_backticks_is_left_to_the_data():
-    """[PRU-MM-9]"""
+def test_a_name_in_backticks_is_left_to_the_data():
+    """[SND-29] [PRU-MM-9]"""
     meta = footer(pa.table({"a.b": pa.array([1], pa.int32()), "c d": pa.array([2], pa.int32())}))
     assert footer_bounds(meta, [("`a.b`", "int")]) is None
     assert footer_bounds(meta, [("c d", "int")]) == [(2, 2)]
 
 
 @pytest.mark.parametrize("struct_first", [True, False])
-def test_u29_a_dotted_name_beside_a_field_of_the_same_path(struct_first):
-    """[PRU-MM-9] Both leaves have the path a.b: which is which, the path does not tell."""
+def test_a_dotted_name_beside_a_field_of_the_same_path(struct_first):
+    """[SND-29] [PRU-MM-9] Both leaves have the path a.b: which is which, the path does not tell."""
     field = {"a": pa.array([{"b": 1}, {"b": 2}], pa.struct([("b", pa.int32())]))}
     dotted = {"a.b": pa.array([100, 200], pa.int32())}
     meta = footer(pa.table(field | dotted if struct_first else dotted | field))
