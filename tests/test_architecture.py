@@ -85,6 +85,11 @@ def test_every_folder_is_a_layer():
     assert {layer_of(module) for module in FILES} == set(LAYERS)
 
 
+def test_the_table_of_the_layers_is_complete():
+    table = re.findall(r"^``([\w.]+)`` ", (ROOT / "CONTRIBUTING.rst").read_text(), re.MULTILINE)
+    assert tuple(table) == LAYERS
+
+
 @pytest.mark.parametrize("module", FILES)
 def test_imports_come_from_the_same_layer_or_from_below(module):
     own = LAYERS.index(layer_of(module))
