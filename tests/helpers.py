@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ def write_files(
     spark: SparkSession,
     root: Path,
     schema: str | StructType,
-    files: dict[str, Sequence[tuple[Any, ...]]],
+    files: Mapping[str, Sequence[Any]],
     fmt: str = "parquet",
     options: dict[str, str] | None = None,
 ) -> str:
@@ -188,7 +188,7 @@ def write_once(
     spark: SparkSession,
     root: Path,
     schema: str,
-    files: dict[str, Sequence[tuple[Any, ...]]],
+    files: Mapping[str, Sequence[Any]],
     fmt: str = "parquet",
     options: dict[str, str] | None = None,
 ) -> str:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -81,22 +82,22 @@ def names_root(node: ast.AST, *roots: str) -> bool:
     return any(name.split(".")[0] in roots for name in imported(node))
 
 
-def test_every_folder_is_a_layer():
+def test_every_folder_is_a_layer() -> None:
     assert {layer_of(module) for module in FILES} == set(LAYERS)
 
 
-def test_the_table_of_the_layers_is_complete():
+def test_the_table_of_the_layers_is_complete() -> None:
     table = re.findall(r"^``([\w.]+)`` ", (ROOT / "CONTRIBUTING.rst").read_text(), re.MULTILINE)
     assert tuple(table) == LAYERS
 
 
 @pytest.mark.parametrize("module", FILES)
-def test_imports_come_from_the_same_layer_or_from_below(module):
+def test_imports_come_from_the_same_layer_or_from_below(module: Any) -> None:
     own = LAYERS.index(layer_of(module))
     assert {other for other in own_imports(module) if LAYERS.index(layer_of(other)) > own} == set()
 
 
-def test_no_test_imports_another():
+def test_no_test_imports_another() -> None:
     texts = {path: path.read_text() for path in (ROOT / "tests").rglob("*.py")}
     importing = {
         p.name for p, text in texts.items() if re.search(r"^(from|import) tests\.([\w.]+\.)?test_", text, re.M)
@@ -104,7 +105,7 @@ def test_no_test_imports_another():
     assert importing == set()
 
 
-def test_there_are_no_cycles():
+def test_there_are_no_cycles() -> None:
     done: set[str] = set()
 
     def visit(module: str, path: tuple[str, ...]) -> None:
@@ -120,24 +121,24 @@ def test_there_are_no_cycles():
 
 
 @pytest.mark.parametrize("module", [m for m in FILES if layer_of(m) in SPARK_FREE])
-def test_spark_is_imported_in_its_own_layers_and_inside_the_aggregates_of_indexes(module):
+def test_spark_is_imported_in_its_own_layers_and_inside_the_aggregates_of_indexes(module: Any) -> None:
     nodes = outside_functions(tree(module)) if module.startswith("indexes.") else ast.walk(tree(module))
     assert [ast.unparse(node) for node in nodes if names_root(node, "pyspark", "py4j")] == []
 
 
 @pytest.mark.parametrize("module", [m for m in FILES if layer_of(m) != "spark.bridge"])
-def test_py4j_is_imported_by_the_bridge_alone(module):
+def test_py4j_is_imported_by_the_bridge_alone(module: Any) -> None:
     assert [ast.unparse(node) for node in ast.walk(tree(module)) if names_root(node, "py4j")] == []
 
 
 @pytest.mark.parametrize("module", [m for m in FILES if m not in PARQUET and not m.startswith("metadatastore")])
-def test_parquet_files_are_opened_by_the_metadatastore_and_the_reader_of_footers(module):
+def test_parquet_files_are_opened_by_the_metadatastore_and_the_reader_of_footers(module: Any) -> None:
     found = {name for node in ast.walk(tree(module)) for name in imported(node)}
     assert not {name for name in found if name.startswith("pyarrow.parquet")}
 
 
 @pytest.mark.parametrize("path", [*FILES.values(), *JAVA], ids=lambda p: p.name)
-def test_files_are_short(path):
+def test_files_are_short(path: Any) -> None:
     assert len(path.read_text().splitlines()) < MAX_FILE_LINES
 
 
@@ -155,7 +156,7 @@ def code_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 @pytest.mark.parametrize("module", FILES)
-def test_functions_are_short(module):
+def test_functions_are_short(module: Any) -> None:
     assert [f"{f.name}: {code_lines(f)} lines" for f in functions(module) if code_lines(f) >= MAX_FUNCTION_LINES] == []
 
 
@@ -165,13 +166,13 @@ def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.arg
 
 
 @pytest.mark.parametrize("module", FILES)
-def test_functions_have_few_parameters(module):
+def test_functions_have_few_parameters(module: Any) -> None:
     many = [f"{f.name}: {len(parameters(f))}" for f in functions(module) if len(parameters(f)) > MAX_PARAMETERS]
     assert many == []
 
 
 @pytest.mark.parametrize("module", FILES)
-def test_truth_values_are_passed_by_name(module):
+def test_truth_values_are_passed_by_name(module: Any) -> None:
     unnamed = [
         f"{f.name}({a.arg})"
         for f in functions(module)
@@ -182,12 +183,12 @@ def test_truth_values_are_passed_by_name(module):
 
 
 @pytest.mark.parametrize("module", FILES)
-def test_no_bare_except(module):
+def test_no_bare_except(module: Any) -> None:
     assert not [n.lineno for n in ast.walk(tree(module)) if isinstance(n, ast.ExceptHandler) and n.type is None]
 
 
 @pytest.mark.parametrize("module", FILES)
-def test_modules_say_what_they_are_and_what_they_export(module):
+def test_modules_say_what_they_are_and_what_they_export(module: Any) -> None:
     assert ast.get_docstring(tree(module))
     exported = [ast.unparse(n.value) for n in tree(module).body
                 if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == "__all__"]  # fmt: skip
@@ -205,18 +206,18 @@ CITATIONS = {rule for path in (ROOT / "tests").rglob("*.py") for rule in CITED.f
 RULES = {path.name: DEFINED.findall(path.read_text()) for path in SPECS}
 
 
-def test_no_rule_is_defined_twice():
+def test_no_rule_is_defined_twice() -> None:
     every = [rule for rules in RULES.values() for rule in rules]
     assert len(every) == len(set(every)) > 0
 
 
 @pytest.mark.parametrize("spec", RULES)
-def test_every_rule_is_cited_by_a_test(spec):
+def test_every_rule_is_cited_by_a_test(spec: Any) -> None:
     assert RULES[spec]
     assert sorted(set(RULES[spec]) - CITATIONS) == []
 
 
-def test_every_citation_is_of_a_rule():
+def test_every_citation_is_of_a_rule() -> None:
     """Families whose page does not exist are none of this test's business."""
     every = {rule for rules in RULES.values() for rule in rules}
     families = {rule.split("-")[0] for rule in every}
@@ -224,7 +225,7 @@ def test_every_citation_is_of_a_rule():
 
 
 @pytest.mark.parametrize("path", SPECS, ids=lambda p: p.name)
-def test_every_rule_stands_at_the_start_of_a_line(path):
+def test_every_rule_stands_at_the_start_of_a_line(path: Any) -> None:
     """So that a rule in the middle of a paragraph is not lost."""
     text = path.read_text()
     assert len(re.findall(r"\*\*\[[A-Z][A-Z0-9.-]+\]\*\*", text)) == len(DEFINED.findall(text))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from docutils.core import publish_doctree
+from pyspark.sql import SparkSession
 
 import xskip
 from tests.helpers import write_files
@@ -16,7 +17,9 @@ from tests.pages import blocks_of
 README = Path(__file__).parents[1] / "README.rst"
 
 
-def test_the_python_block_runs_and_skips(spark, tmp_path, monkeypatch, capsys):
+def test_the_python_block_runs_and_skips(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     schema = "ts timestamp, city string, user_id bigint"
     files = {"may": [(datetime(2024, 5, 2), "Oslo", 1)], "june": [(datetime(2024, 6, 2), "Bergen", 2)]}
     path = write_files(spark, tmp_path / "events", schema, files, "avro")
@@ -28,7 +31,7 @@ def test_the_python_block_runs_and_skips(spark, tmp_path, monkeypatch, capsys):
     assert xskip.is_enabled(spark)
 
 
-def test_every_setting_is_named():
+def test_every_setting_is_named() -> None:
     sources = [*(README.parent / "xskip").rglob("*.py"), *(README.parent / "xskip").rglob("*.java")]
     read = {
         key for path in sources for key in re.findall(r'"(spark\.xskip\.[\w.]+)"', path.read_text(encoding="utf-8"))
@@ -39,6 +42,6 @@ def test_every_setting_is_named():
 
 
 @pytest.mark.parametrize("page", ["README.rst", "CHANGELOG.rst", "CONTRIBUTING.rst", "specs/custom-index.rst"])
-def test_pages_render_without_a_warning(page):
+def test_pages_render_without_a_warning(page: str) -> None:
     text = (README.parent / page).read_text(encoding="utf-8")
     publish_doctree(text, settings_overrides={"report_level": 2, "halt_level": 2})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -60,20 +61,20 @@ def columns_of(size: int) -> tuple[list[tuple], list[Fake]]:
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
-def test_truth_table_of_all_of(size):
+def test_truth_table_of_all_of(size: int) -> None:
     """[PRU-V-1]"""
     rows, children = columns_of(size)
     assert run(AllOf(tuple(children)), len(rows)) == [all_of(*row) for row in rows]
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
-def test_truth_table_of_any_of(size):
+def test_truth_table_of_any_of(size: int) -> None:
     """[PRU-V-1]"""
     rows, children = columns_of(size)
     assert run(AnyOf(tuple(children)), len(rows)) == [any_of(*row) for row in rows]
 
 
-def test_truth_table_of_two_written_out():
+def test_truth_table_of_two_written_out() -> None:
     """[PRU-V-1]"""
     p = Fake((True, True, True, False, False, False, None, None, None))
     q = Fake((True, False, None, True, False, None, True, False, None))
@@ -82,7 +83,7 @@ def test_truth_table_of_two_written_out():
 
 
 @pytest.mark.parametrize(("outer", "inner"), [(AllOf, AnyOf), (AnyOf, AllOf), (AllOf, AllOf), (AnyOf, AnyOf)])
-def test_nested_clauses(outer, inner):
+def test_nested_clauses(outer: Any, inner: Any) -> None:
     """[PRU-V-1]"""
     kleene = {AllOf: all_of, AnyOf: any_of}
     rows, (a, b, c, d) = columns_of(4)
@@ -90,7 +91,7 @@ def test_nested_clauses(outer, inner):
     assert run(outer((a, inner((b, c)), d)), len(rows)) == expected
 
 
-def test_a_leg_without_an_index():
+def test_a_leg_without_an_index() -> None:
     """[SND-7] [PRU-V-1] A leg that nothing can answer keeps what OR leaves open, and takes nothing from AND."""
     known = Fake((True, False, None))
     open_leg = Undetermined("f(x)", "why")
@@ -98,19 +99,19 @@ def test_a_leg_without_an_index():
     assert run(AllOf((known, open_leg)), 3) == [None, False, None]
 
 
-def test_nothing_to_combine():
+def test_nothing_to_combine() -> None:
     """[PRU-V-1]"""
     assert run(AllOf(()), 2) == [True, True]
     assert run(AnyOf(()), 2) == [False, False]
 
 
-def test_the_same_verdict_for_every_object():
+def test_the_same_verdict_for_every_object() -> None:
     assert run(Always(True), 2) == [True, True]
     assert run(Always(False), 2) == [False, False]
     assert run(Undetermined("?", "why"), 2) == [None, None]
 
 
-def test_only_false_skips():
+def test_only_false_skips() -> None:
     """[PRU-V-2]"""
     assert is_false(pa.array([True, False, None])).tolist() == [False, True, False]
     assert is_false(pa.array([None, None], pa.bool_())).tolist() == [False, False]
@@ -119,7 +120,7 @@ def test_only_false_skips():
 
 
 @pytest.mark.parametrize("cheap_first", [True, False])
-def test_an_expensive_clause_under_and_sees_what_is_not_yet_false(cheap_first):
+def test_an_expensive_clause_under_and_sees_what_is_not_yet_false(cheap_first: bool) -> None:
     """[PRU-V-4]"""
     cheap, expensive = Fake((True, False, None)), Fake((False, False, False), expensive=True)
     children = (cheap, expensive) if cheap_first else (expensive, cheap)
@@ -129,7 +130,7 @@ def test_an_expensive_clause_under_and_sees_what_is_not_yet_false(cheap_first):
 
 
 @pytest.mark.parametrize("cheap_first", [True, False])
-def test_an_expensive_clause_under_or_sees_what_is_false_so_far(cheap_first):
+def test_an_expensive_clause_under_or_sees_what_is_false_so_far(cheap_first: bool) -> None:
     """[PRU-V-4]"""
     cheap, expensive = Fake((True, False, None)), Fake((False, True, True), expensive=True)
     children = (cheap, expensive) if cheap_first else (expensive, cheap)
@@ -137,7 +138,7 @@ def test_an_expensive_clause_under_or_sees_what_is_false_so_far(cheap_first):
     assert expensive.asked == [[False, True, False]]
 
 
-def test_the_rows_in_question_narrow_through_nested_clauses():
+def test_the_rows_in_question_narrow_through_nested_clauses() -> None:
     """[PRU-V-4]"""
     a, b = Fake((True, True, True, False)), Fake((True, False, False, False))
     expensive = Fake((False, False, True, False), expensive=True)
@@ -145,14 +146,14 @@ def test_the_rows_in_question_narrow_through_nested_clauses():
     assert expensive.asked == [[False, True, True, False]]
 
 
-def test_two_expensive_clauses_narrow_each_other():
+def test_two_expensive_clauses_narrow_each_other() -> None:
     """[PRU-V-4]"""
     first, second = Fake((True, False, None), expensive=True), Fake((True, True, False), expensive=True)
     assert run(AllOf((first, second)), 3) == [True, False, False]
     assert (first.asked, second.asked) == ([[True, True, True]], [[True, False, True]])
 
 
-def test_narrowing_skips_no_object_that_a_full_look_keeps():
+def test_narrowing_skips_no_object_that_a_full_look_keeps() -> None:
     """[PRU-V-4]"""
     rows, (a, b, c) = columns_of(3)
     costly = [Fake(x.verdicts, expensive=True) for x in (a, b, c)]
@@ -169,19 +170,19 @@ def test_narrowing_skips_no_object_that_a_full_look_keeps():
             assert narrowed.tolist() == full.tolist()
 
 
-def test_the_trace_counts_what_each_clause_ruled_out_in_order_of_evaluation():
+def test_the_trace_counts_what_each_clause_ruled_out_in_order_of_evaluation() -> None:
     cheap, expensive = Fake((True, False, None)), Fake((False, False, False), expensive=True)
     trace = Trace()
     evaluate(AllOf((expensive, cheap)), table(3), all_true(3), trace)
     assert trace.counts == [(cheap, 1), (expensive, 2)]
 
 
-def test_leaves_are_the_questions_in_order():
+def test_leaves_are_the_questions_in_order() -> None:
     one, two = Fake((True,)), Undetermined("?", "why")
     assert list(leaves(AllOf((one, Always(True), AnyOf((two, one)))))) == [one, two, one]
 
 
-def test_rows_out_of_question_from_the_start():
+def test_rows_out_of_question_from_the_start() -> None:
     """[PRU-V-4]"""
     expensive = Fake((False, False), expensive=True)
     found = evaluate(expensive, table(2), np.array([True, False]), Trace())

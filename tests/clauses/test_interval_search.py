@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -36,7 +37,9 @@ def expected(lo: list, hi: list, wanted: list) -> list[bool | None]:
 
 @pytest.mark.parametrize("few", [0, 8])
 @pytest.mark.parametrize("kind", VALUES, ids=str)
-def test_an_interval_is_found_where_trying_every_value_finds_it(kind, few, monkeypatch):
+def test_an_interval_is_found_where_trying_every_value_finds_it(
+    kind: Any, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """[PRU-MM-4]"""
     monkeypatch.setattr(interval_search, "_FEW", few)
     monkeypatch.setattr(interval_search, "_FEW_NUMBERS", few)
@@ -61,7 +64,7 @@ def test_an_interval_is_found_where_trying_every_value_finds_it(kind, few, monke
     assert min(seen.values()) > 20, seen
 
 
-def test_eight_bytes_that_are_the_same_do_not_decide(monkeypatch):
+def test_eight_bytes_that_are_the_same_do_not_decide(monkeypatch: pytest.MonkeyPatch) -> None:
     """[PRU-MM-4] The ends and the values differ in the ninth byte after what all share, or in length alone."""
     monkeypatch.setattr(interval_search, "_FEW", 2)
     wanted = [b"k-", b"k-abcdefgh5", b"k-abcdefgh7", b"k-abcdefgh", b"k-z"]
@@ -73,7 +76,7 @@ def test_eight_bytes_that_are_the_same_do_not_decide(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", VALUES, ids=str)
-def test_no_intervals_and_no_values(kind):
+def test_no_intervals_and_no_values(kind: Any) -> None:
     """[PRU-MM-4]"""
     none = pa.array([], kind)
     some = pa.nulls(2, kind)
@@ -82,7 +85,7 @@ def test_no_intervals_and_no_values(kind):
     assert any_between(none, none, some[:0]).to_pylist() == []
 
 
-def test_ten_thousand_values_of_bytes():
+def test_ten_thousand_values_of_bytes() -> None:
     """[PRU-MM-4]"""
     wanted = [b"user-%07d" % number for number in range(0, 100_000, 10)]
     starts = np.random.default_rng(7).integers(0, 110_000, 500)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -46,12 +47,12 @@ P = Column(("p",), "int")
     ],
     ids=str,
 )
-def test_verdicts_by_value_of_the_partition(leaf, expected):
+def test_verdicts_by_value_of_the_partition(leaf: Any, expected: Any) -> None:
     """[SND-30] [PRU-PC-1] [PRU-PC-2]"""
     assert verdicts(leaf, [None, 1, 2, 3], "int") == expected
 
 
-def test_prefixes_of_partition_values():
+def test_prefixes_of_partition_values() -> None:
     """[PRU-PC-1]"""
     column = Column(("p",), "string")
     values = [None, b"", b"ab", "\U0001f600".encode()]
@@ -61,7 +62,7 @@ def test_prefixes_of_partition_values():
 
 
 @pytest.mark.parametrize("spark_type", POOLS)
-def test_every_comparison_of_every_type_is_exact(spark_type):
+def test_every_comparison_of_every_type_is_exact(spark_type: Any) -> None:
     """[PRU-PC-1]"""
     pool, column = POOLS[spark_type], Column(("p",), spark_type)
     values = [*pool, None]
@@ -71,7 +72,7 @@ def test_every_comparison_of_every_type_is_exact(spark_type):
             assert verdicts(leaf, values, spark_type) == [leaf_truth(leaf, v) is True for v in values], leaf
 
 
-def test_partition_values_that_are_not_recorded_are_unknown():
+def test_partition_values_that_are_not_recorded_are_unknown() -> None:
     """[PRU-PC-3]"""
     clause = PartitionClause(IsNull(P), "p")
     table = MetadataTable(Objects.of([ObjectStatus("/x", 1, 1), ObjectStatus("/y", 1, 1)]))
@@ -98,7 +99,7 @@ def test_partition_values_that_are_not_recorded_are_unknown():
         ([], {}),
     ],
 )
-def test_partitions_of_names(names, found):
+def test_partitions_of_names(names: Any, found: Any) -> None:
     """[MDS-M-2] [PRU-PC-1] Whole numbers, dates or texts, as far as all objects agree on the columns."""
     columns = partitions_of_names(pa.array([f"/lake/t/{name}" for name in names], pa.string()), "/lake/t")
     plain = {n: c.values.view(pa.int32()) if c.type == "date" else c.values for n, c in columns.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from itertools import product
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -29,7 +30,7 @@ def ranks(values: list, kind: pa.DataType) -> list[list]:
     return [list(groups.values())[i] for i in order]
 
 
-def test_nan_is_above_everything_and_equal_to_itself():
+def test_nan_is_above_everything_and_equal_to_itself() -> None:
     """[SND-10] [PRU-V-5]"""
     keys = sort_key(pa.array([NAN, -NAN, INF, 1e308, -INF], pa.float64())).to_pylist()
     assert keys[0] == keys[1] > keys[2] > keys[3] > keys[4]
@@ -37,38 +38,38 @@ def test_nan_is_above_everything_and_equal_to_itself():
     assert keys[0] == keys[1] > keys[2] > keys[3] > keys[4]
 
 
-def test_minus_zero_is_zero():
+def test_minus_zero_is_zero() -> None:
     """[SND-11] [PRU-V-5]"""
     for kind in (pa.float32(), pa.float64()):
         keys = sort_key(pa.array([-1e-40, -0.0, 0.0, 1e-40], kind)).to_pylist()
         assert keys[0] < keys[1] == keys[2] < keys[3]
 
 
-def test_infinities_are_ends_of_the_numbers():
+def test_infinities_are_ends_of_the_numbers() -> None:
     """[SND-21] [PRU-V-5]"""
     assert ranks([INF, 1.0, -INF, -1.0], pa.float64()) == [[-INF], [-1.0], [1.0], [INF]]
 
 
-def test_strings_compare_as_utf8_bytes_and_not_as_utf16():
+def test_strings_compare_as_utf8_bytes_and_not_as_utf16() -> None:
     """[SND-18] [PRU-V-5] In UTF-16 U+1F600 begins with D83D and would come before U+FFFD."""
     values = [s.encode() for s in ("\U0001f600", "\ufffd", "z", "é", "az", "")]
     assert ranks(values, pa.string()) == [[s.encode()] for s in ("", "az", "z", "é", "\ufffd", "\U0001f600")]
 
 
-def test_binary_compares_unsigned():
+def test_binary_compares_unsigned() -> None:
     """[SND-18] [PRU-V-5]"""
     assert ranks([b"\x80", b"\x7f", b"", b"\xff", b"\xff\x00"], pa.binary()) == [
         [b""], [b"\x7f"], [b"\x80"], [b"\xff"], [b"\xff\x00"],
     ]  # fmt: skip
 
 
-def test_negative_decimals():
+def test_negative_decimals() -> None:
     """[SND-19] [PRU-V-5]"""
     values = [Decimal("0.01"), Decimal("-0.01"), Decimal("-12345678901234567890.12"), Decimal("10.00"), Decimal("9.99")]
     assert ranks(values, pa.decimal128(38, 2)) == [[v] for v in sorted(values)]
 
 
-def test_extreme_dates_and_times():
+def test_extreme_dates_and_times() -> None:
     days = [-(2**31), -719162, -1, 0, 2932896, 2**31 - 1]
     assert ranks(days[::-1], pa.date32()) == [[d] for d in days]
     micros = [-(2**63), -62135596800000000, -1, 0, 253402300799999999, 2**63 - 1]
@@ -76,12 +77,12 @@ def test_extreme_dates_and_times():
     assert ranks(micros[::-1], pa.timestamp("us")) == [[m] for m in micros]
 
 
-def test_false_is_below_true():
+def test_false_is_below_true() -> None:
     assert ranks([True, False], pa.bool_()) == [[False], [True]]
 
 
 @pytest.mark.parametrize("spark_type", POOLS)
-def test_null_stays_null_in_keys(spark_type):
+def test_null_stays_null_in_keys(spark_type: Any) -> None:
     kind = arrow_type(spark_type)
     keys = sort_key(to_arrow([POOLS[spark_type][0], None], kind))
     assert keys.is_null().to_pylist() == [False, True]
@@ -90,7 +91,7 @@ def test_null_stays_null_in_keys(spark_type):
 
 
 @pytest.mark.parametrize("spark_type", POOLS)
-def test_keys_of_literals_compare_with_keys_of_columns_as_the_values_do(spark_type):
+def test_keys_of_literals_compare_with_keys_of_columns_as_the_values_do(spark_type: Any) -> None:
     """[PRU-V-5]"""
     values = POOLS[spark_type]
     keys = sort_key(to_arrow(values, arrow_type(spark_type)))
@@ -100,13 +101,13 @@ def test_keys_of_literals_compare_with_keys_of_columns_as_the_values_do(spark_ty
         assert found == [compare(op, value, literal) for value in values], (op, literal)
 
 
-def test_sliced_arrays_have_the_keys_of_their_own_rows():
+def test_sliced_arrays_have_the_keys_of_their_own_rows() -> None:
     for spark_type in ("double", "string", "boolean", "date", "timestamp", "tinyint"):
         values = to_arrow(POOLS[spark_type], arrow_type(spark_type))
         assert sort_key(values.slice(1, 1)).equals(sort_key(values).slice(1, 1))
 
 
-def test_decimal_literals_of_any_precision_and_scale():
+def test_decimal_literals_of_any_precision_and_scale() -> None:
     """[PRU-V-5] Literals with more digits than Python's default decimal context holds."""
     wide = Decimal("123456789012345678901234567890123456.78")
     assert literal_key(wide, "decimal(38,2)").as_py() == wide
@@ -131,12 +132,12 @@ def test_decimal_literals_of_any_precision_and_scale():
         ("\U0010ffff".encode(), b"\xf4\x8f\xbf\xc0"),
     ],
 )
-def test_the_end_of_a_prefix(prefix, end):
+def test_the_end_of_a_prefix(prefix: Any, end: Any) -> None:
     """[SND-15]"""
     assert prefix_end(prefix) == end
 
 
-def test_the_end_of_a_prefix_parts_what_starts_with_it_from_what_does_not():
+def test_the_end_of_a_prefix_parts_what_starts_with_it_from_what_does_not() -> None:
     """[SND-15]"""
     pieces = [b"", b"\x00", b"a", b"b", b"\xfe", b"\xff"]
     words = {x + y + z for x, y, z in product(pieces, repeat=3)}
@@ -162,7 +163,7 @@ def leaves_of(spark_type: str) -> list:
 
 
 @pytest.mark.parametrize("spark_type", POOLS)
-def test_a_leaf_matches_a_value_where_sql_says_true_and_is_never_null(spark_type):
+def test_a_leaf_matches_a_value_where_sql_says_true_and_is_never_null(spark_type: Any) -> None:
     """[PRU-V-5]"""
     values = [*POOLS[spark_type], None]
     arrow = to_arrow(values, arrow_type(spark_type))

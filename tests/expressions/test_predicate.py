@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import pytest
 
@@ -62,26 +63,26 @@ CASES = [(name, leaf) for name, leaves in LEAVES.items() for leaf in leaves]
 
 
 @pytest.mark.parametrize(("name", "leaf"), CASES, ids=str)
-def test_negation_of_a_leaf_is_true_exactly_where_the_leaf_is_false(name, leaf):
+def test_negation_of_a_leaf_is_true_exactly_where_the_leaf_is_false(name: Any, leaf: Any) -> None:
     """[PRU-N-1] [PRU-N-2] [PRU-N-3]"""
     for value in ROWS[name]:
         assert (truth(negate(leaf), {name: value}) is True) == (truth(leaf, {name: value}) is False), value
 
 
 @pytest.mark.parametrize(("name", "leaf"), CASES, ids=str)
-def test_double_negation_is_true_exactly_where_the_leaf_is_true(name, leaf):
+def test_double_negation_is_true_exactly_where_the_leaf_is_true(name: Any, leaf: Any) -> None:
     """[PRU-N-1]"""
     for value in ROWS[name]:
         assert (truth(negate(negate(leaf)), {name: value}) is True) == (truth(leaf, {name: value}) is True), value
 
 
 @pytest.mark.parametrize("value", [True, False, None])
-def test_negation_of_a_constant(value):
+def test_negation_of_a_constant(value: Any) -> None:
     """[PRU-N-3]"""
     assert negate(Constant(value)) == Constant({True: False, False: True, None: None}[value])
 
 
-def test_negation_swaps_and_with_or_for_all_children():
+def test_negation_swaps_and_with_or_for_all_children() -> None:
     """[PRU-N-4]"""
     values = (True, False, None)
     for kind, size in product((And, Or), (1, 2, 3)):
@@ -92,14 +93,14 @@ def test_negation_swaps_and_with_or_for_all_children():
     assert negate(Or((In(A, (1,)), StartsWith(S, b"x")))) == And((NotIn(A, (1,)), NotStartsWith(S, b"x")))
 
 
-def test_negation_of_the_unknown_stays_unknown_wherever_it_is():
+def test_negation_of_the_unknown_stays_unknown_wherever_it_is() -> None:
     """[PRU-N-5]"""
     unknown = Unknown("a function")
     assert negate(unknown) == unknown
     assert negate(And((Comparison(Op.EQ, A, 1), unknown))) == Or((Comparison(Op.NE, A, 1), unknown))
 
 
-def test_negation_of_empty_lists():
+def test_negation_of_empty_lists() -> None:
     """[SND-9] [PRU-N-3]"""
     assert negate(In(A, ())) == Constant(True)
     assert negate(In(A, (), has_null=True)) == Constant(None)
@@ -107,7 +108,7 @@ def test_negation_of_empty_lists():
     assert negate(NotIn(A, (), has_null=True)) == Constant(None)
 
 
-def test_negation_keeps_the_null_of_a_list():
+def test_negation_keeps_the_null_of_a_list() -> None:
     """[SND-8] [PRU-N-2]"""
     assert negate(In(A, (1,), has_null=True)) == NotIn(A, (1,), has_null=True)
     assert negate(NotIn(A, (1,), has_null=True)) == In(A, (1,), has_null=True)
@@ -124,7 +125,7 @@ def test_negation_keeps_the_null_of_a_list():
         (Op.GE, Op.LT, Op.LE),
     ],
 )
-def test_negated_and_flipped_comparisons(op, negated, flipped):
+def test_negated_and_flipped_comparisons(op: Any, negated: Any, flipped: Any) -> None:
     assert (op.negated, op.flipped) == (negated, flipped)
 
 
@@ -141,24 +142,24 @@ def test_negated_and_flipped_comparisons(op, negated, flipped):
         (("größe",), "größe"),
     ],
 )
-def test_paths_are_written_and_read_back(path, text):
+def test_paths_are_written_and_read_back(path: Any, text: str) -> None:
     assert join_path(path) == text
     assert split_path(text) == path
 
 
 @pytest.mark.parametrize("text", ["", ".", "a.", ".a", "a..b", "`a", "`a`b", "`a`.", "``", "a.``", "`a``"])
-def test_texts_that_are_no_path(text):
+def test_texts_that_are_no_path(text: str) -> None:
     with pytest.raises(ValueError, match="a column path with"):
         split_path(text)
 
 
-def test_operands_are_named_in_order_with_repeats():
+def test_operands_are_named_in_order_with_repeats() -> None:
     predicate = And((Comparison(Op.GT, Cast(A, "bigint"), 1), Or((StartsWith(S, b"x"), IsNull(A))), Unknown("f")))
     assert list(operands(predicate)) == [Cast(A, "bigint"), S, A]
     assert list(operands(Constant(True))) == []
 
 
-def test_predicates_print_without_their_values():
+def test_predicates_print_without_their_values() -> None:
     predicate = And(
         (
             Comparison(Op.LE, Column(("a", "b.c"), "int"), 12345),

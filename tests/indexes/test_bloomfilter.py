@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -47,7 +48,7 @@ def verdicts(leaf, filters: pa.Array, among: np.ndarray | None = None) -> list[b
 
 
 @pytest.mark.parametrize("spark_type", SERVED)
-def test_equality_and_in_for_every_type(spark_type):
+def test_equality_and_in_for_every_type(spark_type: Any) -> None:
     """[PRU-BF-1] [PRU-BF-2] [PRU-BF-4]"""
     column = Column(("c",), spark_type)
     a, b, c = (b"a", b"bcdef", "\U0001f600".encode()) if spark_type in ("string", "binary") else (0, -1, 77)
@@ -82,12 +83,12 @@ INT = Column(("c",), "int")
     ],
     ids=str,
 )
-def test_what_a_bloom_filter_does_not_answer(leaf):
+def test_what_a_bloom_filter_does_not_answer(leaf: Any) -> None:
     """[SND-2] [SND-23] [SND-24] [PRU-BF-1]"""
     assert BloomFilter("c").translate(leaf, IndexDefinition("bloomfilter", ("c",)), Bloom()) is None
 
 
-def test_filters_of_another_version_are_unknown():
+def test_filters_of_another_version_are_unknown() -> None:
     """[SND-23] [PRU-BF-2]"""
     (raw,) = BloomFilter("c").assemble([collected([1])], ["int"]).to_pylist()
     later = struct.pack(">i", 2) + raw[4:]
@@ -98,13 +99,13 @@ def test_filters_of_another_version_are_unknown():
     ]
 
 
-def test_rows_that_are_decided_are_not_looked_at():
+def test_rows_that_are_decided_are_not_looked_at() -> None:
     """[PRU-V-4]"""
     filters = BloomFilter("c").assemble([collected([1], [2], [3])], ["int"])
     assert verdicts(Comparison(Op.EQ, INT, 3), filters, np.array([False, True, True])) == [None, False, True]
 
 
-def test_a_filter_is_sized_for_its_own_object_unless_the_size_is_fixed():
+def test_a_filter_is_sized_for_its_own_object_unless_the_size_is_fixed() -> None:
     """[PRU-BF-5]"""
     objects = collected(list(range(1000)), [1], [])
     own = BloomFilter("c").assemble([objects], ["int"]).to_pylist()
@@ -115,14 +116,14 @@ def test_a_filter_is_sized_for_its_own_object_unless_the_size_is_fixed():
     assert len(rough[0]) == 12 + 8 * 23
 
 
-def test_sliced_lists_are_assembled_from_their_own_rows():
+def test_sliced_lists_are_assembled_from_their_own_rows() -> None:
     objects = collected([1], [2, 3], None, [4]).slice(1)
     filters = BloomFilter("c").assemble([objects], ["int"])
     assert verdicts(In(INT, (1, 2)), filters) == [True, None, False]
     assert verdicts(Comparison(Op.EQ, INT, 4), filters) == [False, None, True]
 
 
-def test_filters_that_are_there_stay_and_what_is_neither_is_unknown():
+def test_filters_that_are_there_stay_and_what_is_neither_is_unknown() -> None:
     hashes = collected(None, [2, 3], None)
     (made,) = BloomFilter("c").assemble([collected([1])], ["int"]).to_pylist()
     filters = BloomFilter("c").assemble([hashes, pa.array([made, None, None], pa.binary())], ["int"])
@@ -130,7 +131,7 @@ def test_filters_that_are_there_stay_and_what_is_neither_is_unknown():
     assert verdicts(Comparison(Op.EQ, INT, 3), filters) == [False, True, None]
 
 
-def test_a_null_list_over_hashes_is_not_read():
+def test_a_null_list_over_hashes_is_not_read() -> None:
     """[PRU-BF-4] A null may lie over values that happen to be there."""
     hidden = pa.ListArray.from_arrays(
         pa.array([0, 2, 3], pa.int32()), pa.array(packed(1, 2, 3), pa.int64()), mask=pa.array([True, False])
@@ -139,7 +140,7 @@ def test_a_null_list_over_hashes_is_not_read():
     assert BloomFilter("c").assemble([hidden], ["int"]).equals(BloomFilter("c").assemble([plain], ["int"]))
 
 
-def test_an_index_that_the_table_lacks_is_unknown():
+def test_an_index_that_the_table_lacks_is_unknown() -> None:
     """[PRU-V-3]"""
     clause = BloomFilter("c").translate(Comparison(Op.EQ, INT, 1), IndexDefinition("bloomfilter", ("c",)), Bloom())
     table = MetadataTable(Objects.of([ObjectStatus("/x", 1, 1)]))
@@ -148,7 +149,7 @@ def test_an_index_that_the_table_lacks_is_unknown():
 
 
 @pytest.mark.parametrize("spark_type", SERVED)
-def test_what_it_stores(spark_type):
+def test_what_it_stores(spark_type: Any) -> None:
     assert BloomFilter("c").storage([spark_type]) == Bloom()
 
 
@@ -156,7 +157,7 @@ def test_what_it_stores(spark_type):
     "spark_type",
     ["boolean", "float", "double", "decimal(10,2)", "interval day", "array<int>", "string collate UNICODE"],
 )
-def test_types_that_it_refuses(spark_type):
+def test_types_that_it_refuses(spark_type: str) -> None:
     with pytest.raises(UnsupportedTypeError) as caught:
         BloomFilter("c").storage([spark_type])
     assert str(caught.value) == (
@@ -166,7 +167,7 @@ def test_types_that_it_refuses(spark_type):
 
 
 @pytest.mark.parametrize("fpp", [0, 1, -0.1, 1.5, float("nan"), float("inf")])
-def test_rates_that_it_refuses(fpp):
+def test_rates_that_it_refuses(fpp: Any) -> None:
     with pytest.raises(IndexDefinitionError, match=r"impossible rate .*expected: between 0 and 1"):
         BloomFilter("c", fpp=fpp)
 
@@ -204,7 +205,9 @@ ONE, LATE, EARLY = Comparison(Op.EQ, C, 7), Comparison(Op.GE, T, 90), Comparison
     ],
     ids=str,
 )
-def test_a_filter_is_probed_only_of_objects_that_everything_cheaper_has_left(predicate, left, monkeypatch):
+def test_a_filter_is_probed_only_of_objects_that_everything_cheaper_has_left(
+    predicate: Any, left: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """[PRU-V-4]"""
     table, probed = table_with_bounds_and_filters(), []
     plain = bloom_filter.might_contain
@@ -219,7 +222,7 @@ def test_a_filter_is_probed_only_of_objects_that_everything_cheaper_has_left(pre
     assert probed == left
 
 
-def test_a_value_is_hashed_once_for_all_filters(monkeypatch):
+def test_a_value_is_hashed_once_for_all_filters(monkeypatch: pytest.MonkeyPatch) -> None:
     hashed = []
     plain = bloom_filter.hash_long
     filters = BloomFilter("c").assemble([collected(*([i] for i in range(50)))], ["bigint"])
@@ -230,7 +233,7 @@ def test_a_value_is_hashed_once_for_all_filters(monkeypatch):
 
 
 @pytest.mark.parametrize("block", [1, 7, 1 << 16])
-def test_many_values_of_many_filters_are_found_as_each_of_one(block, monkeypatch):
+def test_many_values_of_many_filters_are_found_as_each_of_one(block: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """[PRU-BF-1] In whatever blocks they are probed, filters of several sizes among them."""
     monkeypatch.setattr(bloom_filter, "_PROBES", block)
     objects = [list(range(start, start + 1 + start % 5)) for start in range(0, 300, 10)]
@@ -242,13 +245,13 @@ def test_many_values_of_many_filters_are_found_as_each_of_one(block, monkeypatch
 
 
 @pytest.mark.parametrize("ndv", [0, -1])
-def test_numbers_of_values_that_it_refuses(ndv):
+def test_numbers_of_values_that_it_refuses(ndv: int) -> None:
     with pytest.raises(IndexDefinitionError, match=r"impossible ndv .*expected: 1 or more"):
         BloomFilter("c", ndv=ndv)
 
 
 @pytest.mark.parametrize("column", ["", "a.", "`a", "a..b"])
-def test_columns_that_it_refuses(column):
+def test_columns_that_it_refuses(column: str) -> None:
     with pytest.raises(IndexDefinitionError, match="put a name that holds a dot in backticks"):
         BloomFilter(column)
 
@@ -261,11 +264,11 @@ def test_columns_that_it_refuses(column):
         (BloomFilter("a.b", key_label="k"), ((FPP, "0.01"),)),
     ],
 )
-def test_it_comes_back_from_its_definition(index, params):
+def test_it_comes_back_from_its_definition(index: Any, params: Any) -> None:
     assert index.params == params
     assert index_of(IndexDefinition("bloomfilter", index.columns, index.params, index.key_label)) == index
 
 
-def test_a_definition_with_odd_parameters_is_not_used():
+def test_a_definition_with_odd_parameters_is_not_used() -> None:
     for params in (((FPP, "2"),), ((FPP, "x"),), ((NDV, "0"),), ((NDV, "1.5"),)):
         assert index_of(IndexDefinition("bloomfilter", ("c",), params)) is None

@@ -6,6 +6,7 @@ import datetime as dt
 import math
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -87,7 +88,9 @@ def test_every_leaf(spark: SparkSession, tmp_path_factory: pytest.TempPathFactor
 
 @settings(max_examples=8, deadline=None)
 @given(st.lists(st.lists(st.floats(width=32), min_size=1, max_size=30), min_size=1, max_size=4), st.integers(1, 4))
-def test_ranges_hold_every_value(session: SparkSession, tmp_path_factory: pytest.TempPathFactory, values, gaps) -> None:
+def test_ranges_hold_every_value(
+    session: SparkSession, tmp_path_factory: pytest.TempPathFactory, values: Any, gaps: Any
+) -> None:
     """[PRU-GL-1] So many ranges at most, in order, and each value in one."""
     files = {f"f{k}": [(v, v) for v in own] for k, own in enumerate(values)}
     path = write_once(session, tmp_path_factory.mktemp("any") / "data", "d double, f float", files)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -65,7 +66,9 @@ def test_types(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) ->
 @given(
     st.lists(st.tuples(st.none() | st.floats(), st.none() | st.floats()), min_size=1, max_size=80), st.integers(1, 3)
 )
-def test_boxes_hold_every_point(session: SparkSession, tmp_path_factory: pytest.TempPathFactory, points, boxes) -> None:
+def test_boxes_hold_every_point(
+    session: SparkSession, tmp_path_factory: pytest.TempPathFactory, points: Any, boxes: Any
+) -> None:
     """[PRU-GB-1] So many at most, and each point is in one."""
     path = write_once(session, tmp_path_factory.mktemp("any") / "data", "x double, y double", {"f": points})
     index = SkippingIndex.for_path(session, path)

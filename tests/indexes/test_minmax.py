@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -74,34 +75,34 @@ SHAPES = [MISSING, (None, None), (5, None), (None, 5), (5, 5), (3, 7)]
     ],
     ids=str,
 )
-def test_verdicts_by_shape_of_the_bounds(leaf, expected):
+def test_verdicts_by_shape_of_the_bounds(leaf: Any, expected: Any) -> None:
     """[PRU-MM-1] [PRU-MM-2] [PRU-MM-3] [PRU-MM-4] [PRU-MM-5] [PRU-MM-7] [PRU-V-3]"""
     assert verdicts(leaf, SHAPES, "int") == expected
 
 
-def test_not_equal_on_minmax():
+def test_not_equal_on_minmax() -> None:
     """[SND-1] [PRU-MM-3] {1, 5, 9} holds values other than 5, 1 and 9."""
     for value in (1, 5, 9):
         assert verdicts(Comparison(Op.NE, INT, value), [(1, 9), (value, value)], "int") == [True, False]
 
 
-def test_not_in_with_null_on_minmax():
+def test_not_in_with_null_on_minmax() -> None:
     """[SND-8] [PRU-MM-4]"""
     assert verdicts(NotIn(INT, (1,), has_null=True), [(2, 3), MISSING], "int") == [False, None]
 
 
-def test_empty_in_on_minmax():
+def test_empty_in_on_minmax() -> None:
     """[SND-9] [PRU-MM-4]"""
     assert verdicts(In(INT, ()), [(2, 3), MISSING], "int") == [False, None]
 
 
-def test_is_null_is_not_answered_by_minmax():
+def test_is_null_is_not_answered_by_minmax() -> None:
     """[SND-6] [PRU-MM-6]"""
     definition = IndexDefinition("minmax", ("c",))
     assert MinMax("c").translate(IsNull(INT), definition, MinMax("c").storage(["int"])) is None
 
 
-def test_absent_bounds_are_not_all_null_on_minmax():
+def test_absent_bounds_are_not_all_null_on_minmax() -> None:
     """[SND-12] [PRU-V-3]"""
     assert verdicts(Comparison(Op.EQ, INT, 1), [MISSING, (None, None)], "int") == [None, False]
     assert verdicts(IsNotNull(INT), [MISSING, (None, None)], "int") == [None, False]
@@ -129,7 +130,7 @@ def test_absent_bounds_are_not_all_null_on_minmax():
     ],
 )
 @pytest.mark.parametrize("spark_type", ["float", "double"])
-def test_nan_zeros_and_infinities_on_minmax(leaf, expected, spark_type):
+def test_nan_zeros_and_infinities_on_minmax(leaf: Any, expected: Any, spark_type: str) -> None:
     """[SND-10] [SND-11] [SND-21] [PRU-MM-1] [PRU-V-5]"""
     bounds = [(5.0, NAN), (NAN, NAN), (-0.0, -0.0), (-INF, INF)]
     assert verdicts(leaf(Column(("c",), spark_type)), bounds, spark_type) == expected
@@ -161,20 +162,20 @@ STR = Column(("c",), "string")
     ],
     ids=str,
 )
-def test_strings_and_prefixes_on_minmax(leaf, expected):
+def test_strings_and_prefixes_on_minmax(leaf: Any, expected: Any) -> None:
     """[SND-3] [SND-15] [SND-18] [PRU-MM-8]"""
     bounds = [(b"ab", b"ab"), (b"abc1", b"abc9"), (b"a", b"c"), (b"z", "\U0001f600".encode()), MISSING, (None, None)]
     assert verdicts(leaf, bounds, "string") == expected
 
 
-def test_not_starts_with_on_minmax_with_one_bound():
+def test_not_starts_with_on_minmax_with_one_bound() -> None:
     """[SND-5] [PRU-MM-5] [PRU-MM-8] One bound alone proves what lies beyond it, never that all values are inside."""
     bounds = [(b"ab", None), (None, b"ab"), (b"b", None), (None, b"A")]
     assert verdicts(NotStartsWith(STR, b"ab"), bounds, "string") == [None, None, None, None]
     assert verdicts(StartsWith(STR, b"ab"), bounds, "string") == [None, None, False, False]
 
 
-def test_prefixes_of_ff_bytes_on_minmax():
+def test_prefixes_of_ff_bytes_on_minmax() -> None:
     """[SND-15] [PRU-MM-8]"""
     bounds = [(b"\xfe", b"\xfe\xff"), (b"\xff", b"\xff\xff"), (b"a", b"a\xff")]
     column = Column(("c",), "binary")
@@ -209,7 +210,7 @@ MANY = {
 
 
 @pytest.mark.parametrize("spark_type", MANY)
-def test_in_with_values_outside_and_inside_of_the_bounds_for_every_type(spark_type):
+def test_in_with_values_outside_and_inside_of_the_bounds_for_every_type(spark_type: Any) -> None:
     """[PRU-MM-4]"""
     bounds, outside, inside = MANY[spark_type]
     column = Column(("c",), spark_type)
@@ -219,14 +220,14 @@ def test_in_with_values_outside_and_inside_of_the_bounds_for_every_type(spark_ty
     assert verdicts(In(column, (*outside, *inside)), shapes, spark_type) == [True, None, False]
 
 
-def test_in_with_a_thousand_values_finds_the_gaps():
+def test_in_with_a_thousand_values_finds_the_gaps() -> None:
     """[PRU-MM-4]"""
     wanted = tuple(range(0, 10_000, 10))
     bounds = [(1, 9), (1, 10), (9_991, 20_000), (-5, -1), (15, 25), (-(2**31), 2**31 - 1)]
     assert verdicts(In(INT, wanted), bounds, "int") == [False, True, False, False, True, True]
 
 
-def test_an_index_that_the_table_lacks_is_unknown():
+def test_an_index_that_the_table_lacks_is_unknown() -> None:
     """[PRU-V-3]"""
     index, definition = MinMax("c"), IndexDefinition("minmax", ("c",))
     clause = index.translate(Comparison(Op.EQ, INT, 1), definition, index.storage(["int"]))
@@ -235,7 +236,7 @@ def test_an_index_that_the_table_lacks_is_unknown():
     assert not clause.expensive
 
 
-def test_keys_of_a_column_are_made_once_for_all_leaves_about_it(monkeypatch):
+def test_keys_of_a_column_are_made_once_for_all_leaves_about_it(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
     monkeypatch.setattr("xskip.clauses.bounds.sort_key", lambda values: made.append(values.type) or sort_key(values))
     index, definition = MinMax("c"), IndexDefinition("minmax", ("c",), types=("int",))
@@ -253,12 +254,12 @@ def test_keys_of_a_column_are_made_once_for_all_leaves_about_it(monkeypatch):
     assert found[:6] == [verdicts(Comparison(op, INT, 4), [(1, 4), (5, None)], "int") for op in Op]
 
 
-def test_no_objects():
+def test_no_objects() -> None:
     assert verdicts(In(INT, (1,)), [], "int") == []
     assert verdicts(Comparison(Op.NE, INT, 1), [], "int") == []
 
 
-def test_what_it_stores():
+def test_what_it_stores() -> None:
     assert MinMax("c").storage(["int"]) == Struct((("min", "int"), ("max", "int")))
     assert MinMax("c").storage(["interval hour to second"]) == Struct(
         (
@@ -268,7 +269,7 @@ def test_what_it_stores():
     )
 
 
-def test_assembled_bounds_keep_a_struct_of_nulls_for_an_object_without_values():
+def test_assembled_bounds_keep_a_struct_of_nulls_for_an_object_without_values() -> None:
     """[PRU-MM-7]"""
     values = MinMax("c").assemble([pa.array([1, None]), pa.array([2, None])], ["bigint"])
     assert values.to_pylist() == [{"min": 1, "max": 2}, {"min": None, "max": None}]
@@ -276,7 +277,7 @@ def test_assembled_bounds_keep_a_struct_of_nulls_for_an_object_without_values():
 
 
 @pytest.mark.parametrize("spark_type", ["array<int>", "map<int,int>", "variant", "interval", "string collate UNICODE"])
-def test_types_that_it_refuses(spark_type):
+def test_types_that_it_refuses(spark_type: str) -> None:
     with pytest.raises(UnsupportedTypeError) as caught:
         MinMax("a.`b.c`").storage([spark_type])
     assert str(caught.value) == (
@@ -288,12 +289,12 @@ def test_types_that_it_refuses(spark_type):
 
 
 @pytest.mark.parametrize("column", ["", "a.", "`a", "a..b"])
-def test_columns_that_it_refuses(column):
+def test_columns_that_it_refuses(column: str) -> None:
     with pytest.raises(IndexDefinitionError, match="put a name that holds a dot in backticks"):
         MinMax(column)
 
 
-def test_it_comes_back_from_its_definition():
+def test_it_comes_back_from_its_definition() -> None:
     index = MinMax("a.`b.c`", key_label="k1")
     definition = IndexDefinition(index.name, index.columns, index.params, index.key_label)
     assert definition.params == ()

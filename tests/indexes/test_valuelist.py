@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 import pytest
 
@@ -65,19 +67,19 @@ SHAPES = [None, [], [5], [3, 7], [1, 2, 3]]  # nothing known, no value at all, o
     ],
     ids=str,
 )
-def test_verdicts_by_list(leaf, expected):
+def test_verdicts_by_list(leaf: Any, expected: Any) -> None:
     """[PRU-VL-1] [PRU-VL-2] [PRU-VL-3] [PRU-V-3]"""
     assert verdicts(leaf, lists_of(SHAPES, "int"), "int") == expected
 
 
-def test_negated_membership_on_valuelist():
+def test_negated_membership_on_valuelist() -> None:
     """[SND-2] [PRU-VL-1]"""
     lists = lists_of([[1], [1, 2], [2]], "int")
     assert verdicts(NotIn(INT, (1,)), lists, "int") == [False, True, True]
     assert verdicts(Comparison(Op.NE, INT, 1), lists, "int") == [False, True, True]
 
 
-def test_a_list_beyond_its_cap_is_no_list_on_valuelist():
+def test_a_list_beyond_its_cap_is_no_list_on_valuelist() -> None:
     """[SND-22] [PRU-VL-2] The cap leaves null behind, and null keeps."""
     collected = pa.array([["a"], None], pa.list_(pa.string()))
     lists = ValueList("c", max_values=1).assemble([collected], ["string"])
@@ -86,12 +88,12 @@ def test_a_list_beyond_its_cap_is_no_list_on_valuelist():
     assert verdicts(NotStartsWith(column, b"a"), lists, "string") == [False, None]
 
 
-def test_is_null_is_not_answered_by_valuelist():
+def test_is_null_is_not_answered_by_valuelist() -> None:
     """[SND-6] [PRU-VL-4]"""
     assert ValueList("c").translate(IsNull(INT), IndexDefinition("valuelist", ("c",)), Array("int")) is None
 
 
-def test_nan_and_zeros_on_valuelist():
+def test_nan_and_zeros_on_valuelist() -> None:
     """[SND-10] [SND-11] [PRU-VL-1] [PRU-V-5]"""
     column = Column(("c",), "double")
     lists = lists_of([[5.0, NAN], [-0.0], [0.0], [5.0]], "double")
@@ -104,7 +106,7 @@ def test_nan_and_zeros_on_valuelist():
     assert verdicts(NotIn(column, (0.0,)), lists, "double") == [True, False, False, True]
 
 
-def test_prefixes_on_valuelist():
+def test_prefixes_on_valuelist() -> None:
     """[SND-3] [PRU-VL-1]"""
     column = Column(("c",), "string")
     lists = lists_of([[b"abc1", b"abc9"], [b"ab"], [b""], ["\U0001f600".encode()], [], None], "string")
@@ -116,7 +118,7 @@ def test_prefixes_on_valuelist():
 
 
 @pytest.mark.parametrize("spark_type", POOLS)
-def test_every_comparison_of_every_type_is_exact(spark_type):
+def test_every_comparison_of_every_type_is_exact(spark_type: Any) -> None:
     """[PRU-VL-1]"""
     pool, column = POOLS[spark_type], Column(("c",), spark_type)
     objects = [[value] for value in pool] + [list(pool[:2]), list(pool[-2:]), [], None]
@@ -128,7 +130,7 @@ def test_every_comparison_of_every_type_is_exact(spark_type):
         assert verdicts(leaf, lists, spark_type) == expected, leaf
 
 
-def test_sliced_and_taken_lists():
+def test_sliced_and_taken_lists() -> None:
     """[PRU-VL-1]"""
     lists = lists_of([[9], None, [1, 2], [], [3]], "int")
     leaf = Comparison(Op.EQ, INT, 3)
@@ -137,7 +139,7 @@ def test_sliced_and_taken_lists():
     assert verdicts(leaf, lists.slice(2, 0), "int") == []
 
 
-def test_a_null_list_over_values_is_not_read():
+def test_a_null_list_over_values_is_not_read() -> None:
     """[PRU-VL-2] A null may lie over values that happen to be there."""
     lists = pa.ListArray.from_arrays(
         pa.array([0, 2, 4], pa.int32()), pa.array([1, 2, 3, 4], pa.int32()), mask=pa.array([True, False])
@@ -146,7 +148,7 @@ def test_a_null_list_over_values_is_not_read():
     assert verdicts(Comparison(Op.EQ, INT, 3), lists, "int") == [None, True]
 
 
-def test_an_index_that_the_table_lacks_is_unknown():
+def test_an_index_that_the_table_lacks_is_unknown() -> None:
     """[PRU-V-3]"""
     clause = ValueList("c").translate(Comparison(Op.EQ, INT, 1), IndexDefinition("valuelist", ("c",)), Array("int"))
     table = MetadataTable(Objects.of([ObjectStatus("/x", 1, 1)]))
@@ -155,7 +157,7 @@ def test_an_index_that_the_table_lacks_is_unknown():
 
 
 @pytest.mark.parametrize("cap", [0, -1])
-def test_caps_that_it_refuses(cap):
+def test_caps_that_it_refuses(cap: int) -> None:
     with pytest.raises(IndexDefinitionError) as caught:
         ValueList("c", max_values=cap)
     assert str(caught.value) == (
@@ -164,7 +166,7 @@ def test_caps_that_it_refuses(cap):
 
 
 @pytest.mark.parametrize("spark_type", ["array<int>", "map<int,int>", "struct<a:int>", "string collate UNICODE"])
-def test_types_that_it_refuses(spark_type):
+def test_types_that_it_refuses(spark_type: str) -> None:
     with pytest.raises(
         UnsupportedTypeError, match=r"ValueList cannot index this type .*expected: one of boolean, "
     ) as e:
@@ -173,7 +175,7 @@ def test_types_that_it_refuses(spark_type):
 
 
 @pytest.mark.parametrize("column", ["", "a.", "`a", "a..b"])
-def test_columns_that_it_refuses(column):
+def test_columns_that_it_refuses(column: str) -> None:
     with pytest.raises(IndexDefinitionError, match="put a name that holds a dot in backticks"):
         ValueList(column)
 
@@ -186,18 +188,18 @@ def test_columns_that_it_refuses(column):
         (ValueList("c", max_values=7, key_label="k"), (("io.xskip.index.valuelist.maxvalues", "7"),)),
     ],
 )
-def test_it_comes_back_from_its_definition(index, params):
+def test_it_comes_back_from_its_definition(index: Any, params: Any) -> None:
     assert index.params == params
     assert index_of(IndexDefinition("valuelist", index.columns, index.params, index.key_label)) == index
 
 
-def test_a_definition_with_odd_parameters_is_not_used():
+def test_a_definition_with_odd_parameters_is_not_used() -> None:
     for cap in ("many", "0", ""):
         odd = IndexDefinition("valuelist", ("c",), (("io.xskip.index.valuelist.maxvalues", cap),))
         assert index_of(odd) is None
 
 
-def test_a_leaf_is_put_to_the_values_once_alone_and_together(monkeypatch):
+def test_a_leaf_is_put_to_the_values_once_alone_and_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """[PRU-V-9]"""
     asked = []
     monkeypatch.setattr(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 import pytest
 
@@ -11,7 +13,7 @@ from xskip.metadata.objects import Objects, ObjectStatus, join_ids, split_ids, t
 SOME = [ObjectStatus("/a/x", 10, 100), ObjectStatus("/a/y", -1, 200), ObjectStatus("/a/z", 0, 300)]
 
 
-def test_objects_are_columns_and_rows():
+def test_objects_are_columns_and_rows() -> None:
     objects = Objects.of(SOME)
     assert len(objects) == 3
     assert [objects[i] for i in range(3)] == SOME
@@ -19,12 +21,12 @@ def test_objects_are_columns_and_rows():
     assert objects.total_bytes == 10
 
 
-def test_objects_taken_keep_the_order_asked_for():
+def test_objects_taken_keep_the_order_asked_for() -> None:
     taken = Objects.of(SOME).take(pa.array([2, 0]))
     assert [taken[i] for i in range(len(taken))] == [SOME[2], SOME[0]]
 
 
-def test_no_objects():
+def test_no_objects() -> None:
     nothing = Objects.of([])
     assert (len(nothing), nothing.total_bytes) == (0, 0)
     assert join_ids(nothing.names, nothing.modified).to_pylist() == []
@@ -55,7 +57,7 @@ def test_no_objects():
         ("viewfs://name/tab\there", "/tab\there"),
     ],
 )
-def test_identifier_of_a_table_is_its_path(uri, identifier):
+def test_identifier_of_a_table_is_its_path(uri: str, identifier: str) -> None:
     """[MDS-O-3] Decoded, without scheme, authority and trailing slash, whatever characters it holds."""
     assert table_identifier(uri) == identifier
 
@@ -69,19 +71,19 @@ def test_identifier_of_a_table_is_its_path(uri, identifier):
         ("file:///lake/a#1", "/lake/a#1"),
     ],
 )
-def test_two_tables_that_differ_behind_a_hash_or_question_mark_differ_in_identifier(uri, identifier):
+def test_two_tables_that_differ_behind_a_hash_or_question_mark_differ_in_identifier(uri: str, identifier: str) -> None:
     """[SND-34]"""
     assert table_identifier(uri) == identifier
 
 
-def test_identifier_of_a_table_on_a_file_system_without_authority():
+def test_identifier_of_a_table_on_a_file_system_without_authority() -> None:
     assert table_identifier("hdfs:/lake/events") == "/lake/events"
     assert table_identifier("dbfs:/lake/events/") == "/lake/events"
 
 
 @pytest.mark.parametrize("name", ["/a/x", "/a/x#1", "/a/#", "/a/x y+%20", "/größe/ü", "#", ""])
 @pytest.mark.parametrize("time", [0, 999999999999, 1600000000009, 10000000000000])
-def test_identities_are_joined_and_parted_at_the_last_hash(name, time):
+def test_identities_are_joined_and_parted_at_the_last_hash(name: str, time: int) -> None:
     ids = join_ids(pa.array(["/first", name, "/b"]), pa.array([1, 1700000000123, time]))[1:]
     assert ids.to_pylist() == [f"{name}#1700000000123", f"/b#{time}"]
     names, times = split_ids(ids)
@@ -94,6 +96,6 @@ def test_identities_are_joined_and_parted_at_the_last_hash(name, time):
     ["/a/x", "/a/x#", "/a/x#y", "/a#1/x", "/a/x#1.5", "", None, "/a/x#99999999999999999999", "/a#170000000012x"],
 )
 @pytest.mark.parametrize("good", ["/good#1", "/good#1700000000123"])
-def test_an_identity_that_is_none(bad, good):
+def test_an_identity_that_is_none(bad: Any, good: str) -> None:
     with pytest.raises(MetadataCorruptError, match="object identities"):
         split_ids(pa.array([good, bad], pa.string()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -13,14 +14,14 @@ def parquet(**conf: str) -> ReadProfile:
     return ReadProfile.of("parquet", {}, {key.replace("__", "."): value for key, value in conf.items()}, "")
 
 
-def test_the_same_reading_has_no_differences():
+def test_the_same_reading_has_no_differences() -> None:
     """[PRU-RD-1]"""
     one = ReadProfile.of("CSV", {"Header": "true", "path": "/x"}, {"spark.sql.session.timeZone": "UTC"}, "a INT")
     two = ReadProfile.of("csv", {"header": "true", "PATH": "/y"}, {"spark.sql.session.timeZone": "UTC"}, "a INT")
     assert list(differences(one, two)) == []
 
 
-def test_options_that_change_values():
+def test_options_that_change_values() -> None:
     """[SND-31] [PRU-RD-1]"""
     built = ReadProfile.of("csv", {"nullValue": "NA", "sep": ";"}, {}, "a INT")
     asked = ReadProfile.of("csv", {"nullValue": "-", "dateFormat": "dd"}, {}, "a INT")
@@ -36,7 +37,7 @@ def test_options_that_change_values():
     ["path", "basePath", "recursiveFileLookup", "pathGlobFilter", "modifiedAfter", "mergeSchema", "ignoreMissingFiles",
      "inferSchema", "samplingRatio"],
 )  # fmt: skip
-def test_options_that_choose_files_change_no_value(option):
+def test_options_that_choose_files_change_no_value(option: str) -> None:
     """[PRU-RD-1]"""
     assert ReadProfile.of("csv", {option: "x"}, {}, "").options == {}
 
@@ -47,13 +48,13 @@ def test_options_that_choose_files_change_no_value(option):
      ("parquet", "int96RebaseMode"), ("avro", "positionalFieldMatching"), ("avro", "ignoreExtension"),
      ("xml", "rowTag")],
 )  # fmt: skip
-def test_options_that_decide_values_are_kept_in_lower_case(fmt, option):
+def test_options_that_decide_values_are_kept_in_lower_case(fmt: str, option: str) -> None:
     """[SND-26] [PRU-RD-1]"""
     assert ReadProfile.of(fmt, {option: "X"}, {}, "").options == {option.lower(): "X"}
 
 
 @pytest.mark.parametrize("fmt", ["parquet", "avro", "orc", "csv", "json", "text", "xml", "com.example.Format"])
-def test_options_that_are_not_known_make_another_reading_by_a_digest(fmt):
+def test_options_that_are_not_known_make_another_reading_by_a_digest(fmt: str) -> None:
     """[PRU-RD-1] Whatever a later Spark or a library adds, its value is compared and not recorded."""
     one, two = (ReadProfile.of(fmt, {"newOption": value}, {}, "") for value in ("kept apart", "other"))
     assert "kept apart" not in json.dumps(one.to_json())
@@ -70,7 +71,7 @@ def test_options_that_are_not_known_make_another_reading_by_a_digest(fmt):
     ["fs.s3a.secret.key", "fs.s3a.endpoint", "fs.azure.account.key.x", "parquet.encryption.key.list",
      "parquet.encryption.kms.client.class"],
 )  # fmt: skip
-def test_how_a_store_is_reached_is_no_part_of_a_reading(option):
+def test_how_a_store_is_reached_is_no_part_of_a_reading(option: str) -> None:
     """[PRU-RD-7] A secret that changes makes no other reading."""
     assert ReadProfile.of("parquet", {option: "s3cr3t"}, {}, "").options == {}
 
@@ -78,7 +79,7 @@ def test_how_a_store_is_reached_is_no_part_of_a_reading(option):
 @pytest.mark.parametrize(
     "option", ["password", "my.secret", "authToken", "api_key", "Credentials", "pwd", "private-key"]
 )
-def test_what_may_be_a_credential_is_withheld(option):
+def test_what_may_be_a_credential_is_withheld(option: str) -> None:
     """[PRU-RD-7] Nobody knows what it does to values: no index can serve the reading."""
     reading = ReadProfile.of("parquet", {option: "s3cr3t"}, {}, "")
     assert "s3cr3t" not in json.dumps(reading.to_json())
@@ -86,7 +87,7 @@ def test_what_may_be_a_credential_is_withheld(option):
     assert list(differences(reading, reading)) == [reading.problem]
 
 
-def test_an_older_record_loses_what_records_no_longer_keep():
+def test_an_older_record_loses_what_records_no_longer_keep() -> None:
     """[PRU-RD-7] Credentials are gone as soon as it is read, and known options are what they were."""
     old = {
         "format": "csv",
@@ -102,7 +103,7 @@ def test_an_older_record_loses_what_records_no_longer_keep():
     assert list(read.conf) == ["spark.sql.caseSensitive"]
 
 
-def test_a_hidden_reading_is_compared_as_before():
+def test_a_hidden_reading_is_compared_as_before() -> None:
     """[PRU-RD-7] Records of encrypted indexes show no option's value and no schema."""
     reading = ReadProfile.of("csv", {"nullValue": "n/a", "custom": "1"}, {}, "name STRING")
     hidden = reading.hidden()
@@ -117,7 +118,7 @@ def test_a_hidden_reading_is_compared_as_before():
     ]
 
 
-def test_settings_that_are_not_known_count_for_their_format():
+def test_settings_that_are_not_known_count_for_their_format() -> None:
     """[PRU-RD-2]"""
     plain = ReadProfile.of("parquet", {}, {}, "")
     for key in ("spark.sql.parquet.newBehaviour", "spark.hadoop.parquet.new", "parquet.new", "spark.sql.legacy.new"):
@@ -129,7 +130,7 @@ def test_settings_that_are_not_known_count_for_their_format():
 
 
 @pytest.mark.parametrize("fmt", ["orc", "csv", "parquet", "avro"])
-def test_the_zone_of_the_jvm(fmt):
+def test_the_zone_of_the_jvm(fmt: str) -> None:
     """[SND-17] [PRU-RD-8] It counts where the schema has times, and where it was not recorded it may have been
     another.
     """
@@ -152,13 +153,13 @@ def test_the_zone_of_the_jvm(fmt):
      {"spark.sql.ansi.enabled": "false"}, {"orc.force.positional.evolution": "true"}, {"user.timezone": "Asia/Tokyo"},
      {"spark.sql.csv.new": "1"}, {"parquet.new": "1"}],
 )  # fmt: skip
-def test_every_setting_counts_for_a_format_of_a_plugin(conf):
+def test_every_setting_counts_for_a_format_of_a_plugin(conf: Any) -> None:
     """[PRU-RD-2] Nobody knows which decide its values."""
     plain, asked = (ReadProfile.of("com.example.LakeFormat", {}, each, "") for each in ({}, conf))
     assert len(list(differences(plain, asked))) == 1
 
 
-def test_a_setting_that_may_be_a_credential_is_withheld():
+def test_a_setting_that_may_be_a_credential_is_withheld() -> None:
     """[PRU-RD-7]"""
     reading = ReadProfile.of("csv", {}, {"spark.sql.csv.tokenizer": "s3cr3t"}, "")
     assert "s3cr3t" not in json.dumps(reading.to_json())
@@ -166,13 +167,13 @@ def test_a_setting_that_may_be_a_credential_is_withheld():
 
 
 @pytest.mark.parametrize("key", ["spark.sql.parquet.mergeSchemaOtherwise", "parquet.read.filters", "orc.compressors"])
-def test_a_name_that_only_begins_as_a_known_one_is_not_known(key):
+def test_a_name_that_only_begins_as_a_known_one_is_not_known(key: str) -> None:
     """[PRU-RD-2]"""
     fmt = "orc" if key.startswith("orc") else "parquet"
     assert list(differences(ReadProfile.of(fmt, {}, {}, ""), ReadProfile.of(fmt, {}, {key: "1"}, ""))) != []
 
 
-def test_the_column_that_keeps_corrupt_records():
+def test_the_column_that_keeps_corrupt_records() -> None:
     """[PRU-RD-6]"""
     key = "spark.sql.columnNameOfCorruptRecord"
     assert ReadProfile.of("csv", {}, {}, "").corrupt_record == "_corrupt_record"
@@ -181,14 +182,14 @@ def test_the_column_that_keeps_corrupt_records():
     assert ReadProfile.of("parquet", {}, {}, "").corrupt_record == ""
 
 
-def test_another_format_is_the_only_difference_named():
+def test_another_format_is_the_only_difference_named() -> None:
     """[PRU-RD-1]"""
     assert list(differences(ReadProfile("avro", {"a": "1"}), ReadProfile("parquet"))) == [
         "the index was built from avro and the query reads parquet"
     ]
 
 
-def test_rebase_modes_and_time_zones_by_format():
+def test_rebase_modes_and_time_zones_by_format() -> None:
     """[SND-17] [PRU-RD-2]"""
     key = "spark.sql.parquet.datetimeRebaseModeInRead"
     assert list(
@@ -202,14 +203,14 @@ def test_rebase_modes_and_time_zones_by_format():
     ]
 
 
-def test_rebase_mode_exception_reads_as_corrected():
+def test_rebase_mode_exception_reads_as_corrected() -> None:
     """[PRU-RD-2] EXCEPTION fails on old dates, and reads all others alike."""
     key = "spark.sql.parquet.datetimeRebaseModeInRead"
     one, two = (ReadProfile.of("parquet", {}, {key: mode}, "") for mode in ("EXCEPTION", "CORRECTED"))
     assert list(differences(one, two)) == []
 
 
-def test_case_sensitivity_is_part_of_a_reading():
+def test_case_sensitivity_is_part_of_a_reading() -> None:
     """[SND-29] [PRU-RD-2]"""
     built = ReadProfile.of("parquet", {}, {}, "")
     asked = ReadProfile.of("parquet", {}, {"spark.sql.caseSensitive": "true"}, "")
@@ -221,21 +222,21 @@ def test_case_sensitivity_is_part_of_a_reading():
 
 
 @pytest.mark.parametrize("fmt", ["csv", "json", "orc", "parquet", "avro"])
-def test_what_of_the_schema_decides_values_counts(fmt):
+def test_what_of_the_schema_decides_values_counts(fmt: str) -> None:
     """[SND-31] [PRU-RD-2]"""
     found = list(differences(ReadProfile.of(fmt, {}, {}, "a STRING"), ReadProfile.of(fmt, {}, {}, "a INT")))
     expected = f"the schema given to {fmt} differs from the one that the index was built with"
     assert found == [expected]
 
 
-def test_a_reading_survives_its_record():
+def test_a_reading_survives_its_record() -> None:
     reading = ReadProfile.of("csv", {"sep": ";", "header": "true"}, {"spark.sql.caseSensitive": "true"}, "a INT")
     assert ReadProfile.from_json(json.loads(json.dumps(reading.to_json()))) == reading
     assert list(reading.to_json()["options"]) == ["header", "sep"]
 
 
 @pytest.mark.parametrize("mode", ["DROPMALFORMED", "dropMalformed"])
-def test_rows_that_depend_on_the_columns_read(mode):
+def test_rows_that_depend_on_the_columns_read(mode: str) -> None:
     """[SND-31] [PRU-RD-5]"""
     reading = ReadProfile.of("csv", {"mode": mode}, {}, "a INT")
     assert list(differences(reading, reading)) == [
@@ -243,7 +244,7 @@ def test_rows_that_depend_on_the_columns_read(mode):
     ]
 
 
-def test_the_zone_counts_for_int96_only_where_it_is_converted():
+def test_the_zone_counts_for_int96_only_where_it_is_converted() -> None:
     """[SND-17] [PRU-RD-2]"""
     zones = [{"spark.sql.session.timeZone": zone} for zone in ("UTC", "Asia/Tokyo")]
     assert ReadProfile.of("parquet", {}, zones[0], "") == ReadProfile.of("parquet", {}, zones[1], "")

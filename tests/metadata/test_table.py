@@ -47,13 +47,13 @@ SECOND = MetadataTable(
 )
 
 
-def test_a_definition_is_known_by_name_and_columns():
+def test_a_definition_is_known_by_name_and_columns() -> None:
     definition = IndexDefinition("minmax", ("a", "b.c"), (("x", "1"),), "label", ("int", "int"))
     assert definition.key == ("minmax", ("a", "b.c"))
     assert str(definition) == "minmax(a, b.c)"
 
 
-def test_rows_taken_from_every_column():
+def test_rows_taken_from_every_column() -> None:
     taken = FIRST.take(pa.array([1]))
     assert len(taken) == 1
     assert taken.objects[0].name == "/y"
@@ -62,7 +62,7 @@ def test_rows_taken_from_every_column():
     assert taken.indexes[VALUES.key].values.to_pylist() == [[]]
 
 
-def test_tables_end_to_end_with_null_where_an_index_is_missing():
+def test_tables_end_to_end_with_null_where_an_index_is_missing() -> None:
     """[PRU-V-3]"""
     both = concat([FIRST, SECOND])
     assert both.objects.names.to_pylist() == ["/x", "/y", "/z"]
@@ -73,32 +73,32 @@ def test_tables_end_to_end_with_null_where_an_index_is_missing():
     assert both.indexes[MINMAX.key].definition == MINMAX
 
 
-def test_a_partition_column_that_some_table_lacks_is_left_out_and_not_null():
+def test_a_partition_column_that_some_table_lacks_is_left_out_and_not_null() -> None:
     """[SND-30] [PRU-PC-3]"""
     bare = MetadataTable(objects("/w"))
     assert concat([FIRST, bare]).partitions == {}
     assert concat([bare, FIRST]).partitions == {}
 
 
-def test_a_partition_column_of_two_types_is_left_out():
+def test_a_partition_column_of_two_types_is_left_out() -> None:
     """[SND-30] [PRU-PC-3]"""
     other = MetadataTable(objects("/w"), {"p": partition("p", "string", ["1"])})
     assert concat([FIRST, other]).partitions == {}
 
 
-def test_an_index_of_two_types_is_left_out_and_the_others_stay():
+def test_an_index_of_two_types_is_left_out_and_the_others_stay() -> None:
     """[SND-25] [PRU-RD-3]"""
     wider = MetadataTable(objects("/w"), {}, {MINMAX.key: column(MINMAX, LONGS, [bounds(1, 2)])})
     assert set(concat([FIRST, wider]).indexes) == {VALUES.key}
 
 
-def test_one_table_is_itself_and_none_is_empty():
+def test_one_table_is_itself_and_none_is_empty() -> None:
     assert concat([FIRST]) is FIRST
     nothing = concat([])
     assert (len(nothing), nothing.partitions, nothing.indexes) == (0, {}, {})
 
 
-def test_what_is_made_of_a_table_is_made_once_and_not_handed_on():
+def test_what_is_made_of_a_table_is_made_once_and_not_handed_on() -> None:
     made: list[str] = []
     first, other = replace(FIRST), replace(FIRST)
     assert [first.once("a", lambda: made.append("a") or len(made)) for _ in range(3)] == [1, 1, 1]

@@ -173,12 +173,12 @@ def described(clause: Clause, *, inner: bool = False) -> str:
 
 
 @pytest.mark.parametrize(("text", "expected"), CASES, ids=[text for text, _ in CASES])
-def test_translation(text, expected):
+def test_translation(text: Any, expected: Any) -> None:
     """[PRU-V-7] [PRU-N-4] [PRU-MM-6] [PRU-VL-4] [PRU-BF-1] [PRU-PC-1]"""
     assert described(translate(FilterText(text).whole(), AVAILABLE)) == expected
 
 
-def test_the_fixture_has_cases():
+def test_the_fixture_has_cases() -> None:
     assert len(CASES) > 40
 
 
@@ -192,7 +192,7 @@ def clause_of(predicate: Predicate, *indexes: tuple[IndexDefinition, Storage], *
     return translate(predicate, Available(indexes, **other))
 
 
-def test_names_are_told_apart_by_case_only_where_the_session_does():
+def test_names_are_told_apart_by_case_only_where_the_session_does() -> None:
     """[SND-29] [PRU-V-7]"""
     upper = Comparison(Op.EQ, Column(("A",), "int"), 1)
     assert clause_of(upper, defined("minmax", "a", "int")).requires == ("minmax", ("a",))
@@ -202,7 +202,7 @@ def test_names_are_told_apart_by_case_only_where_the_session_does():
     assert clause_of(upper, *both, case_sensitive=True).requires == ("minmax", ("A",))
 
 
-def test_partition_names_and_case():
+def test_partition_names_and_case() -> None:
     """[SND-29] [PRU-V-7]"""
     leaf = IsNull(Column(("REGION",), "string"))
     assert clause_of(leaf, partitions={"Region": "string"}).requires == "Region"
@@ -210,13 +210,13 @@ def test_partition_names_and_case():
     assert sensitive == Undetermined("REGION IS NULL", "no index on REGION")
 
 
-def test_a_partition_column_is_asked_before_an_index_of_the_same_name():
+def test_a_partition_column_is_asked_before_an_index_of_the_same_name() -> None:
     """[SND-29] [PRU-PC-4]"""
     found = clause_of(Comparison(Op.EQ, INT, 1), defined("minmax", "a", "int"), partitions={"a": "int"})
     assert found.requires == "a"
 
 
-def test_a_dotted_name_is_not_a_field():
+def test_a_dotted_name_is_not_a_field() -> None:
     """[SND-29] [PRU-V-7]"""
     dotted, nested = Column(("a.b",), "int"), Column(("a", "b"), "int")
     both = (defined("minmax", "`a.b`", "int"), defined("minmax", "a.b", "int"))
@@ -224,7 +224,7 @@ def test_a_dotted_name_is_not_a_field():
     assert clause_of(Comparison(Op.EQ, nested, 1), *both).requires == ("minmax", ("a.b",))
 
 
-def test_a_partition_column_whose_type_differs():
+def test_a_partition_column_whose_type_differs() -> None:
     """[SND-30] [PRU-RD-3]"""
     found = clause_of(Comparison(Op.EQ, Column(("p",), "string"), b"1"), partitions={"p": "int"})
     assert found == Undetermined("p = ?", "partition column p was int when indexed and is string in the query")
@@ -242,7 +242,7 @@ def test_a_partition_column_whose_type_differs():
     ],
     ids=lambda part: f"{part.name}-{'typed' if part.types else 'untyped'}" if hasattr(part, "types") else "",
 )
-def test_a_column_whose_type_differs(definition, storage):
+def test_a_column_whose_type_differs(definition: Any, storage: Any) -> None:
     """[SND-23] [SND-25] [SND-31] [PRU-RD-3] [PRU-RD-4]"""
     found = clause_of(Comparison(Op.EQ, BIG, 1), (definition, storage))
     assert found == Undetermined("a = ?", "column a is bigint in the query and was not when it was indexed")
@@ -250,7 +250,7 @@ def test_a_column_whose_type_differs(definition, storage):
     assert isinstance(same, Undetermined) == (storage == Bloom() and not definition.types)
 
 
-def test_an_interval_is_of_its_own_unit_range_where_that_is_recorded():
+def test_an_interval_is_of_its_own_unit_range_where_that_is_recorded() -> None:
     """[PRU-RD-3]"""
     definition, storage = defined("minmax", "a", "interval day")
     hours = Comparison(Op.EQ, Column(("a",), "interval hour"), 1)
@@ -260,13 +260,13 @@ def test_an_interval_is_of_its_own_unit_range_where_that_is_recorded():
     assert clause_of(hours, (IndexDefinition("minmax", ("a",)), storage)).requires == definition.key
 
 
-def test_one_index_of_the_right_type_is_enough():
+def test_one_index_of_the_right_type_is_enough() -> None:
     """[PRU-RD-3]"""
     found = clause_of(Comparison(Op.EQ, BIG, 1), defined("minmax", "a", "int"), defined("valuelist", "a", "bigint"))
     assert found.requires == ("valuelist", ("a",))
 
 
-def test_an_index_of_a_kind_that_is_not_known_is_passed_over():
+def test_an_index_of_a_kind_that_is_not_known_is_passed_over() -> None:
     """[PRU-V-7]"""
     foreign = (IndexDefinition("geo", ("a",), types=("int",)), Struct((("min", "int"), ("max", "int"))))
     assert clause_of(Comparison(Op.EQ, INT, 1), foreign) == Undetermined(
@@ -276,7 +276,7 @@ def test_an_index_of_a_kind_that_is_not_known_is_passed_over():
     assert beside.requires == ("minmax", ("a",))
 
 
-def test_an_index_over_two_columns_answers_for_neither():
+def test_an_index_over_two_columns_answers_for_neither() -> None:
     """[PRU-V-7]"""
     pair = (IndexDefinition("minmax", ("a", "b"), types=("int", "int")), Struct((("min", "int"), ("max", "int"))))
     assert clause_of(Comparison(Op.EQ, INT, 1), pair) == Undetermined(
@@ -284,7 +284,7 @@ def test_an_index_over_two_columns_answers_for_neither():
     )
 
 
-def test_requirements_are_what_the_questions_read():
+def test_requirements_are_what_the_questions_read() -> None:
     predicate = And(
         (
             Comparison(Op.EQ, INT, 1),
@@ -308,7 +308,7 @@ def objects(count: int) -> Objects:
     return Objects.of([ObjectStatus(f"/{i}", 1, 1) for i in range(count)])
 
 
-def test_the_outcome_names_what_each_clause_ruled_out_and_what_could_not_be_used():
+def test_the_outcome_names_what_each_clause_ruled_out_and_what_could_not_be_used() -> None:
     """[PRU-V-2]"""
     minmax = collected("minmax", "a", "int", [[1, 2], [5], [None], None])
     table = MetadataTable(objects(4), {"p": PartitionColumn("p", "int", pa.array([1, 1, 1, 2], pa.int32()))}, minmax)
@@ -321,7 +321,7 @@ def test_the_outcome_names_what_each_clause_ruled_out_and_what_could_not_be_used
     assert result.unused == (("?", "a function"),)
 
 
-def test_or_across_a_partition_and_a_data_column():
+def test_or_across_a_partition_and_a_data_column() -> None:
     """[SND-7] [SND-30] [PRU-V-1]"""
     minmax = collected("minmax", "a", "int", [[1], [1], [9], [9], None])
     table = MetadataTable(objects(5), {"p": PartitionColumn("p", "int", pa.array([1, 2, 1, 2, 2], pa.int32()))}, minmax)
@@ -333,19 +333,19 @@ def test_or_across_a_partition_and_a_data_column():
 
 
 @pytest.mark.parametrize(("value", "skips"), [(True, False), (False, True), (None, True)])
-def test_a_constant_filter(value, skips):
+def test_a_constant_filter(value: Any, skips: bool) -> None:
     """[PRU-V-8]"""
     result = prune(translate(Constant(value), Available(())), MetadataTable(objects(2)))
     assert result.skip.tolist() == [skips, skips]
 
 
-def test_an_unknown_filter_keeps_everything():
+def test_an_unknown_filter_keeps_everything() -> None:
     """[SND-33] [PRU-V-2]"""
     result = prune(translate(Unknown("rand"), Available(())), MetadataTable(objects(2)))
     assert (result.skip.tolist(), result.unused) == ([False, False], (("?", "rand"),))
 
 
-def test_no_objects():
+def test_no_objects() -> None:
     """[SND-36]"""
     minmax = collected("minmax", "a", "int", [])
     clause = clause_of(In(INT, (1, 2)), defined("minmax", "a", "int"))
@@ -369,7 +369,7 @@ def skipped(case: Case) -> list[bool]:
     ).skip.tolist()
 
 
-def test_no_object_with_a_matching_row_is_skipped():
+def test_no_object_with_a_matching_row_is_skipped() -> None:
     """[SND-42] [PRU-V-2] Random rows of every type, random indexes with holes, random predicates, and brute force."""
     seen = {"skipped": 0, "kept with a match": 0, "objects": 0}
 
@@ -418,7 +418,7 @@ def assert_kept_exactly(index: str, could_match: Callable[[Any, list], bool]) ->
     assert min(seen.values()) > 50, seen
 
 
-def test_what_a_valuelist_keeps_of_a_leaf_is_exactly_what_holds_a_match():
+def test_what_a_valuelist_keeps_of_a_leaf_is_exactly_what_holds_a_match() -> None:
     """[PRU-VL-1]"""
     assert_kept_exactly("valuelist", lambda leaf, rows: any(leaf_truth(leaf, v) is True for v in rows))
 
@@ -434,7 +434,7 @@ def some_value_between_could_match(leaf: Any, low: Any, high: Any) -> bool:
     return isinstance(leaf, NotIn) and not leaf.has_null and order(low) < order(high)
 
 
-def test_what_minmax_keeps_of_a_leaf_is_exactly_what_could_match_between_the_bounds():
+def test_what_minmax_keeps_of_a_leaf_is_exactly_what_could_match_between_the_bounds() -> None:
     """[PRU-MM-1]"""
 
     def between_bounds(leaf: Any, rows: list) -> bool:
@@ -444,7 +444,7 @@ def test_what_minmax_keeps_of_a_leaf_is_exactly_what_could_match_between_the_bou
     assert_kept_exactly("minmax", between_bounds)
 
 
-def test_what_a_bloom_filter_keeps_holds_every_match():
+def test_what_a_bloom_filter_keeps_holds_every_match() -> None:
     """[PRU-BF-1]"""
     seen = {True: 0, False: 0}
 
@@ -463,7 +463,7 @@ def test_what_a_bloom_filter_keeps_holds_every_match():
 
 
 @pytest.mark.parametrize(("metadata", "query"), [({"p": "int"}, {}), ({}, {"p": "int"})])
-def test_a_partition_column_of_one_side_alone_answers_nothing(metadata, query):
+def test_a_partition_column_of_one_side_alone_answers_nothing(metadata: Any, query: Any) -> None:
     """[SND-30] [PRU-PC-5]"""
     minmax = (IndexDefinition("minmax", ("p",), types=("int",)), Struct((("min", "int"), ("max", "int"))))
     leaf = Comparison(Op.EQ, Column(("p",), "int"), 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from xskip.results.render import html_page, html_table, human_bytes, text_table
@@ -12,11 +14,11 @@ from xskip.results.render import html_page, html_table, human_bytes, text_table
     [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1536, "1.5 KiB"), (1024**2, "1.0 MiB"), (5 * 1024**3, "5.0 GiB"),
      (3 * 1024**5, "3072.0 TiB")],
 )  # fmt: skip
-def test_bytes_for_people(count, text):
+def test_bytes_for_people(count: Any, text: str) -> None:
     assert human_bytes(count) == text
 
 
-def test_numbers_stand_to_the_right_and_have_separators():
+def test_numbers_stand_to_the_right_and_have_separators() -> None:
     assert text_table(["file", "rows", "ratio"], [["a", 1234567, 0.5], ["bcd", 5, 12.345]]).split("\n") == [
         "file       rows  ratio",
         "----  ---------  -----",
@@ -25,15 +27,15 @@ def test_numbers_stand_to_the_right_and_have_separators():
     ]
 
 
-def test_a_column_with_text_stands_to_the_left_and_truth_is_text():
+def test_a_column_with_text_stands_to_the_left_and_truth_is_text() -> None:
     assert text_table(["x", "y"], [[1, True], ["?", False]]).split("\n") == ["x  y", "-  -----", "1  True", "?  False"]
 
 
-def test_a_table_without_rows_is_its_header():
+def test_a_table_without_rows_is_its_header() -> None:
     assert text_table(["name", "n"], []).split("\n") == ["name  n", "----  -"]
 
 
-def test_html_is_escaped_and_numbers_are_marked():
+def test_html_is_escaped_and_numbers_are_marked() -> None:
     assert html_table(["<x>"], [["<script>&", 1000]]) == (
         "<table><thead><tr><th>&lt;x&gt;</th></tr></thead>"
         "<tbody><tr><td>&lt;script&gt;&amp;</td><td class=n>1,000</td></tr></tbody></table>"

@@ -145,7 +145,7 @@ def family(
     spark: SparkSession,
     root: Path,
     schema: str,
-    files: dict[str, Sequence[tuple[Any, ...]]],
+    files: Mapping[str, Sequence[Any]],
     indexes: Mapping[str, Sequence[Any]],
     *,
     fmt: str = "parquet",

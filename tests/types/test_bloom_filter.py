@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -30,26 +31,26 @@ def bits_of(raw: bytes) -> list[int]:
     return np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little")).tolist()
 
 
-def test_hashes_of_bytes_against_the_published_murmur3():
+def test_hashes_of_bytes_against_the_published_murmur3() -> None:
     """Murmur3_x86_32 with seed 0, where the length is a multiple of four and Spark's tail plays no part."""
     assert bloom_filter.hash_bytes(b"test")[0] == 0xBA6BD213 - (1 << 32)
     assert bloom_filter.hash_bytes(b"")[0] == 0
     assert bloom_filter.hash_bytes(b"\0\0\0\0")[0] == 0x2362F9DE
 
 
-def test_hashes_of_longs_are_those_of_their_eight_bytes():
+def test_hashes_of_longs_are_those_of_their_eight_bytes() -> None:
     for value in (0, 1, -1, 42, 2**63 - 1, -(2**63)):
         assert bloom_filter.hash_long(value) == bloom_filter.hash_bytes(struct.pack("<q", value))
 
 
-def test_bytes_above_7f_in_a_tail_are_sign_extended():
+def test_bytes_above_7f_in_a_tail_are_sign_extended() -> None:
     """[SND-23] [PRU-BF-3] Spark's own tail: a byte is an int before it is mixed, so 0xFF is -1 and not 255."""
     assert bloom_filter.hash_bytes(b"\xff")[0] == 1645243454  # a whole word of -1, and a length of 1
     assert bloom_filter.hash_bytes(b"\x7f")[0] == -1149661590  # a whole word of 127, and a length of 1
 
 
 @pytest.mark.parametrize("values", SPARK_BITS, ids=str)
-def test_the_bits_that_spark_sets(values):
+def test_the_bits_that_spark_sets(values: Any) -> None:
     """[SND-23] [PRU-BF-3]"""
     assert bits_of(bloom_filter.build(pack(list(values)), 7, 14977)) == SPARK_BITS[values]
 
@@ -65,18 +66,18 @@ def test_the_bits_that_spark_sets(values):
         (1, 0.999, 1, 1),
     ],
 )
-def test_sizes_are_those_of_spark(items, fpp, hash_functions, words):
+def test_sizes_are_those_of_spark(items: int, fpp: float, hash_functions: int, words: int) -> None:
     assert bloom_filter.size_for(items, fpp) == (hash_functions, words)
 
 
-def test_the_header_of_a_filter():
+def test_the_header_of_a_filter() -> None:
     raw = bloom_filter.build(pack([5]), 3, 2)
     assert raw[:12] == struct.pack(">iii", 1, 3, 2)
     assert len(raw) == 12 + 2 * 8
     assert 1 <= len(bits_of(raw)) <= 3
 
 
-def test_a_filter_never_forgets_a_value():
+def test_a_filter_never_forgets_a_value() -> None:
     """[PRU-BF-1]"""
     longs = [0, 1, -1, 2**31, -(2**31), 2**63 - 1, -(2**63), *range(1000, 1300)]
     texts = [b"", b"a", b"ab", b"abc", b"abcd", b"abcde", "é\U0001f600".encode(), b"\xff\xfe\xfd", b"x" * 1000]
@@ -86,12 +87,12 @@ def test_a_filter_never_forgets_a_value():
             assert asked(filters, value) == [True] * 4, value
 
 
-def test_an_empty_filter_holds_nothing():
+def test_an_empty_filter_holds_nothing() -> None:
     """[PRU-BF-4]"""
     assert asked([made([])], 0, 1, b"") == [False]
 
 
-def test_absent_values_are_found_absent_and_the_rate_is_near_the_one_asked_for():
+def test_absent_values_are_found_absent_and_the_rate_is_near_the_one_asked_for() -> None:
     """[PRU-BF-1]"""
     for fpp in (0.1, 0.01):
         filters = [made(list(range(n, n + 50)), fpp=fpp) for n in range(0, 50_000, 50)]
@@ -99,19 +100,19 @@ def test_absent_values_are_found_absent_and_the_rate_is_near_the_one_asked_for()
         assert 0.5 * fpp < wrong / 10_000 < 1.5 * fpp
 
 
-def test_one_of_several_values_is_enough():
+def test_one_of_several_values_is_enough() -> None:
     """[PRU-BF-1]"""
     raw = made([1, 2, 3])
     assert asked([raw], 77_777_777, 2) == [True]
     assert asked([raw], 77_777_777, 88_888_888) == [False]
 
 
-def test_no_values_are_in_no_filter():
+def test_no_values_are_in_no_filter() -> None:
     """[PRU-BF-1]"""
     assert asked([made([1])]) == [False]
 
 
-def test_filters_of_many_sizes_and_hash_functions_are_asked_at_once():
+def test_filters_of_many_sizes_and_hash_functions_are_asked_at_once() -> None:
     """[PRU-BF-2]"""
     filters = [made([n], fpp=fpp, ndv=ndv) for n, (fpp, ndv) in enumerate(
         (fpp, ndv) for fpp in (0.5, 0.1, 0.01, 0.0001) for ndv in (1, 10, 1000, 50_000)
@@ -123,7 +124,7 @@ def test_filters_of_many_sizes_and_hash_functions_are_asked_at_once():
         assert False in alone
 
 
-def test_null_filters_are_unknown():
+def test_null_filters_are_unknown() -> None:
     """[PRU-BF-2]"""
     raw = made([1])
     assert asked([None, raw, None], 1) == [None, True, None]
@@ -131,7 +132,7 @@ def test_null_filters_are_unknown():
     assert asked([], 1) == []
 
 
-def test_rows_that_are_not_asked_for_are_unknown():
+def test_rows_that_are_not_asked_for_are_unknown() -> None:
     """[PRU-V-4]"""
     filters = pa.array([made([1]), made([1]), made([2])], pa.binary())
     found = bloom_filter.might_contain(filters, [bloom_filter.hash_long(2)], np.array([True, False, True]))
@@ -139,7 +140,7 @@ def test_rows_that_are_not_asked_for_are_unknown():
     assert bloom_filter.might_contain(filters, [bloom_filter.hash_long(2)], np.zeros(3, np.bool_)).null_count == 3
 
 
-def test_sliced_arrays():
+def test_sliced_arrays() -> None:
     """[PRU-BF-2]"""
     values = [made([n], ndv=n + 1) if n % 3 else None for n in range(20)]
     filters = pa.array(values, pa.binary())
@@ -150,7 +151,7 @@ def test_sliced_arrays():
     assert asked(values, 8)[8] is True
 
 
-def test_filters_of_version_2_or_of_contradicting_lengths_are_unknown():
+def test_filters_of_version_2_or_of_contradicting_lengths_are_unknown() -> None:
     """[SND-23] [PRU-BF-2]"""
     raw = made([1])
     hostile = [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 import pytest
 
@@ -33,7 +35,7 @@ from xskip.types.datatypes import (
         ("timestamp_ntz", "timestamp_ntz"),
     ],
 )
-def test_names_in_schema_json_and_in_the_catalog(json, catalog):
+def test_names_in_schema_json_and_in_the_catalog(json: str, catalog: str) -> None:
     assert from_json(json) == catalog
     assert to_json(catalog) == json
 
@@ -62,7 +64,7 @@ def test_names_in_schema_json_and_in_the_catalog(json, catalog):
         ("varchar(5)", None),
     ],
 )
-def test_atomic_names(spark_type, kept_as):
+def test_atomic_names(spark_type: str, kept_as: Any) -> None:
     assert atomic_name(spark_type) == kept_as
 
 
@@ -85,16 +87,16 @@ def test_atomic_names(spark_type, kept_as):
     ],
     ids=str,
 )
-def test_arrow_types(storage, arrow):
+def test_arrow_types(storage: Any, arrow: Any) -> None:
     assert arrow_type(storage) == arrow
 
 
-def test_a_type_that_metadata_cannot_hold_has_no_arrow_type():
+def test_a_type_that_metadata_cannot_hold_has_no_arrow_type() -> None:
     with pytest.raises(KeyError):
         arrow_type("map<string,int>")
 
 
-def test_decimal_digits():
+def test_decimal_digits() -> None:
     assert decimal_digits("decimal(5,0)") == (5, 0)
     assert decimal_digits("decimal(5, -2)") == (5, -2)
     assert decimal_digits("double") is None
@@ -134,13 +136,13 @@ def test_decimal_digits():
         ("boolean", "int", False),
     ],
 )
-def test_casts_that_keep_every_value(source, target, keeps):
+def test_casts_that_keep_every_value(source: str, target: str, keeps: bool) -> None:
     """[SND-24] [PRU-V-6]"""
     assert is_widening(source, target) is keeps
 
 
 @pytest.mark.parametrize(("source", "target"), [(s, t) for s, targets in CASTS.items() for t in targets])
-def test_a_kept_cast_really_keeps_order_and_equality(source, target):
+def test_a_kept_cast_really_keeps_order_and_equality(source: Any, target: Any) -> None:
     """[SND-25] [PRU-V-6]"""
     assert is_widening(source, target)
     values = sorted(POOLS[source], key=order)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -16,19 +17,19 @@ from xskip.types import bloom_filter
 
 
 @pytest.mark.parametrize("words", [1, 2, 30, 31, 126, 127, 128, 500])
-def test_a_filter_comes_out_of_its_stream_as_it_went_in(words):
+def test_a_filter_comes_out_of_its_stream_as_it_went_in(words: int) -> None:
     raw = bloom_filter.build(pack(list(range(20))), 3, words)
     assert java_bloom.unwrap(java_bloom.wrap(raw)) == raw
 
 
-def test_the_stream_of_a_small_filter_byte_for_byte():
+def test_the_stream_of_a_small_filter_byte_for_byte() -> None:
     stream = java_bloom.wrap(ONE_LONG + bytes(8))
     assert stream.startswith(bytes.fromhex("aced00057372002e") + b"io.xskipper.index.metadata.BloomFilterMetaData")
     assert stream.endswith(b"Lorg/apache/spark/util/sketch/BitArray;xp" + b"w\x14" + ONE_LONG + bytes(8) + b"x")
     assert len(stream) == 332
 
 
-def test_blocks_are_cut_at_1024_bytes_and_long_ones_carry_four_bytes_of_length():
+def test_blocks_are_cut_at_1024_bytes_and_long_ones_carry_four_bytes_of_length() -> None:
     stream = java_bloom.wrap(bloom_filter.build(pack([1]), 3, 255))  # 2052 bytes
     start = stream.index(b"BitArray;xp") + len(b"BitArray;xp")
     assert stream[start : start + 5] == b"z\0\0\4\0"
@@ -37,7 +38,7 @@ def test_blocks_are_cut_at_1024_bytes_and_long_ones_carry_four_bytes_of_length()
 
 
 @pytest.mark.parametrize("blocks", [(20,), (1,) * 20, (12, 8), (0, 20), (19, 1)])
-def test_a_stream_whose_blocks_are_cut_elsewhere_is_read(blocks):
+def test_a_stream_whose_blocks_are_cut_elsewhere_is_read(blocks: Any) -> None:
     raw = ONE_LONG + bytes(range(8))
     head = java_bloom.wrap(raw).partition(b"BitArray;xp")[0] + b"BitArray;xp"
     pieces, at = [], 0
@@ -47,7 +48,7 @@ def test_a_stream_whose_blocks_are_cut_elsewhere_is_read(blocks):
     assert java_bloom.unwrap(head + b"".join(pieces) + b"x") == raw
 
 
-def test_a_stream_with_other_serial_version_uids_and_of_the_older_package_is_read():
+def test_a_stream_with_other_serial_version_uids_and_of_the_older_package_is_read() -> None:
     raw = made([1, 2, 3])
     stream = java_bloom.wrap(raw)
     for name in (b"io.xskipper.index.metadata.BloomFilterMetaData", b"org.apache.spark.util.sketch.BloomFilterImpl"):
@@ -62,7 +63,7 @@ def test_a_stream_with_other_serial_version_uids_and_of_the_older_package_is_rea
     assert java_bloom.unwrap(old) == raw
 
 
-def test_a_stream_with_a_filter_of_version_2_is_carried_as_it_is():
+def test_a_stream_with_a_filter_of_version_2_is_carried_as_it_is() -> None:
     """[PRU-BF-2]"""
     raw = struct.pack(">iiii", 2, 7, 42, 1) + bytes(8)
     assert java_bloom.unwrap(java_bloom.wrap(raw)) == raw
@@ -71,14 +72,14 @@ def test_a_stream_with_a_filter_of_version_2_is_carried_as_it_is():
 SMALL = java_bloom.wrap(ONE_LONG + bytes(range(8)))
 
 
-def test_a_stream_that_ends_early_at_any_byte():
+def test_a_stream_that_ends_early_at_any_byte() -> None:
     """[SND-35]"""
     for end in range(len(SMALL)):
         with pytest.raises(MetadataCorruptError):
             java_bloom.unwrap(SMALL[:end])
 
 
-def test_a_stream_with_any_byte_changed_is_refused_or_read_and_nothing_else():
+def test_a_stream_with_any_byte_changed_is_refused_or_read_and_nothing_else() -> None:
     refused = 0
     for at in range(len(SMALL)):
         for byte in (0x00, 0x7F, 0x80, 0xFF, SMALL[at] ^ 1):
@@ -93,7 +94,7 @@ def test_a_stream_with_any_byte_changed_is_refused_or_read_and_nothing_else():
 
 
 @pytest.mark.parametrize("tail", [b"x", b"\0", b"p", b"w\1a", SMALL])
-def test_a_stream_with_something_behind_it(tail):
+def test_a_stream_with_something_behind_it(tail: Any) -> None:
     with pytest.raises(MetadataCorruptError, match="bytes too many"):
         java_bloom.unwrap(SMALL + tail)
 
@@ -106,7 +107,7 @@ def test_a_stream_with_something_behind_it(tail):
         "io.xskipper.index.metadata.BloomFilterMetaDat0",
     ],
 )
-def test_a_stream_of_a_foreign_class(name):
+def test_a_stream_of_a_foreign_class(name: str) -> None:
     genuine = "io.xskipper.index.metadata.BloomFilterMetaData"
     head = struct.pack(">H", len(genuine)) + genuine.encode()
     stream = SMALL.replace(head, struct.pack(">H", len(name)) + name.encode())
@@ -129,18 +130,18 @@ def test_a_stream_of_a_foreign_class(name):
         struct.pack(">iii", 1, 2, 2**31 - 1) + bytes(8),
     ],
 )
-def test_a_stream_whose_filter_contradicts_itself(raw):
+def test_a_stream_whose_filter_contradicts_itself(raw: Any) -> None:
     with pytest.raises(MetadataCorruptError, match="Bloom filter"):
         java_bloom.unwrap(java_bloom.wrap(raw))
 
 
 @pytest.mark.parametrize("lie", [b"w\xff", b"z\x7f\xff\xff\xff", b"z\xff\xff\xff\xff", b"w\x13"])
-def test_a_stream_whose_block_lies_about_its_length(lie):
+def test_a_stream_whose_block_lies_about_its_length(lie: bytes) -> None:
     with pytest.raises(MetadataCorruptError):
         java_bloom.unwrap(SMALL.replace(b"w\x14", lie))
 
 
-def test_what_is_no_stream_at_all():
+def test_what_is_no_stream_at_all() -> None:
     for stream in (b"", b"PAR1", b"\xac\xed", b"\xac\xed\x00\x05p", bytes(1000), ONE_LONG + bytes(8)):
         with pytest.raises(MetadataCorruptError):
             java_bloom.unwrap(stream)
@@ -160,7 +161,7 @@ def golden_streams(shared: Path, *patterns: str) -> Iterator[tuple[str, bytes]]:
                     yield from ((row["obj_name"], row[name]) for row in rows)
 
 
-def test_golden_streams_round_trip_byte_for_byte(shared):
+def test_golden_streams_round_trip_byte_for_byte(shared: Path) -> None:
     streams = list(
         golden_streams(
             shared, "xskipper-1.6.0/metadata/bloomfilter-*/*/*.parquet", "xskipper-1.6.0/metadata/avro/*/*.parquet"
@@ -171,7 +172,7 @@ def test_golden_streams_round_trip_byte_for_byte(shared):
         assert java_bloom.wrap(java_bloom.unwrap(stream)) == stream, name
 
 
-def test_golden_streams_of_an_earlier_release_differ_in_two_serial_version_uids(shared):
+def test_golden_streams_of_an_earlier_release_differ_in_two_serial_version_uids(shared: Path) -> None:
     streams = list(golden_streams(shared, "xskipper/parquet_version_tests/end_to_end/version=4/**/*.parquet"))
     assert len(streams) == 12
     uids = set()
@@ -184,7 +185,7 @@ def test_golden_streams_of_an_earlier_release_differ_in_two_serial_version_uids(
         assert {i for i, (one, two) in enumerate(zip(again, stream, strict=True)) if one != two} <= uids, name
 
 
-def test_golden_streams_of_older_versions_are_read(shared):
+def test_golden_streams_of_older_versions_are_read(shared: Path) -> None:
     streams = [
         stream
         for version in (1, 2, 3)
@@ -207,7 +208,7 @@ def test_golden_streams_of_older_versions_are_read(shared):
         ("bloomfilter-st.in.y", "st.in.y"),
     ],
 )
-def test_every_value_of_the_data_is_found_in_the_golden_filter(shared, case, column):
+def test_every_value_of_the_data_is_found_in_the_golden_filter(shared: Path, case: str, column: str) -> None:
     """[PRU-BF-1]"""
     home = shared / "fixtures" / "xskipper-1.6.0"
     first, *fields = column.split(".")
@@ -229,7 +230,7 @@ def test_every_value_of_the_data_is_found_in_the_golden_filter(shared, case, col
     assert outcomes.count((False, False)) >= 30
 
 
-def test_golden_filters_are_built_again_bit_for_bit(shared):
+def test_golden_filters_are_built_again_bit_for_bit(shared: Path) -> None:
     """[PRU-BF-3]"""
     home = shared / "fixtures" / "xskipper-1.6.0"
     checked = 0

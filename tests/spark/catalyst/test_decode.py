@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -69,7 +70,7 @@ def predicate(node):
         ("GreaterThanOrEqual", Op.GE, Op.LE),
     ],
 )
-def test_comparisons_with_the_literal_on_either_side(name, op, turned):
+def test_comparisons_with_the_literal_on_either_side(name: str, op: Any, turned: Any) -> None:
     assert predicate([name, A, five()]) == Comparison(op, a, 5)
     assert predicate([name, five(), A]) == Comparison(turned, a, 5)
     assert predicate([name, A, lit("int", None)]) == Constant(None)
@@ -307,18 +308,18 @@ CASES = [
 
 
 @pytest.mark.parametrize(("node", "expected"), CASES, ids=lambda part: str(part)[:80])
-def test_a_filter_and_its_predicate(node, expected):
+def test_a_filter_and_its_predicate(node: Any, expected: Any) -> None:
     """[PRU-N-6] [PRU-V-6]"""
     assert predicate(node) == expected
 
 
-def test_a_scan_with_several_filters_is_their_conjunction():
+def test_a_scan_with_several_filters_is_their_conjunction() -> None:
     assert to_predicate([["IsNotNull", A], ["EqualTo", A, five()]]) == And((IsNotNull(a), Comparison(Op.EQ, a, 5)))
     assert to_predicate([]) == And(())
     assert to_predicate([["IsNull", A]]) == IsNull(a)
 
 
-def test_isnan_is_false_of_null():
+def test_isnan_is_false_of_null() -> None:
     """[SND-10] [PRU-N-6]"""
     found = predicate(["IsNaN", D])
     assert found.children[0] == IsNotNull(d)
@@ -332,7 +333,7 @@ def test_isnan_is_false_of_null():
     assert wide.children[0] == IsNotNull(Cast(Column(("x",), "float"), "double"))
 
 
-def test_a_like_prefix_ends_before_a_replacement_character():
+def test_a_like_prefix_ends_before_a_replacement_character() -> None:
     """[SND-4] LIKE compares decoded text, where bytes that are no UTF-8 read as U+FFFD: that is no prefix of those
     bytes.
     """
@@ -372,13 +373,13 @@ def test_a_like_prefix_ends_before_a_replacement_character():
         ([1], "array<int>", None),
     ],
 )
-def test_literals(raw, kind, value):
+def test_literals(raw: Any, kind: str, value: Any) -> None:
     found = literal_value(raw, kind)
     assert found == value
     assert type(found) is type(value)
 
 
-def test_the_literal_minus_zero_and_nan():
+def test_the_literal_minus_zero_and_nan() -> None:
     assert math.copysign(1, literal_value("-0.0", "double")) == -1
     assert math.isnan(literal_value("NaN", "float"))
 
@@ -395,12 +396,12 @@ def test_the_literal_minus_zero_and_nan():
         ("float", "-0.0", -0.0),
     ],
 )
-def test_a_comparison_of_each_kind(kind, raw, value):
+def test_a_comparison_of_each_kind(kind: str, raw: Any, value: Any) -> None:
     column = ["$", ["c"], kind]
     assert predicate(["LessThan", column, lit(kind, raw)]) == Comparison(Op.LT, Column(("c",), kind), value)
 
 
-def test_a_literal_that_is_not_held_makes_the_comparison_unknown():
+def test_a_literal_that_is_not_held_makes_the_comparison_unknown() -> None:
     assert predicate(["EqualTo", ["$", ["c"], "binary"], lit("binary", {"?": "x"})]) == Unknown(
         "a literal of type binary"
     )

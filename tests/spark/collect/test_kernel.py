@@ -5,9 +5,12 @@ from __future__ import annotations
 import datetime as dt
 import math
 from decimal import Decimal
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import xskip
@@ -124,7 +127,9 @@ def hashes(index, inputs):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_the_kernel_finds_what_spark_aggregates_find(spark, path, monkeypatch, way):
+def test_the_kernel_finds_what_spark_aggregates_find(
+    spark: SparkSession, path: Any, monkeypatch: pytest.MonkeyPatch, way: Any
+) -> None:
     by_kernel = plain(spark, path, way)
     monkeypatch.setattr("xskip.spark.collect.collector.accumulate", lambda *_: pytest.fail("the kernel ran"))
     for kind, aggregates in ((MinMax, bounds), (ValueList, values), (BloomFilter, hashes)):
@@ -138,7 +143,7 @@ def test_the_kernel_finds_what_spark_aggregates_find(spark, path, monkeypatch, w
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_files_split_into_several_tasks_give_the_same(spark, tmp_path, way):
+def test_files_split_into_several_tasks_give_the_same(spark: SparkSession, tmp_path: Path, way: Any) -> None:
     """One file of many row groups, read whole and in pieces."""
     root = tmp_path / "split"
     many = [row(n % 25) for n in range(4000)]
@@ -159,7 +164,7 @@ def filters(spark, path, index) -> list[bytes]:
 
 
 @pytest.mark.parametrize("rows", [1, 4096, 4097, 70_000])
-def test_filters_of_many_values_hold_each_once(spark, tmp_path, rows):
+def test_filters_of_many_values_hold_each_once(spark: SparkSession, tmp_path: Path, rows: int) -> None:
     """[PRU-BF-5] Many values are parted before they are made distinct; the hashes of an empty text are both 0."""
     texts = ["", *(f"v{n}" for n in range(1, rows))]
     given = [(text,) for text in texts for _ in range(3)]
@@ -171,7 +176,9 @@ def test_filters_of_many_values_hold_each_once(spark, tmp_path, rows):
         assert found == bloom_filter.build(hashes, *bloom_filter.size_for(items, index.fpp))
 
 
-def test_filters_are_made_where_the_rows_are_unless_a_file_is_split(spark, tmp_path, monkeypatch):
+def test_filters_are_made_where_the_rows_are_unless_a_file_is_split(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = write_files(
         spark, tmp_path / "data", "a bigint", {"large": [(n,) for n in range(4000)], "small": [(n,) for n in range(9)]},
         options={"parquet.block.size": "4096", "compression": "none"},
@@ -186,7 +193,9 @@ def test_filters_are_made_where_the_rows_are_unless_a_file_is_split(spark, tmp_p
     assert built == [4000]
 
 
-def test_files_are_kept_whole_where_there_are_enough_for_all_cores(spark, tmp_path, monkeypatch):
+def test_files_are_kept_whole_where_there_are_enough_for_all_cores(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     files = {
         f"f{i}": [(n, f"{n:0100d}") for n in range(i, 2000)] for i in range(4 * spark.sparkContext.defaultParallelism)
     }
@@ -210,7 +219,7 @@ def shared_out(spark, path, most, opening) -> Dataset:
     return Dataset(engine_of(spark).hook, session.read.parquet(path))
 
 
-def test_small_files_share_tasks(spark, tmp_path):
+def test_small_files_share_tasks(spark: SparkSession, tmp_path: Path) -> None:
     path = write_files(spark, tmp_path / "data", "a bigint", {f"f{i}": [(i,)] for i in range(40)})
     dataset = shared_out(spark, path, 16 << 20, 4 << 20)
     everything = np.ones(40, np.bool_)
@@ -220,7 +229,7 @@ def test_small_files_share_tasks(spark, tmp_path):
         assert dataset.subset(everything).rdd.getNumPartitions() == 3
 
 
-def test_each_core_has_some_tasks_if_they_have_enough_to_do(spark, tmp_path):
+def test_each_core_has_some_tasks_if_they_have_enough_to_do(spark: SparkSession, tmp_path: Path) -> None:
     """What opening a file is taken to cost, in MB: what makes up to four tasks of 128 MB for each core, and fewer where
     they would get less than 64 MB with openings of 1 MB, which is the least; never more than the session says."""
     path = write_files(spark, tmp_path / "data", "a bigint", {"f": [(1,)]})
@@ -236,7 +245,7 @@ def test_each_core_has_some_tasks_if_they_have_enough_to_do(spark, tmp_path):
     assert found == [4, 4, 2, 1, pytest.approx((4 * 128 - 200) / 256, abs=0.001), 1]
 
 
-def test_a_list_beyond_its_cap_is_none_though_each_piece_is_within(spark, tmp_path):
+def test_a_list_beyond_its_cap_is_none_though_each_piece_is_within(spark: SparkSession, tmp_path: Path) -> None:
     root = tmp_path / "cap"
     path = write_files(
         spark, root, "a bigint, pad string", {"large": [(n, f"{n:0200d}") for n in range(4000)]},

@@ -7,6 +7,7 @@ import io
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -57,7 +58,7 @@ MS_UTC, US_UTC = pa.timestamp("ms", tz="UTC"), pa.timestamp("us", tz="UTC")
     ],
     ids=str,
 )
-def test_bounds_of_the_types_that_footers_serve(values, spark_type, expected):
+def test_bounds_of_the_types_that_footers_serve(values: Any, spark_type: str, expected: Any) -> None:
     """[PRU-MM-9]"""
     found = bounds(values, spark_type)
     assert found == expected
@@ -68,7 +69,7 @@ def test_bounds_of_the_types_that_footers_serve(values, spark_type, expected):
     ("precision", "as_integer", "physical"),
     [(9, True, "INT32"), (18, True, "INT64"), (9, False, "FIXED_LEN_BYTE_ARRAY"), (38, False, "FIXED_LEN_BYTE_ARRAY")],
 )
-def test_decimals_of_each_physical_form(precision, as_integer, physical):
+def test_decimals_of_each_physical_form(precision: int, as_integer: bool, physical: str) -> None:
     """[SND-19] [PRU-MM-9]"""
     values = pa.array([Decimal("-1.50"), None, Decimal("2.25"), Decimal("-0.01")], pa.decimal128(precision, 2))
     meta = footer(pa.table({"x": values}), store_decimal_as_integer=as_integer)
@@ -76,13 +77,13 @@ def test_decimals_of_each_physical_form(precision, as_integer, physical):
     assert footer_bounds(meta, [("x", f"decimal({precision},2)")]) == [(Decimal("-1.50"), Decimal("2.25"))]
 
 
-def test_decimals_with_all_38_digits():
+def test_decimals_with_all_38_digits() -> None:
     """[SND-19] [PRU-MM-9]"""
     low, high = Decimal("-" + "9" * 36 + ".99"), Decimal("9" * 36 + ".98")
     assert bounds(pa.array([high, low], pa.decimal128(38, 2)), "decimal(38,2)") == (low, high)
 
 
-def test_a_decimal_of_another_precision_or_scale():
+def test_a_decimal_of_another_precision_or_scale() -> None:
     """[SND-19] [PRU-MM-9]"""
     values = pa.array([Decimal("1.50")], pa.decimal128(10, 2))
     for other in ("decimal(11,2)", "decimal(10,1)", "decimal(10,3)", "bigint", "double"):
@@ -103,7 +104,7 @@ def test_a_decimal_of_another_precision_or_scale():
     ],
     ids=str,
 )
-def test_what_a_footer_does_not_vouch_for(values, spark_type, options):
+def test_what_a_footer_does_not_vouch_for(values: Any, spark_type: str, options: Any) -> None:
     """[SND-10] [SND-12] [SND-18] [PRU-MM-9]"""
     assert bounds(values, spark_type, **options) is None
 
@@ -130,12 +131,12 @@ def test_what_a_footer_does_not_vouch_for(values, spark_type, options):
     ],
     ids=str,
 )
-def test_a_column_that_is_read_as_another_type(values, spark_type):
+def test_a_column_that_is_read_as_another_type(values: Any, spark_type: str) -> None:
     """[SND-23] [SND-25] [PRU-MM-9]"""
     assert bounds(values, spark_type) is None
 
 
-def test_all_null_and_no_rows():
+def test_all_null_and_no_rows() -> None:
     """[PRU-MM-7] [PRU-MM-9]"""
     assert bounds(pa.array([None, None], pa.int32()), "int") == (None, None)
     assert bounds(pa.array([], pa.int32()), "int") == (None, None)
@@ -144,12 +145,12 @@ def test_all_null_and_no_rows():
     assert bounds(pa.array([None], pa.decimal128(10, 2)), "decimal(10,2)") == (None, None)
 
 
-def test_all_null_without_statistics_is_not_known_to_be_all_null():
+def test_all_null_without_statistics_is_not_known_to_be_all_null() -> None:
     """[SND-12] [PRU-MM-9]"""
     assert bounds(pa.array([None, None], pa.int32()), "int", write_statistics=False) is None
 
 
-def test_row_groups_are_merged_and_one_of_nulls_adds_nothing():
+def test_row_groups_are_merged_and_one_of_nulls_adds_nothing() -> None:
     """[SND-14] [PRU-MM-9]"""
     values = pa.array([None, None, 5, 7, None, -1, 6, 6], pa.int32())
     meta = footer(pa.table({"x": values}), row_group_size=2)
@@ -157,14 +158,14 @@ def test_row_groups_are_merged_and_one_of_nulls_adds_nothing():
     assert footer_bounds(meta, [("x", "int")]) == [(-1, 7)]
 
 
-def test_one_row_group_without_bounds_spoils_the_file():
+def test_one_row_group_without_bounds_spoils_the_file() -> None:
     """[SND-14] [PRU-MM-9]"""
     meta = footer(pa.table({"x": ["a", "b", "y" * 10_000, "c"]}), row_group_size=2)
     assert [meta.row_group(i).column(0).statistics.has_min_max for i in range(2)] == [True, False]
     assert footer_bounds(meta, [("x", "string")]) is None
 
 
-def test_decimals_are_compared_as_numbers_across_row_groups():
+def test_decimals_are_compared_as_numbers_across_row_groups() -> None:
     """[SND-14] [PRU-MM-9]"""
     values = pa.array([Decimal("1.00"), Decimal("-1.00"), Decimal("200.00"), Decimal("-300.00")], pa.decimal128(20, 2))
     meta = footer(pa.table({"x": values}), row_group_size=1)
@@ -190,7 +191,7 @@ def test_decimals_are_compared_as_numbers_across_row_groups():
         (None, False),
     ],
 )
-def test_string_bounds_of_writers_that_keep_them_whole(writer, trusted):
+def test_string_bounds_of_writers_that_keep_them_whole(writer: Any, trusted: bool) -> None:
     """[SND-15] [PRU-MM-9]"""
     meta = footer(pa.table({"x": ["a", "b"], "i": pa.array([1, 2], pa.int32())}))
 
@@ -204,7 +205,7 @@ def test_string_bounds_of_writers_that_keep_them_whole(writer, trusted):
     assert footer_bounds(Written(), [("i", "int")]) == [(1, 2)]
 
 
-def test_an_absent_null_count_is_not_zero():
+def test_an_absent_null_count_is_not_zero() -> None:
     """[SND-13] [PRU-MM-9]"""
     meta = footer(pa.table({"x": pa.array([1, 2], pa.int32())}))
 
@@ -236,7 +237,7 @@ def test_an_absent_null_count_is_not_zero():
 @pytest.mark.parametrize(
     ("first", "trusted"), [(date(1582, 10, 14), False), (date(1582, 10, 15), True), (date(1, 1, 1), False)]
 )
-def test_dates_before_the_gregorian_calendar(first, trusted):
+def test_dates_before_the_gregorian_calendar(first: Any, trusted: bool) -> None:
     """[SND-17] [PRU-MM-9]"""
     found = bounds(pa.array([first, date(2020, 1, 1)]), "date")
     assert found == (((first - DAY).days, 18262) if trusted else None)
@@ -250,7 +251,7 @@ def test_dates_before_the_gregorian_calendar(first, trusted):
         (datetime(1900, 1, 3, tzinfo=timezone.utc), True),
     ],
 )
-def test_timestamps_before_zone_offsets_were_whole(first, trusted):
+def test_timestamps_before_zone_offsets_were_whole(first: Any, trusted: bool) -> None:
     """[SND-17] [PRU-MM-9]"""
     micros = int((first - EPOCH).total_seconds()) * 1_000_000
     assert bounds(pa.array([micros, 0], US_UTC), "timestamp") == ((micros, 0) if trusted else None)
@@ -258,7 +259,7 @@ def test_timestamps_before_zone_offsets_were_whole(first, trusted):
     assert bounds(pa.array([micros, 0], US), "timestamp_ntz") == (micros, 0)  # without a zone, nothing is rebased
 
 
-def test_milliseconds_near_the_end_of_time_do_not_overflow():
+def test_milliseconds_near_the_end_of_time_do_not_overflow() -> None:
     """[SND-16] [PRU-MM-9]"""
     assert bounds(pa.array([0, 2**63 - 1], MS), "timestamp_ntz") in (None, (0, (2**63 - 1) * 1000))
 
@@ -273,7 +274,7 @@ NESTED = pa.table(
 )
 
 
-def test_leaves_of_structs():
+def test_leaves_of_structs() -> None:
     """[PRU-MM-9]"""
     assert footer_bounds(footer(NESTED), [("st.x", "bigint"), ("st.in.y", "string"), ("A", "bigint")]) == [
         (1, 1), (b"a", b"a"), (1, 3),
@@ -293,18 +294,18 @@ def test_leaves_of_structs():
         ("nowhere", "bigint"),
     ],
 )
-def test_repeated_leaves_and_columns_that_the_file_lacks(column, spark_type):
+def test_repeated_leaves_and_columns_that_the_file_lacks(column: str, spark_type: str) -> None:
     """[SND-14] [PRU-MM-9]"""
     assert footer_bounds(footer(NESTED), [(column, spark_type)]) is None
 
 
-def test_one_column_without_bounds_sends_the_whole_file_to_the_data():
+def test_one_column_without_bounds_sends_the_whole_file_to_the_data() -> None:
     """[PRU-MM-9]"""
     assert footer_bounds(footer(NESTED), [("A", "bigint"), ("st.z", "bigint")]) is None
     assert footer_bounds(footer(NESTED), []) == []
 
 
-def test_a_name_in_backticks_is_left_to_the_data():
+def test_a_name_in_backticks_is_left_to_the_data() -> None:
     """[SND-29] [PRU-MM-9]"""
     meta = footer(pa.table({"a.b": pa.array([1], pa.int32()), "c d": pa.array([2], pa.int32())}))
     assert footer_bounds(meta, [("`a.b`", "int")]) is None
@@ -312,7 +313,7 @@ def test_a_name_in_backticks_is_left_to_the_data():
 
 
 @pytest.mark.parametrize("struct_first", [True, False])
-def test_a_dotted_name_beside_a_field_of_the_same_path(struct_first):
+def test_a_dotted_name_beside_a_field_of_the_same_path(struct_first: bool) -> None:
     """[SND-29] [PRU-MM-9] Both leaves have the path a.b: which is which, the path does not tell."""
     field = {"a": pa.array([{"b": 1}, {"b": 2}], pa.struct([("b", pa.int32())]))}
     dotted = {"a.b": pa.array([100, 200], pa.int32())}
@@ -325,7 +326,7 @@ def test_a_dotted_name_beside_a_field_of_the_same_path(struct_first):
     [("int", True), ("decimal(38,18)", True), ("timestamp_ntz", True), ("string", True), ("boolean", True),
      ("float", False), ("double", False), ("binary", False), ("interval day to second", False), ("array<int>", False)],
 )  # fmt: skip
-def test_types_that_footers_can_ever_vouch_for(spark_type, served):
+def test_types_that_footers_can_ever_vouch_for(spark_type: str, served: bool) -> None:
     """[PRU-MM-9]"""
     assert served_by_footers(spark_type) is served
 
@@ -354,7 +355,7 @@ def partly_encrypted(path: Path) -> None:
 
 
 @pytest.mark.parametrize("columns", [1, 3000])
-def test_the_end_of_a_file(tmp_path: Path, columns: int):
+def test_the_end_of_a_file(tmp_path: Path, columns: int) -> None:
     table = pa.table({f"column {i}": [i] for i in range(columns)})
     pq.write_table(table, tmp_path / "plain.parquet")
     tail = tail_of(str(tmp_path / "plain.parquet"))
@@ -366,7 +367,7 @@ def test_the_end_of_a_file(tmp_path: Path, columns: int):
     assert (tail_of(str(tmp_path / "short")), tail_of(str(tmp_path / "other"))) == (b"", b"")
 
 
-def test_encrypted_columns_under_a_plaintext_footer(tmp_path: Path):
+def test_encrypted_columns_under_a_plaintext_footer(tmp_path: Path) -> None:
     """Arrow aborts the process at the metadata of a column whose key is missing: such a footer is not asked."""
     partly_encrypted(tmp_path / "locked.parquet")
     tail = tail_of(str(tmp_path / "locked.parquet"))
