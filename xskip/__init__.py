@@ -1,6 +1,7 @@
-"""xskip: data skipping for PySpark.
+"""Data skipping for PySpark.
 
-An index beside the data says which files can hold a matching row; every query reads only those, by itself.
+An index beside the data stores statistics of each data file. Queries then read only the files that can hold a matching
+row. The queries themselves stay unchanged.
 
 >>> import xskip
 >>> xskip.MinMax("ts")
@@ -44,7 +45,7 @@ from xskip.indexes import (
 from xskip.metadatastore.encryption import KmsClient, LocalKms
 from xskip.types import datatypes
 
-# modules that specs/custom-index.rst has named to plug-ins, by where they were
+# plugins may import these modules by the names that earlier versions of specs/custom-index.rst gave
 for _former, _module in {
     "bounds": bounds,
     "datatypes": datatypes,

@@ -1,4 +1,4 @@
-"""``python -m xskip``."""
+"""Entry point of ``python -m xskip``, which runs the command line."""
 
 import sys
 

@@ -1,7 +1,7 @@
-"""The one family of errors.
+"""Exceptions that xskip raises, all derived from :class:`XskipError`.
 
-Every message says what went wrong, where, what was found, what was expected and what to do, as far as each is
-known. No message carries data values or key material.
+Each message states what went wrong, where, what xskip found, what it expected and what the user can do, as far as these
+parts are known. Messages contain neither data values nor key material.
 """
 
 from __future__ import annotations
@@ -28,14 +28,20 @@ __all__ = [
 
 
 class XskipError(Exception):
-    """Base of all errors that xskip raises.
+    """Base class of all errors that xskip raises.
 
     Parameters
     ----------
     what : str
-        One sentence that says what went wrong.
-    where, found, expected, hint : str, optional
-        The place (a path, a column), what is there, what should be there, what to do now.
+        One sentence that states what went wrong.
+    where : str, optional
+        The place of the error, such as a path or a column.
+    found : str, optional
+        The actual value or state.
+    expected : str, optional
+        The value or state that xskip expected.
+    hint : str, optional
+        The action that the user can take.
 
     Examples
     --------
@@ -65,72 +71,92 @@ class XskipError(Exception):
 
 
 class IndexDefinitionError(XskipError, ValueError):
-    """The index asked for cannot exist: no such column, a parameter out of range, a duplicate."""
+    """Error for an index definition that is invalid or that does not fit the dataset."""
 
 
 class UnsupportedTypeError(XskipError, TypeError):
-    """The column's type cannot be served by this index."""
+    """Error for a type that an index type or a version of the metadata format does not support."""
 
 
 class IndexExistsError(XskipError, ValueError):
-    """The dataset has an index already."""
+    """Error for the creation of an index on a dataset that already has an index."""
 
 
 class DatasetError(XskipError, ValueError):
-    """The dataset cannot be read, or is not made of files."""
+    """Error for a dataset that Spark cannot read, or that xskip cannot handle, such as a view with a query."""
 
 
 class PredicateError(XskipError, ValueError):
-    """A predicate that Spark cannot parse, or that names what the dataset lacks."""
+    """Error for a predicate that Spark cannot parse, that names unknown columns, or whose literals do not fit."""
 
 
 class SettingError(XskipError, ValueError):
-    """A setting has a value that it cannot have."""
+    """Error for a setting with an invalid value."""
 
 
 class MetadataNotFoundError(XskipError, LookupError):
-    """There is no index where one is needed."""
+    """Error for an operation that needs an index where no index exists."""
 
     @classmethod
     def at(cls, where: str) -> MetadataNotFoundError:
-        """The error for a directory of metadata, or a dataset."""
+        """Return the error for a place without an index.
+
+        Parameters
+        ----------
+        where : str
+            The directory of the metadata, or the dataset's root.
+
+        Returns
+        -------
+        MetadataNotFoundError
+        """
         return cls("there is no index", where=where, hint="call create([...]) first")
 
 
 class MetadataCorruptError(XskipError):
-    """Metadata is there and cannot be understood."""
+    """Error for metadata that exists but is damaged or cannot be decoded."""
 
 
 class RecordDamagedError(MetadataCorruptError):
-    """The commit record that an index begins with is not whole."""
+    """Error for an incomplete first commit record of an index."""
 
 
 class MetadataVersionError(XskipError):
-    """Metadata of a version that this release does not read or write."""
+    """Error for a version of the metadata format that this release does not read or write."""
 
 
 class KeyNotAvailableError(XskipError, LookupError):
-    """Metadata is encrypted, and a key is not to be had."""
+    """Error for encrypted metadata without an available key, and for a key label that the index does not have."""
 
 
 class CommitConflictError(XskipError):
-    """Another writer committed first, again and again.
+    """Error for a commit that failed because another writer committed first.
 
     Attributes
     ----------
     index : str
-        The identity of the index on which the commit was to be made; empty where the index was to begin with it.
+        The identity of the index that the commit extends; empty if the commit creates the index.
     """
 
     index: str = ""
 
 
 class IndexDroppedError(CommitConflictError):
-    """Another program dropped the index while a commit on it was prepared."""
+    """Error for a commit on an index that another program dropped before the commit."""
 
     @classmethod
     def at(cls, where: str) -> IndexDroppedError:
-        """The error for a directory of metadata."""
+        """Return the error for a metadata directory whose index was dropped.
+
+        Parameters
+        ----------
+        where : str
+            The directory of the metadata.
+
+        Returns
+        -------
+        IndexDroppedError
+        """
         return cls(
             "the index was dropped while a commit was prepared, and the commit was not made", where=where,
             hint="call refresh() on the index that is there now, or create() where there is none",
@@ -138,12 +164,12 @@ class IndexDroppedError(CommitConflictError):
 
 
 class CollectError(XskipError, RuntimeError):
-    """The data could not be read while an index was built."""
+    """Error for data that Spark could not read while xskip built an index."""
 
 
 class StorageError(XskipError, OSError):
-    """The storage of the metadata refused to list, read, write or remove."""
+    """Error for a metadata storage that refused to list, read, write or remove files."""
 
 
 class JavaNotFoundError(XskipError, OSError):
-    """Java is missing or older than Spark needs."""
+    """Error for a Java runtime that is missing or older than Spark requires."""

@@ -1,4 +1,7 @@
-"""The settings ``spark.xskip.*`` that Python reads; what a query needs of them the hook reads while it is planned."""
+"""Settings ``spark.xskip.*`` that Python reads.
+
+While Spark plans a query, the Java hook reads the settings that the query depends on.
+"""
 
 from __future__ import annotations
 
@@ -29,16 +32,20 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Setting(Generic[T]):
-    """One setting: a session's own value counts, else the process's, else the default.
+    """A setting with its key, its default value and its parser.
+
+    The value of the Spark session has priority over the value of the process. Without either value the default applies.
 
     Attributes
     ----------
     key : str
+        The key in Spark's configuration.
     default : T
+        The value of a setting that is not configured.
     read : callable
-        From text; None for a text that is no value.
+        Function that parses the configured text; returns None for an invalid text.
     expected : str
-        In words.
+        Description of the valid values for error messages.
     """
 
     key: str
@@ -47,12 +54,22 @@ class Setting(Generic[T]):
     expected: str
 
     def of(self, text: str | None) -> T:
-        """The value that a text stands for; the default without one.
+        """Return the value that a configured text represents.
+
+        Parameters
+        ----------
+        text : str or None
+            The configured text; None or an empty text selects the default.
+
+        Returns
+        -------
+        T
+            The parsed value or the default.
 
         Raises
         ------
         SettingError
-            The text is no value of this setting.
+            If the text is not a valid value of the setting.
 
         Examples
         --------
@@ -80,23 +97,28 @@ def _flag(text: str) -> bool | None:
 
 
 _FLAG = "true or false"
-#: Do queries skip.
+#: Whether queries skip files.
 ENABLED = Setting("spark.xskip.enabled", default=True, read=_flag, expected=_FLAG)
-#: The base location of all indexes; empty stands for each dataset's own.
+#: The base location of all indexes; if it is empty, each index lies inside its dataset.
 LOCATION = Setting("spark.xskip.metadata.location", "", str, "a path")
-#: Count what would be skipped, and read nothing of what is indexed.
+#: Whether queries only count the files that they would skip, and read no data of indexed datasets.
 EVALUATE = Setting("spark.xskip.evaluate", default=False, read=_flag, expected=_FLAG)
+#: The label of the key that encrypts the footers of metadata files and the data files' names.
 FOOTER_KEY = Setting("spark.xskip.encryption.footer.key", "", str, "the label of a key")
+#: Whether footers of encrypted metadata files are signed instead of encrypted.
 PLAINTEXT_FOOTER = Setting("spark.xskip.encryption.plaintext.footer", default=False, read=_flag, expected=_FLAG)
-#: The most objects and bytes of data in one job of a build; 0 bytes stand for a share of each core.
+#: The maximum number of data files in one job of a build.
 CHUNK_OBJECTS = Setting("spark.xskip.build.chunkObjects", 10_000, _positive, "a number from 1 on")
+#: The maximum size of the data in one job of a build, in bytes; 0 selects 512 MiB per core, for 4 cores at least.
 CHUNK_BYTES = Setting("spark.xskip.build.chunkBytes", 0, _number, "a number of bytes")
-#: May bounds come from the footers of Parquet files, where these vouch for them.
+#: Whether a build may take bounds from the footers of Parquet files, if the footers are reliable.
 FOOTERS = Setting("spark.xskip.build.footers", default=True, read=_flag, expected=_FLAG)
-#: The most objects and (about) the most bytes in one file of metadata.
+#: The maximum number of rows in one metadata file; each row describes one data file.
 ROWS_PER_FILE = Setting("spark.xskip.metadata.rowsPerFile", 50_000, _positive, "a number from 1 on")
+#: The approximate maximum size of one metadata file in bytes.
 BYTES_PER_FILE = Setting("spark.xskip.metadata.bytesPerFile", 128 << 20, _positive, "a number of bytes from 1 on")
-#: The most bytes of an index's values in the driver, where they are more than the size of its files accounts for.
+#: The maximum size of an index's values in the driver, in bytes. A multiple of the size of the metadata files applies
+#: instead if it is greater.
 METADATA_BYTES = Setting("spark.xskip.metadata.maxBytes", 256 << 20, _positive, "a number of bytes from 1 on")
-#: Metadata of more objects than these is pruned by a Spark job, and not loaded into the driver.
+#: The maximum number of data files whose metadata the driver loads; a Spark job prunes larger indexes.
 JOB_OBJECTS = Setting("spark.xskip.pruning.jobObjects", 2_000_000, _number, "a number of objects")

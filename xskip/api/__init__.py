@@ -1,5 +1,5 @@
-"""What users call. ``xskip`` exports it.
+"""The API that users call; ``xskip`` exports its public names.
 
-Ways in: :class:`~xskip.api.index.SkippingIndex` and the functions of :mod:`~xskip.api.session`. Imports ``build`` and
-what lies below.
+Entry points: :class:`~xskip.api.index.SkippingIndex` and the functions of :mod:`~xskip.api.session`. This package
+imports ``build`` and the layers below it.
 """

@@ -1,4 +1,4 @@
-"""All indexes of a place: listed, migrated."""
+"""Operations on all indexes under a location: list and migrate."""
 
 from __future__ import annotations
 
@@ -21,7 +21,20 @@ __all__ = ["list_indexes", "migrate_all"]
 
 
 def list_indexes(spark: SparkSession) -> IndexList:
-    """The indexes under ``spark.xskip.metadata.location``, or, without it, those used by this process so far."""
+    """Return the indexes under ``spark.xskip.metadata.location``.
+
+    Without this setting, return the indexes that this process has built or used. An index that cannot be read is left
+    out with a warning in the log.
+
+    Parameters
+    ----------
+    spark : SparkSession
+
+    Returns
+    -------
+    IndexList
+        The indexes in the order of their datasets' names.
+    """
     engine = engine_of(spark)
     base = base_location(spark, engine)
     found = []
@@ -35,24 +48,30 @@ def list_indexes(spark: SparkSession) -> IndexList:
 def migrate_all(
     spark: SparkSession, location: str, version: int = CURRENT_VERSION, *, dry_run: bool = False
 ) -> tuple[MigrationResult, ...]:
-    """Migrates every index under a base location, each in a commit of its own.
+    """Migrate every index under a base location, with one commit for each index.
 
-    Partition values that an old version lacks come from the objects' names. An index that cannot be migrated stays as
-    it was, and its result says why.
+    Partition values that an old version does not store come from the names of the data files. If an index cannot be
+    migrated, the index stays unchanged and its result states the reason.
 
     Parameters
     ----------
     spark : SparkSession
     location : str
-        As ``spark.xskip.metadata.location``.
+        The base location of the indexes, as in ``spark.xskip.metadata.location``.
     version : int
+        The target version of the metadata format.
     dry_run : bool
-        Only say what would change.
+        Whether to report the changes without making them.
+
+    Returns
+    -------
+    tuple of MigrationResult
+        One result for each index.
 
     Raises
     ------
     MetadataVersionError
-        There is no such version.
+        If the target version does not exist.
     """
     rules_of(version)
     engine = engine_of(spark)

@@ -1,4 +1,4 @@
-"""The index of a dataset, as users meet it."""
+"""The index of a dataset, which is the main class of the public API."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class SkippingIndex:
-    """The index of one dataset, whether it exists already or not.
+    """The index of one dataset, which need not exist yet.
 
-    Made by :meth:`for_path` or :meth:`for_table`.
+    Create an instance with :meth:`for_path` or :meth:`for_table`.
 
     Attributes
     ----------
     name : str
-        The path or table, as given.
+        The path or table, as the user gave it.
     """
 
     name: str
@@ -88,7 +88,7 @@ class SkippingIndex:
         options: Mapping[str, str] | None = None,
         schema: StructType | str | None = None,
     ) -> SkippingIndex:
-        """The index of the files under a path, read as ``spark.read`` would with these arguments.
+        """Return the index of the files under a path, which Spark reads as ``spark.read`` does with the same arguments.
 
         Parameters
         ----------
@@ -98,29 +98,35 @@ class SkippingIndex:
         format : str
             ``parquet``, ``avro``, ``orc``, ``csv`` or ``json``.
         options : mapping, optional
-            Reader options. Queries that read with other values of those that matter do not use the index.
+            Reader options. A query does not use the index if its options differ in a way that may change values.
         schema : StructType or str, optional
-            The schema, where it is not to be inferred.
+            The schema of the files; None lets Spark infer the schema.
         """
         return SkippingIndex(path, spark, PathReader(path, format, options or {}, schema))
 
     @staticmethod
     def for_table(spark: SparkSession, table: str) -> SkippingIndex:
-        """The index of a table's files.
+        """Return the index of a table's files.
 
-        Queries on the table and on its path both use it, unless a property of the table or of its database says where
-        the table's metadata is: then only those on the table do.
+        Queries on the table and on its path use the index. If a property of the table or of its database sets the
+        location of the metadata, only queries on the table use the index.
+
+        Parameters
+        ----------
+        spark : SparkSession
+        table : str
+            The name of the table in Spark's catalog.
         """
         return SkippingIndex(table, spark, TableReader(table))
 
     def at(self, location: str) -> SkippingIndex:
-        """The same index, kept in a directory of its own, where queries of this process look from now on.
+        """Set the directory of the index's metadata for this process, and return this instance.
 
         Parameters
         ----------
         location : str
-            The directory; other processes know of it from a table's property ``io.xskipper.parquet.mdlocation``, or by
-            this method.
+            The directory. Other processes find the directory by the table property ``io.xskipper.parquet.mdlocation``,
+            or by a call of this method.
         """
         engine, source = self._open()
         table = engine.hook.table(self._spark, self.name) if isinstance(self._reader, TableReader) else None
@@ -135,34 +141,35 @@ class SkippingIndex:
         on_error: OnError = "raise",
         version: int = CURRENT_VERSION,
     ) -> RefreshResult:
-        """Builds the index.
+        """Build the index and commit it.
 
         Parameters
         ----------
         indexes : sequence of Index
             Such as ``[MinMax("ts"), ValueList("city")]``.
         progress : bool or callable, optional
-            A bar on stderr, or a function that is given a :class:`~xskip.results.operations.Progress` after each job;
-            by default a bar where stderr is a terminal.
+            True shows a progress bar on stderr. A function receives a :class:`~xskip.results.operations.Progress` after
+            each job. None shows the bar if stderr is a terminal.
         on_error : {"raise", "skip"}
-            What a file that cannot be read does: stop the build, or stay without metadata.
+            Whether a file that cannot be read stops the build, or stays without metadata.
         version : int
-            Of the metadata format, for other programs that read no newer one; partition columns came with 4.
+            The version of the metadata format, for other programs that read only older versions. Partition columns need
+            version 4.
 
         Raises
         ------
         IndexExistsError
-            There is one.
+            If the dataset already has an index.
         MetadataVersionError
-            There is no such version.
+            If the version does not exist.
         IndexDefinitionError, UnsupportedTypeError
-            An index cannot be as asked for.
+            If an index definition is invalid for the dataset or for the type of its column.
         CollectError
-            A file cannot be read. The dataset is as before.
+            If a file cannot be read. The dataset then has no index, as before the call.
         """
         rules_of(version)
         engine, source = self._open()
-        with suppress(RecordDamagedError):  # of an index that a new one replaces
+        with suppress(RecordDamagedError):  # create() replaces an index with a damaged record
             if find_live(source.storage, source.directory) is not None:
                 raise IndexExistsError(
                     "the dataset has an index", where=source.directory,
@@ -180,32 +187,35 @@ class SkippingIndex:
         trust_listing: bool = False,
         recheck: Sequence[str] = (),
     ) -> RefreshResult:
-        """Adds new and changed objects, drops those that are gone; no Spark job where nothing changed.
+        """Add new and changed files to the index, and remove deleted files from it.
 
-        The index stays of its version, see :meth:`migrate`. What another program has made is read again, whole. Of
-        files on a local disk Spark lists only directories in which something has changed.
+        If nothing has changed, no Spark job runs. The index keeps its version of the metadata format, see
+        :meth:`migrate`. If another program wrote the metadata, the build reads all data files. On a local disk, Spark
+        lists only the directories of Parquet and Avro datasets in which a file has changed.
 
         Parameters
         ----------
         progress : bool or callable, optional
+            See :meth:`create`.
         on_error : {"raise", "skip"}
             See :meth:`create`.
         trust_listing : bool
-            List nothing but the directories that :meth:`read` lists, and leave what is known of all others as it is,
-            until a refresh that lists them. A dataset without partitions is listed.
+            Whether to list only the directories that :meth:`read` lists with this option. The metadata of all other
+            directories stays unchanged until a refresh without this option. A dataset without partitions is listed
+            completely.
         recheck : sequence of str
-            Further directories to list, as there.
+            Further directories to list with ``trust_listing``, see :meth:`read`.
 
         Raises
         ------
         MetadataNotFoundError
-            There is no index.
+            If there is no index.
         IndexDefinitionError
-            The dataset is read otherwise than when it was indexed.
+            If the dataset is read in another way than when the index was built.
         IndexDroppedError
-            Another program dropped the index meanwhile; nothing has changed.
+            If another program dropped the index meanwhile; nothing has changed.
         CommitConflictError
-            Other writers were faster, several times; nothing has changed.
+            If other writers committed first in every attempt; nothing has changed.
         """
         return Refresh(self._spark, self._reader, progress, on_error, recheck if trust_listing else None).run()
 
@@ -214,22 +224,23 @@ class SkippingIndex:
         return again(attempt, partial(storage_for, hook))
 
     def migrate(self, version: int = CURRENT_VERSION, *, dry_run: bool = False) -> MigrationResult:
-        """Brings the index to a version of the metadata format, up or down, in one commit; no data is read.
+        """Convert the metadata to another version of the format in one commit, without reading the data.
 
         Parameters
         ----------
         version : int
+            The target version, older or newer than the present version.
         dry_run : bool
-            Only say what would change.
+            Whether to report the changes without making them.
 
         Raises
         ------
         MetadataNotFoundError
-            There is no index.
+            If there is no index.
         MetadataVersionError
-            The index is of a version that this release does not know, or there is no such version.
+            If this release does not know the version of the index or the target version.
         UnsupportedTypeError
-            The version cannot hold a type.
+            If the target version cannot store a type.
         """
         engine, source = self._open()
         require_own_snapshot(source)
@@ -242,16 +253,16 @@ class SkippingIndex:
         return result
 
     def optimize(self) -> OptimizeResult:
-        """Joins many files of metadata into few, in the order that suits queries, in one commit; no data is read.
+        """Merge many metadata files into few in one commit, in an order that suits queries, without reading the data.
 
         Raises
         ------
         MetadataNotFoundError
-            There is no index.
+            If there is no index.
         KeyNotAvailableError
-            The index is encrypted and a key is not to be had; nothing has changed.
+            If the index is encrypted and a key is not available; nothing has changed.
         CommitConflictError
-            Other writers were faster, several times; nothing has changed.
+            If other writers committed first in every attempt; nothing has changed.
         """
         engine, source = self._open()
         form = existing_write_options(self._spark, engine, require_own_snapshot(source))
@@ -260,19 +271,19 @@ class SkippingIndex:
         return result
 
     def rotate_keys(self, labels: Mapping[str, str] | None = None) -> RotationResult:
-        """Encrypts the metadata anew, with new data keys that today's master keys wrap; no data is read.
+        """Encrypt the metadata with new data keys, which the current master keys wrap, without reading the data.
 
         Parameters
         ----------
         labels : mapping of str to str, optional
-            New labels by the present ones, where master keys have new labels.
+            New labels of the master keys by their present labels. A key that the mapping does not name keeps its label.
 
         Raises
         ------
         MetadataNotFoundError
-            There is no index.
+            If there is no index.
         KeyNotAvailableError
-            The index is not encrypted, has no such label, or a key is not to be had; nothing has changed.
+            If the index is not encrypted or has no such label, or a key is not available; nothing has changed.
         """
         engine, source = self._open()
         require_own_snapshot(source)
@@ -281,81 +292,84 @@ class SkippingIndex:
         return result
 
     def exists(self) -> bool:
-        """Is there an index."""
+        """Return whether the dataset has an index."""
         _, source = self._open()
         return find_live(source.storage, source.directory) is not None
 
     def describe(self) -> IndexDescription:
-        """What the index is.
+        """Return the description of the index: its location, version, size, partition columns and index definitions.
 
         Raises
         ------
         MetadataNotFoundError
-            There is none.
+            If there is no index.
         """
         _, source = self._open()
         return describe(source)
 
     def status(self) -> IndexStatus:
-        """How the index stands to the dataset now.
+        """Return the state of the index in comparison with the present files of the dataset.
 
         Raises
         ------
         MetadataNotFoundError
-            There is none.
+            If there is no index.
         """
         _, source = self._open()
         return status(source)
 
     def drop(self) -> DropResult:
-        """Removes the index with all its files; the data stays as it is.
+        """Remove the index with all its metadata files; the data stays unchanged.
 
         Raises
         ------
         MetadataNotFoundError
-            There is none.
+            If there is no index.
+        IndexDefinitionError
+            If the directory holds the index of another dataset.
         MetadataCorruptError
-            Its directory was chosen by somebody and holds other Parquet files; nothing was removed.
+            If a user chose the directory and it holds Parquet files that are not metadata; nothing was removed.
         """
         engine, source = self._open()
         with suppress(MetadataNotFoundError, MetadataCorruptError, MetadataVersionError, KeyNotAvailableError):
-            require_own_snapshot(source)  # what cannot be read is whoever's: it can go
+            require_own_snapshot(source)  # unreadable metadata names no dataset, so it may be removed
         files = remove_index(source.storage, source.directory)
         engine.forget(source.directory)
         return DropResult(source.directory, files)
 
     def read(self, *, trust_listing: bool = False, recheck: Sequence[str] = ()) -> DataFrame:
-        """The dataset, as ``spark.read`` or ``spark.table`` gives it.
+        """Return the dataset as a DataFrame, like ``spark.read`` or ``spark.table``.
 
         Parameters
         ----------
         trust_listing : bool
-            Take the objects from the index and list nothing but directories of partitions that are new, the last ones
-            and those of ``recheck``: for datasets that grow by partitions. What was added elsewhere, or changed under
-            its own name, since the last refresh is missed. The last ones are those of the greatest value of the first
-            partition column that is a date or a time, in each directory above them; without one, of the first column.
+            Whether to take the files from the index, and to list only new partition directories, the last ones and
+            those in ``recheck``. This suits datasets that grow by partitions. In all other directories, files that were
+            added since the last refresh are missed, and overwritten files can lose rows or fail the query. The last
+            directories are, within each parent directory, those with the greatest value of the first partition column
+            that is a date or a time; without such a column, of the first partition column.
         recheck : sequence of str
-            Further directories to list, below the root, such as ``["date=2026-11-20"]``.
+            Further directories to list below the root, such as ``["date=2026-11-20"]``.
 
         Raises
         ------
         MetadataNotFoundError, IndexDefinitionError, DatasetError
-            There is nothing to trust in.
+            If there is no index that can replace the listing.
         """
         return self._trust(recheck).read(self._spark) if trust_listing else self._reader(self._spark)
 
     def files(self, predicate: str | Column) -> FileList:
-        """The objects that a query with this predicate must read, for any engine.
-
-        Raises
-        ------
-        PredicateError
-            Spark cannot make sense of the predicate.
+        """Return the files that a query with this predicate must read, in any query engine.
 
         Parameters
         ----------
         predicate : str or Column
-            As for ``DataFrame.filter``.
+            The predicate, as for ``DataFrame.filter``.
+
+        Raises
+        ------
+        PredicateError
+            If Spark cannot parse or resolve the predicate.
         """
         from pyspark.errors import PySparkException
 

@@ -1,4 +1,4 @@
-"""What an index is, and how it stands to its dataset."""
+"""Description of an index, and comparison of an index with its dataset."""
 
 from __future__ import annotations
 
@@ -17,12 +17,21 @@ __all__ = ["describe", "status"]
 
 
 def describe(source: Source) -> IndexDescription:
-    """What the index of a dataset is.
+    """Return the description of a dataset's index.
+
+    Parameters
+    ----------
+    source : Source
+        The opened dataset.
+
+    Returns
+    -------
+    IndexDescription
 
     Raises
     ------
     MetadataNotFoundError
-        There is none.
+        If there is no index.
     """
     snapshot = require_snapshot(source)
     record = snapshot.record
@@ -44,12 +53,24 @@ def describe(source: Source) -> IndexDescription:
 
 
 def status(source: Source) -> IndexStatus:
-    """How the index of a dataset stands to it now.
+    """Return the state of an index in comparison with the present files of its dataset.
+
+    Parameters
+    ----------
+    source : Source
+        The opened dataset.
+
+    Returns
+    -------
+    IndexStatus
+        For metadata of a newer release, the state counts all files of the dataset as missing.
 
     Raises
     ------
     MetadataNotFoundError
-        There is none.
+        If there is no index.
+    MetadataVersionError
+        If this release does not know the version of the metadata, and the version is not that of a newer release.
     """
     try:
         snapshot = require_snapshot(source)
@@ -69,6 +90,6 @@ def status(source: Source) -> IndexStatus:
 
 
 def _worst(files: Sequence[tuple[str, int]]) -> VersionStatus:
-    """The status of the files whose version stands worst."""
+    """Return the least supported status among the versions of the metadata files."""
     found = (status_of(version) for _, version in files)
     return max(found, key=list(VersionStatus).index, default=VersionStatus.CURRENT)

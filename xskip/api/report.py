@@ -1,4 +1,4 @@
-"""What skipping did for a query: per scan, how much was skipped, by which index, and what could not be used."""
+"""Report on a query: the files that each scan skipped, by which clauses, and the predicates that were not used."""
 
 from __future__ import annotations
 
@@ -18,25 +18,34 @@ __all__ = ["ScanReport", "SkippingReport", "report_of"]
 
 @dataclass(frozen=True, slots=True)
 class ScanReport:
-    """One scan of a dataset.
+    """The effect of skipping on one scan of a dataset.
 
     Attributes
     ----------
     dataset : str
+        The dataset's root.
     format : str
+        The file format of the scan.
     predicate : str
-        The filters as they were understood; values are left out.
-    objects, kept, not_indexed : int
-        Objects listed, objects read, and those among them that have no metadata.
-    bytes, kept_bytes : int
+        The filters as xskip decoded them, without literal values.
+    objects : int
+        The number of files that Spark listed.
+    kept : int
+        The number of files that the scan reads.
+    not_indexed : int
+        The number of listed files without metadata, which the scan reads, too.
+    bytes : int
+        The total size of the listed files in bytes.
+    kept_bytes : int
+        The total size of the files that the scan reads, in bytes.
     milliseconds : float
-        What the index took.
+        The time that xskip took to select the files.
     outcomes : tuple of ClauseOutcome
-        How many objects each clause ruled out by itself; an object can be ruled out by several.
+        The number of files that each clause ruled out. Several clauses can rule out the same file.
     unused : tuple of (str, str)
-        Predicates that could not be used, and why.
+        The predicates that xskip could not use, each with the reason.
     problem : str
-        Why the index was not used at all, or nothing.
+        The reason why the index was not used at all; empty if the index was used.
     """
 
     dataset: str
@@ -54,12 +63,12 @@ class ScanReport:
 
     @property
     def skipped(self) -> int:
-        """Objects that were not read."""
+        """Return the number of files that the scan does not read."""
         return self.objects - self.kept
 
     @property
     def skipped_bytes(self) -> int:
-        """Bytes that were not read."""
+        """Return the total size in bytes of the files that the scan does not read."""
         return self.bytes - self.kept_bytes
 
     def _lines(self) -> Iterable[str]:
@@ -89,7 +98,13 @@ _CLAUSES = ["clause", "index", "objects ruled out"]
 
 @dataclass(frozen=True, slots=True)
 class SkippingReport:
-    """What skipping did for one query; prints as text, shows as HTML in notebooks."""
+    """The effect of skipping on one query, which prints as text and shows as HTML in notebooks.
+
+    Attributes
+    ----------
+    scans : tuple of ScanReport
+        The scans of the query.
+    """
 
     scans: tuple[ScanReport, ...]
 
@@ -102,15 +117,33 @@ class SkippingReport:
         return "".join(_html(scan) for scan in self.scans) or "<p>no scan asked an index</p>"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return the report as plain Python values.
+
+        Returns
+        -------
+        dict
+            The key ``scans`` holds a list with one dictionary for each scan: the attributes of :class:`ScanReport`, and
+            ``skipped``.
+        """
         return {"scans": [asdict(scan) | {"skipped": scan.skipped} for scan in self.scans]}
 
     def to_json(self) -> str:
-        """The same as JSON."""
+        """Return the result of :meth:`to_dict` as JSON text."""
         return json.dumps(self.to_dict(), indent=1)
 
     def save(self, path: str | Path) -> Path:
-        """Writes an HTML page and returns where it is."""
+        """Write the report as an HTML page.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file to write.
+
+        Returns
+        -------
+        Path
+            The path of the page.
+        """
         target = Path(path)
         target.write_text(html_page("xskip report", self._repr_html_()), encoding="utf-8")
         return target
@@ -119,15 +152,22 @@ class SkippingReport:
 def report_of(
     engine: Engine, scans: Iterable[dict[str, Any]], unasked: Iterable[dict[str, Any]] = ()
 ) -> SkippingReport:
-    """The report on scans as the hook remembers them; a scan listed twice for one filter counts once.
+    """Build the report on scans that the hook recorded.
+
+    Scans of one dataset with the same filter and the same number of files count once.
 
     Parameters
     ----------
     engine : Engine
+        The engine that answered the scans.
     scans : iterable of dict
-        Scans that asked an index.
+        Scans for which the hook requested an answer from the engine.
     unasked : iterable of dict
-        Scans that did not: they have no index, or no filter.
+        Scans without such a request, because they have no index or no filter.
+
+    Returns
+    -------
+    SkippingReport
     """
     reports: dict[tuple[Any, ...], ScanReport] = {}
     for scan in scans:

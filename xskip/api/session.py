@@ -1,4 +1,4 @@
-"""Switching skipping on and off, and making a session that can read Avro."""
+"""Functions that configure a session, switch skipping on and off, and report on queries."""
 
 from __future__ import annotations
 
@@ -39,20 +39,26 @@ _MINIMUM_JAVA = 17
 def configure(
     builder: SparkSession.Builder, *, extra_packages: Sequence[str] = (), avro_version: str | None = None
 ) -> SparkSession.Builder:
-    """Adds spark-avro for the installed Spark to a session builder, and checks Java first.
+    """Add spark-avro for the installed Spark to a session builder, after a check of the Java version.
 
     Parameters
     ----------
     builder : SparkSession.Builder
+        The builder to extend.
     extra_packages : sequence of str
-        More Maven coordinates, ``group:artifact:version``.
+        Further Maven coordinates, ``group:artifact:version``.
     avro_version : str, optional
-        The version of spark-avro, where it is not to be Spark's own.
+        The version of spark-avro; None selects the version of Spark.
+
+    Returns
+    -------
+    SparkSession.Builder
+        The builder.
 
     Raises
     ------
     JavaNotFoundError
-        Java is missing, or older than 17.
+        If Java is missing or older than version 17.
     """
     import pyspark
 
@@ -65,47 +71,73 @@ def configure(
 
 
 def enable(spark: SparkSession) -> None:
-    """Lets every query of this session skip by itself; harmless when called again."""
+    """Let every query of a session skip files; further calls have no effect.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    """
     engine_of(spark).hook.install(spark)
 
 
 def disable(spark: SparkSession) -> None:
-    """Lets the queries of this session read everything again."""
+    """Let the queries of a session read all files.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    """
     engine_of(spark).hook.uninstall(spark)
 
 
 def is_enabled(spark: SparkSession) -> bool:
-    """Do the queries of this session skip."""
+    """Return whether the queries of a session skip files.
+
+    Parameters
+    ----------
+    spark : SparkSession
+
+    Returns
+    -------
+    bool
+        True after :func:`enable`, unless ``spark.xskip.enabled`` is false.
+
+    Raises
+    ------
+    SettingError
+        If ``spark.xskip.enabled`` has an invalid value.
+    """
     engine = engine_of(spark)
     return engine.hook.is_installed(spark) and engine.setting(spark, ENABLED)
 
 
 def use_kms(client: KmsClient | None) -> None:
-    """Lets this process read and write encrypted metadata with the keys of a client; None takes them away.
+    """Set the client whose keys encrypt and decrypt metadata in this process.
 
     Parameters
     ----------
     client : KmsClient or None
         An object with ``wrap(key, label)`` and ``unwrap(wrapped, label)``, such as :class:`xskip.LocalKms`, or a
-        ``pyarrow.parquet.encryption.KmsClient``.
+        ``pyarrow.parquet.encryption.KmsClient``. None removes the client.
     """
     encryption.use_kms(client)
     forget_indexes()
 
 
 def register_function(spark: SparkSession, function: Any, implies: Implies | None) -> None:
-    """Says what a condition on a function of yours implies, so that queries with it can skip.
+    """Register what a condition on a user's function implies, so that queries with the function can skip files.
 
     Parameters
     ----------
     spark : SparkSession
     function : UserDefinedFunction or str
-        As ``udf`` or ``spark.udf.register`` returned it: another function of the same name is another one. Of one in
-        Java or Scala its registered name, which is all that tells it: say it anew where the name gets another meaning.
+        The object that ``udf`` or ``spark.udf.register`` returned; another function of the same name is not meant. For
+        a function in Java or Scala, its registered name. The name is the only identity of such a function: register the
+        implication again when the name gets another meaning.
     implies : callable or None
-        Is given each :class:`~xskip.expressions.udf.FunctionCall` of a query, ``function(arguments) op value``, and
-        returns a :data:`~xskip.expressions.predicate.Predicate` that is TRUE of every row of which the call is, or None
-        where it knows none. None instead of a callable takes back what was said.
+        A function that receives each :class:`~xskip.expressions.udf.FunctionCall` of a query, ``function(arguments) op
+        value``. It returns a :data:`~xskip.expressions.predicate.Predicate` that is TRUE for every row for which the
+        call is TRUE, or None if it knows no such predicate. None instead of a function removes the registration.
     """
     engine = engine_of(spark)
     identity = engine.hook.identity(function)
@@ -117,20 +149,20 @@ def register_function(spark: SparkSession, function: Any, implies: Implies | Non
 
 
 def declare_classes(spark: SparkSession, *, file_index: str | None = None, file_format: str | None = None) -> None:
-    """Let queries skip in relations whose classes are not Spark's own, as a plugin for another source needs it.
+    """Let queries skip in relations whose classes are not Spark's, such as the relations of a plugin.
 
-    xskip looks at a relation only where the class of its file index and the class of its format are known. A class
-    declared here is known in every session of the process, its subclasses are not.
+    xskip handles a relation only if it knows the class of the relation's file index and the class of its file format. A
+    declared class is known in every session of the process. Its subclasses are not.
 
     Parameters
     ----------
     spark : SparkSession
     file_index : str, optional
-        The full name of a Java class that implements Spark's ``FileIndex``: the files that it lists hold exactly the
-        rows of the relation.
+        The full name of a Java class that implements Spark's ``FileIndex``. The files that it lists must hold exactly
+        the rows of the relation.
     file_format : str, optional
-        The full name of a Java class that implements Spark's ``FileFormat``: a file of it has the same rows whichever
-        relation reads it. Indexes name the format by this class.
+        The full name of a Java class that implements Spark's ``FileFormat``. A file of the format must have the same
+        rows in every relation. Indexes record the format by the name of this class.
 
     Examples
     --------
@@ -144,7 +176,17 @@ def declare_classes(spark: SparkSession, *, file_index: str | None = None, file_
 
 
 def last_report(spark: SparkSession) -> SkippingReport:
-    """What skipping did for the latest query that asked an index."""
+    """Return the report on the latest query that used or tried to use an index.
+
+    Parameters
+    ----------
+    spark : SparkSession
+
+    Returns
+    -------
+    SkippingReport
+        A report without scans if there was no such query.
+    """
     engine = engine_of(spark)
     scans = engine.hook.scans_after(-1)
     latest = scans[-1]["query"] if scans else None
@@ -152,7 +194,18 @@ def last_report(spark: SparkSession) -> SkippingReport:
 
 
 def explain(df: DataFrame) -> SkippingReport:
-    """What skipping would do for a query, without running it."""
+    """Return a report on what skipping would do for a query, without running the query.
+
+    Parameters
+    ----------
+    df : DataFrame
+        The query.
+
+    Returns
+    -------
+    SkippingReport
+        All scans of the query, with the reason for each scan that cannot skip files.
+    """
     engine = engine_of(df.sparkSession)
     before = engine.hook.last_scan()
     listed = engine.hook.explain(df)
@@ -161,12 +214,12 @@ def explain(df: DataFrame) -> SkippingReport:
 
 
 def check_java() -> None:
-    """Says in one sentence where Spark's Java is missing or too old.
+    """Check that Spark's Java is installed and recent enough.
 
     Raises
     ------
     JavaNotFoundError
-        With the command that installs one.
+        If Java is missing or older than version 17. The message names the command that installs Java.
     """
     import os
 

@@ -1,4 +1,5 @@
-"""Builds and refreshes: what changed in a dataset, its statistics, and the commit of a new snapshot.
+"""Builds and refreshes: the changes in a dataset, the statistics of its files, and the commit of a new snapshot.
 
-Ways in: :mod:`~xskip.build.source` and :class:`~xskip.build.builder.Build`. Imports ``spark`` and what lies below.
+Entry points: :mod:`~xskip.build.source` and :class:`~xskip.build.builder.Build`. This package imports ``spark`` and the
+layers below it.
 """

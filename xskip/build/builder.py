@@ -1,4 +1,4 @@
-"""Building an index: objects without metadata -> chunks -> files -> one commit."""
+"""Index builds: collect the statistics of new files in chunks, write metadata files, and commit them at once."""
 
 from __future__ import annotations
 
@@ -44,19 +44,24 @@ _MOST_SMALL = 16
 
 @dataclass(slots=True)
 class Build:
-    """One build: collects what is missing, drops what has gone, and commits, or changes nothing.
+    """A build of one index, which commits all its changes at once or changes nothing.
 
     Attributes
     ----------
     engine : Engine
+        The engine of the session's JVM.
     source : Source
+        The opened dataset.
     planned : tuple of PlannedIndex
+        The indexes to collect.
     progress : bool, callable or None
+        See :meth:`xskip.SkippingIndex.create`.
     on_error : {"raise", "skip"}
+        Whether a file that cannot be read stops the build, or stays without metadata.
     form : WriteOptions
-        In which the metadata are written.
+        The version, keys and size limits of the metadata files to write.
     collected : Collected
-        What was collected and no commit holds yet.
+        Collected rows that are not in any commit yet.
     """
 
     engine: Engine
@@ -71,13 +76,29 @@ class Build:
     _identifier: str = ""
 
     def run(self, snapshot: Snapshot | None, in_question: npt.NDArray[np.bool_] | None = None) -> RefreshResult:
-        """Brings an index from a snapshot, or from nothing, to what the dataset is now.
+        """Update the index from a snapshot, or from nothing, to the present state of the dataset.
 
         Parameters
         ----------
         snapshot : Snapshot or None
+            The snapshot to update; None creates the index.
         in_question : ndarray of bool, optional
-            The known objects that the source lists where they are still there; the others stay as they are.
+            For each file of the snapshot, whether the source lists the file if the file still exists. All other files
+            count as unchanged. None means that the source lists all files.
+
+        Returns
+        -------
+        RefreshResult
+            The number of added, removed and unchanged files.
+
+        Raises
+        ------
+        CollectError
+            If a file cannot be read and ``on_error`` is ``"raise"``.
+        CommitConflictError
+            If another writer committed first; nothing has changed.
+        KeyNotAvailableError
+            If the key of an index is not available.
         """
         started = time.monotonic()
         listed = list_objects(self.source.dataset)
@@ -95,7 +116,7 @@ class Build:
         kept = self._keep(ours, alive, scratch) if ours else []
         collector = self._collector(listed)
         self._collect_all(collector, fresh, scratch, started)
-        if not kept and not self._files:  # the definitions live in the files: there is always one
+        if not kept and not self._files:  # metadata files store the index definitions: write at least one file
             self._add(collector.collect(fresh[:0]), scratch)
         record = self._record(snapshot, (*kept, *(entry for _, entry in self._files)))
         publish(self.source.storage, self.source.directory, snapshot.live if snapshot else None, self._files, record)
@@ -108,7 +129,10 @@ class Build:
         return Collector(self.engine.hook, source.dataset, listed, self.planned, source.reading, footers)
 
     def _collect_all(self, collector: Collector, fresh: Positions, scratch: Path, started: float) -> None:
-        """Collects new objects chunk by chunk, each into files of its own; what an attempt before has is taken."""
+        """Collect new files chunk by chunk, and write separate metadata files for each chunk.
+
+        Rows that an earlier attempt collected are reused.
+        """
         show = _shown(self.progress)
         for table, left in self.collected.take(collector.listed, fresh, self.planned):
             fresh = left
@@ -124,7 +148,7 @@ class Build:
             show(Progress(i, len(chunks), done, len(fresh), time.monotonic() - started))
 
     def _chunks(self, listed: ListedObjects, fresh: Positions) -> Iterator[Positions]:
-        """New objects in portions that one job and the driver can hold."""
+        """Yield the new files in chunks that one job and the memory of the driver can hold."""
         session = self.source.df.sparkSession
         most_objects, most_bytes = (self.engine.setting(session, each) for each in (CHUNK_OBJECTS, CHUNK_BYTES))
         most_bytes = most_bytes or _BYTES_PER_CORE * max(4, session.sparkContext.defaultParallelism)
@@ -139,7 +163,7 @@ class Build:
             yield fresh[start:]
 
     def _collect(self, collector: Collector, chunk: Positions) -> MetadataTable:
-        """A chunk's metadata; with ``on_error="skip"`` without the files that cannot be read."""
+        """Collect the metadata of a chunk; with ``on_error="skip"``, leave out the files that cannot be read."""
         while True:
             try:
                 return collector.collect(chunk)
@@ -154,7 +178,11 @@ class Build:
                 chunk = chunk[chunk != bad]
 
     def _keep(self, snapshot: Snapshot, alive: npt.NDArray[np.bool_], scratch: Path) -> list[RecordedFile]:
-        """The files that stay as they are; those with rows of vanished objects, and many small ones, are replaced."""
+        """Return the metadata files that stay unchanged, and write the remaining rows of the other files to new files.
+
+        A metadata file is replaced if it has rows of deleted data files, if it is one of many small files, or if other
+        programs could misread it.
+        """
         assert snapshot.record is not None
         rows, size = min(_SMALL_ROWS, self.form.rows_per_file // 2), self.form.bytes_per_file // 4
         small = [entry for entry in snapshot.record.files if entry.rows < rows and entry.size < size]
@@ -189,7 +217,10 @@ class Build:
 
 
 def _culprit(collector: Collector, chunk: Positions, error: CollectError) -> int | None:
-    """The file that an error names; where it names none, the one that halving the chunk finds, if it is a file's."""
+    """Return the position of the file that caused an error, or None if no single file caused it.
+
+    If the error does not name a file of the chunk, the function bisects the chunk.
+    """
     named = pc.index(collector.listed.objects.names, table_identifier(error.where or "")).as_py()
     if named in chunk:
         return int(named)
@@ -215,7 +246,7 @@ def _shown(option: ProgressOption) -> Callable[[Progress], None]:
 
 
 def _bar(progress: Progress) -> None:
-    """A bar as Spark draws them."""
+    """Draw a progress bar on stderr in Spark's style."""
     width = 40
     filled = width * progress.objects // max(progress.total, 1)
     bar = "=" * filled + (">" if filled < width else "")

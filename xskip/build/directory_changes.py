@@ -1,12 +1,13 @@
-"""Which directories of a dataset may hold other objects than its index knows. Rules: specs/pruning.rst, [PRU-TL].
+"""Directories of a dataset that may hold files unknown to its index. Rules: specs/pruning.rst, [PRU-TL].
 
-By the directories' names alone, or by the files where these are told faster than Spark tells them.
+:func:`changed_partitions` compares only the names of directories. :func:`diff_files` compares all files on a local
+disk, where this is faster than a listing by Spark.
 
 .. code-block:: text
 
-    Topic=a/Key=k/Start=2026-11-22    Start is a date, and so the column that data grows by
-    each Topic, each Key              looked into for names of directories alone
-    of each Key the last Start        listed, with all that is in it, as is each directory that nobody knows
+    Topic=a/Key=k/Start=2026-11-22    Start is a date, so Start is the column by which the data grows
+    every Topic, every Key            only the names of their subdirectories are read
+    last Start of every Key           listed with all contents, as is every directory that the index does not know
 """
 
 from __future__ import annotations
@@ -35,16 +36,16 @@ _THREADS = 32
 
 @dataclass(frozen=True, slots=True)
 class DirectoryChanges:
-    """What of a dataset is to be listed, and what is known no more.
+    """The directories of a dataset that must be listed, and the known files that the listing replaces.
 
     Attributes
     ----------
     listed : tuple of str
-        Directories below the root, none in another.
+        Directories below the root, none of them inside another.
     replaced : ndarray of bool
-        For each known object: it lies in one of these, or in a directory that is gone.
+        For each known file, whether it lies in a listed directory or in a directory that no longer exists.
     is_complete : bool
-        Are all other directories known to be as they were.
+        Whether all other directories are known to be unchanged.
     """
 
     listed: tuple[str, ...]
@@ -53,18 +54,25 @@ class DirectoryChanges:
 
 
 def changed_partitions(table: MetadataTable, root: str, storage: Storage, recheck: Iterable[str]) -> DirectoryChanges:
-    """Looks at the directories above those that data grows by, and at their names alone.
+    """Find the directories that may hold new files, by the names of directories only.
+
+    The function reads the names at the level of the column by which the data grows, and at all levels above.
 
     Parameters
     ----------
     table : MetadataTable
-        The known objects, with all partition columns.
+        The known files, with all partition columns.
     root : str
-        Of the dataset, with its scheme.
+        The dataset's root, with its scheme.
     storage : Storage
-        In which it is.
+        The storage of the dataset.
     recheck : iterable of str
-        Directories below the root that are listed as well.
+        Further directories below the root to list.
+
+    Returns
+    -------
+    DirectoryChanges
+        The changes, which are never complete.
     """
     known = _Known(table, root)
     listed: set[str] = set()
@@ -90,26 +98,29 @@ def changed_partitions(table: MetadataTable, root: str, storage: Storage, rechec
 
 
 def diff_files(table: MetadataTable, root: str) -> DirectoryChanges | None:
-    """Looks at all files on a local disk; one that is new, gone or other than known puts its directory in question.
-
-    None where the dataset may as well be listed: most of it is in question, or not partitioned as it was, or a name is
-    no text.
+    """Find the directories with new, deleted or changed files, by a comparison of all files on a local disk.
 
     Parameters
     ----------
     table : MetadataTable
-        The known objects, with all partition columns.
+        The known files, with all partition columns.
     root : str
-        Of the dataset, with its scheme.
+        The dataset's root, with its scheme.
+
+    Returns
+    -------
+    DirectoryChanges or None
+        None if Spark should list the whole dataset: if most files lie in changed directories, if the partition columns
+        have changed, if a dataset without partitions has changed, or if a file name is not valid text.
 
     Raises
     ------
     OSError
-        A directory cannot be read.
+        If a directory cannot be read.
     """
     try:
         found, holding = _files_below(str(local_path(root)))
-    except UnicodeDecodeError:  # a name that is no text
+    except UnicodeDecodeError:  # a file name is not valid UTF-8
         return None
     fresh, alive = compare_objects(found, table.objects)
     if alive.all() and not len(fresh):
@@ -128,7 +139,7 @@ def diff_files(table: MetadataTable, root: str) -> DirectoryChanges | None:
 
 
 class _Known:
-    """The directories of the known objects, level by level below the root."""
+    """The directories of the known files, by level below the root."""
 
     def __init__(self, table: MetadataTable, root: str) -> None:
         self._start = len(table_identifier(root).rstrip("/") + "/")
@@ -138,15 +149,15 @@ class _Known:
         first = self._paths[0].as_py().split("/")[:-1] if len(table) else []
         names = [column_of(part) for part in first]
         wanted = self._growing.name if self._growing else None
-        #: How deep below the root the directories are that data grows by.
+        #: The level of the column by which the data grows; level 0 is directly below the root.
         self.depth = names.index(wanted) if wanted in names else 0
 
     def below(self, names: pa.Array) -> pa.Array:
-        """Objects' names as paths below the root."""
+        """Return the names of files as paths below the root."""
         return pc.utf8_slice_codeunits(names, self._start)
 
     def directories(self, level: int) -> defaultdict[str, dict[str, pa.Scalar]]:
-        """The directories of a level by their parent, each with a value of the column that data grows by."""
+        """Return the directories of a level by parent, each with a value of the column by which the data grows."""
         found: defaultdict[str, dict[str, pa.Scalar]] = defaultdict(dict)
         if self._growing is None:
             return found
@@ -159,7 +170,7 @@ class _Known:
         return found
 
     def inside(self, directories: Iterable[str]) -> npt.NDArray[np.bool_]:
-        """For each object whether it is in one of these, however deep."""
+        """Return for each known file whether it lies in one of the directories, at any depth."""
         levels: defaultdict[int, list[str]] = defaultdict(list)
         for each in directories:
             levels[each.count("/")].append(each)
@@ -169,14 +180,14 @@ class _Known:
         return found
 
     def _at(self, level: int) -> pa.Array:
-        """Each object's directory so deep below the root, null where the object lies above it."""
+        """Return the directory of each known file at a level, or null for a file above this level."""
         parts = pc.split_pattern(self._paths, "/", max_splits=level + 1)
         joined = pc.binary_join(pc.list_slice(parts, 0, level + 1), "/")
         return pc.if_else(pc.greater(pc.list_value_length(parts), level + 1), joined, pa.scalar(None, pa.string()))
 
 
 def _directories(storage: Storage, root: str, parents: Iterable[str]) -> dict[str, set[str]]:
-    """The directories in some others, as paths below the root; hidden ones are no data."""
+    """Return the subdirectories of each parent as paths below the root, without hidden subdirectories."""
 
     def look(parent: str) -> tuple[str, set[str]]:
         names = map(_last_part, storage.directories(f"{root}/{parent}".rstrip("/")))
@@ -190,9 +201,9 @@ def _directories(storage: Storage, root: str, parents: Iterable[str]) -> dict[st
 
 
 def _files_below(directory: str) -> tuple[Objects, set[str]]:
-    """All files in a directory, however deep, but for hidden and empty ones; and the directories below that hold them.
+    """Return all files below a directory that are neither hidden nor empty, and the directories that hold them.
 
-    Arrow looks at a directory's files without Python's lock: all cores do.
+    Arrow reads a directory without Python's global lock, so that the threads use all cores.
     """
     names: list[str] = []
     sizes: list[int] = []
@@ -220,7 +231,7 @@ def _files_below(directory: str) -> tuple[Objects, set[str]]:
 
 
 def _is_hidden(name: str, *, directory: bool = False) -> bool:
-    """Does Spark pass over a file of this name, or over what is in such a directory.
+    """Return whether Spark ignores a file with this name, or the files in a directory with this name.
 
     >>> _is_hidden("_SUCCESS"), _is_hidden("_day=1"), _is_hidden(".x=1"), _is_hidden("a._COPYING_")
     (True, False, True, True)
@@ -233,7 +244,7 @@ def _is_hidden(name: str, *, directory: bool = False) -> bool:
 
 
 def _last(directories: dict[str, pa.Scalar]) -> Iterator[str]:
-    """Those of the greatest value."""
+    """Yield the directories with the greatest value."""
     values = [value for value in directories.values() if value.is_valid]
     if values:
         greatest = pc.max(pa.array([v.as_py() for v in values], values[0].type))
@@ -241,21 +252,21 @@ def _last(directories: dict[str, pa.Scalar]) -> Iterator[str]:
 
 
 def _outermost(directories: Iterable[str]) -> Iterator[str]:
-    """Those that are in no other one."""
+    """Yield the directories that do not lie inside another directory of the input."""
     last = None
-    for each in sorted(directories, key=lambda path: path.split("/")):  # what is in one follows it
+    for each in sorted(directories, key=lambda path: path.split("/")):  # subdirectories follow their parent
         if last is None or not each.startswith(last + "/"):
             last = each
             yield each
 
 
 def _parents(paths: pa.Array) -> set[str]:
-    """The directories of some files."""
+    """Return the parent directories of paths, without duplicates."""
     return set(pc.unique(pc.replace_substring_regex(paths, "/?[^/]*$", "")).to_pylist())
 
 
 def _and_above(directory: str) -> Iterator[str]:
-    """A directory and those that it is in."""
+    """Yield a directory and all its parent directories below the root."""
     while directory:
         yield directory
         directory = _parent(directory)

@@ -1,10 +1,10 @@
-"""Reading and refreshing by what an index knows, where Spark need not list. Rules: specs/pruning.rst, [PRU-TL].
+"""Reads and refreshes that take known files from an index instead of a listing. Rules: specs/pruning.rst, [PRU-TL].
 
 .. code-block:: text
 
-    snapshot     every object, with size and time
-    - replaced   what lies in the directories that are listed after all, and in those that are gone
-    + listed     what these directories hold now
+    snapshot     every known file, with size and modification time
+    - replaced   the known files in listed directories and in deleted directories
+    + listed     the present files of the listed directories
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ __all__ = ["IndexedListing", "compare", "trust"]
 _TRIED = 3
 _PATTERN = re.compile(r"[*?\[\]{}\\]")
 _STREAM_LOG = "_spark_metadata"
-# formats whose files tell their types
+# formats whose files store the types of their columns
 _TYPED = ("avro", "parquet")
-# options by which readers choose among files: an index does not record them
+# reader options that select files: an index does not record them
 _CHOOSING = ("pathglobfilter", "modifiedbefore", "modifiedafter", "recursivefilelookup", "basepath")
 
 
 class Known(NamedTuple):
-    """A snapshot, the token by which the JVM knows it, and all its objects with their partitions."""
+    """A snapshot, the token that identifies it in the JVM, and a table of all its files with their partitions."""
 
     snapshot: Snapshot
     token: int
@@ -65,15 +65,20 @@ class Known(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class IndexedListing:
-    """An index that can be trusted, and where its dataset may have changed.
+    """An index that can replace the listing, and the directories of its dataset that may have changed.
 
     Attributes
     ----------
     engine : Engine
+        The engine of the session's JVM.
     reader : PathReader
+        The reader of the dataset.
     place : IndexLocation
+        The location of the dataset and of its metadata.
     known : Known
+        The snapshot of the index.
     changed : DirectoryChanges
+        The directories to list.
     """
 
     engine: Engine
@@ -84,32 +89,50 @@ class IndexedListing:
 
     @property
     def snapshot(self) -> Snapshot:
-        """What is trusted in."""
+        """Return the snapshot that replaces the listing."""
         return self.known.snapshot
 
     @property
     def in_question(self) -> npt.NDArray[np.bool_]:
-        """The known objects that :meth:`read_changed` would show if they were there."""
+        """Return for each known file whether :meth:`read_changed` lists the file if the file still exists."""
         return self.changed.replaced | self._is_blind
 
     def read(self, session: SparkSession) -> DataFrame:
-        """The dataset with the objects that its index knows, and those in directories that may have changed.
+        """Return the dataset with the files that the index knows, and the files in directories that may have changed.
+
+        Parameters
+        ----------
+        session : SparkSession
+
+        Returns
+        -------
+        DataFrame
 
         Raises
         ------
         DatasetError
-            The schema cannot be told; or a stream keeps a log of what is to be listed.
+            If the schema cannot be determined without a listing, or if a stream keeps a log of the files.
         """
         _demand_one_schema(session, self.reader)
         return self._read(session, self.known.table, ignoreMissingFiles="true")
 
     def read_changed(self, session: SparkSession) -> DataFrame:
-        """The directories alone that may have changed; the dataset itself, where no directory could tell what is new.
+        """Return a DataFrame over only the directories that may have changed.
+
+        If directories cannot show what is new, the DataFrame covers the whole dataset.
+
+        Parameters
+        ----------
+        session : SparkSession
+
+        Returns
+        -------
+        DataFrame
 
         Raises
         ------
         DatasetError
-            As for :meth:`read`; or directories that have changed have other partition columns than known.
+            As for :meth:`read`, or if the changed directories have other partition columns than the index.
         """
         if self._is_blind:
             return self.reader(session)
@@ -126,13 +149,13 @@ class IndexedListing:
 
     @property
     def _is_blind(self) -> bool:
-        """Is nothing listed, and nothing known to be as it was."""
+        """Return whether no directory can show new files: there are no partitions, or all of them were deleted."""
         if self.changed.listed or self.changed.is_complete:
             return False
         return not self.snapshot.partitions or bool(self.changed.replaced.all())
 
     def _read(self, session: SparkSession, shown: MetadataTable, **options: str) -> DataFrame:
-        """Some known objects, but for those that are replaced, and all in the listed directories."""
+        """Return the files of ``shown`` that are not replaced, and all files in the listed directories."""
         left = self.known.table.objects.names.filter(pa.array(~self.changed.replaced))
         some = [_uri(self.place, name) for name in left[:_TRIED].to_pylist()]
         if self.changed.listed and not some:
@@ -146,21 +169,21 @@ class IndexedListing:
 
     def _load_listed(self, session: SparkSession, reader: PathReader, **options: str) -> DataFrame:
         uri = as_uri(self.place.root)
-        if len(self.changed.listed) == 1:  # of several Spark asks no log
+        if len(self.changed.listed) == 1:  # Spark looks for a stream's log only in a single path
             _demand_no_log(self.engine, f"{uri}/{self.changed.listed[0]}")
         directories = [_literal(f"{uri}/{each}") for each in self.changed.listed]
         return reader.load(session, *directories, basePath=uri, **options)
 
     def _trusting(self, template: DataFrame, shown: MetadataTable) -> DataFrame:
-        """Known objects as a template is read, and what it reads itself where that was listed."""
+        """Return known files, read as a template is, and the template's files if it covers listed directories."""
         files = KnownFiles(self.known.token, packed_objects(shown), self.place.root, self.changed.replaced)
-        # "timestamp" alone is of the kind that a session chooses
+        # in DDL, "timestamp" is the type that the session configures; the recorded type has a time zone
         types = {k: "timestamp_ltz" if v == "timestamp" else v for k, v in self.snapshot.partitions.items()}
         ddl = ", ".join(f"{in_backticks(name)} {kind}" for name, kind in types.items())
         return Dataset(self.engine.hook, template).trusting(files, ddl, own=bool(self.changed.listed))
 
     def _schema(self, session: SparkSession, some: Sequence[str]) -> StructType:
-        """The columns in the files, as the user says or the first one shows, and the partition columns as known."""
+        """Return the columns of the user's schema or of the first file, and the known partition columns."""
         from pyspark.sql.types import StructType
 
         given = self.reader.schema
@@ -183,23 +206,30 @@ class IndexedListing:
 
 
 def trust(engine: Engine, reader: PathReader, recheck: Sequence[str]) -> IndexedListing:
-    """Looks at a dataset's directories, but not into those that can hold nothing new.
+    """Find the directories that may have changed by their names, and take all other files from the index.
 
     Parameters
     ----------
     engine : Engine
+        The engine of the session's JVM.
     reader : PathReader
+        The reader of the dataset.
     recheck : sequence of str
-        Directories below the root, such as ``date=2026-11-20``, that are listed beside the last and unknown ones.
+        Directories below the root, such as ``date=2026-11-20``, to list in addition to the last and the unknown
+        directories.
+
+    Returns
+    -------
+    IndexedListing
 
     Raises
     ------
     MetadataNotFoundError
-        There is no index.
+        If there is no index.
     IndexDefinitionError
-        The index is of another dataset or format, or another program's.
+        If the index belongs to another dataset or format, or if its metadata lacks file sizes or partitions.
     DatasetError
-        The files cannot be told.
+        If the index cannot tell which files Spark would read, or if a directory in ``recheck`` is not below the root.
     """
     if any(part in ("", ".", "..") for each in recheck for part in each.strip("/").split("/")):
         raise DatasetError("a directory to recheck is not below the root", where=reader.path, found=", ".join(recheck))
@@ -211,29 +241,39 @@ def trust(engine: Engine, reader: PathReader, recheck: Sequence[str]) -> Indexed
 
 
 def compare(engine: Engine, reader: Reader) -> IndexedListing | None:
-    """Looks at all files of a dataset on a local disk, several times as fast as Spark would.
+    """Compare all files of a dataset on a local disk with the index, several times as fast as a listing by Spark.
 
-    None where Spark has to: the dataset is a table, elsewhere, or of another format than Parquet or Avro, or much has
-    changed.
+    Parameters
+    ----------
+    engine : Engine
+        The engine of the session's JVM.
+    reader : Reader
+        The reader of the dataset.
+
+    Returns
+    -------
+    IndexedListing or None
+        None if Spark must list the dataset: if it is a table, not on a local disk or neither Parquet nor Avro, or if
+        most of it has changed.
 
     Raises
     ------
     XskipError, OSError
-        There is nothing to trust in, or a directory cannot be read.
+        If there is no index that can replace the listing, or if a directory cannot be read.
     """
     if not isinstance(reader, PathReader) or reader.format.lower() not in _TYPED:
         return None
     if not isinstance(storage_for(engine.hook, engine.hook.location(reader.path)), LocalStorage):
         return None
     place, found, token = _in_use(engine, reader)
-    snapshot = Snapshot(found.live, found.files)  # the engine's would keep all that is loaded of it
+    snapshot = Snapshot(found.live, found.files)  # the engine's snapshot would keep all loaded values
     table = _load(engine, snapshot, place, reader)
     changed = diff_files(table, as_uri(place.root))
     return IndexedListing(engine, reader, place, Known(snapshot, token, table), changed) if changed else None
 
 
 def _load(engine: Engine, snapshot: Snapshot, place: IndexLocation, reader: PathReader) -> MetadataTable:
-    """All objects that an index knows, with their partitions, if it can be trusted."""
+    """Load all files that an index knows, with their partitions, after a check that the index can replace a listing."""
     _check(snapshot, place, reader)
     _demand_no_log(engine, as_uri(place.root))
     table = snapshot.load(snapshot.partition_keys)
@@ -285,7 +325,7 @@ def _check(snapshot: Snapshot, place: IndexLocation, reader: PathReader) -> None
 
 
 def _demand_one_schema(session: SparkSession, reader: PathReader) -> None:
-    """Refuses a reading that takes its columns from every file."""
+    """Raise an error if Spark would merge the schemas of all files."""
     key = f"spark.sql.{reader.format.lower()}.mergeSchema"
     merged = reader.lower_options.get("mergeschema", session.conf.get(key, "false"))
     if reader.schema is None and str(merged).lower() == "true":
@@ -293,13 +333,13 @@ def _demand_one_schema(session: SparkSession, reader: PathReader) -> None:
 
 
 def _demand_no_log(engine: Engine, directory: str) -> None:
-    """Refuses a directory whose files a stream's log tells, which Spark reads in the place of the directory."""
+    """Raise an error if a directory has the log of a stream, which Spark reads instead of the directory."""
     if any(path.endswith(f"/{_STREAM_LOG}") for path in storage_for(engine.hook, directory).directories(directory)):
         raise DatasetError("a stream keeps a log of the files", where=directory, hint="do without trust_listing")
 
 
 def _of_ddl(engine: Engine, text: str) -> StructType:
-    """A schema in DDL; Python's own way would make another session the thread's active one."""
+    """Parse a schema in DDL in the JVM; PySpark's own parser would change the active session of the thread."""
     from pyspark.sql.types import StructType
 
     try:
@@ -309,7 +349,7 @@ def _of_ddl(engine: Engine, text: str) -> StructType:
 
 
 def _first(reader: PathReader, spark: SparkSession, some: Sequence[str], **options: str) -> DataFrame:
-    """The first path that is there."""
+    """Read the first path that Spark can read."""
     for path in some[:-1]:
         with suppress(DatasetError):
             return reader.load(spark, path, **options)
@@ -317,13 +357,13 @@ def _first(reader: PathReader, spark: SparkSession, some: Sequence[str], **optio
 
 
 def _uri(place: IndexLocation, name: str) -> str:
-    """A known object's name with the scheme and authority of its root, as Spark takes it."""
+    """Return a known file's name with the scheme and authority of the dataset's root, as a literal path for Spark."""
     path = table_identifier(place.root)
     return _literal(as_uri(place.root)[: -len(path)] + name if place.root.endswith(path) else as_uri(name))
 
 
 def _literal(path: str) -> str:
-    r"""A path that Spark takes by its letters, not as a pattern.
+    r"""Return a path in which the characters of patterns are escaped, so that Spark takes the path literally.
 
     >>> print(_literal("/lake/k=[a]"))
     /lake/k=\[a\]

@@ -1,7 +1,7 @@
-"""Find the columns that another program of the format would take for one another. Rules: [MDS-F-8].
+"""Columns that other programs of the metadata format would confuse with other columns. Rules: [MDS-F-8].
 
-It knows a column by its path joined with dots, whatever the case of letters, and sees the fields of Spark's hidden
-column ``_metadata`` as columns of their own names.
+Such a program identifies a column by its path joined with dots, without regard to case. It treats the fields of Spark's
+hidden column ``_metadata`` as columns with the fields' names.
 """
 
 from __future__ import annotations
@@ -31,7 +31,19 @@ _HIDDEN = (
 
 
 def mistaken(schema: StructType, planned: Iterable[PlannedIndex]) -> frozenset[IndexKey]:
-    """Return the indexes of columns whose names, to another program, are those of other columns, too."""
+    """Return the keys of the indexes whose columns another program would confuse with other columns.
+
+    Parameters
+    ----------
+    schema : StructType
+        The schema of the dataset.
+    planned : iterable of PlannedIndex
+        The indexes to check.
+
+    Returns
+    -------
+    frozenset of IndexKey
+    """
     known = Counter(".".join(path).casefold() for path in _paths(schema))
     known.update(_HIDDEN)
     return frozenset(
@@ -47,7 +59,7 @@ def _is_shared(column: str, known: Counter[str]) -> bool:
 
 
 def _paths(schema: StructType) -> Iterator[tuple[str, ...]]:
-    """Yield the path of each column, and of each field inside structs."""
+    """Yield the path of each column and of each field inside structs."""
     from pyspark.sql.types import StructType
 
     for field in schema.fields:

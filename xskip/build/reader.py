@@ -1,4 +1,4 @@
-"""A dataset as a user names it: files under a path, or a table."""
+"""Readers of a dataset as users name it: files under a path, or a table."""
 
 from __future__ import annotations
 
@@ -23,15 +23,27 @@ __all__ = ["PathReader", "Reader", "TableReader"]
 
 _log = logging.getLogger("xskip")
 _OF_LISTING = ("recursivefilelookup", "pathglobfilter", "modifiedbefore", "modifiedafter", "basepath")
-#: A path as it is, though it may look like a pattern; how Spark chose among files does not count for one.
+#: Options that read one file by its literal path, and override options by which Spark selects files.
 _ONE_FILE = {"__globPaths__": "false", "recursiveFileLookup": "false", "pathGlobFilter": "*"}
-#: So many files are asked for a schema at most.
+#: The maximum number of files from which the reader tries to take a schema.
 _MOST_TRIED = 64
 
 
 @dataclass(frozen=True, slots=True)
 class PathReader:
-    """Reads the files under a path, as ``spark.read`` does with the same format, options and schema."""
+    """A reader of the files under a path, like ``spark.read`` with the same format, options and schema.
+
+    Attributes
+    ----------
+    path : str
+        The path of the dataset's root.
+    format : str
+        The file format by Spark's name.
+    options : mapping of str to str
+        The reader options.
+    schema : StructType, str or None
+        The schema, possibly in DDL; None lets Spark infer the schema.
+    """
 
     path: str
     format: str
@@ -40,18 +52,26 @@ class PathReader:
 
     @property
     def lower_options(self) -> dict[str, str]:
-        """The options by names in lower case, for Spark does not tell their cases apart."""
+        """Return the options by names in lower case, because Spark ignores the case of option names."""
         return {name.lower(): value for name, value in self.options.items()}
 
     def __call__(self, session: SparkSession) -> DataFrame:
-        """Return the dataset in a session.
+        """Return the dataset as a DataFrame of a session.
 
-        Spark takes the schema from some of the files. Where it cannot read these, the schema is that of another file.
+        Spark infers the schema from a few files. If Spark cannot read these files, the schema of another file is used.
+
+        Parameters
+        ----------
+        session : SparkSession
+
+        Returns
+        -------
+        DataFrame
 
         Raises
         ------
         DatasetError
-            Spark cannot read it.
+            If Spark cannot read the dataset.
         """
         try:
             return self.load(session, self.path)
@@ -63,7 +83,7 @@ class PathReader:
             return replace(self, schema=schema).load(session, self.path)
 
     def _schema_of_another(self, session: SparkSession) -> StructType | None:
-        """Return the schema of the first file that has one, None where none of the first has."""
+        """Return the schema of the first readable file, or None if none of the first files is readable."""
         with suppress(DatasetError):
             return self.load(session, self.path, ignoreCorruptFiles="true").schema
         with suppress(DatasetError):
@@ -80,7 +100,25 @@ class PathReader:
         return {name: value for name, value in self.options.items() if name.lower() in _OF_LISTING}
 
     def load(self, session: SparkSession, *paths: str, **options: str) -> DataFrame:
-        """Paths read in the same way, with further options."""
+        """Read paths with the format, schema and options of this reader, and with further options.
+
+        Parameters
+        ----------
+        session : SparkSession
+        *paths : str
+            The paths to read.
+        **options : str
+            Options that override the options of this reader.
+
+        Returns
+        -------
+        DataFrame
+
+        Raises
+        ------
+        DatasetError
+            If Spark cannot read the paths.
+        """
         reader = session.read.format(self.format).options(**{**self.options, **options})
         chosen = reader if self.schema is None else reader.schema(self.schema)
         return _opened(lambda: chosen.load(paths[0] if len(paths) == 1 else list(paths)), self.path)
@@ -88,17 +126,31 @@ class PathReader:
 
 @dataclass(frozen=True, slots=True)
 class TableReader:
-    """Reads a table of the catalog, as it is now."""
+    """A reader of a table in Spark's catalog.
+
+    Attributes
+    ----------
+    table : str
+        The name of the table.
+    """
 
     table: str
 
     def __call__(self, session: SparkSession) -> DataFrame:
-        """The table in a session.
+        """Return the table as a DataFrame of a session, without regard to cached listings.
+
+        Parameters
+        ----------
+        session : SparkSession
+
+        Returns
+        -------
+        DataFrame
 
         Raises
         ------
         DatasetError
-            Spark cannot read it.
+            If Spark cannot read the table.
         """
 
         def opened() -> DataFrame:
@@ -112,7 +164,7 @@ Reader = PathReader | TableReader
 
 
 def _opened(read: Callable[[], DataFrame], name: str) -> DataFrame:
-    """Spark's reading of a dataset, or one clear error."""
+    """Call a function that reads a dataset, and raise a DatasetError for any error of Spark."""
     from pyspark.errors import PySparkException
 
     try:

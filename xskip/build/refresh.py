@@ -1,4 +1,4 @@
-"""A refresh: what is new is collected, and committed on whatever is there by then."""
+"""Refreshes: collect the statistics of new files, and commit them on top of the latest snapshot."""
 
 from __future__ import annotations
 
@@ -28,16 +28,21 @@ _log = logging.getLogger("xskip")
 
 @dataclass(frozen=True, slots=True)
 class Refresh:
-    """A refresh about to run.
+    """A refresh of one index.
 
     Attributes
     ----------
     spark : SparkSession
+        The user's session.
     reader : Reader
+        The reader of the dataset.
     progress : bool, callable or None
+        See :meth:`xskip.SkippingIndex.create`.
     on_error : {"raise", "skip"}
+        See :meth:`xskip.SkippingIndex.create`.
     recheck : sequence of str or None
-        Directories to list beside those that may have changed by their names; None lists whatever has changed.
+        Directories to list in addition to those that may have changed by their names. None finds the changes in all
+        directories.
     """
 
     spark: SparkSession
@@ -48,18 +53,22 @@ class Refresh:
     _collected: Collected = field(default_factory=Collected, repr=False)
 
     def run(self) -> RefreshResult:
-        """Refresh, anew where another writer was faster.
+        """Refresh the index, and repeat the refresh if another writer committed first.
+
+        Returns
+        -------
+        RefreshResult
 
         Raises
         ------
         CommitConflictError
-            Another writer was faster each time, or dropped the index.
+            If another writer committed first in every attempt, or dropped the index.
         """
         with self._collected:
             return again(self._attempt, partial(storage_for, engine_of(self.spark).hook))
 
     def _attempt(self) -> RefreshResult:
-        """Refresh once; what was collected stays for the next attempt."""
+        """Refresh the index once, and leave the collected rows for the next attempt if the commit fails."""
         if self.recheck is not None:
             return self._prepared(trusted(engine_of(self.spark), self.reader, self.recheck))()
         refreshing = None
@@ -72,7 +81,7 @@ class Refresh:
         return (refreshing or self._prepared(None))()
 
     def _prepared(self, found: IndexedListing | None) -> Callable[[], RefreshResult]:
-        """Prepare a build by what is known of directories, or by Spark's listing of them all."""
+        """Prepare a build over the changed directories, or over the whole dataset, which Spark lists."""
         engine = engine_of(self.spark)
         source = open_source(self.spark, engine, found.read_changed if found else self.reader)
         snapshot = found.snapshot if found else require_own_snapshot(source)
@@ -84,12 +93,25 @@ class Refresh:
 
 
 def trusted(engine: Engine, reader: Reader, recheck: Sequence[str]) -> IndexedListing:
-    """Find an index that can be trusted, see :func:`xskip.build.indexed_listing.trust`.
+    """Find an index that can replace the listing, see :func:`xskip.build.indexed_listing.trust`.
+
+    Parameters
+    ----------
+    engine : Engine
+        The engine of the session's JVM.
+    reader : Reader
+        The reader of the dataset.
+    recheck : sequence of str
+        Further directories below the root to list.
+
+    Returns
+    -------
+    IndexedListing
 
     Raises
     ------
     DatasetError
-        The dataset is a table, whose files its catalog tells.
+        If the dataset is a table, because the catalog determines its files.
     """
     if isinstance(reader, TableReader):
         raise DatasetError("a table's files are its catalog's", where=reader.table, hint="use for_path()")

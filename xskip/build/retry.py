@@ -1,9 +1,9 @@
-"""Keep what a refresh has collected until a commit holds it: after a lost race the data is not read again.
+"""Attempts at a commit, and the collected rows that survive a failed attempt so that the data is read only once.
 
 .. code-block:: text
 
-    attempt 1    collects new objects, and loses the race
-    attempt 2    reads what won, takes the rows collected before, collects what is still missing, and commits
+    attempt 1    collects new files, but another writer commits first
+    attempt 2    reads the other writer's snapshot, reuses collected rows, collects missing rows, and commits
 """
 
 from __future__ import annotations
@@ -40,21 +40,26 @@ _WAIT_SECONDS = 0.05
 
 
 def again(attempt: Callable[[], _T], storage_of: Callable[[str], Storage]) -> _T:
-    """Run an attempt at a commit, and run it anew as long as another writer is faster, a few times at most [MDS-C-19].
+    """Run an attempt at a commit, and repeat it a few times while other writers commit first [MDS-C-19].
 
     Parameters
     ----------
     attempt : callable
-        Reads the present snapshot and commits.
+        Function that reads the present snapshot and commits.
     storage_of : callable
-        The storage of a directory.
+        Function that returns the storage of a directory.
+
+    Returns
+    -------
+    object
+        The result of the successful attempt.
 
     Raises
     ------
     IndexDroppedError
-        The index on which the first attempt began is not there any more.
+        If the index of a failed attempt no longer exists.
     CommitConflictError
-        Another writer was faster each time.
+        If another writer committed first in every attempt.
     """
     for number in range(_ATTEMPTS - 1):
         try:
@@ -75,7 +80,7 @@ def _demand_the_same(error: CommitConflictError, storage_of: Callable[[str], Sto
 
 
 class Collected(AbstractContextManager["Collected"]):
-    """The rows that a build has collected, as files in a folder that goes with it."""
+    """The rows that a build has collected, in files of a temporary folder that exists until the context ends."""
 
     def __init__(self) -> None:
         self._folder = temporary_folder("build")
@@ -87,7 +92,19 @@ class Collected(AbstractContextManager["Collected"]):
         self._folder.cleanup()
 
     def begin(self, reading: ReadProfile, planned: Sequence[PlannedIndex]) -> Path:
-        """Return an empty folder for an attempt; what was collected otherwise than now is forgotten."""
+        """Return an empty folder for an attempt, and discard rows that were collected in another way.
+
+        Parameters
+        ----------
+        reading : ReadProfile
+            The way in which the attempt reads the dataset.
+        planned : sequence of PlannedIndex
+            The indexes that the attempt collects.
+
+        Returns
+        -------
+        Path
+        """
         of = (reading, tuple(_without_key(each) for each in planned))
         if self._of != of:
             self._of, self._files = of, []
@@ -97,19 +114,39 @@ class Collected(AbstractContextManager["Collected"]):
         return folder
 
     def keep(self, files: Sequence[Path]) -> None:
-        """Keep finished files of rows that were collected."""
+        """Add finished metadata files with collected rows.
+
+        Parameters
+        ----------
+        files : sequence of Path
+        """
         self._files += files
 
     def take(
         self, listed: ListedObjects, fresh: Positions, planned: Sequence[PlannedIndex]
     ) -> Iterator[tuple[MetadataTable, Positions]]:
-        """Take what was collected before of new objects, file by file, each with the new objects that are left then."""
+        """Yield the rows that earlier attempts collected of new files, one table for each metadata file.
+
+        Parameters
+        ----------
+        listed : ListedObjects
+            The present files of the dataset.
+        fresh : ndarray of int64
+            The positions of the new files in ``listed``.
+        planned : sequence of PlannedIndex
+            The indexes to collect.
+
+        Yields
+        ------
+        tuple of MetadataTable and ndarray of int64
+            The rows of one metadata file, and the positions of the new files that are still without rows.
+        """
         definitions = {each.definition.key: each.definition for each in planned}
         storages = {each.definition.key: each.storage for each in planned}
         for path in list(self._files):
             table = decode(open_file(path))
             if {key: column.storage for key, column in table.indexes.items()} != storages:
-                continue  # a version of the metadata that keeps values in another form
+                continue  # this version of the metadata format stores values in another form
             left, there = compare_objects(listed.objects.take(pa.array(fresh)), table.objects)
             fresh = fresh[left]
             rows = table.take(pa.array(np.flatnonzero(there)))

@@ -1,9 +1,6 @@
-"""What a build is about: the dataset as the user reads it, and the indexes as they will be recorded.
+"""Inputs of a build: the dataset as the user reads it, and the index definitions as metadata records them.
 
-.. code-block:: text
-
-    open_source   the dataset, in a session of the build's own
-    plan          indexes asked for -> definitions with types, or a clear refusal
+:func:`open_source` opens the dataset in a separate session; :func:`plan` resolves the indexes that the user requests.
 """
 
 from __future__ import annotations
@@ -57,7 +54,7 @@ _SETTINGS = {
     "spark.xskip.enabled": "false",
     "spark.xskip.evaluate": "false",
     "spark.sql.adaptive.enabled": "false",
-    # sets of many files in one task must not turn to sorting
+    # a task that collects value sets of many files must not fall back to a sort
     "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": str(2**31 - 1),
     "spark.sql.sources.useV1SourceList": "avro,csv,json,kafka,orc,parquet,text,xml",
     "spark.sql.files.ignoreCorruptFiles": "false",
@@ -67,17 +64,18 @@ _SETTINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A dataset opened for a build.
+    """A dataset that is open for a build.
 
     Attributes
     ----------
     df : DataFrame
-        The dataset, in a session of the build's own.
+        The dataset, in a session that only the build uses.
     dataset : Dataset
     place : IndexLocation
-        Where the metadata is, or will be.
+        The present or future location of the metadata.
     storage : Storage
     reading : ReadProfile
+        The format, options, settings and schema of the read.
     """
 
     df: DataFrame
@@ -88,28 +86,28 @@ class Source:
 
     @property
     def root(self) -> str:
-        """The dataset's root, as the hook names it."""
+        """Return the dataset's root in the notation of the hook."""
         return self.place.root
 
     @property
     def directory(self) -> str:
-        """Of the metadata."""
+        """Return the directory of the metadata."""
         return self.place.directory
 
 
 def base_location(spark: SparkSession, engine: Engine) -> str | None:
-    """The configured location of all indexes, None for each dataset's own."""
+    """Return the configured base location of all indexes, or None if each index lies inside its dataset."""
     configured = engine.setting(spark, LOCATION)
     return engine.hook.location(configured) if configured else None
 
 
 def open_source(spark: SparkSession, engine: Engine, read: Callable[[SparkSession], DataFrame]) -> Source:
-    """Opens a dataset for a build or a look at its index.
+    """Open a dataset for a build or for an operation on its index.
 
     Raises
     ------
     DatasetError
-        It is not one dataset of files.
+        If the dataset cannot be read, or does not have exactly one root.
     """
     session = build_session(spark)
     for key, value in _SETTINGS.items():
@@ -131,12 +129,12 @@ def open_source(spark: SparkSession, engine: Engine, read: Callable[[SparkSessio
 
 
 def placed(engine: Engine, places: Sequence[IndexLocation]) -> tuple[IndexLocation, Storage]:
-    """The first of a dataset's places that holds an index, whole or not; without one, the first.
+    """Return the place and the storage of an index, even of a damaged one; without an index, use the first place.
 
     Raises
     ------
     IndexDefinitionError
-        The metadata would be where readers of the data find it.
+        If the metadata would lie where readers of the data find it.
     """
     for place in places[1:] and places:
         storage = storage_for(engine.hook, place.directory)
@@ -159,7 +157,7 @@ def _holds_one(storage: Storage, directory: str) -> bool:
 
 
 def form_of(spark: SparkSession, engine: Engine, version: int) -> WriteOptions:
-    """The form of new metadata, by the settings of a session."""
+    """Return the write options of a new index from the settings of a session."""
     return WriteOptions(
         version,
         engine.setting(spark, FOOTER_KEY) or None,
@@ -170,21 +168,20 @@ def form_of(spark: SparkSession, engine: Engine, version: int) -> WriteOptions:
 
 
 def existing_write_options(spark: SparkSession, engine: Engine, snapshot: Snapshot) -> WriteOptions:
-    """The form of what is added to an index: its version and its keys, and files of the size that is set."""
+    """Return the write options of an existing index: its version, its keys and the session's size limits."""
     rows, size = engine.setting(spark, ROWS_PER_FILE), engine.setting(spark, BYTES_PER_FILE)
     return replace(snapshot.form, rows_per_file=rows, bytes_per_file=size)
 
 
 def plan(source: Source, indexes: Sequence[Index]) -> tuple[PlannedIndex, ...]:
-    """What is to be collected for the indexes asked for.
+    """Resolve the requested indexes to the values that a build must collect.
 
     Raises
     ------
     IndexDefinitionError
-        There is none, or two are the same, or a column does not exist or is a partition column, or the rows of a file
-        depend on the columns read.
+        If indexes are missing or equal, a column is unknown or a partition column, or rows depend on the columns read.
     UnsupportedTypeError
-        An index cannot serve its column's type.
+        If an index does not support the type of its column.
     """
     if source.reading.problem:
         raise IndexDefinitionError("no index can serve this reading", where=source.root, found=source.reading.problem)
@@ -201,7 +198,13 @@ def plan(source: Source, indexes: Sequence[Index]) -> tuple[PlannedIndex, ...]:
 
 
 def plan_existing(source: Source, snapshot: Snapshot) -> tuple[PlannedIndex, ...]:
-    """What is to be collected for new objects of an existing index: the indexes whose type is known."""
+    """Resolve those indexes of a snapshot whose index type is known to the values that a build must collect.
+
+    Raises
+    ------
+    IndexDefinitionError
+        As for :func:`plan`, or if an expression or the type of a column has changed.
+    """
     indexes = [index_of(definition) for definition, _ in snapshot.indexes]
     planned = plan(source, [index for index in indexes if index is not None])
     for each in planned:
@@ -242,9 +245,9 @@ def _checked(planned: PlannedIndex) -> PlannedIndex:
 
 
 def _planned_expression(source: Source, index: Index, partitions: set[str]) -> PlannedIndex:
-    """An index on an expression: what Spark makes of it is recorded, and is what a filter must have."""
+    """Plan an index on an expression in Spark's resolved form; filters must have the same form."""
     (text,) = index.columns
-    if not is_plain(source.df.sparkSession, text):  # it can come from metadata: Spark must not even analyze it
+    if not is_plain(source.df.sparkSession, text):  # metadata can hold any text: Spark may analyze plain text only
         raise _not_indexable(text)
     node, kind = _expression(source, text)
     columns = {path[0].lower() for path in columns_in(node)}
@@ -271,7 +274,7 @@ def _not_indexable(text: str) -> IndexDefinitionError:
 
 
 def _expression(source: Source, text: str) -> tuple[object, str]:
-    """An expression in SQL, as filters have it once they are optimized, and its type."""
+    """Return an SQL expression in the form that it has in optimized filters, and its Spark type."""
     from pyspark.sql import functions as F
 
     try:
@@ -283,7 +286,7 @@ def _expression(source: Source, text: str) -> tuple[object, str]:
 
 
 def _resolve(source: Source, column: str, partitions: set[str]) -> tuple[tuple[str, ...], str]:
-    """A column as the dataset spells it, and its Spark type."""
+    """Return the path of a column in the spelling of the dataset, and its Spark type."""
     from pyspark.sql.types import StructType
 
     path = split_path(column)
@@ -310,7 +313,7 @@ def _resolve(source: Source, column: str, partitions: set[str]) -> tuple[tuple[s
 
 
 def _check_whole(source: Source, columns: set[str], index: str) -> None:
-    """Refuse the column that keeps corrupt records: a build that reads few columns finds few records corrupt."""
+    """Raise an error for the column of corrupt records: a build that reads few columns finds few records corrupt."""
     if source.reading.corrupt_record.lower() in {column.lower() for column in columns}:
         raise IndexDefinitionError(
             "a column whose values depend on the columns that a query reads", where=f"column {index}",
@@ -334,12 +337,12 @@ def _type_name(kind: object) -> str:
 
 
 def require_snapshot(source: Source) -> Snapshot:
-    """The present snapshot of a dataset's index.
+    """Return the present snapshot of a dataset's index.
 
     Raises
     ------
     MetadataNotFoundError
-        There is none.
+        If there is no index.
     """
     snapshot = open_snapshot(source.storage, source.directory)
     if snapshot is None:
@@ -348,14 +351,14 @@ def require_snapshot(source: Source) -> Snapshot:
 
 
 def require_own_snapshot(source: Source) -> Snapshot:
-    """The same, to be changed: not where another dataset has its index in the directory.
+    """Return the present snapshot of a dataset's index, for an operation that changes the index.
 
     Raises
     ------
     MetadataNotFoundError
-        There is no index.
+        If there is no index.
     IndexDefinitionError
-        It is of another dataset.
+        If the directory holds the index of another dataset.
     """
     snapshot = require_snapshot(source)
     check_dataset(snapshot, source.place)
@@ -363,12 +366,12 @@ def require_own_snapshot(source: Source) -> Snapshot:
 
 
 def check_dataset(snapshot: Snapshot, place: IndexLocation) -> None:
-    """Refuses metadata of another dataset.
+    """Raise an error if a snapshot describes another dataset.
 
     Raises
     ------
     IndexDefinitionError
-        They are.
+        If the metadata belongs to another dataset.
     """
     other = snapshot.of_another(place)
     if other:
@@ -379,12 +382,12 @@ def check_dataset(snapshot: Snapshot, place: IndexLocation) -> None:
 
 
 def check_reading(source: Source, snapshot: Snapshot) -> None:
-    """Refuses to mix metadata of two readings.
+    """Raise an error if the dataset is read in another way than when the index was built.
 
     Raises
     ------
     IndexDefinitionError
-        The dataset is read in another way than when the index was built.
+        If the format, an option, a setting or the schema differs in a way that may change values.
     """
     problems = list(differences(snapshot.reading, source.reading)) if snapshot.reading else []
     if problems:

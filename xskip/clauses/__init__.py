@@ -1,7 +1,7 @@
-"""Clauses: what is asked of a metadata table, and answers true, null or false for each file.
+"""Clauses: conditions on a metadata table that evaluate to true, false or null for each file.
 
-Ways in: :class:`~xskip.clauses.clause.Clause`, and for index types :mod:`~xskip.clauses.index_clause` and
-:mod:`~xskip.clauses.bounds`. Imports ``metadata`` and what lies below.
+Entry points: :class:`~xskip.clauses.clause.Clause`, and for authors of index types :mod:`~xskip.clauses.index_clause`
+and :mod:`~xskip.clauses.bounds`. This package imports ``metadata`` and the layers below it.
 """
 
 from xskip.clauses.bounds import Bounds, possible

@@ -1,4 +1,4 @@
-"""What a leaf can be TRUE of between two bounds. Rules: specs/pruning.rst, [PRU-MM], [PRU-FN]."""
+"""Evaluation of leaves against lower and upper bounds. Rules: specs/pruning.rst, [PRU-MM], [PRU-FN]."""
 
 from __future__ import annotations
 
@@ -32,14 +32,16 @@ __all__ = ["Bounds", "possible"]
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Bounds of many objects or ranges, which need not occur, as a leaf's operand sees them.
+    """Bounds of many files or value ranges, in the type of a leaf's operand.
+
+    A bound need not occur among the values that it bounds.
 
     Attributes
     ----------
     low, high : pyarrow.Array
-        Null where one is missing.
+        The lower and upper bounds as values, of equal length. Null where a bound is missing.
     lo, hi : pyarrow.Array
-        Their sort keys.
+        The sort keys of ``low`` and ``high``.
     """
 
     low: pa.Array
@@ -49,14 +51,24 @@ class Bounds:
 
     @staticmethod
     def of(operand: Operand, low: pa.Array, high: pa.Array, *, within: pa.Array | None = None) -> Bounds:
-        """Return the bounds of an operand from those of its column, none where the lower is above the upper.
+        """Return the bounds of an operand, computed from the bounds of its column.
+
+        Where a lower bound is above its upper bound, both become null, because such a pair proves nothing.
 
         Parameters
         ----------
         operand : Operand
+            The operand of a leaf. The bounds of a function's operand are those of its column.
         low, high : pyarrow.Array
+            The lower and upper bounds of the operand's column, of equal length. Null where a bound is missing.
         within : pyarrow.Array, optional
-            The array that holds both: as long as it lives its bounds are looked at once.
+            The array that holds ``low`` and ``high`` as its fields. If this array passes the order check, later calls
+            with the same array skip the check. None checks at every call.
+
+        Returns
+        -------
+        Bounds
+            The bounds in the operand's type, with as many entries as ``low``.
         """
         low, high = (in_type(values, cast_type(operand)) for values in (low, high))
         lo, hi = sort_key(low), sort_key(high)
@@ -71,7 +83,7 @@ class Bounds:
         return Bounds(low, high, lo, hi)
 
 
-#: Arrays of bounds of which no lower one is above its upper one, by their addresses.
+#: Arrays in which no lower bound is above its upper bound, by the ``id`` of the array.
 _in_order: dict[int, weakref.ref[pa.Array]] = {}
 
 
@@ -79,20 +91,34 @@ def _remember(bounds: pa.Array) -> None:
     key = id(bounds)
 
     def forget(gone: weakref.ref[pa.Array]) -> None:
-        if _in_order.get(key) is gone:  # another array can have the address by now
+        if _in_order.get(key) is gone:  # a newer array may have the same id
             del _in_order[key]
 
     _in_order[key] = weakref.ref(bounds, forget)
 
 
 def _without(values: pa.Array, where: pa.BooleanArray) -> pa.Array:
-    """Return values with null in some places."""
+    """Return the values with null at the positions where ``where`` is true."""
     return pc.if_else(where.fill_null(False), pa.scalar(None, values.type), values)
 
 
 def possible(leaf: Leaf, bounds: Bounds) -> pa.BooleanArray:
-    """Can a leaf be TRUE of a value between two bounds, null where a bound that decides it is missing.
+    """Return whether a leaf can be TRUE of a value between two bounds.
 
+    Parameters
+    ----------
+    leaf : Leaf
+        The leaf to evaluate.
+    bounds : Bounds
+        The bounds of the leaf's operand.
+
+    Returns
+    -------
+    pyarrow.BooleanArray
+        An entry for each pair of bounds. Null where a bound that decides the leaf is missing.
+
+    Examples
+    --------
     >>> from xskip.expressions.operands import (Column)
     >>> a = Column(("a",), "int")
     >>> bounds = Bounds.of(a, pa.array([1, 1, 7], pa.int32()), pa.array([3, 9, None], pa.int32()))
@@ -105,18 +131,22 @@ def possible(leaf: Leaf, bounds: Bounds) -> pa.BooleanArray:
 
 
 def _computed(leaf: Leaf, operand: Computed, bounds: Bounds) -> pa.BooleanArray:
-    """Of one value alone a function is asked of that value; of a range where it follows the order."""
+    """Return whether a leaf over a function can be TRUE of a column value between two bounds.
+
+    Where both bounds are equal, the function is evaluated on that value. Elsewhere the function's bounds decide, which
+    exist only where the function is monotonic.
+    """
     least, greatest = bounds_of(operand, bounds.low, bounds.high)
     between = _between(leaf, sort_key(least), sort_key(greatest))
     kind = bounds.low.type
-    if pa.types.is_floating(kind):  # -0.0 and 0.0 are one value by order, and two for a function
+    if pa.types.is_floating(kind):  # a function can differ on -0.0 and 0.0, which have one sort key
         return between
     single = compare(Op.EQ, bounds.lo, bounds.hi).fill_null(False)
     return pc.if_else(single, matches(leaf, pc.if_else(single, bounds.low, pa.scalar(None, kind))), between)
 
 
 def _between(leaf: Leaf, lo: pa.Array, hi: pa.Array) -> pa.BooleanArray:
-    """Can a value v of the operand with lo <= v <= hi match, by keys."""
+    """Return whether a value v of the operand with lo <= v <= hi can match; ``lo`` and ``hi`` are sort keys."""
     match leaf:
         case IsNotNull() | IsNull():
             return same(len(lo), truth=True)
@@ -131,7 +161,7 @@ def _between(leaf: Leaf, lo: pa.Array, hi: pa.Array) -> pa.BooleanArray:
         case StartsWith(_, prefix):
             return _prefixed(lo, hi, prefix)
         case NotStartsWith(_, prefix):
-            # lo and hi both in [prefix, end) <=> every value starts with the prefix
+            # lo and hi both lie in [prefix, end)  <=>  every value between them starts with the prefix
             end = prefix_end(prefix)
             inside = compare(Op.GE, lo, pa.scalar(prefix, lo.type))
             if end is not None:
@@ -141,18 +171,21 @@ def _between(leaf: Leaf, lo: pa.Array, hi: pa.Array) -> pa.BooleanArray:
 
 def _compared(op: Op, lo: pa.Array, hi: pa.Array, value: pa.Scalar) -> pa.BooleanArray:
     match op:
-        case Op.EQ:  # some v = value  <=>  lo <= value <= hi
+        case Op.EQ:  # a v = value is possible  <=>  lo <= value <= hi
             return pc.and_kleene(compare(Op.LE, lo, value), compare(Op.GE, hi, value))
-        case Op.NE:  # no v != value  <=>  lo = value = hi
+        case Op.NE:  # no v != value is possible  <=>  lo = value = hi
             return pc.or_kleene(compare(Op.NE, lo, value), compare(Op.NE, hi, value))
-        case Op.LT | Op.LE:  # some v < value  <=>  lo < value
+        case Op.LT | Op.LE:  # a v < value is possible  <=>  lo < value
             return compare(op, lo, value)
-        case Op.GT | Op.GE:  # some v > value  <=>  hi > value
+        case Op.GT | Op.GE:  # a v > value is possible  <=>  hi > value
             return compare(op, hi, value)
 
 
 def _one_of(lo: pa.Array, hi: pa.Array, wanted: pa.Array) -> pa.BooleanArray:
-    """Is every value the same and wanted: lo = hi, and lo is wanted; only of few objects the second is in question."""
+    """Return whether lo = hi and this value is in ``wanted``.
+
+    Only the files where lo = hi, or where a bound is missing, need a lookup in ``wanted``.
+    """
     single = compare(Op.EQ, lo, hi)
     rows = np.flatnonzero(to_mask(single.fill_null(True)))
     found = np.full(len(lo), False)
@@ -161,7 +194,7 @@ def _one_of(lo: pa.Array, hi: pa.Array, wanted: pa.Array) -> pa.BooleanArray:
 
 
 def _prefixed(lo: pa.Array, hi: pa.Array, prefix: bytes) -> pa.BooleanArray:
-    """Can a value start with the prefix: [lo, hi] meets [prefix, prefix_end)."""
+    """Return whether a value between the bounds can have the prefix: [lo, hi] meets [prefix, prefix_end)."""
     reaches = compare(Op.GE, hi, pa.scalar(prefix, hi.type))
     end = prefix_end(prefix)
     return reaches if end is None else pc.and_kleene(reaches, compare(Op.LT, lo, pa.scalar(end, lo.type)))

@@ -1,8 +1,9 @@
-"""Clauses: what a predicate asks of the metadata, and the verdict on each object.
+"""Clauses, and the verdict of a clause on each file.
 
-A verdict is true (the object may hold a matching row), false (it certainly holds none) or null (nothing is known).
-**Only false skips.** The contract of a clause is one-sided: false may be said only where it is proved; true and null
-are both kept and differ in reports alone. Verdicts combine in Kleene's logic:
+A verdict is true (the file may hold a matching row), false (the file certainly holds no matching row) or null (the
+metadata does not decide). **Only false skips a file.** The contract of a clause is one-sided: a clause returns false
+only where the metadata proves that no row matches. True and null both keep the file and differ only in reports.
+Verdicts combine in Kleene's logic:
 
 ======  ======  ===========  ==========
 p       q       ``AllOf``    ``AnyOf``
@@ -13,7 +14,7 @@ true    null    null         true
 null    null    null         null
 ======  ======  ===========  ==========
 
-Nothing ever negates a clause: predicates are negated before they become clauses.
+No code negates a clause: predicates are negated before they become clauses.
 """
 
 from __future__ import annotations
@@ -57,48 +58,67 @@ Verdicts: TypeAlias = pa.BooleanArray
 
 @dataclass(frozen=True, slots=True)
 class PartitionKey:
-    """A partition column, by its name, among what a clause reads."""
+    """A partition column that a clause reads.
+
+    Attributes
+    ----------
+    column : str
+        The name of the partition column, as the metadata table spells it.
+    """
 
     column: str
 
 
-#: What a clause reads: an index, or a partition column.
+#: The metadata that a clause reads: an index, or a partition column.
 Requirement = IndexKey | PartitionKey
 
 
 class IndexClause(Protocol):
-    """A question to one index or one partition column."""
+    """A clause that evaluates leaves with indexes, partition columns or attributes of files."""
 
     @property
     def predicate(self) -> str:
-        """What it answers, in words."""
+        """Return the text of the predicate that this clause answers, for reports."""
 
     @property
     def needs(self) -> tuple[Requirement, ...]:
-        """What it reads."""
+        """Return the indexes and partition columns that this clause reads."""
 
     @property
     def expensive(self) -> bool:
-        """True where it should see only the objects that everything cheaper has left."""
+        """Return True if this clause must run only on the files that all cheaper clauses leave undecided."""
 
     @property
     def asks_spark(self) -> bool:
-        """True where Spark evaluates a function of values of the metadata."""
+        """Return True if Spark must evaluate a function on values of the metadata."""
 
     def evaluate(self, table: MetadataTable, among: Mask) -> Verdicts:
-        """A verdict for each row of ``table``; outside of ``among`` it need not look, and says null."""
+        """Return a verdict for each row of a metadata table.
+
+        Parameters
+        ----------
+        table : MetadataTable
+            The metadata, one row per file.
+        among : numpy.ndarray of bool
+            True for the rows that need a verdict, of the table's length. The clause may return null for all other rows.
+
+        Returns
+        -------
+        pyarrow.BooleanArray
+            True, false or null for each row.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class LeafClause:
-    """What clauses about one leaf share.
+    """The common base of clauses over one leaf.
 
     Attributes
     ----------
     leaf : Leaf
-        What it answers.
+        The leaf that the clause answers.
     expensive : bool
-        Should it see only the objects that everything cheaper has left.
+        True if the clause must run only on the files that all cheaper clauses leave undecided.
     """
 
     leaf: Leaf
@@ -106,25 +126,39 @@ class LeafClause:
 
     @property
     def predicate(self) -> str:
-        """What it answers, in words."""
+        """Return the text of the leaf, for reports."""
         return str(self.leaf)
 
     @property
     def asks_spark(self) -> bool:
-        """Is the leaf about a function."""
+        """Return True if the leaf is about a function, which Spark must evaluate."""
         return isinstance(self.leaf.operand, Computed)
 
 
 @dataclass(frozen=True, slots=True)
 class Always:
-    """The same verdict for every object."""
+    """A clause with the same verdict for every file.
+
+    Attributes
+    ----------
+    verdict : bool
+        The verdict.
+    """
 
     verdict: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Undetermined:
-    """Null for every object, and why."""
+    """A clause that is null for every file.
+
+    Attributes
+    ----------
+    predicate : str
+        The text of the predicate that no metadata answers.
+    reason : str
+        Why no metadata answers the predicate, as a plain sentence.
+    """
 
     predicate: str
     reason: str
@@ -132,14 +166,14 @@ class Undetermined:
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """False where any child is false."""
+    """The conjunction of clauses: false where at least one child is false."""
 
     children: tuple[Clause, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """False where all children are false."""
+    """The disjunction of clauses: false where all children are false."""
 
     children: tuple[Clause, ...]
 
@@ -148,18 +182,38 @@ Clause = IndexClause | Always | Undetermined | AllOf | AnyOf
 
 
 class Trace:
-    """How many objects each index clause called false, in the order of evaluation."""
+    """A log of the number of files that each index clause rules out, in the order of evaluation.
+
+    Attributes
+    ----------
+    counts : list of (IndexClause, int)
+        The clauses with their numbers of false verdicts.
+    """
 
     def __init__(self) -> None:
         self.counts: list[tuple[IndexClause, int]] = []
 
     def add(self, clause: IndexClause, verdicts: Verdicts) -> None:
-        """Notes the outcome of one clause."""
+        """Record the verdicts of one clause.
+
+        Parameters
+        ----------
+        clause : IndexClause
+            The evaluated clause.
+        verdicts : pyarrow.BooleanArray
+            The verdicts of the clause, one per file.
+        """
         self.counts.append((clause, verdicts.false_count))
 
 
 def leaves(clause: Clause) -> Iterator[IndexClause | Undetermined]:
-    """The questions to indexes, and the places where there is nothing to ask."""
+    """Yield the index clauses and the undetermined clauses inside a clause, in order.
+
+    Parameters
+    ----------
+    clause : Clause
+        The clause to walk. An :class:`Always` yields nothing.
+    """
     match clause:
         case AllOf(children) | AnyOf(children):
             for child in children:
@@ -171,22 +225,23 @@ def leaves(clause: Clause) -> Iterator[IndexClause | Undetermined]:
 
 
 def evaluate(clause: Clause, table: MetadataTable, among: Mask, trace: Trace) -> Verdicts:
-    """Verdicts of a clause on every row of ``table``; rows outside of ``among`` are decided and need no look.
+    """Evaluate a clause on every row of a metadata table.
 
     Parameters
     ----------
     clause : Clause
+        The clause to evaluate.
     table : MetadataTable
-        Holds what the clause requires; an index that it lacks gives null.
+        The metadata that the clause requires. An index that the table lacks gives null.
     among : numpy.ndarray of bool
-        The rows in question.
+        True for the rows that need a verdict, of the table's length. All other rows are already decided.
     trace : Trace
-        Is told what each index clause found.
+        The log that receives the verdicts of each index clause.
 
     Returns
     -------
     pyarrow.BooleanArray
-        true, false or null for each row.
+        True, false or null for each row.
     """
     match clause:
         case Always(verdict):
@@ -204,7 +259,18 @@ def evaluate(clause: Clause, table: MetadataTable, among: Mask, trace: Trace) ->
 
 
 def collect_evaluations(clause: Clause, table: MetadataTable) -> None:
-    """Evaluates the parts of a clause for which Spark is asked, one by one, and keeps nothing of it."""
+    """Evaluate the leaf clauses that need Spark, one by one, and discard their verdicts.
+
+    Inside ``Evaluator.together()`` this pass only gathers the values that Spark must evaluate. Each leaf clause gets a
+    copy of the table, so that no result of this pass enters the table's cache.
+
+    Parameters
+    ----------
+    clause : Clause
+        The clause whose leaf clauses are evaluated.
+    table : MetadataTable
+        The metadata that the clause requires.
+    """
     for leaf in leaves(clause):
         if not isinstance(leaf, Undetermined) and leaf.asks_spark:
             leaf.evaluate(replace(table), np.full(len(table), True))
@@ -221,7 +287,7 @@ def _all_of(children: tuple[Clause, ...], table: MetadataTable, among: Mask, tra
 def _any_of(children: tuple[Clause, ...], table: MetadataTable, among: Mask, trace: Trace) -> Verdicts:
     total = same(len(table), truth=False)
     for child in sorted(children, key=_is_expensive):
-        # a row that some child keeps is kept: only the rows that all children so far call false are in question
+        # one true or null child keeps a row: an expensive child matters only where all earlier children are false
         left = among & is_false(total) if _is_expensive(child) else among
         total = pc.or_kleene(total, evaluate(child, table, left, trace))
     return total
@@ -232,5 +298,18 @@ def _is_expensive(clause: Clause) -> bool:
 
 
 def is_false(verdicts: Verdicts) -> Mask:
-    """The rows that are certainly without a match; the one place where a verdict becomes a skip."""
+    """Return a mask of the rows that certainly hold no match.
+
+    This function is the only place where a verdict becomes a skip.
+
+    Parameters
+    ----------
+    verdicts : pyarrow.BooleanArray
+        True, false or null for each row.
+
+    Returns
+    -------
+    numpy.ndarray of bool
+        True where the verdict is false.
+    """
     return to_mask(pc.invert(verdicts))

@@ -1,7 +1,7 @@
-"""Files themselves: what Spark's hidden column ``_metadata`` says of a file holds for all its rows.
+"""Clauses over attributes of files: fields of Spark's hidden column ``_metadata`` that all rows of a file share.
 
-Rules: specs/pruning.rst, [PRU-FC]. An object's name, size and time are part of what it is: a file that differs in one
-is another, and is read.
+Rules: specs/pruning.rst, [PRU-FC]. Metadata identifies a file by name, size and modification time. A file that differs
+from its metadata in one of these is a different file, and the query reads it.
 """
 
 from __future__ import annotations
@@ -21,11 +21,14 @@ __all__ = ["FILE_COLUMNS", "FileClause"]
 
 
 def _last(names: pa.Array) -> pa.Array:
-    """The last part of each name, null where it holds what Spark writes otherwise there: a space as ``%20``."""
+    """Return the last component of each path.
+
+    The result is null where Spark may write the component with escapes, such as a space as ``%20``.
+    """
     return pc.struct_field(pc.extract_regex(names, r"(?s)^(?:.*/)?(?P<last>[A-Za-z0-9._=-]+)$"), 0)
 
 
-#: What is known of objects, by its name in the hidden column.
+#: The functions that compute a field of the hidden column from the list of files, by the field's name.
 FILE_COLUMNS: dict[str, Callable[[Objects], pa.Array]] = {
     "file_name": lambda objects: _last(objects.names),
     "file_size": lambda objects: objects.sizes,
@@ -35,16 +38,35 @@ FILE_COLUMNS: dict[str, Callable[[Objects], pa.Array]] = {
 
 @dataclass(frozen=True, slots=True)
 class FileClause(LeafClause):
-    """A leaf asked of an object's own name, size or time."""
+    """A clause over a file's name, size or modification time.
+
+    Attributes
+    ----------
+    column : str
+        The field of ``_metadata``, a key of :data:`FILE_COLUMNS`.
+    """
 
     column: str
 
     @property
     def needs(self) -> tuple[()]:
-        """Nothing but the objects."""
+        """Return an empty tuple, because the clause reads only the list of files."""
         return ()
 
     def evaluate(self, table: MetadataTable, among: Mask) -> Verdicts:
-        """True or false; null where a size is not known, or a name's form."""
+        """Return true or false for each file, and null where the size or the form of the name is unknown.
+
+        Parameters
+        ----------
+        table : MetadataTable
+            The metadata, one row per file.
+        among : numpy.ndarray of bool
+            Ignored: every row gets a verdict.
+
+        Returns
+        -------
+        pyarrow.BooleanArray
+            True, false or null for each row.
+        """
         values = FILE_COLUMNS[self.column](table.objects)
         return pc.if_else(values.is_valid(), matches(self.leaf, values), pa.scalar(None, pa.bool_()))

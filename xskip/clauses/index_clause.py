@@ -1,4 +1,4 @@
-"""What the clauses of indexes share: metadata of one index, and lists taken apart."""
+"""Base classes for the clauses of index types, and list arrays as flat values with offsets."""
 
 from __future__ import annotations
 
@@ -26,46 +26,81 @@ _Made = TypeVar("_Made")
 
 
 class Once(Protocol):
-    """What many clauses of one query need of the same metadata, made once."""
+    """A cache of results that many clauses of one query compute from the same metadata."""
 
     def __call__(self, key: Hashable, make: Callable[[], _Made]) -> _Made:
-        """What ``make`` returned at the first call with this key."""
+        """Return the result that ``make`` returned at the first call with this key."""
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnClause(LeafClause):
-    """A question about one index's metadata: what the clauses of indexes share."""
+    """The common base of clauses that read the metadata of one index.
+
+    Attributes
+    ----------
+    requires : IndexKey
+        The index that the clause reads.
+    """
 
     requires: IndexKey
 
     @property
     def needs(self) -> tuple[IndexKey]:
-        """The index."""
+        """Return the key of the index."""
         return (self.requires,)
 
     def evaluate(self, table: MetadataTable, among: Mask) -> Verdicts:
-        """A verdict for each row; null where the table lacks the index."""
+        """Return a verdict for each row of a metadata table, or null for all rows if the table lacks the index.
+
+        Parameters
+        ----------
+        table : MetadataTable
+            The metadata, one row per file.
+        among : numpy.ndarray of bool
+            True for the rows that need a verdict, of the table's length.
+
+        Returns
+        -------
+        pyarrow.BooleanArray
+            True, false or null for each row.
+        """
         column = table.indexes.get(self.requires)
         if column is None:
             return pa.nulls(len(table), pa.bool_())
         return self.verdicts(column.values, among, lambda key, make: table.once((self.requires, key), make))
 
     def verdicts(self, values: pa.Array, among: Mask, once: Once) -> Verdicts:
-        """A verdict for each value of the metadata; null where it is null.
+        """Return a verdict for each value of the index.
 
         Parameters
         ----------
         values : pyarrow.Array
+            The values of the index, one per file, of the Arrow type of the index's storage. Null where the index has no
+            value for the file.
         among : numpy.ndarray of bool
-        once : callable
-            ``once(key, make)`` is what ``make`` returns, which all clauses of this index share.
+            True for the rows that need a verdict, of the length of ``values``.
+        once : Once
+            A cache that all clauses over this index share: ``once(key, make)`` returns the result of ``make``.
+
+        Returns
+        -------
+        pyarrow.BooleanArray
+            True, false or null for each value; null where the value is null.
         """
         raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """A list array taken apart: values laid end to end, and where each list starts and ends."""
+    """A list array as flat values and the offsets of each list.
+
+    Attributes
+    ----------
+    values : pyarrow.Array
+        The values of all lists, end to end.
+    starts, ends : numpy.ndarray of int64
+        The position of the first value of each list, and the position after its last value.
+    """
 
     values: pa.Array
     starts: npt.NDArray[np.int64]
@@ -73,7 +108,13 @@ class Lists:
 
     @staticmethod
     def of(lists: pa.Array) -> Lists:
-        """Lists of an array; a null list is empty here."""
+        """Return the lists of a list array; a null list becomes an empty list.
+
+        Parameters
+        ----------
+        lists : pyarrow.ListArray
+            The lists, one per file.
+        """
         offsets = lists.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
         starts, ends = offsets[:-1], offsets[1:]
         missing = lists.is_null().to_numpy(zero_copy_only=False)
@@ -81,8 +122,23 @@ class Lists:
 
     @staticmethod
     def of_groups(lists: pa.Array, size: int) -> tuple[Lists, list[pa.Array]] | None:
-        """Lists of groups of so many values, and the first, second … values of all groups; None where one is broken.
+        """Split the lists of a list array into groups of ``size`` values.
 
+        Parameters
+        ----------
+        lists : pyarrow.ListArray
+            The lists, one per file. A null list counts as empty.
+        size : int
+            The number of values in a group.
+
+        Returns
+        -------
+        tuple of (Lists, list of pyarrow.Array) or None
+            The lists, whose ``starts`` and ``ends`` count groups, and ``size`` arrays with the first, second, ...
+            values of all groups. None if the length of a list is not a multiple of ``size``.
+
+        Examples
+        --------
         >>> groups, (first, second) = Lists.of_groups(pa.array([[1, 2, 3, 4], None, [5, 6]]), 2)
         >>> first.to_pylist(), second.to_pylist(), groups.starts.tolist(), groups.ends.tolist()
         ([1, 3, 5], [2, 4, 6], [0, 2, 2], [2, 2, 3])
@@ -97,8 +153,22 @@ class Lists:
 
 
 def any_in_each(lists: Lists, matches: pa.BooleanArray) -> npt.NDArray[np.bool_]:
-    """For each list: does any of its values match.
+    """Return for each list whether at least one of its values matches.
 
+    Parameters
+    ----------
+    lists : Lists
+        The lists.
+    matches : pyarrow.BooleanArray
+        Whether a value, or a group of values, matches; without nulls.
+
+    Returns
+    -------
+    numpy.ndarray of bool
+        An entry for each list.
+
+    Examples
+    --------
     >>> lists = Lists.of(pa.array([[1, 2], [], [3]]))
     >>> any_in_each(lists, pa.array([False, True, False])).tolist()
     [True, False, False]
@@ -110,42 +180,72 @@ def any_in_each(lists: Lists, matches: pa.BooleanArray) -> npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class PartsClause(ColumnClause, ABC, Generic[_Taken]):
-    """Leaves asked of the parts of a list, of which one must satisfy all: values, ranges, boxes.
+    """A clause over the parts of a list, which are values, ranges or boxes.
+
+    A file can match only if one part of its list can satisfy the leaves of this clause and of all clauses in ``also``,
+    or if all of these leaves may be TRUE of NULL, because lists omit NULL.
 
     Attributes
     ----------
     also : tuple of PartsClause
-        Further clauses of the same class that the same row must satisfy.
+        Further clauses of the same class whose leaves the same row must satisfy.
     """
 
     also: tuple[PartsClause[_Taken], ...] = field(default=(), kw_only=True)
 
     @property
     def predicate(self) -> str:
-        """All leaves, in words."""
+        """Return the text of all leaves, joined by AND."""
         return " AND ".join(str(clause.leaf) for clause in (self, *self.also))
 
     @property
     def asks_spark(self) -> bool:
-        """Is one of the leaves about a function."""
+        """Return True if at least one of the leaves is about a function, which Spark must evaluate."""
         return any(isinstance(clause.leaf.operand, Computed) for clause in (self, *self.also))
 
     @abstractmethod
     def parts(self, values: pa.Array) -> tuple[Lists, _Taken] | None:
-        """The lists, and their parts laid end to end; None where they are not as this index writes them.
+        """Split the values of the index into lists and their parts.
 
-        They depend on the values alone: all clauses of the class share them.
+        The result must depend only on ``values``, because all clauses of the class share it.
+
+        Parameters
+        ----------
+        values : pyarrow.Array
+            The values of the index, one per file.
+
+        Returns
+        -------
+        tuple of (Lists, parts) or None
+            The lists, and the parts of all lists end to end. None if the values do not have the form that this index
+            writes.
         """
 
     @abstractmethod
     def matching(self, leaf: Leaf, parts: _Taken) -> pa.BooleanArray:
-        """For each part: can a leaf be TRUE of a value in it. Null keeps.
+        """Return for each part whether a leaf can be TRUE of a value in the part.
 
-        What is found for a leaf serves all clauses of the class, whether they ask it alone or with others.
+        The result must depend only on ``leaf`` and ``parts``, because all clauses of the class share it.
+
+        Parameters
+        ----------
+        leaf : Leaf
+            The leaf of this clause, or of a clause in ``also``.
+        parts : object
+            The parts of all lists, as :meth:`parts` returns them.
+
+        Returns
+        -------
+        pyarrow.BooleanArray
+            An entry for each part. Null keeps the file.
         """
 
     def verdicts(self, values: pa.Array, among: Mask, once: Once) -> Verdicts:
-        """False where no part can hold a value of which all leaves are TRUE; null where there is no list."""
+        """Return false where no part can hold a value of which all leaves are TRUE, and null where the list is null.
+
+        Where all leaves may be TRUE of NULL, no list gives false. The parameters are those of
+        :meth:`ColumnClause.verdicts`.
+        """
         taken = once((type(self), "parts"), lambda: self.parts(values))
         if taken is None:
             return pa.nulls(len(values), pa.bool_())
@@ -153,25 +253,38 @@ class PartsClause(ColumnClause, ABC, Generic[_Taken]):
         clauses = (self, *self.also)
         each = (once((type(self), c.leaf), partial(c.matching, c.leaf, parts)) for c in clauses)
         found = reduce(pc.and_kleene, each)
-        if isinstance(parts, pa.Array) and parts.null_count:  # lists hold no NULL: one that does is not what it was
+        # index types write no NULL into lists: a list with NULL is damaged, and the NULL counts as a match
+        if isinstance(parts, pa.Array) and parts.null_count:
             found = pc.or_kleene(found, parts.is_null())
         held = any_in_each(lists, found.fill_null(True)) | all(null_may_match(clause.leaf) for clause in clauses)
         return pc.if_else(values.is_valid(), from_mask(held), pa.scalar(None, pa.bool_()))
 
 
 class ValuesClause(PartsClause[pa.Array]):
-    """Leaves asked of the values of a list."""
+    """A clause over the values of a list."""
 
     __slots__ = ()
 
     def parts(self, values: pa.Array) -> tuple[Lists, pa.Array]:
-        """The values."""
+        """Return the lists and their values."""
         lists = Lists.of(values)
         return lists, lists.values
 
 
 def conjoin(clauses: Iterable[IndexClause | None]) -> IndexClause | None:
-    """One clause for all leaves that an index answers by its parts, None where they are fewer than two."""
+    """Combine the clauses of one index into one clause that tests all leaves on the same part.
+
+    Parameters
+    ----------
+    clauses : iterable of IndexClause or None
+        The clauses of the index, one per leaf. The function ignores None and clauses of another class than the first
+        :class:`PartsClause`.
+
+    Returns
+    -------
+    IndexClause or None
+        The combined clause, or None if there are fewer than two clauses to combine.
+    """
     found = [clause for clause in clauses if isinstance(clause, PartsClause)]
     same = [clause for clause in found if type(clause) is type(found[0])]
     if len(same) < 2:

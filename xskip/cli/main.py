@@ -1,4 +1,4 @@
-"""The command line: thin, over the same API."""
+"""The command line, a thin layer over the Python API."""
 
 from __future__ import annotations
 
@@ -22,16 +22,27 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-#: The indexes of one column that need nothing else said.
+#: The index types over one column that need no parameters.
 _INDEXES: tuple[type[OneColumn], ...] = (
     MinMax, ValueList, BloomFilter, NullCount, Prefix, Hybrid, GapList, TokenBloom,
 )  # fmt: skip
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs a command; 0 where it succeeded, 2 where something is wrong, said on stderr in one line."""
+    """Run a command, and print an error as one line on stderr.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        The arguments without the name of the program; None takes ``sys.argv``.
+
+    Returns
+    -------
+    int
+        0 if the command succeeded, 2 if it failed, 1 if the demonstration found different results with skipping.
+    """
     arguments = _parser().parse_args(argv)
-    logging.getLogger("SQLQueryContextLogger").disabled = True  # PySpark's own copy of an error, as JSON
+    logging.getLogger("SQLQueryContextLogger").disabled = True  # PySpark logs errors a second time, as JSON
     try:
         check_java()
         if arguments.command == "demo":

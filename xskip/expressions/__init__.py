@@ -1,7 +1,8 @@
-"""Predicates and the expressions in them, and what they evaluate to for values that are known.
+"""Predicates, their operands, and the evaluation of both on known values.
 
-Ways in: the leaves and operands that this package exports, which index types match on, and
-:mod:`~xskip.expressions.evaluate`. Imports ``types`` and what lies below; knows neither Spark nor files.
+Entry points: the leaves and operands that this package exports, which index types match on, and
+:mod:`~xskip.expressions.evaluate`. This package imports ``types`` and the layers below it. It depends neither on Spark
+nor on files.
 """
 
 from xskip.expressions.operands import Call, Cast, Column, Computed, Derived, Elements, FileColumn

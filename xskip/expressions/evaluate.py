@@ -1,7 +1,8 @@
-"""Spark's order and equality of values, on Arrow arrays.
+"""Spark's order and equality of values, computed on Arrow arrays.
 
-:func:`sort_key` maps an array to one whose own Arrow order is Spark's: NaN is above everything and equal to itself,
--0.0 equals 0.0, strings and binary compare as unsigned bytes, times as numbers. Everything else here works on keys.
+:func:`sort_key` maps an array to sort keys, whose Arrow order is Spark's order of the values: NaN is above every other
+value and equal to itself, -0.0 equals 0.0, strings and binary compare as unsigned bytes, and times compare as numbers.
+All comparisons in this module use sort keys.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ __all__ = [
 
 Mask = npt.NDArray[np.bool_]
 _NAN, _NO_SIGN = pa.scalar(float("nan")), pa.scalar((1 << 63) - 1)
-_DIGITS = 18  # decimals of so many are numbers of 64 bits
-_EXACT = Context(prec=76)  # any literal that Spark compares with a decimal fits
+_DIGITS = 18  # a decimal of this precision fits in 64 bits
+_EXACT = Context(prec=76)  # digits enough for any literal that Spark compares with a decimal
 _COMPARE = {
     Op.EQ: pc.equal,
     Op.NE: pc.not_equal,
@@ -59,8 +60,20 @@ _COMPARE = {
 
 
 def sort_key(values: pa.Array) -> pa.Array:
-    """An array whose Arrow order and equality are Spark's for ``values``; null stays null.
+    """Return an array whose Arrow order and equality are Spark's for ``values``.
 
+    Parameters
+    ----------
+    values : pyarrow.Array
+        Values of the Arrow type that :func:`~xskip.types.datatypes.arrow_type` returns for their Spark type.
+
+    Returns
+    -------
+    pyarrow.Array
+        The sort keys: integers, decimals or binary. Null where the value is null.
+
+    Examples
+    --------
     >>> sort_key(pa.array([-0.0, float("nan"), float("inf")])).to_pylist() == sort_key(
     ...     pa.array([0.0, -float("nan"), float("inf")])).to_pylist()
     True
@@ -84,27 +97,53 @@ def sort_key(values: pa.Array) -> pa.Array:
 def _float_key(values: pa.Array) -> pa.Array:
     numbers = pc.add(values.cast(pa.float64()), 0.0)  # -0.0 + 0.0 = 0.0
     strange = pc.is_nan(numbers)
-    if strange.true_count:  # one NaN, its bits above those of infinity
+    if strange.true_count:  # use a single NaN, whose bits are above those of infinity
         numbers = pc.if_else(strange, _NAN, numbers)
     bits = numbers.view(pa.int64())
-    # IEEE bits of negative numbers fall as the number grows: flip all but the sign
+    # the IEEE bits of a negative number fall as the number grows: flip all bits but the sign
     return pc.if_else(pc.less(bits, 0), pc.bit_wise_xor(bits, _NO_SIGN), bits)
 
 
 def _decimal_key(values: pa.Array) -> pa.Array:
-    """Of 128 bits the lower half tells all."""
+    """Return the lower 64 bits of each decimal, which determine a value of at most 18 digits."""
     validity, data = values.buffers()
     lower = np.frombuffer(data or b"", np.int64)[: 2 * (values.offset + len(values)) : 2].copy()
     return pa.Array.from_buffers(pa.int64(), len(values), [validity, pa.py_buffer(lower)], -1, values.offset)
 
 
 def literal_key(value: Value, spark_type: str) -> pa.Scalar:
-    """The key of one literal, comparable with the keys of an array of ``spark_type``."""
+    """Return the sort key of one literal.
+
+    Parameters
+    ----------
+    value : Value
+        The literal in Spark's internal representation, not null.
+    spark_type : str
+        The literal's Spark type by its catalog name.
+
+    Returns
+    -------
+    pyarrow.Scalar
+        The key, comparable with the sort keys of an array of ``spark_type``.
+    """
     return literal_keys((value,), spark_type)[0]
 
 
 def literal_keys(values: tuple[Value, ...], spark_type: str) -> pa.Array:
-    """The keys of literals, comparable with the keys of an array of ``spark_type``."""
+    """Return the sort keys of literals.
+
+    Parameters
+    ----------
+    values : tuple of Value
+        The literals in Spark's internal representation, not null.
+    spark_type : str
+        The literals' Spark type by its catalog name.
+
+    Returns
+    -------
+    pyarrow.Array
+        The keys, comparable with the sort keys of an array of ``spark_type``.
+    """
     kind = arrow_type(spark_type)
     if pa.types.is_string(kind):
         return pa.array(values, pa.binary())
@@ -120,19 +159,32 @@ def literal_keys(values: tuple[Value, ...], spark_type: str) -> pa.Array:
 
 
 def in_type(values: pa.Array, spark_type: str | None) -> pa.Array:
-    """Values cast to a Spark type that holds them all; None leaves them as they are."""
+    """Cast values to a Spark type that represents all of them exactly.
+
+    Parameters
+    ----------
+    values : pyarrow.Array
+        The values of a column.
+    spark_type : str or None
+        The catalog name of the target type. None returns the values unchanged.
+    """
     return values if spark_type is None else values.cast(arrow_type(spark_type))
 
 
 def cast_type(operand: Operand) -> str | None:
-    """The type in which an operand sees its column's values, where that is another; what it computes does not count."""
+    """Return the type to which an operand casts its column, or None if the operand is no cast.
+
+    The result type of a function does not count, because functions take the column's values as they are.
+    """
     return operand.type if isinstance(operand, Cast) else None
 
 
 def null_may_match(leaf: Leaf) -> bool:
-    """Can a row match of which the column is NULL; of no column's own values it can, but of a function's.
+    """Return whether a leaf may be TRUE of a row whose column is NULL.
 
-    What a user's function is of NULL nobody knows.
+    A function of NULL can have a value, so Spark evaluates the function on NULL. The result of a user-defined function
+    on NULL is unknown and counts as a match. For any other operand the result is False, also for ``IS NULL``: an index
+    type that omits NULL values must not answer that leaf.
     """
     if isinstance(leaf.operand, Call):
         return True
@@ -142,12 +194,27 @@ def null_may_match(leaf: Leaf) -> bool:
 
 
 def compare(op: Op, left: pa.Array, right: pa.Array | pa.Scalar) -> pa.BooleanArray:
-    """``left op right`` on keys, null where a side is null."""
+    """Return ``left op right`` on sort keys.
+
+    Parameters
+    ----------
+    op : Op
+        The comparison operator.
+    left : pyarrow.Array
+        Sort keys.
+    right : pyarrow.Array or pyarrow.Scalar
+        Sort keys of the same type, as many as in ``left``, or one key.
+
+    Returns
+    -------
+    pyarrow.BooleanArray
+        An entry for each key of ``left``. Null where a side is null.
+    """
     return _COMPARE[op](left, right)
 
 
 def to_mask(found: pa.BooleanArray) -> Mask:
-    """Where an array is true.
+    """Return a NumPy mask that is True where an Arrow array is true.
 
     >>> to_mask(pa.array([True, False, None])).tolist()
     [True, False, False]
@@ -159,7 +226,7 @@ def to_mask(found: pa.BooleanArray) -> Mask:
 
 
 def from_mask(mask: Mask) -> pa.BooleanArray:
-    """True and false, as a mask has them.
+    """Return an Arrow array without nulls that holds the values of a NumPy mask.
 
     >>> from_mask(np.array([True, False])).to_pylist()
     [True, False]
@@ -169,7 +236,7 @@ def from_mask(mask: Mask) -> pa.BooleanArray:
 
 
 def same(size: int, *, truth: bool) -> pa.BooleanArray:
-    """True everywhere, or false.
+    """Return an Arrow array of ``size`` equal truth values.
 
     >>> same(2, truth=True).to_pylist()
     [True, True]
@@ -179,7 +246,9 @@ def same(size: int, *, truth: bool) -> pa.BooleanArray:
 
 
 def prefix_end(prefix: bytes) -> bytes | None:
-    """The least bytes above everything that starts with ``prefix``; None where there is no bound.
+    """Return the least byte string above all byte strings that start with ``prefix``.
+
+    The result is None if there is no such byte string: for an empty prefix, and for a prefix of 0xFF bytes only.
 
     >>> prefix_end(b"ab"), prefix_end(b"a" + bytes([255])), prefix_end(b"")
     (b'ac', b'b', None)
@@ -189,16 +258,21 @@ def prefix_end(prefix: bytes) -> bytes | None:
 
 
 def matches(leaf: Leaf, values: pa.Array) -> pa.BooleanArray:
-    """For each value of the leaf's column: is the leaf TRUE of it. Never null: FALSE where SQL says NULL.
+    """Return whether a leaf is TRUE of each value of its column.
 
-    A function's value that could not be found is taken for one that matches.
+    A value on which Spark cannot evaluate the leaf's function counts as a match.
 
     Parameters
     ----------
     leaf : Leaf
-        The predicate.
+        The leaf to evaluate.
     values : pyarrow.Array
-        Values of the column, of the Arrow type of its Spark type.
+        Values of the column, of the Arrow type of the column's Spark type.
+
+    Returns
+    -------
+    pyarrow.BooleanArray
+        An entry for each value, never null: false where SQL's result is NULL.
 
     Examples
     --------
@@ -213,7 +287,22 @@ def matches(leaf: Leaf, values: pa.Array) -> pa.BooleanArray:
 
 
 def holds(leaf: Leaf, values: pa.Array) -> pa.BooleanArray:
-    """The same as :func:`matches`, for values of the leaf's operand."""
+    """Return whether a leaf is TRUE of each value of its operand.
+
+    :func:`matches` takes values of the column instead.
+
+    Parameters
+    ----------
+    leaf : Leaf
+        The leaf to evaluate.
+    values : pyarrow.Array
+        Values of the operand, of the Arrow type of the operand's Spark type.
+
+    Returns
+    -------
+    pyarrow.BooleanArray
+        An entry for each value, never null: false where SQL's result is NULL.
+    """
     match leaf:
         case IsNull():
             return values.is_null()
@@ -239,7 +328,7 @@ def _none_of(keys: pa.Array, wanted: tuple[Value, ...], spark_type: str) -> pa.B
 
 
 def _starts_with(keys: pa.Array, prefix: bytes) -> pa.BooleanArray:
-    """On keys of strings: prefix <= key < prefix_end, in bytes."""
+    """Return whether the sort keys of strings start with a prefix: prefix <= key < prefix_end."""
     above = compare(Op.GE, keys, pa.scalar(prefix, keys.type))
     end = prefix_end(prefix)
     return above if end is None else pc.and_(above, compare(Op.LT, keys, pa.scalar(end, keys.type)))

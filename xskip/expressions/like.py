@@ -1,18 +1,31 @@
-"""LIKE patterns, taken apart."""
+"""Parsing of LIKE patterns."""
 
 from __future__ import annotations
 
 __all__ = ["like_parts", "split_like"]
 
-#: LIKE decodes both sides: U+FFFD also stands for bytes that are no UTF-8.
+#: The wildcards. Spark decodes both sides of LIKE, so that U+FFFD also represents bytes that are not valid UTF-8.
 _WILD = "%_\ufffd"
 
 
 def split_like(pattern: str, escape: str) -> tuple[str | None, str]:
-    """The literal beginning of a pattern, unescaped, and the rest from its first wildcard on.
+    """Split a LIKE pattern before its first wildcard.
 
-    The beginning is None where an escape stands before an ordinary character in it, which Spark refuses.
+    Parameters
+    ----------
+    pattern : str
+        The pattern.
+    escape : str
+        The escape character.
 
+    Returns
+    -------
+    tuple of (str or None, str)
+        The literal beginning, without escapes, and the rest of the pattern from its first wildcard on. None and
+        the whole pattern if the beginning escapes an ordinary character, which Spark refuses.
+
+    Examples
+    --------
     >>> split_like("a|_b%c", "|"), split_like("ab", "|"), split_like("a|b", "|")
     (('a_b', '%c'), ('ab', ''), (None, 'a|b'))
     """
@@ -33,8 +46,23 @@ def split_like(pattern: str, escape: str) -> tuple[str | None, str]:
 
 
 def like_parts(pattern: str, escape: str) -> list[str] | None:
-    """The literal parts between a pattern's wildcards, the first and last of which can be empty; None where it is none.
+    """Return the literal parts before, between and after the wildcards of a LIKE pattern.
 
+    Parameters
+    ----------
+    pattern : str
+        The pattern.
+    escape : str
+        The escape character.
+
+    Returns
+    -------
+    list of str or None
+        The parts, without escapes; a part can be empty. None if the pattern escapes an ordinary character, which Spark
+        refuses.
+
+    Examples
+    --------
     >>> like_parts("a% b_", "|")
     ['a', ' b', '']
     """

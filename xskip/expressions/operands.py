@@ -1,4 +1,4 @@
-"""What a predicate's leaf is about: a column, a cast of one, or a function of one."""
+"""Operands of leaves: a column, a cast of a column, or a function of columns."""
 
 from __future__ import annotations
 
@@ -37,7 +37,15 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column, or a field of nested structs, as the query names it, and its Spark type."""
+    """A column, or a field of nested structs.
+
+    Attributes
+    ----------
+    path : tuple of str
+        The names of the column and of the nested fields, as the query spells them.
+    type : str
+        The Spark type by its catalog name.
+    """
 
     path: tuple[str, ...]
     type: str
@@ -47,13 +55,13 @@ class Column:
 
     @property
     def column(self) -> Column:
-        """Itself."""
+        """Return this column, like the attribute ``column`` of other operands."""
         return self
 
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """A column cast to a type that holds each of its values exactly (:func:`xskip.types.datatypes.is_widening`)."""
+    """The cast of a column to a type that holds each value exactly (:func:`xskip.types.datatypes.is_widening`)."""
 
     column: Column
     type: str
@@ -64,23 +72,25 @@ class Cast:
 
 @dataclass(frozen=True, slots=True)
 class Monotonicity:
-    """How a function follows the order of its column [PRU-FN].
+    """The relation between the order of a function's values and the order of its column [PRU-FN].
 
     Attributes
     ----------
     direction : int
-        1 where it never falls as the column rises, -1 where it never rises, 0 where nothing is known.
+        1 if the function never falls as the column rises, -1 if it never rises, 0 if nothing is known.
     zone : str
-        It follows local time in this zone, and instants only as far as the zone's offset does not change.
+        The time zone whose local time the function follows. The function follows instants only while the zone's offset
+        does not change. Empty if no zone matters.
     within : str
-        It does so only within one ``year`` or ``month`` of a date or timestamp.
+        ``year`` or ``month`` if ``direction`` holds only within one such period of a date or timestamp, else empty.
     limit : int or None
-        It does so only for numbers from ``-limit`` to ``limit``, beyond which it overflows; None where it does not.
+        ``direction`` holds only from ``-limit`` to ``limit``, because the function overflows beyond. None means no
+        limit.
     folds : bool
-        It follows the absolute value of the column.
+        True if the function follows the absolute value of the column.
     wraps : tuple of (int, str, int)
-        The parts of it that can wrap around, once: number, type and direction of each. Where a part's own ends are in
-        order it has not; the whole can hide it.
+        The parts of the function that can wrap around once, or become NaN: number, type and direction of each part. If
+        the ends of a part are in order, the part has not wrapped around; the whole function can hide a wrapped part.
     """
 
     direction: int = 0
@@ -92,42 +102,63 @@ class Monotonicity:
 
 
 class Evaluated(NamedTuple):
-    """A function's values, and where they could not be found; such a row may be anything."""
+    """The values of a function.
+
+    Attributes
+    ----------
+    values : pyarrow.Array
+        The values, of the Arrow type of the function's result.
+    failed : numpy.ndarray of bool
+        True where Spark could not evaluate the function. Such a value may be anything.
+    """
 
     values: pa.Array
     failed: npt.NDArray[np.bool_]
 
 
 class Evaluate(Protocol):
-    """What evaluates functions: Spark."""
+    """An evaluator of functions, which Spark implements."""
 
     def __call__(self, term: int, kind: str, values: pa.Array) -> Evaluated:
-        """The values of an expression, by its number in the query's request, for values of its column."""
+        """Return the values of an expression for values of its column.
+
+        Parameters
+        ----------
+        term : int
+            The number of the expression in the query's request.
+        kind : str
+            The Spark type of the expression.
+        values : pyarrow.Array
+            Values of the column, of its Arrow type.
+        """
 
     def spread(self, zone: str, low: int, high: int) -> int:
-        """By how many microseconds a zone's offsets differ among themselves between two instants."""
+        """Return how much a zone's offsets differ from each other between two instants; all in microseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """A deterministic function of one column, whose values Spark finds.
+    """A deterministic function of one column, which Spark evaluates.
 
     Attributes
     ----------
     column : Column or FileColumn
+        The only column of the function.
     type : str
-        Of the function's values.
+        The Spark type of the function's values.
     name : str
-        Of the function, for reports.
+        The name of the function, for reports.
     term : int
-        Its number in the query's request.
+        The number of the function in the query's request.
     shape : Monotonicity
+        How the function follows the order of the column.
     evaluate : Evaluate
+        The evaluator of the function.
     call : tuple
-        Of one function of the column itself: its class in Spark and its other arguments, literals as values. Else
-        empty.
+        The function's class in Spark and its other arguments, with literals as values, if the function takes the column
+        itself and literals. Else empty.
     form : str
-        What it is: :func:`form_of`.
+        The text of the function, from :func:`form_of`.
     """
 
     column: Column | FileColumn
@@ -143,22 +174,22 @@ class Computed:
         return f"{self.name}({self.column})"
 
     def __call__(self, values: pa.Array) -> Evaluated:
-        """The function's values for values of the column."""
+        """Return the function's values for values of the column."""
         return self.evaluate(self.term, self.type, values)
 
 
 @dataclass(frozen=True, slots=True)
 class Elements:
-    """The elements of an array: a leaf about them is TRUE where it is TRUE of some element.
+    """The elements of an array; a leaf over elements is TRUE where it is TRUE of at least one element.
 
     Attributes
     ----------
     column : Column
-        Of type ``array<...>``.
+        The column of type ``array<...>``.
     type : str
-        Of an element.
+        The Spark type of an element.
     is_one : bool
-        The leaf is about one of them alone, by its place.
+        True if the leaf is about a single element at a given position.
     """
 
     column: Column
@@ -171,7 +202,7 @@ class Elements:
 
 @dataclass(frozen=True, slots=True)
 class FileColumn:
-    """A part of Spark's hidden column ``_metadata`` that all rows of a file share, such as ``file_name``."""
+    """A field of Spark's hidden column ``_metadata`` that all rows of a file share, such as ``file_name``."""
 
     name: str
     type: str
@@ -182,15 +213,16 @@ class FileColumn:
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """A deterministic expression that only an index of that very expression answers.
+    """A deterministic expression that only an index on the same expression answers.
 
     Attributes
     ----------
     form : str
-        What it is: :func:`form_of`.
+        The text of the expression, from :func:`form_of`.
     type : str
+        The Spark type of the expression.
     reason : str
-        Why it cannot be used where there is no such index, in a plain sentence.
+        Why the expression cannot be used without such an index, as a plain sentence.
     """
 
     form: str
@@ -203,15 +235,16 @@ class Derived:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of a user's function.
+    """A call of a user-defined function.
 
     Attributes
     ----------
     identity : str
-        Which function it is, whatever its name.
+        The identity of the function: its code in Python, or its registered name in Java or Scala.
     name : str
+        The name of the function, for reports.
     type : str
-        Of its value.
+        The Spark type of the result.
     arguments : tuple
         Columns, and literals as :data:`xskip.expressions.predicate.Value`.
     """
@@ -226,7 +259,7 @@ class Call:
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """The columns among the arguments."""
+        """Return the columns among the arguments."""
         return tuple(argument for argument in self.arguments if isinstance(argument, Column))
 
 
@@ -234,7 +267,7 @@ Operand = Column | Cast | Computed | Elements | FileColumn | Derived | Call
 
 
 def column_of(operand: Operand) -> Column | None:
-    """The column whose values, one in each row, an operand is about; None where it is about something else.
+    """Return the column that has one value per row and that an operand is about, or None for other operands.
 
     >>> str(column_of(Cast(Column(("a",), "int"), "bigint"))), column_of(FileColumn("file_size", "bigint"))
     ('a', None)
@@ -249,7 +282,9 @@ def column_of(operand: Operand) -> Column | None:
 
 
 def form_of(node: Any) -> str:
-    """An encoded expression as one text: two with the same text are the same expression; empty where it tells in part.
+    """Return the text of an encoded expression; expressions with equal texts are equal.
+
+    The text is empty if the encoding does not describe the whole expression.
 
     >>> form_of(["Size", ["$", ["tags"], "array<string>"], True])
     '["Size",["$",["tags"],"array<string>"],true]'
@@ -259,7 +294,7 @@ def form_of(node: Any) -> str:
 
 
 def columns_in(node: Any) -> Iterator[tuple[str, ...]]:
-    """The paths of the columns of an encoded expression, repeats included.
+    """Yield the paths of the columns in an encoded expression, including repeats.
 
     >>> list(columns_in(["Subtract", ["$", ["a"], "int"], ["$", ["s", "b"], "int"]]))
     [('a',), ('s', 'b')]
@@ -275,7 +310,7 @@ def columns_in(node: Any) -> Iterator[tuple[str, ...]]:
 
 
 def folded(form: str) -> str:
-    """A form with the names of columns in lower case.
+    """Return a form with the names of columns in lower case.
 
     >>> folded('["Upper",["$",["S"],"string"],"A"]')
     '["Upper",["$",["s"],"string"],"A"]'
@@ -294,7 +329,7 @@ def _folded(node: Any) -> Any:
 
 
 def join_path(path: tuple[str, ...]) -> str:
-    """A path in Spark's spelling: fields joined by dots, a name that holds a dot or backtick in backticks.
+    """Return a path in Spark's spelling: dots join the fields, and backticks quote a name with a dot or a backtick.
 
     >>> join_path(("a", "b.c"))
     'a.`b.c`'
@@ -303,7 +338,7 @@ def join_path(path: tuple[str, ...]) -> str:
 
 
 def quoted(text: str) -> str:
-    """A path in Spark's spelling as SQL has it, whatever its names are.
+    """Return a path in Spark's spelling with backticks around every name, which is valid SQL for all names.
 
     >>> quoted("a.`b.c`.d e")
     '`a`.`b.c`.`d e`'
@@ -312,7 +347,7 @@ def quoted(text: str) -> str:
 
 
 def in_backticks(name: str) -> str:
-    """One name as SQL has it, whatever it is.
+    """Return a name in backticks, which is valid SQL for all names.
 
     >>> in_backticks("a`b")
     '`a``b`'
@@ -321,12 +356,12 @@ def in_backticks(name: str) -> str:
 
 
 def split_path(text: str) -> tuple[str, ...]:
-    """The fields of a path in Spark's spelling; the inverse of :func:`join_path`.
+    """Split a path in Spark's spelling into its fields; the inverse of :func:`join_path`.
 
     Raises
     ------
     ValueError
-        A name is empty, or a backtick is not closed.
+        If a name is empty, a backtick is not closed, or text follows a closing backtick.
 
     Examples
     --------
@@ -352,7 +387,7 @@ def split_path(text: str) -> tuple[str, ...]:
 
 
 def _quoted(rest: str, text: str) -> tuple[str, str]:
-    """The name in backticks at the start of ``rest``, and what follows it."""
+    """Return the name in backticks at the start of ``rest``, and the text after the name."""
     end = 1
     while True:
         end = rest.find("`", end)

@@ -1,7 +1,7 @@
-"""Predicates over the columns of a dataset: a closed union of immutable nodes.
+"""Predicates over the columns of a dataset, as a closed union of immutable nodes.
 
-There is no Not node. :func:`negate` is total: it pushes a negation to the leaves under SQL's three-valued logic, so
-that ``NOT p`` is TRUE for exactly the rows for which ``p`` is FALSE. What has no negation of its own is Unknown.
+There is no Not node. :func:`negate` is total: it pushes a negation down to the leaves under SQL's three-valued logic,
+so that ``NOT p`` is TRUE for exactly the rows for which ``p`` is FALSE. A predicate without a negation becomes Unknown.
 """
 
 from __future__ import annotations
@@ -33,13 +33,14 @@ __all__ = [
     "operands",
 ]
 
-#: A literal's value as Spark holds it: dates are days, timestamps and day-time intervals microseconds,
-#: year-month intervals months, decimals ``decimal.Decimal``, strings ``bytes`` of UTF-8, binary ``bytes``.
+#: The value of a literal in Spark's internal representation: dates are days since the epoch, timestamps
+#: are microseconds since the epoch, day-time intervals are microseconds, year-month intervals are months, decimals are
+#: ``decimal.Decimal``, strings are ``bytes`` of UTF-8, and binary values are ``bytes``.
 Value = object
 
 
 class Op(Enum):
-    """The six comparisons."""
+    """The six comparison operators."""
 
     EQ = "="
     NE = "!="
@@ -50,12 +51,12 @@ class Op(Enum):
 
     @property
     def negated(self) -> Op:
-        """The comparison that is TRUE where this one is FALSE (Spark orders all values, NaN included)."""
+        """Return the operator that is TRUE where this one is FALSE (Spark orders all values, NaN included)."""
         return _NEGATED[self]
 
     @property
     def flipped(self) -> Op:
-        """The comparison with its two sides exchanged."""
+        """Return the operator for exchanged sides."""
         return _FLIPPED[self]
 
 
@@ -65,7 +66,7 @@ _FLIPPED = {Op.EQ: Op.EQ, Op.NE: Op.NE, Op.LT: Op.GT, Op.GT: Op.LT, Op.LE: Op.GE
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """``operand op value``; the value is not null and has the operand's type."""
+    """The leaf ``operand op value``, whose value is not null and has the operand's type."""
 
     op: Op
     operand: Operand
@@ -77,9 +78,18 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class In:
-    """``operand IN (values)``; ``has_null`` where the list also holds NULL.
+    """The leaf ``operand IN (values)``.
 
-    Without values it is TRUE for no row, and its negation is a Constant: ``NULL NOT IN ()`` is TRUE in Spark.
+    Without values the leaf is TRUE for no row, and its negation is a Constant: ``NULL NOT IN ()`` is TRUE in Spark.
+
+    Attributes
+    ----------
+    operand : Operand
+        The left side.
+    values : tuple of Value
+        The values of the list, without NULL.
+    has_null : bool
+        True if the list also holds NULL.
     """
 
     operand: Operand
@@ -92,7 +102,17 @@ class In:
 
 @dataclass(frozen=True, slots=True)
 class NotIn:
-    """``operand NOT IN (values)`` with at least one value; with ``has_null`` it is TRUE for no row."""
+    """The leaf ``operand NOT IN (values)``.
+
+    Attributes
+    ----------
+    operand : Operand
+        The left side.
+    values : tuple of Value
+        The values of the list, at least one, without NULL.
+    has_null : bool
+        True if the list also holds NULL; the leaf is then TRUE for no row.
+    """
 
     operand: Operand
     values: tuple[Value, ...]
@@ -104,7 +124,7 @@ class NotIn:
 
 @dataclass(frozen=True, slots=True)
 class StartsWith:
-    """The UTF-8 bytes of a string column start with ``prefix``."""
+    """The leaf that is TRUE where the UTF-8 bytes of a string start with ``prefix``."""
 
     operand: Operand
     prefix: bytes
@@ -115,7 +135,7 @@ class StartsWith:
 
 @dataclass(frozen=True, slots=True)
 class NotStartsWith:
-    """The column is not null and its UTF-8 bytes do not start with ``prefix``."""
+    """The leaf that is TRUE where a string is not null and its UTF-8 bytes do not start with ``prefix``."""
 
     operand: Operand
     prefix: bytes
@@ -126,7 +146,7 @@ class NotStartsWith:
 
 @dataclass(frozen=True, slots=True)
 class IsNull:
-    """``operand IS NULL``."""
+    """The leaf ``operand IS NULL``."""
 
     operand: Operand
 
@@ -136,7 +156,7 @@ class IsNull:
 
 @dataclass(frozen=True, slots=True)
 class IsNotNull:
-    """``operand IS NOT NULL``."""
+    """The leaf ``operand IS NOT NULL``."""
 
     operand: Operand
 
@@ -146,7 +166,7 @@ class IsNotNull:
 
 @dataclass(frozen=True, slots=True)
 class ColumnComparison:
-    """``left op right`` of two columns, or functions of them, of one type."""
+    """The predicate ``left op right`` over two columns, or functions of columns, of one type."""
 
     op: Op
     left: Operand
@@ -158,7 +178,7 @@ class ColumnComparison:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """TRUE, FALSE or NULL for every row; only TRUE lets a row through."""
+    """A predicate that is TRUE, FALSE or NULL (None) for every row; only TRUE selects rows."""
 
     value: bool | None
 
@@ -168,7 +188,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A predicate that cannot be used, and why in a plain sentence."""
+    """A predicate that xskip cannot use, with the reason as a plain sentence."""
 
     reason: str
 
@@ -178,7 +198,7 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """All children are TRUE."""
+    """The conjunction of predicates: TRUE where all children are TRUE."""
 
     children: tuple[Predicate, ...]
 
@@ -188,7 +208,7 @@ class And:
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """Some child is TRUE."""
+    """The disjunction of predicates: TRUE where at least one child is TRUE."""
 
     children: tuple[Predicate, ...]
 
@@ -196,14 +216,26 @@ class Or:
         return "(" + " OR ".join(map(str, self.children)) + ")"
 
 
-#: A predicate about one operand, which an index can answer.
+#: A predicate over one operand, which an index can answer.
 Leaf = Comparison | In | NotIn | StartsWith | NotStartsWith | IsNull | IsNotNull
 Predicate = Leaf | ColumnComparison | Constant | Unknown | And | Or
 
 
 def negate(predicate: Predicate) -> Predicate:
-    """The predicate that is TRUE for exactly the rows for which ``predicate`` is FALSE.
+    """Return the predicate that is TRUE for exactly the rows for which ``predicate`` is FALSE.
 
+    Parameters
+    ----------
+    predicate : Predicate
+        The predicate to negate.
+
+    Returns
+    -------
+    Predicate
+        The negation; Unknown where no node expresses it.
+
+    Examples
+    --------
     >>> from xskip.expressions.operands import Column
     >>> a = Column(("a",), "int")
     >>> print(negate(And((Comparison(Op.LT, a, 5), IsNull(a)))))
@@ -227,9 +259,8 @@ def negate(predicate: Predicate) -> Predicate:
 
 
 def _negated_leaf(leaf: Leaf) -> Predicate:
-    if (
-        isinstance(leaf.operand, Elements) and not leaf.operand.is_one
-    ):  # TRUE of no element is nothing that can be asked of some
+    # no leaf expresses a condition on all elements
+    if isinstance(leaf.operand, Elements) and not leaf.operand.is_one:
         return Unknown("what no element of an array may be is not used")
     match leaf:
         case Comparison(op, operand, value):
@@ -249,7 +280,7 @@ def _negated_leaf(leaf: Leaf) -> Predicate:
 
 
 def operands(predicate: Predicate) -> Iterator[Operand]:
-    """What the leaves of a predicate are about, in order, repeats included.
+    """Yield the operands of a predicate's leaves in order, including repeats.
 
     >>> from xskip.expressions.operands import Column
     >>> [str(o) for o in operands(Or((IsNull(Column(("a", "b"), "int")), Constant(True))))]

@@ -1,4 +1,4 @@
-"""Functions of users: what their results say of their arguments. Rules: specs/pruning.rst, [PRU-UF]."""
+"""Registry of the predicates that user-defined functions imply. Rules: specs/pruning.rst, [PRU-UF]."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ __all__ = ["FunctionCall", "Implies", "forget_function", "implied", "register_im
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
-    """``function(arguments) op value`` in a filter.
+    """The comparison ``function(arguments) op value`` in a filter.
 
     Attributes
     ----------
     name : str
-        Of the function.
+        The name of the function.
     arguments : tuple
         :class:`~xskip.expressions.operands.Column`, and literals as :data:`~xskip.expressions.predicate.Value`.
     op : Op
+        The comparison operator.
     value : Value
-        True for a function that is itself the condition.
+        The literal on the right side; True if the function itself is the condition.
     """
 
     name: str
@@ -38,23 +39,53 @@ class FunctionCall:
     value: Value
 
 
-#: What must be TRUE of every row for which a call is; None where that is not known.
+#: A callable that returns a predicate that is TRUE for every row for which the call is TRUE, or None if unknown.
 Implies = Callable[[FunctionCall], Predicate | None]
 _implied: dict[str, Implies] = {}
 
 
 def register_implied(identity: str, implies: Implies) -> None:
-    """From now on calls of a function imply what ``implies`` says."""
+    """Register the predicates that calls of a user-defined function imply, in place of any earlier registration.
+
+    Parameters
+    ----------
+    identity : str
+        The identity of the function, see :class:`~xskip.expressions.operands.Call`.
+    implies : Implies
+        The callable that returns the implied predicate for a call.
+    """
     _implied[identity] = implies
 
 
 def forget_function(identity: str) -> None:
-    """Its calls imply nothing any more."""
+    """Remove the registration of a user-defined function, so that its calls imply nothing.
+
+    Parameters
+    ----------
+    identity : str
+        The identity of the function. An unknown identity has no effect.
+    """
     _implied.pop(identity, None)
 
 
 def implied(comparison: Comparison) -> Predicate | None:
-    """What a comparison of a call implies, None where that is not known."""
+    """Return the predicate that a comparison of a call implies.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        A comparison, of a call or of any other operand.
+
+    Returns
+    -------
+    Predicate or None
+        The implied predicate. None if the operand is no call, or if its function implies nothing known.
+
+    Raises
+    ------
+    PredicateError
+        If the implied predicate has a literal that its column's type cannot hold.
+    """
     call = comparison.operand
     implies = _implied.get(call.identity) if isinstance(call, Call) else None
     if implies is None or not isinstance(call, Call):
@@ -66,7 +97,10 @@ def implied(comparison: Comparison) -> Predicate | None:
 
 
 def _check(predicate: Predicate, name: str) -> None:
-    """Refuses a literal that its column's type cannot hold: it would be rounded, and say something else."""
+    """Raise an error where a literal does not fit its column's type.
+
+    Rounding the literal would change the meaning of the predicate.
+    """
     match predicate:
         case And(children) | Or(children):
             for child in children:
@@ -89,7 +123,7 @@ def _check_value(kind: str, value: Value, name: str) -> None:
 
 
 def _holds(kind: str, value: Value) -> bool:
-    """Is a value one of a Spark type, as it is."""
+    """Return whether a Spark type represents a value without rounding."""
     match value:
         case bool():
             return kind == "boolean"

@@ -1,7 +1,8 @@
-"""The index types. One index type is one file with both halves of its life: how it is collected, and what it answers.
+"""The index types, one module per type.
 
-To add one: a file here, or a class of your own that follows :class:`~xskip.indexes.base.Index`, and
-:func:`~xskip.indexes.registry.register`. Imports ``clauses`` and what lies below.
+The module of an index type defines how a build collects the statistics and which clauses test the statistics at query
+time. To add an index type, write a class that follows the protocol :class:`~xskip.indexes.base.Index` and pass the
+class to :func:`~xskip.indexes.registry.register`. This package imports ``clauses`` and the layers below ``clauses``.
 """
 
 from xskip.indexes.base import Index, OneColumn, Parameter

@@ -1,4 +1,4 @@
-"""What an index is: the protocol, and what the indexes of one column share."""
+"""The protocol of index types, and a base class for indexes over one column."""
 
 from __future__ import annotations
 
@@ -38,22 +38,30 @@ _Taken = TypeVar("_Taken")
 
 @dataclass(frozen=True, slots=True)
 class Accumulator:
-    """What the build's own kernel gathers of an input in each object.
+    """A statistic that the build's kernel computes over one input of an index, per file.
 
     Attributes
     ----------
     kind : {"bounds", "values", "hashes", "words", "counts", "ranges", "boxes"}
-        Least and greatest value; the distinct values; of values or of their words, the distinct pairs of a Bloom
-        filter's hashes where several tasks read parts of an object, and the filter where one reads it whole; how many
-        rows are NULL, and how many there are; ranges that hold all numbers, as a list of their ends in turn; boxes that
-        hold all points, as a list of four numbers each.
+        The statistic:
+
+        - ``bounds``: the minimum and the maximum.
+        - ``values``: the list of distinct values.
+        - ``hashes``: a Bloom filter of the values. If several tasks read parts of the file, the kernel returns the
+          distinct pairs of hashes instead, because the filters of parts cannot be merged.
+        - ``words``: as ``hashes``, for the words of the values.
+        - ``counts``: the number of NULL rows and the number of rows.
+        - ``ranges``: ranges that cover all numbers, as a flat list of alternating lower and upper ends.
+        - ``boxes``: boxes that cover all points, as a flat list of four numbers per box.
     cap : int
-        For ``values``: beyond so many there is no list. For ``ranges`` and ``boxes``: so many at most, for each task
-        that reads a part of an object. For ``hashes`` and ``words``: what every filter is sized for; 0: what it holds.
+        For ``values``, the maximum length of the list; a file with more distinct values has a null list. For ``ranges``
+        and ``boxes``, the maximum number of ranges or boxes per task that reads a part of the file. For ``hashes`` and
+        ``words``, the number of distinct values that every filter is sized for; 0 sizes a filter for the number of
+        values in its file.
     of : int
-        Which of the index's inputs.
+        The position of the input in the result of :meth:`Index.inputs`.
     fpp : float
-        The filters' rate of false positives.
+        The false positive rate of the Bloom filters.
     """
 
     kind: Literal["bounds", "values", "hashes", "words", "counts", "ranges", "boxes"]
@@ -63,101 +71,151 @@ class Accumulator:
 
 
 class Input(NamedTuple):
-    """What is gathered: a column, or an expression over some, in SQL, and its Spark type."""
+    """A column, or an expression over columns, that a build aggregates.
+
+    Attributes
+    ----------
+    sql : str
+        The column or the expression, in SQL.
+    type : str
+        The Spark type of the values.
+    """
 
     sql: str
     type: str
 
     @property
     def column(self) -> SparkColumn:
-        """As aggregates take it."""
+        """Return the input as a Spark column, for Spark aggregates."""
         from pyspark.sql import functions as F
 
         return F.expr(self.sql)
 
 
 class Index(Protocol):
-    """An index over the columns of a dataset.
+    """An index over one or more columns of a dataset.
 
-    The first half is used by a build: ``storage`` accepts or refuses the columns' types, ``accumulators`` or
-    ``aggregates`` gather ``inputs`` per object, ``assemble`` turns what they found into metadata. The second half is
-    used by a query: ``translate`` answers one leaf with a clause.
+    A build calls ``storage`` to check the columns' types, computes ``accumulators`` or ``aggregates`` over ``inputs``
+    for every file, and calls ``assemble`` to turn the results into metadata. A query calls ``translate`` to turn a leaf
+    of the predicate into a clause over that metadata.
     """
 
+    #: The name of the index type in the metadata, without an underscore.
     name: ClassVar[str]
-    #: Are its values in metadata of the column's own type, so that they tell which type was indexed.
+    #: Whether the metadata holds values of the column's own type, so that the metadata shows which type was indexed.
     keeps_values: ClassVar[bool] = True
-    #: Is it, on an array, an index of the elements; else it is none on arrays, or one of the array itself.
+    #: Whether the index covers the elements of an array column, rather than whole arrays or no arrays at all.
     of_elements: ClassVar[bool] = False
-    #: Does it answer calls of functions of users, whose column arguments are its columns.
+    #: Whether the index answers calls of user-defined functions whose column arguments are the columns of the index.
     of_calls: ClassVar[bool] = False
-    #: Are its aggregates grouped functions in Python, which Spark does not mix with its own.
+    #: Whether ``aggregates`` are grouped pandas functions, which Spark cannot combine with its own aggregates.
     in_python: ClassVar[bool] = False
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns in Spark's spelling, as the user wrote them."""
+        """Return the columns in Spark's notation, as the user wrote them."""
 
     @property
     def params(self) -> tuple[tuple[str, str], ...]:
-        """The parameters that metadata records."""
+        """Return the parameters that the metadata records, as pairs of full name and text."""
 
     @property
     def key_label(self) -> str | None:
-        """The label of the encryption key."""
+        """Return the label of the encryption key, or None if the index is in plaintext."""
 
     @property
     def expression(self) -> bool:
-        """Is its column an expression in SQL."""
+        """Return whether the column of the index is an SQL expression."""
 
     @classmethod
     def from_definition(cls, definition: IndexDefinition) -> Index:
-        """The index that metadata speaks of."""
+        """Return the index that a definition in the metadata describes."""
 
     @property
     def accumulators(self) -> tuple[Accumulator, ...]:
-        """What the build's own kernel gathers; nothing where ``aggregates`` do."""
+        """Return the accumulators that the build's kernel runs, or an empty tuple if the index uses ``aggregates``."""
 
     def storage(self, types: Sequence[str]) -> Storage:
-        """What a metadata value is, for columns, or elements of arrays, of these Spark types.
+        """Return the type of one metadata value.
+
+        Parameters
+        ----------
+        types : sequence of str
+            The Spark types of the columns, or of the array elements if ``of_elements`` is true.
 
         Raises
         ------
         UnsupportedTypeError
-            The index cannot serve a type.
+            If the index cannot serve a type.
         """
 
     def inputs(self, columns: Sequence[str], types: Sequence[str]) -> Sequence[Input]:
-        """What is gathered, of columns as the dataset spells them."""
-
-    def aggregates(self, inputs: Sequence[SparkColumn]) -> Sequence[SparkColumn]:
-        """Spark aggregates over the rows of one object."""
-
-    def assemble(self, collected: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:
-        """The metadata, a row for each object.
+        """Return the inputs of the accumulators or of the aggregates.
 
         Parameters
         ----------
-        collected : sequence of pyarrow.Array
-            The results of ``accumulators`` or of ``aggregates``. Of an object without rows, lists are empty and all
-            else is null; dates and times can come as plain numbers.
+        columns : sequence of str
+            The columns as the dataset spells them.
         types : sequence of str
             The columns' Spark types.
         """
 
+    def aggregates(self, inputs: Sequence[SparkColumn]) -> Sequence[SparkColumn]:
+        """Return the Spark aggregates over the rows of one file, or nothing if the index uses ``accumulators``."""
+
+    def assemble(self, collected: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:
+        """Assemble the metadata values of many files.
+
+        Parameters
+        ----------
+        collected : sequence of pyarrow.Array
+            The results of ``accumulators`` or of ``aggregates``, with one row per file. For a file without rows, lists
+            are empty and all other results are null. Dates and times can be plain numbers.
+        types : sequence of str
+            The Spark types of the columns, or of the array elements if ``of_elements`` is true.
+
+        Returns
+        -------
+        pyarrow.Array
+            One metadata value per file, in the order of ``collected``; null means that nothing is known of the file.
+        """
+
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> IndexClause | None:
-        """The clause that answers a leaf about one of the index's columns, or None where this index cannot."""
+        """Return a clause that answers a leaf about a column of the index, or None if the index cannot answer the leaf.
+
+        Parameters
+        ----------
+        leaf : Leaf
+            A predicate about one operand.
+        definition : IndexDefinition
+            The index as the metadata records it.
+        storage : Storage
+            The type of the metadata values.
+        """
 
     def translate_all(
         self, leaves: Sequence[Leaf], definition: IndexDefinition, storage: Storage
     ) -> IndexClause | None:
-        """The clause that answers leaves that one row must all satisfy, or None where that is no more than each."""
+        """Return a clause for leaves that a single row must satisfy together.
+
+        The parameters are those of :meth:`translate`. The result is None if the joint clause would rule out no more
+        files than the separate clauses of the leaves.
+        """
 
 
 class Parameter(NamedTuple):
-    """A parameter of an index: its attribute, its name in metadata, how to read it from text.
+    """A parameter of an index type, and its form in the metadata.
 
-    It is recorded where it is not the default, or always.
+    Attributes
+    ----------
+    attribute : str
+        The name of the attribute of the index that holds the value.
+    key : str
+        The full name of the parameter in the metadata.
+    read : callable
+        A function that parses the value from text.
+    is_always_told : bool
+        Whether the metadata always records the parameter. If not, the metadata omits the default value.
     """
 
     attribute: str
@@ -168,16 +226,22 @@ class Parameter(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OneColumn(ABC):
-    """What the indexes of one column share: a class for indexes of your own.
+    """A base class for indexes over one column, including user-defined index types.
 
     Parameters
     ----------
     column : str
-        A column, or a field such as ``a.b``; a name that holds a dot goes in backticks.
+        A column, or a struct field such as ``a.b``. Put a name that contains a dot in backticks.
     key_label : str, optional
-        Label of the key that encrypts the index.
+        Label of the key that encrypts the metadata of this index. None leaves the metadata in plaintext.
     expression : bool
-        ``column`` is an expression in SQL, such as ``size(tags)`` or ``props['k']``, and so is what queries ask of.
+        Whether ``column`` is an SQL expression such as ``size(tags)`` or ``props['k']``. The index then answers
+        predicates about that expression.
+
+    Raises
+    ------
+    IndexDefinitionError
+        If ``column`` is not a valid column path and ``expression`` is false.
     """
 
     column: str
@@ -196,17 +260,17 @@ class OneColumn(ABC):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The column, alone."""
+        """Return the column of the index, as a tuple of length 1."""
         return (self.column,)
 
     @property
     def params(self) -> tuple[tuple[str, str], ...]:
-        """The parameters that are told."""
+        """Return the parameters that the metadata records, as pairs of full name and text."""
         return params_of(self, self.parameters)
 
     @classmethod
     def from_definition(cls: type[_Own], definition: IndexDefinition) -> _Own:
-        """The index that metadata speaks of."""
+        """Return the index that a definition in the metadata describes."""
         (column,) = definition.columns
         expression = definition.expression is not None
         own = attributes_of(definition, cls.parameters)
@@ -214,60 +278,65 @@ class OneColumn(ABC):
 
     @abstractmethod
     def storage(self, types: Sequence[str]) -> Storage:
-        """What a metadata value is, for a column of this Spark type."""
+        """Return the type of one metadata value for a column of this Spark type."""
 
     @abstractmethod
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> IndexClause | None:
-        """The clause that answers a leaf about the column, or None."""
+        """Return a clause that answers a leaf about the column, or None if the index cannot answer the leaf."""
 
     @property
     def accumulators(self) -> tuple[Accumulator, ...]:
-        """None."""
+        """Return no accumulators; subclasses override this property or ``aggregates``."""
         return ()
 
     def inputs(self, columns: Sequence[str], types: Sequence[str]) -> Sequence[Input]:
-        """The column itself, or the expression."""
+        """Return one input: the column or the expression."""
         return [Input(self.source(columns[0]), types[0])]
 
     def source(self, column: str) -> str:
-        """What is indexed, in SQL, of the column as the dataset spells it."""
+        """Return the SQL text of the column, or of the expression; ``column`` is spelled as in the dataset."""
         return f"({column})" if self.expression else quoted(column)
 
     def aggregates(self, inputs: Sequence[SparkColumn]) -> Sequence[SparkColumn]:
-        """None."""
+        """Return no aggregates; subclasses override this method or ``accumulators``."""
         return ()
 
     def assemble(self, collected: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:
-        """The one result, as it is."""
+        """Return the first collected array, cast to the Arrow type of the storage."""
         return collected[0].cast(arrow_type(self.storage(types)))
 
     def translate_all(
         self, leaves: Sequence[Leaf], definition: IndexDefinition, storage: Storage
     ) -> IndexClause | None:
-        """One clause, where leaves are asked of parts."""
+        """Return one clause that tests all leaves on every list part, or None for fewer than two clauses over lists."""
         return conjoin(self.translate(leaf, definition, storage) for leaf in leaves)
 
 
 def params_of(index: object, parameters: Sequence[Parameter]) -> tuple[tuple[str, str], ...]:
-    """The parameters of an index that metadata records."""
+    """Return the parameters of an index that the metadata records, as pairs of full name and text."""
     kind = {each.name: each.default for each in fields(index)}  # type: ignore[arg-type]
     told = [(p, getattr(index, p.attribute)) for p in parameters]
     return tuple((p.key, str(value)) for p, value in told if p.is_always_told or value != kind[p.attribute])
 
 
 def attributes_of(definition: IndexDefinition, parameters: Sequence[Parameter]) -> dict[str, Any]:
-    """The attributes of an index from the parameters that metadata records."""
+    """Return the attributes of an index, parsed from the parameters that the metadata records."""
     found = dict(definition.params)
     return {p.attribute: p.read(found[p.key]) for p in parameters if p.key in found}
 
 
 def check_column(column: str) -> None:
-    """Refuses what is no column path, early.
+    """Raise an error if a text is not a column path.
+
+    Parameters
+    ----------
+    column : str
+        A column such as ``a``, ``a.b`` or ```a.b```.
 
     Raises
     ------
     IndexDefinitionError
-        The text is empty or its backticks are not closed.
+        If the text is empty or a backtick is not closed.
     """
     try:
         split_path(column)
@@ -278,11 +347,12 @@ def check_column(column: str) -> None:
 
 
 def check_at_least_one(index: Index, attribute: str) -> None:
-    """Refuses a number below 1.
+    """Raise an error if an integer attribute of an index is below 1.
 
     Raises
     ------
     IndexDefinitionError
+        If the attribute is below 1.
     """
     found = getattr(index, attribute)
     if found < 1:
@@ -292,11 +362,12 @@ def check_at_least_one(index: Index, attribute: str) -> None:
 
 
 def check_rate(index: Index, fpp: float) -> None:
-    """Refuses a rate of false positives that is none.
+    """Raise an error if the false positive rate of an index is not between 0 and 1.
 
     Raises
     ------
     IndexDefinitionError
+        If the rate is not greater than 0 and less than 1.
     """
     if not 0 < fpp < 1:
         raise IndexDefinitionError(
@@ -305,7 +376,19 @@ def check_rate(index: Index, fpp: float) -> None:
 
 
 def unsupported(index: str, column: str, found: str, served: Sequence[str]) -> UnsupportedTypeError:
-    """The error for a type that an index cannot serve."""
+    """Return the error for a column whose type an index cannot serve.
+
+    Parameters
+    ----------
+    index : str
+        The name of the index class.
+    column : str
+        The column.
+    found : str
+        The column's Spark type.
+    served : sequence of str
+        The types that the index serves.
+    """
     return UnsupportedTypeError(
         f"{index} cannot index this type", where=f"column {column}", found=found, expected="one of " + ", ".join(served)
     )

@@ -1,7 +1,7 @@
-"""BloomFilter: a compact summary of a column's values in each object, which never forgets one.
+"""The index type BloomFilter: a Bloom filter of a column's values per file.
 
-Rules: specs/pruning.rst, [PRU-BF]. A filter answers equality and IN alone, and only "certainly absent". Every filter
-is sized for the values its own object has, unless ``ndv`` fixes the size.
+Rules: specs/pruning.rst, [PRU-BF]. A filter answers only equality and IN, and proves only that a value is absent. A
+filter is sized for the number of distinct values of its file, unless ``ndv`` fixes the size.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ _SERVED = ("string", "binary", *INTEGRAL, "date", "timestamp", "timestamp_ntz")
 
 @dataclass(frozen=True, slots=True)
 class BloomFilter(OneColumn):
-    """A Bloom filter of a column in each object: for point lookups on columns with many values.
+    """An index of Bloom filters of a column per file, for point lookups on columns with many values.
 
     Parameters
     ----------
     column : str
-        A column, or a field such as ``a.b``; a name that holds a dot goes in backticks.
+        A column, or a struct field such as ``a.b``. Put a name that contains a dot in backticks.
     fpp : float
-        The rate of objects that are read in vain, between 0 and 1.
+        The probability that a filter reports a value that its file lacks, between 0 and 1.
     ndv : int, optional
-        The number of distinct values to size every filter for; None counts them in each object.
+        The number of distinct values to size every filter for, at least 1. None sizes a filter for its file's values.
     key_label : str, optional
-        Label of the key that encrypts this index.
+        Label of the key that encrypts the metadata of this index. None leaves the metadata in plaintext.
 
     Examples
     --------
@@ -66,17 +66,39 @@ class BloomFilter(OneColumn):
 
     @property
     def accumulators(self) -> tuple[Accumulator, ...]:
-        """Pairs of hashes, or filters."""
+        """Return the accumulator of filters."""
         return (Accumulator("hashes", self.ndv or 0, fpp=self.fpp),)
 
     def storage(self, types: Sequence[str]) -> Storage:
-        """Spark's filter."""
+        """Return the storage type of Spark's Bloom filter.
+
+        Raises
+        ------
+        UnsupportedTypeError
+            If the column is not a string, binary, an integer, a date or a timestamp.
+        """
         if types[0] not in _SERVED:
             raise unsupported("BloomFilter", self.column, types[0], _SERVED)
         return Bloom()
 
     def assemble(self, collected: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:
-        """A filter for each object, empty where it holds no value: those that the kernel made, else of the hashes."""
+        """Return one filter per file; the filter of a file without values is empty.
+
+        The kernel builds the filter of a file that a single task reads. Where several tasks read parts of a file, the
+        kernel returns pairs of hashes, and this method builds the filter from those pairs.
+
+        Parameters
+        ----------
+        collected : sequence of pyarrow.Array
+            Lists of hash pairs, as int64, and optionally the kernel's filters, as binary; one row per file.
+        types : sequence of str
+            The column's Spark type.
+
+        Returns
+        -------
+        pyarrow.Array of binary
+            Null for a file with neither a filter nor hashes.
+        """
         hashes = collected[0]
         filters = collected[1] if len(collected) > 1 else pa.nulls(len(hashes), pa.binary())
         missing = pc.and_(hashes.is_valid(), filters.is_null()).to_numpy(zero_copy_only=False)
@@ -92,7 +114,10 @@ class BloomFilter(OneColumn):
         return pc.coalesce(filters, pa.array(built, pa.binary()))
 
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> BloomFilterClause | None:
-        """Equality and IN on the column itself: a hash is of the exact type that was indexed."""
+        """Return a clause for ``=`` or ``IN`` on the column itself, or None for any other leaf.
+
+        A cast of the column is not answered, because hashes depend on the indexed type.
+        """
         match leaf:
             case Comparison(Op.EQ, Column() as operand, value) if operand.type in _SERVED:
                 return BloomFilterClause(leaf, definition.key, (value,), expensive=True)
@@ -104,12 +129,18 @@ class BloomFilter(OneColumn):
 
 @dataclass(frozen=True, slots=True)
 class BloomFilterClause(ColumnClause):
-    """Values asked of the filters."""
+    """A clause that tests a file's filter for values.
+
+    Attributes
+    ----------
+    values : tuple of Value
+        The literals. A file may match if its filter may contain one of the literals.
+    """
 
     values: tuple[Value, ...]
 
     def verdicts(self, values: pa.Array, among: Mask, once: Once) -> Verdicts:
-        """False where every value is certainly absent; null where there is no filter that can be read."""
+        """Return false for files that certainly lack every literal, and null for files without a valid filter."""
         return bloom_filter.might_contain(values, [_hash(value) for value in self.values], among)
 
 

@@ -1,6 +1,7 @@
-"""Formatted: the distinct values of a part of a column's strings in each object, which a regular expression cuts out.
+"""The index type Formatted: the distinct results of a regular expression on a column's strings, per file.
 
-Rules: specs/pruning.rst, [PRU-FM]. The list is as that of a ValueList, of what Spark's ``regexp_extract`` returns.
+Rules: specs/pruning.rst, [PRU-FM]. The metadata is a list as in a ValueList, of the values that Spark's
+``regexp_extract`` returns.
 """
 
 from __future__ import annotations
@@ -25,20 +26,20 @@ __all__ = ["Formatted", "FormattedClause"]
 
 @dataclass(frozen=True, slots=True)
 class Formatted(OneColumn):
-    r"""What a regular expression finds in a column's strings: for ``regexp_extract(column, pattern, group) = ...``.
+    r"""An index of the results of a regular expression, for ``regexp_extract(column, pattern, group) = ...``.
 
     Parameters
     ----------
     column : str
-        A column of strings, or a field such as ``a.b``; a name that holds a dot goes in backticks.
+        A column of strings, or a struct field such as ``a.b``. Put a name that contains a dot in backticks.
     pattern : str
-        A regular expression of Java's; queries must use the very same.
+        A Java regular expression, not empty. Queries must use exactly the same pattern.
     group : int
-        The group that is kept; 0 is all that was found.
+        The number of the group to index; 0 is the whole match.
     max_values : int
-        An object with more distinct values has no list, and is always read.
+        The maximum length of a list, at least 1. The index never skips a file with more distinct values.
     key_label : str, optional
-        Label of the key that encrypts this index.
+        Label of the key that encrypts the metadata of this index. None leaves the metadata in plaintext.
 
     Examples
     --------
@@ -69,22 +70,28 @@ class Formatted(OneColumn):
 
     @property
     def accumulators(self) -> tuple[Accumulator, ...]:
-        """Distinct values up to the cap."""
+        """Return the accumulator of at most ``max_values`` distinct values."""
         return (Accumulator("values", self.max_values),)
 
     def storage(self, types: Sequence[str]) -> Storage:
-        """An array of strings."""
+        """Return an array of strings.
+
+        Raises
+        ------
+        UnsupportedTypeError
+            If the column is not of type ``string``.
+        """
         if types[0] != "string":
             raise unsupported("Formatted", self.column, types[0], ("string",))
         return Array("string")
 
     def inputs(self, columns: Sequence[str], types: Sequence[str]) -> Sequence[Input]:
-        """What is found in the strings."""
-        pattern = f"CAST(X'{self.pattern.encode().hex()}' AS STRING)"  # whatever a session makes of backslashes
+        """Return one input: the results of ``regexp_extract`` on the column."""
+        pattern = f"CAST(X'{self.pattern.encode().hex()}' AS STRING)"  # backslash escapes depend on the session
         return [Input(f"regexp_extract({self.source(columns[0])}, {pattern}, {self.group})", "string")]
 
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> FormattedClause | None:
-        """A leaf about the same part of the column."""
+        """Return a clause for a leaf about the same pattern and group of the column, or None for any other leaf."""
         match leaf.operand:
             case Computed(call=("RegExpExtract", bytes() as pattern, int() as group)):
                 same = (pattern, group) == (self.pattern.encode(), self.group)
@@ -95,8 +102,8 @@ class Formatted(OneColumn):
 
 @dataclass(frozen=True, slots=True)
 class FormattedClause(ValuesClause):
-    """Leaves asked of every value of the list."""
+    """A clause that tests leaves against every value of a list."""
 
     def matching(self, leaf: Leaf, parts: pa.Array) -> pa.BooleanArray:
-        """Is the leaf TRUE of the value."""
+        """Return, for each result of the regular expression, whether the leaf is TRUE for the result."""
         return holds(leaf, parts)

@@ -1,7 +1,7 @@
-"""GapList: ranges that hold every number of a column in each object, with the widest gaps between them.
+"""The index type GapList: ranges that cover every number of a column in a file, separated by the widest gaps.
 
-Rules: specs/pruning.rst, [PRU-GL]. NULL rows are outside of the ranges; an empty list says that the object holds no
-value; a null list says that nothing is known.
+Rules: specs/pruning.rst, [PRU-GL]. The ranges ignore NULL rows. An empty list means that the file holds no value except
+NULL. A null list means that nothing is known of the file.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from xskip.types.datatypes import INTEGRAL, Array, Storage, decimal_digits
 __all__ = ["GapList", "GapListClause"]
 
 _SERVED = (*INTEGRAL, "float", "double", "date", "timestamp", "timestamp_ntz")
-#: A decimal of so many digits is a long.
+#: The largest precision of a decimal whose unscaled value fits in a 64-bit integer.
 _LONGEST = 18
 
 
 @dataclass(frozen=True, slots=True)
 class GapList(OneColumn):
-    """The widest gaps between a column's numbers in each object: for values in clusters, far from each other.
+    """An index of the widest gaps between a column's numbers per file, for values in distant clusters.
 
     Parameters
     ----------
     column : str
-        A column of numbers or times, or a field such as ``a.b``; a name that holds a dot goes in backticks.
+        A column of numbers or times, or a struct field such as ``a.b``. Put a name that contains a dot in backticks.
     gaps : int
-        So many at most.
+        The maximum number of gaps, at least 1. If several tasks read parts of a file, the maximum applies per task.
     key_label : str, optional
-        Label of the key that encrypts this index.
+        Label of the key that encrypts the metadata of this index. None leaves the metadata in plaintext.
 
     Examples
     --------
@@ -59,18 +59,24 @@ class GapList(OneColumn):
 
     @property
     def accumulators(self) -> tuple[Accumulator, ...]:
-        """Ranges, one more than gaps."""
+        """Return the accumulator of ranges, whose number is at most one more than the number of gaps."""
         return (Accumulator("ranges", self.gaps + 1),)
 
     def storage(self, types: Sequence[str]) -> Storage:
-        """An array of the column's type: the ends of the ranges in turn."""
+        """Return an array of the column's type, for the alternating lower and upper ends of the ranges.
+
+        Raises
+        ------
+        UnsupportedTypeError
+            If the column is not a number, a date or a timestamp, or is a decimal of more than 18 digits.
+        """
         digits = decimal_digits(types[0])
         if types[0] not in _SERVED and (digits is None or digits[0] > _LONGEST):
             raise unsupported("GapList", self.column, types[0], (*_SERVED, f"decimal of at most {_LONGEST} digits"))
         return Array(types[0])
 
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> IndexClause | None:
-        """Everything but IS NULL of the column, which ranges say nothing of."""
+        """Return a clause for any leaf except ``IS NULL`` on the column itself, because ranges ignore NULL rows."""
         if isinstance(leaf, IsNull) and not isinstance(leaf.operand, Computed):
             return None
         return GapListClause(leaf, definition.key, expensive=isinstance(leaf.operand, Computed))
@@ -78,12 +84,12 @@ class GapList(OneColumn):
 
 @dataclass(frozen=True, slots=True)
 class GapListClause(PartsClause[list[pa.Array]]):
-    """Leaves asked of every range."""
+    """A clause that tests leaves against every range."""
 
     def parts(self, values: pa.Array) -> tuple[Lists, list[pa.Array]] | None:
-        """The lower and the upper ends."""
+        """Return the lists of ranges, with all lower ends and all upper ends, or None if an end has no counterpart."""
         return Lists.of_groups(values, 2)
 
     def matching(self, leaf: Leaf, parts: list[pa.Array]) -> pa.BooleanArray:
-        """Can the leaf be TRUE of a value in the range."""
+        """Return, for each range, whether the leaf can be TRUE for a value in the range; null means unknown."""
         return possible(leaf, Bounds.of(leaf.operand, *parts))

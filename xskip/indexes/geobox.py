@@ -1,8 +1,8 @@
-"""GeoBox: boxes that hold every point of two columns in each object.
+"""The index type GeoBox: boxes that cover every point of two columns in a file.
 
-Rules: specs/pruning.rst, [PRU-GB]. A row of which one column is NULL is in a box without bounds on that side; a row of
-which both are is in none. An empty list says that the object holds no value of either; a null list says that nothing is
-known.
+Rules: specs/pruning.rst, [PRU-GB]. If one column of a row is NULL, the row lies in a box that is unbounded along that
+column. If both columns are NULL, no box covers the row. An empty list means that both columns are NULL in every row. A
+null list means that nothing is known of the file.
 """
 
 from __future__ import annotations
@@ -37,24 +37,25 @@ if TYPE_CHECKING:
 
 __all__ = ["GeoBox", "GeoBoxClause"]
 
-#: The types of which every value is a double.
+#: The types whose values a double represents exactly.
 _SERVED = ("double", "float", "int", "smallint", "tinyint")
 
 
 @dataclass(frozen=True, slots=True)
 class GeoBox:
-    """Boxes around the points of two columns in each object: for filters that bound both, and for distances.
+    """An index of boxes around the points of two columns per file, for filters on both columns and on distances.
 
-    A distance is a function of yours: :func:`xskip.register_function` says which box it stays in.
+    For a filter on a distance, register the user-defined distance function with :func:`xskip.register_function`, and
+    return the box that contains all points within the distance.
 
     Parameters
     ----------
     x, y : str
-        Columns of numbers, or fields such as ``a.b``; a name that holds a dot goes in backticks.
+        Columns of numbers, or struct fields such as ``a.b``. Put a name that contains a dot in backticks.
     boxes : int
-        So many at most.
+        The maximum number of boxes, at least 1. If several tasks read parts of a file, the maximum applies per task.
     key_label : str, optional
-        Label of the key that encrypts this index.
+        Label of the key that encrypts the metadata of this index. None leaves the metadata in plaintext.
 
     Examples
     --------
@@ -83,47 +84,53 @@ class GeoBox:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Both columns."""
+        """Return both columns."""
         return self.x, self.y
 
     @property
     def params(self) -> tuple[tuple[str, str], ...]:
-        """The number of boxes, where it is not the default."""
+        """Return the number of boxes as a parameter for the metadata, or nothing if the number is the default."""
         return params_of(self, self.parameters)
 
     @classmethod
     def from_definition(cls, definition: IndexDefinition) -> GeoBox:
-        """The index that metadata speaks of."""
+        """Return the index that a definition in the metadata describes."""
         x, y = definition.columns
         return cls(x, y, key_label=definition.key_label, **attributes_of(definition, cls.parameters))
 
     @property
     def accumulators(self) -> tuple[Accumulator, ...]:
-        """Boxes."""
+        """Return the accumulator of boxes."""
         return (Accumulator("boxes", self.boxes),)
 
     def storage(self, types: Sequence[str]) -> Storage:
-        """An array of doubles: of each box the least and greatest x, and the least and greatest y."""
+        """Return an array of doubles: the minimum x, maximum x, minimum y and maximum y of every box.
+
+        Raises
+        ------
+        UnsupportedTypeError
+            If a column has a type whose values a double cannot represent exactly.
+        """
         for column, kind in zip(self.columns, types, strict=True):
             if kind not in _SERVED:
                 raise unsupported("GeoBox", column, kind, _SERVED)
         return Array("double")
 
     def inputs(self, columns: Sequence[str], types: Sequence[str]) -> Sequence[Input]:
-        """Points, as arrays of two doubles."""
+        """Return one input: the points, as arrays of two doubles."""
         numbers = ", ".join(f"CAST({quoted(column)} AS DOUBLE)" for column in columns)
         return [Input(f"array({numbers})", "array<double>")]
 
     def aggregates(self, inputs: Sequence[SparkColumn]) -> Sequence[SparkColumn]:
-        """None."""
+        """Return no aggregates, because the kernel's accumulator computes the boxes."""
         return ()
 
     def assemble(self, collected: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:
-        """The lists as they are."""
+        """Return the collected lists of boxes, cast to arrays of doubles."""
         return collected[0].cast(arrow_type(Array("double")))
 
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> GeoBoxClause | None:
-        """Comparisons with one of the columns."""
+        """Return a clause for a comparison of x or y with literals or ``IS NOT NULL``, or None for any other leaf."""
         if _axis(leaf, definition.columns) is None or storage != Array("double"):
             return None
         return GeoBoxClause(leaf, definition.key)
@@ -131,12 +138,12 @@ class GeoBox:
     def translate_all(
         self, leaves: Sequence[Leaf], definition: IndexDefinition, storage: Storage
     ) -> IndexClause | None:
-        """Comparisons with both columns, of which one box must hold all."""
+        """Return one clause that tests all leaves on every box, or None if boxes answer fewer than two leaves."""
         return conjoin(self.translate(leaf, definition, storage) for leaf in leaves)
 
 
 def _axis(leaf: Leaf, columns: tuple[str, ...]) -> int | None:
-    """Which of the two columns a leaf is about, None where it is none that boxes answer."""
+    """Return the position of the column that a leaf is about, or None if boxes cannot answer the leaf."""
     operand = leaf.operand
     exact = isinstance(operand, Column) or (isinstance(operand, Cast) and operand.type in _SERVED)
     column = column_of(operand)
@@ -149,7 +156,7 @@ def _axis(leaf: Leaf, columns: tuple[str, ...]) -> int | None:
 
 
 def _doubled(leaf: Leaf) -> Leaf:
-    """The same leaf about doubles, which hold all values of the types served."""
+    """Return a leaf with its literals as doubles; a double represents every value of the served types exactly."""
     operand = Column(("",), "double")
     match leaf:
         case Comparison(op, _, value):
@@ -164,14 +171,14 @@ def _doubled(leaf: Leaf) -> Leaf:
 
 @dataclass(frozen=True, slots=True)
 class GeoBoxClause(PartsClause[list[pa.Array]]):
-    """Leaves asked of every box."""
+    """A clause that tests leaves against every box."""
 
     def parts(self, values: pa.Array) -> tuple[Lists, list[pa.Array]] | None:
-        """The least and greatest x, the least and greatest y."""
+        """Return the lists of boxes and the four sides of all boxes, or None if a list has an incomplete box."""
         return Lists.of_groups(values, 4)
 
     def matching(self, leaf: Leaf, parts: list[pa.Array]) -> pa.BooleanArray:
-        """Can the leaf be TRUE of a point in the box."""
+        """Return, for each box, whether the leaf can be TRUE for a point in the box; null means unknown."""
         axis = _axis(leaf, self.requires[1])
         assert axis is not None
         doubled = _doubled(leaf)

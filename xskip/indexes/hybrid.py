@@ -1,7 +1,7 @@
-"""Hybrid: the distinct values of a column in each object, or a Bloom filter where there are many.
+"""The index type Hybrid: the distinct values of a column per file, or a Bloom filter for a file with many values.
 
-Rules: specs/pruning.rst, [PRU-HY]. Of a struct one part is null: the list or the filter. A null struct says that
-nothing is known.
+Rules: specs/pruning.rst, [PRU-HY]. Exactly one field of a struct is null: the list or the filter. A null struct means
+that nothing is known of the file.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ __all__ = ["Hybrid", "HybridClause"]
 
 @dataclass(frozen=True, slots=True)
 class Hybrid(OneColumn):
-    """All values of a column where an object has few, a Bloom filter where it has many: for columns of both kinds.
+    """An index of value lists for files with few distinct values, and of Bloom filters for files with many.
 
     Parameters
     ----------
     column : str
-        A column, or a field such as ``a.b``; a name that holds a dot goes in backticks.
+        A column, or a struct field such as ``a.b``. Put a name that contains a dot in backticks.
     max_values : int
-        An object with more distinct values has a filter.
+        The maximum length of a list, at least 1. A file with more distinct values has a filter.
     fpp : float
-        The rate of objects that such a filter has read in vain, between 0 and 1.
+        The probability that a filter reports a value that its file lacks, between 0 and 1.
     key_label : str, optional
-        Label of the key that encrypts this index.
+        Label of the key that encrypts the metadata of this index. None leaves the metadata in plaintext.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class Hybrid(OneColumn):
 
     @property
     def accumulators(self) -> tuple[Accumulator, ...]:
-        """Values up to the cap, and hashes or filters."""
+        """Return the accumulators of at most ``max_values`` distinct values and of filters."""
         return (Accumulator("values", self.max_values), Accumulator("hashes", fpp=self.fpp))
 
     @property
@@ -71,12 +71,18 @@ class Hybrid(OneColumn):
         return BloomFilter(self.column, self.fpp, expression=self.expression)
 
     def storage(self, types: Sequence[str]) -> Storage:
-        """A struct of ``values``, an array of the column's type, and ``filter``, the bytes of Spark's filter."""
+        """Return a struct of ``values``, an array of the column's type, and ``filter``, the bytes of Spark's filter.
+
+        Raises
+        ------
+        UnsupportedTypeError
+            If a Bloom filter cannot hold values of the column's type.
+        """
         self._filter.storage(types)
         return _storage(types[0])
 
     def assemble(self, collected: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:
-        """The lists, and filters for the objects without one."""
+        """Combine the lists and the filters into one struct per file; the filter is null where the file has a list."""
         kind = arrow_type(_storage(types[0]))
         values = collected[0].cast(kind[0].type)
         needed = [pc.if_else(values.is_valid(), pa.scalar(None, each.type), each) for each in collected[1:]]
@@ -84,7 +90,7 @@ class Hybrid(OneColumn):
         return pa.StructArray.from_arrays([values, filters], fields=list(kind))
 
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> HybridClause | None:
-        """What a list answers, and of that what a filter answers."""
+        """Return a clause over lists, and over filters where filters can answer the leaf, or None if lists cannot."""
         kind = definition.types[0] if definition.types else ""
         kind = element_of(kind) or kind
         if storage != _storage(kind):
@@ -100,13 +106,24 @@ def _storage(kind: str) -> Storage:
 
 @dataclass(frozen=True, slots=True)
 class HybridClause(ColumnClause):
-    """A leaf asked of the lists, and of the filters where there is no list."""
+    """A clause that tests a leaf against the list of a file, or against the filter of a file without a list.
+
+    Attributes
+    ----------
+    listed : ColumnClause
+        The clause over the lists.
+    filtered : ColumnClause or None
+        The clause over the filters, or None if filters cannot answer the leaf.
+    """
 
     listed: ColumnClause
     filtered: ColumnClause | None
 
     def verdicts(self, values: pa.Array, among: Mask, once: Once) -> Verdicts:
-        """Return the list's verdict, else the filter's, else null, as where there are both."""
+        """Return the verdict of a file's list, or else of its filter.
+
+        The verdict is null for a file with neither, and for a file with both, which contradicts the index's rules.
+        """
         lists, filters = (pc.struct_field(values, i) for i in (0, 1))
         found = self.listed.verdicts(lists, among, once)
         both = pc.and_(lists.is_valid(), filters.is_valid())

@@ -1,7 +1,7 @@
-"""MinMax: the least and the greatest value of a column in each object.
+"""The index type MinMax: the minimum and the maximum of a column per file.
 
-Rules: specs/pruning.rst, [PRU-MM]. NULL rows are outside of the bounds. A struct of two nulls says that the object
-holds no value at all (all rows NULL, or no rows); a null struct says that nothing is known.
+Rules: specs/pruning.rst, [PRU-MM]. The bounds ignore NULL rows. A struct of two nulls means that the file holds no
+value except NULL: all rows are NULL, or the file has no rows. A null struct means that nothing is known of the file.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ __all__ = ["MinMax", "MinMaxClause", "bounds_in"]
 
 @dataclass(frozen=True, slots=True)
 class MinMax(OneColumn):
-    """Bounds of a column in each object: for ranges, equality and prefixes on columns that data is ordered by.
+    """An index of a column's bounds per file, for ranges, equality and prefixes on columns that order the data.
 
     Parameters
     ----------
     column : str
-        A column, or a field such as ``a.b``; a name that holds a dot goes in backticks.
+        A column, or a struct field such as ``a.b``. Put a name that contains a dot in backticks.
     key_label : str, optional
-        Label of the key that encrypts this index.
+        Label of the key that encrypts the metadata of this index. None leaves the metadata in plaintext.
 
     Examples
     --------
@@ -48,24 +48,30 @@ class MinMax(OneColumn):
 
     @property
     def accumulators(self) -> tuple[Accumulator, ...]:
-        """Bounds."""
+        """Return the accumulator of bounds."""
         return (Accumulator("bounds"),)
 
     def storage(self, types: Sequence[str]) -> Storage:
-        """A struct of ``min`` and ``max`` of the column's type."""
+        """Return a struct of ``min`` and ``max``, both of the column's type.
+
+        Raises
+        ------
+        UnsupportedTypeError
+            If the metadata cannot hold values of the column's type.
+        """
         name = atomic_name(types[0])
         if name is None:
             raise unsupported("MinMax", self.column, types[0], BOUNDED)
         return Struct((("min", name), ("max", name)))
 
     def assemble(self, collected: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:
-        """Both bounds in one struct; nulls where the object has no values."""
+        """Combine both bounds into one struct per file; the bounds of a file without values are null."""
         kind = arrow_type(self.storage(types))
         lo, hi = (values.cast(kind[0].type) for values in collected)
         return pa.StructArray.from_arrays([lo, hi], fields=list(kind))
 
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> IndexClause | None:
-        """Everything but IS NULL of the column, which bounds say nothing of."""
+        """Return a clause for any leaf except ``IS NULL`` on the column itself, because bounds ignore NULL rows."""
         if isinstance(leaf, IsNull) and not isinstance(leaf.operand, Computed):
             return None
         return MinMaxClause(leaf, definition.key, expensive=isinstance(leaf.operand, Computed))
@@ -73,19 +79,37 @@ class MinMax(OneColumn):
 
 @dataclass(frozen=True, slots=True)
 class MinMaxClause(ColumnClause):
-    """A leaf asked of the bounds."""
+    """A clause that tests a leaf against bounds."""
 
     def verdicts(self, values: pa.Array, among: Mask, once: Once) -> Verdicts:
-        """False where no value between the bounds can match; null where there are no bounds to ask."""
+        """Return false for files where no value between the bounds can match; null where a needed bound is unknown."""
         operand = self.leaf.operand
         bounds, asked, unasked = once(cast_type(operand), lambda: bounds_in(operand, values))
         found = possible(self.leaf, bounds)
-        # of rows that are NULL bounds do not speak
+        # bounds ignore NULL rows: where a NULL row may match, every file with metadata stays
         return pc.invert(unasked) if null_may_match(self.leaf) else pc.if_else(asked, found, unasked)
 
 
 def bounds_in(operand: Operand, values: pa.Array) -> tuple[Bounds, pa.BooleanArray, pa.BooleanArray]:
-    """Bounds, where there is one to ask, and the verdict on the others: false where there is no value, else null."""
+    """Return the bounds of an operand, and what to do where a file has no bound.
+
+    Parameters
+    ----------
+    operand : Operand
+        The operand whose bounds are computed from the bounds of its column.
+    values : pyarrow.Array
+        The metadata of a MinMax index, a struct of ``min`` and ``max`` per file.
+
+    Returns
+    -------
+    bounds : Bounds
+        The bounds of the operand.
+    asked : pyarrow.BooleanArray
+        Whether the file has at least one bound.
+    unasked : pyarrow.BooleanArray
+        The verdict for a file without bounds: false if the struct is valid, because the file then holds no value except
+        NULL; null if the struct is null.
+    """
     low, high = (pc.struct_field(values, side) for side in (0, 1))
     unasked = pc.if_else(values.is_valid(), pa.scalar(False), pa.scalar(None, pa.bool_()))
     return (

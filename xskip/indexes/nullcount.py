@@ -1,6 +1,6 @@
-"""NullCount: how many rows of a column are NULL in each object, and how many rows there are.
+"""The index type NullCount: the number of NULL rows of a column and the number of rows, per file.
 
-Rules: specs/pruning.rst, [PRU-NC]. A null struct says that nothing is known.
+Rules: specs/pruning.rst, [PRU-NC]. A null struct means that nothing is known of the file.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _STORAGE = Struct((("nulls", "bigint"), ("rows", "bigint")))
 
 @dataclass(frozen=True, slots=True)
 class NullCount(OneColumn):
-    """Counts of NULL in each object, of a column of any type: for ``IS NULL`` and ``IS NOT NULL``.
+    """An index of NULL counts per file, for ``IS NULL`` and ``IS NOT NULL`` on columns of any type.
 
     Parameters
     ----------
     column : str
-        A column, or a field such as ``a.b``; a name that holds a dot goes in backticks.
+        A column, or a struct field such as ``a.b``. Put a name that contains a dot in backticks.
     key_label : str, optional
-        Label of the key that encrypts this index.
+        Label of the key that encrypts the metadata of this index. None leaves the metadata in plaintext.
 
     Examples
     --------
@@ -47,15 +47,15 @@ class NullCount(OneColumn):
 
     @property
     def accumulators(self) -> tuple[Accumulator, ...]:
-        """Counts."""
+        """Return the accumulator of NULL and row counts."""
         return (Accumulator("counts"),)
 
     def storage(self, types: Sequence[str]) -> Storage:
-        """A struct of two numbers, ``nulls`` and ``rows``, whatever the column's type."""
+        """Return a struct of two numbers, ``nulls`` and ``rows``, for a column of any type."""
         return _STORAGE
 
     def assemble(self, collected: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:
-        """Both counts in one struct; a null one for an object of which nothing was collected."""
+        """Combine both counts into one struct per file; the struct is null for a file without collected counts."""
         kind = arrow_type(_STORAGE)
         nulls, rows = (values.cast(pa.int64()) for values in collected)
         return pa.StructArray.from_arrays(
@@ -63,7 +63,7 @@ class NullCount(OneColumn):
         )
 
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> IndexClause | None:
-        """Every leaf about the column itself: is there a NULL, is there a value."""
+        """Return a clause for any leaf about the column itself, or None for a leaf about a function of the column."""
         if isinstance(leaf.operand, Computed) or storage != _STORAGE:
             return None
         return NullCountClause(leaf, definition.key)
@@ -71,12 +71,15 @@ class NullCount(OneColumn):
 
 @dataclass(frozen=True, slots=True)
 class NullCountClause(ColumnClause):
-    """A leaf asked of the counts."""
+    """A clause that tests a leaf against NULL counts."""
 
     def verdicts(self, values: pa.Array, among: Mask, once: Once) -> Verdicts:
-        """False where the leaf needs a NULL, or a value, and there is none; null where nothing was counted."""
+        """Return false for files that lack the NULL row or the value that the leaf needs.
+
+        The verdict is null for files without counts, and for files whose counts contradict one another.
+        """
         nulls, rows = (pc.struct_field(values, i) for i in (0, 1))
-        # SQL: IS NULL is TRUE of NULL alone, and every other leaf of a value alone
+        # in SQL, IS NULL is TRUE only for NULL, and every other leaf can be TRUE only for a value that is not NULL
         possible = pc.greater(nulls, 0) if isinstance(self.leaf, IsNull) else pc.less(nulls, rows)
         sound = pc.and_(pc.greater_equal(nulls, 0), pc.less_equal(nulls, rows))
         return pc.if_else(pc.and_(values.is_valid(), sound), possible, pa.scalar(None, pa.bool_()))

@@ -1,7 +1,8 @@
-"""Prefix: the distinct beginnings of a column's strings in each object.
+"""The index type Prefix: the distinct prefixes of a column's strings per file.
 
-Rules: specs/pruning.rst, [PRU-PX]. A beginning that is shorter than the length is the whole string. An empty list says
-that the object holds no value; a null list says that nothing is known, as for an object with too many beginnings.
+Rules: specs/pruning.rst, [PRU-PX]. A prefix that is shorter than the length is the whole string. An empty list means
+that the file holds no value except NULL. A null list means that nothing is known, for example of a file with too many
+prefixes.
 """
 
 from __future__ import annotations
@@ -30,18 +31,18 @@ _SERVED = ("string", "binary")
 
 @dataclass(frozen=True, slots=True)
 class Prefix(OneColumn):
-    """The beginnings of strings in each object: for prefixes, equality and ranges where strings share few beginnings.
+    """An index of string prefixes per file, for prefixes, equality and ranges where strings share few prefixes.
 
     Parameters
     ----------
     column : str
-        A column, or a field such as ``a.b``; a name that holds a dot goes in backticks.
+        A column of strings or binary, or a struct field such as ``a.b``. Put a name that contains a dot in backticks.
     length : int
-        Of the beginnings, in bytes of UTF-8.
+        The length of the prefixes in bytes, of UTF-8 for strings; at least 1.
     max_values : int
-        An object with more distinct beginnings has no list, and is always read.
+        The maximum length of a list, at least 1. The index never skips a file with more distinct prefixes.
     key_label : str, optional
-        Label of the key that encrypts this index.
+        Label of the key that encrypts the metadata of this index. None leaves the metadata in plaintext.
 
     Examples
     --------
@@ -65,21 +66,27 @@ class Prefix(OneColumn):
 
     @property
     def accumulators(self) -> tuple[Accumulator, ...]:
-        """Distinct beginnings up to the cap."""
+        """Return the accumulator of at most ``max_values`` distinct prefixes."""
         return (Accumulator("values", self.max_values),)
 
     def storage(self, types: Sequence[str]) -> Storage:
-        """An array of bytes."""
+        """Return an array of ``binary``.
+
+        Raises
+        ------
+        UnsupportedTypeError
+            If the column is neither of type ``string`` nor of type ``binary``.
+        """
         if types[0] not in _SERVED:
             raise unsupported("Prefix", self.column, types[0], _SERVED)
         return Array("binary")
 
     def inputs(self, columns: Sequence[str], types: Sequence[str]) -> Sequence[Input]:
-        """The first bytes."""
+        """Return one input: the first ``length`` bytes of the column."""
         return [Input(f"substring(CAST({self.source(columns[0])} AS BINARY), 1, {self.length})", "binary")]
 
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> IndexClause | None:
-        """Everything about the column itself but IS NULL."""
+        """Return a clause for any leaf about the column itself except ``IS NULL``, or None for any other leaf."""
         if isinstance(leaf, IsNull) or not isinstance(leaf.operand, Column) or storage != Array("binary"):
             return None
         return PrefixClause(leaf, definition.key, self.length)
@@ -87,12 +94,22 @@ class Prefix(OneColumn):
 
 @dataclass(frozen=True, slots=True)
 class PrefixClause(ValuesClause):
-    """Leaves asked of all strings that begin so."""
+    """A clause that tests leaves against all strings with one of the listed prefixes.
+
+    Attributes
+    ----------
+    length : int
+        The length of the prefixes in bytes.
+    """
 
     length: int
 
     def matching(self, leaf: Leaf, parts: pa.Array) -> pa.BooleanArray:
-        """Can a string match that begins so, or that is it where it is shorter than the length."""
+        """Return, for each prefix, whether the leaf can be TRUE for a string with the prefix.
+
+        A prefix shorter than ``length`` is the only such string. A prefix longer than ``length`` contradicts the
+        index's rules, so the result is true.
+        """
         return pc.or_kleene(self._possible(leaf, parts), pc.greater(pc.binary_length(parts), self.length))
 
     def _possible(self, leaf: Leaf, parts: pa.Array) -> pa.BooleanArray:
@@ -100,11 +117,11 @@ class PrefixClause(ValuesClause):
         match leaf:
             case Comparison(Op.EQ, _, bytes() as value):
                 return pc.equal(parts, pa.scalar(value[:n], pa.binary()))
-            case Comparison(Op.NE, _, value):  # a beginning that is not the whole string goes on in many ways
+            case Comparison(Op.NE, _, value):  # a full-length prefix has continuations other than value
                 return pc.invert(pc.and_(whole, pc.equal(parts, pa.scalar(value, pa.binary()))))
-            case Comparison(Op.LT | Op.LE as op, _, value):  # the least string that begins so is the beginning itself
+            case Comparison(Op.LT | Op.LE as op, _, value):  # the least string with prefix q is q itself
                 return compare(op, parts, pa.scalar(value, pa.binary()))
-            case Comparison(op, _, bytes() as value):  # some string that begins with q is above v <=> v[:n] <= q
+            case Comparison(op, _, bytes() as value):  # a string with prefix q can be above v <=> v[:n] <= q
                 above = compare(op, parts, pa.scalar(value, pa.binary()))
                 return pc.if_else(whole, above, compare(Op.GE, parts, pa.scalar(value[:n], pa.binary())))
             case In(_, values):

@@ -1,4 +1,4 @@
-"""Which index types are known, by the name that metadata gives them."""
+"""The registry of index types, by the name that the metadata uses."""
 
 from __future__ import annotations
 
@@ -14,12 +14,22 @@ _TYPES: dict[str, type[Index]] = {}
 
 
 def register(kind: type[Index]) -> type[Index]:
-    """Makes an index type known under its ``name``; usable as a class decorator.
+    """Register an index type under its ``name``; the function also works as a class decorator.
+
+    Parameters
+    ----------
+    kind : type of Index
+        The class of the index type.
+
+    Returns
+    -------
+    type of Index
+        The same class.
 
     Raises
     ------
     IndexDefinitionError
-        Another type has the name.
+        If another class is registered under the name.
     """
     known = _TYPES.setdefault(kind.name, kind)
     if known is not kind:
@@ -30,7 +40,7 @@ def register(kind: type[Index]) -> type[Index]:
 
 
 def registered() -> tuple[str, ...]:
-    """The names of all index types.
+    """Return the names of all registered index types, in the order of registration.
 
     >>> registered()[:3]
     ('minmax', 'valuelist', 'bloomfilter')
@@ -39,7 +49,18 @@ def registered() -> tuple[str, ...]:
 
 
 def index_of(definition: IndexDefinition) -> Index | None:
-    """The index that a recorded definition means, or None where its type is not known or its parameters are odd."""
+    """Return the index that a recorded definition describes.
+
+    Parameters
+    ----------
+    definition : IndexDefinition
+        The definition from the metadata.
+
+    Returns
+    -------
+    Index or None
+        None if the index type is not registered or a recorded parameter is invalid.
+    """
     kind = _TYPES.get(definition.name)
     if kind is None:
         return None
@@ -49,6 +70,6 @@ def index_of(definition: IndexDefinition) -> Index | None:
         return None
 
 
-@lru_cache(maxsize=4096)  # every query asks for all indexes of its columns
+@lru_cache(maxsize=4096)  # every query looks up all indexes on its columns
 def _made(kind: type[Index], definition: IndexDefinition) -> Index:
     return kind.from_definition(definition)

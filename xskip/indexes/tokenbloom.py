@@ -1,7 +1,7 @@
-"""TokenBloom: a Bloom filter of the words of a text column in each object.
+"""The index type TokenBloom: a Bloom filter of the words of a text column per file.
 
-Rules: specs/pruning.rst, [PRU-TB]. A word is a longest run of bytes that are ASCII letters, digits, underscores, or not
-ASCII at all.
+Rules: specs/pruning.rst, [PRU-TB]. A word is a maximal run of bytes that are ASCII letters, ASCII digits, underscores
+or non-ASCII bytes.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ _WORD = re.compile(rb"[0-9A-Za-z_\x80-\xff]+")
 
 @dataclass(frozen=True, slots=True)
 class TokenBloom(BloomFilter):
-    """A Bloom filter of a text's words: for ``LIKE '% word %'``, and all that needs a word whole.
+    """An index of Bloom filters of words, for ``LIKE '% word %'`` and other predicates that require whole words.
 
     Parameters
     ----------
     column : str
-        A column of strings, or a field such as ``a.b``; a name that holds a dot goes in backticks.
+        A column of strings, or a struct field such as ``a.b``. Put a name that contains a dot in backticks.
     fpp : float
-        The rate at which a word is found in vain, between 0 and 1.
+        The probability that a filter reports a word that its file lacks, between 0 and 1.
     ndv : int, optional
-        The number of distinct words to size every filter for; None counts them in each object.
+        The number of distinct words to size every filter for, at least 1. None sizes a filter for its file's words.
     key_label : str, optional
-        Label of the key that encrypts this index.
+        Label of the key that encrypts the metadata of this index. None leaves the metadata in plaintext.
 
     Examples
     --------
@@ -62,23 +62,37 @@ class TokenBloom(BloomFilter):
 
     @property
     def accumulators(self) -> tuple[Accumulator, ...]:
-        """Pairs of the words' hashes, or filters."""
+        """Return the accumulator of word filters."""
         return (Accumulator("words", self.ndv or 0, fpp=self.fpp),)
 
     def storage(self, types: Sequence[str]) -> Storage:
-        """Spark's filter."""
+        """Return the storage type of Spark's Bloom filter.
+
+        Raises
+        ------
+        UnsupportedTypeError
+            If the column is not of type ``string``.
+        """
         if types[0] != "string":
             raise unsupported("TokenBloom", self.column, types[0], ("string",))
         return Bloom()
 
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> TokenBloomClause | None:  # type: ignore[override]
-        """What says of a text that it holds some words whole."""
+        """Return a clause for a leaf that only texts with certain whole words satisfy, or None for any other leaf."""
         ways = tuple(tuple(word for part in parts for word in whole_words(part)) for parts in _ways(leaf))
         return TokenBloomClause(leaf, definition.key, ways, expensive=True) if ways and all(ways) else None
 
 
 class Part(NamedTuple):
-    """A part of a text; ``is_start`` and ``is_end`` where the text begins or ends with it."""
+    """A literal part of a text that a predicate requires.
+
+    Attributes
+    ----------
+    text : bytes
+        The UTF-8 bytes of the part.
+    is_start, is_end : bool
+        Whether the text begins with the part, and whether the text ends with the part.
+    """
 
     text: bytes
     is_start: bool
@@ -86,7 +100,10 @@ class Part(NamedTuple):
 
 
 def whole_words(part: Part) -> tuple[bytes, ...]:
-    """The words of a part of a text that are words of the whole text: the first and the last may go on.
+    """Return the words of a part that are certainly words of the whole text.
+
+    The first word of the part can continue to the left in the text unless the part starts the text. The last word can
+    continue to the right unless the part ends the text.
 
     >>> whole_words(Part(b"ab cd-ef", is_start=True, is_end=False))
     (b'ab', b'cd')
@@ -99,7 +116,10 @@ def whole_words(part: Part) -> tuple[bytes, ...]:
 
 
 def _ways(leaf: Leaf) -> list[list[Part]]:
-    """The ways in which a text can make a leaf TRUE, each by the parts that it then has; none where not known."""
+    """Return alternative lists of required parts; a text that satisfies the leaf has all parts of an alternative.
+
+    An empty result means that no required part is known.
+    """
     match leaf:
         case Comparison(Op.EQ, Column(), bytes() as text):
             return [[Part(text, is_start=True, is_end=True)]]
@@ -119,12 +139,18 @@ def _ways(leaf: Leaf) -> list[list[Part]]:
 
 @dataclass(frozen=True, slots=True)
 class TokenBloomClause(ColumnClause):
-    """Words asked of the filters: of some way, all."""
+    """A clause that tests a file's filter for words.
+
+    Attributes
+    ----------
+    ways : tuple of tuple of bytes
+        The alternatives. A file may match if its filter may contain all words of an alternative.
+    """
 
     ways: tuple[tuple[bytes, ...], ...]
 
     def verdicts(self, values: pa.Array, among: Mask, once: Once) -> Verdicts:
-        """False where of each way some word is certainly absent; null where there is no filter that can be read."""
+        """Return false for files that certainly lack a word of every alternative, and null without a valid filter."""
         found = pa.array(np.full(len(values), False))
         for words in self.ways:
             whole = pa.array(np.full(len(values), True))

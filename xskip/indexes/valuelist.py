@@ -1,7 +1,7 @@
-"""ValueList: the distinct values of a column in each object.
+"""The index type ValueList: the distinct values of a column per file.
 
-Rules: specs/pruning.rst, [PRU-VL]. NULL is never in the list; an empty list says that the object holds no value; a
-null list says that nothing is known, as for an object with more than ``max_values`` of them.
+Rules: specs/pruning.rst, [PRU-VL]. The list never contains NULL. An empty list means that the file holds no value
+except NULL. A null list means that nothing is known, for example of a file with more than ``max_values`` values.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ _DEFAULT_MAX_VALUES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class ValueList(OneColumn):
-    """All values of a column in each object: for columns with few values in each file.
+    """An index of the distinct values of a column per file, for columns with few values in a file.
 
     Parameters
     ----------
     column : str
-        A column, or a field such as ``a.b``; a name that holds a dot goes in backticks.
+        A column, or a struct field such as ``a.b``. Put a name that contains a dot in backticks.
     max_values : int
-        An object with more distinct values has no list, and is always read.
+        The maximum length of a list, at least 1. The index never skips a file with more distinct values.
     key_label : str, optional
-        Label of the key that encrypts this index.
+        Label of the key that encrypts the metadata of this index. None leaves the metadata in plaintext.
 
     Examples
     --------
@@ -55,18 +55,24 @@ class ValueList(OneColumn):
 
     @property
     def accumulators(self) -> tuple[Accumulator, ...]:
-        """Values up to the cap."""
+        """Return the accumulator of at most ``max_values`` distinct values."""
         return (Accumulator("values", self.max_values),)
 
     def storage(self, types: Sequence[str]) -> Storage:
-        """An array of the column's type."""
+        """Return an array of the column's type.
+
+        Raises
+        ------
+        UnsupportedTypeError
+            If the metadata cannot hold values of the column's type.
+        """
         name = atomic_name(types[0])
         if name is None:
             raise unsupported("ValueList", self.column, types[0], BOUNDED)
         return Array(name)
 
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> ValueListClause | None:
-        """Everything but IS NULL of the column, which the list says nothing of."""
+        """Return a clause for any leaf except ``IS NULL`` on the column itself, because lists omit NULL."""
         if isinstance(leaf, IsNull) and not isinstance(leaf.operand, Computed):
             return None
         return ValueListClause(leaf, definition.key, expensive=isinstance(leaf.operand, Computed))
@@ -74,8 +80,8 @@ class ValueList(OneColumn):
 
 @dataclass(frozen=True, slots=True)
 class ValueListClause(ValuesClause):
-    """Leaves asked of every value of the list."""
+    """A clause that tests leaves against every value of a list."""
 
     def matching(self, leaf: Leaf, parts: pa.Array) -> pa.BooleanArray:
-        """Is the leaf TRUE of the value."""
+        """Return, for each value of the column, whether the leaf is TRUE for the value."""
         return matches(leaf, parts)

@@ -1,5 +1,5 @@
-"""Metadata in memory: a table with one row for each file, and how those files were read.
+"""In-memory metadata: a table with one row for each file, and the profile with which Spark read the files.
 
-Ways in: :class:`~xskip.metadata.table.MetadataTable`, :class:`~xskip.metadata.objects.Objects` and
-:class:`~xskip.metadata.read_profile.ReadProfile`. Imports ``expressions`` and what lies below.
+Entry points: :class:`~xskip.metadata.table.MetadataTable`, :class:`~xskip.metadata.objects.Objects` and
+:class:`~xskip.metadata.read_profile.ReadProfile`. This package imports ``expressions`` and the layers below it.
 """

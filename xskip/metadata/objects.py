@@ -1,4 +1,4 @@
-"""Objects (files) of a dataset, and the names by which metadata knows them."""
+"""The files of a dataset, which the metadata format calls objects, and their identifiers in metadata."""
 
 from __future__ import annotations
 
@@ -18,13 +18,23 @@ __all__ = ["ObjectStatus", "Objects", "compare_objects", "count_outside", "join_
 
 
 _DIGITS = 13
-# not urlsplit: Hadoop's paths are decoded, and # or ? in them are letters like any other
+# urlsplit does not fit: Hadoop's paths are decoded, and # and ? are ordinary characters in them
 _AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://[^/]*)?")
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectStatus:
-    """One object: its name, size in bytes (-1 where unknown) and modification time in ms since the epoch."""
+    """The name, size and modification time of one file.
+
+    Attributes
+    ----------
+    name : str
+        The path without scheme and authority, decoded.
+    size : int
+        The size in bytes, -1 if unknown.
+    modified : int
+        The modification time in milliseconds since the epoch.
+    """
 
     name: str
     size: int
@@ -33,16 +43,16 @@ class ObjectStatus:
 
 @dataclass(frozen=True, slots=True)
 class Objects:
-    """Objects as columns, one row each.
+    """The names, sizes and modification times of many files, as columns with one row per file.
 
     Attributes
     ----------
     names : pyarrow.Array of string
         Paths without scheme and authority, decoded.
     sizes : pyarrow.Array of int64
-        Bytes; null where nobody recorded them.
+        Sizes in bytes; null where unknown.
     modified : pyarrow.Array of int64
-        Milliseconds since the epoch.
+        Modification times in milliseconds since the epoch.
     """
 
     names: pa.Array
@@ -57,17 +67,23 @@ class Objects:
         return ObjectStatus(self.names[row].as_py(), -1 if size is None else size, self.modified[row].as_py())
 
     def take(self, rows: pa.Array) -> Objects:
-        """The objects of these rows, in this order."""
+        """Return the files at the given positions, in the order of the positions.
+
+        Parameters
+        ----------
+        rows : pyarrow.Array of int64
+            Positions, counted from 0.
+        """
         return Objects(self.names.take(rows), self.sizes.take(rows), self.modified.take(rows))
 
     @property
     def total_bytes(self) -> int:
-        """The sum of the known sizes."""
+        """Return the sum of all known sizes, in bytes."""
         return int(pc.sum(self.sizes, min_count=0).as_py())
 
     @staticmethod
     def of(objects: list[ObjectStatus]) -> Objects:
-        """Columns made of single objects."""
+        """Return the columns for a list of files."""
         sizes = pa.array([o.size if o.size >= 0 else None for o in objects], pa.int64())
         return Objects(
             pa.array([o.name for o in objects], pa.string()), sizes, pa.array([o.modified for o in objects], pa.int64())
@@ -77,14 +93,25 @@ class Objects:
 def compare_objects(
     listed: Objects, known: Objects | None, in_question: npt.NDArray[np.bool_] | None = None
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """The positions of listed objects without metadata, and for each known object whether it is still there.
+    """Compare a listing with the files that the metadata knows.
+
+    A listed file is a known file if name, modification time and size agree. An unknown recorded size agrees with every
+    size.
 
     Parameters
     ----------
     listed : Objects
+        The files of the listing.
     known : Objects or None
-    in_question : ndarray of bool, optional
-        The known objects that are looked for in the list; all others are taken to be there.
+        The files in the metadata; None if there is no metadata.
+    in_question : numpy.ndarray of bool, optional
+        True for the known files that the listing covers, of the length of ``known``. All other known files count as
+        present. None means all files.
+
+    Returns
+    -------
+    tuple of (numpy.ndarray of int64, numpy.ndarray of bool)
+        The positions of the listed files without metadata, and for each known file whether it is still present.
     """
     if known is None:
         return np.arange(len(listed)), np.zeros(0, np.bool_)
@@ -100,7 +127,7 @@ def compare_objects(
     same = _are_same(listed, asked, known, found)
     old[asked[same]], there[found[same]] = True, True
     asked, left = asked[~same], np.delete(np.arange(len(known)), found)
-    if len(asked) and len(left):  # a name can be known more than once
+    if len(asked) and len(left):  # the metadata can hold a name more than once
         for i, j in _pairs(listed, asked, known, left):
             old[i], there[j] = True, True
     return np.flatnonzero(~old), there
@@ -109,7 +136,7 @@ def compare_objects(
 def _pairs(
     listed: Objects, asked: npt.NDArray[np.int64], known: Objects, left: npt.NDArray[np.int64]
 ) -> Iterator[tuple[int, int]]:
-    """Yield listed objects with the first known one of the same name, time and size, each at most once."""
+    """Yield the position of a listed file with that of the first known file of the same name, time and size."""
     left = left[pc.is_in(known.names.take(pa.array(left)), listed.names.take(pa.array(asked))).to_numpy(False)]
     some = known.take(pa.array(left))
     first: dict[tuple[str, int, int | None], int] = {}
@@ -127,7 +154,10 @@ def _pairs(
 def _are_same(
     listed: Objects, at: npt.NDArray[np.int64], known: Objects, there: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.bool_]:
-    """For objects of one name, pair by pair, whether time and size are one; of another program sizes are not known."""
+    """Return for pairs of files of one name whether time and size agree.
+
+    A size that the metadata does not know agrees with every size: other programs do not record sizes.
+    """
     now, before = listed.take(pa.array(at)), known.take(pa.array(there))
     sizes = pc.equal(now.sizes.fill_null(-1), before.sizes).fill_null(True)
     same = pc.and_(pc.equal(now.modified, before.modified), sizes)
@@ -135,7 +165,7 @@ def _are_same(
 
 
 def table_identifier(uri: str) -> str:
-    """The identifier of a dataset at ``uri``: the path alone, without a trailing slash.
+    """Return the identifier of the dataset at ``uri``: the path without scheme, authority and trailing slashes.
 
     >>> table_identifier("s3a://bucket/lake/events/"), table_identifier("file:/tmp/x")
     ('/lake/events', '/tmp/x')
@@ -146,8 +176,19 @@ def table_identifier(uri: str) -> str:
 
 
 def count_outside(names: pa.Array, root: str) -> int:
-    """Return how many names are no plain paths below a directory: elsewhere, or with an empty part, ``.`` or ``..``.
+    """Return how many names are not plain paths below a directory.
 
+    A plain path has no empty component and no component ``.`` or ``..``. A null name counts as outside.
+
+    Parameters
+    ----------
+    names : pyarrow.Array of string
+        Paths without scheme and authority.
+    root : str
+        The path of the directory.
+
+    Examples
+    --------
     >>> names = ["/t/a", "/t/p=%2e%2e/.a", "/t/../u/a", "/t/./a", "/t//a", "/t/", "/ta", "", None]
     >>> count_outside(pa.array(names), "/t/")
     7
@@ -155,15 +196,24 @@ def count_outside(names: pa.Array, root: str) -> int:
     below = pc.starts_with(names, root.rstrip("/") + "/").fill_null(False)
     data = names.buffers()[2]
     letters = b"" if data is None else data.to_pybytes()
-    # what is not in the bytes of all names together is in none of them
+    # a byte sequence that the joined names do not contain is in no name
     if b"//" in letters or b"/." in letters or pc.any(pc.ends_with(names, "/")).as_py():
         below = pc.and_not(below, pc.match_substring_regex(names, r"/\.{0,2}(?:/|$)").fill_null(True))
     return len(names) - int(below.true_count)
 
 
 def join_ids(names: pa.Array, modified: pa.Array) -> pa.Array:
-    """Identities ``name#modified``, one for each object.
+    """Return the identifier ``name#modified`` of each file.
 
+    Parameters
+    ----------
+    names : pyarrow.Array of string
+        The names of the files.
+    modified : pyarrow.Array of int64
+        The modification times in milliseconds since the epoch.
+
+    Examples
+    --------
     >>> join_ids(pa.array(["/a/x#1"]), pa.array([7])).to_pylist()
     ['/a/x#1#7']
     """
@@ -171,14 +221,24 @@ def join_ids(names: pa.Array, modified: pa.Array) -> pa.Array:
 
 
 def split_ids(ids: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Names and modification times of identities: the last ``#`` parts them.
+    """Split identifiers into names and modification times at the last ``#``.
+
+    Parameters
+    ----------
+    ids : pyarrow.Array of string
+        The identifiers.
+
+    Returns
+    -------
+    tuple of (pyarrow.Array of string, pyarrow.Array of int64)
+        The names, and the modification times in milliseconds since the epoch.
 
     Raises
     ------
     MetadataCorruptError
-        An identity is null, has no ``#``, or no number after it.
+        If an identifier is null, holds NUL, has no ``#``, or has no number after the last ``#``.
     pyarrow.ArrowInvalid
-        An identity is no text.
+        If an identifier is not valid UTF-8.
     """
     letters = np.frombuffer(ids.buffers()[2] or b"", np.uint8)
     if letters.min(initial=1) == 0 and pc.any(pc.match_substring(ids, "\0")).as_py():
@@ -201,7 +261,9 @@ def split_ids(ids: pa.Array) -> tuple[pa.Array, pa.Array]:
 
 
 def _usual_times(ids: pa.Array) -> pa.Array | None:
-    """The times of identities that all end in # and as many digits as times of the years 2001 to 2286 have, else None.
+    """Return the times of identifiers that all end in ``#`` and 13 digits, else None.
+
+    Times in milliseconds have 13 digits in the years 2001 to 2286.
 
     >>> _usual_times(pa.array(["/a#1700000000000", "/b#1#1700000000001"])).to_pylist()
     [1700000000000, 1700000000001]
@@ -214,6 +276,6 @@ def _usual_times(ids: pa.Array) -> pa.Array | None:
     ends = np.frombuffer(offsets, np.int32)[ids.offset + 1 : ids.offset + len(ids) + 1]
     if (np.frombuffer(data, np.uint8)[ends - 1 - _DIGITS] != ord("#")).any():
         return None
-    with suppress(pa.ArrowInvalid):  # another # would be no digit
+    with suppress(pa.ArrowInvalid):  # another # among the digits fails the cast
         return pc.binary_slice(ids.cast(pa.binary()), -_DIGITS).cast(pa.string()).cast(pa.int64())
     return None

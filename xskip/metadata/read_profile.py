@@ -1,6 +1,7 @@
-"""How a dataset's files were read when they were indexed: another way to read them may give other values.
+"""Read profiles: the formats, options, settings and schemas with which Spark reads the files of datasets.
 
-Rules: specs/pruning.rst, [PRU-RD]. An index is used only where the query reads as the build did.
+Two profiles can give different values of the same files. An index serves a query only where the query's profile agrees
+with the profile of the build. Rules: specs/pruning.rst, [PRU-RD].
 """
 
 from __future__ import annotations
@@ -15,36 +16,36 @@ from xskip.metadata.format_rules import FORMATS, SETTINGS, ZONE, concerns, is_cr
 __all__ = ["ReadProfile", "differences", "text_of", "texts_of", "zones_differ"]
 
 _DIGEST = "sha256:"
-#: Stands for the value of an option that may be a credential.
+#: The placeholder for a value that may be a credential.
 _WITHHELD = "withheld"
-#: What the hook sends in place of the content of a file that an option names.
+#: The placeholder that the hook sends for a file that an option names and that the hook cannot read.
 _UNREADABLE = "unreadable"
 _WITH_CORRUPT_RECORDS = ("csv", "json", "xml")
 _CORRUPT_RECORD = "columnnameofcorruptrecord"
 _INT96_ZONE = "spark.sql.parquet.int96TimestampConversion"
 _SESSION_ZONE = "spark.sql.session.timeZone"
-# Says how Parquet's columns are found; where a schema has ids, the schema's text is a part of the reading
+# with this setting Spark finds Parquet columns by field id; the ids are in the profile's schema, not in its settings
 _FIELD_IDS = "spark.sql.parquet.fieldId.read.enabled"
 _DROPPING = "with mode DROPMALFORMED a file's rows depend on the columns that a query reads"
 
 
 @dataclass(frozen=True, slots=True)
 class ReadProfile:
-    """One way to read a dataset's files.
+    """The format, options, settings and schema with which Spark reads the files of a dataset.
 
     Attributes
     ----------
     format : str
-        Spark's short name, such as ``avro``.
+        Spark's short name, such as ``avro``, or the class of a plugin's format, in lower case.
     options : mapping of str to str
-        Reader options that can change values, names in lower case. The values of options that xskip does not know are
-        digests, and what may be a credential is withheld.
+        Reader options that can change values, names in lower case. A digest replaces the value of an option that xskip
+        does not know, and a placeholder replaces a value that may be a credential.
     conf : mapping of str to str
         The settings that concern the format: those of :data:`~xskip.metadata.format_rules.SETTINGS`, and digests of
-        others that are set.
+        other settings.
     schema : str
-        What of the data schema decides values: all of it where columns go by position or text is parsed, else the
-        columns' ids and default values where there are any.
+        The part of the data schema that changes values: the whole schema where Spark finds columns by position or
+        parses text, else the columns' field ids and default values, if any.
     """
 
     format: str
@@ -54,12 +55,12 @@ class ReadProfile:
 
     @property
     def case_sensitive(self) -> bool:
-        """Return whether names are told apart by their case."""
+        """Return whether the names of columns are case-sensitive."""
         return self.conf.get("spark.sql.caseSensitive", "false").lower() == "true"
 
     @property
     def problem(self) -> str:
-        """Return why no index can serve this reading, or an empty text."""
+        """Return the reason why no index can serve this profile, or an empty string."""
         if self.options.get("mode", "").upper() == "DROPMALFORMED":
             return _DROPPING
         for kind, values in (("option", self.options), ("setting", self.conf)):
@@ -72,9 +73,10 @@ class ReadProfile:
 
     @property
     def corrupt_record(self) -> str:
-        """Return the column that keeps records that cannot be parsed, empty for formats that have none.
+        """Return the name of the column for records that Spark cannot parse.
 
-        Its values depend on the columns that a query reads.
+        The name is empty if the format has no such column. The values of this column depend on the columns that a query
+        reads.
         """
         if self.format not in _WITH_CORRUPT_RECORDS:
             return ""
@@ -82,15 +84,15 @@ class ReadProfile:
         return self.options.get(_CORRUPT_RECORD) or self.conf.get(key) or SETTINGS[key][0]
 
     def hidden(self) -> ReadProfile:
-        """Return the reading with digests for its options and schema, whose texts can hold values of the data.
+        """Return a copy with digests in place of option values and the schema, which can contain values of the data.
 
-        It is compared with a query's as it was before. Records of encrypted indexes keep it.
+        The copy agrees with the same profiles of queries. The records of encrypted indexes store the copy.
         """
         options = {name: _digest(name, value) for name, value in self.options.items()}
         return replace(self, options=options, schema=_digest("schema", self.schema))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the reading as a record keeps it."""
+        """Return the profile as the JSON object that a record stores."""
         return {
             "format": self.format,
             "options": dict(sorted(self.options.items())),
@@ -100,12 +102,19 @@ class ReadProfile:
 
     @staticmethod
     def from_json(value: Mapping[str, Any]) -> ReadProfile:
-        """Return the reading of a record, without what records no longer keep.
+        """Return the profile that a record stores, without the options and settings that are no longer recorded.
+
+        Parameters
+        ----------
+        value : mapping
+            The JSON object, as :meth:`to_json` returns it.
 
         Raises
         ------
-        ValueError, KeyError
-            Something is no text, or is not there.
+        ValueError
+            If a value is not a string, or not an object of strings.
+        KeyError
+            If a key is missing.
         """
         fmt, conf = text_of(value["format"]), texts_of(value["conf"])
         conf.pop(_FIELD_IDS, None)
@@ -113,7 +122,7 @@ class ReadProfile:
 
     @staticmethod
     def of(fmt: str, options: Mapping[str, str], conf: Mapping[str, str], schema: str) -> ReadProfile:
-        """Return the reading that a relation's format, options, session settings and data schema amount to.
+        """Return the profile of a relation's format, options, session settings and data schema.
 
         Parameters
         ----------
@@ -122,19 +131,19 @@ class ReadProfile:
         options : mapping of str to str
             All reader options.
         conf : mapping of str to str
-            Values of :data:`~xskip.metadata.format_rules.SETTINGS`, and settings that begin as
-            :data:`~xskip.metadata.format_rules.SETTING_PREFIXES` where they are set to something else than
-            Spark's default.
+            Values of :data:`~xskip.metadata.format_rules.SETTINGS`, and the settings with
+            :data:`~xskip.metadata.format_rules.SETTING_PREFIXES` whose values are not Spark's default.
         schema : str
+            The part of the data schema that changes values, or an empty string.
 
         Examples
         --------
-        >>> Reading.of("CSV", {"Header": "true", "path": "/x"}, {}, "a INT").options
+        >>> ReadProfile.of("CSV", {"Header": "true", "path": "/x"}, {}, "a INT").options
         {'header': 'true'}
         """
         name = fmt.lower()
         known = {
-            # EXCEPTION, a former default, refuses old dates and reads all others as CORRECTED does
+            # the former default EXCEPTION fails on old dates and reads all other dates as CORRECTED does
             key: (conf.get(key) or default).replace("EXCEPTION", "CORRECTED")
             for key, (default, formats) in SETTINGS.items()
             if (not formats or name in formats or name not in FORMATS) and key not in (_FIELD_IDS, ZONE)
@@ -152,12 +161,12 @@ class ReadProfile:
 
 
 def text_of(value: object) -> str:
-    """Return a value of JSON that is a text.
+    """Return a JSON value that must be a string.
 
     Raises
     ------
     ValueError
-        It is something else.
+        If the value is not a string.
     """
     if not isinstance(value, str):
         raise ValueError(f"{type(value).__name__} in place of a text")
@@ -165,12 +174,12 @@ def text_of(value: object) -> str:
 
 
 def texts_of(value: object) -> dict[str, str]:
-    """Return a value of JSON that is an object of texts.
+    """Return a JSON value that must be an object of strings.
 
     Raises
     ------
     ValueError
-        It is something else.
+        If the value is not an object, or a member of the object is not a string.
     """
     if not isinstance(value, dict):
         raise ValueError(f"{type(value).__name__} in place of an object")
@@ -178,7 +187,7 @@ def texts_of(value: object) -> dict[str, str]:
 
 
 def _kept(fmt: str, options: Mapping[str, str]) -> dict[str, str]:
-    """Return the options that can change values, in the form in which a reading keeps them."""
+    """Return the options that can change values, in the form that a profile stores."""
     rules = rules_of(fmt)
     kept = {}
     for key, value in sorted((name.lower(), text) for name, text in options.items()):
@@ -192,29 +201,35 @@ def _kept(fmt: str, options: Mapping[str, str]) -> dict[str, str]:
 
 
 def _digest(name: str, value: str) -> str:
-    """Return what tells a value from others without showing it; of an empty text or a digest, the value itself."""
+    """Return a digest that identifies a value without revealing the value.
+
+    Empty strings, digests and placeholders are returned unchanged.
+    """
     if not value or value.startswith(_DIGEST) or value in (_WITHHELD, _UNREADABLE):
         return value
     return _DIGEST + hashlib.sha256(f"{name}={value}".encode()).hexdigest()
 
 
 def _same(name: str, built: str, asked: str) -> bool:
-    """Return whether a recorded value, or its digest, is the one of a query."""
+    """Return whether a recorded value, or its digest, agrees with the value of a query."""
     return built == asked or (built.startswith(_DIGEST) and built == _digest(name, asked))
 
 
 def differences(built: ReadProfile, asked: ReadProfile, *, but_zone: bool = False) -> Iterator[str]:
-    """Yield what a query reads otherwise than the build did, each as a plain sentence.
+    """Yield the differences between the profiles of a build and of a query, as plain sentences.
 
     Parameters
     ----------
-    built, asked : ReadProfile
+    built : ReadProfile
+        The profile of the build.
+    asked : ReadProfile
+        The profile of the query.
     but_zone : bool
-        Leave the JVM's time zone out.
+        True ignores the JVM's default time zone.
 
     Examples
     --------
-    >>> list(differences(Reading("avro"), Reading("avro", {"mode": "PERMISSIVE"})))
+    >>> list(differences(ReadProfile("avro"), ReadProfile("avro", {"mode": "PERMISSIVE"})))
     ['option mode was not given when the index was built']
     """
     if built.format != asked.format:
@@ -239,9 +254,20 @@ def differences(built: ReadProfile, asked: ReadProfile, *, but_zone: bool = Fals
 
 
 def zones_differ(built: ReadProfile, asked: ReadProfile) -> bool:
-    """Return whether the JVM of the query has another default time zone than that of the build, or than is recorded.
+    """Return whether the query's JVM has another default time zone than the build recorded.
 
-    >>> zones_differ(Reading("orc", conf={ZONE: "UTC"}), Reading("orc", conf={ZONE: "Asia/Tokyo"}))
+    A build that recorded no zone differs from every zone. A query without a zone differs from no build.
+
+    Parameters
+    ----------
+    built : ReadProfile
+        The profile of the build.
+    asked : ReadProfile
+        The profile of the query.
+
+    Examples
+    --------
+    >>> zones_differ(ReadProfile("orc", conf={ZONE: "UTC"}), ReadProfile("orc", conf={ZONE: "Asia/Tokyo"}))
     True
     """
     return ZONE in asked.conf and built.conf.get(ZONE) != asked.conf[ZONE]

@@ -1,4 +1,4 @@
-"""Metadata in memory: a row for each object, a column for each index. No version, no file, no Spark."""
+"""Metadata as in-memory tables with one row per file; independent of format versions, metadata files and Spark."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ __all__ = [
     "concat",
 ]
 
-#: The parameter of an index on an expression: its form.
+#: The index parameter that holds the form of the indexed expression.
 EXPRESSION = "io.xskip.index.expression"
-#: The parameter with the settings that its values depend on.
+#: The index parameter that holds the settings on which the expression's values depend.
 SETTINGS = "io.xskip.index.expression.settings"
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 
-#: An index is known by its name and its columns.
+#: The identity of an index: its name and its columns.
 IndexKey = tuple[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class IndexDefinition:
-    """What an index is, as metadata records it.
+    """The definition of an index, as metadata records it.
 
     Attributes
     ----------
     name : str
-        The index type's name, such as ``minmax``.
+        The name of the index type, such as ``minmax``.
     columns : tuple of str
-        The columns in Spark's spelling, lower case unless the dataset was read case-sensitively.
+        The columns in Spark's spelling, in lower case unless Spark read the dataset case-sensitively.
     params : tuple of (str, str)
-        Parameters by full name, in order.
+        The full names and values of the parameters, in order.
     key_label : str, optional
-        The label of the encryption key, never the key.
+        The label of the encryption key, never the key. None if the index is not encrypted.
     types : tuple of str
-        The columns' Spark types when they were indexed; empty where nobody recorded them.
+        The Spark types of the columns at the time of the build; empty if not recorded.
     """
 
     name: str
@@ -59,17 +59,17 @@ class IndexDefinition:
 
     @property
     def expression(self) -> str | None:
-        """The form of the expression that is indexed, None where it is a column."""
+        """Return the form of the indexed expression, or None if the index is on a column."""
         return dict(self.params).get(EXPRESSION)
 
     @property
     def settings(self) -> str | None:
-        """The settings on which the expression's values depend, None where a column is indexed."""
+        """Return the settings on which the expression's values depend, or None if the index is on a column."""
         return dict(self.params).get(SETTINGS)
 
     @property
     def key(self) -> IndexKey:
-        """Name and columns."""
+        """Return the name and the columns, which identify the index."""
         return self.name, self.columns
 
     def __str__(self) -> str:
@@ -83,16 +83,18 @@ class IndexColumn:
     Attributes
     ----------
     definition : IndexDefinition
+        The definition of the index.
     storage : Storage
-        What each value is.
+        The type of the values.
     values : pyarrow.Array
-        A row for each object, of the Arrow type of ``storage``; null means: not collected, nothing is known.
+        A value for each file, of the Arrow type of ``storage``. Null where the index has no value for the file, so that
+        nothing is known.
     unreadable : int
-        The number of objects of which something was kept that cannot be read: nothing is known of them.
+        The number of files whose value exists and cannot be decoded. Their values are null.
     is_locked : bool
-        The key of the index was not available: nothing is known.
+        True if the encryption key is not available, so that nothing is known.
     doubt : str
-        Why nothing is taken for proved by what is kept, or nothing.
+        The reason why values of this index prove nothing, or an empty string.
     """
 
     definition: IndexDefinition
@@ -105,7 +107,17 @@ class IndexColumn:
 
 @dataclass(frozen=True, slots=True)
 class PartitionColumn:
-    """The values of a partition column, one for each object; null is the partition's own NULL value."""
+    """A partition column of a dataset.
+
+    Attributes
+    ----------
+    name : str
+        The name of the column.
+    type : str
+        The Spark type by its catalog name.
+    values : pyarrow.Array
+        The partition value of each file. Null is the partition value NULL, not an unknown value.
+    """
 
     name: str
     type: str
@@ -114,7 +126,17 @@ class PartitionColumn:
 
 @dataclass(frozen=True, slots=True)
 class MetadataTable:
-    """Metadata of objects: equally long columns, in the order of ``objects``."""
+    """The metadata of files, as columns of equal length in the order of ``objects``.
+
+    Attributes
+    ----------
+    objects : Objects
+        The files, one per row.
+    partitions : mapping of str to PartitionColumn
+        The partition columns by name.
+    indexes : mapping of IndexKey to IndexColumn
+        The indexes by name and columns.
+    """
 
     objects: Objects
     partitions: Mapping[str, PartitionColumn] = field(default_factory=dict)
@@ -125,19 +147,35 @@ class MetadataTable:
         return len(self.objects)
 
     def once(self, key: Hashable, make: Callable[[], _V]) -> _V:
-        """What ``make`` returns, made at the first call with this key and kept as long as the table."""
+        """Return the result of ``make`` from the first call with this key.
+
+        The table caches the result as long as the table lives.
+
+        Parameters
+        ----------
+        key : hashable
+            The key of the cached result.
+        make : callable
+            A function without parameters that computes the result.
+        """
         if key not in self._made:
             self._made[key] = make()
         return cast(_V, self._made[key])
 
     @property
     def nbytes(self) -> int:
-        """The bytes of all values in memory."""
+        """Return the bytes in memory of file names, partition values and index values."""
         columns = (*(p.values for p in self.partitions.values()), *(i.values for i in self.indexes.values()))
         return int(self.objects.names.nbytes + sum(column.nbytes for column in columns))
 
     def take(self, rows: pa.Array) -> MetadataTable:
-        """The metadata of these rows, in this order."""
+        """Return the metadata of the files at the given positions, in the order of the positions.
+
+        Parameters
+        ----------
+        rows : pyarrow.Array of int64
+            Positions, counted from 0.
+        """
         return MetadataTable(
             self.objects.take(rows),
             {name: replace(column, values=column.values.take(rows)) for name, column in self.partitions.items()},
@@ -146,9 +184,21 @@ class MetadataTable:
 
 
 def concat(tables: Iterable[MetadataTable]) -> MetadataTable:
-    """The rows of all tables; a column that a table lacks is null there, a column of two types is left out.
+    """Concatenate the rows of metadata tables.
 
-    Leaving out is sound: what is not known keeps objects.
+    An index that a table lacks is null for the table's rows. An index or partition column with different types in two
+    tables is left out, and so is a partition column that a table lacks. Leaving a column out is sound, because unknown
+    values keep files.
+
+    Parameters
+    ----------
+    tables : iterable of MetadataTable
+        The tables.
+
+    Returns
+    -------
+    MetadataTable
+        All rows, in the order of the tables.
     """
     parts = list(tables)
     if len(parts) == 1:
@@ -161,13 +211,13 @@ def concat(tables: Iterable[MetadataTable]) -> MetadataTable:
     partitions = {}
     for name, first in _firsts(p.partitions for p in parts).items():
         found = [p.partitions.get(name) for p in parts]
-        if all(f is not None and f.type == first.type for f in found):  # a missing partition value is not NULL
+        if all(f is not None and f.type == first.type for f in found):  # a missing value is not NULL
             partitions[name] = replace(first, values=_join([f.values for f in found if f], first.values.type))
     indexes = {}
     understood = [{k: c for k, c in p.indexes.items() if not isinstance(c.storage, Opaque)} for p in parts]
     for key, index in _firsts((*understood, *(p.indexes for p in parts))).items():
         columns = [p.indexes.get(key) for p in parts]
-        if not isinstance(index.storage, Opaque):  # of what is not understood elsewhere nothing is known there
+        if not isinstance(index.storage, Opaque):  # where a table's storage is opaque, its rows become null
             columns = [known.get(key) for known in understood]
         if all(c is None or c.storage == index.storage for c in columns):
             kind = arrow_type(index.storage)
@@ -179,7 +229,7 @@ def concat(tables: Iterable[MetadataTable]) -> MetadataTable:
 
 
 def _firsts(mappings: Iterable[Mapping[_K, _V]]) -> dict[_K, _V]:
-    """Every key's first value."""
+    """Return the first value of each key."""
     merged: dict[_K, _V] = {}
     for mapping in mappings:
         for key, value in mapping.items():

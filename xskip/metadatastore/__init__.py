@@ -1,14 +1,14 @@
-"""The Parquet metadatastore: where it is, what its files hold, how they change.
+"""The Parquet metadatastore: the location of an index, the content of its metadata files, and its commits.
 
 .. code-block:: text
 
-    location   dataset  -> directory
-    filesystem directory -> files, on any file system
-    commit     files    -> the files of one whole snapshot; a new snapshot, or none
-    versions   names and labels of each version of the format
-    schema     Spark's schema JSON <-> definitions
-    codec      one file <-> a MetadataTable
-    snapshot   all of the above, read once and kept
+    location   finds the metadata directory of a dataset
+    filesystem reads and writes the files of a directory, on any file system
+    commit     finds the files of one complete snapshot, and commits a new snapshot
+    versions   names columns and parameters in each version of the format
+    schema     converts between Spark's schema JSON and definitions
+    codec      converts between one metadata file and a MetadataTable
+    snapshot   combines all of these; reads each column once and caches it
 
-Imports ``pruning``, ``metadatastore.legacy`` and what lies below.
+This package imports ``pruning``, ``metadatastore.legacy`` and lower layers.
 """

@@ -1,7 +1,8 @@
-"""Columns of a metadata file, read no further than memory is meant for them. Rule: [MDS-D-5].
+"""Reads of metadata columns within a memory limit. Rule: [MDS-D-5].
 
-Footers tell how many values there are, and not how large: one dictionary entry can stand for millions. So rows come in
-batches that are counted; and lists of strings, of which one row can hold all, are first read as dictionaries.
+A footer contains the number of values but not their size: one dictionary entry can represent millions of values. So
+rows are read in batches, and the bytes of each batch count. Lists of strings are first read as dictionaries, because a
+single row can contain all values.
 """
 
 from __future__ import annotations
@@ -18,25 +19,32 @@ from xskip.errors import MetadataCorruptError
 
 __all__ = ["RATIO", "Opened", "demand_room", "read_bounded"]
 
-#: Opens the file again, with leaves that are read as dictionaries.
+#: A function that opens the same file with a second reader, which reads the given leaves as dictionaries.
 Opened = Callable[[list[str]], pq.ParquetFile]
 
-#: Values may take so many times the bytes of their files; more than compression makes of what is worth an index.
+#: The memory limit as a multiple of the size of the files. Useful metadata compresses less than this.
 RATIO = 32
 _MOST_LEAVES = 100_000
 _MOST_ROWS, _LEAST_ROWS = 65_536, 16
-_LEAST_BYTES, _MOST_BYTES = 1, 16  # of a value, of one whose width is fixed
+_LEAST_BYTES, _MOST_BYTES = 1, 16  # the least bytes of any value, the most bytes of a value with a fixed width
 _WHERE = "a metadata file"
 _FIXED = ("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE")
 
 
 def demand_room(taken: int, limit: int, where: str) -> None:
-    """Refuse values that take more bytes than they may.
+    """Raise an error if values take more memory than the limit.
+
+    Parameters
+    ----------
+    taken, limit : int
+        The bytes of the values, and the maximum.
+    where : str
+        The file or directory, for the error message.
 
     Raises
     ------
     MetadataCorruptError
-        They do.
+        If ``taken`` is greater than ``limit``.
     """
     if taken > limit:
         raise MetadataCorruptError(
@@ -48,31 +56,37 @@ def demand_room(taken: int, limit: int, where: str) -> None:
 def read_bounded(
     reader: pq.ParquetFile, leaves: Sequence[str], groups: Sequence[int], limit: int, again: Opened | None = None
 ) -> pa.Table:
-    """Return leaves of row groups.
+    """Read leaves of row groups within a memory limit.
 
     Parameters
     ----------
     reader : pyarrow.parquet.ParquetFile
     leaves : sequence of str
+        The paths of Parquet leaves.
     groups : sequence of int
+        The positions of row groups.
     limit : int
-        The most bytes of their values.
+        The maximum number of bytes for the values.
     again : Opened, optional
-        Without it lists are not looked into before they are read.
+        Opens a second reader of the file. Without this function, the size of lists of strings is not checked first.
+
+    Returns
+    -------
+    pyarrow.Table
 
     Raises
     ------
     MetadataCorruptError
-        They have more.
+        If the values take more than ``limit`` bytes, or if the columns differ in length.
     """
-    # no look at single column chunks: of one that is encrypted Arrow aborts the process
+    # do not inspect the footer of a column chunk: Arrow aborts the process if the chunk is encrypted
     footer = reader.metadata
-    # a footer tells the rows of the file and those of each row group, and either can be forged
+    # a footer contains the number of rows of the file and of each row group, and either can be forged
     rows = max(footer.num_rows, sum(footer.row_group(group).num_rows for group in groups))
     demand_room(len(footer.schema), _MOST_LEAVES, _WHERE)
     demand_room(_LEAST_BYTES * rows * len(leaves), limit, _WHERE)
     if again is not None:
-        with suppress(FileNotFoundError):  # a commit has removed it since, and the reader still has it
+        with suppress(FileNotFoundError):  # a commit can have removed the file, which the reader still has open
             for leaf in _lists_of_texts(footer, leaves):
                 demand_room(_bytes_of_lists(again([leaf]), leaf, groups, limit), limit, _WHERE)
     fixed = _of_fixed_width(footer, leaves)
@@ -87,11 +101,11 @@ def read_bounded(
 
 
 def _in_batches(reader: pq.ParquetFile, leaves: Sequence[str], groups: Sequence[int], limit: int) -> pa.Table:
-    """Read leaves of which one value can be as large as the file says that a row group is."""
+    """Read leaves in batches, because one value can be as large as the file's footer says that a row group is."""
     largest = max((reader.metadata.row_group(group).total_byte_size for group in groups), default=1)
     rows = min(max(2 * limit // max(largest, 1), _LEAST_ROWS), _MOST_ROWS)
     batches, taken = [], 0
-    for batch in reader.iter_batches(rows, list(groups), list(leaves), use_threads=False):  # batches are small
+    for batch in reader.iter_batches(rows, list(groups), list(leaves), use_threads=False):  # small batches
         taken += batch.nbytes
         demand_room(taken, limit, _WHERE)
         batches.append(batch)
@@ -99,7 +113,7 @@ def _in_batches(reader: pq.ParquetFile, leaves: Sequence[str], groups: Sequence[
 
 
 def _beside(one: pa.Table, other: pa.Table) -> pa.Table:
-    """Return the columns of two tables of as many rows."""
+    """Combine the columns of two tables, which must have the same number of rows."""
     if len(one) != len(other):
         found = f"{len(one)} and {len(other)} rows"
         raise MetadataCorruptError("columns of a metadata file differ in length", found=found)
@@ -109,7 +123,7 @@ def _beside(one: pa.Table, other: pa.Table) -> pa.Table:
 
 
 def _of_fixed_width(footer: pq.FileMetaData, leaves: Sequence[str]) -> list[str]:
-    """Return the leaves of columns of which all values take as many bytes."""
+    """Return the leaves of the columns in which every value takes the same number of bytes."""
     wanted, varying = set(leaves), set()
     columns = [footer.schema.column(c) for c in range(len(footer.schema))]
     for column in columns:
@@ -125,7 +139,7 @@ def _lists_of_texts(footer: pq.FileMetaData, leaves: Sequence[str]) -> list[str]
 
 
 def _bytes_of_lists(reader: pq.ParquetFile, leaf: str, groups: Sequence[int], limit: int) -> int:
-    """Return the bytes that strings of a leaf take, or a number above the limit."""
+    """Return the total bytes of the strings in a leaf, or a number above the limit."""
     taken = 0
     for group in groups:
         for chunk in reader.read_row_group(group, [leaf], use_threads=False).column(0).chunks:

@@ -1,7 +1,7 @@
-"""One metadata file and its table in memory; the only place that knows how a version lays out its values.
+"""The codec between a metadata file and its table in memory, which implements the layout of every format version.
 
-Besides what the format asks for, a file of ours keeps the objects' sizes in a footer entry that no other reader looks
-at: rows whose file has another size now are not used.
+xskip also writes the sizes of the data files to a footer entry that other programs ignore. If a data file has another
+size now, its row is not used.
 """
 
 from __future__ import annotations
@@ -59,22 +59,22 @@ __all__ = [
     "version_of",
 ]
 
-#: The most rows of a row group: few enough that their statistics tell them apart.
+#: The maximum number of rows in a row group, small enough for the statistics of row groups to be selective.
 GROUP_ROWS = 5_000
 _GROUP_BYTES = 16 << 20
 
 _ROW_METADATA = b"org.apache.spark.sql.parquet.row.metadata"
-# Spark asks this entry whether dates are of the old calendar; from 3.0.0 on they are not
+# Spark derives the calendar of dates from this entry; from 3.0.0 on it is the Gregorian calendar
 _WRITES_LIKE = b"4.0.0"
 _FORM = WriteOptions()
 
 
 @dataclass(frozen=True, slots=True)
 class MetadataFile:
-    """A metadata file whose footer has been read, or the part of it that some of its row groups are.
+    """A metadata file with a parsed footer, or a selection of its row groups.
 
-    Where ``has_names`` is false, nothing is said of the objects but how many they are. ``digest`` is what a record says
-    of the footer, empty where it says nothing; ``limit`` the most bytes of its values that are taken.
+    ``groups`` contains the selected row groups, or None for all. Without ``has_names`` only the number of data files is
+    known. ``digest`` is the recorded footer digest or empty, and ``limit`` the maximum number of bytes for the values.
     """
 
     path: Path
@@ -90,7 +90,7 @@ class MetadataFile:
     limit: int = METADATA_BYTES.default
 
     def again(self, dictionaries: list[str]) -> pq.ParquetFile:
-        """Open the file again, with leaves that are read as dictionaries."""
+        """Open the file with a second reader, which reads the given leaves as dictionaries."""
         secrets = None if self.schema.encryption is None else decryption()
         return pq.ParquetFile(
             self.path, metadata=self.footer, decryption_properties=secrets, read_dictionary=dictionaries, **READING
@@ -98,14 +98,14 @@ class MetadataFile:
 
 
 def encode(table: MetadataTable, table_identifier: str, path: Path, form: WriteOptions = _FORM) -> None:
-    """Writes a table as a metadata file at ``path``, which must be on a local disk.
+    """Write a metadata table as a metadata file at ``path``, which must be on a local disk.
 
     Raises
     ------
     KeyNotAvailableError
-        The form and the indexes do not agree on encryption, or a key is not to be had.
-    UnsupportedTypeError
-        The version cannot hold a type.
+        If the form and the indexes disagree on encryption, or if a key is not available.
+    UnsupportedTypeError, XskipError
+        If the version cannot hold a type, or gives two indexes the same column.
     """
     version, rules = form.version, rules_of(form.version)
     indexes = [field_of(column, form, rules) for column in table.indexes.values()]
@@ -147,31 +147,31 @@ def _group_rows(table: MetadataTable) -> int:
 _STYLE: dict[str, Any] = {
     "compression": "snappy", "store_schema": False, "store_decimal_as_integer": True, "write_page_checksum": True,
 }  # fmt: skip
-#: How metadata files are read; pages without a checksum are taken as they are.
+#: Arrow's options for reading metadata files. A page without a checksum is accepted.
 READING: dict[str, Any] = {"coerce_int96_timestamp_unit": "us", "page_checksum_verification": True}
 
 
 def _leaves_of(schema: pa.Schema) -> list[str]:
-    """The paths of the Parquet leaves that a schema is written as."""
+    """Return the paths of the Parquet leaves to which Arrow writes a schema."""
     sink = pa.BufferOutputStream()
     pq.write_table(schema.empty_table(), sink, **_STYLE)
     return leaf_paths(pq.read_metadata(pa.BufferReader(sink.getvalue())))
 
 
 def leaf_paths(footer: pq.FileMetaData) -> list[str]:
-    """The paths of a file's Parquet leaves."""
+    """Return the paths of the Parquet leaves of a file."""
     return [footer.schema.column(i).path for i in range(len(footer.schema))]
 
 
 def open_file(path: Path) -> MetadataFile:
-    """Reads the footer of a metadata file.
+    """Open a metadata file and read its footer.
 
     Raises
     ------
-    MetadataCorruptError
-        It is not Parquet, or not metadata.
+    MetadataCorruptError, KeyNotAvailableError
+        If the file is not Parquet or not metadata, or if no key opens it.
     MetadataVersionError
-        Its version cannot be read.
+        If this release cannot read the version of the file.
     """
     with _reading(path):
         reader, text = _opened(path)
@@ -185,7 +185,7 @@ def open_file(path: Path) -> MetadataFile:
 
 
 def part_of(reader: pq.ParquetFile, path: Path, groups: tuple[int, ...], *, has_names: bool) -> MetadataFile:
-    """Some row groups of a file that is neither encrypted nor of serialised objects."""
+    """Select row groups of a file that is not encrypted and has no serialised objects."""
     with _reading(path):
         schema = parse_schema(reader.metadata.metadata[_ROW_METADATA], reader.schema_arrow)
         rows = sum(reader.metadata.row_group(group).num_rows for group in groups)
@@ -193,24 +193,24 @@ def part_of(reader: pq.ParquetFile, path: Path, groups: tuple[int, ...], *, has_
 
 
 def null_rows(file: MetadataFile, column: str) -> int:
-    """Return how many rows of an index column are null in the file itself."""
+    """Return the number of null rows that an index column has in the file itself."""
     return int(_whole(_read(file, [column]), column).null_count)
 
 
 def rows_of(footer: pq.FileMetaData, groups: Sequence[int]) -> npt.NDArray[np.int64]:
-    """The positions in a file of the rows of some row groups."""
+    """Return the positions of all rows of the given row groups in their file."""
     ends = np.cumsum([footer.row_group(i).num_rows for i in range(footer.num_row_groups)])
     found = [np.arange(ends[i] - footer.row_group(i).num_rows, ends[i]) for i in groups]
     return np.concatenate([np.zeros(0, np.int64), *found])
 
 
 def version_of(path: Path) -> int:
-    """The version of a metadata file, also of one that cannot be read.
+    """Return the version of a metadata file, even if this release cannot read the version.
 
     Raises
     ------
-    MetadataCorruptError
-        It is not Parquet, or not metadata.
+    MetadataCorruptError, KeyNotAvailableError
+        If the file is not Parquet or not metadata, or if no key opens it.
     """
     with _reading(path):
         return parse_version(_opened(path)[1])
@@ -218,19 +218,19 @@ def version_of(path: Path) -> int:
 
 @contextmanager
 def _reading(path: Path, what: str = "metadata that cannot be read") -> Iterator[None]:
-    """Whatever odd bytes lead to is one clear error."""
+    """Run the body and raise MetadataCorruptError for any error that malformed bytes cause."""
     try:
         yield
     except (XskipError, FileNotFoundError):
         raise
-    except (pa.ArrowException, OSError) as error:  # Arrow's own words say what it met
+    except (pa.ArrowException, OSError) as error:  # Arrow's message describes the problem
         raise MetadataCorruptError(what, where=str(path), found=str(error)) from error
     except (ValueError, TypeError, LookupError, ArithmeticError) as error:
         raise MetadataCorruptError(what, where=str(path), found=f"{type(error).__name__}: {error}") from error
 
 
 def _opened(path: Path) -> tuple[pq.ParquetFile, bytes]:
-    """A Parquet file whose footer has been read, and its schema as JSON."""
+    """Open a Parquet file and return its reader and its schema JSON."""
     with _reading(path, "a metadata file that is not whole"):
         reader = _unlocked(path) if _is_encrypted(path) else pq.ParquetFile(path, **READING)
         text = (reader.metadata.metadata or {}).get(_ROW_METADATA)
@@ -240,7 +240,7 @@ def _opened(path: Path) -> tuple[pq.ParquetFile, bytes]:
 
 
 def _is_encrypted(path: Path) -> bool:
-    """Is the footer encrypted: Parquet's last four bytes say so."""
+    """Return whether the footer is encrypted, by the last four bytes of the file."""
     with path.open("rb") as file:
         file.seek(0, os.SEEK_END)
         file.seek(max(file.tell() - 4, 0))
@@ -248,7 +248,7 @@ def _is_encrypted(path: Path) -> bool:
 
 
 def _unlocked(path: Path) -> pq.ParquetFile:
-    """An encrypted file, opened with the key of its footer."""
+    """Open an encrypted file with the key of its footer."""
     try:
         return pq.ParquetFile(path, decryption_properties=decryption(), **READING)
     except (pa.ArrowException, OSError) as error:
@@ -256,7 +256,7 @@ def _unlocked(path: Path) -> pq.ParquetFile:
 
 
 def _with_types(file: MetadataFile) -> MetadataFile:
-    """A file of serialised objects: only the objects themselves tell what they are."""
+    """Return a file with the types of its serialised objects, which only these objects reveal."""
     decoded: dict[str, Decoded] = {}
     for index in file.schema.indexes:
         if isinstance(index.storage, Opaque) and _is_serialised(index.definition.name, index.storage):
@@ -277,19 +277,19 @@ def _is_serialised(index: str, storage: Opaque) -> bool:
 
 
 def decode(file: MetadataFile, wanted: Iterable[Requirement] | None = None) -> MetadataTable:
-    """The table of a file, with the indexes and partition columns wanted; None stands for all.
+    """Decode a metadata file with the requested indexes and partition columns; None requests all.
 
     Raises
     ------
-    MetadataCorruptError
-        The rows cannot be read, or are not what the schema says.
+    MetadataCorruptError, KeyNotAvailableError
+        If the rows cannot be read or contradict the schema, or if no key opens the names or the partition columns.
     """
     with _reading(file.path, "rows that cannot be read"):
         return _decoded(file, None if wanted is None else set(wanted))
 
 
 def columns_of(file: MetadataFile, choice: set[Requirement] | None) -> list[str]:
-    """The columns of the objects' names, and of the partitions and indexes chosen, without those under keys."""
+    """Return the names of the requested columns: ``obj_name``, partition columns, and indexes without a key."""
     rules = rules_of(file.schema.version)
     partitions, indexes = _chosen(file, choice)
     plain = [i.column for i in indexes if i.definition.key_label is None and i.column not in file.serialised]
@@ -297,7 +297,7 @@ def columns_of(file: MetadataFile, choice: set[Requirement] | None) -> list[str]
 
 
 def _chosen(file: MetadataFile, choice: set[Requirement] | None) -> tuple[list[tuple[str, str]], list[IndexField]]:
-    """The partitions and indexes chosen; None stands for all."""
+    """Return the requested partition columns and indexes; None requests all."""
     partitions = [(n, kind) for n, kind in file.schema.partitions if choice is None or PartitionKey(n) in choice]
     return partitions, [index for index in file.schema.indexes if choice is None or index.definition.key in choice]
 
@@ -312,7 +312,7 @@ def _decoded(file: MetadataFile, choice: set[Requirement] | None) -> MetadataTab
 
 
 def _keyed_column(file: MetadataFile, index: IndexField) -> IndexColumn:
-    """An index under a key of its own; without the key nothing is known of it, and the others stand."""
+    """Read an index that has a key; without this key the values are unknown, but other indexes remain usable."""
     try:
         return _column(file, _read(file, [index.column]), index)
     except KeyNotAvailableError:
@@ -321,7 +321,7 @@ def _keyed_column(file: MetadataFile, index: IndexField) -> IndexColumn:
 
 
 def _read(file: MetadataFile, columns: list[str]) -> pa.Table:
-    wanted = leaves_under(columns, leaf_paths(file.footer))  # names alone would be split at their dots
+    wanted = leaves_under(columns, leaf_paths(file.footer))  # Arrow would split the names of columns at dots
     groups = file.groups if file.groups is not None else range(file.footer.num_row_groups)
     try:
         table = read_bounded(file.reader, wanted, groups, file.limit, None if file.digest else file.again)
@@ -374,7 +374,7 @@ def _column(file: MetadataFile, table: pa.Table, index: IndexField) -> IndexColu
 
 
 def _text(values: pa.Array) -> pa.Array:
-    """Return values of which all texts are texts; those of data need not be."""
+    """Validate that all strings are valid UTF-8, which strings of data need not be, and return the values."""
     values.validate(full=True)
     return values
 

@@ -1,14 +1,15 @@
-"""Commits: how a metadata directory goes from one whole snapshot to the next. Rules: [MDS-C].
+"""Commits, which replace one complete snapshot of a metadata directory with the next. Rules: [MDS-C].
 
 .. code-block:: text
 
-    <directory>/part-00000-<uuid>-c000.snappy.parquet         rows, as any reader of the format lists them
-    <directory>/_commits/00000000000000000007-<index>.json    which of them are the snapshot
+    <directory>/part-00000-<uuid>-c000.snappy.parquet         rows, which any reader of the format lists
+    <directory>/_commits/00000000000000000007-<index>.json    the record with the file names of the snapshot
 
-New files come first, then the record of the next number (put-if-absent: of two writers one wins), then the removal
-of what the record no longer names. So the directory holds a whole snapshot at any moment, also for readers that know
-nothing of records. Files of ours carry a UUID of version 8: those that no record names are unfinished or left over,
-while any other Parquet file was put there by a foreign writer, and then the directory's listing is what counts.
+A writer adds its new files first. Then it puts the record with the next number if no record has that number; of two
+writers, one succeeds. Last, it removes the files that the new record does not list. So the directory contains a
+complete snapshot at any moment, also for readers that ignore records. xskip names its files with a UUID of version 8.
+A file with such a name that no record lists is unfinished or left over. Any other Parquet file comes from another
+program, and then the listing of the directory defines the snapshot.
 """
 
 from __future__ import annotations
@@ -49,31 +50,31 @@ __all__ = [
 
 _KEPT_RECORDS = 10
 _OURS = re.compile(r"part-\d{5}-[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}-c000\..*parquet")
-# what writers name a file until it is whole
+# the temporary names that writers give to incomplete files
 _UNFINISHED = re.compile(
     r"\._(part-\d{5}-[0-9a-f-]{36}-c000\..*parquet|\d{20}(-[0-9a-f]{32})?\.json)(\.[0-9a-f-]+)?\.tmp"
 )
 _ATTEMPTS = 10
 _LEFT_OVER_AFTER_MS = 24 * 3600 * 1000
-# how often, and after how many seconds each, a torn record is read again before it counts as one that nobody completes
+# how often a writer reads an incomplete record, and how many seconds it waits after each read, before it gives up
 _TORN_LOOKS, _TORN_WAIT = 5, 0.2
 _PUTS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class LiveSnapshot:
-    """The files that make a snapshot now.
+    """The current snapshot of a metadata directory.
 
     Attributes
     ----------
     record : CommitRecord or None
-        The latest record; None where there is none.
+        The latest commit record; None if there is no record.
     names : tuple of str
-        The files, in order.
+        The names of the metadata files, in order.
     foreign : bool
-        True where a writer that knows no records has been there, and ``names`` are the directory's listing.
+        Whether a program that does not write records has added files; ``names`` is then the listing of the directory.
     latest : Latest or None
-        Where the record was found, and of which index it is.
+        The name of the first record and the identity of the index; None if there is no record.
     """
 
     record: CommitRecord | None
@@ -83,17 +84,17 @@ class LiveSnapshot:
 
     @property
     def identity(self) -> str:
-        """A text that changes with the snapshot."""
-        return "\n".join((self.index, *self.names))  # no name is ever used twice
+        """Return a text that changes with the snapshot."""
+        return "\n".join((self.index, *self.names))  # file names are never reused
 
     @property
     def index(self) -> str:
-        """The identity of the index, which all its commits share; empty where there is no record."""
+        """Return the identity of the index, which all its commits share; an empty text if there is no record."""
         return self.latest.index if self.latest else ""
 
 
 def new_file_name(part: int) -> str:
-    """A name that no other file has, in Spark's form, with a UUID of version 8.
+    """Return a new, unique name for a metadata file, in Spark's form and with a UUID of version 8.
 
     >>> bool(_OURS.fullmatch(new_file_name(0)))
     True
@@ -103,31 +104,38 @@ def new_file_name(part: int) -> str:
 
 
 def is_own_name(name: str) -> bool:
-    """Is this the name of a file that xskip has put."""
+    """Return whether a file name has the form that :func:`new_file_name` creates."""
     return _OURS.fullmatch(name) is not None
 
 
 def find_live(storage: Storage, directory: str, known: LiveSnapshot | None = None) -> LiveSnapshot | None:
-    """The snapshot of a directory at this moment, or None where there is no index.
+    """Find the current snapshot of a metadata directory.
 
     Parameters
     ----------
     storage : Storage
     directory : str
+        The metadata directory.
     known : LiveSnapshot, optional
-        What was found before: where it still holds, two listings are all that is asked of the storage.
+        The result of an earlier call. While it is current, the function lists two directories and reads no file.
+
+    Returns
+    -------
+    LiveSnapshot or None
+        None if the directory contains no index.
 
     Raises
     ------
     RecordDamagedError
-        There are files, and the record that the index begins with is not whole.
+        If there are metadata files, and the first record of the index is incomplete.
     MetadataCorruptError
-        The latest record names files that are not there, though nobody else wrote.
+        If the latest record lists files that do not exist, and no concurrent commit explains their absence.
     """
     record: CommitRecord | None = None
     missing: list[str] = []
-    before = known.latest if known is not None and known.names else None  # what is missing tells an old one
-    for attempt in range(_ATTEMPTS):  # a commit between the two listings shows in the next round
+    # a missing file reveals an outdated record; a record without files cannot reveal it and is never reused
+    before = known.latest if known is not None and known.names else None
+    for attempt in range(_ATTEMPTS):  # the next round detects a commit that falls between the two listings
         latest = find_latest(storage, directory, before)
         record = latest.record if latest else None
         present = sorted(e.name for e in storage.list(directory) if _is_data(e.name))
@@ -135,7 +143,7 @@ def find_live(storage: Storage, directory: str, known: LiveSnapshot | None = Non
         if foreign:
             return LiveSnapshot(record, tuple(present), foreign=True, latest=latest)
         if record is None:
-            # without the record that an index begins with it was dropped; one just put is whole in the next round
+            # an index without a first record was dropped; a new first record is complete in the next round
             if not present or all(name.identity for name in list_records(storage, directory)):
                 return None
             continue
@@ -162,25 +170,34 @@ def publish(
     files: Sequence[tuple[Path, RecordedFile]],
     record: CommitRecord,
 ) -> CommitRecord:
-    """Makes a new snapshot of old and new files.
+    """Commit a new snapshot of old and new metadata files.
 
     Parameters
     ----------
     storage : Storage
     directory : str
+        The metadata directory.
     base : LiveSnapshot or None
-        The snapshot that the new one was made from.
+        The snapshot on which the new snapshot is based. Without a record in it, the commit creates an index.
     files : sequence of (Path, RecordedFile)
-        Finished local files that are new, and what the record says of them.
+        The new files: complete local files with their entries for the record.
     record : CommitRecord
-        What the new snapshot is; ``record.files`` names all its files, new ones included.
+        The content of the new record. ``record.files`` lists all files of the snapshot, including the new files. The
+        commit sets the number, the time and the identity of the index.
+
+    Returns
+    -------
+    CommitRecord
+        The record as written.
 
     Raises
     ------
     IndexDroppedError
-        The index was dropped since the snapshot was read. Nothing has changed.
+        If the index was dropped after ``base`` was read. Nothing has changed.
     CommitConflictError
-        Another writer was faster. Nothing has changed.
+        If another writer committed first. Nothing has changed.
+    StorageError
+        If the storage failed. The new files stay only after a PutInDoubtError.
     """
     commit = _Commit.begun(storage, directory, base)
     added = [f"{directory}/{entry.name}" for _, entry in files]
@@ -194,11 +211,11 @@ def publish(
     try:
         is_sure = commit.put(numbered)
     except PutInDoubtError:
-        raise  # the record that names the files may be there all the same
+        raise  # the record may exist and list the new files, so the files must stay
     except (CommitConflictError, StorageError):
         _take_away(storage, added)
         raise
-    with suppress(Exception):  # the commit has been made; what is left over goes with a later one
+    with suppress(Exception):  # the commit is complete; a later commit removes the remaining files
         if is_sure:
             commit.clean(numbered)
     return numbered
@@ -206,7 +223,7 @@ def publish(
 
 @dataclass(frozen=True, slots=True)
 class _Commit:
-    """A commit about to be made.
+    """A commit in preparation.
 
     Attributes
     ----------
@@ -214,15 +231,15 @@ class _Commit:
     directory : str
     base : LiveSnapshot or None
     name : RecordName
-        Of its record.
+        The name of its record.
     first : RecordName
-        Of the record that the index begins with.
+        The name of the first record of the index.
     index : str
         The identity of the index.
     listed : mapping of RecordName to FileEntry
-        The records that there were when it began.
+        The records that existed when the commit began.
     entries : mapping of str to FileEntry
-        All files that there were, by their paths in the directory.
+        All files that existed when the commit began, by their paths in the directory.
     """
 
     storage: Storage
@@ -236,7 +253,7 @@ class _Commit:
 
     @staticmethod
     def begun(storage: Storage, directory: str, base: LiveSnapshot | None) -> _Commit:
-        """A commit on what there was before, with the first number that nobody has taken."""
+        """Prepare a commit on a base snapshot, with the first free record number."""
         commits = storage.list(f"{directory}/{COMMITS}")
         listed, entries = records_among(commits), {e.name: e for e in storage.list(directory)}
         entries |= {f"{COMMITS}/{e.name}": e for e in commits}
@@ -254,22 +271,22 @@ class _Commit:
 
     @property
     def is_first(self) -> bool:
-        """Return whether an index begins with this commit."""
+        """Return whether this commit creates the index."""
         return not self.name.identity
 
     def put(self, record: CommitRecord) -> bool:
-        """Puts the record, and looks at the first record again, which decides whether it counts.
+        """Put the record, then read the first record, which decides whether the new record counts.
 
-        Returns False where it was put and nobody can tell whether the index is still there.
+        Return False if the record was put, but the storage cannot tell whether the index still exists.
 
         Raises
         ------
         IndexDroppedError
-            The index is not there any more.
+            If the index no longer exists.
         CommitConflictError
-            Another writer was faster.
+            If another writer committed first.
         StorageError
-            The storage refused it.
+            If the storage refused the record.
         """
         path, data = self.name.path(self.directory), record.to_bytes()
         if not self._put(path, data):
@@ -288,7 +305,10 @@ class _Commit:
         return True
 
     def _put(self, path: str, data: bytes) -> bool:
-        """Puts bytes unless others are there; a storage that lost its answer, or was asked twice, has put them."""
+        """Put bytes unless the path has other content, and return whether the path holds these bytes.
+
+        An earlier put can have succeeded although its answer was lost, so the content of the path decides.
+        """
         refused: StorageError | None = None
         for _ in range(_PUTS):
             try:
@@ -298,23 +318,23 @@ class _Commit:
                 refused = error
                 continue
             except StorageError as error:
-                refused = refused or error  # a first put that was never answered can still be carried out
+                refused = refused or error  # the storage can still execute an earlier put that it did not answer
             break
         try:
             return self.storage.read(path) == data
         except FileNotFoundError:
             if refused is not None:
                 raise refused from None
-            return False  # taken by one that has gone since
+            return False  # another writer took the name, and its record was removed since
         except StorageError as error:
             raise PutInDoubtError(error.what, where=path, found=error.found, hint=error.hint) from error
 
     def clean(self, record: CommitRecord) -> None:
-        """Removes what the record has replaced, and what writers that died left."""
+        """Remove the files that the record has replaced, and the files that interrupted writers left."""
         kept = {f.name for f in record.files}
         replaced = [name for name in (self.base.names if self.base else ()) if name not in kept]
         horizon = record.created - _LEFT_OVER_AFTER_MS
-        # whoever put files before the first record was put cannot commit them any more
+        # a writer that added files before the first record of this index can no longer commit them
         stale = [
             path
             for path, entry in self.entries.items()
@@ -325,9 +345,10 @@ class _Commit:
         self.storage.remove(name.path(self.directory) for name in self._old_records(record))
 
     def _old_records(self, record: CommitRecord) -> list[RecordName]:
-        """Records of the index beyond the latest ten, but for the first, and all of indexes that are no more.
+        """Return the records that no reader needs.
 
-        Only what was listed before the record was put: another index can have begun since.
+        These are the records of the index except the first and the latest ten, and all records of former indexes. Only
+        records listed before the put are considered, because another index can have begun since.
         """
         return [name for name in self.listed if name != self.first and self._is_old(name, record.number)]
 
@@ -338,7 +359,7 @@ class _Commit:
 
 
 def _take_away(storage: Storage, paths: Sequence[str]) -> None:
-    """Removes files after something else went wrong, which says more than what goes wrong now."""
+    """Remove files after an error, and ignore errors of the removal, because the first error is more important."""
     with suppress(StorageError):
         storage.remove(paths)
 
@@ -350,7 +371,7 @@ def _conflict(directory: str, name: RecordName) -> CommitConflictError:
 
 
 def _is_torn(storage: Storage, directory: str, name: RecordName) -> bool:
-    """Return whether a record stays torn: on some file systems one is not whole for a moment."""
+    """Return whether a record stays incomplete; on some file systems a new record is incomplete for a moment."""
     for _ in range(_TORN_LOOKS):
         try:
             read_record(storage, directory, name)
@@ -364,7 +385,7 @@ def _is_torn(storage: Storage, directory: str, name: RecordName) -> bool:
 
 
 def _are_there(storage: Storage, directory: str, names: Sequence[str]) -> bool:
-    """Return whether files are there that a listing does not show: some stores list late what they give at once."""
+    """Return whether files exist that a listing omits; some stores list a new file later than they return it."""
     try:
         for name in names:
             storage.fetch(f"{directory}/{name}")

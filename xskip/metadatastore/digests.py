@@ -1,6 +1,6 @@
-"""Digests that vouch for metadata: of each file's footer in the record, and of the record in itself.
+"""Digests that detect damage in the footers of metadata files and in commit records.
 
-Pages of a file carry checksums of their own, footers and records do not. Rules: specs/metadatastore.rst, [MDS-D].
+Parquet pages have checksums, but footers and commit records do not. Rules: specs/metadatastore.rst, [MDS-D].
 """
 
 from __future__ import annotations
@@ -14,13 +14,25 @@ from xskip.errors import MetadataCorruptError
 
 __all__ = ["footer_digest", "sealed", "tail_digest", "unsealed"]
 
-_END = 8  # the footer's length and the magic
+_END = 8  # the bytes of the footer's length and of the magic number
 _SEAL = re.compile(rb',\n "checksum": "([0-9a-f]{8})"\n}\Z')
 
 
 def tail_digest(tail: bytes) -> str:
-    """Return the digest of a Parquet footer with its length and the magic.
+    """Compute the digest of a Parquet footer together with its length and the magic number.
 
+    Parameters
+    ----------
+    tail : bytes
+        The footer and the eight bytes after it, up to the end of the file.
+
+    Returns
+    -------
+    str
+        The CRC-32 in hexadecimal digits.
+
+    Examples
+    --------
     >>> tail_digest(b"PAR1")
     '424208a5'
     """
@@ -28,12 +40,22 @@ def tail_digest(tail: bytes) -> str:
 
 
 def footer_digest(path: Path) -> str:
-    """Return the digest of the footer of a Parquet file, with its length and the magic.
+    """Compute the digest of the footer of a Parquet file, together with its length and the magic number.
+
+    Parameters
+    ----------
+    path : Path
+        A local file.
+
+    Returns
+    -------
+    str
+        The CRC-32 in hexadecimal digits.
 
     Raises
     ------
     MetadataCorruptError
-        The file is shorter than its footer.
+        If the file is shorter than its footer.
     """
     with path.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
@@ -46,8 +68,19 @@ def footer_digest(path: Path) -> str:
 
 
 def sealed(text: bytes) -> bytes:
-    r"""Return the JSON of an object with its digest as the last entry.
+    r"""Append a checksum as the last entry of a JSON object.
 
+    Parameters
+    ----------
+    text : bytes
+        A JSON object that ends with a newline and a brace.
+
+    Returns
+    -------
+    bytes
+
+    Examples
+    --------
     >>> sealed(b'{\n "a": 1\n}')
     b'{\n "a": 1,\n "checksum": "45f095c3"\n}'
     """
@@ -55,12 +88,22 @@ def sealed(text: bytes) -> bytes:
 
 
 def unsealed(data: bytes) -> bytes:
-    """Return the JSON that :func:`sealed` was given; what has no digest comes back as it is.
+    """Verify and remove the checksum that :func:`sealed` appended.
+
+    Parameters
+    ----------
+    data : bytes
+        A JSON object, with or without a checksum.
+
+    Returns
+    -------
+    bytes
+        The JSON object without the checksum; ``data`` itself if it contains no checksum.
 
     Raises
     ------
     MetadataCorruptError
-        The digest is of other bytes.
+        If the checksum does not match the content.
     """
     found = _SEAL.search(data)
     if found is None:

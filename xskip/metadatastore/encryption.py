@@ -1,7 +1,8 @@
 """Keys for encrypted metadata (Parquet Modular Encryption). Rules: specs/encryption.rst.
 
-Files keep labels and wrapped keys alone. What unwraps them is a client of a key management service, which the user
-names once for the process; no key is kept, shown or logged here.
+Metadata files contain only labels and wrapped keys. A client of a key management service unwraps the keys. The user
+registers this client once for the process. In this module, only :class:`LocalKms` stores keys; no key is shown or
+logged.
 """
 
 from __future__ import annotations
@@ -26,27 +27,55 @@ _KEY_BYTES = (16, 24, 32)
 
 
 class KmsClient(Protocol):
-    """What a key management service must do; any error means that the key is not available."""
+    """The interface of a client of a key management service; any error means that the key is not available."""
 
     def wrap(self, key: bytes, label: str) -> bytes:
-        """A data key, encrypted with the master key of a label."""
+        """Encrypt a data key with the master key of a label.
+
+        Parameters
+        ----------
+        key : bytes
+            The data key.
+        label : str
+            The label of the master key.
+
+        Returns
+        -------
+        bytes
+            The wrapped key.
+        """
 
     def unwrap(self, wrapped: bytes, label: str) -> bytes:
-        """The data key that :meth:`wrap` was given."""
+        """Decrypt a data key with the master key of a label.
+
+        Parameters
+        ----------
+        wrapped : bytes
+            The result of :meth:`wrap`.
+        label : str
+            The label of the master key.
+
+        Returns
+        -------
+        bytes
+            The data key.
+        """
 
 
 class LocalKms:
-    """Master keys at hand, for tests and small teams: AES-GCM with the label as additional data, as parquet-mr wraps.
+    """A client with master keys in memory, for tests and small teams.
+
+    The client encrypts with AES-GCM and passes the label as additional data, as parquet-mr does.
 
     Parameters
     ----------
     keys : mapping of str to bytes
-        A master key of 16, 24 or 32 bytes for each label.
+        The master key of each label, with 16, 24 or 32 bytes.
 
     Raises
     ------
     KeyNotAvailableError
-        A key has another length.
+        If a key has another length.
 
     Examples
     --------
@@ -70,12 +99,20 @@ class LocalKms:
 
     @staticmethod
     def from_file(path: str | Path) -> LocalKms:
-        """The keys of a JSON file: an object of labels and keys in base 64.
+        """Create a client with the keys of a JSON file, an object that maps labels to keys in base 64.
+
+        Parameters
+        ----------
+        path : str or Path
+
+        Returns
+        -------
+        LocalKms
 
         Raises
         ------
         KeyNotAvailableError
-            The file is something else.
+            If the file cannot be read or has other content, or if a key has an invalid length.
         """
         try:
             return LocalKms({label: _key(text) for label, text in json.loads(Path(path).read_text()).items()})
@@ -86,12 +123,21 @@ class LocalKms:
 
     @staticmethod
     def from_environment(prefix: str = "XSKIP_KEY_") -> LocalKms:
-        """The keys of environment variables: ``XSKIP_KEY_<label>``, each in base 64.
+        """Create a client with the keys of environment variables ``XSKIP_KEY_<label>``, which hold base 64.
+
+        Parameters
+        ----------
+        prefix : str
+            The start of the variables' names, before the label.
+
+        Returns
+        -------
+        LocalKms
 
         Raises
         ------
         KeyNotAvailableError
-            A variable is no base 64.
+            If a variable does not hold base 64, or if a key has an invalid length.
         """
         named = {name.removeprefix(prefix): text for name, text in os.environ.items() if name.startswith(prefix)}
         try:
@@ -102,12 +148,24 @@ class LocalKms:
             ) from None
 
     def wrap(self, key: bytes, label: str) -> bytes:
-        """See :class:`KmsClient`."""
+        """Encrypt a data key, see :meth:`KmsClient.wrap`.
+
+        Raises
+        ------
+        KeyNotAvailableError
+            If the client has no master key of the label.
+        """
         nonce = os.urandom(_NONCE_BYTES)
         return base64.b64encode(nonce + self._cipher(label).encrypt(nonce, key, label.encode()))
 
     def unwrap(self, wrapped: bytes, label: str) -> bytes:
-        """See :class:`KmsClient`."""
+        """Decrypt a data key, see :meth:`KmsClient.unwrap`.
+
+        Raises
+        ------
+        KeyNotAvailableError
+            If the client has no master key of the label, or if the master key does not open the wrapped key.
+        """
         from cryptography.exceptions import InvalidTag
 
         try:
@@ -132,17 +190,17 @@ def _key(text: str) -> bytes:
         raise ValueError(str(error)) from None
 
 
-#: The client that this process uses, if one was named.
+#: The registered client of this process; empty if there is none.
 _clients: list[Any] = []
 
 
 def use_kms(client: KmsClient | None) -> None:
-    """Lets this process read encrypted metadata with a client's keys; None takes it away.
+    """Register the client with whose keys this process reads and writes encrypted metadata.
 
     Parameters
     ----------
     client : KmsClient or None
-        An object with ``wrap`` and ``unwrap``, or a ``pyarrow.parquet.encryption.KmsClient``.
+        An object with ``wrap`` and ``unwrap``, or a ``pyarrow.parquet.encryption.KmsClient``. None removes the client.
     """
     _clients[:] = [] if client is None else [client]
 
@@ -150,22 +208,29 @@ def use_kms(client: KmsClient | None) -> None:
 def labels_of(
     form: WriteOptions, own: Sequence[str], indexes: Mapping[str, str | None], leaves: Sequence[str]
 ) -> Labels | None:
-    """The labels of a file's keys, None where nothing is to be encrypted.
+    """Determine the labels of the keys that encrypt a metadata file.
 
     Parameters
     ----------
     form : WriteOptions
     own : sequence of str
-        The columns under the footer's key: names of objects, partitions.
+        The columns under the key of the footer: ``obj_name`` and the partition columns.
     indexes : mapping of str to (str or None)
-        The columns of indexes with the labels of their keys, None for those that stay in the clear.
+        The label of the key of each index column; None for a column that is not encrypted.
     leaves : sequence of str
         The paths of the file's Parquet leaves.
+
+    Returns
+    -------
+    Labels or None
+        None if the file is not encrypted.
 
     Raises
     ------
     KeyNotAvailableError
-        An index has a key and there is none for the footer, or the reverse; or the version knows no encryption.
+        If an index has a key and the footer has none, or the reverse, or if the version does not support encryption.
+    IndexDefinitionError
+        If the name of one column begins with the name of another.
     """
     keyed = any(label is not None for label in indexes.values())
     if form.footer_key is None:
@@ -189,7 +254,10 @@ def labels_of(
 
 
 def _check_prefixes(columns: Iterable[str]) -> None:
-    """Other programs find an index's leaves by the beginning of their paths [ENC-L-3]."""
+    """Raise an error if one name is a prefix of another.
+
+    Other programs find the leaves of an index by the start of their paths [ENC-L-3].
+    """
     ordered = sorted(columns)
     for one, other in itertools.pairwise(ordered):
         if other.startswith(one):
@@ -199,12 +267,20 @@ def _check_prefixes(columns: Iterable[str]) -> None:
 
 
 def encryption(labels: Labels) -> Any:
-    """What Arrow needs to write an encrypted file.
+    """Return Arrow's properties for writing an encrypted file.
+
+    Parameters
+    ----------
+    labels : Labels
+
+    Returns
+    -------
+    pyarrow.parquet.encryption.FileEncryptionProperties
 
     Raises
     ------
     KeyNotAvailableError
-        No client was named.
+        If no client is registered.
     """
     import pyarrow.parquet.encryption as pe
 
@@ -218,12 +294,16 @@ def encryption(labels: Labels) -> Any:
 
 
 def decryption() -> Any:
-    """What Arrow needs to open an encrypted file.
+    """Return Arrow's properties for opening an encrypted file.
+
+    Returns
+    -------
+    pyarrow.parquet.encryption.FileDecryptionProperties
 
     Raises
     ------
     KeyNotAvailableError
-        No client was named.
+        If no client is registered.
     """
     import pyarrow.parquet.encryption as pe
 
@@ -231,7 +311,7 @@ def decryption() -> Any:
 
 
 def _factory() -> Any:
-    """One for each file: a key that a client has lost since is not remembered."""
+    """Create a factory for one file; a shared factory would cache keys that the client has lost since."""
     import pyarrow.parquet.encryption as pe
 
     if not _clients:
@@ -241,7 +321,7 @@ def _factory() -> Any:
 
 
 def _adapted(client: Any) -> Any:
-    """A client as Arrow calls it; whatever goes wrong inside means that the key is not available."""
+    """Return a client in the form that Arrow calls; an error inside the client means that the key is not available."""
     import pyarrow.parquet.encryption as pe
 
     if isinstance(client, pe.KmsClient):

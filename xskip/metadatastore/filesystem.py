@@ -1,6 +1,6 @@
-"""Files of a metadata directory, on any file system: the seam between commits and the world.
+"""Access to the files of a metadata directory, on any file system.
 
-A file appears whole or not at all, and is never changed afterwards; the tests put a faulty storage in this place.
+A file appears complete or not at all, and never changes afterwards. Tests replace this layer with a faulty storage.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from xskip.errors import StorageError
 
 __all__ = ["FileEntry", "LocalStorage", "PutInDoubtError", "Storage", "local_path", "modified_of"]
 
-# why a file system makes no second name for a file: it has none, or not for this one
+# errors of a file system that cannot create hard links, or no hard link to this file
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EINVAL, errno.EXDEV}
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS}
@@ -27,7 +27,17 @@ _REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """A file: its name in the directory, size in bytes, modification time in ms."""
+    """A file in a directory listing.
+
+    Attributes
+    ----------
+    name : str
+        The name in the directory.
+    size : int
+        The size in bytes.
+    modified : int
+        The modification time in milliseconds since the epoch.
+    """
 
     name: str
     size: int
@@ -35,60 +45,82 @@ class FileEntry:
 
 
 class PutInDoubtError(StorageError):
-    """The storage did not answer, or not as it should: a file may have been put or not."""
+    """An error for a put with an unknown outcome: the file may or may not exist."""
 
 
 class Storage(Protocol):
-    """A directory tree that can list, read, add and remove files.
+    """A directory tree in which xskip lists, reads, adds and removes files.
 
-    Whatever else than the errors named here goes wrong is a StorageError.
+    Any failure except the documented errors raises a StorageError.
     """
 
     def list(self, directory: str) -> Sequence[FileEntry]:
-        """The files of a directory, none where it does not exist."""
+        """List the files of a directory.
+
+        Returns
+        -------
+        sequence of FileEntry
+            Empty if the directory does not exist.
+        """
 
     def directories(self, directory: str) -> Sequence[str]:
-        """The directories in a directory, as full paths; none where it does not exist."""
+        """List the subdirectories of a directory.
+
+        Returns
+        -------
+        sequence of str
+            Full paths; empty if the directory does not exist.
+        """
 
     def read(self, path: str) -> bytes:
-        """The bytes of a file.
+        """Return the bytes of a file.
 
         Raises
         ------
         FileNotFoundError
-            There is none.
+            If the file does not exist.
         """
 
     def fetch(self, path: str) -> Path:
-        """A local file with the same bytes, which stays as long as the process.
+        """Return a local file with the bytes of a file.
+
+        Returns
+        -------
+        Path
+            A file that stays until the process ends.
 
         Raises
         ------
         FileNotFoundError
-            There is none.
+            If the file does not exist.
         """
 
     def add(self, local: Path, path: str) -> None:
-        """Makes a finished local file appear at ``path``, whole."""
+        """Copy a complete local file to ``path``, where it appears complete or not at all."""
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
-        """Makes a file appear, whole, unless there is one; says whether it did.
+        """Write a complete file unless the path exists.
+
+        Returns
+        -------
+        bool
+            Whether the file was written.
 
         Raises
         ------
         PutInDoubtError
-            It may have appeared, or may still.
+            If the file may exist now or later.
         """
 
     def remove(self, paths: Iterable[str]) -> None:
-        """Removes files; those that are gone already are passed over."""
+        """Remove files; ignore files that do not exist."""
 
     def remove_tree(self, directory: str) -> None:
-        """Removes a directory with all in it."""
+        """Remove a directory with its whole content."""
 
 
 def local_path(path: str) -> Path:
-    """The local path of a ``file:`` URI or of a plain path.
+    """Return the local path of a ``file:`` URI or of a plain path.
 
     >>> str(local_path("file:///tmp/a b")), str(local_path("file:/tmp/x")), str(local_path("/tmp/y"))
     ('/tmp/a b', '/tmp/x', '/tmp/y')
@@ -97,15 +129,15 @@ def local_path(path: str) -> Path:
 
 
 def modified_of(nanoseconds: int) -> int:
-    """When a file was modified, in ms since the epoch, as Hadoop tells it."""
+    """Convert a modification time from nanoseconds to milliseconds since the epoch, the unit of Hadoop."""
     return nanoseconds // 1_000_000
 
 
 class LocalStorage:
-    """Storage on a local or mounted disk; paths may carry ``file:``."""
+    """A storage on a local or mounted disk; paths can have the scheme ``file:``."""
 
     def list(self, directory: str) -> Sequence[FileEntry]:
-        """See :class:`Storage`."""
+        """List the files of a directory, see :meth:`Storage.list`."""
         with _family("listed", directory):
             try:
                 with os.scandir(local_path(directory)) as entries:
@@ -114,21 +146,21 @@ class LocalStorage:
                 return []
 
     def directories(self, directory: str) -> Sequence[str]:
-        """See :class:`Storage`."""
+        """List the subdirectories of a directory, see :meth:`Storage.directories`."""
         root = local_path(directory)
         with _family("listed", directory):
             if not root.is_dir():
                 return []
-            with os.scandir(root) as entries:  # which tells directories without a look at each entry
+            with os.scandir(root) as entries:  # scandir identifies directories without a system call for each entry
                 return sorted(entry.path for entry in entries if _is_directory(entry))
 
     def read(self, path: str) -> bytes:
-        """See :class:`Storage`."""
+        """Return the bytes of a file, see :meth:`Storage.read`."""
         with _family("read", path):
             return local_path(path).read_bytes()
 
     def fetch(self, path: str) -> Path:
-        """See :class:`Storage`."""
+        """Return the local path of a file, see :meth:`Storage.fetch`."""
         found = local_path(path)
         with _family("read", path):
             if not found.exists():
@@ -136,7 +168,7 @@ class LocalStorage:
         return found
 
     def add(self, local: Path, path: str) -> None:
-        """See :class:`Storage`."""
+        """Copy a local file, see :meth:`Storage.add`."""
         target = local_path(path)
         hidden = target.with_name(f"._{target.name}.tmp")  # neither Spark nor Xskipper lists such names
         with _family("written", path), _vanishing(hidden):
@@ -147,7 +179,7 @@ class LocalStorage:
             _sync_directories(target.parent)
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
-        """See :class:`Storage`."""
+        """Write a file unless the path exists, see :meth:`Storage.put_if_absent`."""
         target = local_path(path)
         hidden = target.with_name(f"._{target.name}.{uuid.uuid4().hex}.tmp")
         with _family("written", path), _vanishing(hidden):
@@ -159,19 +191,19 @@ class LocalStorage:
         return made
 
     def remove(self, paths: Iterable[str]) -> None:
-        """See :class:`Storage`."""
+        """Remove files, see :meth:`Storage.remove`."""
         for path in paths:
             with _family("removed", path):
                 local_path(path).unlink(missing_ok=True)
 
     def remove_tree(self, directory: str) -> None:
-        """See :class:`Storage`."""
+        """Remove a directory, see :meth:`Storage.remove_tree`."""
         shutil.rmtree(local_path(directory), ignore_errors=True)
 
 
 @contextmanager
 def _family(done: str, path: str) -> Iterator[None]:
-    """Turns what the operating system says into an error of the family; a file to be read that is not there stays."""
+    """Run the body and convert OSError to StorageError; a missing file in a read still raises FileNotFoundError."""
     try:
         yield
     except StorageError:
@@ -191,16 +223,16 @@ def _family(done: str, path: str) -> Iterator[None]:
 
 @contextmanager
 def _vanishing(path: Path) -> Iterator[None]:
-    """Takes a temporary file away at the end, if that can be done."""
+    """Run the body, then remove a temporary file if possible."""
     try:
         yield
     finally:
-        with suppress(OSError):  # where this fails, what failed before says more
+        with suppress(OSError):  # an error in the body is more important than an error of the removal
             path.unlink(missing_ok=True)
 
 
 def _sync(path: Path) -> None:
-    """Sync a file's bytes to the disk, before a name of it counts."""
+    """Sync the bytes of a file or directory to the disk, before the name of a file counts."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -209,22 +241,22 @@ def _sync(path: Path) -> None:
 
 
 def _sync_directories(directory: Path) -> None:
-    """Sync the directory of a name and the one above it, which may be new, where the file system can."""
+    """Sync a directory and its parent, which may be new, to the disk if the file system supports this."""
     for each in (directory, directory.parent):
         with suppress(OSError):
             _sync(each)
 
 
 def _name_exclusively(hidden: Path, target: Path) -> bool:
-    """Gives a whole file its name unless that is taken; says whether it did."""
+    """Give a complete file its final name unless the name is taken; return whether the file has this name now."""
     try:
-        os.link(hidden, target)  # the one call that both names the whole file and fails where the name is taken
+        os.link(hidden, target)  # the only call that both names the complete file and fails if the name is taken
     except FileExistsError:
         return False
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise
-        return _create_exclusively(target, hidden.read_bytes())  # the name is taken first, the bytes follow at once
+        return _create_exclusively(target, hidden.read_bytes())  # readers can see the name before all bytes are there
     return True
 
 
@@ -233,7 +265,7 @@ def _is_directory(entry: os.DirEntry[str]) -> bool:
 
 
 def _file_entry(entry: os.DirEntry[str]) -> FileEntry | None:
-    """A file; None for anything else, and for a file that has just gone."""
+    """Return the entry of a file; None for anything else, and for a file that was just removed."""
     try:
         stat = entry.stat()
         return FileEntry(entry.name, stat.st_size, modified_of(stat.st_mtime_ns)) if entry.is_file() else None
@@ -252,6 +284,6 @@ def _create_exclusively(target: Path, data: bytes) -> bool:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             os.fsync(file.fileno())
     except BaseException:
-        target.unlink(missing_ok=True)  # ours: nobody else could take the name
+        target.unlink(missing_ok=True)  # this process created the file, so no other writer can have the name
         raise
     return True

@@ -1,4 +1,4 @@
-"""Indexes that could not be read: not tried again until their directories change. Rule: [MDS-D-6]."""
+"""Indexes that could not be read, and that are not read until their directories change. Rule: [MDS-D-6]."""
 
 from __future__ import annotations
 
@@ -16,32 +16,33 @@ _Stamp = tuple[frozenset[FileEntry], frozenset[FileEntry], int]
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """The state of a directory when it was looked at, and why it could not be read, if it could not."""
+    """The state of a directory before its index was opened, and the error if the index could not be read."""
 
     stamp: _Stamp
     error: MetadataCorruptError | MetadataVersionError | None = None
 
 
 class Failures:
-    """The states of the directories of indexes when they were last opened."""
+    """The states of index directories when the indexes were last opened."""
 
     def __init__(self) -> None:
         self._looks: dict[str, _Look] = {}
 
     def look(self, storage: Storage, directory: str, room: int = 0) -> None:
-        """Note what a directory is, before its index is opened.
+        """Record the state of a directory before its index is opened.
 
         Parameters
         ----------
         storage : Storage
         directory : str
+            The metadata directory.
         room : int
-            The most bytes that its values may take: with another limit it can be read after all.
+            The maximum number of bytes for the index's values. Another limit permits a new attempt.
 
         Raises
         ------
         MetadataCorruptError, MetadataVersionError
-            It is what it was when its index could not be read.
+            If the index could not be read before, and the directory has not changed since.
         """
         stamp = frozenset(storage.list(directory)), frozenset(storage.list(f"{directory}/{COMMITS}")), room
         known = self._looks.get(directory)
@@ -55,7 +56,19 @@ class Failures:
         self._looks[directory] = _Look(stamp)
 
     def remember(self, directory: str, error: BaseException) -> bool:
-        """Remember why an index could not be read; say whether that is for as long as its files stay."""
+        """Record the error of an index that could not be read.
+
+        Parameters
+        ----------
+        directory : str
+            The metadata directory.
+        error : BaseException
+
+        Returns
+        -------
+        bool
+            Whether the error lasts until the files change. Other errors are not recorded.
+        """
         known = self._looks.get(directory)
         if known is None or not isinstance(error, MetadataCorruptError | MetadataVersionError):
             return False
@@ -63,5 +76,5 @@ class Failures:
         return True
 
     def forget(self, directory: str) -> None:
-        """Forget a directory."""
+        """Remove the recorded state of a directory."""
         self._looks.pop(directory, None)

@@ -1,4 +1,4 @@
-"""Where the metadata of a dataset is. Rules: specs/metadatastore.rst, [MDS-L]."""
+"""The location of a dataset's metadata. Rules: specs/metadatastore.rst, [MDS-L]."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from xskip.metadata.objects import table_identifier
 
 __all__ = ["INDEX_DIRECTORY", "IndexLocation", "as_uri", "metadata_directory"]
 
-#: Inside a dataset's root; Spark and other engines pass over names that begin with an underscore.
+#: The folder of metadata in a dataset's root. Spark and other engines ignore names that begin with an underscore.
 INDEX_DIRECTORY = "_xskip"
 
 
 @dataclass(frozen=True, slots=True)
 class IndexLocation:
-    """Where the metadata of a dataset is, or may be.
+    """The location of a dataset's metadata, whether or not an index exists there.
 
     Attributes
     ----------
     root : str
-        The dataset's root, as the hook names paths.
+        The dataset's root, in the form in which the hook writes paths.
     directory : str
-        Of the metadata, named alike.
+        The metadata directory, in the same form.
     identifier : str
-        The table identifier in the metadata's files: the root's path, or ``db.table``.
+        The table identifier in the metadata files: the path of the root, or ``db.table``.
     """
 
     root: str
@@ -33,19 +33,28 @@ class IndexLocation:
 
     @property
     def is_among_data(self) -> bool:
-        """Would readers of the dataset find the metadata: in its root, above it, or below it under a plain name.
+        """Return whether readers of the dataset would list the metadata.
 
-        >>> Place("/lake/t", "/lake/t/_md", "").is_among_data, Place("/lake/t", "/lake/t/md", "").is_among_data
-        (False, True)
+        Readers list the metadata if the directory is the root or is above the root. They also list a directory below
+        the root, unless a folder name on the path begins with an underscore or a dot.
+
+        >>> IndexLocation("/lake/t", "/lake/t/_md", "").is_among_data
+        False
+        >>> IndexLocation("/lake/t", "/lake/t/md", "").is_among_data
+        True
         """
         root, directory = self.root.rstrip("/") + "/", self.directory.rstrip("/") + "/"
         below = directory.removeprefix(root).split("/") if directory.startswith(root) else None
         return root.startswith(directory) or (below is not None and not any(p.startswith(("_", ".")) for p in below))
 
     def is_named(self, identifier: str) -> bool:
-        """Can metadata with this identifier be of the dataset: its path, or its table's name with or without database.
+        """Return whether metadata with an identifier can belong to the dataset.
 
-        >>> Place("/lake/t", "/md/t", "db.t").is_named("t"), Place("/lake/t", "/md/t", "/lake/t").is_named("/lake/u")
+        The identifier must be the dataset's path, or the name of its table with or without the database.
+
+        >>> table = IndexLocation("/lake/t", "/md/t", "db.t")
+        >>> path = IndexLocation("/lake/t", "/md/t", "/lake/t")
+        >>> table.is_named("t"), path.is_named("/lake/u")
         (True, False)
         """
         path = table_identifier(self.root)
@@ -53,7 +62,7 @@ class IndexLocation:
 
 
 def as_uri(path: str) -> str:
-    """A path as the hook names it, with the scheme that such names lack: ``file:`` for those without one.
+    """Return a path in the form in which the hook writes paths: a path without a scheme gets ``file:``.
 
     >>> as_uri("/md/a"), as_uri("s3a://b/md")
     ('file:/md/a', 's3a://b/md')
@@ -62,14 +71,19 @@ def as_uri(path: str) -> str:
 
 
 def metadata_directory(root: str, base: str | None) -> str:
-    """The directory of a dataset's metadata.
+    """Return the metadata directory of a dataset.
 
     Parameters
     ----------
     root : str
-        The dataset's root, a URI or path, or a table's name with its database.
+        The dataset's root as a URI or a path, or the name of a table with its database.
     base : str or None
-        The location under which all indexes live; None stands for ``_xskip`` in the dataset itself.
+        The base location of all indexes; None means the folder ``_xskip`` in the dataset's root.
+
+    Returns
+    -------
+    str
+        A directory below the base, named by the digest of the table identifier.
 
     Examples
     --------

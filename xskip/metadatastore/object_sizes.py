@@ -1,4 +1,4 @@
-"""The sizes of objects, which a metadata file of ours keeps in a footer entry of its own."""
+"""The sizes of data files, which xskip stores in a footer entry of each metadata file."""
 
 from __future__ import annotations
 
@@ -13,13 +13,25 @@ from xskip.errors import MetadataCorruptError
 
 __all__ = ["SIZES", "pack_sizes", "unpack_sizes"]
 
-#: The footer entry.
+#: The key of the footer entry.
 SIZES = b"io.xskip.object.sizes"
 
 
 def pack_sizes(sizes: pa.Array) -> bytes:
-    """What the entry holds: the sizes as little-endian int64, -1 where one is not known, compressed.
+    """Encode the sizes of data files as the content of the footer entry.
 
+    Parameters
+    ----------
+    sizes : pyarrow.Array of int64
+        The sizes in bytes; null if a size is unknown.
+
+    Returns
+    -------
+    bytes
+        Little-endian int64 numbers, -1 for an unknown size, compressed by zlib and encoded in base 64.
+
+    Examples
+    --------
     >>> np.frombuffer(zlib.decompress(base64.b64decode(pack_sizes(pa.array([100, None])))), "<i8").tolist()
     [100, -1]
     """
@@ -28,12 +40,23 @@ def pack_sizes(sizes: pa.Array) -> bytes:
 
 
 def unpack_sizes(footer: pq.FileMetaData, where: str) -> pa.Array:
-    """The sizes of all rows of a file, null where nobody recorded them.
+    """Decode the sizes of data files from the footer of a metadata file.
+
+    Parameters
+    ----------
+    footer : pyarrow.parquet.FileMetaData
+    where : str
+        The path of the file, for error messages.
+
+    Returns
+    -------
+    pyarrow.Array of int64
+        The sizes in bytes, one for each row; null if a size is unknown.
 
     Raises
     ------
     MetadataCorruptError
-        The entry cannot be read, or is of another number of rows.
+        If the entry cannot be decoded, or if the number of sizes differs from the number of rows.
     """
     rows, packed = footer.num_rows, (footer.metadata or {}).get(SIZES)
     if packed is None:

@@ -1,12 +1,12 @@
-"""Records of commits: what they say, how they are named, and which of a directory's records count. Rules: [MDS-C].
+"""Commit records: their content, their file names, and the choice of the record that counts. Rules: [MDS-C].
 
 .. code-block:: text
 
-    _commits/00000000000000000001.json                                     the record that an index begins with
-    _commits/00000000000000000002-0f6c0a5be14c4f4e8a2b6d1f5f2f4d11.json    a later one of the same index
+    _commits/00000000000000000001.json                                     the first record of an index
+    _commits/00000000000000000002-0f6c0a5be14c4f4e8a2b6d1f5f2f4d11.json    a later record of the same index
 
-The first record gives the index its identity, and every later one has it in its name. So a writer that began before the
-index was dropped puts a record that no reader takes for one of the index that was made afterwards.
+The first record defines the identity of the index, and the name of every later record contains this identity. A writer
+that began before a drop therefore cannot commit to an index that was created after the drop: readers ignore its record.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = [
     "records_among",
 ]
 
-#: The directory of the records, in the directory of the metadata.
+#: The directory of commit records in a metadata directory.
 COMMITS = "_commits"
 _NAME = re.compile(r"(\d{20})(?:-([0-9a-f]{32}))?\.json")
 _ATTEMPTS = 10
@@ -45,7 +45,19 @@ _ATTEMPTS = 10
 
 @dataclass(frozen=True, slots=True)
 class RecordedFile:
-    """A file of a snapshot: name, rows, size in bytes, the digest of its footer or nothing where none was recorded."""
+    """A metadata file as a commit record lists it.
+
+    Attributes
+    ----------
+    name : str
+        The file name in the metadata directory.
+    rows : int
+        The number of rows.
+    size : int
+        The size in bytes.
+    footer : str
+        The digest of the footer; empty if the record contains none.
+    """
 
     name: str
     rows: int
@@ -55,25 +67,26 @@ class RecordedFile:
 
 @dataclass(frozen=True, slots=True)
 class CommitRecord:
-    """The content of a commit.
+    """The content of a commit record.
 
     Attributes
     ----------
     number : int
-        1 for the first.
+        The number of the commit; the first commit has number 1.
     root : str
-        The dataset's root, with scheme and authority.
+        The URI of the dataset's root, with scheme and authority.
     version : int
         The version of the metadata format.
     files : tuple of RecordedFile
+        All metadata files of the snapshot.
     reading : ReadProfile or None
-        How the indexed values were read; None where another program made them and did not say.
+        How the build read the data files; None if another program collected the statistics.
     types : mapping of str to str
-        The Spark types of the indexed columns.
+        The Spark type of each indexed column, by column name.
     created : int
-        Milliseconds since the epoch.
+        The time of the commit in milliseconds since the epoch.
     index : str
-        The identity of the index; empty in records that were made before indexes had one.
+        The identity of the index; empty in records from before indexes had an identity.
     """
 
     number: int
@@ -86,7 +99,7 @@ class CommitRecord:
     index: str = ""
 
     def to_bytes(self) -> bytes:
-        """Return the record as JSON with its digest."""
+        """Return the record as JSON that ends with a checksum."""
         body = {
             "number": self.number,
             "index": self.index,
@@ -101,12 +114,12 @@ class CommitRecord:
 
     @staticmethod
     def from_bytes(data: bytes) -> CommitRecord:
-        """The inverse of :meth:`to_bytes`.
+        """Parse the JSON that :meth:`to_bytes` returned.
 
         Raises
         ------
         MetadataCorruptError
-            The bytes are no record, such as one torn by a crash.
+            If the bytes are not a complete commit record, for example after a crash during the write.
         """
         try:
             body: dict[str, Any] = json.loads(unsealed(data))
@@ -141,14 +154,22 @@ def _number(value: object) -> int:
 
 
 class RecordName(NamedTuple):
-    """The name of a record: its number, and the identity of its index, which the first record of one leaves empty."""
+    """The name of a commit record.
+
+    Attributes
+    ----------
+    number : int
+        The number of the commit.
+    identity : str
+        The identity of the index; empty in the name of the first record.
+    """
 
     number: int
     identity: str = ""
 
     @property
     def file_name(self) -> str:
-        """The name itself.
+        """Return the file name of the record.
 
         >>> RecordName(7).file_name
         '00000000000000000007.json'
@@ -156,12 +177,12 @@ class RecordName(NamedTuple):
         return f"{self.number:020d}-{self.identity}.json" if self.identity else f"{self.number:020d}.json"
 
     def path(self, directory: str) -> str:
-        """Return the path of the record below the directory of the metadata."""
+        """Return the path of the record in a metadata directory."""
         return f"{directory}/{COMMITS}/{self.file_name}"
 
     @staticmethod
     def parse(file_name: str) -> RecordName | None:
-        """Return the number and the identity in a name; None where it is no record's.
+        """Parse the file name of a commit record; return None for any other file name.
 
         >>> RecordName.parse("00000000000000000007.json"), RecordName.parse("7.json")
         (RecordName(number=7, identity=''), None)
@@ -172,17 +193,18 @@ class RecordName(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Latest:
-    """The record that counts in a directory.
+    """The commit record that counts in a metadata directory.
 
     Attributes
     ----------
     record : CommitRecord
+        The content of this record.
     index : str
         The identity of the index.
     first : RecordName
-        The record that the identity comes from.
+        The name of the record that defines the identity.
     entries : tuple of FileEntry
-        That record's file and the latest one's, as they were listed.
+        The listed file of the first record and that of ``record``, in this order.
     """
 
     record: CommitRecord
@@ -192,31 +214,66 @@ class Latest:
 
 
 def new_index_id() -> str:
-    """Return an identity that no other index has."""
+    """Return a new, unique identity for an index: 32 hexadecimal digits."""
     return uuid.uuid4().hex
 
 
 def list_records(storage: Storage, directory: str) -> dict[RecordName, FileEntry]:
-    """List the records of a directory."""
+    """List the commit records of a metadata directory by their names.
+
+    Parameters
+    ----------
+    storage : Storage
+    directory : str
+        The metadata directory.
+
+    Returns
+    -------
+    dict of RecordName to FileEntry
+        Empty if the directory does not exist.
+    """
     return records_among(storage.list(f"{directory}/{COMMITS}"))
 
 
 def records_among(entries: Iterable[FileEntry]) -> dict[RecordName, FileEntry]:
-    """Return the records among files, by what their names say."""
+    """Select the commit records among listed files by their names.
+
+    Parameters
+    ----------
+    entries : iterable of FileEntry
+        The files of a directory ``_commits``.
+
+    Returns
+    -------
+    dict of RecordName to FileEntry
+    """
     return {name: entry for entry in entries if (name := RecordName.parse(entry.name)) is not None}
 
 
 def read_record(storage: Storage, directory: str, name: RecordName) -> tuple[CommitRecord, str]:
-    """Read a record, and tell the identity of its index.
+    """Read a commit record and determine the identity of its index.
 
-    A record that was made before indexes had one gives its index the digest of its bytes, which is the same to all.
+    A record from before indexes had an identity contains none. The start of the digest of its bytes serves as the
+    identity, so that every reader computes the same identity.
+
+    Parameters
+    ----------
+    storage : Storage
+    directory : str
+        The metadata directory.
+    name : RecordName
+
+    Returns
+    -------
+    (CommitRecord, str)
+        The record and the identity of its index.
 
     Raises
     ------
     MetadataCorruptError
-        It is not whole.
+        If the record is incomplete, or if its name contains the identity of another index.
     FileNotFoundError
-        It is not there.
+        If the record does not exist.
     """
     data = storage.read(name.path(directory))
     record = CommitRecord.from_bytes(data)
@@ -227,17 +284,24 @@ def read_record(storage: Storage, directory: str, name: RecordName) -> tuple[Com
 
 
 def find_latest(storage: Storage, directory: str, known: Latest | None = None) -> Latest | None:
-    """Find the record that counts; None where there is no index.
+    """Find the commit record that counts in a metadata directory.
 
-    The greatest of the records without an identity in their names says which index there is. Of the records of that
-    index the greatest counts. Records that are not whole are passed over.
+    Of the complete records without an identity in their names, the record with the greatest number defines the index.
+    Of the complete records of that index, the record with the greatest number counts.
 
     Parameters
     ----------
     storage : Storage
     directory : str
+        The metadata directory.
     known : Latest, optional
-        What was found before: nothing is read where the same records are listed.
+        The result of an earlier call. If the first and the latest record are still listed unchanged, the function
+        returns ``known`` and reads no record.
+
+    Returns
+    -------
+    Latest or None
+        None if the directory contains no index.
     """
     for _ in range(_ATTEMPTS):
         listed = list_records(storage, directory)
@@ -245,7 +309,7 @@ def find_latest(storage: Storage, directory: str, known: Latest | None = None) -
             return known
         try:
             return _latest_of(storage, directory, listed)
-        except FileNotFoundError:  # removed since it was listed: there are newer ones
+        except FileNotFoundError:  # a commit removed the record after the listing, so there is a newer record
             continue
     return None
 

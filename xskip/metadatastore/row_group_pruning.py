@@ -1,7 +1,7 @@
-"""What the statistics of metadata files say of whole row groups, of which most need not be read. Rules: [PRU-JB].
+"""Pruning of whole row groups of metadata files by their Parquet statistics. Rules: [PRU-JB].
 
-A row group stands for the union of its objects: bounds of the union are the least minimum and the greatest maximum.
-They are known where Parquet has statistics of both, and no object of the group is without bounds.
+A row group represents the union of its data files. The bounds of the union are the least minimum and the greatest
+maximum. These bounds are known if Parquet has statistics of both, and if every data file of the row group has bounds.
 """
 
 from __future__ import annotations
@@ -46,14 +46,18 @@ _UNKNOWN = "row groups have no bounds for it"
 
 
 class RowGroups:
-    """The row groups of a snapshot's files, which xskip has written.
+    """The row groups of a snapshot's metadata files, which xskip must have written.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
 
     Attributes
     ----------
     places : list of (int, int)
-        Each group's file and position there.
+        For each row group, the position of its file in the snapshot and its position in that file.
     rows : numpy.ndarray of int64
-        How many objects it holds.
+        The number of data files in each row group.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -65,7 +69,17 @@ class RowGroups:
         self.rows = np.array([self._files[i].footer.row_group(g).num_rows for i, g in self.places], np.int64)
 
     def ruled_out(self, clause: Clause) -> Mask:
-        """The groups none of whose objects can hold a matching row, by their bounds alone."""
+        """Find the row groups in which no data file can hold a matching row, by the bounds of the row groups.
+
+        Parameters
+        ----------
+        clause : Clause
+
+        Returns
+        -------
+        numpy.ndarray of bool
+            True for each row group that need not be read, in the order of ``places``.
+        """
         keys: dict[IndexKey, None] = {}
         asked = self._of_bounds(clause, keys)
         count = len(self.places)
@@ -74,7 +88,10 @@ class RowGroups:
         return is_false(evaluate(asked, table, np.full(count, True), Trace()))
 
     def _of_bounds(self, clause: Clause, keys: dict[IndexKey, None]) -> Clause:
-        """The clause, asked of bounds alone: partitions as ranges of their values, all else unknown."""
+        """Return the clause on the bounds of row groups, and add the bounds that the new clause reads to ``keys``.
+
+        A partition column becomes a range of its values. Any clause that does not read bounds becomes undetermined.
+        """
         match clause:
             case AllOf(children):
                 return AllOf(tuple(self._of_bounds(child, keys) for child in children))
@@ -102,7 +119,7 @@ class RowGroups:
 
     @staticmethod
     def _kind(storage: Storage | None) -> str:
-        """The type of the values that bounds hold; nothing where it is no bounds."""
+        """Return the Spark type of the bounds in a storage; an empty text if the storage has no bounds."""
         match storage:
             case Struct((("min", low), ("max", high))) if low == high:
                 return low
@@ -125,7 +142,7 @@ class RowGroups:
         return IndexColumn(IndexDefinition("minmax", columns), storage, values)
 
     def _of_file(self, file: MetadataFile, key: IndexKey, kind: str) -> Iterator[_Bounds]:
-        """The bounds of each group of a file."""
+        """Yield the bounds of each row group of a file."""
         leaves = self._leaves(file, key)
         paths = leaf_paths(file.footer)
         columns = [paths.index(leaf) for leaf in leaves]
@@ -133,7 +150,7 @@ class RowGroups:
             yield _bounds(file.footer.row_group(group), columns, kind) if columns else None
 
     def _leaves(self, file: MetadataFile, key: IndexKey) -> tuple[str, ...]:
-        """Where the minima and the maxima are in a file; nothing where they are not as they should be."""
+        """Return the Parquet leaves of the minima and the maxima in a file; an empty tuple if their types differ."""
         name, columns = key
         if name == _PARTITION:
             column, storage = (
@@ -151,7 +168,7 @@ class RowGroups:
         return leaves if same_values(held, storage) and set(leaves) <= set(leaf_paths(file.footer)) else ()
 
 
-#: In the place of an index's name: a partition column, whose values are their own bounds.
+#: The index name in the key of a partition column. Each partition value is both minimum and maximum.
 _PARTITION = ""
 
 
@@ -160,17 +177,17 @@ def _key(needed: Requirement) -> IndexKey:
 
 
 def _bounds(group: pq.RowGroupMetaData, columns: list[int], kind: str) -> _Bounds:
-    """The least of the minima and the greatest of the maxima, as Parquet holds them; None in any doubt."""
+    """Return the least minimum and the greatest maximum as raw Parquet values; None if either is uncertain."""
     low, high = (group.column(c).statistics for c in columns)
     for side in (low, high):
         if side is None or not side.has_min_max or not side.has_null_count or side.null_count:
             return None
-    # statistics leave NaN out, which is above everything: only the least value is known
+    # statistics omit NaN, which Spark orders above all numbers: only the minimum is known
     return low.min_raw, float("nan") if kind in ("float", "double") else high.max_raw
 
 
 def _array(raw: list[Any], kind: str) -> pa.Array:
-    """Values as Parquet holds them, in Arrow."""
+    """Convert raw Parquet values to an Arrow array of a Spark type."""
     digits = decimal_digits(kind)
     if digits is None:
         return array_of(raw, arrow_type(kind))

@@ -1,4 +1,4 @@
-"""Spark's schema JSON, which carries everything about a metadata file that is not a row. Rules: [MDS-S]."""
+"""Spark's schema JSON in a metadata file, which describes the file's columns and indexes. Rules: [MDS-S]."""
 
 from __future__ import annotations
 
@@ -43,7 +43,19 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class IndexField:
-    """An index column of a file: its name there, what it is, what it holds; is it under a name of xskip's own."""
+    """An index column of a metadata file.
+
+    Attributes
+    ----------
+    column : str
+        The name of the column in the file.
+    definition : IndexDefinition
+        The index, under the name of its index type.
+    storage : Storage
+        The type of the values.
+    is_own : bool
+        Whether the file gives the index a name that only xskip knows [MDS-F-8].
+    """
 
     column: str
     definition: IndexDefinition
@@ -53,14 +65,16 @@ class IndexField:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """The labels of the keys that encrypt a file; never a key [ENC-L-1].
+    """The labels of the keys that encrypt a metadata file, but never a key [ENC-L-1].
 
     Attributes
     ----------
     footer_key : str
+        The label of the key of the footer.
     column_keys : str
-        ``key:path,path;key:path``, where paths are those of Parquet's leaves.
+        The encrypted Parquet leaves by the labels of their keys, as ``key:path,path;key:path``.
     plaintext_footer : bool
+        Whether the footer is signed instead of encrypted.
     """
 
     footer_key: str
@@ -70,17 +84,20 @@ class Labels:
 
 @dataclass(frozen=True, slots=True)
 class FileSchema:
-    """What a metadata file says of itself.
+    """The description of a metadata file in its footer.
 
     Attributes
     ----------
     version : int
+        The version of the metadata format.
     table_identifier : str
+        The identifier of the dataset.
     partitions : tuple of (str, str)
-        Partition columns and their Spark types.
+        The partition columns and their Spark types.
     indexes : tuple of IndexField
+        The index columns.
     encryption : Labels, optional
-        None where nothing is encrypted.
+        None if no column is encrypted.
     """
 
     version: int
@@ -91,7 +108,16 @@ class FileSchema:
 
 
 def render_schema(schema: FileSchema) -> str:
-    """The JSON of a file's schema, as Spark writes it: no spaces, no escapes beyond JSON's own."""
+    """Render the schema JSON of a metadata file as Spark writes it, without spaces and without optional escapes.
+
+    Parameters
+    ----------
+    schema : FileSchema
+
+    Returns
+    -------
+    str
+    """
     rules = rules_of(schema.version)
     master = _master_json(schema, rules)
     fields: list[Json] = [{**json_field(OBJECT_COLUMN, "string", master), "nullable": not rules.serialised}]
@@ -103,8 +129,22 @@ def render_schema(schema: FileSchema) -> str:
 
 
 def leaves_under(columns: Sequence[str], paths: Sequence[str]) -> list[str]:
-    """The Parquet leaves of columns, whose names can hold dots.
+    """Select the Parquet leaves of columns; the names of columns can contain dots.
 
+    Parameters
+    ----------
+    columns : sequence of str
+        The names of top-level columns.
+    paths : sequence of str
+        The paths of a file's Parquet leaves.
+
+    Returns
+    -------
+    list of str
+        The selected paths, in the order of ``paths``.
+
+    Examples
+    --------
     >>> leaves_under(["a.b"], ["a.b.min", "a.bc", "a"])
     ['a.b.min']
     """
@@ -113,7 +153,7 @@ def leaves_under(columns: Sequence[str], paths: Sequence[str]) -> list[str]:
 
 
 def _beginnings(path: str) -> Iterator[str]:
-    """A path, and what is before each of its dots."""
+    """Yield the part of a path before each of its dots, then the whole path."""
     at = path.find(".")
     while at >= 0:
         yield path[:at]
@@ -122,14 +162,25 @@ def _beginnings(path: str) -> Iterator[str]:
 
 
 def parse_schema(text: str | bytes, arrow: pa.Schema) -> FileSchema:
-    """What a file says of itself, from the JSON and the Arrow schema of its columns.
+    """Parse the description of a metadata file.
+
+    Parameters
+    ----------
+    text : str or bytes
+        The schema JSON.
+    arrow : pyarrow.Schema
+        The columns that the file contains.
+
+    Returns
+    -------
+    FileSchema
 
     Raises
     ------
     MetadataCorruptError
-        The JSON is not a metadata schema, or contradicts the columns.
+        If the JSON is not a metadata schema, or contradicts the columns.
     MetadataVersionError
-        The version cannot be read.
+        If this release does not read the version.
     """
     try:
         fields, master, version = _parts(text)
@@ -151,12 +202,12 @@ def parse_schema(text: str | bytes, arrow: pa.Schema) -> FileSchema:
 
 
 def parse_version(text: str | bytes) -> int:
-    """The version of a file, from the JSON; 0 where there is none.
+    """Parse the version of a metadata file from its schema JSON; return 0 if the JSON contains no version.
 
     Raises
     ------
     MetadataCorruptError
-        The JSON is not a metadata schema.
+        If the JSON is not a metadata schema.
     """
     try:
         return _parts(text)[2]
@@ -172,14 +223,14 @@ def _not_metadata(error: Exception) -> MetadataCorruptError:
 
 
 def _parts(text: str | bytes) -> tuple[list[Json], Json, int]:
-    """The fields, the metadata of the objects' names, the version."""
+    """Return the fields, the metadata of ``obj_name``, and the version."""
     fields = json.loads(text)["fields"]
     master = next(field["metadata"] for field in fields if field["name"] == OBJECT_COLUMN)
     return fields, master, int(master.get("version", 0))
 
 
 def _master_json(schema: FileSchema, rules: VersionRules) -> Json:
-    """What is said of the objects' names, in the order of keys that the programs of a version have."""
+    """Return the metadata of ``obj_name``, with the keys in the order of the version's programs."""
     parts: dict[str, Any] = {"version": schema.version}
     if not rules.serialised:
         parts["tableIdentifier"] = schema.table_identifier
@@ -206,7 +257,7 @@ def _labels(encryption: Json) -> Labels:
 
 
 def _identifier(master: Json, fields: Sequence[Json], rules: VersionRules) -> str:
-    """The table identifier; version 0 keeps it, without its first slash, beside each index."""
+    """Return the table identifier; version 0 stores it without its first slash in each index column."""
     if not rules.serialised:
         return str(master["tableIdentifier"])
     found = [str(field["metadata"]["index"]["tableIdentifier"]) for field in fields if "index" in field["metadata"]]
@@ -214,7 +265,7 @@ def _identifier(master: Json, fields: Sequence[Json], rules: VersionRules) -> st
 
 
 def _definition_json(index: IndexField, identifier: str, rules: VersionRules) -> Json:
-    """What is said of an index, in the order of keys that the programs of a version have."""
+    """Return the metadata of an index column, with the keys in the order of the version's programs."""
     definition = index.definition
     name = own_name(definition.name) if index.is_own else definition.name
     parts: dict[str, Any] = {"name": name, "cols": list(definition.columns)}
@@ -259,7 +310,7 @@ def _index_field(field: Json, arrow: pa.DataType) -> IndexField:
 
 
 def _fits(index: str, storage: Storage) -> bool:
-    """Is this how an index of a known type keeps its values."""
+    """Return whether a storage is the form of a known index type; an unknown index type can have any storage."""
     match index, storage:
         case "minmax", Struct((("min", low), ("max", high))):
             return low == high
@@ -274,7 +325,7 @@ def _opaque(kind: Any, arrow: pa.DataType) -> Opaque:
 
 
 def _parse_storage(kind: Any, arrow: pa.DataType) -> Storage:
-    """The storage that schema JSON means; what xskip does not know is carried as it is."""
+    """Parse the type of an index column from schema JSON; a type that xskip does not know becomes opaque."""
     match kind:
         case str() if atomic_name(from_json(kind)):
             return Atomic(from_json(kind))
@@ -289,7 +340,7 @@ def _parse_storage(kind: Any, arrow: pa.DataType) -> Storage:
 
 
 def _kind_json(kind: str) -> Any:
-    """The type of a struct's field, as schema JSON has it."""
+    """Return the schema JSON for the type of a struct's field."""
     element = element_of(kind)
     if element is None:
         return to_json(kind)
@@ -297,7 +348,7 @@ def _kind_json(kind: str) -> Any:
 
 
 def _kind_of(kind: Any) -> str | None:
-    """The inverse, None for a type that is not read."""
+    """Parse the type of a struct's field from schema JSON; return None if xskip does not read the type."""
     match kind:
         case {"type": "array", "elementType": element} if _known(element):
             return f"array<{from_json(element)}>"

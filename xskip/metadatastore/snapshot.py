@@ -1,4 +1,4 @@
-"""A snapshot of an index: its files, read as far as they are asked for, and kept."""
+"""A snapshot of an index: its metadata files, with columns that are read on demand and cached."""
 
 from __future__ import annotations
 
@@ -39,7 +39,17 @@ _ATTEMPTS = 10
 
 
 class Snapshot:
-    """One state of an index. Columns are read once each; all methods may be called from several threads."""
+    """One state of an index.
+
+    The class reads each column once. All methods can be called from several threads.
+
+    Parameters
+    ----------
+    live : LiveSnapshot
+        The commit record and the names of the metadata files.
+    files : tuple of MetadataFile
+        The opened metadata files.
+    """
 
     def __init__(self, live: LiveSnapshot, files: tuple[MetadataFile, ...]) -> None:
         self.live = live
@@ -53,56 +63,64 @@ class Snapshot:
 
     @property
     def record(self) -> CommitRecord | None:
-        """The commit, None where only foreign writers have been there."""
+        """Return the commit record; None if only other programs have written to the directory."""
         return self.live.record
 
     @property
     def is_ours(self) -> bool:
-        """Did xskip collect all that is in the files, and has it on record."""
+        """Return whether xskip collected all statistics in the files and recorded how it read the data files."""
         return self.reading is not None
 
     @property
     def reading(self) -> ReadProfile | None:
-        """How xskip read what is in the files; None where others have been there."""
+        """Return how xskip read the data files; None if another program has written metadata."""
         return self.record.reading if self.record and not self.live.foreign else None
 
     @property
     def version(self) -> int:
-        """The newest version of the files."""
+        """Return the newest version among the metadata files."""
         return max((file.schema.version for file in self.files), default=CURRENT_VERSION)
 
     def of_another(self, place: IndexLocation) -> str:
-        """The dataset that the metadata are of, where it is another one; else nothing."""
+        """Return the dataset of the metadata if it is not the dataset of a location; otherwise an empty text.
+
+        Parameters
+        ----------
+        place : IndexLocation
+            The location of the expected dataset.
+        """
         if self.record is not None and self.is_ours:
             return "" if self.record.root == place.root else self.record.root
         return "" if place.is_named(self.table_identifier) else self.table_identifier
 
     def not_usable(self, place: IndexLocation, asked: ReadProfile) -> str:
-        """Why the metadata say nothing of a dataset's values as they are read here, or nothing.
+        """Return why the metadata prove nothing about a dataset as a query reads it; an empty text if they are usable.
 
         Parameters
         ----------
         place : IndexLocation
-            Of which dataset the metadata should be.
+            The location of the dataset's metadata.
         asked : ReadProfile
+            How the query reads the data files.
         """
         recorded = self.record.reading if self.record else None
         other = self.of_another(place)
         if other:
             return f"it is of another dataset, {other}"
         if recorded is None or not self.is_ours:
-            # files of xskip's own may be there, too, and were read as recorded
+            # xskip may have written other files of the directory, and recorded how it read the data files
             return not_usable(asked) or "; ".join(differences(recorded, asked, but_zone=True) if recorded else ())
         return "; ".join(differences(recorded, asked, but_zone=asked.format in FORMATS))
 
     def proved(self, wanted: Iterable[Requirement], asked: ReadProfile) -> MetadataTable:
-        """Return what queries may ask: :meth:`load` without what proves nothing of the values that a query reads.
+        """Return the result of :meth:`load` without statistics that prove nothing about the values that a query reads.
 
         Parameters
         ----------
-        wanted : iterable of str or IndexKey
+        wanted : iterable of Requirement
+            The indexes and partition columns to load.
         asked : ReadProfile
-            The query's.
+            How the query reads the data files.
         """
         table = self.load(wanted)
         if zones_differ(self.reading or ReadProfile(asked.format), asked):
@@ -114,7 +132,7 @@ class Snapshot:
 
     @property
     def form(self) -> WriteOptions:
-        """The form in which the files are: of their newest version, with their keys."""
+        """Return the write options of the files: their newest version and their key labels."""
         labels = next((f.schema.encryption for f in self.files if f.schema.encryption is not None), None)
         form = WriteOptions(self.version, own=frozenset(self._own()))
         if labels is None:
@@ -122,7 +140,7 @@ class Snapshot:
         return replace(form, footer_key=labels.footer_key, plaintext_footer=labels.plaintext_footer)
 
     def _own(self) -> Iterator[IndexKey]:
-        """Yield the indexes with names of their own, and those whose bounds are not known of an object [MDS-F-8]."""
+        """Yield the indexes with names that only xskip knows, and the indexes with unknown bounds [MDS-F-8]."""
         for file in self.files:
             worded = file.schema.version > 0 and is_worded(file.schema, file.footer.metadata)
             for index in file.schema.indexes:
@@ -131,7 +149,7 @@ class Snapshot:
                     yield key
 
     def _has_unknown(self, file: MetadataFile, index: IndexField) -> bool:
-        """Return whether bounds are unknown; null rows of another program stay what they were when it wrote them."""
+        """Return whether bounds are unknown; null rows that another program wrote do not count."""
         column = decode(file, {index.definition.key}).indexes[index.definition.key]
         if isinstance(index.storage, Opaque) or column.is_locked:
             return False
@@ -140,23 +158,23 @@ class Snapshot:
 
     @property
     def table_identifier(self) -> str:
-        """The identifier that the files carry."""
+        """Return the table identifier in the metadata files; an empty text if there are no files."""
         return self.files[0].schema.table_identifier if self.files else ""
 
     @cached_property
     def rows(self) -> int:
-        """The number of rows."""
+        """Return the number of rows, one for each data file."""
         return sum(file.rows for file in self.files)
 
     @cached_property
     def partitions(self) -> dict[str, str]:
-        """The partition columns that all files have, with their types."""
+        """Return the partition columns that all files have with the same type, and these types."""
         found = [dict(file.schema.partitions) for file in self.files]
         return {n: kind for n, kind in (found[0].items() if found else ()) if all(f.get(n) == kind for f in found)}
 
     @cached_property
     def indexes(self) -> tuple[tuple[IndexDefinition, ValueStorage], ...]:
-        """The indexes of all files, with the recorded types of their columns."""
+        """Return the indexes of all files with their storage, and with the recorded types of their columns."""
         types = self.record.types if self.record and self.is_ours else {}
         merged: dict[IndexKey, tuple[IndexDefinition, ValueStorage]] = {}
         for file in self.files:
@@ -164,17 +182,23 @@ class Snapshot:
                 known = tuple(types[c] for c in index.definition.columns if c in types)
                 complete = known if len(known) == len(index.definition.columns) else ()
                 before = merged.get(index.definition.key)
-                if before is None or isinstance(before[1], Opaque):  # another file can tell what one cannot
+                if before is None or isinstance(before[1], Opaque):  # another file can have a type that xskip knows
                     merged[index.definition.key] = (replace(index.definition, types=complete), index.storage)
         return tuple(merged.values())
 
     @property
     def partition_keys(self) -> set[Requirement]:
-        """All partition columns, as :meth:`load` takes them."""
+        """Return all partition columns in the form that :meth:`load` takes."""
         return set(map(PartitionKey, self.partitions))
 
     def load(self, wanted: Iterable[Requirement] | None = None) -> MetadataTable:
-        """All objects, with the indexes and partition columns wanted; None stands for all."""
+        """Return the metadata table with the requested indexes and partition columns.
+
+        Parameters
+        ----------
+        wanted : iterable of Requirement, optional
+            The indexes and partition columns; None requests all. The table omits those that the snapshot does not have.
+        """
         with self._lock:
             everything = self.partition_keys.union(definition.key for definition, _ in self.indexes)
             needed = everything if wanted is None else everything & set(wanted)
@@ -190,12 +214,12 @@ class Snapshot:
             )
 
     def demand_keys(self) -> None:
-        """Look whether today's keys open every index; of each file a few rows are read.
+        """Raise an error unless the client's keys open every index; read only a few rows of each file.
 
         Raises
         ------
         KeyNotAvailableError
-            One does not.
+            If no key opens an index.
         """
         for file in self.files:
             keyed = {index.definition.key for index in file.schema.indexes if index.definition.key_label is not None}
@@ -209,7 +233,7 @@ class Snapshot:
                     )  # fmt: skip
 
     def count_outside(self, root: str) -> int:
-        """Return how many names lie outside a directory, see :func:`~xskip.metadata.objects.count_outside`."""
+        """Return how many data files lie outside a directory, see :func:`~xskip.metadata.objects.count_outside`."""
         names = self.load(()).objects.names
         if root not in self._outside:
             self._outside[root] = count_outside(names, root)
@@ -236,20 +260,27 @@ _NOTHING = MetadataTable(Objects(pa.array([], pa.string()), pa.array([], pa.int6
 def open_snapshot(
     storage: Storage, directory: str, known: Snapshot | None = None, limit: int = METADATA_BYTES.default
 ) -> Snapshot | None:
-    """The present snapshot of a directory; ``known`` itself where it is still that, None where there is no index.
+    """Open the current snapshot of a metadata directory.
 
     Parameters
     ----------
     storage : Storage
     directory : str
+        The metadata directory.
     known : Snapshot, optional
+        The result of an earlier call.
     limit : int
-        The most bytes of values that are taken, where they are more than files of their size account for [MDS-D-5].
+        The maximum number of bytes for the values, unless 32 times the size of the files is more [MDS-D-5].
+
+    Returns
+    -------
+    Snapshot or None
+        ``known`` itself while it is current; None if there is no index.
 
     Raises
     ------
     MetadataCorruptError, MetadataVersionError
-        There is an index and it cannot be read.
+        If there is an index that cannot be read.
     """
     found = _read_all(storage, directory, _open_recorded, known.live if known else None)
     if found is None:
@@ -263,7 +294,7 @@ def open_snapshot(
 
 
 def _open_recorded(path: Path, entry: RecordedFile | None) -> MetadataFile:
-    """Open a metadata file that is what its record says of it [MDS-D-2] [MDS-D-3]."""
+    """Open a metadata file and verify that it matches its entry in the commit record [MDS-D-2] [MDS-D-3]."""
     if entry is None:
         return open_file(path)
     size = path.stat().st_size
@@ -287,7 +318,7 @@ def _not_committed(path: Path, found: str, expected: str) -> MetadataCorruptErro
 def _read_all(
     storage: Storage, directory: str, read: Callable[[Path, RecordedFile | None], _T], known: LiveSnapshot | None = None
 ) -> tuple[LiveSnapshot, tuple[_T, ...]] | None:
-    """The present snapshot and what is read of its files; nothing is read where it is the known one."""
+    """Return the current snapshot with the result of ``read`` for each file, or without results if it is ``known``."""
     for _ in range(_ATTEMPTS):
         live = find_live(storage, directory, known)
         if live is None:
@@ -297,13 +328,19 @@ def _read_all(
         recorded = {entry.name: entry for entry in (live.record.files if live.record else ())}
         try:
             return live, tuple(read(storage.fetch(f"{directory}/{name}"), recorded.get(name)) for name in live.names)
-        except FileNotFoundError:  # a commit has just removed it: look again
+        except FileNotFoundError:  # a commit has just removed the file: start over
             continue
     raise MetadataCorruptError("metadata files that come and go", where=directory, hint="try again")
 
 
 def file_versions(storage: Storage, directory: str) -> tuple[tuple[str, int], ...]:
-    """The files of a directory's present snapshot, each with its version, whichever that is; none without an index."""
+    """Return the name and the version of each file in the current snapshot of a directory.
+
+    Returns
+    -------
+    tuple of (str, int)
+        Pairs of name and version, including versions that this release cannot read; empty if there is no index.
+    """
     found = _read_all(storage, directory, lambda path, _: version_of(path))
     return () if found is None else tuple(zip(found[0].names, found[1], strict=True))
 
@@ -311,12 +348,27 @@ def file_versions(storage: Storage, directory: str) -> tuple[tuple[str, int], ..
 def write_files(
     table: MetadataTable, table_identifier: str, folder: Path, first: int, form: WriteOptions = _FORM
 ) -> list[tuple[Path, RecordedFile]]:
-    """Writes a table as finished files in a local folder, as many as it needs, numbered from ``first``.
+    """Write a metadata table as one or more complete local files.
+
+    Parameters
+    ----------
+    table : MetadataTable
+    table_identifier : str
+    folder : Path
+        The local folder for the files.
+    first : int
+        The part number in the name of the first file.
+    form : WriteOptions
+
+    Returns
+    -------
+    list of (Path, RecordedFile)
+        The files with their entries for a commit record.
 
     Raises
     ------
     KeyNotAvailableError
-        A key is not to be had, or an index is locked.
+        If a key is not available, or if an index is locked.
     """
     for column in table.indexes.values():
         if column.is_locked:

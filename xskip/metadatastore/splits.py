@@ -1,4 +1,4 @@
-"""Parts of metadata files, small enough for one task, and their tables from the bytes alone."""
+"""Parts of metadata files that are small enough for one Spark task, and the metadata tables in their bytes."""
 
 from __future__ import annotations
 
@@ -23,32 +23,33 @@ from xskip.metadatastore.schema import leaves_under
 
 __all__ = ["Part", "parts_of"]
 
-#: About the most rows and bytes of a part.
+#: The approximate maximum number of rows and bytes in a part.
 _ROWS = 50_000
 _BYTES = 32 << 20
-#: Bytes between two ranges that are read along rather than asked for again.
+#: The maximum gap in bytes between two ranges that are merged into one range.
 _GAP = 1 << 18
-_END = 8  # the footer's length and the magic
+_END = 8  # the bytes of the footer's length and of the magic number
 _SIZE = struct.Struct("<q")
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some row groups of a metadata file.
+    """A selection of row groups of one metadata file.
 
     Attributes
     ----------
     file : int
-        The file's position in the snapshot.
+        The position of the file in the snapshot.
     groups : tuple of int
+        The positions of the row groups in the file.
     spans : tuple of (int, int)
-        The ordinals of the objects of each group: the first, and the one behind the last.
+        For each row group, the ordinals of its data files in the snapshot: the first, and the last plus one.
     tail : int
-        The length of the footer with its end.
+        The number of bytes from the start of the footer to the end of the file.
     ranges : tuple of (int, int)
-        Where the wanted columns are in the file: start and length, in order.
+        The byte ranges of the requested columns in the file: start and length, in order.
     digest : str
-        Of the footer, empty where none was recorded.
+        The digest of the footer; empty if the commit record contains none.
     """
 
     file: int
@@ -60,25 +61,34 @@ class Part:
 
     @property
     def ordinals(self) -> npt.NDArray[np.int64]:
-        """Those of its rows, in their order."""
+        """Return the ordinals of the part's data files in the snapshot, in row order."""
         return np.concatenate([np.arange(*span) for span in self.spans])
 
     @property
     def told(self) -> list[int]:
-        """As the JVM is told of it: see ``java/XSkipParts.java``."""
+        """Return the part as numbers for the JVM, in the layout that ``java/XSkipParts.java`` reads."""
         return [self.file, self.tail, len(self.ranges), *(number for each in self.ranges for number in each)]
 
     def table(self, data: bytes, wanted: Iterable[Requirement], *, has_names: bool) -> MetadataTable:
-        """The table of the part.
+        """Decode the metadata table of the part.
 
         Parameters
         ----------
         data : bytes
-            As the JVM reads it.
+            The bytes that the JVM read: the size of the file as little-endian int64, the footer, then the ranges.
         wanted : iterable of Requirement
-            The indexes and partition columns; what ``ranges`` were chosen for.
+            The indexes and partition columns for which ``ranges`` were selected.
         has_names : bool
-            Are the objects themselves wanted.
+            Whether the ranges contain the names of the data files.
+
+        Returns
+        -------
+        MetadataTable
+
+        Raises
+        ------
+        MetadataCorruptError
+            If the footer does not match its digest, or if the rows cannot be read.
         """
         (size,) = _SIZE.unpack_from(data)
         at = _SIZE.size + self.tail
@@ -101,7 +111,7 @@ class Part:
 
 
 class _Pieces(io.RawIOBase):
-    """A file of which some pieces are known; to read anything else is an error."""
+    """A file of which only some byte ranges are available; a read of other bytes raises an error."""
 
     def __init__(self, size: int, pieces: Sequence[tuple[int, bytes]]) -> None:
         self._size = size
@@ -134,17 +144,22 @@ class _Pieces(io.RawIOBase):
 def parts_of(
     files: Sequence[MetadataFile], kept: Iterable[tuple[int, int]], wanted: set[Requirement], *, has_names: bool
 ) -> list[Part]:
-    """The parts that some row groups make, none of more rows or bytes than a task should hold.
+    """Divide row groups into parts that one task can hold in memory.
 
     Parameters
     ----------
     files : sequence of MetadataFile
-        All files of a snapshot.
+        All metadata files of a snapshot.
     kept : iterable of (int, int)
-        The file and the row group of each group that must be read, in order.
+        For each row group to read, the position of its file and its position in the file, in order.
     wanted : set of Requirement
+        The indexes and partition columns to read.
     has_names : bool
-        Are the objects themselves wanted.
+        Whether to read the names of the data files.
+
+    Returns
+    -------
+    list of Part
     """
     groups: dict[int, list[int]] = {}
     for file, group in kept:
@@ -180,7 +195,7 @@ def _shared_out(footer: pq.FileMetaData, groups: Sequence[int], columns: Sequenc
 
 
 def _chunks(footer: pq.FileMetaData, groups: Sequence[int], columns: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Where the wanted columns of row groups are: first byte and length."""
+    """Yield the start and the length in bytes of each requested column in each row group."""
     for group in groups:
         for c in columns:
             chunk = footer.row_group(group).column(c)
@@ -191,7 +206,7 @@ def _chunks(footer: pq.FileMetaData, groups: Sequence[int], columns: Sequence[in
 
 
 def _joined(ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """The same bytes, and what is between near ones, as few ranges.
+    """Yield the byte ranges, with near neighbours and the gaps between them merged into one range.
 
     >>> list(_joined([(4, 6), (10, 5), (1_000_000, 7)]))
     [(4, 11), (1000000, 7)]

@@ -1,4 +1,4 @@
-"""The values of an index as a metadata file holds them, and what they are in memory."""
+"""The conversion of index values from their form in a metadata file to their form in memory."""
 
 from __future__ import annotations
 
@@ -12,16 +12,27 @@ __all__ = ["from_file", "same_values"]
 
 
 def from_file(storage: Storage, values: pa.Array) -> pa.Array:
-    """Return the values of an index as Arrow holds them in memory; null where one cannot be read.
+    """Convert index values from their form in a metadata file to their form in memory.
+
+    Parameters
+    ----------
+    storage : Storage
+    values : pyarrow.Array
+        The column as Arrow reads it from the file.
+
+    Returns
+    -------
+    pyarrow.Array
+        Values of the Arrow type of ``storage``; null if a Bloom filter cannot be parsed.
 
     Raises
     ------
     pyarrow.ArrowInvalid
-        The file has values of another type.
+        If the file has values of another type.
     """
     if isinstance(storage, Bloom):
         streams = values.cast(pa.binary()).to_pylist()
-        filters = {stream: _unwrapped(stream) for stream in dict.fromkeys(streams)}  # one stands for many
+        filters = {stream: _unwrapped(stream) for stream in dict.fromkeys(streams)}  # parse equal streams once
         return pa.array([filters[stream] for stream in streams], pa.binary())
     target = arrow_type(storage)
     if not same_values(values.type, target):
@@ -30,7 +41,10 @@ def from_file(storage: Storage, values: pa.Array) -> pa.Array:
 
 
 def same_values(kind: pa.DataType, target: pa.DataType) -> bool:
-    """Return whether a cast keeps the values: it would guess at others, and make null of fields that it misses."""
+    """Return whether a cast between two Arrow types preserves all values.
+
+    Arrow also casts between other types. It then guesses values, and fills missing struct fields with null.
+    """
     if pa.types.is_struct(target):
         fields = [target.field(i) for i in range(target.num_fields)]
         return bool(pa.types.is_struct(kind)) and [(f.name, True) for f in fields] == [
@@ -45,7 +59,7 @@ def same_values(kind: pa.DataType, target: pa.DataType) -> bool:
 
 
 def _unwrapped(stream: bytes | None) -> bytes | None:
-    """Return a filter; one that cannot be parsed counts as absent, and its object is read."""
+    """Return the filter in a stream; None if the stream cannot be parsed, so that the data file is read."""
     if stream is None:
         return None
     try:

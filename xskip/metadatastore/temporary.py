@@ -1,9 +1,9 @@
-"""Folders for a while in the system's temporary directory; those of processes that were killed go with the next one.
+"""Temporary folders of this process, and the removal of folders that killed processes have left.
 
 .. code-block:: text
 
-    /tmp/xskip-k3v9a1_b/lock        held by the process as long as it lives, however it ends
-    /tmp/xskip-k3v9a1_b/build-…     what it makes for a while
+    /tmp/xskip-k3v9a1_b/lock        a file that stays locked until the process ends, even if the process is killed
+    /tmp/xskip-k3v9a1_b/build-…     a temporary folder
 """
 
 from __future__ import annotations
@@ -18,33 +18,45 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
-if sys.platform != "win32":  # without such locks nobody can tell which processes live
+if sys.platform != "win32":  # Windows lacks these locks, which show whether a process still runs
     import fcntl
 
 __all__ = ["lasting_folder", "temporary_folder"]
 
 _HOME = re.compile(r"xskip-[a-z0-9_]{8}")
-#: The folder of this process; a forked one makes its own.
+#: The folder of each process, by process ID. A forked process creates a separate folder.
 _homes: dict[int, Path] = {}
 _locks: list[int] = []
-#: By process: a forked one inherits a lock that nobody may ever release.
+#: A lock for each process ID. A forked process can inherit a lock that no thread ever releases.
 _making: dict[int, threading.Lock] = {}
 
 
 def temporary_folder(purpose: str) -> tempfile.TemporaryDirectory[str]:
-    """Return a folder that goes at the end of a ``with``."""
+    """Create a folder that the end of a ``with`` block removes.
+
+    Parameters
+    ----------
+    purpose : str
+        The start of the folder's name.
+    """
     return tempfile.TemporaryDirectory(prefix=f"{purpose}-", dir=_home())
 
 
 def lasting_folder(purpose: str) -> Path:
-    """Return a folder that goes with the process."""
+    """Create a folder that is removed when the process ends.
+
+    Parameters
+    ----------
+    purpose : str
+        The start of the folder's name.
+    """
     return Path(tempfile.mkdtemp(prefix=f"{purpose}-", dir=_home()))
 
 
 def _home() -> Path:
     own = os.getpid()
     with _making.setdefault(own, threading.Lock()):
-        if own not in _homes or not _homes[own].is_dir():  # what clears the place of old files can take it
+        if own not in _homes or not _homes[own].is_dir():  # the system can remove old temporary folders
             home = Path(tempfile.mkdtemp(prefix="xskip-"))
             _lock(home)
             if own not in _homes:
@@ -55,25 +67,25 @@ def _home() -> Path:
 
 
 def _leave(process: int) -> None:
-    if process == os.getpid():  # a forked process inherits what runs at the end
+    if process == os.getpid():  # a forked process inherits the exit handlers
         home = _homes.pop(process, None)
         if home is not None:
             shutil.rmtree(home, ignore_errors=True)
 
 
 def _lock(home: Path) -> None:
-    """Hold a lock as long as the process lives; the file has its name once the lock is held."""
+    """Lock a file until the process ends; the file gets its final name once it is locked."""
     if sys.platform == "win32":
         return
     lock = os.open(home / "lock.new", os.O_RDWR | os.O_CREAT, 0o600)
     _locks.append(lock)
-    with suppress(OSError):  # a file system without locks
+    with suppress(OSError):  # some file systems do not support locks
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         (home / "lock.new").rename(home / "lock")
 
 
 def _sweep(home: Path) -> None:
-    """Remove the folders of this user whose processes are gone."""
+    """Remove the folders of this user's processes that have ended."""
     if sys.platform == "win32":
         return
     for other in home.parent.glob("xskip-*"):

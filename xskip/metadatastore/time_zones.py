@@ -1,7 +1,7 @@
-"""Leave out what metadata cannot say of a query in another time zone. Rules: specs/pruning.rst, [PRU-RD-8].
+"""Removal of statistics that depend on the JVM's default time zone. Rules: specs/pruning.rst, [PRU-RD-8].
 
-Spark rebases old timestamps of Parquet and Avro files from the Julian calendar, where a file's writer or a setting
-says so, by the JVM's default time zone. From 1900 on, no zone has a timestamp that is rebased.
+Spark rebases old timestamps of Parquet and Avro files from the Julian calendar if a file's writer or a setting
+requires this, and uses the JVM's default time zone. It rebases no timestamp from 1900 on, in any time zone.
 """
 
 from __future__ import annotations
@@ -17,21 +17,27 @@ from xskip.types.datatypes import Array, Opaque, Storage, Struct, value_type
 
 __all__ = ["FORMATS", "in_every_zone"]
 
-#: The formats of which only old timestamps depend on the zone.
+#: The formats in which only old timestamps depend on the time zone.
 FORMATS = ("parquet", "avro")
-# 1901-01-01 in microseconds: what is not below it in one zone is not below 1900 in any other, and was not rebased
+# 1901-01-01 in microseconds. Zones differ by less than a year: a timestamp from then on in one zone is not before 1900
+# in any other zone, so Spark did not rebase it.
 _SETTLED = -2_177_452_800_000_000
 
 
 def in_every_zone(table: MetadataTable, definitions: Iterable[IndexDefinition]) -> MetadataTable:
-    """Return the metadata without what can be otherwise in another default time zone of the JVM.
+    """Return the metadata without statistics that can differ in another default time zone of the JVM.
 
     Parameters
     ----------
     table : MetadataTable
     definitions : iterable of IndexDefinition
-        The indexes with their columns' types, as far as these are recorded. Where they are not, the metadata's own
-        types tell, and filters are not of times, of which no other program makes any.
+        The indexes with the recorded types of their columns. Without recorded types, the stored types decide. Bloom
+        filters have no stored type, but no other program creates Bloom filters of timestamps.
+
+    Returns
+    -------
+    MetadataTable
+        A value is null if it can depend on the time zone.
     """
     timeless = {d.key for d in definitions if d.key in table.indexes and _is_timeless(d, table.indexes[d.key].storage)}
     indexes = {key: column if key in timeless else _settled(column) for key, column in table.indexes.items()}
@@ -57,13 +63,13 @@ def _settled(column: IndexColumn) -> IndexColumn:
     else:
         return replace(column, values=unknown)
     settled = pc.fill_null(pc.greater_equal(_microseconds(least), _SETTLED), False)
-    # where there is no value, no zone changes one: null bounds in a struct, or an empty list
+    # null bounds in a valid struct, and empty lists, represent no value that a time zone could change
     empty = pc.and_(values.is_valid(), least.is_null())
     return replace(column, values=pc.if_else(pc.or_(settled, empty), values, unknown))
 
 
 def _least(lists: pa.Array) -> pa.Array:
-    """Return the least value of each list, null for an empty one."""
+    """Return the least value of each list; null for an empty list."""
     flat = pa.table({"of": pc.list_parent_indices(lists), "value": _microseconds(pc.list_flatten(lists))})
     found = flat.group_by("of").aggregate([("value", "min")])
     at = pc.index_in(pa.array(range(len(lists)), pa.int64()), pc.cast(found["of"], pa.int64()).combine_chunks())

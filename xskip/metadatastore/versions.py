@@ -1,4 +1,4 @@
-"""What differs between the versions of the format. Rules: specs/metadatastore.rst, [MDS-N] and [MDS-V]."""
+"""The differences between the versions of the metadata format. Rules: specs/metadatastore.rst, [MDS-N] and [MDS-V]."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _OLD_UDT, _NEW_UDT = f"com.ibm.metaindex.metadata.{_TRANSLATOR}", f"io.xskipper.
 _OLD_PREFIX, _NEW_PREFIX = "spark.ibm.metaindex.", "io.xskipper."
 _PARTITION_PREFIX = "virtual_"
 _OWN = "xskip"
-#: The user-defined types of metadata, by the index that has them.
+#: The class names of the user-defined types, by index type.
 _UDTS = {
     "minmax": "MinMaxMetaDataTypeUDT",
     "valuelist": "ValueListMetaDataTypeUDT",
@@ -42,20 +42,21 @@ _UDTS = {
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """In which form metadata is written.
+    """Options for writing metadata files.
 
     Attributes
     ----------
     version : int
+        The version of the metadata format.
     footer_key : str, optional
-        The label of the key for footers and names of objects; needed where an index has a key.
+        The label of the key for footers, data file names and partition values; required if an index has a key.
     plaintext_footer : bool
-        Footers are signed, and not encrypted.
+        Whether footers are signed instead of encrypted.
     rows_per_file, bytes_per_file : int
-        The most rows, and about the most bytes, of one file.
+        The maximum number of rows, and the approximate maximum of bytes, in one file.
     own : frozenset of IndexKey
-        The indexes that another program would misread under the format's names [MDS-F-8]; those on expressions are
-        such without being named here.
+        The indexes that another program would misread under the format's names [MDS-F-8]. Indexes on expressions always
+        count as misread and need not be listed.
     """
 
     version: int = CURRENT_VERSION
@@ -66,17 +67,17 @@ class WriteOptions:
     own: frozenset[IndexKey] = frozenset()
 
     def has_own_name(self, definition: IndexDefinition) -> bool:
-        """Return whether an index is written under a name of xskip's own [MDS-F-8]."""
+        """Return whether an index is written under a name that only xskip knows [MDS-F-8]."""
         known = self.version > 0 and definition.name in _UDTS  # no other program reads version 0
         return known and (definition.expression is not None or definition.key in self.own)
 
     def written(self, definition: IndexDefinition) -> IndexDefinition:
-        """Return an index under the name that files give it."""
+        """Return an index definition with the name that metadata files give to the index."""
         return replace(definition, name=own_name(definition.name)) if self.has_own_name(definition) else definition
 
 
 class VersionStatus(Enum):
-    """How a version of metadata stands to this release; the names are Xskipper's."""
+    """The status of a metadata version in this release, under Xskipper's names."""
 
     CURRENT = "CURRENT"
     DEPRECATED_SUPPORTED = "DEPRECATED_SUPPORTED"
@@ -86,21 +87,22 @@ class VersionStatus(Enum):
 
 @dataclass(frozen=True, slots=True)
 class VersionRules:
-    """What one version calls things, and in which form it keeps them.
+    """The names and the storage forms of one version.
 
     Attributes
     ----------
     number : int
+        The number of the version.
     is_old : bool
-        Classes and parameters have the names from before the program was renamed.
+        Whether classes and parameters have the names from before the other program was renamed to Xskipper.
     params_as_list : bool
-        Parameters are texts ``key:value``, not a map.
+        Whether parameters are a list of texts ``key:value`` instead of a map.
     serialised : bool
-        All values are serialised objects of user-defined types, and every index column carries the table identifier.
+        Whether values are serialised Java objects of user-defined types and index columns have the table identifier.
     measured : bool
-        Names of columns are escaped, and their lengths follow.
+        Whether the names of columns are escaped and followed by their lengths.
     partitions : bool
-        There are partition columns.
+        Whether there are partition columns.
     """
 
     number: int
@@ -111,7 +113,7 @@ class VersionRules:
     partitions: bool
 
     def column_name(self, definition: IndexDefinition) -> str:
-        """The column of an index: its columns, its name, and from version 2 on the lengths [MDS-N-1].
+        """Return the name of an index column: columns, index type and, from version 2 on, lengths [MDS-N-1].
 
         >>> some = IndexDefinition("someindex", ("lat#_.$_new", "$_lng.#"))
         >>> rules_of(4).column_name(some)
@@ -126,31 +128,31 @@ class VersionRules:
         return "_".join((*escaped, definition.name, lengths))
 
     def partition_name(self, column: str) -> str:
-        """The column of a partition's values [MDS-P-1]."""
+        """Return the name of the metadata column with the values of a partition column [MDS-P-1]."""
         return _PARTITION_PREFIX + column
 
     def partition_of(self, column: str) -> str | None:
-        """The partition whose values a column holds, or None."""
+        """Return the partition column whose values a metadata column holds; None if it holds no partition values."""
         return (
             column.removeprefix(_PARTITION_PREFIX) if self.partitions and column.startswith(_PARTITION_PREFIX) else None
         )
 
     def serialises(self, index: str) -> bool:
-        """Are the values of an index serialised objects."""
+        """Return whether the values of an index type are serialised Java objects."""
         return self.serialised and index in _UDTS
 
     def udt(self, index: str) -> str:
-        """The user-defined type of an index's values [MDS-T-3]."""
+        """Return the user-defined type of the values of an index type [MDS-T-3]."""
         return f"{_OLD_UDT if self.is_old else _NEW_UDT}${_UDTS[index]}"
 
     @property
     def package(self) -> str:
-        """Of the classes whose objects are serialised."""
+        """Return the Java package of the serialised classes."""
         return OLD_PACKAGE if self.is_old else NEW_PACKAGE
 
     @property
     def master_keys(self) -> tuple[str, ...]:
-        """What is said of the objects' names, in the order in which the version's programs write it."""
+        """Return the keys of the metadata of ``obj_name``, in the order in which the version's programs write them."""
         return (
             ("tableIdentifier", "encryption", "version")
             if self.partitions
@@ -159,19 +161,29 @@ class VersionRules:
 
     @property
     def encryption_keys(self) -> tuple[str, ...]:
-        """What is said of encryption, in the same order."""
+        """Return the keys of the encryption metadata, in the order in which the version's programs write them."""
         names = ("encryption.column.keys", "encryption.plaintext.footer", "encryption.footer.key")
         return (names[2], names[0], names[1]) if self.partitions else names
 
     @property
     def index_keys(self) -> tuple[str, ...]:
-        """What is said of an index, in the order in which the version's programs write it."""
+        """Return the keys of an index column's metadata, in the order in which the version's programs write them."""
         if self.partitions:
             return ("name", "params", "key_metadata", "cols")
         return ("cols", "name", "key_metadata", "tableIdentifier", "params")
 
     def params_json(self, params: Iterable[tuple[str, str]]) -> Any:
-        """Parameters as the version writes them [MDS-V-6]."""
+        """Return index parameters in the JSON form of the version [MDS-V-6].
+
+        Parameters
+        ----------
+        params : iterable of (str, str)
+            The parameters under their present names.
+
+        Returns
+        -------
+        list of str or dict of str to str
+        """
         named = [
             (_OLD_PREFIX + key.removeprefix(_NEW_PREFIX), v) if self._renames(key) else (key, v) for key, v in params
         ]
@@ -182,8 +194,20 @@ class VersionRules:
 
 
 def params_of(value: Any) -> tuple[tuple[str, str], ...]:
-    """Parameters as any version writes them, under their present names [MDS-V-6].
+    """Parse index parameters from the JSON form of any version [MDS-V-6].
 
+    Parameters
+    ----------
+    value : dict or list of str
+        A map, or texts ``key:value``.
+
+    Returns
+    -------
+    tuple of (str, str)
+        The parameters under their present names.
+
+    Examples
+    --------
     >>> params_of(["spark.ibm.metaindex.index.bloom.fpp:0.01"])
     (('io.xskipper.index.bloom.fpp', '0.01'),)
     """
@@ -195,7 +219,7 @@ def params_of(value: Any) -> tuple[tuple[str, str], ...]:
 
 
 def own_name(index: str) -> str:
-    """Return the name under which no other program knows an index of the format [MDS-F-8].
+    """Return the name under which only xskip knows an index type of the format [MDS-F-8].
 
     >>> own_name("minmax"), base_name("xskipminmax"), base_name("minmax"), base_name("xskipped")
     ('xskipminmax', 'minmax', 'minmax', 'xskipped')
@@ -204,13 +228,13 @@ def own_name(index: str) -> str:
 
 
 def base_name(index: str) -> str:
-    """Return the inverse of :func:`own_name`; any other name as it is."""
+    """Return the index type for a result of :func:`own_name`; return any other name unchanged."""
     name = index.removeprefix(_OWN)
     return name if name in _UDTS else index
 
 
 def is_udt(index: str, name: str) -> bool:
-    """Is this the user-defined type of an index's values, in whichever version.
+    """Return whether a class is the user-defined type of an index type in any version.
 
     >>> is_udt("minmax", rules_of(0).udt("minmax")), is_udt("minmax", "org.example.UDT")
     (True, False)
@@ -231,12 +255,12 @@ _RULES = {
 
 
 def _utf16_length(text: str) -> int:
-    """Length as Java counts it, in UTF-16 units."""
+    """Return the length of a text in UTF-16 units, as Java counts."""
     return len(text.encode("utf-16-le")) // 2
 
 
 def status_of(version: int) -> VersionStatus:
-    """The status of a version number.
+    """Return the status of a version number.
 
     >>> status_of(4).value, status_of(1).value, status_of(9).value
     ('CURRENT', 'DEPRECATED_SUPPORTED', 'TOO_NEW')
@@ -249,12 +273,20 @@ def status_of(version: int) -> VersionStatus:
 
 
 def rules_of(version: int) -> VersionRules:
-    """The rules of a version.
+    """Return the rules of a version.
+
+    Parameters
+    ----------
+    version : int
+
+    Returns
+    -------
+    VersionRules
 
     Raises
     ------
     MetadataVersionError
-        This release does not read the version.
+        If this release does not read the version.
     """
     if version not in _RULES:
         raise MetadataVersionError(

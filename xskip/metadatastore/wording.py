@@ -1,7 +1,8 @@
-"""Word what is known so that a reader that knows nothing of xskip takes it for no more. Rules: [MDS-F].
+"""Storage forms that a reader without knowledge of xskip does not misread. Rules: [MDS-F].
 
-Another program takes a null list for one without values and skips the object. A list that holds NULL is unknown to it:
-in SQL nothing is certain of such a list. It takes null bounds in the same way, and has no word for unknown ones.
+Another program takes a null list for a list without values and skips the data file. It treats a list that contains NULL
+as unknown, because no SQL comparison with this list is certain. It takes null bounds for bounds without values, and the
+format has no form for unknown bounds.
 """
 
 from __future__ import annotations
@@ -22,26 +23,62 @@ from xskip.types.datatypes import Array, Storage
 
 __all__ = ["field_of", "is_list", "is_worded", "list_from_file", "list_to_file", "wording_of"]
 
-#: The footer entry of a file that no other program can misread.
+#: The footer entry that marks a file as safe for other programs.
 _KEY, _VALUE = b"io.xskip.wording", b"2"
 
 
 def field_of(column: IndexColumn, form: WriteOptions, rules: VersionRules) -> IndexField:
-    """Return the column of a file that holds an index, named so that others do not misread it [MDS-F-8]."""
+    """Return the column of a metadata file that holds an index, under a name that others do not misread [MDS-F-8].
+
+    Parameters
+    ----------
+    column : IndexColumn
+    form : WriteOptions
+    rules : VersionRules
+        The rules of the version to write.
+
+    Returns
+    -------
+    IndexField
+    """
     definition = column.definition
     name = rules.column_name(form.written(definition))
     return IndexField(name, definition, column.storage, form.has_own_name(definition))
 
 
 def is_worded(schema: FileSchema, footer: Mapping[bytes, bytes] | None, form: WriteOptions | None = None) -> bool:
-    """Return whether no other program can misread a file, and a form names its indexes as the file does [MDS-F-9]."""
+    """Return whether no other program can misread a file [MDS-F-9].
+
+    Parameters
+    ----------
+    schema : FileSchema
+    footer : mapping of bytes to bytes, or None
+        The key-value metadata of the file's footer.
+    form : WriteOptions, optional
+        If present, the file must also name its indexes as this form does.
+
+    Returns
+    -------
+    bool
+    """
     same = None if form is None else replace(form, version=schema.version)
     named = same is None or all(index.is_own == same.has_own_name(index.definition) for index in schema.indexes)
     return named and (footer or {}).get(_KEY) == _VALUE
 
 
 def wording_of(columns: Iterable[IndexColumn], form: WriteOptions) -> dict[bytes, bytes]:
-    """Return the footer entry of a file, or nothing where bounds under the format's name are not known [MDS-F-9]."""
+    """Return the footer entry that marks a file as safe for other programs [MDS-F-9].
+
+    Parameters
+    ----------
+    columns : iterable of IndexColumn
+    form : WriteOptions
+
+    Returns
+    -------
+    dict of bytes to bytes
+        Empty if an index under the format's name has unknown bounds.
+    """
     unknown = (
         column.definition.name == "minmax" and column.values.null_count and not form.has_own_name(column.definition)
         for column in columns
@@ -50,12 +87,14 @@ def wording_of(columns: Iterable[IndexColumn], form: WriteOptions) -> dict[bytes
 
 
 def is_list(definition: IndexDefinition, storage: Storage) -> bool:
-    """Return whether an index is a value list as the format has it."""
+    """Return whether an index is a value list in the form that the format defines."""
     return definition.name == "valuelist" and isinstance(storage, Array)
 
 
 def list_to_file(lists: pa.Array) -> pa.Array:
-    """Return lists as files hold them: an unknown one is ``[NULL]``, one with a zero has both.
+    """Convert value lists to their form in a file.
+
+    An unknown list becomes ``[NULL]``. A list that contains a zero of either sign gets both zeros.
 
     >>> list_to_file(pa.array([[1], None, []])).to_pylist()
     [[1], [None], []]
@@ -70,7 +109,7 @@ def list_to_file(lists: pa.Array) -> pa.Array:
 
 
 def list_from_file(lists: pa.Array) -> pa.Array:
-    """Return lists as they are in memory: null where a list holds NULL.
+    """Convert value lists to their form in memory: a list that contains NULL becomes null.
 
     >>> list_from_file(pa.array([[1], [None], [], [2, None], None])).to_pylist()
     [[1], None, [], None, None]
@@ -84,14 +123,14 @@ def list_from_file(lists: pa.Array) -> pa.Array:
 
 
 def _spans(lists: pa.Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return where each list starts and ends among the values of all; a null list is empty."""
+    """Return the start and the end of each list among the flattened values; a null list is empty."""
     lengths = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
     stops = np.cumsum(lengths)
     return stops - lengths, stops
 
 
 def _with_both_zeros(lists: pa.Array) -> pa.Array:
-    """Return lists in which 0.0 never stands without -0.0: programs compare list members bit by bit."""
+    """Return lists in which 0.0 and -0.0 occur only together, because programs compare list members bit by bit."""
     kind = lists.type.value_type
     if not pa.types.is_floating(kind):
         return lists
@@ -103,7 +142,7 @@ def _with_both_zeros(lists: pa.Array) -> pa.Array:
     starts, stops = _spans(lists)
     counts = np.concatenate(([0], np.cumsum(zero)))
     has_zero = counts[stops] > counts[starts]
-    # each list keeps its other values in their order, and ends with both zeros where it had one
+    # each list keeps the order of its other values; a list that contained a zero ends with both zeros
     own = np.repeat(np.arange(len(lists)), stops - starts)[~zero]
     added = np.repeat(np.flatnonzero(has_zero), 2)
     rest = pa.array(np.flatnonzero(~zero), pa.int64())

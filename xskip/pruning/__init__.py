@@ -1,5 +1,6 @@
-"""From a predicate to the files that it rules out.
+"""Pruning: from a predicate to the files that cannot hold a matching row.
 
-Ways in: :func:`~xskip.pruning.translate.translate`, which makes a clause of a predicate, and
-:func:`~xskip.pruning.prune.prune`, the one place where a verdict skips a file. Imports ``indexes`` and what lies below.
+Entry points: :func:`~xskip.pruning.translate.translate`, which translates a predicate into a clause, and
+:func:`~xskip.pruning.prune.prune`, the only place where a verdict skips a file. This package imports ``indexes`` and
+the layers below it.
 """

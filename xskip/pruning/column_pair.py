@@ -1,4 +1,4 @@
-"""Two columns of one object, by the bounds of each. Rules: specs/pruning.rst, [PRU-CC]."""
+"""Comparison of two columns of a file by the bounds of each column. Rules: specs/pruning.rst, [PRU-CC]."""
 
 from __future__ import annotations
 
@@ -22,13 +22,16 @@ __all__ = ["ColumnPairClause"]
 
 @dataclass(frozen=True, slots=True)
 class ColumnPairClause:
-    """Two columns, each with bounds or as a partition's value.
+    """A clause over two columns, each with bounds or with a partition value.
 
     Attributes
     ----------
     compared : ColumnComparison
+        The comparison of the two columns.
     left, right : Requirement
-        Where their bounds are: an index of MinMax, or a partition column.
+        The sources of the columns' bounds: a MinMax index or a partition column.
+    expensive : bool
+        Whether cheaper clauses should run first.
     """
 
     compared: ColumnComparison
@@ -38,21 +41,35 @@ class ColumnPairClause:
 
     @property
     def predicate(self) -> str:
-        """The comparison, in words."""
+        """Return the comparison as text."""
         return str(self.compared)
 
     @property
     def asks_spark(self) -> bool:
-        """Is one side a function."""
+        """Return whether a side of the comparison is a function, which Spark evaluates."""
         return isinstance(self.compared.left, Computed) or isinstance(self.compared.right, Computed)
 
     @property
     def needs(self) -> tuple[Requirement, ...]:
-        """Both."""
+        """Return the sources of the bounds of both columns."""
         return self.left, self.right
 
     def evaluate(self, table: MetadataTable, among: Mask) -> Verdicts:
-        """False where no value of the one can stand so to any value of the other; null where bounds are missing."""
+        """Return a verdict for each file: false if the bounds of the columns exclude the comparison.
+
+        Parameters
+        ----------
+        table : MetadataTable
+            The metadata of the files.
+        among : numpy.ndarray of bool
+            The files in question; this clause ignores the mask.
+
+        Returns
+        -------
+        pyarrow.BooleanArray
+            False if no value of the left column satisfies the comparison with any value of the right column, or if all
+            values of a column are NULL. Null if bounds are missing.
+        """
         found = [
             _taken(operand, source, table)
             for operand, source in ((self.compared.left, self.left), (self.compared.right, self.right))
@@ -61,26 +78,26 @@ class ColumnPairClause:
         if len(sides) < 2:
             return pa.nulls(len(table), pa.bool_())
         (left, no_left), (right, no_right) = sides
-        # a comparison with NULL is not TRUE
+        # a comparison with NULL is never TRUE
         return pc.if_else(pc.or_(no_left, no_right), pa.scalar(False), _possible(self.compared.op, left, right))
 
 
 def _possible(op: Op, left: Bounds, right: Bounds) -> pa.BooleanArray:
-    """Are there a in left and b in right with a op b."""
+    """Return whether there can be values a in ``left`` and b in ``right`` with ``a op b``."""
     match op:
-        case Op.LT | Op.LE:  # the least a, the greatest b
+        case Op.LT | Op.LE:  # the least a and the greatest b decide
             return compare(op, left.lo, right.hi)
         case Op.GT | Op.GE:
             return compare(op, left.hi, right.lo)
-        case Op.EQ:  # the ranges meet
+        case Op.EQ:  # the ranges overlap
             return pc.and_kleene(compare(Op.LE, left.lo, right.hi), compare(Op.GE, left.hi, right.lo))
-        case Op.NE:  # not both the same single value
+        case Op.NE:  # unless both ranges hold only one value, the same
             spread = pc.or_kleene(compare(Op.NE, left.lo, left.hi), compare(Op.NE, right.lo, right.hi))
             return pc.or_kleene(spread, compare(Op.NE, left.lo, right.lo))
 
 
 def _taken(operand: Operand, source: Requirement, table: MetadataTable) -> tuple[Bounds, pa.BooleanArray] | None:
-    """Bounds of an operand, and where all rows of its column are NULL; None where nothing is known."""
+    """Return the bounds of an operand and whether all rows of its column are NULL, or None if nothing is known."""
     if isinstance(source, PartitionKey):
         column = table.partitions.get(source.column)
         if column is None:
@@ -96,6 +113,6 @@ def _taken(operand: Operand, source: Requirement, table: MetadataTable) -> tuple
         return bounds, empty
     of_null = operand(pa.nulls(1, arrow_type(operand.column.type)))
     least, greatest = bounds_of(operand, bounds.low, bounds.high)
-    if of_null.failed[0] or of_null.values[0].is_valid:  # rows that are NULL have a value that no bounds tell
+    if of_null.failed[0] or of_null.values[0].is_valid:  # NULL rows get a value outside the bounds
         return None
     return Bounds(least, greatest, sort_key(least), sort_key(greatest)), empty

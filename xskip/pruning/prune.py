@@ -1,11 +1,11 @@
-"""From a predicate to verdicts: which objects can hold a matching row.
+"""Verdicts on files: which files can hold a row that matches a predicate.
 
 .. code-block:: text
 
     temp > 30 AND (city = 'Oslo' OR f(x))          the predicate
     AllOf(minmax(temp), AnyOf(valuelist(city), ?)) the clauses
-    true, false, null …                            a verdict for each object
-    skip = the verdict is false                    and nothing else
+    true, false, null …                            a verdict for each file
+    skip = the verdict is false                    the only reason to skip a file
 """
 
 from __future__ import annotations
@@ -33,7 +33,17 @@ __all__ = ["ClauseOutcome", "PruneResult", "prune", "requirements"]
 
 @dataclass(frozen=True, slots=True)
 class ClauseOutcome:
-    """How many objects one clause, asked of one index, ruled out."""
+    """The number of files that a clause ruled out with an index.
+
+    Attributes
+    ----------
+    predicate : str
+        The predicate of the clause, without literal values.
+    index : str
+        The index or partition column that the clause reads.
+    ruled_out : int
+        The number of files.
+    """
 
     predicate: str
     index: str
@@ -42,16 +52,17 @@ class ClauseOutcome:
 
 @dataclass(frozen=True, slots=True)
 class PruneResult:
-    """The outcome for the objects of a metadata table.
+    """The result of pruning the files of a metadata table.
 
     Attributes
     ----------
     skip : numpy.ndarray of bool
-        True for the objects that certainly hold no matching row.
+        One value for each file: True if the file certainly holds no matching row.
     outcomes : tuple of ClauseOutcome
+        The outcomes of the evaluated clauses.
     unused : tuple of (str, str)
-        The predicates that could not be used, and indexes of which a part could not, each with a plain sentence that
-        says why.
+        The predicates that could not be used, and the indexes of which a part could not be used, each with the reason
+        in a plain sentence.
     """
 
     skip: Mask
@@ -60,12 +71,32 @@ class PruneResult:
 
 
 def requirements(clause: Clause) -> frozenset[Requirement]:
-    """What must be read to evaluate a clause."""
+    """Return the indexes and partition columns that must be read to evaluate a clause.
+
+    Parameters
+    ----------
+    clause : Clause
+
+    Returns
+    -------
+    frozenset of Requirement
+    """
     return frozenset(need for leaf in leaves(clause) if not isinstance(leaf, Undetermined) for need in leaf.needs)
 
 
 def prune(clause: Clause, table: MetadataTable) -> PruneResult:
-    """Verdicts on every object of ``table``, which holds what the clause requires."""
+    """Evaluate a clause for every file of a metadata table, and select the files to skip.
+
+    Parameters
+    ----------
+    clause : Clause
+    table : MetadataTable
+        The metadata of the files, with all indexes and partition columns that the clause requires.
+
+    Returns
+    -------
+    PruneResult
+    """
     trace = Trace()
     verdicts = evaluate(clause, table, np.full(len(table), True), trace)
     unused = {leaf: None for leaf in leaves(clause) if isinstance(leaf, Undetermined)}

@@ -1,4 +1,4 @@
-"""From a predicate to clauses: what is asked of which index, partition or file.
+"""Translation of predicates into clauses over indexes, partition columns and file attributes.
 
 Rules: specs/pruning.rst, [PRU-V], [PRU-PC], [PRU-CC].
 """
@@ -36,21 +36,27 @@ from xskip.types.datatypes import INTEGRAL, Array, Bloom, Opaque, Storage, Struc
 __all__ = ["Available", "translate", "without_column"]
 
 
-#: The types of which other programs make Bloom filters.
+#: The column types for which other programs write Bloom filters.
 _HASHED_ELSEWHERE = (*INTEGRAL, "string")
-#: The indexes that every program of the format knows; what another of a name means only its own record tells.
+#: The index types of the metadata format. For other index types, only a commit record states the column types.
 _OF_THE_FORMAT = ("minmax", "valuelist", "bloomfilter")
 _Described = tuple[IndexDefinition, Storage]
 
 
 def without_column(indexes: Iterable[_Described], column: str) -> tuple[_Described, ...]:
-    """Return the indexes that are neither on a column nor, as far as their texts tell, on an expression over it.
+    """Return the indexes that do not depend on a column.
+
+    An index on an expression counts as dependent if the text of the expression contains the name of the column.
 
     Parameters
     ----------
     indexes : iterable of (IndexDefinition, Storage)
     column : str
-        The name of a column at the top of the schema, in any case; all indexes are kept where it is empty.
+        The name of a top-level column, in any case; an empty name selects all indexes.
+
+    Returns
+    -------
+    tuple of (IndexDefinition, Storage)
     """
     name = column.lower()
     return tuple(
@@ -67,21 +73,24 @@ def _is_of(name: str, column: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Available:
-    """What can be asked.
+    """The indexes and partition columns that a query can use.
 
     Attributes
     ----------
     indexes : tuple of (IndexDefinition, Storage)
+        The indexes, each with the type of its stored values.
     partitions : mapping of str to str
-        The partition columns of the metadata, with their types.
+        The partition columns of the metadata, with their Spark types.
     queried : mapping of str to str, optional
-        The partition columns of the query's own reading; None stands for the same. A name that is a partition column
-        for one of them alone means other values there.
+        The partition columns of the query's relation, with their Spark types; None stands for ``partitions``. A name in
+        only one of the two mappings refers to different values in the query and in the metadata.
     case_sensitive : bool
+        Whether the case of column names matters.
     settings : str
         The query's settings on which the values of expressions depend.
     untyped : bool
-        Nobody recorded the types that were hashed, and files carry their own: they are the columns' types now.
+        Whether no commit record states the types of hashed values, because another program wrote the index. The data
+        files carry their types, so the hashed types are the column types in the query.
     """
 
     indexes: tuple[tuple[IndexDefinition, Storage], ...]
@@ -92,16 +101,48 @@ class Available:
     settings: str = ""
 
     def name(self, path: tuple[str, ...]) -> str:
-        """A column as metadata spells it."""
+        """Return the name of a column in the spelling of the metadata.
+
+        Parameters
+        ----------
+        path : tuple of str
+            The names from the top-level column to the field.
+
+        Returns
+        -------
+        str
+            The path in Spark's spelling, in lower case unless the case of names matters.
+        """
         joined = join_path(path)
         return joined if self.case_sensitive else joined.lower()
 
     def on_column(self, name: str) -> list[_Described]:
-        """The indexes on a column."""
+        """Return the indexes on a column.
+
+        Parameters
+        ----------
+        name : str
+            The result of :meth:`name`.
+
+        Returns
+        -------
+        list of (IndexDefinition, Storage)
+        """
         return [(d, s) for d, s in self.indexes if d.expression is None and name in d.columns]
 
     def on_expression(self, form: str) -> list[_Described]:
-        """The indexes on an expression, as it was with the settings of then; none where it is of a partition column."""
+        """Return the indexes on an expression that were built with the query's settings.
+
+        Parameters
+        ----------
+        form : str
+            The text of the expression, see :func:`xskip.expressions.operands.form_of`.
+
+        Returns
+        -------
+        list of (IndexDefinition, Storage)
+            Empty if the expression contains a partition column.
+        """
         found = [(d, s) for d, s in self.indexes if d.expression is not None and d.settings == self.settings]
         if not form or not found or any(self.is_partition(path[:1]) for path in columns_in(json.loads(form))):
             return []
@@ -109,15 +150,33 @@ class Available:
         return [(d, s) for d, s in found if d.expression == asked]
 
     def is_partition(self, path: tuple[str, ...]) -> bool:
-        """Is a name that of a partition column, of the query or of the metadata."""
+        """Return whether a name is that of a partition column, of the query or of the metadata.
+
+        Parameters
+        ----------
+        path : tuple of str
+            The names from the top-level column to the field.
+
+        Returns
+        -------
+        bool
+        """
         name = self.name(path)
         known = (*self.partitions, *(self.queried or ()))
         return any(self.name((partition,)) == name for partition in known)
 
     def place(self, column: Column) -> str | Undetermined | None:
-        """The partition column that a column is, and None where it is none.
+        """Return the name of the partition column that a column is, or None if it is no partition column.
 
-        A name that is a partition column for the query or for the metadata alone means other values there.
+        Parameters
+        ----------
+        column : Column
+
+        Returns
+        -------
+        str, Undetermined or None
+            Undetermined if the column is a partition column only for the query or only for the metadata, so that
+            its values differ, or if its type has changed.
         """
         name = self.name(column.path)
         partition = self._partition(name, self.partitions)
@@ -134,8 +193,20 @@ class Available:
 
 
 def translate(predicate: Predicate, available: Available) -> Clause:
-    """The clauses that a predicate asks of what is available; what nothing can answer is Undetermined.
+    """Translate a predicate into a clause; a part that no index can answer becomes Undetermined.
 
+    Parameters
+    ----------
+    predicate : Predicate
+    available : Available
+        The indexes and partition columns that the query can use.
+
+    Returns
+    -------
+    Clause
+
+    Examples
+    --------
     >>> from xskip.expressions.predicate import (Comparison, Op)
     >>> a = Column(("A",), "int")
     >>> minmax = (IndexDefinition("minmax", ("a",), types=("int",)), Struct((("min", "int"), ("max", "int"))))
@@ -185,7 +256,7 @@ def _leaf(leaf: Leaf, available: Available) -> Clause:
 
 
 def _of_call(leaf: Leaf, call: Call, available: Available) -> Clause:
-    """What the call implies, and the indexes on its columns that know the function."""
+    """Return the clause of a call, from its registered implication and from indexes that know the function."""
     clauses: list[Clause] = []
     predicate = implied(leaf) if isinstance(leaf, Comparison) else None
     if predicate is not None:
@@ -204,7 +275,7 @@ def _of_call(leaf: Leaf, call: Call, available: Available) -> Clause:
 
 
 def _on_column(leaf: Leaf, column: Column, available: Available, *, of_elements: bool = False) -> Clause:
-    """All indexes on the leaf's column, each asked by itself: any of them may rule an object out."""
+    """Return the conjunction of all clauses of the indexes on a column, because each index can rule out a file."""
     place = available.place(column)
     if isinstance(place, Undetermined):
         return replace(place, predicate=str(leaf))
@@ -233,7 +304,7 @@ def _is_of_elements(described: _Described) -> bool:
 
 
 def _on_expression(leaf: Leaf, form: str, kind: str, available: Available) -> list[Clause]:
-    """All indexes on an expression: of its values they know what others know of a column's."""
+    """Return the clauses of all indexes on an expression, which answer leaves as indexes on a column do."""
     found: list[Clause] = []
     for definition, storage in available.on_expression(form):
         if definition.types == (kind,):
@@ -252,7 +323,7 @@ def _all(clauses: Sequence[Clause]) -> Clause | None:
 
 
 def _pair(compared: ColumnComparison, available: Available) -> Clause:
-    """Bounds of the one column against those of the other."""
+    """Return the clause that compares the bounds of two columns."""
     sources: list[Requirement] = []
     for operand in (compared.left, compared.right):
         column = column_of(operand)
@@ -272,7 +343,7 @@ def _pair(compared: ColumnComparison, available: Available) -> Clause:
 
 
 def _conjuncts(predicate: Predicate) -> Iterator[Predicate]:
-    """What must all be TRUE, with no AND among it."""
+    """Yield the predicates that a conjunction requires to be TRUE, with nested conjunctions flattened."""
     match predicate:
         case And(children):
             for child in children:
@@ -282,12 +353,12 @@ def _conjuncts(predicate: Predicate) -> Iterator[Predicate]:
 
 
 def _joint(conjuncts: Sequence[Predicate], available: Available) -> Iterator[Clause]:
-    """The leaves that one row must satisfy, asked of each index at once where that says more than one by one."""
+    """Yield the clauses of indexes that prove more for several leaves together than for separate leaves."""
     by_name: dict[str, list[Leaf]] = {}
     for leaf in conjuncts:
         if isinstance(leaf, Constant | Unknown | ColumnComparison | And | Or):
             continue
-        column = column_of(leaf.operand)  # elements of one array can satisfy one each
+        column = column_of(leaf.operand)  # no arrays: different elements can satisfy different leaves
         if column is not None and atomic_name(column.type) and available.place(column) is None:
             by_name.setdefault(available.name(column.path), []).append(leaf)
     for definition, storage in available.indexes:
@@ -304,7 +375,7 @@ def _joint(conjuncts: Sequence[Predicate], available: Available) -> Iterator[Cla
 
 
 def _same_type(column: Column, described: _Described, available: Available) -> bool:
-    """Was the column of the query's type when it was indexed: by the record, and by the values kept."""
+    """Return whether the column had the query's type in the build, by the record and by the stored values."""
     definition, storage = described
     if definition.types and definition.types[definition.columns.index(available.name(column.path))] != column.type:
         return False

@@ -1,4 +1,5 @@
-"""What operations on an index return, and how results are shown as text, HTML, JSON and pandas.
+"""Results of the operations on an index, and their display as text, HTML, JSON and pandas DataFrames.
 
-Ways in: the dataclasses of :mod:`~xskip.results.operations`. Imports ``metadata`` and what lies below.
+Entry points: the dataclasses of :mod:`~xskip.results.operations`. This package imports ``metadata`` and the layers
+below it.
 """

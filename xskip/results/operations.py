@@ -1,4 +1,4 @@
-"""What the operations on an index return: frozen, with a text for terminals and HTML for notebooks."""
+"""Results of the operations on an index: immutable, with a text for terminals and HTML for notebooks."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a build is.
+    """The progress of a build.
 
     Attributes
     ----------
     chunk, chunks : int
-        Jobs done, and in all.
+        The number of finished jobs, and of all jobs.
     objects, total : int
-        Objects done, and in all.
+        The number of finished files, and of all files.
     seconds : float
-        Since the start.
+        The time since the start of the build.
     """
 
     chunk: int
@@ -54,15 +54,16 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class RefreshResult(KeyValueView):
-    """What a build did.
+    """The result of a build or refresh.
 
     Attributes
     ----------
     added, removed, unchanged : int
-        Objects whose metadata is new, is gone, stays.
+        The number of files whose metadata the build added, removed or left unchanged.
     seconds : float
+        The duration of the build.
     failed : tuple of str
-        Objects that could not be read and have no metadata (``on_error="skip"``).
+        The paths of the files that could not be read and have no metadata (``on_error="skip"``).
     """
 
     added: int
@@ -83,7 +84,7 @@ class RefreshResult(KeyValueView):
 
 @dataclass(frozen=True, slots=True)
 class DropResult(KeyValueView):
-    """What a drop removed: the directory, and how many metadata files it held."""
+    """The result of a drop: the directory of the metadata, and the number of metadata files in it."""
 
     location: str
     files: int
@@ -94,7 +95,7 @@ class DropResult(KeyValueView):
 
 @dataclass(frozen=True, slots=True)
 class IndexInfo:
-    """One index of a dataset: its type, its columns with their Spark types, its parameters."""
+    """The definition of an index: its index type, its columns with their Spark types, and its parameters."""
 
     name: str
     columns: tuple[str, ...]
@@ -104,7 +105,7 @@ class IndexInfo:
 
 @dataclass(frozen=True, slots=True)
 class IndexDescription(KeyValueView):
-    """What the index of a dataset is.
+    """The description of a dataset's index.
 
     Attributes
     ----------
@@ -113,12 +114,17 @@ class IndexDescription(KeyValueView):
     location : str
         The directory of the metadata.
     format : str
+        The file format of the dataset.
     version : int
-        Of the metadata format.
+        The version of the metadata format.
     commit : int
+        The number of the latest commit; 0 without a commit record.
     objects : int
+        The number of data files in the index.
     metadata_bytes : int
+        The total size of the metadata files in bytes.
     partitions : tuple of str
+        The partition columns, each with its Spark type.
     indexes : tuple of IndexInfo
     """
 
@@ -150,7 +156,7 @@ class IndexDescription(KeyValueView):
         return pairs
 
     def to_arrow(self) -> pa.Table:
-        """A row for each index."""
+        """Return an Arrow table: a row per index, string columns ``index``, ``columns``, ``types`` and ``params``."""
         return pa.table(
             {
                 "index": [i.name for i in self.indexes],
@@ -161,26 +167,26 @@ class IndexDescription(KeyValueView):
         )
 
     def to_pandas(self) -> pd.DataFrame:
-        """A row for each index; needs pandas."""
+        """Return the table of :meth:`to_arrow` as a pandas DataFrame; requires pandas."""
         return self.to_arrow().to_pandas()
 
 
 @dataclass(frozen=True, slots=True)
 class IndexStatus(KeyValueView):
-    """How an index stands to its dataset now.
+    """The state of an index in comparison with the present files of its dataset.
 
     Attributes
     ----------
     version : str
         CURRENT, DEPRECATED_SUPPORTED, DEPRECATED_UNSUPPORTED or TOO_NEW.
     indexed : int
-        Objects whose metadata is in use.
+        The number of data files whose metadata is in use.
     missing : int
-        Objects of the dataset without metadata, new or changed since: queries read them.
+        The number of data files without metadata, because they are new or were changed; queries read them.
     stale : int
-        Objects in the metadata that are gone or were changed.
+        The number of entries in the metadata whose data files were deleted or changed.
     problem : str
-        Why queries do not use the index, or nothing.
+        The reason why queries do not use the index; empty if they use it.
     files : tuple of (str, int)
         The metadata files, each with its version.
     """
@@ -194,7 +200,7 @@ class IndexStatus(KeyValueView):
 
     @property
     def up_to_date(self) -> bool:
-        """Nothing for a refresh to do."""
+        """Return whether no file is missing or stale and queries can use the index."""
         return not (self.missing or self.stale or self.problem)
 
     def _pairs(self) -> Sequence[tuple[str, Any]]:
@@ -210,7 +216,7 @@ class IndexStatus(KeyValueView):
 
 @dataclass(frozen=True, slots=True)
 class ColumnChange:
-    """What a migration makes of a column of the metadata; a name is empty where there is no column."""
+    """A change to a column of the metadata by a migration; a name is empty where the column does not exist."""
 
     before: str
     after: str
@@ -219,22 +225,25 @@ class ColumnChange:
 
 @dataclass(frozen=True, slots=True)
 class MigrationResult(KeyValueView):
-    """What a migration did, or would do.
+    """The result of a migration, or of its dry run.
 
     Attributes
     ----------
     location : str
-        The metadata directory.
+        The directory of the metadata.
     before : tuple of int
-        The versions of its files.
+        The versions of the metadata files before the migration.
     after : int
+        The target version.
     objects : int
+        The number of data files in the index.
     seconds : float
+        The duration of the migration.
     dry_run : bool
-        Nothing was changed.
+        Whether the migration only reported the changes.
     columns : tuple of ColumnChange
     problem : str
-        Why the index stayed as it was, where several were to be migrated; else nothing.
+        The reason why an index stayed unchanged in a migration of several indexes; else empty.
     """
 
     location: str
@@ -260,7 +269,7 @@ class MigrationResult(KeyValueView):
 
 @dataclass(frozen=True, slots=True)
 class RotationResult(KeyValueView):
-    """What a rotation of keys did: the directory, the files that were encrypted anew, the labels of their keys now."""
+    """The result of a key rotation: the directory, the number of encrypted files, and the present key labels."""
 
     location: str
     files: int
@@ -278,16 +287,18 @@ class RotationResult(KeyValueView):
 
 @dataclass(frozen=True, slots=True)
 class OptimizeResult(KeyValueView):
-    """What joining metadata files did; where nothing was to be done, all is after as before.
+    """The result of merging metadata files; the numbers before and after are equal if there was nothing to merge.
 
     Attributes
     ----------
     location : str
-        The metadata directory.
+        The directory of the metadata.
     files_before, files_after : int
+        The number of metadata files.
     objects : int
+        The number of data files in the index.
     bytes_before, bytes_after : int
-        Of all metadata files.
+        The total size of all metadata files in bytes.
     seconds : float
     """
 
@@ -311,14 +322,16 @@ class OptimizeResult(KeyValueView):
 
 @dataclass(frozen=True, slots=True)
 class FileList(ShownTable):
-    """The objects that a query must read.
+    """The files that a query must read.
 
     Attributes
     ----------
     objects : Objects
+        The names, sizes and modification times of the files.
     total : int
-        The objects of the whole dataset.
+        The number of files in the dataset.
     total_bytes : int
+        The total size of the dataset's files in bytes.
     """
 
     objects: Objects
@@ -337,7 +350,7 @@ class FileList(ShownTable):
 
     @property
     def names(self) -> list[str]:
-        """The paths, without scheme."""
+        """Return the paths of the files, without scheme and authority."""
         return list(self.objects.names.to_pylist())
 
     def _columns(self) -> dict[str, list[Any]]:
@@ -350,7 +363,7 @@ class FileList(ShownTable):
 
 @dataclass(frozen=True, slots=True)
 class ListedIndex:
-    """An index among others: its dataset, where it is, how many objects it knows, its indexes in words."""
+    """An entry of an index list: the dataset, the metadata directory, the number of data files, and the indexes."""
 
     dataset: str
     location: str
@@ -360,7 +373,7 @@ class ListedIndex:
 
 @dataclass(frozen=True, slots=True)
 class IndexList(ShownTable):
-    """The indexes that were found."""
+    """The indexes that :func:`xskip.list_indexes` returns, one entry for each dataset."""
 
     indexes: tuple[ListedIndex, ...]
 

@@ -1,4 +1,4 @@
-"""Tables as aligned text and as HTML."""
+"""Rendering of tables as aligned text and as HTML."""
 
 from __future__ import annotations
 
@@ -21,8 +21,19 @@ th{background:#f6f8fa}td.n{text-align:right;font-variant-numeric:tabular-nums}h2
 
 
 def human_bytes(count: float) -> str:
-    """A number of bytes with a unit.
+    """Return a number of bytes as text with a binary unit.
 
+    Parameters
+    ----------
+    count : float
+        The number of bytes.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
     >>> human_bytes(512), human_bytes(1536), human_bytes(5 * 1024**3)
     ('512 B', '1.5 KiB', '5.0 GiB')
     """
@@ -34,8 +45,21 @@ def human_bytes(count: float) -> str:
 
 
 def text_table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """Aligned columns, numbers to the right.
+    """Return rows as text with aligned columns; columns of numbers are right-aligned.
 
+    Parameters
+    ----------
+    headers : sequence of str
+        The names of the columns.
+    rows : sequence of sequence
+        The cells of each row, as many as there are headers.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
     >>> print(text_table(["name", "n"], [["a", 10], ["bcd", 5]]))
     name   n
     ----  --
@@ -56,8 +80,21 @@ def text_table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 
 
 def html_table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """An HTML table, everything escaped.
+    """Return rows as an HTML table in which all text is escaped.
 
+    Parameters
+    ----------
+    headers : sequence of str
+        The names of the columns.
+    rows : sequence of sequence
+        The cells of each row.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
     >>> html_table(["a"], [["<b>"]])
     '<table><thead><tr><th>a</th></tr></thead><tbody><tr><td>&lt;b&gt;</td></tr></tbody></table>'
     """
@@ -70,7 +107,19 @@ def html_table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 
 
 def html_page(title: str, body: str) -> str:
-    """A page of its own."""
+    """Return a complete HTML page.
+
+    Parameters
+    ----------
+    title : str
+        The title as plain text.
+    body : str
+        The body as HTML.
+
+    Returns
+    -------
+    str
+    """
     return (
         f"<!doctype html><html lang=en><meta charset=utf-8><title>{escape(title)}</title>"
         f"<style>{_STYLE}</style><h1>{escape(title)}</h1>{body}</html>\n"
@@ -78,7 +127,7 @@ def html_page(title: str, body: str) -> str:
 
 
 class KeyValueView:
-    """Text and HTML from the pairs of :meth:`_pairs`."""
+    """A mixin that shows the pairs of :meth:`_pairs` as text and HTML."""
 
     __slots__ = ()
 
@@ -95,7 +144,7 @@ class KeyValueView:
 
 
 class ShownTable:
-    """Text, HTML, Arrow and pandas from :meth:`_columns`."""
+    """A mixin that shows the columns of :meth:`_columns` as text and HTML, and converts them to Arrow and pandas."""
 
     __slots__ = ()
 
@@ -111,11 +160,11 @@ class ShownTable:
         return html_table(list(columns), list(zip(*columns.values(), strict=True)))
 
     def to_arrow(self) -> pa.Table:
-        """The rows as an Arrow table."""
+        """Return the rows as an Arrow table."""
         return pa.table(self._columns())
 
     def to_pandas(self) -> pd.DataFrame:
-        """The rows as a pandas DataFrame; needs pandas."""
+        """Return the rows as a pandas DataFrame; requires pandas."""
         return self.to_arrow().to_pandas()
 
 

@@ -1,4 +1,4 @@
-"""Spark's side: the bridge to its JVM, its expressions, its files and its queries.
+"""The Spark layer: the bridge to Spark's JVM, expressions, file statistics and the pruning of queries.
 
 .. code-block:: text
 

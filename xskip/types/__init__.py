@@ -1,7 +1,7 @@
-"""Spark's types as metadata stores them, and Bloom filters over their values.
+"""Spark's types as metadata stores them, and Bloom filters over values of these types.
 
-Ways in: :func:`~xskip.types.datatypes.arrow_type` and :mod:`xskip.types.bloom_filter`.
-Imports ``xskip.errors`` alone.
+Entry points: :func:`~xskip.types.datatypes.arrow_type` and :mod:`xskip.types.bloom_filter`. This package imports only
+``xskip.errors``.
 """
 
 from xskip.types.datatypes import Array, Storage, Struct

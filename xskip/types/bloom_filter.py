@@ -1,4 +1,4 @@
-"""Spark's Bloom filter: hashing, bits, and the bytes that Spark writes.
+"""Spark's Bloom filter: its hash functions, its bits and its serialized form.
 
 Source: ``org.apache.spark.util.sketch.BloomFilterImpl``, version 1.
 """
@@ -30,10 +30,10 @@ V1 = 1
 HashPair = tuple[int, int]
 
 _M32 = 0xFFFFFFFF
-_HEADER = struct.Struct(">iii")  # version, hash functions, words
+_HEADER = struct.Struct(">iii")  # version, number of hash functions, number of 64-bit words
 _MAX_WORDS = 1 << 26
-_PROBES = 1 << 16  # in one step
-_MAX_HASHES = 1024  # thousands of times less likely to be wrong than any rate that is asked for
+_PROBES = 1 << 16  # pairs of a value and a filter in one step
+_MAX_HASHES = 1024  # far more than any useful false positive rate needs
 
 
 def _mix_k(k: int) -> int:
@@ -64,7 +64,7 @@ def _murmur_long(value: int, seed: int) -> int:
 
 
 def _murmur_bytes(data: bytes, seed: int) -> int:
-    """Murmur3_x86_32.hashUnsafeBytes: each byte of the tail is mixed by itself, sign-extended."""
+    """Return the hash of Murmur3_x86_32.hashUnsafeBytes, which sign-extends and mixes each byte of the tail."""
     h = seed & _M32
     whole = len(data) & ~3
     for (word,) in struct.iter_unpack("<I", data[:whole]):
@@ -75,7 +75,7 @@ def _murmur_bytes(data: bytes, seed: int) -> int:
 
 
 def hash_long(value: int) -> HashPair:
-    """The hashes of an integral value; every integral type is hashed as a long.
+    """Return the hashes of an integer; Spark hashes every integral type as a long.
 
     >>> hash_long(0)
     (1669671676, -879649492)
@@ -85,7 +85,7 @@ def hash_long(value: int) -> HashPair:
 
 
 def hash_bytes(value: bytes) -> HashPair:
-    """The hashes of binary, or of the UTF-8 bytes of a string.
+    """Return the hashes of a binary value, or of the UTF-8 bytes of a string.
 
     >>> hash_bytes(b"")
     (0, 0)
@@ -95,8 +95,22 @@ def hash_bytes(value: bytes) -> HashPair:
 
 
 def size_for(items: int, fpp: float) -> tuple[int, int]:
-    """Hash functions and 64-bit words that Spark gives a filter for ``items`` values at false positive rate ``fpp``.
+    """Return the size that Spark gives a filter.
 
+    Parameters
+    ----------
+    items : int
+        The expected number of distinct values.
+    fpp : float
+        The false positive rate, between 0 and 1.
+
+    Returns
+    -------
+    tuple of (int, int)
+        The number of hash functions, and the number of 64-bit words.
+
+    Examples
+    --------
     >>> size_for(100_000, 0.01)
     (7, 14977)
     """
@@ -107,7 +121,11 @@ def size_for(items: int, fpp: float) -> tuple[int, int]:
 
 
 def _positions(h1: npt.NDArray[np.int32], h2: npt.NDArray[np.int32], i: int) -> npt.NDArray[np.int64]:
-    """h1 + i*h2 in 32-bit arithmetic that wraps, the complement where negative: before the modulus."""
+    """Return the position that the i-th hash function selects, before the modulus.
+
+    The position is h1 + i*h2 in 32-bit arithmetic that wraps around, or the complement of this sum if the sum is
+    negative.
+    """
     with np.errstate(over="ignore"):
         combined = h1 + np.int32(i) * h2
     positions: npt.NDArray[np.int64] = np.where(combined < 0, ~combined, combined).astype(np.int64)
@@ -115,38 +133,52 @@ def _positions(h1: npt.NDArray[np.int32], h2: npt.NDArray[np.int32], i: int) -> 
 
 
 def build(pairs: npt.NDArray[np.int64], hashes: int, words: int) -> bytes:
-    """A filter's bytes, as ``BloomFilter.writeTo`` of version 1.
+    """Build a filter in the serialized form of ``BloomFilter.writeTo``, version 1.
 
     Parameters
     ----------
     pairs : numpy.ndarray of int64
-        The values' hashes, the first in the upper 32 bits, the second in the lower.
-    hashes, words : int
-        As :func:`size_for` gives them.
+        The hashes of the values: the first hash in the upper 32 bits, the second in the lower 32 bits.
+    hashes : int
+        The number of hash functions, see :func:`size_for`.
+    words : int
+        The number of 64-bit words, see :func:`size_for`.
+
+    Returns
+    -------
+    bytes
+        The serialized filter.
     """
     combined, step = (pairs >> 32).astype(np.int32), pairs.astype(np.int32)
     bits = np.zeros(words * 64, np.bool_)
-    size = np.uint32(min(bits.size, 1 << 31))  # positions are below that, whatever a filter's size
+    size = np.uint32(min(bits.size, 1 << 31))  # positions are below 2**31 in filters of any size
     with np.errstate(over="ignore"):
         for _ in range(hashes):
             combined += step
-            positions = (combined ^ (combined >> 31)).view(np.uint32)  # the complement where negative
-            positions -= positions // size * size  # by one number, which is faster than % is
+            positions = (combined ^ (combined >> 31)).view(np.uint32)  # the complement of a negative sum
+            positions -= positions // size * size  # division by a scalar is faster than %
             bits[positions] = True
     longs = np.packbits(bits, bitorder="little").view("<u8").astype(">u8")
     return _HEADER.pack(V1, hashes, words) + longs.tobytes()
 
 
 def might_contain(filters: pa.Array, values: list[HashPair], among: npt.NDArray[np.bool_]) -> pa.BooleanArray:
-    """For each filter: false where it certainly holds none of the values, true where it may, null where unknown.
+    """Return whether each filter may contain at least one of the values.
 
     Parameters
     ----------
     filters : pyarrow.Array of binary
-        As :func:`build` makes them, of any size each; null or of another version: unknown.
+        Serialized filters as :func:`build` returns them, of any sizes.
     values : list of HashPair
+        The hashes of the values.
     among : numpy.ndarray of bool
-        The rows to look at; the others give null.
+        True for the filters to test, of the length of ``filters``.
+
+    Returns
+    -------
+    pyarrow.BooleanArray
+        False where the filter certainly contains none of the values, true where it may contain a value. Null where
+        ``among`` is False, and where the filter is null, damaged or of another version.
     """
     rows = np.flatnonzero(among & filters.is_valid().to_numpy(zero_copy_only=False))
     verdicts = np.full(len(filters), -1, np.int8)
@@ -165,7 +197,7 @@ def _probe(
     values: list[HashPair],
     verdicts: npt.NDArray[np.int8],
 ) -> None:
-    """Fills ``verdicts`` for ``rows``; filters with the same number of hash functions are probed together."""
+    """Fill ``verdicts`` for ``rows``, with filters of the same number of hash functions in one call."""
     length = offsets[rows + 1] - offsets[rows]
     rows = rows[length >= _HEADER.size]
     header = data[offsets[rows][:, None] + np.arange(_HEADER.size)]
@@ -183,10 +215,11 @@ def _probe(
 def _find(
     data: npt.NDArray[np.uint8], places: npt.NDArray[np.int64], pairs: npt.NDArray[np.int32], count: int
 ) -> npt.NDArray[np.bool_]:
-    """In which filters, each from a byte on and of so many bits, may any value be; all have ``count`` functions.
+    """Return which filters may contain at least one value; all filters have ``count`` hash functions.
 
-    Values go in blocks, so that many values in few filters take as few steps as few in many. A filter in which one was
-    found is done, and a value that lacks one bit is.
+    ``places`` holds the position of the first byte of each filter, and the number of bits of each filter. Blocks of
+    values keep the number of steps low for many values in few filters. A filter needs no further test after its first
+    match, and a value needs no further test in a filter after its first missing bit.
     """
     found = np.zeros(places.shape[1], np.bool_)
     left = np.arange(found.size)
@@ -198,7 +231,7 @@ def _find(
         for i in range(1, count + 1):
             start, size = places[:, filter_]
             bit = _positions(block[value, 0], block[value, 1], i) % size
-            # bit b of the filter is bit b%64 of a big-endian long: its byte counts from the long's end
+            # bit b of the filter is bit b%64 of a big-endian long, so its byte counts from the end of that long
             byte = data[start + bit // 64 * 8 + (7 - bit % 64 // 8)]
             hit = (byte >> (bit % 8).astype(np.uint8) & 1).astype(np.bool_)
             value, filter_ = value[hit], filter_[hit]
@@ -208,17 +241,24 @@ def _find(
 
 
 def check_bytes(raw: bytes) -> bytes:
-    """Return a filter's bytes, if their header and their length agree.
+    """Return the bytes of a filter if the header and the length agree.
+
+    The function does not check filters of other versions than 1.
+
+    Parameters
+    ----------
+    raw : bytes
+        The serialized filter.
 
     Raises
     ------
     MetadataCorruptError
-        They do not.
+        If the header is missing, holds impossible numbers, or contradicts the length.
     """
     if len(raw) < _HEADER.size:
         raise MetadataCorruptError("a Bloom filter without a header", found=f"{len(raw)} bytes")
     version, hashes, words = _HEADER.unpack_from(raw)
-    if version != V1:  # later versions have another header: carried as they are, and never asked
+    if version != V1:  # later versions have another header; xskip copies these filters and never probes them
         return raw
     if not 0 < hashes <= _MAX_HASHES or not 0 < words <= _MAX_WORDS or len(raw) != _HEADER.size + 8 * words:
         raise MetadataCorruptError("a Bloom filter whose lengths contradict each other", found=f"{len(raw)} bytes")

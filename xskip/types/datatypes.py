@@ -1,7 +1,8 @@
-"""Spark's types, by name, and the Arrow types that hold their values in metadata.
+"""Spark's types by name, and the Arrow types that hold their values in metadata.
 
-A Spark type is written as Spark's catalog does: ``tinyint``, ``bigint``, ``decimal(10,2)``, ``timestamp_ntz``.
-Schema JSON spells five of them otherwise (``byte`` … ``long``); :func:`from_json` and :func:`to_json` translate.
+The name of a Spark type is its name in Spark's catalog: ``tinyint``, ``bigint``, ``decimal(10,2)``, ``timestamp_ntz``.
+Schema JSON has other names for four types (``byte``, ``short``, ``integer``, ``long``); :func:`from_json` and
+:func:`to_json` translate between the two.
 """
 
 from __future__ import annotations
@@ -62,50 +63,81 @@ _INTERVAL_UNITS = {
     "interval day to second": ("interval day", "interval hour", "interval minute", "interval second"),
 }
 
-#: The types whose values Spark orders and that xskip can hold, for messages.
+#: The types that Spark orders and that metadata can store, for error messages.
 BOUNDED = (*_ARROW, "decimal", "interval year to month", "interval day to second")
 
 
 @dataclass(frozen=True, slots=True)
 class Atomic:
-    """A value of one Spark type."""
+    """The storage type for one value of a Spark type.
+
+    Attributes
+    ----------
+    name : str
+        The Spark type by its catalog name.
+    """
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """A struct of fields, each ``(name, Spark type)``; an array of atomic values is written ``array<int>``."""
+    """The storage type for a struct.
+
+    Attributes
+    ----------
+    fields : tuple of (str, str)
+        The names and Spark types of the fields; an array of atomic values is written ``array<int>``.
+    """
 
     fields: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """An array of values of one Spark type."""
+    """The storage type for an array.
+
+    Attributes
+    ----------
+    element : str
+        The Spark type of the elements.
+    """
 
     element: str
 
 
 @dataclass(frozen=True, slots=True)
 class Bloom:
-    """Spark's Bloom filter; in memory the bytes of ``BloomFilter.writeTo``, in files the spec's UDT."""
+    """The storage type for Spark's Bloom filter.
+
+    In memory a filter is the bytes of ``BloomFilter.writeTo``, in metadata files the UDT of the specification.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """Something that xskip carries and does not read: its type in schema JSON, and in Arrow."""
+    """The storage type for values that xskip copies and does not interpret.
+
+    Attributes
+    ----------
+    json : str
+        The type in schema JSON.
+    arrow : pyarrow.DataType
+        The Arrow type.
+    """
 
     json: str
     arrow: pa.DataType
 
 
-#: What a metadata column holds.
+#: The storage type of a metadata column.
 Storage = Atomic | Struct | Array | Bloom | Opaque
 
 
 def value_type(storage: Storage) -> str | None:
-    """The type of the values that a column of metadata is about, None where the column does not tell.
+    """Return the Spark type of the indexed values that a metadata column holds.
+
+    The result is None if the storage type does not determine the type of the indexed values.
 
     >>> value_type(Struct((("min", "int"), ("max", "int")))), value_type(Bloom())
     ('int', None)
@@ -121,7 +153,7 @@ def value_type(storage: Storage) -> str | None:
 
 
 def from_json(name: str) -> str:
-    """Catalog name of a type named as in schema JSON.
+    """Return the catalog name of a type from its name in schema JSON.
 
     >>> from_json("long"), from_json("decimal(10,2)")
     ('bigint', 'decimal(10,2)')
@@ -130,7 +162,7 @@ def from_json(name: str) -> str:
 
 
 def to_json(name: str) -> str:
-    """Schema JSON's name of a type named as in the catalog.
+    """Return the name of a type in schema JSON from its catalog name.
 
     >>> to_json("bigint"), to_json("date")
     ('long', 'date')
@@ -139,8 +171,19 @@ def to_json(name: str) -> str:
 
 
 def json_field(name: str, kind: object, metadata: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """A field of a schema in JSON, whose type is named as there, or written out.
+    """Return a nullable field of a schema in JSON.
 
+    Parameters
+    ----------
+    name : str
+        The name of the field.
+    kind : object
+        The type as schema JSON writes it: a name, or an object for a nested type.
+    metadata : mapping, optional
+        The metadata of the field. None means empty metadata.
+
+    Examples
+    --------
     >>> json_field("x", "long")
     {'name': 'x', 'type': 'long', 'nullable': True, 'metadata': {}}
     """
@@ -148,9 +191,9 @@ def json_field(name: str, kind: object, metadata: Mapping[str, Any] | None = Non
 
 
 def atomic_name(spark_type: str) -> str | None:
-    """The type as metadata keeps it, or None for a type that xskip does not hold.
+    """Return the type under which metadata stores values of a Spark type, or None if metadata cannot store them.
 
-    Intervals of any unit range become the family's widest, whose values are the same numbers.
+    Intervals of any unit range become the widest type of their family, which represents the values by the same numbers.
 
     >>> atomic_name("interval hour to second"), atomic_name("string collate UTF8_LCASE")
     ('interval day to second', None)
@@ -164,7 +207,7 @@ def atomic_name(spark_type: str) -> str | None:
 
 
 def element_of(spark_type: str) -> str | None:
-    """The type of an array's elements, None where it is no array of atomic values.
+    """Return the type of an array's elements, or None if the type is not an array of atomic values.
 
     >>> element_of("array<int>"), element_of("int"), element_of("array<array<int>>")
     ('int', None, None)
@@ -174,7 +217,7 @@ def element_of(spark_type: str) -> str | None:
 
 
 def decimal_digits(spark_type: str) -> tuple[int, int] | None:
-    """Precision and scale of a decimal type, None for others.
+    """Return the precision and scale of a decimal type, or None for any other type.
 
     >>> decimal_digits("decimal(10,2)")
     (10, 2)
@@ -184,14 +227,20 @@ def decimal_digits(spark_type: str) -> tuple[int, int] | None:
 
 
 def arrow_type(storage: Storage | str) -> pa.DataType:
-    """Arrow type of a metadata column, or of a Spark type's value.
+    """Return the Arrow type of a metadata column, or of the values of a Spark type.
 
-    Timestamps are microseconds, dates days, year-month intervals months, day-time intervals microseconds.
+    Timestamps are microseconds since the epoch, dates are days since the epoch, year-month intervals are months, and
+    day-time intervals are microseconds.
+
+    Parameters
+    ----------
+    storage : Storage or str
+        The storage type of the column, or the catalog name of the Spark type.
 
     Raises
     ------
     KeyError
-        The Spark type is none that metadata can hold.
+        If metadata cannot store the Spark type.
 
     Examples
     --------
@@ -218,8 +267,17 @@ def arrow_type(storage: Storage | str) -> pa.DataType:
 
 
 def array_of(values: Sequence[object], kind: pa.DataType) -> pa.Array:
-    """An array of values as literals hold them: strings as UTF-8 bytes, dates and times as numbers; None is null.
+    """Return an Arrow array of values in Spark's internal representation.
 
+    Parameters
+    ----------
+    values : sequence
+        The values: strings as UTF-8 bytes, dates as days and timestamps as microseconds since the epoch. None is null.
+    kind : pyarrow.DataType
+        The type of the array.
+
+    Examples
+    --------
     >>> array_of([b"a", None], pa.string()).to_pylist(), array_of([0], pa.date32()).to_pylist()
     (['a', None], [datetime.date(1970, 1, 1)])
     """
@@ -231,8 +289,15 @@ def array_of(values: Sequence[object], kind: pa.DataType) -> pa.Array:
 
 
 def is_widening(source: str, target: str) -> bool:
-    """True where a cast keeps every value exactly, and so its order and equality.
+    """Return whether a cast keeps every value exactly, and so the order and equality of the values.
 
+    Parameters
+    ----------
+    source, target : str
+        The catalog names of the types.
+
+    Examples
+    --------
     >>> is_widening("int", "bigint"), is_widening("bigint", "double"), is_widening("int", "decimal(10,0)")
     (True, False, True)
     """
@@ -246,6 +311,6 @@ def is_widening(source: str, target: str) -> bool:
     if wide is None:
         return False
     narrow = decimal_digits(source)
-    if source in INTEGRAL:  # digits of the largest value: 127, 32767, 2147483647, 9223372036854775807
+    if source in INTEGRAL:  # the digits of 127, 32767, 2147483647 and 9223372036854775807
         narrow = ((3, 5, 10, 19)[INTEGRAL.index(source)], 0)
     return narrow is not None and wide[1] >= narrow[1] and wide[0] - wide[1] >= narrow[0] - narrow[1]

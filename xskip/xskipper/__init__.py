@@ -1,4 +1,6 @@
-"""Xskipper's Python API on top of xskip: programs written for it run with this import instead.
+"""Xskipper's Python API on top of xskip.
+
+Programs that use Xskipper's Python API run on xskip if they import these names instead:
 
 >>> from xskip.xskipper import Registration, Xskipper
 """

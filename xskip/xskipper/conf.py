@@ -1,4 +1,7 @@
-"""Xskipper's configuration: keys of the whole process, those of one instance over them, and what they mean here."""
+"""Xskipper's configuration keys, and the settings of xskip that correspond to the keys.
+
+The configuration of a dataset overrides the configuration of the process.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ _PARQUET = f"{_PREFIX}parquet."
 LOCATION = f"{_PARQUET}mdlocation"
 LOCATION_TYPE = f"{_PARQUET}mdlocation.type"
 _FPP, _NDV = f"{_PREFIX}index.bloom.fpp", f"{_PREFIX}index.bloom.ndv"
-#: Keys that are settings of xskip under another name.
+#: The configuration keys that correspond to settings of xskip.
 _SETTINGS: dict[str, Setting[Any]] = {
     f"{_PARQUET}index.chunksize": CHUNK_OBJECTS,
     f"{_PARQUET}maxRecordsPerMetadataFile": ROWS_PER_FILE,
@@ -37,7 +40,7 @@ _SETTINGS: dict[str, Setting[Any]] = {
     f"{_PREFIX}index.minmax.readoptimized.parquet": FOOTERS,
     f"{_PREFIX}evaluation.enabled": EVALUATE,
 }
-#: Keys without effect, and why.
+#: The configuration keys without effect, with the reason that the log shows.
 _WITHOUT_EFFECT = {
     f"{_PARQUET}refresh.dedup": "a refresh leaves no duplicates",
     f"{_PARQUET}filter.dedup": "duplicates are harmless",
@@ -54,17 +57,31 @@ _KNOWN = {LOCATION, LOCATION_TYPE, _FPP, _NDV, *_SETTINGS, *_WITHOUT_EFFECT}
 
 @dataclass(slots=True)
 class Entries:
-    """Keys and values as they were set; the former names of keys count like the present ones."""
+    """Configuration keys and values, as they were set.
+
+    A key can have its present name ``io.xskipper.…`` or its former name ``spark.ibm.metaindex.…``.
+
+    Attributes
+    ----------
+    values : dict of str to str
+        The values by the names that were used to set them.
+    """
 
     values: dict[str, str]
 
     def update(self, params: Mapping[str, str]) -> None:
-        """Sets the keys given, and no other."""
+        """Set several keys, as :meth:`set` does."""
         for key, value in params.items():
             self.set(key, value)
 
     def set(self, key: str, value: str) -> None:
-        """Sets one key."""
+        """Set one key, and log an unknown key or a key without effect.
+
+        Raises
+        ------
+        XskipperException
+            If the key or the value is not a string.
+        """
         if not isinstance(key, str) or not isinstance(value, str):
             raise XskipperException(f"Configuration keys and values are texts, not {key!r}: {type(value).__name__}")
         name = canonical(key)
@@ -75,17 +92,17 @@ class Entries:
         self.values[key] = value
 
     def canonical(self) -> dict[str, str]:
-        """The values by their present names; where both names were set, the present one counts."""
+        """Return the values by present names; a value set by the present name overrides that of the former name."""
         legacy_first = sorted(self.values.items(), key=lambda entry: not entry[0].startswith(_LEGACY))
         return {canonical(key): value for key, value in legacy_first}
 
 
-#: The configuration of the process, which instances have where they are not told otherwise.
+#: The configuration of the process, which the configuration of a dataset can override.
 JVM_WIDE = Entries({})
 
 
 def canonical(key: str) -> str:
-    """A key by its present name.
+    """Return the present name of a configuration key.
 
     >>> canonical("spark.ibm.metaindex.parquet.mdlocation")
     'io.xskipper.parquet.mdlocation'
@@ -94,7 +111,7 @@ def canonical(key: str) -> str:
 
 
 def settings_of(conf: Mapping[str, str]) -> dict[str, str]:
-    """The settings of xskip that a configuration stands for.
+    """Return the settings of xskip that correspond to a configuration.
 
     >>> settings_of({"io.xskipper.parquet.index.chunksize": "5"})
     {'spark.xskip.build.chunkObjects': '5'}
@@ -103,15 +120,20 @@ def settings_of(conf: Mapping[str, str]) -> dict[str, str]:
 
 
 def bloom_parameters(params: Mapping[str, str]) -> tuple[float, int]:
-    """The rate of false positives and the number of distinct values of Bloom filters.
+    """Return the false positive rate and the number of distinct values for Bloom filters.
 
     >>> bloom_parameters({"io.xskipper.index.bloom.fpp": "0.05"})
     (0.05, 100000)
 
+    Parameters
+    ----------
+    params : mapping of str to str
+        The configuration, by present names. Missing keys stand for 0.01 and 100000.
+
     Raises
     ------
     XskipperException
-        One of them is no such number.
+        If one of the two texts is not a number.
     """
     texts = params.get(_FPP, "0.01"), params.get(_NDV, "100000")
     try:

@@ -1,4 +1,4 @@
-"""The one exception of Xskipper's API."""
+"""The exception class of Xskipper's API, and the translation of xskip's errors into it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ _STATUS: dict[type[Exception], str] = {
 
 
 class XskipperException(Exception):  # noqa: N818 - the other API's name
-    """What went wrong.
+    """An error of Xskipper's API.
 
     Attributes
     ----------
     desc : str
-        A status, and what xskip says.
+        The message. If an error of xskip or of Spark is the cause, a status and the message of that error.
     stackTrace : str
+        The Python traceback of the cause, or an empty string if there is no cause.
     """
 
     def __init__(self, desc: str, stackTrace: str = "") -> None:
@@ -39,7 +40,18 @@ class XskipperException(Exception):  # noqa: N818 - the other API's name
 
 @contextmanager
 def translated(status: str) -> Iterator[None]:
-    """Turns every error into the exception, with the status that belongs to the error or else this one."""
+    """Run the body, and raise errors of xskip and of Spark as :class:`XskipperException`.
+
+    Parameters
+    ----------
+    status : str
+        The status for errors whose class has no status in Xskipper's API.
+
+    Raises
+    ------
+    XskipperException
+        If the body raises an error of xskip or of Spark.
+    """
     known: tuple[type[Exception], ...] = (XskipError, *spark_errors())
     try:
         yield

@@ -1,4 +1,4 @@
-"""What Xskipper's operations return: DataFrames of a fixed form."""
+"""The DataFrames that the operations of Xskipper's API return."""
 
 from __future__ import annotations
 
@@ -23,19 +23,31 @@ Row = tuple[str, str, str]
 
 
 def schema(text: str) -> StructType | None:
-    """A schema from its JSON, None from nothing."""
+    """Parse a schema from its JSON text; an empty text gives None."""
     from pyspark.sql.types import StructType
 
     return StructType.fromJson(json.loads(text)) if text else None
 
 
 def refreshed(spark: SparkSession, result: RefreshResult) -> DataFrame:
-    """What a build or a refresh did: one row."""
+    """Return the result of a build or a refresh as one row: status, number of added files, number of removed files."""
     return spark.createDataFrame([("SUCCESS", result.added, result.removed)], _REFRESHED)
 
 
 def described(spark: SparkSession, identifier: str, index: IndexDescription, status: IndexStatus) -> DataFrame:
-    """An index and how it stands to its dataset."""
+    """Return the description and the status of an index as rows of three strings.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        The session that creates the DataFrame.
+    identifier : str
+        The dataset's path or table name, which becomes the name of the second column.
+    index : IndexDescription
+        The description of the index.
+    status : IndexStatus
+        The comparison of the index with the dataset's present files.
+    """
     rows: list[Row] = [*_state(status), ("Total objects indexed", str(index.objects), "")]
     if status.version in _DEPRECATED:
         rows.append(("# Metadata version status", status.version, ""))
@@ -59,7 +71,19 @@ def _state(status: IndexStatus) -> Iterable[Row]:
 
 
 def listed(spark: SparkSession, base: str, found: Iterable[tuple[Snapshot, str]]) -> DataFrame:
-    """The indexes below a base location: a dataset is named once, in the row of its first index."""
+    """Return the indexes below a base location as rows of three strings.
+
+    Only the first row of a dataset contains the name of the dataset.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        The session that creates the DataFrame.
+    base : str
+        The base location.
+    found : iterable of (Snapshot, str)
+        The snapshots below the base location, with their directories.
+    """
     rows: list[Row] = [("# Metadatastore Manager parameters", "", ""), ("Metadata base path", base, "")]
     for snapshot, _ in found:
         status = status_of(snapshot.version).value

@@ -1,4 +1,4 @@
-"""Xskipper's builder of indexes."""
+"""The index builder of Xskipper's API."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CLASSES = "io.xskipper.index."
 
 
 class _Owner(Protocol):
-    """What a builder needs of the instance that it builds for."""
+    """The methods of an Xskipper instance that an index builder calls."""
 
     def conf(self) -> dict[str, str]: ...
 
@@ -26,15 +26,16 @@ class _Owner(Protocol):
 
 
 class IndexBuilder:
-    """Gathers indexes, then builds them.
+    """A collection of index definitions for one dataset, which :meth:`build` builds.
 
     Parameters
     ----------
     spark : SparkSession
+        The session that builds the indexes.
     uri : str
-        A path, or a table's name.
+        The dataset's path or table name.
     xskipper : Xskipper
-        Whose index it is.
+        The instance that created the builder and builds the indexes.
     """
 
     def __init__(self, spark: SparkSession, uri: str, xskipper: _Owner) -> None:
@@ -44,27 +45,71 @@ class IndexBuilder:
         self._indexes: list[Index] = []
 
     def addMinMaxIndex(self, col: str, keyMetadata: str | None = None) -> IndexBuilder:
-        """Minimum and maximum of a column, encrypted where ``keyMetadata`` labels a key."""
+        """Add an index of the minimum and maximum of a column.
+
+        Parameters
+        ----------
+        col : str
+            The column.
+        keyMetadata : str, optional
+            Label of the encryption key. None leaves the metadata of the index in plaintext.
+
+        Returns
+        -------
+        IndexBuilder
+            This builder.
+
+        Raises
+        ------
+        XskipperException
+            If ``col`` is not a valid column path.
+        """
         return self._add(lambda: MinMax(col, key_label=keyMetadata))
 
     def addValueListIndex(self, col: str, keyMetadata: str | None = None) -> IndexBuilder:
-        """The distinct values of a column, encrypted where ``keyMetadata`` labels a key."""
+        """Add an index of the distinct values of a column; see :meth:`addMinMaxIndex` for parameters and errors."""
         return self._add(lambda: ValueList(col, key_label=keyMetadata))
 
     def addBloomFilterIndex(self, col: str, keyMetadata: str | None = None) -> IndexBuilder:
-        """A Bloom filter of a column, of the configured rate and size; encrypted where ``keyMetadata`` labels a key."""
+        """Add an index of Bloom filters of a column; see :meth:`addMinMaxIndex` for parameters.
+
+        The configuration key ``io.xskipper.index.bloom.fpp`` sets the false positive rate of the filters, and the key
+        ``io.xskipper.index.bloom.ndv`` sets the number of distinct values that every filter is sized for.
+
+        Raises
+        ------
+        XskipperException
+            If the column path, the rate or the number is not valid.
+        """
         fpp, ndv = bloom_parameters(self.xskipper.conf())
         return self._add(lambda: BloomFilter(col, fpp, ndv, key_label=keyMetadata))
 
     def addCustomIndex(
         self, indexClass: str, cols: Sequence[str], params: Mapping[str, str], keyMetadata: str | None = None
     ) -> IndexBuilder:
-        """An index by the name of its class: one of Xskipper's own, with parameters as they are recorded.
+        """Add an index by the Java class name of one of Xskipper's index types.
+
+        Parameters
+        ----------
+        indexClass : str
+            ``MinMaxIndex``, ``ValueListIndex`` or ``BloomFilterIndex``, with or without the package
+            ``io.xskipper.index.``.
+        cols : sequence of str
+            The columns; the three index types take exactly one column.
+        params : mapping of str to str
+            Parameters by their full names. Only ``BloomFilterIndex`` has parameters.
+        keyMetadata : str, optional
+            Label of the encryption key. None leaves the metadata of the index in plaintext.
+
+        Returns
+        -------
+        IndexBuilder
+            This builder.
 
         Raises
         ------
         XskipperException
-            The class is another one, which would have to run in Java.
+            If the class is a different one, which would have to run in Java, or if the number of columns is not 1.
         """
         if len(cols) == 1:
             match indexClass.removeprefix(_CLASSES):
@@ -81,22 +126,23 @@ class IndexBuilder:
         )
 
     def build(self, reader: DataFrameReader | None = None) -> DataFrame:
-        """Builds the index.
+        """Build all added indexes.
 
         Parameters
         ----------
         reader : DataFrameReader, optional
-            How a path is read; a table needs none.
+            The reader, with format, options and schema, for a path. None for a table.
 
         Returns
         -------
         DataFrame
-            One row: ``status``, ``new_entries_added``, ``old_entries_removed``.
+            One row with the columns ``status``, ``new_entries_added`` and ``old_entries_removed``. The last two columns
+            are numbers of files.
 
         Raises
         ------
         XskipperException
-            There is an index, or it cannot be built.
+            If the dataset has an index, or if the build fails.
         """
         return self.xskipper.build(self._indexes, reader)
 

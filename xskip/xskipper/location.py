@@ -1,4 +1,4 @@
-"""The four ways in which Xskipper's configuration says where metadata is."""
+"""Metadata locations by the four location types of Xskipper's configuration."""
 
 from __future__ import annotations
 
@@ -28,19 +28,20 @@ _chosen: set[str] = set()
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The dataset of an instance, and where its metadata is.
+    """The dataset of an Xskipper instance, and the directory of the dataset's metadata.
 
     Attributes
     ----------
     root : str
-        Where the data is.
+        The root directory of the dataset.
     directory : str
-        Of the metadata.
+        The directory of the metadata.
     identifier : str
-        The path, or the table's name with its database.
+        The dataset's path, or the table's name with its database.
     is_table : bool
+        Whether the dataset is a table.
     noted_in : str
-        The table whose property is to name the directory once there is an index, or nothing.
+        The table whose property must name the directory of an existing index, or an empty string.
     """
 
     root: str
@@ -50,7 +51,15 @@ class Target:
     noted_in: str = ""
 
     def note(self, spark: SparkSession, *, gone: bool = False) -> None:
-        """Writes the directory into the table's properties, where it is to be found by them, or takes it away again."""
+        """Write the metadata directory into the properties of the table ``noted_in``, if that name is not empty.
+
+        Parameters
+        ----------
+        spark : SparkSession
+            The session that alters the table.
+        gone : bool
+            Whether the index was dropped. If so, the method removes the property.
+        """
         if not self.noted_in:
             return
         name = ".".join(f"`{part}`" for part in self.noted_in.split("."))
@@ -62,12 +71,21 @@ class Target:
 
 
 def target_of(spark: SparkSession, uri: str, conf: Mapping[str, str]) -> Target:
-    """The dataset and its place, which the queries of this process are told.
+    """Resolve the metadata directory of a dataset, and make the queries of this process use the directory.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        The session whose catalog contains the tables.
+    uri : str
+        The dataset's path or table name.
+    conf : mapping of str to str
+        The configuration, by present names.
 
     Raises
     ------
     XskipperException
-        The configuration leads nowhere.
+        If the dataset is a view, or if the configuration leads to no directory.
     """
     hook = engine_of(spark).hook
     table = None if "/" in uri else hook.table(spark, uri)
@@ -83,7 +101,7 @@ def target_of(spark: SparkSession, uri: str, conf: Mapping[str, str]) -> Target:
 
 
 def _directory(spark: SparkSession, hook: Hook, identifier: str, conf: Mapping[str, str]) -> tuple[str, str]:
-    """The directory by the configuration, which may be silent, and the table that is to name it."""
+    """Return the configured directory and the table that must name the directory; empty strings stand for neither."""
     location = conf.get(LOCATION, "")
     if not location:
         return "", ""
@@ -102,18 +120,28 @@ def _directory(spark: SparkSession, hook: Hook, identifier: str, conf: Mapping[s
 
 
 def _by_properties(spark: SparkSession, hook: Hook, table: Table) -> str:
-    """Where the properties of a table or its database say that the metadata is, or nothing."""
+    """Return the metadata directory by the properties of a table or of its database, or an empty string."""
     base = hook.database_location(spark, table.database)
     return table.location or (metadata_directory(table.name, base) if base else "")
 
 
 def base_of(spark: SparkSession, hook: Hook, conf: Mapping[str, str]) -> str:
-    """The base location that is configured.
+    """Return the configured base location of all datasets.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        The session whose catalog contains the databases.
+    hook : Hook
+        The hook of the session's JVM.
+    conf : mapping of str to str
+        The configuration, by present names.
 
     Raises
     ------
     XskipperException
-        None is.
+        If no location is configured, if the location type is for a single dataset, or if the configured database names
+        no location.
     """
     location, kind = conf.get(LOCATION, ""), conf.get(LOCATION_TYPE, _BASE)
     if not location:
@@ -138,7 +166,17 @@ def _base_of_database(spark: SparkSession, hook: Hook, database: str) -> str:
 
 
 def configure(spark: SparkSession, engine: Engine, conf: Mapping[str, str]) -> None:
-    """Tells the queries of all sessions what is configured for the process."""
+    """Apply the evaluation mode and the base location of a configuration to the queries of all sessions.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        The session whose catalog contains the databases.
+    engine : Engine
+        The engine of the session's JVM.
+    conf : mapping of str to str
+        The configuration, by present names. A missing key removes the setting from the queries.
+    """
     engine.set_process_wide(EVALUATE.key, settings_of(conf).get(EVALUATE.key))
     location, kind = conf.get(LOCATION, ""), conf.get(LOCATION_TYPE, _BASE)
     base = None
@@ -158,6 +196,6 @@ def _choose(hook: Hook, dataset: str, directory: str | None) -> None:
 
 
 def forget_places(engine: Engine) -> None:
-    """Datasets have the places that they had before."""
+    """Reset all metadata locations that :func:`target_of` has set for queries."""
     for dataset in tuple(_chosen):
         _choose(engine.hook, dataset, None)

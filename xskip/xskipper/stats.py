@@ -1,4 +1,4 @@
-"""Statistics of queries as Xskipper gives them: summed up since they were last cleared."""
+"""Skipping statistics of queries in Xskipper's form: sums over all scans since the last call of :func:`clear`."""
 
 from __future__ import annotations
 
@@ -18,17 +18,27 @@ _SCHEMA = (
     "status string, isSkippable boolean NOT NULL, skipped_Bytes bigint NOT NULL, skipped_Objs bigint NOT NULL, "
     "total_Bytes bigint NOT NULL, total_Objs bigint NOT NULL"
 )
-_cleared: dict[int, int] = {}  # by engine: the last scan that does not count any more
+_cleared: dict[int, int] = {}  # id of the engine: number of the last scan before the statistics were cleared
 
 
 def clear(engine: Engine) -> None:
-    """Scans up to now count no more."""
+    """Exclude all scans until now from the statistics."""
     _cleared.clear()
     _cleared[id(engine)] = engine.hook.last_scan()
 
 
 def scans_of(engine: Engine, dataset: str | None = None) -> list[ScanReport]:
-    """What asked an index since the statistics were cleared; of the last few hundred, which are remembered."""
+    """Return the scans that consulted an index since the last call of :func:`clear`.
+
+    The JVM remembers only the last few hundred scans.
+
+    Parameters
+    ----------
+    engine : Engine
+        The engine of the session's JVM.
+    dataset : str, optional
+        The root of a dataset; None stands for all datasets.
+    """
     scans = engine.hook.scans_after(_cleared.get(id(engine), -1))
     by_query = groupby(scans, key=lambda scan: scan["query"])
     reports = [scan for _, group in by_query for scan in report_of(engine, list(group)).scans]
@@ -36,7 +46,21 @@ def scans_of(engine: Engine, dataset: str | None = None) -> list[ScanReport]:
 
 
 def frame(spark: SparkSession, scans: list[ScanReport] | None) -> DataFrame:
-    """The sums as one row; without any data, that there are none."""
+    """Return the sums over scans as a DataFrame of one row.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        The session that creates the DataFrame.
+    scans : list of ScanReport or None
+        The scans to sum up. None stands for no data.
+
+    Returns
+    -------
+    DataFrame
+        The columns ``status``, ``isSkippable``, ``skipped_Bytes``, ``skipped_Objs``, ``total_Bytes`` and
+        ``total_Objs``. If ``scans`` is None, the columns ``status`` and ``reason``, with the status ``FAILED``.
+    """
     if scans is None:
         return spark.createDataFrame([("FAILED", "No Data Was Supplied")], "status string, reason string")
     used = [scan for scan in scans if scan.outcomes and not scan.problem]

@@ -1,4 +1,4 @@
-"""Xskipper's main class."""
+"""The main class of Xskipper's API."""
 
 from __future__ import annotations
 
@@ -31,15 +31,22 @@ _GLOB = set("{}[]*?\\")
 
 
 class Xskipper:
-    """The index of a dataset.
+    """The index of one dataset, and static methods for the whole process.
 
     Parameters
     ----------
     sparkSession : SparkSession
+        The session that runs the operations.
     uri : str
-        A path, or a table's name.
+        The dataset's path or table name.
     metadataStoreManagerClassName : str, optional
-        There is one, of Parquet files.
+        The Java class name of the metadatastore. The only valid name is that of the Parquet metadatastore, which is
+        also the default.
+
+    Raises
+    ------
+    XskipperException
+        If the class name is a different one.
     """
 
     def __init__(self, sparkSession: SparkSession, uri: str, metadataStoreManagerClassName: str | None = None) -> None:
@@ -48,52 +55,79 @@ class Xskipper:
             raise XskipperException(f"Could not create Xskipper, {name} is not a valid MetadataStoreManager class name")
         self.spark = sparkSession
         self.uri = uri
-        self._params = _params.setdefault(uri.rstrip("/"), conf.Entries({}))  # instances of a dataset share theirs
+        self._params = _params.setdefault(uri.rstrip("/"), conf.Entries({}))  # shared by all instances of a dataset
 
     def conf(self) -> dict[str, str]:
-        """The configuration that counts for this instance, by present names."""
+        """Return the effective configuration of this instance.
+
+        Returns
+        -------
+        dict of str to str
+            The configuration of the process, overridden by the configuration of the dataset's instances. Keys that were
+            set by their former names have their present names.
+        """
         return conf.JVM_WIDE.canonical() | self._params.canonical()
 
     def setParams(self, params: Mapping[str, str]) -> None:
-        """Sets configuration of this instance, which also queries on its dataset use from now on."""
+        """Set configuration keys of the dataset; queries use the resulting metadata location from now on.
+
+        Parameters
+        ----------
+        params : mapping of str to str
+            The keys to set, with their values. All other keys stay unchanged.
+
+        Raises
+        ------
+        XskipperException
+            If a key or a value is not a string, or if the configuration leads to no metadata location.
+        """
         self._params.update(params)
         self._target()
 
     def isIndexed(self) -> bool:
-        """Is there an index."""
+        """Return whether the dataset has an index."""
         target = self._target()
         storage = storage_for(engine_of(self.spark).hook, target.directory)
         with translated("Failed To Look For The Index"):
             return find_live(storage, target.directory) is not None
 
     def indexBuilder(self) -> IndexBuilder:
-        """Gathers what is to be built."""
+        """Return a new index builder for the dataset."""
         return IndexBuilder(self.spark, self.uri, self)
 
     def build(self, indexes: Sequence[Index], reader: DataFrameReader | None) -> DataFrame:
-        """What :meth:`IndexBuilder.build` does."""
+        """Build indexes for :meth:`IndexBuilder.build`, which documents the result and the errors.
+
+        Parameters
+        ----------
+        indexes : sequence of Index
+            The indexes to build.
+        reader : DataFrameReader or None
+            The reader, with format, options and schema, for a path. None for a table.
+        """
         index, target = self._index(reader)
         with translated("Failed To Create Index"):
             made = index.create(indexes)
         return self._finished(made, target)
 
     def refreshIndex(self, dataFrameReader: DataFrameReader | None = None) -> DataFrame:
-        """Adds new and changed objects, drops those that are gone.
+        """Add the metadata of new and changed files to the index, and remove the metadata of deleted files.
 
         Parameters
         ----------
         dataFrameReader : DataFrameReader, optional
-            How a path is read; a table needs none.
+            The reader, with format, options and schema, for a path. None for a table.
 
         Returns
         -------
         DataFrame
-            One row: ``status``, ``new_entries_added``, ``old_entries_removed``.
+            One row with the columns ``status``, ``new_entries_added`` and ``old_entries_removed``. The last two columns
+            are numbers of files.
 
         Raises
         ------
         XskipperException
-            There is no index, or it cannot be refreshed.
+            If the dataset has no index, or if the refresh fails.
         """
         index, target = self._index(dataFrameReader)
         with translated("Failed To Refresh Index"):
@@ -101,19 +135,35 @@ class Xskipper:
         return self._finished(refreshed, target)
 
     def describeIndex(self, dataFrameReader: DataFrameReader | None = None) -> DataFrame:
-        """The index and how it stands to the dataset, as rows of texts.
+        """Describe the index, and compare the index with the dataset's present files.
+
+        Parameters
+        ----------
+        dataFrameReader : DataFrameReader, optional
+            The reader, with format, options and schema, for a path. None for a table.
+
+        Returns
+        -------
+        DataFrame
+            Rows of three strings, for display.
 
         Raises
         ------
         XskipperException
-            There is no index, or it cannot be read.
+            If the dataset has no index, or if the index cannot be read.
         """
         index, target = self._index(dataFrameReader)
         with translated("Failed To Describe Index"):
             return frames.described(self.spark, target.identifier, index.describe(), index.status())
 
     def dropIndex(self) -> None:
-        """Removes the index where there is one."""
+        """Remove the dataset's index, or do nothing if the dataset has none.
+
+        Raises
+        ------
+        XskipperException
+            If the index cannot be removed.
+        """
         target, engine = self._target(), engine_of(self.spark)
         storage = storage_for(engine.hook, target.directory)
         with translated("Failed To Remove Index"), suppress(MetadataNotFoundError):
@@ -122,17 +172,25 @@ class Xskipper:
             target.note(self.spark, gone=True)
 
     def getLatestQueryStats(self) -> DataFrame:
-        """What queries on this dataset skipped since the statistics were cleared: one row."""
+        """Return what queries on this dataset skipped since the last call of :meth:`clearStats`.
+
+        Returns
+        -------
+        DataFrame
+            One row with the columns ``status``, ``isSkippable``, ``skipped_Bytes``, ``skipped_Objs``, ``total_Bytes``
+            and ``total_Objs``. If no query consulted an index of the dataset, the columns ``status`` and ``reason``,
+            with the status ``FAILED``.
+        """
         found = stats.scans_of(engine_of(self.spark), self._target().root)
         return stats.frame(self.spark, found or None)
 
     def _target(self) -> Target:
-        """Where the metadata is by the configuration; queries of this process look there from now on."""
+        """Return the dataset and its configured metadata directory, which queries of this process use from now on."""
         with translated("Invalid Configuration"):
             return target_of(self.spark, self.uri, self.conf())
 
     def _index(self, reader: DataFrameReader | None) -> tuple[SkippingIndex, Target]:
-        """The index as xskip has it, in a session with the settings of this instance."""
+        """Return the dataset's index, in a new session with the settings of this instance, and the dataset."""
         target = self._target()
         own = build_session(self.spark)
         for key, value in conf.settings_of(self.conf()).items():
@@ -152,7 +210,21 @@ class Xskipper:
 
     @staticmethod
     def setConf(sparkSession: SparkSession, params: Mapping[str, str]) -> None:
-        """Sets configuration of the whole process; keys that are not given stay."""
+        """Set configuration keys for the whole process.
+
+        Parameters
+        ----------
+        sparkSession : SparkSession
+            A session of the process.
+        params : mapping of str to str
+            The keys to set, with their values. All other keys stay unchanged.
+
+        Raises
+        ------
+        XskipperException
+            If a key or a value is not a string, or if the configuration is invalid. All keys then keep their previous
+            values.
+        """
         before = dict(conf.JVM_WIDE.values)
         try:
             conf.JVM_WIDE.update(params)
@@ -163,39 +235,51 @@ class Xskipper:
 
     @staticmethod
     def getConf(sparkSession: SparkSession) -> dict[str, str]:
-        """What is configured for the whole process."""
+        """Return the configuration of the whole process, with keys as they were set."""
         return dict(conf.JVM_WIDE.values)
 
     @staticmethod
     def set(sparkSession: SparkSession, key: str, value: str) -> None:
-        """Sets one key for the whole process."""
+        """Set one configuration key for the whole process; see :meth:`setConf`."""
         Xskipper.setConf(sparkSession, {key: value})
 
     @staticmethod
     def unset(sparkSession: SparkSession, key: str) -> None:
-        """Takes a key away."""
+        """Remove one configuration key of the whole process, by the name that was used to set the key."""
         conf.JVM_WIDE.values.pop(key, None)
         _configured(sparkSession)
 
     @staticmethod
     def get(sparkSession: SparkSession, key: str) -> str | None:
-        """The value of a key, None where it is not set."""
+        """Return the process-wide value that was set by exactly this name of a key, or None without such a value."""
         return conf.JVM_WIDE.values.get(key)
 
     @staticmethod
     def getLatestQueryAggregatedStats(sparkSession: SparkSession) -> DataFrame:
-        """What all queries skipped since the statistics were cleared: one row."""
+        """Return what all queries of the process skipped since the last call of :meth:`clearStats`.
+
+        Returns
+        -------
+        DataFrame
+            One row with the columns ``status``, ``isSkippable``, ``skipped_Bytes``, ``skipped_Objs``, ``total_Bytes``
+            and ``total_Objs``. If no query consulted an index and no ``Xskipper`` was created, the columns ``status``
+            and ``reason``, with the status ``FAILED``.
+        """
         found = stats.scans_of(engine_of(sparkSession))
         return stats.frame(sparkSession, found if found or _params else None)
 
     @staticmethod
     def clearStats(sparkSession: SparkSession) -> None:
-        """Lets statistics begin anew."""
+        """Clear the statistics of all queries."""
         stats.clear(engine_of(sparkSession))
 
     @staticmethod
     def reset(sparkSession: SparkSession) -> None:
-        """Disables skipping and forgets configuration, instances and statistics."""
+        """Disable skipping in a session, and clear the configuration and the statistics of the process.
+
+        The configuration of all datasets is cleared too, and with it the metadata locations that ``Xskipper`` instances
+        have set for queries.
+        """
         engine = engine_of(sparkSession)
         session.disable(sparkSession)
         conf.JVM_WIDE.values.clear()
@@ -207,12 +291,17 @@ class Xskipper:
 
     @staticmethod
     def listIndexes(sparkSession: SparkSession) -> DataFrame:
-        """The indexed datasets below the configured base location, as rows of texts.
+        """List the indexes below the configured base location.
+
+        Returns
+        -------
+        DataFrame
+            Rows of three strings, for display: the dataset, the index type and the columns.
 
         Raises
         ------
         XskipperException
-            No base location is configured.
+            If no base location for all datasets is configured.
         """
         engine = engine_of(sparkSession)
         with translated("Failed To List Indexes"):
@@ -221,28 +310,28 @@ class Xskipper:
 
     @staticmethod
     def enable(sparkSession: SparkSession) -> None:
-        """Lets the queries of this session skip."""
+        """Enable skipping for the queries of a session."""
         session.enable(sparkSession)
 
     @staticmethod
     def disable(sparkSession: SparkSession) -> None:
-        """Lets the queries of this session read everything."""
+        """Disable skipping for the queries of a session, which then read all files."""
         session.disable(sparkSession)
 
     @staticmethod
     def isEnabled(sparkSession: SparkSession) -> bool:
-        """Do the queries of this session skip."""
+        """Return whether skipping is enabled for the queries of a session."""
         return session.is_enabled(sparkSession)
 
     @staticmethod
     def installExceptionWrapper() -> None:
-        """Nothing is left to do: errors are :class:`XskipperException` from the start."""
+        """Do nothing, because all methods raise :class:`XskipperException` without a wrapper."""
 
 
 _params: dict[str, conf.Entries] = {}
 
 
 def _configured(spark: SparkSession) -> None:
-    """Tells queries what is configured now."""
+    """Apply the configuration of the process to the queries of all sessions."""
     with translated("Invalid Configuration"):
         configure(spark, engine_of(spark), conf.JVM_WIDE.canonical())

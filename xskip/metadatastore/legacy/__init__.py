@@ -1,5 +1,5 @@
-"""Encodings of other programs: Java's serialisation, its older calendar, and what Xskipper's metadata cannot prove.
+"""Encodings of other programs: Java's serialisation, the Julian calendar, and the limits of Xskipper's metadata.
 
-Ways in: :mod:`~xskip.metadatastore.legacy.java_values`, :mod:`~xskip.metadatastore.legacy.java_bloom` and
-:mod:`~xskip.metadatastore.legacy.xskipper_metadata`. Imports ``metadata`` and what lies below.
+The entry points are :mod:`~xskip.metadatastore.legacy.java_values`, :mod:`~xskip.metadatastore.legacy.java_bloom` and
+:mod:`~xskip.metadatastore.legacy.xskipper_metadata`. This package imports ``metadata`` and lower layers.
 """

@@ -1,7 +1,7 @@
-"""Bloom filters as Java serialises them, in which form the metadatastore holds them.
+"""Bloom filters in Java's serialisation, which is their form in metadata files.
 
-Source: the Java Object Serialization Specification, chapter 6. A strict reader parses a stream as data; nothing
-is instantiated.
+Source: the Java Object Serialization Specification, chapter 6. A strict parser reads a stream as data and instantiates
+nothing.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from xskip.types.bloom_filter import check_bytes
 
 __all__ = ["NEW_PACKAGE", "OLD_PACKAGE", "unwrap", "wrap"]
 
-#: In which programs have kept the classes of metadata, before they were renamed and since.
+#: The Java packages of the metadata classes, before and after the other program was renamed to Xskipper.
 OLD_PACKAGE, NEW_PACKAGE = "com.ibm.metaindex.metadata.index.types", "io.xskipper.index.metadata"
-#: For each package the serial version UIDs of its parent and of Spark's class, as programs
-#: have written them: those that are written here come first.
+#: For each package, the pairs of serial version UIDs that programs have written: of the parent class and of Spark's
+#: class. xskip writes the first pair.
 _WRAPPERS = {
     NEW_PACKAGE: (
         ("25e4f553292c5e68", "394d74921a9bcc14"),
@@ -34,7 +34,7 @@ _BLOCK_SIZE = 1024
 
 
 def _prefix(package: str, *uids: str) -> bytes:
-    """The stream before the filter's own bytes."""
+    """Return the bytes of a stream before the bytes of the filter."""
     parent, implementation = (int.from_bytes(bytes.fromhex(uid), "big", signed=True) for uid in uids)
     wrapper, base = f"{package}.BloomFilterMetaData", f"{package}.MetadataType"
     fields = (("numHashFunctions", "I"), ("bits", "Lorg/apache/spark/util/sketch/BitArray;"))
@@ -55,13 +55,18 @@ _KNOWN = (_IMPLEMENTATION, *(f"{p}.{c}" for p in _WRAPPERS for c in ("BloomFilte
 
 
 def wrap(filter_bytes: bytes, package: str = NEW_PACKAGE) -> bytes:
-    """The stream that the metadatastore keeps for a filter: ``BloomFilterMetaData`` around ``BloomFilterImpl``.
+    """Return the stream that holds a filter in a metadata file: ``BloomFilterMetaData`` around ``BloomFilterImpl``.
 
     Parameters
     ----------
     filter_bytes : bytes
+        The filter as Spark writes it.
     package : str
-        Of the wrapping class; versions before 3 have :data:`OLD_PACKAGE`.
+        The package of the outer class; versions before 3 use :data:`OLD_PACKAGE`.
+
+    Returns
+    -------
+    bytes
     """
     pieces = [_PREFIXES[package][0]]
     for at in range(0, len(filter_bytes), _BLOCK_SIZE):
@@ -75,12 +80,22 @@ def wrap(filter_bytes: bytes, package: str = NEW_PACKAGE) -> bytes:
 
 
 def unwrap(stream: bytes) -> bytes:
-    """The filter's own bytes out of the metadatastore's stream.
+    """Return the bytes of the filter in a stream.
+
+    Parameters
+    ----------
+    stream : bytes
+        A result of :func:`wrap`, or a stream of another program.
+
+    Returns
+    -------
+    bytes
+        The filter as Spark writes it.
 
     Raises
     ------
     MetadataCorruptError
-        The stream holds anything but the known classes, or ends early, or its lengths contradict each other.
+        If the stream contains anything except the known classes, ends early, or has contradictory lengths.
 
     Examples
     --------
@@ -101,7 +116,7 @@ def unwrap(stream: bytes) -> bytes:
 
 
 def _blocks(stream: bytes, at: int) -> bytes | None:
-    """The blocks of bytes from ``at`` to the end of a stream; None where there is anything else."""
+    """Return the content of the blocks from ``at`` to the end of a stream; None if anything else follows."""
     pieces = []
     while at + 5 < len(stream) and stream[at] in (_BLOCK, _BLOCK_LONG):
         width = 1 if stream[at] == _BLOCK else 4

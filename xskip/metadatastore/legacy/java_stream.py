@@ -1,7 +1,7 @@
-"""Java serialisation streams as data: a grammar, a list of known classes, and nothing is ever instantiated.
+"""Java serialisation streams as data: the parser follows a grammar and a list of classes, and instantiates nothing.
 
-Source: the Java Object Serialization Specification, version 6.0, chapter 6. Proxies, enums, exceptions, classes as
-values, resets and externalizable objects are no part of what metadata holds, and are refused like unknown classes.
+Source: the Java Object Serialization Specification, version 6.0, chapter 6. Metadata contain no proxies, enums,
+exceptions, classes as values, resets or externalizable objects. The parser refuses them like unknown classes.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ _DEEPEST = 32
 
 @dataclass(frozen=True, slots=True)
 class JavaObject:
-    """An object as a stream describes it.
+    """A Java object as a stream describes it.
 
     Attributes
     ----------
     name : str
-        Its class.
+        The name of the class.
     fields : dict
-        The values of its own and its parents' fields.
+        The values of all fields, including those of parent classes.
     extra : list
-        What the class's write method has added: blocks of bytes, and values.
+        The blocks of bytes and the values that write methods of the classes have added.
     """
 
     name: str
@@ -54,20 +54,24 @@ class _Class:
 
 
 def parse_stream(data: bytes, known: Collection[str], silent: Collection[str] = ()) -> JavaValue:
-    """The one value of a stream.
+    """Parse the single value of a stream.
 
     Parameters
     ----------
     data : bytes
     known : collection of str
-        The classes that may occur.
+        The names of the permitted classes.
     silent : collection of str
-        Those of them whose write method leaves their fields out, which a stream does not tell.
+        Those permitted classes whose write method omits the fields, which a stream does not reveal.
+
+    Returns
+    -------
+    JavaValue
 
     Raises
     ------
     MetadataCorruptError
-        Another class, a construct that metadata does not need, a stream that ends early or goes on.
+        If the stream contains another class or a construct that metadata do not need, ends early, or continues.
 
     Examples
     --------
@@ -85,7 +89,7 @@ def _corrupt(found: str) -> MetadataCorruptError:
 
 
 class _Parser:
-    """A cursor, and what the stream can refer back to."""
+    """A cursor in a stream, with the values and classes to which the stream can refer."""
 
     def __init__(self, data: bytes, known: frozenset[str], silent: frozenset[str]) -> None:
         self._data = data
@@ -176,7 +180,7 @@ class _Parser:
         name = self._name()
         if name not in self._known:
             raise _corrupt(f"class {name[:100]}")
-        self._take(8)  # the serial version UID, which changed between releases
+        self._take(8)  # skip the serial version UID, which changed between releases
         place = len(self._handles)
         self._handles.append(None)
         flags = self._byte()
@@ -196,7 +200,7 @@ class _Parser:
     def _field(self) -> tuple[str, str]:
         kind, name = chr(self._byte()), self._name()
         if kind in ("L", "["):
-            self._value(self._byte())  # the type's signature
+            self._value(self._byte())  # skip the signature of the type
         elif kind not in _PRIMITIVES:
             raise _corrupt(f"a field of kind {kind!r}")
         return kind, name
@@ -240,17 +244,18 @@ class _Parser:
 
 @dataclass(frozen=True, slots=True)
 class ClassSpec:
-    """A class as a stream describes it.
+    """A Java class as a stream describes it.
 
     Attributes
     ----------
     uid : int
-        Its serial version UID.
+        The serial version UID.
     fields : tuple of (str, str)
-        Names and types in Java's notation, primitives first.
+        The names and types of the fields in Java's notation, primitive types first.
     parent : str, optional
+        The name of the parent class.
     writes : bool
-        Has it a write method of its own.
+        Whether the class has a write method.
     """
 
     uid: int
@@ -260,7 +265,17 @@ class ClassSpec:
 
 
 class StreamWriter:
-    """Writes a stream of one value; what the fields hold is up to the caller.
+    """A writer of a stream with one value; the caller must write values that fit the fields of the classes.
+
+    Parameters
+    ----------
+    classes : mapping of str to ClassSpec
+        The classes by name.
+
+    Attributes
+    ----------
+    data : bytearray
+        The stream written so far.
 
     Examples
     --------
@@ -278,30 +293,30 @@ class StreamWriter:
         self._types: dict[str, int] = {}
 
     def begin(self, name: str, tag: int = _OBJECT) -> None:
-        """Begins an object, or with another tag an array: the values of its fields follow, its parent's first."""
+        """Begin an object, or an array with another tag; the values of its fields follow, those of its parent first."""
         self.data.append(tag)
         self._describe(name)
         self._handles += 1
 
     def array(self, name: str, data: bytes) -> None:
-        """An array of bytes."""
+        """Write an array of bytes."""
         self.begin(name, _ARRAY)
         self.data += len(data).to_bytes(4, "big") + data
 
     def primitive(self, kind: str, value: float) -> None:
-        """The value of a field of a primitive type."""
+        """Write the value of a field with a primitive type."""
         self.data += struct.pack(_PRIMITIVES[kind], value)
 
     def block(self, data: bytes) -> None:
-        """Bytes that a write method adds, at most 255."""
+        """Write bytes that a write method adds, at most 255."""
         self.data += bytes((_BLOCK, len(data))) + data
 
     def end(self) -> None:
-        """The end of what a write method adds."""
+        """Write the end of the data that a write method adds."""
         self.data.append(_END)
 
     def string(self, text: str) -> None:
-        """A text."""
+        """Write a string."""
         raw = _encode(text)
         short = len(raw) < 1 << 16
         self.data.append(_STRING if short else _STRING_LONG)
@@ -330,7 +345,7 @@ class StreamWriter:
         self._describe(spec.parent)
 
     def _type(self, kind: str) -> None:
-        """A field's type, which a stream writes once."""
+        """Write the type of a field, or a reference if the stream already contains the type."""
         if kind in self._types:
             self._refer(self._types[kind])
         else:
@@ -348,13 +363,16 @@ def _utf(text: str) -> bytes:
 
 
 def _encode(text: str) -> bytes:
-    """Java's modified UTF-8, see :func:`_decode`."""
+    """Encode a string in Java's modified UTF-8, see :func:`_decode`."""
     units = text.encode("utf-16-be")
     plain = "".join(chr(int.from_bytes(units[i : i + 2], "big")) for i in range(0, len(units), 2))
     return plain.encode("utf-8", "surrogatepass").replace(b"\x00", b"\xc0\x80")
 
 
 def _decode(raw: bytes) -> str:
-    """Java's modified UTF-8: NUL in two bytes, characters beyond the basic plane as two surrogates of three each."""
+    """Decode Java's modified UTF-8.
+
+    NUL is two bytes long. A character beyond the basic plane is two surrogates of three bytes each.
+    """
     text = raw.replace(b"\xc0\x80", b"\x00").decode("utf-8", "surrogatepass")
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")

@@ -1,7 +1,7 @@
-"""The values of version 0: objects of Java and Scala, read as data and written byte by byte. Rules: [MDS-Z].
+"""The values of version 0: Java and Scala objects, parsed as data and written byte by byte. Rules: [MDS-Z].
 
-Nothing in a stream says which zone its dates were in, or which calendar its oldest times: a date is what some zone
-from -12 to +14 hours makes of its instant, and what lies before 1900 is not known.
+A stream does not record the time zone of its dates or the calendar of its oldest times. So a date is any date with this
+midnight in a zone from -12 to +14 hours, and values before 1900 are unknown.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ _MOST_DIGITS = 38
 _DAY_MS = 86_400_000
 _EAST_MOST_MS = 14 * 3_600_000
 _WEST_MOST_MS = 12 * 3_600_000
-# 1900-01-02: from here on calendars and Spark's zones agree, whatever the zone
+# 1900-01-02: from this instant on, the calendars and Spark's time zone rules agree in every zone
 AGREED_MS = -2_208_988_800_000 + _DAY_MS
 _LAST_MS = 253_402_300_799_999
-#: A Spark type, and the least and the greatest value that a stream's value may stand for.
+#: A Spark type, with the least and the greatest value that a value in a stream can represent.
 _Scalar = tuple[str, Any, Any]
 
 
@@ -63,10 +63,11 @@ class Decoded:
     Attributes
     ----------
     storage : Storage
+        The type of the values.
     values : pyarrow.Array
-        Of the Arrow type of ``storage``; null where nothing is known.
+        Values of the Arrow type of ``storage``; null if nothing is known.
     unreadable : int
-        The number of streams that are not what they should be.
+        The number of streams that cannot be parsed.
     """
 
     storage: Storage
@@ -75,17 +76,23 @@ class Decoded:
 
 
 def decode_streams(index: str, streams: Iterable[bytes | None]) -> Decoded | None:
-    """The values of a column; None where nothing tells their type, as in a column without values.
+    """Decode the values of a column of serialised objects.
 
     Parameters
     ----------
     index : str
-        ``minmax`` or ``valuelist``.
+        The index type, ``minmax`` or ``valuelist``.
     streams : iterable of bytes or None
+        A stream for each data file; None if there is no value.
+
+    Returns
+    -------
+    Decoded or None
+        None if the streams do not determine a type, for example if they contain no values.
     """
     read = {"minmax": _bounds, "valuelist": _members}[index]
     given = list(streams)
-    found = {stream: _parsed(stream, read) for stream in dict.fromkeys(given)}  # a short file can repeat a long stream
+    found = {stream: _parsed(stream, read) for stream in dict.fromkeys(given)}  # a small file can repeat a long stream
     rows = [found[stream] for stream in given]
     unreadable = sum(1 for stream, row in zip(given, rows, strict=True) if row is _UNREADABLE)
     rows = [None if row is _UNREADABLE else row for row in rows]
@@ -99,7 +106,7 @@ def decode_streams(index: str, streams: Iterable[bytes | None]) -> Decoded | Non
     return Decoded(storage, values, unreadable)
 
 
-#: In the place of what a stream that cannot be read holds.
+#: The placeholder for the content of a stream that cannot be parsed.
 _UNREADABLE: list[_Scalar] = []
 
 
@@ -134,13 +141,13 @@ def _as_lists(rows: Sequence[Sequence[_Scalar] | None], kind: str) -> tuple[Stor
 
 
 def _fitted(value: Any, kind: str) -> Any:
-    """A decimal with the column's scale; anything else as it is."""
+    """Return a decimal with the scale of the column; return any other value unchanged."""
     digits = decimal_digits(kind)
     return value if digits is None else value.quantize(Decimal((0, (1,), -digits[1])), context=_WIDE)
 
 
 def _common_type(kinds: set[str]) -> str | None:
-    """The type that holds all values: the widest of whole numbers, the finest of decimals, else the one there is."""
+    """Return the type that holds all values: the widest integer, the finest decimal, or else the only type."""
     if kinds and kinds <= set(INTEGRAL):
         return max(kinds, key=INTEGRAL.index)
     scales = [digits[1] for kind in kinds if (digits := decimal_digits(kind)) is not None]
@@ -167,7 +174,7 @@ def _members(value: JavaValue) -> Sequence[_Scalar]:
         case JavaObject(name, {"values": JavaObject(kind, _, [bytes() as count, *members])}) if (
             name.endswith(".ValueListMetaData") and kind == _PROXY and int.from_bytes(count, "big") == len(members)
         ):
-            if len({id(member) for member in members}) < len(members):  # a set: a short stream could repeat a long text
+            if len({id(member) for member in members}) < len(members):  # repeated references could multiply a long text
                 raise _other(value)
             return [_scalar(member) for member in members]
         case _:
@@ -201,7 +208,7 @@ def _scalar(value: JavaValue) -> _Scalar:
 
 
 def _is_boxed(value: JavaValue, kind: str | None) -> bool:
-    """Is a box's value of the type that its class has."""
+    """Return whether a boxed value has the type of its class."""
     if kind in _RANGES:
         bound = 1 << _RANGES[kind]
         return type(value) is int and -bound <= value < bound
@@ -217,10 +224,10 @@ def _big_integer(value: JavaObject) -> int:
 
 
 def _days(millis: int) -> tuple[int, int]:
-    """The days since the epoch whose midnight, in some zone, is this instant."""
+    """Return the first and the last day since the epoch whose midnight, in any zone, is this instant."""
     if not AGREED_MS <= millis <= _LAST_MS:
         raise MetadataCorruptError("a date whose calendar is not known, or that is none of Spark's")
-    # midnight of day d in a zone e hours east is d * day - e: so d = (millis + e) / day, -12 h <= e <= 14 h
+    # the midnight of day d in a zone e hours east is d * day - e, so d = (millis + e) / day with -12 h <= e <= 14 h
     return -(-(millis - _WEST_MOST_MS) // _DAY_MS), (millis + _EAST_MOST_MS) // _DAY_MS
 
 
@@ -232,7 +239,7 @@ def _micros(millis: int, nanos: int) -> int:
 
 _NUMBER = "java.lang.Number"
 _HASH_SET = "scala.collection.mutable.HashSet$DeserializationFactory"
-# loadFactor and tableLength of an empty set, which grows by itself
+# loadFactor and tableLength of an empty set, which grows on demand
 _LOAD_FACTOR, _TABLE_LENGTH = 0.75, 16
 _OBJECT = "Ljava/lang/Object;"
 _INTEGER_PARTS = ("bitCount", "bitLength", "firstNonzeroByteNum", "lowestSetBit", "signum")
@@ -267,14 +274,23 @@ _BOX_OF = {kind: name for name, kind in _BOXES.items()}
 
 
 def encode_streams(storage: Struct | Array, values: pa.Array) -> pa.Array:
-    """The serialised objects of bounds or value lists, as version 0 keeps them; dates are midnights in UTC.
+    """Serialise bounds or value lists as version 0 stores them; dates become midnights in UTC.
 
-    Bounds that are missing, and times before 1900, are left out: nothing is known of their objects.
+    Parameters
+    ----------
+    storage : Struct or Array
+    values : pyarrow.Array
+        Values of the Arrow type of ``storage``.
+
+    Returns
+    -------
+    pyarrow.Array of binary
+        The streams; null for rows with a missing bound or a time before 1900, of which nothing is known then.
 
     Raises
     ------
     UnsupportedTypeError
-        Version 0 has no form for the values' type.
+        If version 0 has no form for the type of the values.
     """
     kind = storage.element if isinstance(storage, Array) else storage.fields[0][1]
     if kind not in (*_BOX_OF, "string", "binary", "date", "timestamp") and decimal_digits(kind) is None:
@@ -291,7 +307,7 @@ def encode_streams(storage: Struct | Array, values: pa.Array) -> pa.Array:
 
 
 def as_numbers(values: pa.Array, kind: str) -> pa.Array:
-    """Bounds or lists with dates and times as days and microseconds."""
+    """Convert dates to days and timestamps to microseconds, in bounds or value lists."""
     number = {"date": pa.int32(), "timestamp": pa.int64()}.get(kind)
     if number is None:
         return values
@@ -354,7 +370,7 @@ def _write_decimal(writer: StreamWriter, value: Decimal) -> None:
     writer.begin("java.math.BigDecimal")
     writer.primitive("I", -int(exponent))
     writer.begin("java.math.BigInteger")
-    for part in (-1, -1, -2, -2, 0 if not whole else -1 if sign else 1):  # Java's own marks of "not computed yet"
+    for part in (-1, -1, -2, -2, 0 if not whole else -1 if sign else 1):  # Java's marks for fields not yet computed
         writer.primitive("I", part)
     writer.array("[B", whole.to_bytes((whole.bit_length() + 7) // 8, "big"))
     writer.end()

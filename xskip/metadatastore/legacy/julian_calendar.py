@@ -1,4 +1,4 @@
-"""Dates and times of writers with another calendar: what they mean before it changed is not known. Rules: [MDS-T-9]."""
+"""The removal of old dates and times that writers with the Julian calendar have stored. Rules: [MDS-T-9]."""
 
 from __future__ import annotations
 
@@ -12,14 +12,28 @@ from xskip.types.datatypes import Array, Storage, Struct
 
 __all__ = ["SPARK_VERSION", "mask_legacy_dates"]
 
-#: The footer entry that says which Spark wrote a file.
+#: The footer entry with the Spark version that wrote a file.
 SPARK_VERSION = b"org.apache.spark.version"
 _LEGACY, _LEGACY_INT96 = b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"
 _GREGORIAN_DAYS = -141_427  # 1582-10-15
 
 
 def mask_legacy_dates(values: pa.Array, storage: Storage, footer: Mapping[bytes, bytes]) -> pa.Array:
-    """Without the old dates and times of writers whose calendar was another [MDS-T-9]."""
+    """Return the values without old dates and times of writers that used the Julian calendar [MDS-T-9].
+
+    Parameters
+    ----------
+    values : pyarrow.Array
+        Bounds or value lists.
+    storage : Storage
+    footer : mapping of bytes to bytes
+        The key-value metadata of the file's footer.
+
+    Returns
+    -------
+    pyarrow.Array
+        A row is null if it contains an old date or time of such a writer.
+    """
     kinds = {kind for _, kind in storage.fields} if isinstance(storage, Struct) else set()
     kind = storage.element if isinstance(storage, Array) else next(iter(kinds), "")
     first = {"date": _GREGORIAN_DAYS, "timestamp": AGREED_MS * 1000}.get(kind)
@@ -32,7 +46,7 @@ def mask_legacy_dates(values: pa.Array, storage: Storage, footer: Mapping[bytes,
 
 
 def _is_old(entries: Mapping[bytes, bytes], kind: str) -> bool:
-    """As Spark decides it: by the writer's version, and its mark."""
+    """Return whether a writer used the Julian calendar, by the writer's version and its mark, as Spark decides."""
     version = tuple(int(part) for part in re.findall(rb"\d+", entries.get(SPARK_VERSION, b""))[:2])
     if kind == "timestamp" and (version < (3, 1) or _LEGACY_INT96 in entries):
         return True

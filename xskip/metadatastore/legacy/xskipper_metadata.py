@@ -1,7 +1,7 @@
-"""What metadata proves that another program has written. Rules: specs/metadatastore.rst, [MDS-F].
+"""The limits of metadata that another program has written. Rules: specs/metadatastore.rst, [MDS-F].
 
-Such metadata does not say how the files were read, so it is used only where files carry their own types and a query
-reads them as Spark does by default; and what that program is known to get wrong is taken out before it is asked.
+Another program does not record how it read the data files. So xskip uses its metadata only if data files contain their
+types and a query reads the files with Spark's defaults. Statistics with known errors of that program are removed first.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from xskip.types.datatypes import INTEGRAL, Storage, Struct
 
 __all__ = ["may_be_of_footers", "not_usable", "proved"]
 
-#: Formats whose files carry their own types.
+#: The formats whose files contain the types of their columns.
 _TYPED = ("parquet", "avro")
 _OF_FOOTERS = (*INTEGRAL, "float", "double")
-# where the orders of UTF-16 units and of code points part: surrogates stand before U+E000 to U+FFFF in one alone
+# the orders of UTF-16 units and of code points differ here: surrogates sort before U+E000 to U+FFFF only in UTF-16
 _SUPPLEMENTARY = "[\U00010000-\U0010ffff]"
 _BEHIND_SURROGATES = "[\ue000-\uffff]"
 _IS_OF_FOOTERS = (
@@ -31,9 +31,9 @@ _ORDERED_OTHERWISE = "another program orders byte arrays in another way than Spa
 
 
 def not_usable(asked: ReadProfile) -> str:
-    """Why a query cannot use metadata of another program, or nothing [MDS-F-1].
+    """Return why a query cannot use metadata of another program; an empty text if it can [MDS-F-1].
 
-    >>> not_usable(Reading.of("csv", {}, {}, ""))
+    >>> not_usable(ReadProfile.of("csv", {}, {}, ""))
     'another program made the index and did not record how it read csv; call refresh()'
     """
     if asked.format not in _TYPED:
@@ -42,7 +42,7 @@ def not_usable(asked: ReadProfile) -> str:
 
 
 def may_be_of_footers(fmt: str, indexes: Iterable[tuple[IndexDefinition, Storage]]) -> bool:
-    """Can the bounds of a metadata file be what Parquet's footers say, taken at their word [MDS-F-3]."""
+    """Return whether the bounds of a metadata file can be unverified statistics of Parquet footers [MDS-F-3]."""
     return fmt == "parquet" and all(
         index.name == "minmax" and isinstance(storage, Struct) and storage.fields[0][1] in _OF_FOOTERS
         for index, storage in indexes
@@ -50,13 +50,17 @@ def may_be_of_footers(fmt: str, indexes: Iterable[tuple[IndexDefinition, Storage
 
 
 def proved(table: MetadataTable, *, footers: bool) -> MetadataTable:
-    """The same metadata without what proves nothing [MDS-F-2] [MDS-F-3].
+    """Return the metadata without statistics that prove nothing [MDS-F-2] [MDS-F-3].
 
     Parameters
     ----------
     table : MetadataTable
     footers : bool
-        The answer of :func:`may_be_of_footers`.
+        The result of :func:`may_be_of_footers`.
+
+    Returns
+    -------
+    MetadataTable
     """
     return replace(table, indexes={key: _proved(column, footers=footers) for key, column in table.indexes.items()})
 
@@ -71,7 +75,7 @@ def _proved(column: IndexColumn, *, footers: bool) -> IndexColumn:
     if kind == "string":
         empty = pc.and_(low.is_null(), high.is_null())
         low, high = _cut_before_supplementary(low), _without_private(high)
-        # two nulls would say that there is no value
+        # two null bounds would mean that the data file has no value
         unknown = pc.or_(unknown, pc.and_not(pc.and_(low.is_null(), high.is_null()), empty))
     doubt = _ORDERED_OTHERWISE if kind == "binary" else _IS_OF_FOOTERS if footers and kind in _OF_FOOTERS else ""
     if doubt:
@@ -82,18 +86,19 @@ def _proved(column: IndexColumn, *, footers: bool) -> IndexColumn:
 
 
 def _cut_before_supplementary(low: pa.Array) -> pa.Array:
-    """A lower bound that holds in the order of code points, too.
+    """Return lower bounds that also hold in the order of code points.
 
-    Let m be least by UTF-16 units, and p what is before its first supplementary character. Where another string differs
-    from m inside p, both orders agree, for m has no surrogate there; where it does not, it begins with p. So p <= s.
+    Let m be the least string by UTF-16 units, and p the part of m before its first supplementary character. If another
+    string s differs from m inside p, both orders agree, because m has no surrogate there. Otherwise s begins with p. In
+    either case p <= s.
     """
     return pc.replace_substring_regex(low, "(?s)" + _SUPPLEMENTARY + ".*", "")
 
 
 def _without_private(high: pa.Array) -> pa.Array:
-    """An upper bound that holds in the order of code points, too; null where there is none.
+    """Return upper bounds that also hold in the order of code points; null if there is no such bound.
 
-    Where the greatest string by UTF-16 units differs from a lesser one at a unit below U+E000, both orders agree.
+    If the greatest string by UTF-16 units differs from a lesser string at a unit below U+E000, both orders agree.
     """
     doubtful = pc.match_substring_regex(high, _BEHIND_SURROGATES)
     return pc.if_else(pc.fill_null(doubtful, False), pa.scalar(None, high.type), high)

@@ -1,4 +1,4 @@
-"""Commits that collect nothing: another version, fewer files, other keys, no index.
+"""Operations that commit without collecting statistics: migrate, optimize, rotate keys, drop.
 
-Ways in: the module of each operation. Imports ``metadatastore``, ``results`` and what lies below.
+Each operation has a module. This package imports ``metadatastore``, ``results`` and lower layers.
 """

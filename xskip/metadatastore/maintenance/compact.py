@@ -1,10 +1,11 @@
-"""Many files of metadata joined into few, in one commit; the data stays untouched.
+"""Compaction: many metadata files become few in one commit, without reading the data files.
 
 .. code-block:: text
 
     files -> families of one schema -> ranks of their rows -> full files, one after the other -> one commit
 
-Only files of one schema are joined: so nothing is lost, and what metadata of another program proves stays the same.
+Only files of one schema are merged. So no information is lost, and the metadata of another program prove neither more
+nor less than before.
 """
 
 from __future__ import annotations
@@ -40,28 +41,33 @@ Ranks = npt.NDArray[np.int64]
 
 
 def optimize(storage: Storage, directory: str, limits: WriteOptions) -> OptimizeResult:
-    """Rewrites an index as few files, or changes nothing where it is in shape.
+    """Rewrite an index as few metadata files, unless the index is already compact.
 
-    Rows go by partition columns, then by the first MinMax's least value, then by name: what filters are mostly about
-    gets narrow bounds in the statistics of row groups, and names tell rows apart that are equal in both.
+    Rows are ordered by partition columns, then by the minimum of the first MinMax index, then by the name of the data
+    file. Row groups then have narrow bounds for the most common filters. Names separate rows that are otherwise equal.
 
     Parameters
     ----------
     storage : Storage
     directory : str
+        The metadata directory.
     limits : WriteOptions
-        Of which ``rows_per_file`` and ``bytes_per_file`` count; versions and labels of keys stay as they are.
+        The limits ``rows_per_file`` and ``bytes_per_file``. Versions and key labels of the files do not change.
+
+    Returns
+    -------
+    OptimizeResult
 
     Raises
     ------
     MetadataNotFoundError
-        There is no index.
+        If there is no index.
     MetadataCorruptError
-        It cannot be read, or another program has added to it.
+        If the index cannot be read, or if another program has added files to the index.
     KeyNotAvailableError
-        The index is encrypted and a key is not to be had.
+        If the index is encrypted and a key is not available.
     CommitConflictError
-        Another writer was faster; nothing has changed.
+        If another writer committed first. Nothing has changed.
     """
     started = time.monotonic()
     snapshot = open_whole(storage, directory)
@@ -93,19 +99,19 @@ def _rewrite(
 
 @dataclass(frozen=True, slots=True)
 class _Family:
-    """Files of one schema.
+    """Metadata files of one schema.
 
     Attributes
     ----------
     files : tuple of MetadataFile
     ranks : tuple of numpy.ndarray
-        For each file the places of its rows among the rows of all.
+        For each file, the positions of its rows in the order of all rows.
     form : WriteOptions
-        Of the files, with the limits that are set.
+        The write options of the files, with the limits of the operation.
     each : int
-        How many rows each file is to have.
+        The number of rows for each new file.
     at_once : int
-        How many rows are in memory at a time: those of a whole number of files.
+        The number of rows in memory at a time, a multiple of ``each``.
     """
 
     files: tuple[MetadataFile, ...]
@@ -120,7 +126,11 @@ class _Family:
 
     @property
     def is_in_shape(self) -> bool:
-        """Are files as few as can be, none and no row group too long, and the rows of several row groups in order."""
+        """Return whether the files need no rewrite.
+
+        The files are as few as possible, no file or row group has too many rows, and the rows of several row groups are
+        in order.
+        """
         groups = [f.footer.row_group(i).num_rows for f in self.files for i in range(f.footer.num_row_groups)]
         few = len(self.files) <= max(1, math.ceil(self.rows / self.each))
         short = all(file.rows <= self.form.rows_per_file for file in self.files)
@@ -128,7 +138,7 @@ class _Family:
         return few and short and max(groups, default=0) <= GROUP_ROWS and ordered
 
     def tables(self) -> Iterator[MetadataTable]:
-        """The rows in order, as many as may be in memory at a time; one table without rows where there are none."""
+        """Yield all rows in order as tables of at most ``at_once`` rows; yield one empty table if there are no rows."""
         for start in range(0, max(self.rows, 1), self.at_once):
             tables, ranks = [], []
             for file, own in zip(self.files, self.ranks, strict=True):
@@ -140,7 +150,7 @@ class _Family:
             yield self._arranged(table)
 
     def _arranged(self, table: MetadataTable) -> MetadataTable:
-        """A table with its columns in the order of the first file."""
+        """Return a table with its columns in the order of the first file."""
         schema = self.files[0].schema
         return replace(
             table,
@@ -150,7 +160,7 @@ class _Family:
 
 
 def _alike(files: Sequence[MetadataFile]) -> list[tuple[MetadataFile, ...]]:
-    """Files by what they hold, in whichever order of columns, in which version and under which keys."""
+    """Group files by version, partition columns, indexes and keys; the order of the columns does not matter."""
     families: dict[object, list[MetadataFile]] = {}
     for file in files:
         schema = file.schema
@@ -161,14 +171,14 @@ def _alike(files: Sequence[MetadataFile]) -> list[tuple[MetadataFile, ...]]:
 
 
 def _form(file: MetadataFile, limits: WriteOptions) -> WriteOptions:
-    """The form of a file, with other limits."""
+    """Return the write options of an existing file, with other limits."""
     labels = file.schema.encryption
     footer_key, plain = (None, False) if labels is None else (labels.footer_key, labels.plaintext_footer)
     return replace(limits, version=file.schema.version, footer_key=footer_key, plaintext_footer=plain)
 
 
 def _family(files: tuple[MetadataFile, ...], limits: WriteOptions) -> _Family:
-    """Files of one schema, their rows ranked; one of them is in memory at a time."""
+    """Build a family of files and rank its rows; only one decoded file is in memory at a time."""
     partitions = [name for name, _ in files[0].schema.partitions]
     bounds = next((i.definition.key for i in files[0].schema.indexes if _is_bounds(i)), None)
     keys, size = [], 0
@@ -180,9 +190,9 @@ def _family(files: tuple[MetadataFile, ...], limits: WriteOptions) -> _Family:
     rows = len(merged)
     ranks = np.empty(rows, np.int64)
     ranks[pc.sort_indices(merged, [(name, "ascending") for name in merged.column_names]).to_numpy()] = np.arange(rows)
-    fitting = limits.bytes_per_file * rows // max(size, 1)  # rows of as many bytes as a file may have
+    fitting = limits.bytes_per_file * rows // max(size, 1)  # the number of rows that fit into the bytes of one file
     count = max(1, math.ceil(rows / max(1, min(limits.rows_per_file, fitting))))
-    each = max(1, math.ceil(rows / count))  # equally many in each file
+    each = max(1, math.ceil(rows / count))  # the same number of rows in every file
     ends = np.cumsum([len(key) for key in keys])[:-1]
     at_once = each * max(1, fitting // each)
     return _Family(files, tuple(np.split(ranks, ends)), _form(files[0], limits), each, at_once)
@@ -193,7 +203,7 @@ def _is_bounds(index: IndexField) -> bool:
 
 
 def _keys(table: MetadataTable, partitions: Sequence[str], bounds: IndexKey | None) -> pa.Table:
-    """What the rows of a table are ordered by: partition columns, least values where there are bounds, names."""
+    """Return the sort keys of a table: partition columns, minima if there are bounds, and names of data files."""
     columns = [table.partitions[name].values for name in partitions]
     if bounds is not None:
         columns.append(pc.struct_field(table.indexes[bounds].values, 0))

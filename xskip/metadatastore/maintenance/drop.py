@@ -1,4 +1,4 @@
-"""Removing an index, and nothing else."""
+"""The removal of an index from its metadata directory."""
 
 from __future__ import annotations
 
@@ -18,17 +18,32 @@ _MARK = re.compile(r"_SUCCESS|_committed_.*|_started_.*|\._SUCCESS\.crc")
 
 
 def remove_index(storage: Storage, directory: str) -> int:
-    """Removes the metadata of a directory, and says how many files of metadata there were [MDS-C-13].
+    """Remove the metadata of a directory [MDS-C-13].
 
-    A directory that is named by a digest is removed with all in it. One that somebody chose can hold other things, too:
-    they stay.
+    A directory with a digest as its name is removed with all its content. A directory that a user chose can contain
+    other files, which stay.
+
+    Parameters
+    ----------
+    storage : Storage
+    directory : str
+        The metadata directory.
+
+    Returns
+    -------
+    int
+        The number of metadata files that the directory contained.
 
     Raises
     ------
     MetadataNotFoundError
-        There is no index.
+        If there is no index.
     MetadataCorruptError
-        The directory was chosen, and a Parquet file in it is no metadata. Nothing has been removed.
+        If a user chose the directory, and a Parquet file in it is not metadata. Nothing has been removed.
+    KeyNotAvailableError
+        If a user chose the directory, and no key opens an encrypted file of another program. Nothing has been removed.
+    XskipError
+        If metadata files remain after the removal.
     """
     data = _data_in(storage, directory)
     foreign = [name for name in data if not is_own_name(name)]
@@ -38,10 +53,10 @@ def remove_index(storage: Storage, directory: str) -> int:
     for name in () if is_digest else foreign:
         _check(storage, f"{directory}/{name}")
     storage.remove(f"{directory}/{name}" for name in foreign)
-    # the records that say which index there is, the one that counts at last: with it the index is gone as a whole
+    # records without an identity define the index; the greatest record goes last, and its removal drops the index
     begun = sorted(name for name in list_records(storage, directory) if not name.identity)
     storage.remove(name.path(directory) for name in begun)
-    data = list(dict.fromkeys([*data, *_data_in(storage, directory)]))  # a commit may have been made meanwhile
+    data = list(dict.fromkeys([*data, *_data_in(storage, directory)]))  # a concurrent commit may have added files
     if is_digest:
         storage.remove_tree(directory)
     else:
@@ -55,9 +70,12 @@ def _data_in(storage: Storage, directory: str) -> list[str]:
 
 
 def _remove_metadata(storage: Storage, directory: str, data: list[str]) -> None:
-    """Removes metadata files, what belongs to them and all records, and the directory where nothing else is left."""
+    """Remove metadata files, their checksums and temporary files, and all records.
+
+    Remove the directory, too, if it contains nothing else but marks of writers.
+    """
     names = [entry.name for entry in storage.list(directory)]
-    hidden = tuple(f".{name}." for name in data) + tuple(f"._{name}." for name in data)  # checksums, unfinished files
+    hidden = tuple(f".{name}." for name in data) + tuple(f"._{name}." for name in data)  # checksums, incomplete files
     storage.remove(f"{directory}/{name}" for name in names if name in data or name.startswith(hidden))
     storage.remove_tree(f"{directory}/{COMMITS}")
     left = [entry.name for entry in storage.list(directory)]
@@ -77,7 +95,7 @@ def _check_gone(storage: Storage, directory: str, names: list[str]) -> None:
 def _check(storage: Storage, path: str) -> None:
     try:
         version_of(storage.fetch(path))
-    except FileNotFoundError:  # somebody else has removed it
+    except FileNotFoundError:  # another process has removed the file
         return
     except MetadataCorruptError as error:
         raise MetadataCorruptError(

@@ -1,11 +1,11 @@
-"""From one version of the metadata format to another: one commit, and the data stays untouched.
+"""Migration: an index changes its version of the metadata format in one commit, without reading the data files.
 
 .. code-block:: text
 
-    0 <-> 1    serialised objects become values, the table identifier moves to obj_name
-    1 <-> 2    names of columns escape and carry lengths
-    2 <-> 3    parameters become a map, classes and parameters are renamed
-    3 <-> 4    partition columns come
+    0 <-> 1    serialised objects become values, and the table identifier moves to obj_name
+    1 <-> 2    the names of columns are escaped and contain lengths
+    2 <-> 3    parameters become a map, and classes and parameters are renamed
+    3 <-> 4    partition columns are added
 """
 
 from __future__ import annotations
@@ -25,21 +25,24 @@ from xskip.results.operations import ColumnChange, MigrationResult
 
 __all__ = ["Migration"]
 
-#: The partition columns of some objects.
+#: A function that returns the partition columns of data files.
 PartitionsOf = Callable[[Objects], Mapping[str, PartitionColumn]]
 
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """A metadata directory on its way to a version.
+    """A migration of the index in a metadata directory to another version.
 
     Attributes
     ----------
     storage : Storage
     directory : str
+        The metadata directory.
     target : int
+        The version after the migration.
     partitions_of : callable, optional
-        Where partition values come from that a version lacks; by default from the objects' names.
+        Returns the partition columns of data files whose metadata lack them. By default, the names of the data files
+        provide the values.
     """
 
     storage: Storage
@@ -48,24 +51,33 @@ class Migration:
     partitions_of: PartitionsOf | None = None
 
     def run(self, *, dry_run: bool = False) -> MigrationResult:
-        """Migrates, or with ``dry_run`` says what would change.
+        """Migrate the index, or only list the changes.
 
-        A migration that dies leaves the index as it was; one that is repeated begins anew.
+        An interrupted migration leaves the index unchanged, and the next migration starts from the beginning.
+
+        Parameters
+        ----------
+        dry_run : bool
+            Whether to list the changes without making them.
+
+        Returns
+        -------
+        MigrationResult
 
         Raises
         ------
         MetadataNotFoundError
-            There is no index.
+            If there is no index.
         MetadataVersionError
-            The index is of a version that this release does not know, or the target is.
+            If this release does not know the version of the index or the target version.
         MetadataCorruptError
-            The index cannot be read, or another program has added to it.
+            If the index cannot be read, or if another program has added files to the index.
         UnsupportedTypeError
-            The target cannot hold a type.
+            If the target version cannot hold a type.
         KeyNotAvailableError
-            The index is encrypted and a key is not to be had, or the target is version 0.
+            If the index is encrypted, and a key is not available or the target is version 0.
         CommitConflictError
-            Another writer was faster; nothing has changed.
+            If another writer committed first. Nothing has changed.
         """
         started = time.monotonic()
         rules_of(self.target)
@@ -92,7 +104,7 @@ class Migration:
 
 
 def _step(table: MetadataTable, before: int, after: int, partitions_of: PartitionsOf) -> MetadataTable:
-    """A table of a version as one of its neighbour; what else differs is the codec's."""
+    """Convert a table to an adjacent version; the codec handles all other differences."""
     match before, after:
         case 3, 4:
             return replace(table, partitions=partitions_of(table.objects))
@@ -103,7 +115,7 @@ def _step(table: MetadataTable, before: int, after: int, partitions_of: Partitio
 
 
 def _changes(snapshot: Snapshot, form: WriteOptions) -> list[ColumnChange]:
-    """What becomes of each column of each version that the index has."""
+    """List the changes to each column of the index, for each version among its files."""
     found: dict[ColumnChange, None] = {}
     new = rules_of(form.version)
     for file in snapshot.files:

@@ -1,4 +1,4 @@
-"""An index written anew as a whole, in one commit; the data stays untouched."""
+"""The rewrite of a whole index in one commit, without reading the data files."""
 
 from __future__ import annotations
 
@@ -19,14 +19,24 @@ __all__ = ["open_whole", "replace_all", "rewrite"]
 
 
 def open_whole(storage: Storage, directory: str) -> Snapshot:
-    """The present snapshot of a directory, which one program has written.
+    """Open the current snapshot of a directory, and verify that no second program has added files to it.
+
+    Parameters
+    ----------
+    storage : Storage
+    directory : str
+        The metadata directory.
+
+    Returns
+    -------
+    Snapshot
 
     Raises
     ------
     MetadataNotFoundError
-        There is no index.
+        If there is no index.
     MetadataCorruptError
-        It cannot be read, or another program has added to it.
+        If the index cannot be read, or if another program has added files to the index.
     """
     snapshot = open_snapshot(storage, directory)
     if snapshot is None:
@@ -45,27 +55,29 @@ def rewrite(
     form: WriteOptions,
     change: Callable[[MetadataTable, int], MetadataTable],
 ) -> None:
-    """Writes each file of a snapshot again, then commits.
+    """Rewrite each metadata file of a snapshot, then commit the new files.
 
     Parameters
     ----------
     storage : Storage
     directory : str
+        The metadata directory.
     snapshot : Snapshot
     form : WriteOptions
+        The options for the new files.
     change : callable
-        What becomes of a file's table, given the file's version.
+        Returns the new metadata table of a file from its present table and its version.
 
     Raises
     ------
     KeyNotAvailableError
-        A key is not to be had.
+        If a key is not available.
     CommitConflictError
-        Another writer was faster; nothing has changed.
+        If another writer committed first. Nothing has changed.
     """
     files: list[tuple[Path, RecordedFile]] = []
     with temporary_folder("rewrite") as scratch:
-        for file in snapshot.files:  # one of them is in memory at a time
+        for file in snapshot.files:  # only one file is in memory at a time
             table = change(decode(file), file.schema.version)
             files += write_files(table, snapshot.table_identifier, Path(scratch), len(files), form)
         replace_all(storage, directory, snapshot, form.version, files)
@@ -74,29 +86,33 @@ def rewrite(
 def replace_all(
     storage: Storage, directory: str, snapshot: Snapshot, version: int, files: Sequence[tuple[Path, RecordedFile]]
 ) -> None:
-    """Commits new files in the place of all that a snapshot has.
+    """Commit new files in place of all files of a snapshot.
 
     Parameters
     ----------
     storage : Storage
     directory : str
+        The metadata directory.
     snapshot : Snapshot
     version : int
-        The newest of the files.
+        The newest version of the new files.
     files : sequence of (Path, RecordedFile)
-        Finished local files.
+        Complete local files with their entries for the record.
 
     Raises
     ------
     CommitConflictError
-        Another writer was faster; nothing has changed.
+        If another writer committed first. Nothing has changed.
     """
     record = _record(snapshot, version, tuple(entry for _, entry in files))
     publish(storage, directory, snapshot.live, files, record)
 
 
 def _record(snapshot: Snapshot, version: int, files: tuple[RecordedFile, ...]) -> CommitRecord:
-    """What was on record stays; another program's metadata stay another program's, with nothing known of them."""
+    """Return the record of the new files: the present record with these files, if xskip built the index.
+
+    The metadata of another program remain another program's, so their record contains no read profile and no types.
+    """
     if snapshot.record is not None and snapshot.reading is not None:
         reading = snapshot.reading if snapshot.form.footer_key is None else snapshot.reading.hidden()
         return replace(snapshot.record, version=version, files=files, reading=reading)

@@ -1,4 +1,4 @@
-"""New keys for an encrypted index: every file is encrypted again, with new data keys, in one commit."""
+"""Key rotation: every metadata file of an index is encrypted with new data keys, in one commit."""
 
 from __future__ import annotations
 
@@ -16,21 +16,30 @@ __all__ = ["rotate_keys"]
 
 
 def rotate_keys(storage: Storage, directory: str, labels: Mapping[str, str]) -> RotationResult:
-    """Encrypts an index anew, under other labels where these are given.
+    """Encrypt an index with new data keys, and optionally under new labels.
 
     Parameters
     ----------
     storage : Storage
     directory : str
+        The metadata directory.
     labels : mapping of str to str
-        New labels by the present ones; keys that are not named keep theirs, and are wrapped anew.
+        The new label for each label to replace. Other labels stay, and their master keys wrap the new data keys.
+
+    Returns
+    -------
+    RotationResult
 
     Raises
     ------
     KeyNotAvailableError
-        The index is not encrypted, has no key of a label given, or a key is not to be had. Nothing has changed.
-    MetadataNotFoundError, MetadataCorruptError, CommitConflictError
-        As in a migration.
+        If the index is not encrypted or lacks one of the labels, or if a key is not available. Nothing has changed.
+    MetadataNotFoundError
+        If there is no index.
+    MetadataCorruptError
+        If the index cannot be read, or if another program has added files to the index.
+    CommitConflictError
+        If another writer committed first. Nothing has changed.
     """
     started = time.monotonic()
     snapshot = open_whole(storage, directory)

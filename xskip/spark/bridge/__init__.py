@@ -1,5 +1,5 @@
-"""The only way between Python and Spark's JVM: the hook is compiled here, called, and calls back.
+"""The bridge between Python and Spark's JVM, which compiles the Java hook, calls the hook and receives its callbacks.
 
-Ways in: :func:`~xskip.spark.bridge.gateway.hook_of` and :mod:`~xskip.spark.bridge.hadoop_filesystem`. py4j is imported
-here and nowhere else. Imports ``metadatastore`` and what lies below.
+Entry points: :func:`~xskip.spark.bridge.gateway.hook_of` and :mod:`~xskip.spark.bridge.hadoop_filesystem`. Only this
+package imports py4j. The package imports ``metadatastore`` and the layers below.
 """

@@ -1,4 +1,4 @@
-"""What the JVM calls when a query asks."""
+"""The callback through which the JVM sends a scan's request to Python."""
 
 from __future__ import annotations
 
@@ -8,14 +8,32 @@ __all__ = ["Callback"]
 
 
 class Callback:
-    """``java.util.function.Function`` in Python; long requests come in chunks."""
+    """An implementation of ``java.util.function.Function`` that answers the hook's requests.
+
+    Parameters
+    ----------
+    answer : callable
+        The function that gets each complete request, a JSON text, and returns the answer's bytes or None.
+    """
 
     def __init__(self, answer: Callable[[str], bytes | None]) -> None:
         self._answer = answer
         self._parts: dict[str, list[str]] = {}
 
     def apply(self, request: str) -> bytearray | None:
-        """The answer to a request, None where it goes on or where there is none."""
+        """Answer a request, or store a chunk of a long request until its last chunk arrives.
+
+        Parameters
+        ----------
+        request : str
+            A complete request, or a chunk: U+0001, the request's number, ``:``, ``1`` for the last chunk or ``0`` for
+            any other, ``:``, and the chunk's text.
+
+        Returns
+        -------
+        bytearray or None
+            The answer. None if more chunks follow, or if the request has no answer.
+        """
         if request.startswith("\x01"):
             number, last, part = request[1:].split(":", 2)
             self._parts.setdefault(number, []).append(part)
@@ -26,6 +44,6 @@ class Callback:
         return None if answer is None else bytearray(answer)
 
     class Java:
-        """What py4j makes of it."""
+        """The declaration from which py4j learns the Java interface of the callback."""
 
         implements = ("java.util.function.Function",)

@@ -1,6 +1,6 @@
-"""The hook's classes: the ``.java`` files of this package, compiled in the driver by the Janino that Spark ships.
+"""The compiler of the hook: Spark's own Janino compiles the ``.java`` files of ``xskip.spark`` in the driver.
 
-A jar with the same classes on the class path is preferred where there is one.
+If a jar on the class path contains the hook's classes, the driver uses that jar and compiles nothing.
 """
 
 from __future__ import annotations
@@ -18,8 +18,17 @@ RULE_CLASS = "io.xskip.jvm.XSkipRule"
 
 
 def java_source(scala_version: str) -> str:
-    """The hook's classes as one Java text, for Scala 2.12 or 2.13: only the type of Seq in signatures differs.
+    """Return the sources of all hook classes as a single Java text.
 
+    Only the type of ``Seq`` in method signatures differs between Scala 2.12 and 2.13.
+
+    Parameters
+    ----------
+    scala_version : str
+        The version of Spark's Scala library, such as ``2.13.16``.
+
+    Examples
+    --------
     >>> "scala.collection.immutable.Seq rootPaths" in java_source("2.13.16")
     True
     """
@@ -32,26 +41,26 @@ def java_source(scala_version: str) -> str:
 
 
 def existing_rule(spark: SparkSession) -> Any:
-    """The rule in a session, None where it is not."""
+    """Return the hook's rule from a session's optimizer rules, or None if the session does not have the rule."""
     found = [rule for rule in rules_of(spark) if rule.ruleName() == RULE_CLASS]
     return found[0] if found else None
 
 
 def new_rule(spark: SparkSession) -> Any:
-    """A rule: of the class on the class path, else of one that is compiled now."""
+    """Create a rule from the class on the class path, or compile the class if the class path lacks it."""
     from py4j.protocol import Py4JJavaError
 
     jvm: Any = spark._jvm
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     try:
         rule = jvm.java.lang.Class.forName(RULE_CLASS, True, loader)
-    except Py4JJavaError:  # no jar: compile
+    except Py4JJavaError:  # no jar on the class path contains the class
         rule = compiled(jvm).getClassLoader().loadClass(RULE_CLASS)
     return rule.getConstructors()[0].newInstance(jvm.java.util.ArrayList().toArray())
 
 
 def compiled(jvm: Any) -> Any:
-    """The compiler that has compiled the classes."""
+    """Compile the hook's classes and return the Janino compiler, which holds their bytecode and class loader."""
     compiler = jvm.org.codehaus.janino.SimpleCompiler()
     compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
     compiler.cook(java_source(jvm.scala.util.Properties.versionNumberString()))
@@ -59,13 +68,13 @@ def compiled(jvm: Any) -> Any:
 
 
 def rules_of(spark: SparkSession) -> list[Any]:
-    """The optimizer rules that were added to a session."""
+    """Return the optimizer rules that were added to a session."""
     rules = spark._jsparkSession.experimental().extraOptimizations()
     return [rules.apply(i) for i in range(rules.length())]
 
 
 def set_rules(spark: SparkSession, rules: list[Any]) -> None:
-    """Replaces the optimizer rules that were added to a session."""
+    """Replace the optimizer rules that were added to a session."""
     jvm: Any = spark._jvm
     sequence = jvm.org.apache.spark.api.python.PythonUtils.toSeq(rules)
     getattr(spark._jsparkSession.experimental(), "extraOptimizations_$eq")(sequence)

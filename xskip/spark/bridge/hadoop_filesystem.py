@@ -1,4 +1,4 @@
-"""Files of a metadata directory on any file system that Spark reaches."""
+"""The storage of metadata directories on any file system that Spark can reach."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from xskip.spark.bridge.gateway import Hook
 __all__ = ["HadoopStorage", "storage_for"]
 
 
-# Java's errors after which a file was surely not put
+# Prefixes of the Java exceptions after which the file was certainly not written
 _REFUSALS = ("AccessControl", "AccessDenied", "FileNotFound", "NoAuth", "ParentNotDirectory", "PathIO", "UnknownStore")
 _DENIALS = ("AccessControl", "AccessDenied", "NoAuth")
 _told: set[str] = set()
@@ -28,14 +28,23 @@ _CONDITIONAL = "fs.s3a.create.conditional.enabled"
 
 
 def storage_for(hook: Hook, directory: str) -> Storage:
-    """The storage of a directory: a local disk directly, anything else through Hadoop's file systems."""
+    """Return the storage of a directory: local paths directly, all other paths through Hadoop's file systems."""
     if directory.startswith(("/", "file:")):
         return LocalStorage()
     return HadoopStorage(hook)
 
 
 class HadoopStorage:
-    """Storage through the JVM, with the credentials that Spark has; files are copied to a local directory once."""
+    """A storage that reaches files through the JVM, with Spark's credentials.
+
+    The class implements :class:`xskip.metadatastore.filesystem.Storage`: a failure that a method does not name raises a
+    :class:`~xskip.errors.StorageError`. :meth:`fetch` copies each file to a local directory once per process.
+
+    Parameters
+    ----------
+    hook : Hook
+        The hook of the JVM.
+    """
 
     def __init__(self, hook: Hook) -> None:
         self._hook = hook
@@ -43,18 +52,24 @@ class HadoopStorage:
         self._lock = threading.Lock()
 
     def list(self, directory: str) -> Sequence[FileEntry]:
-        """See :class:`xskip.metadatastore.filesystem.Storage`."""
+        """Return the files of a directory, none if the directory does not exist."""
         with _family("listed", directory):
             found = json.loads(self._files.list(directory))
         return [FileEntry(name, size, modified) for name, size, modified in found]
 
     def directories(self, directory: str) -> Sequence[str]:
-        """See :class:`xskip.metadatastore.filesystem.Storage`."""
+        """Return the full paths of the directories in a directory, none if the directory does not exist."""
         with _family("listed", directory):
             return [str(path) for path in json.loads(self._files.directories(directory))]
 
     def read(self, path: str) -> bytes:
-        """See :class:`xskip.metadatastore.filesystem.Storage`."""
+        """Return the bytes of a file.
+
+        Raises
+        ------
+        FileNotFoundError
+            If the file does not exist.
+        """
         with _family("read", path):
             data = self._files.read(path)
         if data is None:
@@ -62,11 +77,17 @@ class HadoopStorage:
         return bytes(data)
 
     def fetch(self, path: str) -> Path:
-        """See :class:`xskip.metadatastore.filesystem.Storage`."""
-        local = _cache_directory() / path.rpartition("/")[2]  # names are never used twice
+        """Return a local copy of a file, which lasts until the process ends.
+
+        Raises
+        ------
+        FileNotFoundError
+            If the file does not exist.
+        """
+        local = _cache_directory() / path.rpartition("/")[2]  # two metadata files never have the same name
         with self._lock:
             if not local.exists():
-                unfinished = local.with_name(f"{uuid.uuid4().hex}.part")  # another thread may fetch it, too
+                unfinished = local.with_name(f"{uuid.uuid4().hex}.part")  # another storage may fetch the file, too
                 with _family("read", path):
                     found = self._files.fetch(path, str(unfinished))
                 if not found:
@@ -75,18 +96,24 @@ class HadoopStorage:
         return local
 
     def add(self, local: Path, path: str) -> None:
-        """See :class:`xskip.metadatastore.filesystem.Storage`."""
+        """Copy a finished local file to ``path``, where the file appears whole."""
         with _family("written", path):
             self._files.add(str(local), path)
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
-        """See :class:`xskip.metadatastore.filesystem.Storage`."""
+        """Create a file, whole, unless ``path`` exists; return whether the call created the file.
+
+        Raises
+        ------
+        PutInDoubtError
+            If the file may exist now or later, although the store reported an error.
+        """
         self._say_where_writers_meet(path)
         with _family("written", path, in_doubt=PutInDoubtError):
             return bool(self._files.putIfAbsent(path, bytearray(data)))
 
     def _say_where_writers_meet(self, path: str) -> None:
-        """Warn once of each store on which the second of two writers can put its file over the first one's."""
+        """Warn once per store if the second of two concurrent writers can overwrite the first writer's file."""
         store = "/".join(path.split("/", 3)[:3])
         if store in _told:
             return
@@ -101,20 +128,30 @@ class HadoopStorage:
             )
 
     def remove(self, paths: Iterable[str]) -> None:
-        """See :class:`xskip.metadatastore.filesystem.Storage`."""
+        """Remove files, and ignore files that do not exist."""
         listed = list(paths)
         with _family("removed", listed[0] if listed else ""):
             self._files.remove(self._hook.strings(listed))
 
     def remove_tree(self, directory: str) -> None:
-        """See :class:`xskip.metadatastore.filesystem.Storage`."""
+        """Remove a directory with all its contents."""
         with _family("removed", directory):
             self._files.removeTree(directory)
 
 
 @contextmanager
 def _family(done: str, path: str, in_doubt: type[StorageError] = StorageError) -> Iterator[None]:
-    """Turns what Java raises into an error of the family; ``in_doubt`` where the work may have been done."""
+    """Run the body and turn a Java exception into a StorageError or, if its outcome is unknown, ``in_doubt``.
+
+    Parameters
+    ----------
+    done : str
+        The operation as a past participle, for the message.
+    path : str
+        The path of the message.
+    in_doubt : type of StorageError
+        The error to raise unless the exception proves that the operation failed.
+    """
     from py4j.protocol import Py4JError, Py4JJavaError
 
     try:
@@ -139,7 +176,7 @@ _cache: list[Path] = []
 
 
 def _cache_directory() -> Path:
-    """A directory that goes with the process."""
+    """Return the local directory of fetched files, which lasts until the process ends; recreate a deleted directory."""
     if not (_cache and _cache[0].is_dir()):
         _cache[:] = [lasting_folder("metadata")]
     return _cache[0]

@@ -1,4 +1,4 @@
-"""Read Spark's errors: the file that one names, its cause, its first line."""
+"""Parsers of Spark's errors, which find the file, the root cause and the first line of an error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PATH_IN_ERROR = re.compile(r"(?:while reading file|reading file:?|file path:)\s
 
 
 def spark_errors() -> tuple[type[Exception], ...]:
-    """Return the errors that a call of Spark raises: those of py4j, and those that PySpark makes of them."""
+    """Return the exception types that a call of Spark can raise: those of py4j and those of PySpark."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -21,12 +21,13 @@ def spark_errors() -> tuple[type[Exception], ...]:
 
 
 def what_failed(error: Exception) -> dict[str, str]:
-    """Return the file that Spark's error names, the first line of what is at its bottom, and what to do.
+    """Return the root cause of a Spark error, the file that the error names, and a hint for the user.
 
     Returns
     -------
     dict of str to str
-        Keyword arguments of an error of xskip: ``found``, ``hint``, and ``where`` if the error names a file.
+        Keyword arguments of an :class:`~xskip.errors.XskipError`: ``found`` (a line of at most 300 characters),
+        ``hint``, and ``where`` if the error names a file.
     """
     match = _PATH_IN_ERROR.search(str(error))
     cause = getattr(error, "java_exception", None)
@@ -34,18 +35,19 @@ def what_failed(error: Exception) -> dict[str, str]:
         cause = cause.getCause()
     text = str(error) if cause is None else str(cause.toString())
     lines = [line.strip() for line in text.splitlines() if line.strip()] or [text]
-    said = lines[-1] if "Traceback (most recent call last):" in lines else lines[0]  # Python says it last
+    # the message of a Python traceback is its last line
+    said = lines[-1] if "Traceback (most recent call last):" in lines else lines[0]
     found = {"found": said[:300], "hint": "repair or remove the file, or build with on_error='skip'"}
     return found | ({"where": unquote(match[1])} if match else {})
 
 
 def first_line(error: Exception) -> str:
-    """Return what Spark's error says, without the rest of its text."""
+    """Return the first non-empty line of a Spark error, at most 300 characters."""
     return next((line for line in str(error).splitlines() if line.strip()), "")[:300]
 
 
 def reason(error: BaseException) -> str:
-    """Return what went wrong in one line, be it an error of xskip, of Python or of the JVM."""
+    """Return a short description of an error of xskip, Python or the JVM, without its stack trace."""
     if isinstance(error, XskipError):
         return str(error)
     java = getattr(error, "java_exception", None)

@@ -1,4 +1,4 @@
-"""Values on their way between Python and Spark: see ``java/XSkipValues.java``."""
+"""The binary format in which Python and Spark exchange values: see ``java/XSkipValues.java``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,18 @@ __all__ = ["Packed", "numbers_in", "pack", "parted", "unpack"]
 
 
 class Packed(NamedTuple):
-    """Values of one type: the state of each, a number each, and the bytes of those that have some."""
+    """Values of a single type, packed into three byte strings.
+
+    Attributes
+    ----------
+    states : bytes
+        A byte per value: 0 for a value, 1 for NULL, 2 for a value that Spark failed to compute.
+    numbers : bytes
+        A little-endian number of 64 bits per value: integers, times and booleans as int64, floats as doubles, and for
+        strings, binary and decimals the length in bytes as int64.
+    data : bytes
+        The concatenated bytes of strings, binary values, and decimals as text.
+    """
 
     states: bytes
     numbers: bytes
@@ -27,12 +38,18 @@ class Packed(NamedTuple):
 
 
 def numbers_in(text: str) -> npt.NDArray[np.int64]:
-    """Numbers that the JVM sends in base 64."""
+    """Decode the int64 numbers that the JVM sends in base64."""
     return np.frombuffer(base64.b64decode(text), "<i8")
 
 
 def pack(values: pa.Array) -> Packed:
-    """Values of any type of which functions are asked."""
+    """Pack the values of a column for Spark.
+
+    Parameters
+    ----------
+    values : pyarrow.Array
+        Values of an Arrow type that :func:`~xskip.types.datatypes.arrow_type` returns for a Spark type.
+    """
     states = values.is_null().cast(pa.int8()).to_numpy(zero_copy_only=False).astype(np.uint8).tobytes()
     if pa.types.is_floating(values.type):
         return Packed(states, _numbers(values.cast(pa.float64()).fill_null(0.0), "<f8"), b"")
@@ -44,7 +61,20 @@ def pack(values: pa.Array) -> Packed:
 
 
 def unpack(kind: str, packed: Packed) -> Evaluated:
-    """Values of a Spark type, and which of them could not be found; these are null."""
+    """Unpack values of a Spark type; a value that Spark failed to compute is null and marked as failed.
+
+    Parameters
+    ----------
+    kind : str
+        The Spark type of the values.
+    packed : Packed
+        The packed values.
+
+    Returns
+    -------
+    Evaluated
+        The values as an array of the type's Arrow type, and the mask of failed values.
+    """
     states, numbers, data = packed
     state = np.frombuffer(states, np.uint8)
     target = arrow_type(kind)
@@ -54,7 +84,17 @@ def unpack(kind: str, packed: Packed) -> Evaluated:
 
 
 def parted(packed: Packed, kinds: list[str], counts: list[int]) -> list[Packed]:
-    """Results that lie one after the other, each by itself."""
+    """Split concatenated results into a :class:`Packed` for each expression.
+
+    Parameters
+    ----------
+    packed : Packed
+        The concatenated results.
+    kinds : list of str
+        The Spark type of each expression.
+    counts : list of int
+        The number of values of each expression.
+    """
     found, at, start = [], 0, 0
     for kind, count in zip(kinds, counts, strict=True):
         states, numbers = packed.states[at : at + count], packed.numbers[8 * at : 8 * (at + count)]
@@ -76,7 +116,10 @@ def _has_bytes(kind: pa.DataType) -> bool:
 
 
 def _of_bytes(target: pa.DataType, lengths: npt.NDArray[np.int64], data: bytes, missing: Mask) -> pa.Array:
-    """Strings can hold bytes that are no UTF-8, which is kept as it is: keys are bytes."""
+    """Build an array of strings, binary values or decimals from their concatenated bytes.
+
+    Bytes of a string that are not UTF-8 stay unchanged, because strings are compared as bytes.
+    """
     ends = np.cumsum(np.where(missing, 0, lengths))
     starts = np.concatenate(([0], ends[:-1])) if len(ends) else ends
     texts = [None if gone else data[s:e] for gone, s, e in zip(missing, starts, ends, strict=True)]

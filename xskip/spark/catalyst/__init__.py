@@ -1,5 +1,5 @@
-"""Catalyst's expressions: decoded into predicates, and evaluated by Spark itself.
+"""The decoding of Catalyst expressions into predicates, and the evaluation of functions by Spark.
 
-Ways in: :func:`~xskip.spark.catalyst.decode.to_predicate` and :mod:`~xskip.spark.catalyst.evaluator`. Imports
-``spark.bridge`` and what lies below.
+Entry points: :func:`~xskip.spark.catalyst.decode.to_predicate` and :mod:`~xskip.spark.catalyst.evaluator`. The package
+imports ``spark.bridge`` and the layers below.
 """

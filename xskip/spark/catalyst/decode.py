@@ -1,7 +1,8 @@
-"""Catalyst's filters, as the hook encodes them, to predicates.
+"""The decoder of Catalyst filters, which turns the hook's encoding of a filter into a predicate.
 
-``java/XSkipEncoder.java`` describes the encoding: every node is an array that begins with its class name. What is not
-known here becomes Unknown with a plain reason, which keeps files. ``negate`` alone pushes negation down.
+``java/XSkipEncoder.java`` describes the encoding: every node is an array whose first element is the class name. A node
+that the decoder does not know becomes Unknown with a reason in words, and Unknown keeps files. The decoder leaves
+negation to :func:`~xskip.expressions.predicate.negate`.
 """
 
 from __future__ import annotations
@@ -58,14 +59,20 @@ Node = Any
 
 
 def to_predicate(filters: Sequence[Node], evaluate: Evaluate | None = None) -> Predicate:
-    """The conjunction of a scan's filters.
+    """Return the conjunction of a scan's filters as a predicate.
 
     Parameters
     ----------
-    filters : sequence
-        As the hook encodes them, decoded from JSON.
+    filters : sequence of list
+        The filters in the hook's encoding, parsed from JSON.
     evaluate : Evaluate, optional
-        Without it functions are not understood.
+        The evaluator that lets Spark compute functions of a column. Without an evaluator, only an index on the same
+        expression can answer a filter on a function.
+
+    Returns
+    -------
+    Predicate
+        A conjunction, or the predicate of a single filter. Unknown stands for every condition without a decoded form.
 
     Examples
     --------
@@ -77,7 +84,7 @@ def to_predicate(filters: Sequence[Node], evaluate: Evaluate | None = None) -> P
 
 
 def _predicate(node: Node) -> Predicate:
-    """A filter: by its form, or else as an expression whose value is TRUE."""
+    """Decode a filter by its form, or as a Boolean expression that must be TRUE, or by its cases."""
     found = _by_form(node)
     if isinstance(found, Unknown):
         held = _operand(node) if _is_a(node, "UDF") else _expression(node, found.reason)
@@ -88,9 +95,10 @@ def _predicate(node: Node) -> Predicate:
 
 
 def _by_cases(node: Node) -> Predicate | None:
-    """A choice between conditions: one of its cases and that case's result are TRUE, or the last result is.
+    """Decode IF or CASE as: a condition and its result are both TRUE, or the last result is TRUE; None for other nodes.
 
-    That an earlier case is not TRUE is left out, which only keeps more; a negation must not turn that around.
+    The decoder omits that the earlier conditions are not TRUE, which only keeps more files. The Unknown in the
+    conjunction makes the negation unknown as well, because a negation would turn the omission into wrong skips.
     """
     match node:
         case ["If", condition, then, otherwise]:
@@ -137,7 +145,7 @@ def _by_form(node: Node) -> Predicate:
 
 
 def _operand(node: Node) -> Operand | Unknown:
-    """What indexes can speak of, or why it is nothing of the kind."""
+    """Return the operand that a node describes, or Unknown with the reason why indexes cannot answer the node."""
     match node:
         case ["$", [*path], str() as kind]:
             if atomic_name(kind) is None:
@@ -152,7 +160,8 @@ def _operand(node: Node) -> Operand | Unknown:
             None,
             False,
         ]:
-            element = element_of(kind)  # what is TRUE of one is TRUE of some; where the access fails the query must
+            # a leaf that is TRUE of this element is TRUE of some element; element_at(x, 0) fails, and so must the query
+            element = element_of(kind)
             if element is None or (node[0] == "ElementAt" and node[2][2] == 0):
                 return _expression(node, _reason(node))
             return Elements(Column(tuple(path), kind), element, is_one=True)
@@ -176,7 +185,7 @@ def _call(call: Call) -> Call | Unknown:
 
 
 def _argument(node: Node) -> object:
-    """An argument of a user's function, None for what is neither a column nor a literal."""
+    """Return the column or the literal's value in an argument of a user's function; None for NULL or any other node."""
     if is_literal(node):
         return literal_value(node[2], node[1])
     column = _operand(node)
@@ -184,7 +193,7 @@ def _argument(node: Node) -> object:
 
 
 def _expression(node: Node, reason: str) -> Computed | Derived | Unknown:
-    """A function of one column, for whose values Spark can be asked, or else an expression that can have an index."""
+    """Return a function of a single column for Spark to evaluate, an expression for an index, or Unknown."""
     if not isinstance(node, ExprNode) or node.term is None or atomic_name(node.type) is None:
         return Unknown(reason)
     column, form = _column_in(node), form_of(node)
@@ -196,7 +205,7 @@ def _expression(node: Node, reason: str) -> Computed | Derived | Unknown:
 
 
 def _call_in(node: Node) -> tuple[object, ...]:
-    """A function of a column itself and of literals, such as ``("Contains", b"x")``."""
+    """Return a function whose arguments are a bare column and literals, such as ``("Contains", b"x")``, or ``()``."""
     match node:
         case [str() as name, ["$", *_], *arguments]:
             values = [literal_value(a[2], a[1]) if is_literal(a) else a for a in arguments]
@@ -206,7 +215,7 @@ def _call_in(node: Node) -> tuple[object, ...]:
 
 
 def _column_in(node: Node) -> Column | FileColumn | None:
-    """The first column of an expression."""
+    """Return the first column of an expression, or None if the expression has no column."""
     match node:
         case ["$", [*path], str() as kind]:
             return Column(tuple(path), kind)
@@ -219,7 +228,7 @@ def _column_in(node: Node) -> Column | FileColumn | None:
 
 
 def _null_test(name: str, child: Node) -> Predicate:
-    """A null test speaks of the column alone, whatever its type: a nested or collated one has nulls like any other."""
+    """Decode a null test of a column of any type, because nested and collated columns have NULL like other columns."""
     match child:
         case ["$", [*path], str() as kind]:
             column = Column(tuple(path), kind)
@@ -250,7 +259,10 @@ def _comparison(op: Op, left: Node, right: Node) -> Predicate:
 
 
 def _compared(op: Op, left: Operand, right: Operand | Unknown) -> Predicate:
-    """Two columns of the same row; what they are at different rows of one column would say nothing."""
+    """Compare two columns of a row.
+
+    A comparison of a column with itself is Unknown: statistics relate values of different rows of that column.
+    """
     if isinstance(right, Unknown):
         return right
     for side in (left, right):
@@ -270,7 +282,7 @@ def _compared(op: Op, left: Operand, right: Operand | Unknown) -> Predicate:
 
 
 def _contains(column: Column, element: str, raw: Any) -> Predicate:
-    """Some element of an array is equal to a value."""
+    """Decode a test that some element of an array equals a value."""
     if raw is None:
         return Constant(None)
     value = literal_value(raw, element)
@@ -280,7 +292,10 @@ def _contains(column: Column, element: str, raw: Any) -> Predicate:
 
 
 def _null_safe(left: Node, right: Node) -> Predicate:
-    """``a <=> v`` is never NULL: TRUE iff a is not null and a = v, so its negation is a IS NULL OR a != v."""
+    """Decode ``a <=> v``, which is never NULL: TRUE if and only if a is not NULL and a = v.
+
+    The negation is therefore ``a IS NULL OR a != v``.
+    """
     if is_literal(left):
         left, right = right, left
     if is_literal(right) and right[2] is None:
@@ -291,14 +306,14 @@ def _null_safe(left: Node, right: Node) -> Predicate:
             return Unknown(f"a comparison of {operand} that is never NULL")
         case Comparison(_, operand, _):
             return And((IsNotNull(operand), equal))
-        case ColumnComparison(_, one, other):  # never NULL: FALSE where one is NULL, TRUE where both are
+        case ColumnComparison(_, one, other):  # FALSE if exactly one side is NULL, TRUE if both sides are NULL
             return Or((And((IsNotNull(one), IsNotNull(other), equal)), And((IsNull(one), IsNull(other)))))
         case _:
             return equal
 
 
 def _is_nan(child: Node) -> Predicate:
-    """``isnan(a)`` is FALSE for NULL."""
+    """Decode ``isnan(a)``, which is FALSE for NULL."""
     operand = _operand(child)
     if isinstance(operand, Unknown) or operand.type not in ("float", "double"):
         return Unknown(_reason(child))
@@ -331,7 +346,10 @@ def _starts_with(child: Node, prefix: Any) -> Predicate:
 
 
 def _like(node: Node, child: Node, pattern: str, escape: str) -> Predicate:
-    """``LIKE`` is its literal prefix and a rest that is asked of single values, so that a negation stays right."""
+    """Decode ``LIKE`` as its literal prefix and the whole condition, which Spark evaluates on single values.
+
+    The whole condition, or an Unknown in its place, keeps the negation correct.
+    """
     prefix, rest = split_like(pattern, escape)
     if prefix is None:
         return Unknown("a LIKE pattern with an escape before an ordinary character")
@@ -350,7 +368,7 @@ def _is_a(node: Node, name: str) -> bool:
 
 
 def _reason(node: Node) -> str:
-    """A plain sentence about a node that is not understood."""
+    """Return a sentence that says why the decoder does not understand a node."""
     match node:
         case ["$meta", path, _]:
             return f"the hidden column {'.'.join(path)} is not known of whole files"
@@ -365,5 +383,5 @@ def _reason(node: Node) -> str:
 
 
 def _words(name: str) -> str:
-    """The name of a class in words."""
+    """Return the name of a class as lower-case words."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()

@@ -1,4 +1,4 @@
-"""Catalyst's filters as the hook encodes them, and the expressions in them that Spark evaluates for given values."""
+"""The evaluation of filter expressions by Spark: nodes with their marks, an evaluator per request, and a cache."""
 
 from __future__ import annotations
 
@@ -20,15 +20,23 @@ from xskip.types.datatypes import arrow_type
 
 __all__ = ["EvaluationCache", "Evaluator", "ExprNode", "decorate"]
 
-#: More distinct values than this are not evaluated: planning must not take longer than reading.
+#: The number of distinct values above which Spark evaluates nothing: planning must not take longer than reading.
 _MOST_VALUES = 1_000_000
 _REMEMBERED_BYTES = 1 << 26
 
 
 class ExprNode(list[Any]):
-    """A node of a filter: its class and arguments.
+    """A node of a filter: a list of the class name and the arguments.
 
-    ``term`` is the number by which it can be evaluated, -1 for a deterministic expression of several columns, or None.
+    Attributes
+    ----------
+    term : int or None
+        The number by which the hook can evaluate the expression; -1 for a deterministic expression over several
+        columns; None if the hook has not marked the node.
+    type : str
+        The Spark type of the expression; empty without a mark.
+    evaluate : Evaluate or None
+        The evaluator of the request; None if the caller of :func:`decorate` passed none.
     """
 
     term: int | None = None
@@ -37,8 +45,19 @@ class ExprNode(list[Any]):
 
 
 def decorate(node: Any, evaluate: Evaluate | None = None) -> Any:
-    """A decoded node with its arguments, in which the marks of expressions have become attributes.
+    """Return a node and its arguments with the hook's marks turned into attributes.
 
+    A mark is a dict at the end of a node with the number (``@``) and the Spark type (``t``) of the expression.
+
+    Parameters
+    ----------
+    node : object
+        A filter in the hook's encoding, parsed from JSON.
+    evaluate : Evaluate, optional
+        The evaluator to attach to marked nodes. An :class:`Evaluator` also records marked nodes in ``terms``.
+
+    Examples
+    --------
     >>> call = decorate(["Year", ["$", ["d"], "date"], {"@": 3, "t": "int"}])
     >>> call, call.term, call.type
     (['Year', ['$', ['d'], 'date']], 3, 'int')
@@ -55,7 +74,7 @@ def decorate(node: Any, evaluate: Evaluate | None = None) -> Any:
 
 
 class _Asked(NamedTuple):
-    """An expression and distinct values of its column."""
+    """An expression's number and Spark type, with distinct values of its column."""
 
     term: int
     kind: str
@@ -63,7 +82,15 @@ class _Asked(NamedTuple):
 
 
 class EvaluationCache:
-    """What expressions were for given values, by their form and the session's settings; the oldest are forgotten."""
+    """A cache of evaluation results, which removes the least recently used results first.
+
+    A key consists of the expression, the session's settings and the input values.
+
+    Parameters
+    ----------
+    size : int
+        The most bytes of results.
+    """
 
     def __init__(self, size: int = _REMEMBERED_BYTES) -> None:
         self._lock = threading.Lock()
@@ -71,7 +98,7 @@ class EvaluationCache:
         self._left = size
 
     def get(self, key: tuple[str, ...]) -> Packed | None:
-        """What was found, if it is remembered."""
+        """Return the cached results for a key, or None if the cache has no results for the key."""
         with self._lock:
             found = self._found.get(key)
             if found is not None:
@@ -79,7 +106,7 @@ class EvaluationCache:
             return found
 
     def put(self, key: tuple[str, ...], found: Packed) -> None:
-        """Remembers it, if there is room at all."""
+        """Add results to the cache, and remove the least recently used results until the cache fits its size."""
         with self._lock:
             if key not in self._found:
                 self._found[key] = found
@@ -89,19 +116,21 @@ class EvaluationCache:
 
 
 class Evaluator:
-    """Lets Spark evaluate the expressions of one request: each once for the same values, whoever asks.
+    """An evaluator of the expressions of a single request; Spark evaluates an expression once for equal input values.
 
     Parameters
     ----------
     hook : Hook
+        The hook that sent the request.
     request : int
+        The number of the request.
     remembered : EvaluationCache, optional
-        What requests before it have found.
+        The results of earlier requests. None starts an empty cache.
 
     Attributes
     ----------
     terms : dict of int to ExprNode
-        The expressions by their numbers.
+        The marked expressions by number, as :func:`decorate` records them.
     """
 
     def __init__(self, hook: Hook, request: int, remembered: EvaluationCache | None = None) -> None:
@@ -114,15 +143,22 @@ class Evaluator:
         self._noted: dict[_Asked, None] | None = None
 
     def __call__(self, term: int, kind: str, values: pa.Array) -> Evaluated:
-        """An expression's values for values of its column, each distinct one evaluated once.
+        """Return the values of an expression for values of its column.
 
         Parameters
         ----------
         term : int
+            The number of the expression in the request.
         kind : str
-            The expression's Spark type.
+            The Spark type of the expression.
         values : pyarrow.Array
-            Of the column's Arrow type.
+            Values of the column, of the column's Arrow type.
+
+        Returns
+        -------
+        Evaluated
+            A value for each input value, and the mask of values that are not known. All values are unknown if the
+            input has too many distinct values, or if :meth:`together` postpones their evaluation.
         """
         encoded = values.dictionary_encode(null_encoding="encode")
         if len(encoded.dictionary) > _MOST_VALUES:
@@ -134,14 +170,17 @@ class Evaluator:
                 return Evaluated(pa.nulls(len(values), arrow_type(kind)), np.full(len(values), True))
             self._ask([asked])
         results, failed = self._found[asked]
-        if pa.types.is_floating(values.type):  # -0.0 and 0.0 are one value here, and two for a function
+        if pa.types.is_floating(values.type):  # a zero in metadata can be -0.0 or 0.0, which differ for a function
             failed = failed | pc.equal(encoded.dictionary, 0).fill_null(False).to_numpy(zero_copy_only=False)
         at = encoded.indices
         return Evaluated(results.take(at), failed[at.to_numpy()])
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """What is asked inside is only noted, and taken for what cannot be found; at the end Spark is asked once."""
+        """Run the body and collect its evaluations; after the body, evaluate all of them in a single call of Spark.
+
+        Inside the body, every result that is not known yet is marked as failed.
+        """
         self._noted = {}
         try:
             yield
@@ -165,7 +204,7 @@ class Evaluator:
         self._found |= {each: unpack(each.kind, packed) for each, packed in found.items()}
 
     def _key(self, asked: _Asked) -> tuple[str, ...] | None:
-        """What tells an expression with values from all others; None where its form tells it in part."""
+        """Return the cache key of an expression and its values, or None if no form identifies the expression."""
         form = form_of(self.terms[asked.term]) if asked.term in self.terms else ""
         if not form:
             return None
@@ -173,11 +212,24 @@ class Evaluator:
         return form, asked.kind, self.settings(), digest
 
     def settings(self) -> str:
-        """A text that changes with the settings of the session that asks."""
+        """Return a digest of the settings of the session that sent the request."""
         if not self._settings:
             self._settings = self._hook.settings(self._request)
         return self._settings
 
     def spread(self, zone: str, low: int, high: int) -> int:
-        """By how many microseconds the offsets of a zone differ among themselves from one instant to another."""
+        """Return the range of a zone's UTC offsets between two instants.
+
+        Parameters
+        ----------
+        zone : str
+            The name of the time zone.
+        low, high : int
+            The instants, in microseconds since the epoch.
+
+        Returns
+        -------
+        int
+            The greatest offset minus the least one, in microseconds, see :meth:`Hook.offset_spread`.
+        """
         return self._hook.offset_spread(zone, low, high)

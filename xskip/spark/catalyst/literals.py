@@ -1,4 +1,4 @@
-"""Catalyst's literals, as the hook encodes them."""
+"""The decoder of Catalyst literals in the hook's encoding."""
 
 from __future__ import annotations
 
@@ -13,8 +13,22 @@ __all__ = ["is_literal", "literal_value"]
 
 
 def literal_value(raw: Any, kind: str) -> Value | None:
-    r"""A literal's value as :data:`xskip.expressions.predicate.Value` says, None for NULL and for what is not held.
+    r"""Return the value of a literal, or None for NULL and for a literal that has no supported form.
 
+    Parameters
+    ----------
+    raw : object
+        The literal in the hook's encoding, parsed from JSON.
+    kind : str
+        The Spark type of the literal.
+
+    Returns
+    -------
+    Value or None
+        The value in the form that :data:`xskip.expressions.predicate.Value` describes.
+
+    Examples
+    --------
     >>> literal_value("1.50", "decimal(10,2)"), literal_value(18262, "date"), literal_value("é", "string")
     (Decimal('1.50'), 18262, b'\xc3\xa9')
     """
@@ -38,5 +52,5 @@ def literal_value(raw: Any, kind: str) -> Value | None:
 
 
 def is_literal(node: Any) -> bool:
-    """Return whether a node, as the hook encodes it, is a literal."""
+    """Return whether a node in the hook's encoding is a literal."""
     return isinstance(node, list) and len(node) == 3 and node[0] == "#"

@@ -1,6 +1,7 @@
-"""Which functions follow the order of their column, and as far as what. Rules: specs/pruning.rst, [PRU-FN].
+"""The functions that follow the order of their column, and the limits within which they do. Rules: [PRU-FN].
 
-Each line's derivation is beside it; what is not here follows nothing, and is asked of single values alone.
+Each case has its derivation beside it. Any other function has no known order, and Spark evaluates such a function only
+on single values. specs/pruning.rst states the rules.
 """
 
 from __future__ import annotations
@@ -15,28 +16,38 @@ __all__ = ["monotonicity_of"]
 
 _RISING, _UNKNOWN = Monotonicity(1), Monotonicity()
 _FLOATING = ("float", "double")
-#: One argument, and never falling: floor(x / unit) of instants and days, days and instants from numbers, rounding.
+#: Functions of one argument that never fall: floor(x / unit) of instants and days, days and instants from numbers, and
+#: rounding.
 _STEPS = {
     "UnixSeconds", "UnixMillis", "UnixMicros", "UnixDate", "DateFromUnixDate", "SecondsToTimestamp",
     "MillisToTimestamp", "MicrosToTimestamp", "Year", "YearOfWeek", "Ceil", "Floor", "KnownNotNull", "KnownNullable",
     "NormalizeNaNAndZero", "KnownFloatingPointNormalized", "KnownNotContainsNull",
-    # Java promises of these that they never fall, though they are rounded; where they are not defined they are NULL
+    # Java guarantees that the rounded results of these functions never fall; outside of their domain they are NULL
     "Exp", "Expm1", "Log", "Log1p", "Log2", "Log10", "Atan", "Signum",
 }  # fmt: skip
-#: One argument, a date, and never falling within one such period of the column.
+#: Functions of a date that never fall within one such period of the column.
 _WITHIN = {"Month": "year", "Quarter": "year", "DayOfYear": "year", "DayOfMonth": "month"}
 
 
 def monotonicity_of(node: Any) -> Monotonicity:
-    """How an encoded expression over one column follows that column's order.
+    """Return how an expression over one column follows the order of that column.
 
-    >>> shape_of(["Year", ["$", ["d"], "date"]]).direction, shape_of(["Upper", ["$", ["s"], "string"]]).direction
-    (1, 0)
+    Parameters
+    ----------
+    node : object
+        The expression in the hook's encoding.
+
+    Examples
+    --------
+    >>> monotonicity_of(["Year", ["$", ["d"], "date"]]).direction
+    1
+    >>> monotonicity_of(["Upper", ["$", ["s"], "string"]]).direction
+    0
     """
     match node:
         case ["$", _, _]:
             return _RISING
-        case ["UnaryMinus", child, *_]:  # -x falls; the one integer without an opposite overflows to itself, below all
+        case ["UnaryMinus", child, *_]:  # -x falls as x rises; the least integer has no opposite and stays the least
             return _turned(monotonicity_of(child)) if _kind(child) not in INTEGRAL else _product(child, -1)
         case ["Add" | "Subtract" | "DateAdd" | "DateSub" | "AddMonths" | "DateDiff", left, right, *_]:
             return _wrapping(node, _sum(node[0], left, right))
@@ -44,23 +55,23 @@ def monotonicity_of(node: Any) -> Monotonicity:
             return replace(_product(child, 1) if kind in INTEGRAL else _RISING, folds=True)
         case ["Multiply", left, right, *_]:
             return _times(left, right)
-        case ["Round" | "BRound", child, ["#", "int", int()], *_]:  # to the nearest of a grid: the order stays
-            return _wrapping(node, monotonicity_of(child))  # the greatest integers may be rounded beyond the type
+        case ["Round" | "BRound", child, ["#", "int", int()], *_]:  # rounding to a grid keeps the order
+            return _wrapping(node, monotonicity_of(child))  # rounding can take the greatest integers beyond the type
         case ["Cast", child, {"t": str() as target}, zone, *_]:
             return _cast(child, target, zone)
-        case ["Sqrt", child]:  # NaN below zero, which what is above it can hide
+        case ["Sqrt", child]:  # NaN below zero, which an outer function can hide
             return _wrapping(node, monotonicity_of(child))
         case [str() as name, child, *rest] if name in _STEPS and not _parts(rest):
             return monotonicity_of(child)
         case ["Divide" | "IntegralDivide", child, divisor, *_] if _literal(divisor):  # rounding keeps the order
-            shape = monotonicity_of(child)  # and the least integer has no opposite
+            shape = monotonicity_of(child)  # the least integer divided by -1 overflows
             return shape if _literal(divisor) > 0 else _wrapping(node, _turned(shape))
         case _:
             return _of_times(node)
 
 
 def _of_times(node: Any) -> Monotonicity:
-    """Functions of dates and instants, and of strings."""
+    """Return the order of a function of dates, instants or strings."""
     match node:
         case [str() as name, ["$", _, "date"] | ["Cast", ["$", *_], {"t": "date"}, *_] as child] if name in _WITHIN:
             return replace(monotonicity_of(child), within=_WITHIN[name])
@@ -68,23 +79,23 @@ def _of_times(node: Any) -> Monotonicity:
             "timestamp",
             "date",
         ):
-            return monotonicity_of(child)  # whole seconds of an instant, or of the first one of a day
+            return monotonicity_of(child)  # whole seconds of an instant, or of the first instant of a day
         case ["TruncDate", child, ["#", "string", str()]]:  # the first day of a period
             return monotonicity_of(child)
         case ["TruncTimestamp", ["#", "string", str()], child, str() as zone]:  # the first instant of a local period
             return _local(monotonicity_of(child), child, zone)
-        case ["Substring", child, ["#", "int", 0 | 1], ["#", "int", int()]]:  # of a < b, the beginnings are a' <= b'
+        case ["Substring", child, ["#", "int", 0 | 1], ["#", "int", int()]]:  # if a < b, their prefixes are a' <= b'
             return monotonicity_of(child)
-        case ["Concat", [["#", "string", str()], ["$", _, "string"]]]:  # the same beginning, then the column
+        case ["Concat", [["#", "string", str()], ["$", _, "string"]]]:  # a fixed prefix, then the column
             return _RISING
-        case ["Coalesce", [["$", _, _], ["#", _, _], *_]]:  # the column itself, but for NULL, which is asked for itself
+        case ["Coalesce", [["$", _, _], ["#", _, _], *_]]:  # the column except for NULL, which clauses check separately
             return _RISING
         case _:
             return _UNKNOWN
 
 
 def _parts(arguments: list[Any]) -> bool:
-    """Is any of these an expression; settings of a function are not."""
+    """Return whether any argument is an expression; the settings of a function are not expressions."""
     return any(isinstance(argument, list) for argument in arguments)
 
 
@@ -93,13 +104,16 @@ def _turned(shape: Monotonicity) -> Monotonicity:
 
 
 def _wrapping(node: Any, shape: Monotonicity) -> Monotonicity:
-    """A function that can wrap around, or be NaN, between two values: its own ends tell, which the whole can hide."""
+    """Add a part that can wrap around or be NaN between two values to the order of a function.
+
+    The values of the part at both ends show whether the part did so; the values of the whole expression can hide this.
+    """
     term = getattr(node, "term", None)
     return shape if term is None else replace(shape, wraps=(*shape.wraps, (term, node.type, shape.direction)))
 
 
 def _literal(node: Any) -> Any:
-    """The value of a number in a filter, None for anything else; decimals and floats come as texts."""
+    """Return the value of a finite number, date or time literal, or None; decimals and floats are encoded as text."""
     match node:
         case ["#", str(), bool() | None]:
             return None
@@ -107,7 +121,7 @@ def _literal(node: Any) -> Any:
             return value
         case ["#", str() as kind, str() as text] if kind in _FLOATING or decimal_digits(kind):
             number = float(text)
-            return number if abs(number) < float("inf") else None  # and not NaN
+            return number if abs(number) < float("inf") else None  # False for NaN, too
         case _:
             return None
 
@@ -121,11 +135,12 @@ def _kind(node: Any) -> str:
 
 
 def _sum(name: str, left: Any, right: Any) -> Monotonicity:
-    """X + c, c + x and x - c rise with x, c - x falls; an overflow on the way shows as a fall between its own bounds.
+    """Return the order of a sum or difference: x + c, c + x and x - c rise with x, and c - x falls.
 
-    It does: what wraps around wraps once between the bounds, and the greater end comes out below the lesser one.
+    An overflow between the bounds shows as ends out of order: the values wrap around at most once, and the greater end
+    then comes out below the lesser end.
     """
-    if _literal(right) is not None:  # months are added up to the last day of the month at most: days meet, and no more
+    if _literal(right) is not None:  # AddMonths stops at a month's last day: two days can coincide but not swap
         return monotonicity_of(left)
     if _literal(left) is None or name not in ("Add", "Subtract", "DateDiff"):
         return _UNKNOWN
@@ -134,7 +149,10 @@ def _sum(name: str, left: Any, right: Any) -> Monotonicity:
 
 
 def _times(left: Any, right: Any) -> Monotonicity:
-    """X * c rises or falls with the sign of c; an integer must not wrap around, which it can do many times."""
+    """Return the order of x * c, which rises or falls with the sign of c.
+
+    An integer product must not overflow: the product can wrap around many times, so that its ends show nothing.
+    """
     child, factor = (left, _literal(right)) if _literal(right) is not None else (right, _literal(left))
     if not factor:
         return _UNKNOWN
@@ -145,7 +163,7 @@ def _times(left: Any, right: Any) -> Monotonicity:
 
 
 def _product(child: Any, factor: int) -> Monotonicity:
-    """Of the column itself alone: only its bounds are known."""
+    """Return the order of an integer column times a factor, up to the limit of overflow; only a column has bounds."""
     if not (isinstance(child, list) and child[:1] == ["$"]):
         return _UNKNOWN
     greatest = (1 << (BITS[_kind(child)] - 1)) - 1
@@ -155,7 +173,10 @@ def _product(child: Any, factor: int) -> Monotonicity:
 
 
 def _local(shape: Monotonicity, child: Any, zone: str) -> Monotonicity:
-    """A function of local time: of the column's own instants, for which the zone's offsets can be looked up."""
+    """Return the order of a function of local time, if the function is of a bare column.
+
+    Clauses look up the zone's offsets between the bounds of the column, which are instants only for a bare column.
+    """
     own = isinstance(child, list) and child[:1] == ["$"]
     return replace(shape, zone=zone) if own else _UNKNOWN
 
@@ -163,13 +184,13 @@ def _local(shape: Monotonicity, child: Any, zone: str) -> Monotonicity:
 def _cast(child: Any, target: str, zone: Any) -> Monotonicity:
     kind, shape = _kind(child), monotonicity_of(child)
     match kind, target:
-        case ("timestamp", "date") if isinstance(zone, str):  # the day of local time
+        case ("timestamp", "date") if isinstance(zone, str):  # the local day
             return _local(shape, child, zone)
-        case ("timestamp_ntz", "date") | ("timestamp", "bigint" | "double"):  # whole days, seconds, fractions of them
+        case ("timestamp_ntz", "date") | ("timestamp", "bigint" | "double"):  # days, seconds, fractional seconds
             return shape
         case ("date", "timestamp") if isinstance(
             zone, str
-        ):  # the first instant of a day comes after that of the one before
+        ):  # a day's first instant comes after the first instant of the day before
             return shape
         case ("date", "timestamp_ntz") | ("bigint" | "int" | "smallint" | "tinyint", "timestamp"):
             return shape
@@ -177,7 +198,7 @@ def _cast(child: Any, target: str, zone: Any) -> Monotonicity:
             return shape
         case _ if kind in INTEGRAL and target in INTEGRAL and INTEGRAL.index(kind) <= INTEGRAL.index(target):
             return shape
-        case _ if kind in _FLOATING and target in (*_FLOATING, "int", "bigint"):  # towards zero, and ends stay at ends
+        case _ if kind in _FLOATING and target in (*_FLOATING, "int", "bigint"):  # truncates towards zero and saturates
             return shape
         case _ if decimal_digits(kind) and (target in _FLOATING or decimal_digits(target)):
             return shape

@@ -1,7 +1,7 @@
-"""Decide by its form alone whether an expression in SQL may be given to Spark's analyzer. Rule: [PRU-EX-4].
+"""The check whether Spark may analyze an expression in SQL, which looks only at the parsed form. Rule: [PRU-EX-4].
 
-Analysis is not harmless: it resolves the tables and paths of subqueries, loads classes for functions of a catalog, and
-the optimizer evaluates in the driver what depends on no column. The parser alone does nothing of that.
+Analysis has side effects: the analyzer resolves the tables and paths of subqueries and loads classes for functions of
+a catalog, and the optimizer evaluates expressions without columns in the driver. The parser has none of these effects.
 """
 
 from __future__ import annotations
@@ -14,30 +14,36 @@ __all__ = ["is_plain"]
 
 _MOST_LETTERS, _MOST_NODES, _DEEPEST = 10_000, 1_000, 100
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions"
-#: What stands for a value that rows have.
+#: The nodes that refer to a value of a row.
 _OF_ROWS = ("UnresolvedAttribute", "UnresolvedNamedLambdaVariable")
-#: What may be without a column: what it makes is hardly larger than its text.
+#: The nodes that are allowed without a column, because their result is hardly larger than their text.
 _SMALL = (
     "Add", "Cast", "Concat", "Divide", "Literal", "Multiply", "Subtract", "UnaryMinus", "UnaryPositive",
     "UnresolvedCollation",
 )  # fmt: skip
+#: The functions that are allowed without a column, because their result is hardly larger than their text.
 _SMALL_FUNCTIONS = (
     "array", "bigint", "binary", "boolean", "concat", "date", "decimal", "double", "e", "float", "int", "lower",
     "make_date", "make_dt_interval", "make_interval", "make_timestamp", "make_ym_interval", "map", "named_struct", "pi",
     "smallint", "string", "struct", "timestamp", "tinyint", "to_date", "to_timestamp", "unhex", "upper",
 )  # fmt: skip
-#: They load classes of any name.
+#: The functions that load classes of any name.
 _REFLECTIVE = ("java_method", "reflect", "try_reflect")
 
 
 def is_plain(session: Any, text: str) -> bool:
-    """Return whether an expression is of Spark's own functions, without subqueries, and with a column in each of them.
+    """Return whether an expression has only Spark's own functions, a column in each of them, and no subquery.
+
+    Functions and operators with a small result, such as ``pi()``, need no column. An expression that is very long or
+    deep is not plain.
 
     Parameters
     ----------
     session : SparkSession
+        The session whose parser and built-in functions count.
     text : str
-        What Spark's parser refuses counts as plain: it refuses it again, and says why.
+        The expression in SQL. A text that Spark's parser rejects counts as plain, because Spark rejects the text again
+        when xskip uses it and then reports the reason.
     """
     if len(text) > _MOST_LETTERS or text.count("(") > _DEEPEST or "\0" in text:
         return False
@@ -49,7 +55,7 @@ def is_plain(session: Any, text: str) -> bool:
 
 
 class _Vetting:
-    """One look at a parsed tree."""
+    """A walk over a parsed expression, which stops after a limited number of nodes."""
 
     def __init__(self, jvm: Any) -> None:
         self._subquery = jvm.java.lang.Class.forName(f"{_EXPRESSIONS}.PlanExpression")
@@ -57,7 +63,7 @@ class _Vetting:
         self._left = _MOST_NODES
 
     def depends_on_rows(self, node: Any, depth: int) -> bool | None:
-        """Return whether a node's value depends on a row; None where it is not plain."""
+        """Return whether the value of a node depends on a row, or None if the node is not plain."""
         self._left -= 1
         name = str(node.getClass().getSimpleName())
         if self._left < 0 or depth > _DEEPEST or "Identifier" in name or self._subquery.isInstance(node):

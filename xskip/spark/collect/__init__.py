@@ -1,5 +1,5 @@
-"""Statistics of data files: the listing of a dataset, and what index types collect, in one job over its files.
+"""The statistics of data files: the listing of a dataset, and the Spark jobs that collect the values of its indexes.
 
-Ways in: :mod:`~xskip.spark.collect.relation` and :class:`~xskip.spark.collect.collector.Collector`. Imports
-``spark.catalyst`` and what lies below.
+Entry points: :mod:`~xskip.spark.collect.relation` and :class:`~xskip.spark.collect.collector.Collector`. The package
+imports ``spark.catalyst`` and the layers below.
 """

@@ -1,4 +1,4 @@
-"""Collecting metadata: the rows of a chunk of objects, each object's into one row, for all indexes at once."""
+"""The collection of statistics: the rows of each file in a chunk become a single row of metadata, for all indexes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,19 @@ _PARTITION_OBJECTS = 256
 
 @dataclass(frozen=True, slots=True)
 class PlannedIndex:
-    """An index about to be collected: what it is, its columns as the dataset spells them, its record, what it keeps."""
+    """An index that a build is about to collect.
+
+    Attributes
+    ----------
+    index : Index
+        The index as the user described it.
+    columns : tuple of str
+        The columns of the index, in the dataset's spelling.
+    definition : IndexDefinition
+        The record of the index in metadata.
+    storage : Storage
+        The type of the index's values in metadata.
+    """
 
     index: Index
     columns: tuple[str, ...]
@@ -47,34 +59,38 @@ class PlannedIndex:
 
     @property
     def inputs(self) -> Sequence[Input]:
-        """What is gathered."""
+        """Return the columns or expressions from which the index collects its values."""
         return self.index.inputs(self.columns, self.definition.types)
 
     @property
     def types(self) -> tuple[str, ...]:
-        """The types of the values: of the columns, or of their elements."""
+        """Return the Spark types of the indexed values: those of the columns, or of the elements of array columns."""
         return value_types(self.index, self.definition.types)
 
 
 def value_types(index: Index, types: Sequence[str]) -> tuple[str, ...]:
-    """The types of the values that an index of columns of these types is about."""
+    """Return the Spark types of the values that an index on columns of the given types covers."""
     return tuple((index.of_elements and element_of(kind)) or kind for kind in types)
 
 
 @dataclass(frozen=True, slots=True)
 class Collector:
-    """Collects the metadata of a dataset's objects.
+    """A collector of the metadata of a dataset's files.
 
     Attributes
     ----------
     hook : Hook
+        The hook of the session's JVM.
     dataset : Dataset
-        Of a session whose settings are the build's own.
+        The dataset, in a session that only the build uses, because the collector changes the session's settings.
     listed : ListedObjects
+        All files of the dataset.
     indexes : tuple of PlannedIndex
+        The indexes to collect.
     reading : ReadProfile
+        How the build reads the files.
     footers : bool
-        May bounds come from the footers of Parquet files.
+        Whether bounds can come from the footers of Parquet files.
     """
 
     hook: Hook
@@ -85,12 +101,22 @@ class Collector:
     footers: bool
 
     def collect(self, chosen: npt.NDArray[np.int64]) -> MetadataTable:
-        """The metadata of some objects, by their positions in the listing.
+        """Collect the metadata of files.
+
+        Parameters
+        ----------
+        chosen : numpy.ndarray of int64
+            The positions of the files in the listing.
+
+        Returns
+        -------
+        MetadataTable
+            A row for each file, in the order of ``chosen``.
 
         Raises
         ------
         CollectError
-            A file cannot be read; the error knows which, as far as Spark says.
+            If Spark cannot read a file. The error names the file if Spark's error does.
         """
         rows = pa.array(chosen)
         partitions = {
@@ -105,7 +131,7 @@ class Collector:
         return MetadataTable(self.listed.objects.take(rows), partitions, columns)
 
     def _values(self, chosen: npt.NDArray[np.int64]) -> list[pa.Array]:
-        """The values of every index, in the order of ``chosen``."""
+        """Return the values of every index, with a row for each file in the order of ``chosen``."""
         if not len(chosen):
             return [pa.nulls(0, arrow_type(planned.storage)) for planned in self.indexes]
         found = self._from_footers(chosen) if self._footers_may_do() else [None] * len(chosen)
@@ -131,7 +157,7 @@ class Collector:
         )
 
     def _from_footers(self, chosen: npt.NDArray[np.int64]) -> list[Any]:
-        """The bounds of every index for each object, None where its footer does not vouch for them."""
+        """Return the bounds of every index for each file, or None for a file whose footer is not reliable."""
         paths = self.listed.paths_of(chosen)
         columns = [(p.columns[0], p.definition.types[0]) for p in self.indexes]
         if all(path.startswith("file:") for path in paths):
@@ -141,9 +167,10 @@ class Collector:
         return [_bounds_of(source, columns) for source in sources]
 
     def _from_data(self, chosen: npt.NDArray[np.int64]) -> list[pa.Array]:
-        """Each file's rows into one row: a job for what the kernel serves, one for aggregates, one for Python's.
+        """Return the values of every index from the rows of the files, in the order of ``chosen``.
 
-        A job reads the columns of its indexes alone.
+        The kernel, Spark's aggregates and aggregates in Python run in separate jobs. A job reads only the columns of
+        its indexes.
         """
         mask = np.zeros(len(self.listed), np.bool_)
         mask[chosen] = True
@@ -167,13 +194,13 @@ class Collector:
     def _by_aggregates(
         self, rows: DataFrame, indexes: Sequence[PlannedIndex], chosen: npt.NDArray[np.int64]
     ) -> DataFrame:
-        """Spark's own aggregates, grouped by object."""
+        """Return the aggregates of the indexes, grouped by file."""
         aggregates = []
         for i, planned in enumerate(indexes):
             inputs = [_carried(each) for each in planned.inputs]
             collected = planned.index.aggregates(inputs)
             aggregates += [aggregate.alias(f"{i}_{j}") for j, aggregate in enumerate(collected)]
-        # as many reduce tasks as keep the sets of one of them small
+        # enough reduce tasks to keep the sets of distinct values in a task small
         size = int(self.listed.sizes[chosen].sum())
         tasks = max(self.dataset.cores, size // _PARTITION_BYTES, len(chosen) // _PARTITION_OBJECTS)
         rows.sparkSession.conf.set("spark.sql.shuffle.partitions", str(tasks))
@@ -183,7 +210,7 @@ class Collector:
         try:
             if hasattr(df, "toArrow"):
                 return df.toArrow()
-            from pyspark.sql.pandas.types import to_arrow_schema  # 3.5 has no public way to Arrow
+            from pyspark.sql.pandas.types import to_arrow_schema  # Spark 3.5 has no public Arrow result
 
             batches = df._collect_as_arrow()  # type: ignore[operator]
             return pa.Table.from_batches(batches, None if batches else to_arrow_schema(df.schema))
@@ -193,7 +220,7 @@ class Collector:
     def _in_order(
         self, table: pa.Table, indexes: Sequence[PlannedIndex], chosen: npt.NDArray[np.int64]
     ) -> list[pa.Array]:
-        """The results as metadata, a row for each chosen object; an object without rows has no values."""
+        """Return the results as metadata with a row for each chosen file; a file without rows has no values."""
         ordinals = table.column(ORDINAL).to_numpy()
         row_of = np.full(len(self.listed), -1)
         row_of[ordinals] = np.arange(len(ordinals))
@@ -213,7 +240,7 @@ def _gathered(planned: PlannedIndex) -> list[tuple[Input, Accumulator]]:
 
 
 def _columns_of(table: pa.Table, i: int) -> list[str]:
-    """The columns of the i-th index's results, in order."""
+    """Return the names of the result columns of the i-th index, in order."""
     names: list[str] = []
     while (name := f"{i}_{len(names)}") in table.column_names:
         names.append(name)
@@ -221,7 +248,7 @@ def _columns_of(table: pa.Table, i: int) -> list[str]:
 
 
 def _merged(table: pa.Table, indexes: Sequence[PlannedIndex]) -> pa.Table:
-    """One row for each object, where large ones were split into several tasks."""
+    """Merge the results of files that several tasks have read, so that each file has a single row."""
     ordinals = table.column(ORDINAL).to_numpy()
     if len(np.unique(ordinals)) == len(ordinals):
         return table
@@ -237,7 +264,7 @@ def _merged(table: pa.Table, indexes: Sequence[PlannedIndex]) -> pa.Table:
 
 
 def _carried(given: Input) -> SparkColumn:
-    """An input in the form that crosses to Arrow; intervals of months cross as their number."""
+    """Return an input in a type that Spark can convert to Arrow; an interval of months becomes the number of months."""
     from pyspark.sql import functions as F
 
     if atomic_name(given.type) != "interval year to month":
@@ -247,7 +274,7 @@ def _carried(given: Input) -> SparkColumn:
 
 
 def _no_rows_are_empty(values: pa.Array, take: pa.Array) -> pa.Array:
-    """An object without rows has no values: its sets are empty, where an aggregate's null would mean unknown."""
+    """Replace the null lists of files without rows by empty lists, because a null list means unknown values."""
     if not pa.types.is_list(values.type) or not take.null_count:
         return values
     empty = pa.array([[]], values.type)
@@ -258,7 +285,7 @@ def _no_rows_are_empty(values: pa.Array, take: pa.Array) -> pa.Array:
 
 
 def _bounds_of(source: str | bytes, columns: Sequence[tuple[str, str]]) -> Any:
-    """Return bounds from a local file, or from the bytes of a footer; None where there is nothing to trust."""
+    """Return the bounds from a local file or from a footer's bytes, or None if the footer is not reliable."""
     try:
         tail = source if isinstance(source, bytes) else tail_of(source)
         if not tail:
@@ -270,7 +297,7 @@ def _bounds_of(source: str | bytes, columns: Sequence[tuple[str, str]]) -> Any:
 
 
 def _bounds_array(bounds: Sequence[tuple[Any, Any]], storage: Storage) -> pa.Array:
-    """A struct of both bounds for each object."""
+    """Return an array with a struct of both bounds for each file."""
     kind = arrow_type(storage)
     sides = [array_of([pair[side] for pair in bounds], kind[side].type) for side in (0, 1)]
     return pa.StructArray.from_arrays(sides, fields=list(kind))

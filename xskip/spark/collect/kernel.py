@@ -1,8 +1,9 @@
-"""The kernel: one pass over the rows of many objects, on executors, without a shuffle.
+"""The kernel that collects statistics in a single pass over the rows of many files, on executors, without a shuffle.
 
-The rows of a file come one after the other, so accumulators need no grouping: each file's state is built, handed out
-and forgotten. Spark's own aggregates would cost several times as much; they serve the indexes that have no accumulator.
-The classes (``java/XSkipKernel.java``) travel to executors as a jar made at run time.
+A task reads the rows of a file consecutively, so the accumulators need no grouping: the task builds a file's state,
+emits the state and resets the accumulators. Spark's own aggregates would cost several times as much; only indexes
+without accumulators use aggregates. The kernel's classes (``java/XSkipKernel.java``) reach the executors in a jar that
+the driver builds at run time.
 """
 
 from __future__ import annotations
@@ -37,17 +38,22 @@ _PHYSICAL = {
 
 
 def accumulate(dataset: Dataset, rows: DataFrame, gathered: Sequence[Sequence[tuple[Input, Accumulator]]]) -> DataFrame:
-    """What accumulators find, a row for each run of an object's rows: its ordinal, then ``<i>_<j>`` of the i-th index.
-
-    An object that was split into several tasks has several rows. Dates and times come as plain numbers.
+    """Run the accumulators of all indexes over the rows of a subset.
 
     Parameters
     ----------
     dataset : Dataset
+        The dataset of the rows.
     rows : DataFrame
-        A subset of the dataset.
+        A subset of the dataset, from :meth:`Dataset.subset`.
     gathered : sequence of sequences of (Input, Accumulator)
-        For each index.
+        The accumulators of each index, with their inputs.
+
+    Returns
+    -------
+    DataFrame
+        The file's position in column ``ORDINAL`` and the results of the i-th index in columns ``<i>_<j>``. A file that
+        several tasks read has several rows. Dates and times are plain numbers.
     """
     position = {sql: i for i, sql in enumerate(dict.fromkeys(each.sql for pairs in gathered for each, _ in pairs))}
     chosen = rows.selectExpr(ORDINAL, *(f"{sql} AS c{i}" for sql, i in position.items()))
@@ -65,7 +71,15 @@ def accumulate(dataset: Dataset, rows: DataFrame, gathered: Sequence[Sequence[tu
 
 
 def gathered_table(table: pa.Table, gathered: Sequence[Sequence[tuple[Input, Accumulator]]]) -> pa.Table:
-    """What Spark collected of :func:`accumulate`, with the longs of hashes as lists."""
+    """Return the collected rows of :func:`accumulate` with the hashes of Bloom filters as lists of int64.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The collected rows, which have hashes as binary values.
+    gathered : sequence of sequences of (Input, Accumulator)
+        The accumulators that were passed to :func:`accumulate`.
+    """
     for i, pairs in enumerate(gathered):
         j = 0
         for _, accumulator in pairs:
@@ -78,7 +92,7 @@ def gathered_table(table: pa.Table, gathered: Sequence[Sequence[tuple[Input, Acc
 
 
 def _longs(packed: pa.Array) -> pa.Array:
-    """Lists of longs from their bytes.
+    """Return lists of int64 from their little-endian bytes.
 
     >>> _longs(pa.array([b"", (7).to_bytes(8, "little") * 2, None])).to_pylist()
     [[], [7, 7], None]
@@ -91,8 +105,8 @@ def _longs(packed: pa.Array) -> pa.Array:
 
 
 def _physical(given: Input, accumulator: Accumulator) -> str:
-    """The type in which the kernel takes an input's values: plain numbers for times."""
-    if accumulator.kind == "counts":  # of NULL alone
+    """Return the type in which the kernel reads an input's values: plain numbers for dates and times."""
+    if accumulator.kind == "counts":  # counts of NULL do not depend on the type
         return "bigint"
     element = element_of(given.type)
     name = atomic_name(element or given.type) or given.type
@@ -103,15 +117,21 @@ def _physical(given: Input, accumulator: Accumulator) -> str:
 def merge_runs(
     parts: Sequence[pa.Array], starts: npt.NDArray[np.int64], accumulators: Sequence[Accumulator]
 ) -> list[pa.Array]:
-    """The results of an index's accumulators with the runs of each object merged into one row.
+    """Merge the rows of each file into a single row, for the accumulators of an index.
 
     Parameters
     ----------
     parts : sequence of pyarrow.Array
-        The accumulators' columns, the runs of an object side by side.
+        The result columns of the accumulators, in which the rows of a file are adjacent.
     starts : numpy.ndarray of int64
-        Where each object's runs begin.
+        The position of the first row of each file.
     accumulators : sequence of Accumulator
+        The accumulators of the index, in the order of their columns.
+
+    Returns
+    -------
+    list of pyarrow.Array
+        The result columns with a row for each file.
     """
     ends = np.append(starts[1:], len(parts[0]))
     spans = list(zip(starts.tolist(), ends.tolist(), strict=True))
@@ -138,7 +158,7 @@ def _merged(parts: Sequence[pa.Array], spans: list[tuple[int, int]], accumulator
 
 
 def _extremes(part: pa.Array, spans: list[tuple[int, int]], *, last: bool) -> pa.Array:
-    """The least or greatest value of each span in Spark's order; null where a span has none."""
+    """Return the least or greatest value of each span of rows in Spark's order; null for a span without values."""
     ranks = pc.rank(sort_key(part), tiebreaker="dense").to_numpy(zero_copy_only=False)
     valid = part.is_valid().to_numpy(zero_copy_only=False)
     chosen = []
@@ -150,7 +170,7 @@ def _extremes(part: pa.Array, spans: list[tuple[int, int]], *, last: bool) -> pa
 
 
 def _unions(lists: pa.Array, spans: list[tuple[int, int]], cap: int | None = None) -> pa.Array:
-    """The distinct values of some lists together; null where one is missing or they are too many."""
+    """Return the distinct values of the lists in each span; null if a list is null or the values exceed the cap."""
     found = []
     for a, b in spans:
         values = None if lists[a:b].null_count else pc.unique(lists[a:b].flatten())
@@ -166,7 +186,7 @@ def _results(accumulator: Accumulator, element: str) -> list[object]:
             return ["long", "long"]
         case "values" | "ranges":
             return [_array(element)]
-        case "hashes" | "words":  # longs, little-endian, or a filter
+        case "hashes" | "words":  # hashes as little-endian int64, and a Bloom filter
             return ["binary", "binary"]
         case "boxes":
             return [_array("double")]

@@ -1,4 +1,4 @@
-"""A dataset's objects, as Spark lists them, with the values of their partitions."""
+"""The files of a dataset as Spark lists them, with their partition values."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ __all__ = ["ListedObjects", "list_objects", "packed_objects", "partition_texts"]
 
 @dataclass(frozen=True, slots=True)
 class ListedObjects:
-    """The objects of a dataset at one moment.
+    """The files of a dataset at the time of a listing.
 
     Attributes
     ----------
     objects : Objects
+        The names, sizes and modification times of the files.
     partitions : dict of str to PartitionColumn
-        A value for each object.
+        The partition columns by name, each with a value for every file.
     listing : Listing
-        In the JVM.
+        The listing in the JVM.
     """
 
     objects: Objects
@@ -43,22 +44,28 @@ class ListedObjects:
 
     @property
     def sizes(self) -> npt.NDArray[np.int64]:
-        """Their bytes; 0 where nobody says."""
+        """Return the size of each file in bytes, 0 for an unknown size."""
         found: npt.NDArray[np.int64] = self.objects.sizes.fill_null(0).to_numpy(zero_copy_only=False)
         return found
 
     def paths_of(self, positions: npt.NDArray[np.int64]) -> list[str]:
-        """Some objects as Hadoop names them, with scheme."""
+        """Return the Hadoop paths, with scheme, of files.
+
+        Parameters
+        ----------
+        positions : numpy.ndarray of int64
+            The positions of the files in the listing.
+        """
         return self.listing.paths(positions)
 
     def partitions_of(self, objects: Objects) -> dict[str, PartitionColumn]:
-        """The partition values of objects by their names, NULL for those that are not listed any more."""
+        """Return the partition values of files, found by name; NULL for a file that is not in the listing."""
         rows = pc.index_in(objects.names, self.objects.names)
         return {name: replace(column, values=column.values.take(rows)) for name, column in self.partitions.items()}
 
 
 def list_objects(dataset: Dataset) -> ListedObjects:
-    """All objects of a dataset, from the one listing that Spark makes of it."""
+    """Return all files of a dataset, which Spark lists once."""
     listing = dataset.listing()
     of = listing.partition_of()
     values = dataset.partition_values()
@@ -71,7 +78,18 @@ def list_objects(dataset: Dataset) -> ListedObjects:
 
 
 def packed_objects(table: MetadataTable) -> list[bytes | memoryview]:
-    """The objects with their partitions as the hook takes them, in pieces: see ``java/XSkipSnapshot.java``."""
+    """Return the files of a table and their partitions in the binary format of ``java/XSkipSnapshot.java``.
+
+    Parameters
+    ----------
+    table : MetadataTable
+        A table with the partition columns of the snapshot.
+
+    Returns
+    -------
+    list of bytes-like
+        The pieces of the binary format, in order.
+    """
     objects, (of, texts) = table.objects, partition_texts(table)
     names = objects.names
     _, offsets, data = names.buffers()
@@ -90,9 +108,17 @@ def packed_objects(table: MetadataTable) -> list[bytes | memoryview]:
 
 
 def partition_texts(table: MetadataTable) -> tuple[npt.NDArray[np.int64], list[str]]:
-    """Each object's partition, and the distinct partitions' values as the hook encodes them.
+    """Return the partition of each file, and the values of each distinct partition in the hook's encoding.
 
-    A value that is encoded otherwise than the hook does only keeps objects: a query's own values are compared with it.
+    The hook prunes by partition values only if a text equals the text of the query's own listing. A text that differs
+    from the hook's encoding of equal values therefore only keeps files. A read without listing parses the texts.
+
+    Returns
+    -------
+    numpy.ndarray of int64
+        For each file, the position of its partition in the list.
+    list of str
+        The values of each partition as a JSON array.
     """
     rows: list[tuple[str, ...]] = [()]
     of = np.zeros(len(table), np.int64)
@@ -119,6 +145,6 @@ def _encoded(values: pa.Array) -> list[str]:
 
 
 def _spread(raw: Sequence[Any], kind: str, of: npt.NDArray[np.int64]) -> pa.Array:
-    """Each partition's value, laid out for its objects."""
+    """Return an array with the partition's value for each file."""
     values = [None if value is None else literal_value(value, kind) for value in raw]
     return array_of(values, arrow_type(kind)).take(pa.array(of))

@@ -1,9 +1,9 @@
-"""Min/max of Parquet columns from the files' footers, where the footers vouch for them.
+"""The bounds of Parquet columns from the footers of files, for files whose footers are reliable.
 
-A footer is trusted only where every row group has both bounds or holds nothing but nulls, the physical column is
-read as the very type that is asked for, and Spark would not change the values on the way. Floating point is never
-taken (a NaN leaves no trace), nor INT96 (its statistics have no order), nor dates that a calendar change could touch.
-Everything else is left to the data: the answer for that file is None.
+A footer is reliable only if every row group has both bounds or only nulls, if Spark reads the physical column as
+exactly the requested type, and if Spark does not change the values on reading. Floating-point columns never use the
+footer (a NaN leaves no trace), nor do INT96 columns (their statistics have no order) or dates and timestamps that a
+calendar change could affect. The result for any other file is None, and the build reads the data of that file.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from xskip.types.datatypes import decimal_digits
 
 __all__ = ["Bounds", "footer_bounds", "is_plain", "served_by_footers", "tail_of"]
 
-#: Least and greatest value as plain numbers, bytes, or booleans; both None where all values are NULL.
+#: The least and the greatest value as plain numbers, bytes or Booleans; both are None if all values are NULL.
 Bounds = tuple[Any, Any]
 
 _EXACT = Context(prec=38)
-# Spark rebases dates before the Gregorian calendar, and timestamps before the last zone offsets with odd seconds
+# Spark rebases dates before the Gregorian calendar, and timestamps of the time when zone offsets had odd seconds
 _FIRST_DATE = -141_427  # 1582-10-15, in days
 _FIRST_TIMESTAMP = -2_208_988_800_000_000 + 2 * 86_400_000_000  # 1900-01-03, in microseconds
-# writers whose string bounds are the values themselves, in unsigned order; others may cut long values short
+# The writers whose string bounds are whole values in unsigned order; other writers can truncate long values
 _WHOLE_STRINGS = re.compile(
     r"parquet-mr version 1\.(1[0-9]|[2-9][0-9])\.|parquet-mr version [2-9]|parquet-cpp-arrow version (?!0\.)"
 )
@@ -49,7 +49,7 @@ _SERVED = ("boolean", "tinyint", "smallint", "int", "bigint", "date", "timestamp
 
 
 def served_by_footers(spark_type: str) -> bool:
-    """Can footers ever vouch for the bounds of a type.
+    """Return whether footers can have reliable bounds for columns of a Spark type.
 
     >>> served_by_footers("timestamp"), served_by_footers("double")
     (True, False)
@@ -58,7 +58,23 @@ def served_by_footers(spark_type: str) -> bool:
 
 
 def tail_of(path: str) -> bytes:
-    """Return the end of a local Parquet file from its footer on; empty where there is no plain footer."""
+    """Return the end of a local file from the first byte of its Parquet footer.
+
+    Parameters
+    ----------
+    path : str
+        A local path without a scheme.
+
+    Returns
+    -------
+    bytes
+        The footer, its length and the magic number. Empty if the file does not end with a plain footer.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    """
     with open(path, "rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(size - _GUESS, 0))
@@ -73,21 +89,35 @@ def tail_of(path: str) -> bytes:
 
 
 def is_plain(footer: pq.FileMetaData, tail: bytes) -> bool:
-    """Return whether a footer is all that a file ends with: one with a signature after it has encrypted columns.
+    """Return whether a file ends with a footer without a signature.
 
-    Arrow aborts the process where it is asked about an encrypted column without its key.
+    A signature after the footer means that columns are encrypted, and Arrow aborts the process on access to an
+    encrypted column without its key.
+
+    Parameters
+    ----------
+    footer : pyarrow.parquet.FileMetaData
+        The parsed footer.
+    tail : bytes
+        The end of the file from the first byte of the footer.
     """
     return bool(footer.serialized_size + 8 == len(tail))
 
 
 def footer_bounds(footer: pq.FileMetaData, columns: Sequence[tuple[str, str]]) -> list[Bounds] | None:
-    """The bounds of columns over all row groups of a file, or None where the footer does not vouch for them.
+    """Return the bounds of columns over all row groups of a file.
 
     Parameters
     ----------
     footer : pyarrow.parquet.FileMetaData
+        The footer of the file, without encrypted columns (see :func:`is_plain`).
     columns : sequence of (str, str)
-        Column in Spark's spelling, and its Spark type.
+        Each column in Spark's spelling, and its Spark type.
+
+    Returns
+    -------
+    list of Bounds or None
+        The bounds of each column. None if the footer is not reliable for a column.
     """
     leaves = _leaves(footer)
     bounds = []
@@ -103,14 +133,14 @@ def footer_bounds(footer: pq.FileMetaData, columns: Sequence[tuple[str, str]]) -
 
 
 def _leaves(footer: pq.FileMetaData) -> dict[str, int]:
-    """Leaf columns by path; without those whose path another one shares, as ``a.b`` of a struct and `a.b` do."""
+    """Return the positions of leaf columns by path, without paths of two columns (field ``b`` of ``a``, and `a.b`)."""
     columns = [footer.schema.column(i) for i in range(len(footer.schema))]
     paths = Counter(column.path for column in columns)
     return {c.path: i for i, c in enumerate(columns) if paths[c.path] == 1 and "." not in c.name}
 
 
 def _fits(footer: pq.FileMetaData, position: int, spark_type: str) -> bool:
-    """Is the physical column read as the Spark type, value for value."""
+    """Return whether Spark reads the values of the physical column unchanged as the Spark type."""
     column = footer.schema.column(position)
     if column.max_repetition_level > 0:
         return False
@@ -127,7 +157,7 @@ def _fits(footer: pq.FileMetaData, position: int, spark_type: str) -> bool:
 
 
 def _column_bounds(footer: pq.FileMetaData, position: int) -> Bounds | None:
-    """Bounds over the row groups; None where one of them says too little."""
+    """Return the bounds over all row groups, or None if the statistics of a row group are incomplete."""
     lows, highs = [], []
     for group in range(footer.num_row_groups):
         chunk = footer.row_group(group).column(position)
@@ -139,7 +169,7 @@ def _column_bounds(footer: pq.FileMetaData, position: int) -> Bounds | None:
         if statistics.has_min_max:
             lows.append(statistics.min_raw)
             highs.append(statistics.max_raw)
-        elif statistics.null_count != chunk.num_values:  # values without bounds: not all of them are null
+        elif statistics.null_count != chunk.num_values:  # the row group has values but no bounds
             return None
     if not lows:
         return None, None
@@ -148,7 +178,7 @@ def _column_bounds(footer: pq.FileMetaData, position: int) -> Bounds | None:
 
 
 def _plain(raw: Any, logical: str) -> Any:
-    """A physical value as a number, bytes or boolean whose Python order is Spark's."""
+    """Return a physical value as a number, bytes or a Boolean whose Python order is Spark's order."""
     if scale := re.fullmatch(r"Decimal\(precision=\d+, scale=(\d+)\)", logical):
         unscaled = int.from_bytes(raw, "big", signed=True) if isinstance(raw, bytes) else raw
         return Decimal(unscaled).scaleb(-int(scale[1]), _EXACT)
@@ -156,7 +186,7 @@ def _plain(raw: Any, logical: str) -> Any:
 
 
 def _unchanged(bounds: Bounds, spark_type: str) -> bool:
-    """Would Spark read the values as they are stored."""
+    """Return whether Spark reads values within the bounds as they are stored, without a rebase of the calendar."""
     low = bounds[0]
     if low is None:
         return True

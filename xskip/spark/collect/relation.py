@@ -1,4 +1,4 @@
-"""Datasets of files as the JVM reads and lists them."""
+"""The datasets of files that a build or a query reads, as Spark's JVM lists and reads them."""
 
 from __future__ import annotations
 
@@ -24,19 +24,25 @@ if TYPE_CHECKING:
 
 __all__ = ["ORDINAL", "Dataset", "KnownFiles", "Listing", "selected"]
 
-#: The column that a subset adds: the object's position in the listing.
+#: The column that :meth:`Dataset.subset` adds: the file's position in the listing.
 ORDINAL = "__xskip_object"
-#: A task reads a file of up to so many bytes.
+#: The number of bytes up to which a single task can read a whole file.
 _LARGEST_WHOLE = 256 << 20
 _LEAST_TASK = 64 << 20
 _TASKS_PER_CORE = 4
-#: What opening a file costs a build at least, in bytes of it.
+#: The least cost of opening a file in a build, as the number of bytes that Spark reads in the same time.
 _OPENING = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Files as the JVM lists them; every part is fetched when asked for."""
+    """The files that the JVM has listed; each method fetches its result from the JVM.
+
+    Attributes
+    ----------
+    java : JavaObject
+        The listing in the JVM (``java/XSkipListing.java``).
+    """
 
     java: Any
 
@@ -46,7 +52,7 @@ class Listing:
         return int(self.java.count())
 
     def objects(self) -> Objects:
-        """Names, sizes and times."""
+        """Return the names, the sizes in bytes and the modification times of all files."""
         return Objects(
             pa.array(_texts(self.java.names(), self.count), pa.string()),
             pa.array(numbers_in(self.java.sizes()), pa.int64()),
@@ -54,16 +60,34 @@ class Listing:
         )
 
     def paths(self, positions: npt.NDArray[np.int64]) -> list[str]:
-        """Some files as Hadoop names them."""
+        """Return the Hadoop paths, with scheme, of files.
+
+        Parameters
+        ----------
+        positions : numpy.ndarray of int64
+            The positions of the files in the listing.
+        """
         return _texts(self.java.paths(bytearray(positions.astype("<i8").tobytes())), len(positions))
 
     def partition_of(self) -> npt.NDArray[np.int64]:
-        """Each file's partition, as a position in the partitions' values."""
+        """Return the partition of each file, as a position in :meth:`Dataset.partition_values`."""
         return numbers_in(self.java.partitionOf())
 
 
 class KnownFiles(NamedTuple):
-    """The objects of a snapshot under a root, by its token; where ``replaced`` they do not count."""
+    """The files of a snapshot, for a dataset that Spark reads without listing all directories.
+
+    Attributes
+    ----------
+    token : int
+        The number by which the JVM knows the snapshot.
+    objects : sequence of bytes-like
+        The files in the format of ``java/XSkipSnapshot.java``, in pieces.
+    root : str
+        The root of the dataset, in the hook's spelling.
+    replaced : numpy.ndarray of bool
+        The mask of the snapshot's files that the dataset must leave out.
+    """
 
     token: int
     objects: Pieces
@@ -72,15 +96,22 @@ class KnownFiles(NamedTuple):
 
 
 class Dataset:
-    """A dataset of files, as a DataFrame of the user's reads it."""
+    """A dataset of files, which is read as the user's DataFrame reads it."""
 
     def __init__(self, hook: Hook, df: DataFrame) -> None:
-        """Takes a DataFrame.
+        """Resolve the dataset of a DataFrame.
+
+        Parameters
+        ----------
+        hook : Hook
+            The hook of the session's JVM.
+        df : DataFrame
+            A DataFrame that reads the files of a dataset and does nothing else.
 
         Raises
         ------
         DatasetError
-            It is something else: a view with a query, a table of another kind of source.
+            If the DataFrame reads no files of Spark's own: a view with a query, or a table of another source.
         """
         hook.answer_at_once()
         java = hook.rule.dataset(df._jdf)
@@ -97,14 +128,20 @@ class Dataset:
 
     @property
     def cores(self) -> int:
-        """How many tasks run at once."""
+        """Return the number of tasks that run at the same time."""
         return int(self._spark.sparkContext.defaultParallelism)
 
     def share_out(self, sizes: npt.NDArray[np.int64]) -> None:
-        """Settles which files a task reads, by the bytes of each: large ones whole, and of small ones many.
+        """Set how Spark distributes files over tasks: a task reads a whole large file, or many small files.
 
-        Filters of parts do not join, so files are whole where there are enough for all cores. And Spark takes opening a
-        file to cost as much as reading 4 MB of it, which gives small ones to many more tasks than there are cores.
+        Bloom filters of two parts of a file cannot be merged, so tasks read whole files if there are enough files for
+        all cores. Spark counts the opening of a file as much as reading 4 MB, which would spread small files over many
+        more tasks than there are cores.
+
+        Parameters
+        ----------
+        sizes : numpy.ndarray of int64
+            The size in bytes of each file that the next job reads.
         """
         given, opening = self._packing
         total = int(sizes.sum())
@@ -118,48 +155,68 @@ class Dataset:
 
     @cached_property
     def _packing(self) -> tuple[int, int]:
-        """How many bytes the session gives to a task, and what opening a file costs."""
+        """Return the session's bytes per task and its cost of opening a file, as :meth:`share_out` first finds them."""
         conf = self._spark._jsparkSession.sessionState().conf()
         return conf.filesMaxPartitionBytes(), conf.filesOpenCostInBytes()
 
     def roots(self) -> list[str]:
-        """The root paths, with scheme."""
+        """Return the root paths of the dataset, with scheme."""
         return [str(root) for root in self._java.roots()]
 
     def places(self) -> list[IndexLocation]:
-        """Where the metadata may be, in the order in which queries look."""
+        """Return the possible locations of the metadata, in the order in which queries try them."""
         return places_in(self._java.places())
 
     def listing(self) -> Listing:
-        """All files; listed once."""
+        """Return all files of the dataset, which the JVM lists once."""
         return Listing(self._java.listing())
 
     def partition_schema(self) -> list[tuple[str, str]]:
-        """The partition columns, each with its type as in schema JSON."""
+        """Return the name of each partition column and its type as in Spark's schema JSON."""
         return [(f["name"], f["type"]) for f in json.loads(self._java.partitionSchemaJson())["fields"]]
 
     def partition_values(self) -> list[list[Any]]:
-        """The values of each partition, encoded as literals are."""
+        """Return the values of each partition, in the hook's encoding of literals."""
         return list(json.loads(self._java.partitionValues()))
 
     def reading(self) -> dict[str, Any]:
-        """Format, options, settings and schema, as a query would send them."""
+        """Return the format, options, settings and schema of the dataset, as the hook sends them for a query."""
         return dict(json.loads(self._java.reading()))
 
     def encoded(self, df: DataFrame) -> Any:
-        """The one expression that a DataFrame selects, as a filter would have it; None where Spark plans more."""
+        """Return the expression that a DataFrame selects, encoded as in a filter, or None if Spark's plan does more."""
         found = self._java.expression(df._jdf)
         return None if found is None else json.loads(found)
 
     def accumulate(self, rows: DataFrame, specs: Sequence[str], schema: str) -> DataFrame:
-        """The rows of a subset through the kernel, as rows of a schema in JSON."""
+        """Return a DataFrame of the kernel's results for the rows of a subset.
+
+        Parameters
+        ----------
+        rows : DataFrame
+            The column ``ORDINAL`` and the inputs of the accumulators.
+        specs : sequence of str
+            The accumulators, each as ``kind:column:type:cap:rate`` (see ``java/XSkipKernel.java``).
+        schema : str
+            The schema JSON of the results.
+        """
         from pyspark.sql import DataFrame
 
         self._hook.ship_kernel(self._spark)
         return DataFrame(self._java.accumulate(rows._jdf, "\n".join(specs), schema), self._spark)
 
     def trusting(self, known: KnownFiles, partitions: str, *, own: bool) -> DataFrame:
-        """The same reading of known files, with partition columns in DDL; of its own, where asked for, in addition."""
+        """Return a DataFrame that reads known files in place of the dataset's own listing.
+
+        Parameters
+        ----------
+        known : KnownFiles
+            The files to read.
+        partitions : str
+            The partition columns in DDL; empty without partition columns.
+        own : bool
+            Whether the DataFrame reads the files of the dataset's own listing as well.
+        """
         from pyspark.sql import DataFrame
 
         bits = bytearray(np.packbits(known.replaced, bitorder="little").tobytes())
@@ -168,7 +225,13 @@ class Dataset:
         return DataFrame(self._spark._jsparkSession.baseRelationToDataFrame(relation), self._spark)
 
     def subset(self, chosen: npt.NDArray[np.bool_]) -> DataFrame:
-        """The same reading of some of the files, by their position in the listing, which is column ``ORDINAL``."""
+        """Return a DataFrame that reads chosen files and adds their position in the listing as column ``ORDINAL``.
+
+        Parameters
+        ----------
+        chosen : numpy.ndarray of bool
+            A mask over the files of the listing.
+        """
         from pyspark.sql import DataFrame
 
         bits = np.packbits(chosen, bitorder="little").tobytes()
@@ -176,7 +239,7 @@ class Dataset:
 
 
 def selected(hook: Hook, df: DataFrame) -> Listing:
-    """The files that the scans of a query would read."""
+    """Return the files that the scans of a query would read."""
     return Listing(hook.rule.selected(df._jdf))
 
 

@@ -1,4 +1,4 @@
-"""Queries: the answer to each scan that Spark plans.
+"""The pruning of queries: an engine answers each scan that Spark plans with the files to skip.
 
-Ways in: :func:`~xskip.spark.query.engine.engine_of`. Imports ``spark.collect`` and what lies below.
+Entry point: :func:`~xskip.spark.query.engine.engine_of`. The package imports ``spark.collect`` and the layers below.
 """

@@ -1,6 +1,7 @@
-"""Metadata that is too large for the driver: Spark jobs read it in parts, register its objects and answer queries.
+"""The pruning of metadata that is too large for the driver: Spark jobs register its data files and answer queries.
 
-Tasks evaluate the same clauses as the driver does; what comes back to Python is a bit for each object. Rules: [PRU-JB].
+A task reads a part of the metadata files and evaluates the same clauses as the driver does. The task returns a bit for
+each data file to Python. Rules: [PRU-JB].
 """
 
 from __future__ import annotations
@@ -41,22 +42,22 @@ __all__ = ["DistributedPruner", "driver_only_reason"]
 
 _Map = Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]
 _READER = "xskip_part"
-#: The most parts of one job that registers objects: about two million rows come to the driver's JVM at once.
+#: The most parts in a job that registers data files: about two million rows reach the driver's JVM at once.
 _REGISTERED_PARTS = 40
-#: A task is given at least so many parts: to start one takes longer than to read a few.
+#: About the least number of parts per task, because starting a task takes longer than reading a few parts.
 _PARTS_PER_TASK = 4
-#: A job that failed is not tried again for so long.
+#: The number of seconds after a failed job in which no other job runs for the same snapshot.
 _RETRY_SECONDS = 60.0
 _ASKS_SPARK = "functions are not evaluated where a job prunes the metadata"
 _BY_STATISTICS = "statistics of the metadata"
-# what a worker has raised, or what was at the bottom of the JVM's own causes
+# the exception of a Python worker, or the last cause of a Java exception
 _CAUSES = (re.compile(r"^\w[\w.]*(?:Error|Exception)\b.*", re.M), re.compile(r"(?<=^Caused by: ).*", re.M))
 _REGISTERED = "ordinal int, path string, size bigint, time bigint, place string"
 _PRUNED = "part int, skip binary, outcomes string"
 
 
 def driver_only_reason(snapshot: Snapshot) -> str:
-    """Why metadata cannot be pruned by a job, whatever its size, or nothing."""
+    """Return the reason why only the driver can prune a snapshot, whatever its size, or an empty text."""
     if not snapshot.is_ours:
         return "another program has written it; call refresh()"
     if any(file.schema.encryption is not None for file in snapshot.files):
@@ -67,7 +68,18 @@ def driver_only_reason(snapshot: Snapshot) -> str:
 
 
 class DistributedPruner:
-    """Runs the jobs of one Spark application, in a session of their own in which nothing is skipped."""
+    """A runner of pruning jobs, in a separate session in which xskip is disabled.
+
+    Parameters
+    ----------
+    hook : Hook
+        The hook of the JVM.
+
+    Attributes
+    ----------
+    spark : SparkSession or None
+        A session of the current application. The engine sets the session before the first job.
+    """
 
     def __init__(self, hook: Hook) -> None:
         self.spark: SparkSession | None = None
@@ -78,12 +90,21 @@ class DistributedPruner:
         self._failed: dict[str, tuple[float, str]] = {}
 
     def register(self, directory: str, snapshot: Snapshot, token: int) -> None:
-        """Tells the JVM the objects of a snapshot; Python sees no name of them.
+        """Register the data files of a snapshot in the JVM; the driver's Python process reads no file name.
+
+        Parameters
+        ----------
+        directory : str
+            The directory of the metadata, in the hook's spelling.
+        snapshot : Snapshot
+            The snapshot whose data files the jobs read.
+        token : int
+            The number by which the JVM knows the snapshot.
 
         Raises
         ------
         XskipError
-            A job failed.
+            If a job fails, or if a job for the snapshot failed within the last minute.
         """
         wanted = snapshot.partition_keys
         with self._trying(snapshot):
@@ -97,16 +118,31 @@ class DistributedPruner:
             filling.register(directory)
 
     def prune(self, directory: str, snapshot: Snapshot, clause: Clause) -> PruneResult:
-        """Verdicts on every object of a snapshot, as :func:`xskip.pruning.prune.prune` gives them.
+        """Decide for every data file of a snapshot whether a query can skip the file.
+
+        Parameters
+        ----------
+        directory : str
+            The directory of the metadata, in the hook's spelling.
+        snapshot : Snapshot
+            The snapshot to prune.
+        clause : Clause
+            The clause of the query. The job does not evaluate functions.
+
+        Returns
+        -------
+        PruneResult
+            The verdicts that :func:`xskip.pruning.prune.prune` would return for the whole snapshot without functions.
+            The last outcome counts the files in row groups that statistics ruled out.
 
         Raises
         ------
         XskipError
-            The job failed.
+            If the job fails, or if a job for the snapshot failed within the last minute.
         """
         clause = _without_functions(clause)
         result = prune(clause, _NOTHING)
-        if not result.outcomes:  # no index to ask
+        if not result.outcomes:  # no leaf of the clause reads metadata
             return replace(result, skip=np.zeros(snapshot.rows, bool))
         with self._trying(snapshot):
             groups = self._groups_of(snapshot)
@@ -122,11 +158,11 @@ class DistributedPruner:
             return _joined(result, np.repeat(out, groups.rows), parts, rows)
 
     def forget(self) -> None:
-        """What failed is tried again at once."""
+        """Clear the record of failed jobs, so that the next job runs at once."""
         self._failed = {}
 
     def _groups_of(self, snapshot: Snapshot) -> RowGroups:
-        """The row groups of a snapshot; the last one's are kept."""
+        """Return the row groups of a snapshot, and cache those of the latest snapshot."""
         with self._lock:
             if self._groups is None or self._groups[0] != snapshot.live.identity:
                 self._groups = snapshot.live.identity, RowGroups(snapshot)
@@ -139,7 +175,7 @@ class DistributedPruner:
         parts: Sequence[Part],
         task: tuple[_Map, str],
     ) -> DataFrame:
-        """What a task, given as its function and the schema of its rows, makes of the parts of a snapshot's files."""
+        """Return the result of a task, a function with the schema of its rows, over parts of a snapshot's files."""
         with self._lock:
             spark = self._session()
             self._hook.ship_kernel(spark)
@@ -164,7 +200,7 @@ class DistributedPruner:
 
     @contextmanager
     def _trying(self, snapshot: Snapshot) -> Iterator[None]:
-        """A job that fails is one clear error, and is not tried again at once."""
+        """Run the body, turn its failure into a single XskipError, and refuse to run again soon after a failure."""
         identity = snapshot.live.identity
         when, why = self._failed.get(identity, (0.0, ""))
         if why and time.monotonic() - when < _RETRY_SECONDS:
@@ -173,7 +209,7 @@ class DistributedPruner:
             yield
         except Exception as error:
             why = str(XskipError("the job that prunes the metadata failed", found=_cause(error)))
-            if "cancel" not in str(error).lower():  # what stopped one query is no reason for the next
+            if "cancel" not in str(error).lower():  # the cancellation of a query must not affect the next query
                 self._failed = {identity: (time.monotonic(), why)}
             raise XskipError(why) from error
 
@@ -182,7 +218,7 @@ _NOTHING = MetadataTable(Objects.of([]))
 
 
 def _without_functions(clause: Clause) -> Clause:
-    """The clause without the leaves for which the driver's Spark would be asked."""
+    """Return the clause with Undetermined in place of each leaf that the driver's Spark would evaluate."""
     match clause:
         case AllOf(children):
             return AllOf(tuple(map(_without_functions, children)))
@@ -194,13 +230,13 @@ def _without_functions(clause: Clause) -> Clause:
 
 
 def _cause(error: Exception) -> str:
-    """One line of what can be long."""
+    """Return the root cause of a failed job as a single line."""
     found = [cause for kind in _CAUSES for cause in kind.findall(str(error))[-1:]]
     return str(found[0] if found else f"{type(error).__name__}: {error}".splitlines()[0])
 
 
 def _registering(parts: Sequence[Part], wanted: set[Requirement]) -> _Map:
-    """The task that tells the objects of parts."""
+    """Return the task that lists the data files of parts."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _, part, data in _read(parts, batches):
@@ -219,13 +255,13 @@ def _registering(parts: Sequence[Part], wanted: set[Requirement]) -> _Map:
 
 
 def _pruning(parts: Sequence[Part], clause: Clause, storages: dict[IndexKey, Storage], *, has_names: bool) -> _Map:
-    """The task that prunes parts: a bit for each row, and how many each clause ruled out."""
+    """Return the task that prunes parts: a skip bit for each row, and the number of rows that each clause ruled out."""
     wanted = requirements(clause)
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for number, part, data in _read(parts, batches):
             table = part.table(data, wanted, has_names=has_names)
-            # as where files are joined in the driver: what is of another kind than elsewhere is not asked
+            # as in the driver's concatenation of metadata files: ignore a column of another type than in the snapshot
             known = {key: column for key, column in table.indexes.items() if column.storage == storages[key]}
             result = prune(clause, replace(table, indexes=known))
             told = {
@@ -246,7 +282,7 @@ def _read(parts: Sequence[Part], batches: Iterable[pa.RecordBatch]) -> Iterator[
 
 
 def _joined(result: PruneResult, skip: Mask, parts: Sequence[Part], rows: Iterable[Any]) -> PruneResult:
-    """The whole result: what statistics ruled out, and what the tasks found; what nobody told of is kept."""
+    """Merge the row groups that statistics ruled out with the results of the tasks; a file without a result is kept."""
     by_statistics = ClauseOutcome("row groups that were not read", _BY_STATISTICS, int(skip.sum()))
     counts = np.zeros(len(result.outcomes), np.int64)
     unreadable: Counter[str] = Counter()
@@ -261,7 +297,10 @@ def _joined(result: PruneResult, skip: Mask, parts: Sequence[Part], rows: Iterab
 
 
 def _package() -> str:
-    """The package as workers can import it: an archive that goes with the process."""
+    """Write the package to an archive for Python workers, and return the path; the process deletes the archive at exit.
+
+    Workers import the package from the archive.
+    """
     folder = lasting_folder("package")
     path = f"{folder}/xskip-package.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:

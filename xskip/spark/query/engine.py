@@ -1,4 +1,4 @@
-"""A query asks: which objects can be skipped. The one place where everything that goes wrong ends in reading all."""
+"""The engine that decides which files a query can skip. Any failure here ends in a query that reads all files."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ T = TypeVar("T")
 _log = logging.getLogger("xskip")
 _NOWHERE = IndexLocation("", "", "")
 _tokens = itertools.count(1)
-# how long a snapshot is used before the directory is looked at again; a stale one is still sound
+# seconds until the engine checks a directory for a new snapshot; pruning by a stale snapshot is still sound
 _RECHECK_LOCAL_SECONDS = 0.0
 _RECHECK_REMOTE_SECONDS = 5.0
-#: A directory that could not be read is not read again for so long, for looking can take long.
+#: The number of seconds for which the engine does not retry an unreadable remote directory: a failure can take long.
 _RETRY_SECONDS = 5.0
 _REMEMBERED_ANSWERS = 64
 _REMEMBERED_TRACES = 512
@@ -57,18 +57,18 @@ _NUMBERED = re.compile(r"\w*\d\w*")
 
 @dataclass(frozen=True, slots=True)
 class ScanTrace:
-    """What was decided for one request.
+    """The decision about a request.
 
     Attributes
     ----------
     predicate : str
-        The filters as they were understood, values left out.
+        The decoded filters, without literal values.
     result : PruneResult or None
-        Without its verdicts, of which many would be remembered; None where the index was not used.
+        The result without its skip mask, to save memory; None if the engine did not use the index.
     problem : str
-        Why the index was not used; empty where it was.
+        The reason why the engine did not use the index; empty without a problem.
     filters : str
-        The filters as they came, values included: what tells two scans of one query apart.
+        The filters as JSON with literal values, which distinguish two scans of a query.
     """
 
     predicate: str
@@ -78,7 +78,7 @@ class ScanTrace:
 
 
 class _Answer(NamedTuple):
-    """An answer, its trace, and the session's settings where they decided it: what Spark evaluates depends on any."""
+    """An answer with its trace, and a digest of the session's settings if Spark evaluated functions for the answer."""
 
     answer: bytes | None
     trace: ScanTrace
@@ -86,15 +86,15 @@ class _Answer(NamedTuple):
 
 
 def _settings_of(predicate: Predicate, key: str, evaluator: Evaluator) -> str:
-    """The settings that an answer counts for: nothing for all, and what no settings are for none."""
+    """Return the settings for which an answer is valid: ``""`` for any settings, ``"none"`` for no other request."""
     if not any(isinstance(operand, Computed) for operand in operands(predicate)):
         return ""
-    return "none" if '"?":' in key else evaluator.settings()  # an expression that the key tells in part
+    return "none" if '"?":' in key else evaluator.settings()  # the key omits a part of an expression
 
 
 @dataclass(slots=True)
 class _Loaded:
-    """An index in use: its snapshot, the token by which the JVM knows it, when it was last looked at."""
+    """An index in use: its snapshot, the snapshot's number in the JVM, the time of the last check, and answers."""
 
     directory: str
     snapshot: Snapshot
@@ -105,7 +105,13 @@ class _Loaded:
 
 
 class Engine:
-    """Answers the hook's requests; one per JVM."""
+    """An engine that answers the requests of a JVM's hook; each JVM has a single engine.
+
+    Attributes
+    ----------
+    jobs : DistributedPruner
+        The runner of the jobs that prune large metadata.
+    """
 
     def __init__(self, hook: Hook) -> None:
         self._hook = hook
@@ -114,7 +120,7 @@ class Engine:
         self._traces: OrderedDict[int, ScanTrace] = OrderedDict()
         self._said: set[tuple[str, str, str]] = set()
         self._made: dict[str, None] = {}
-        self._unreadable: dict[str, tuple[float, str]] = {}  # when and why, by directory
+        self._unreadable: dict[str, tuple[float, str]] = {}  # time and reason, by directory
         self._process_wide: dict[str, str] = {}
         self._remembered = EvaluationCache()
         self._failures = Failures()
@@ -123,13 +129,14 @@ class Engine:
 
     @property
     def hook(self) -> Hook:
-        """The hook that it answers."""
+        """Return the hook whose requests the engine answers."""
         return self._hook
 
     def answer(self, request: str) -> bytes | None:
-        """The answer to one request: which ordinals of a registered snapshot can be skipped, or None.
+        """Return the bitmap of the files that a scan can skip, as bytes for the hook, or None to read all files.
 
-        Never raises: the query goes on, reads everything, and the reason is logged once.
+        The method never raises: after an error the query reads all files, and the engine logs the reason once. A
+        request in strict mode gets ``b"E"`` and the reason instead.
         """
         place, number, strict = _NOWHERE, -1, False
         try:
@@ -147,18 +154,18 @@ class Engine:
         return answer
 
     def trace(self, number: int) -> ScanTrace | None:
-        """What was decided for a request, while it is remembered."""
+        """Return the decision about a request, or None if the engine no longer remembers the request."""
         with self._lock:
             return self._traces.get(number)
 
     def snapshot(self, directory: str) -> tuple[Snapshot, int] | None:
-        """The index in a directory as it is now, and the token by which the JVM will know it; None without one."""
+        """Return the present snapshot of a directory and its number in the JVM, or None without an index."""
         with self._lock:
             loaded = self._look(directory, self._indexes.get(directory))
         return None if loaded is None else (loaded.snapshot, loaded.token)
 
     def forget(self, directory: str) -> None:
-        """An index was made, changed or dropped here: look again at once."""
+        """Discard all state of a directory, whose index this process has created, changed or dropped."""
         with self._lock:
             self._indexes.pop(directory, None)
             self._unreadable.pop(directory, None)
@@ -166,35 +173,35 @@ class Engine:
             self._made[directory] = None
             self.jobs.forget()
             self._said = {said for said in self._said if said[0] != directory}
-            self._hook.unregister(directory)  # with the lock: a query that loads it meanwhile registers it after this
+            self._hook.unregister(directory)  # under the lock: a concurrent query registers afterwards
         self._hook.forget_directories()
 
     def forget_all(self) -> None:
-        """Look at every index again."""
+        """Discard the state of every index in use."""
         with self._lock:
             directories = list(self._indexes)
         for directory in directories:
             self.forget(directory)
 
     def setting(self, spark: SparkSession, wanted: Setting[T]) -> T:
-        """What a setting is for a session.
+        """Return the value of a setting for a session.
 
         Raises
         ------
         SettingError
-            It has a value that it cannot have.
+            If the session or the process has set an invalid value.
         """
         return wanted.of(spark.conf.get(wanted.key, None) or self._process_wide.get(wanted.key))
 
     def set_process_wide(self, key: str, value: str | None) -> None:
-        """Gives a setting to all sessions that do not have it themselves; None takes it away."""
+        """Set a value for all sessions that do not set the key themselves; None removes the value."""
         self._process_wide.pop(key, None)
         if value is not None:
             self._process_wide[key] = value
         self._hook.set_process_wide(key, value)
 
     def known(self, base: str | None) -> list[tuple[Snapshot, str]]:
-        """The indexes under a base location; without one, those that this process has made or used."""
+        """Return the indexes under a base location, or for None those that this process has created or used."""
         if base is None:
             with self._lock:
                 places = dict.fromkeys(self._indexes) | self._made
@@ -262,12 +269,12 @@ class Engine:
         by_partition = any(isinstance(requirement, PartitionKey) for requirement in wanted)
         trace = ScanTrace(str(predicate), replace(result, skip=np.zeros(0, bool)), filters=json.dumps(asked["df"]))
         settings = _settings_of(predicate, key, evaluator)
-        if not result.outcomes:  # no index was asked anything
+        if not result.outcomes:  # no leaf of the clause reads metadata
             return _Answer(None, trace, settings)
         return _Answer((b"P" if by_partition else b"B") + struct.pack(">q", loaded.token) + bits, trace, settings)
 
     def _is_for_job(self, loaded: _Loaded, limit: int) -> bool:
-        """Is an index pruned by a job and never loaded; where it is too large and must be, says so once."""
+        """Return whether a job prunes an index; warn once if a large index cannot be pruned by a job."""
         if loaded.snapshot.rows <= limit:
             return False
         why = driver_only_reason(loaded.snapshot)
@@ -277,13 +284,9 @@ class Engine:
         return not why
 
     def _load(self, directory: str, limit: int) -> _Loaded | None:
-        """The index in a directory, and the JVM told of it; None where there is none any more.
+        """Return the index in a directory after its files are registered in the JVM, or None without an index.
 
-        Parameters
-        ----------
-        directory : str
-        limit : int
-            More objects than these are not loaded.
+        A job registers an index of more than ``limit`` files, if a job can prune the index.
         """
         wait = _RECHECK_LOCAL_SECONDS if directory.startswith("/") else _RECHECK_REMOTE_SECONDS
         with self._lock:
@@ -300,7 +303,7 @@ class Engine:
             return loaded
 
     def _look_again(self, directory: str, loaded: _Loaded | None) -> _Loaded | None:
-        """Look at a directory, unless looking at it has just failed; a remote one can take minutes to fail."""
+        """Check a directory, unless a check has just failed: a remote directory can take minutes to fail."""
         when, why = self._unreadable.get(directory, (0.0, ""))
         if why and time.monotonic() - when < _RETRY_SECONDS:
             raise XskipError(why)
@@ -314,7 +317,7 @@ class Engine:
         return found
 
     def _look(self, directory: str, loaded: _Loaded | None) -> _Loaded | None:
-        """The present snapshot of a directory, which is the loaded one as long as nothing changed."""
+        """Return the present index of a directory, which is the loaded index if nothing has changed."""
         known, storage = loaded.snapshot if loaded else None, storage_for(self._hook, directory)
         if loaded is None:
             self._room = self._room_now()
@@ -337,7 +340,7 @@ class Engine:
         return METADATA_BYTES.default if spark is None else self.setting(spark, METADATA_BYTES)
 
     def _drop_unreadable(self, directory: str, error: BaseException) -> None:
-        """Forget an index that cannot be read, and do not try again as long as its files stay."""
+        """Discard an unreadable index, and do not open the index again until its directory changes."""
         with self._lock:
             if self._failures.remember(directory, error):
                 self._indexes.pop(directory, None)
@@ -350,7 +353,7 @@ class Engine:
 
     def _say(self, place: IndexLocation, problem: str) -> None:
         what = f"the index of {place.root} is not used, queries read all files: {problem}"
-        # numbers of requests and times in a store's message are no other problem
+        # request numbers and times in a store's message do not make another problem
         self._once((place.directory, place.root, _NUMBERED.sub("#", problem)), what)
 
     def _once(self, key: tuple[str, str, str], what: str) -> None:
@@ -367,18 +370,18 @@ _engines: dict[int, Engine] = {}
 
 
 def forget_indexes() -> None:
-    """Every index is looked at again, in whichever session."""
+    """Discard the state of every index in use, for all sessions."""
     for engine in _engines.values():
         engine.forget_all()
 
 
 def engine_of(spark: SparkSession) -> Engine:
-    """The engine of the session's JVM, connected to its hook.
+    """Return the engine of the session's JVM, connected to its hook.
 
     Raises
     ------
     DatasetError
-        The session is a Spark Connect client, which has no JVM of its own.
+        If the session is a Spark Connect client, which has no JVM.
     """
     if not hasattr(spark, "_jsparkSession"):
         raise DatasetError(
