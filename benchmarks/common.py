@@ -46,7 +46,7 @@ def scaled(objects: int) -> int:
     return max(20, int(objects * arguments().scale) // 2 * 2)
 
 
-def run(parts: dict[str, Callable[[SparkSession, Path, Lines], None]], spark: SparkSession) -> None:
+def run(parts: Mapping[str, Callable[[SparkSession, Path, Lines], None]], spark: SparkSession) -> None:
     """The parts of a benchmark, each in a folder of its own, and their results."""
     wanted = [name for name in arguments().only.split(",") if name]
     lines = Lines()

@@ -9,6 +9,8 @@ the query's whole planning without and with the index; and the query itself, whi
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -59,12 +61,19 @@ def measure(spark: SparkSession, folder: Path, lines: Lines) -> None:
             f"ts >= timestamp_seconds({begin}) AND ts < timestamp_seconds({begin + MATCHING * ROWS})"
         ).filter(f"n <> {-1 - number}")
 
+    def by_number(df: Callable[[], DataFrame], number: int) -> DataFrame:
+        return chosen(df(), number)
+
+    def act(action: Callable[[DataFrame], object]) -> None:
+        action(chosen(known, next(numbers)))
+
     for how, df in (("once", lambda: known), ("anew", lambda: spark.read.parquet(path))):
-        found = hook_milliseconds(lambda n, df=df: chosen(df(), n), RUNS, 2)
+        found = hook_milliseconds(partial(by_number, df), RUNS, 2)
         lines.add(f"{files:,} files, planning, listed {how}", found, unit=" ms", limit="<= 50")
     numbers = iter(range(RUNS + 2, 10_000))
-    for what, action in (("planning", planned), ("query", DataFrame.collect)):
-        plain, ours = switched(spark, lambda a=action: a(chosen(known, next(numbers))), 3, 2)
+    actions: dict[str, Callable[[DataFrame], object]] = {"planning": planned, "query": DataFrame.collect}
+    for what, action in actions.items():
+        plain, ours = switched(spark, partial(act, action), 3, 2)
         lines.ratio(f"{files:,} files, {MATCHING} match, {what}: plain / ours", plain, ours)
 
 

@@ -11,6 +11,7 @@ listings.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from build import scan
 from common import ALL, Lines, dataset, run, scaled, session
@@ -49,9 +50,10 @@ def peak(spark: SparkSession, index: xskip.SkippingIndex) -> tuple[float, float]
 
 def heap(spark: SparkSession) -> float:
     """Megabytes alive in the JVM."""
-    jvm = spark._jvm
+    jvm: Any = spark._jvm
     jvm.System.gc()
-    return jvm.java.lang.management.ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed() / 2**20
+    used: int = jvm.java.lang.management.ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed()
+    return used / 2**20
 
 
 if __name__ == "__main__":

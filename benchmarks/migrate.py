@@ -12,6 +12,7 @@ import shutil
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -77,6 +78,10 @@ def copy(source: Path, target: Path) -> None:
         pq.write_table(pq.read_table(file), target / file.name)
 
 
+def migrate(directory: Path) -> None:
+    Migration(LocalStorage(), str(directory), 4).run()
+
+
 def main() -> None:
     lines = Lines()
     with scratch() as folder:
@@ -87,10 +92,10 @@ def main() -> None:
         publish(LocalStorage(), str(home), None, files, record)
         plain, ours = [], []
         for i in range(3):
-            plain.append(timed(lambda i=i: copy(home, Path(folder) / f"copy{i}")))
+            plain.append(timed(partial(copy, home, Path(folder) / f"copy{i}")))
             again = Path(folder) / f"index{i}"
             shutil.copytree(home, again)
-            ours.append(timed(lambda d=again: Migration(LocalStorage(), str(d), 4).run()))
+            ours.append(timed(partial(migrate, again)))
         first, second = statistics.median(ours), statistics.median(plain)
         lines.add("100,000 objects, 1 -> 4: migration / copy", first / second, detail=f"{first:.2f} s / {second:.2f} s")
     lines.write()

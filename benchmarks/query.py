@@ -13,10 +13,12 @@ many       10,000 Avro objects of 1,000 rows, by time: a query that 10 objects m
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from common import ALL, START, Lines, dataset, hook_milliseconds, interleaved, run, scaled, session, switched
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 
 import xskip
 
@@ -56,16 +58,16 @@ def planning(spark: SparkSession, folder: Path, lines: Lines) -> None:
             again = overhead(spark, fmt, path, predicate, fresh=False)
             lines.add(f"{fmt}: planning, new query: {name}", new, unit=" ms", limit="<= 10")
             lines.add(f"{fmt}: planning, again: {name}", again, unit=" ms", limit="<= 10")
-            runs = switched(spark, lambda d=df, p=predicate: d.filter(p).collect())
+            runs = switched(spark, partial(collected, df, predicate))
             lines.ratio(f"{fmt}: plain / skipping: {name}", *runs, ">= 5" if "range on ts" in name else "")
 
 
 def none(spark: SparkSession, folder: Path, lines: Lines) -> None:
     for fmt in ("parquet", "avro"):
         df = spark.read.format(fmt).load(dataset(spark, fmt, folder, files=2))
-        plain, ours = switched(spark, lambda d=df: d.filter("n < 10").collect(), scaled(SHORT_QUERIES))
+        plain, ours = switched(spark, partial(collected, df, "n < 10"), scaled(SHORT_QUERIES))
         lines.ratio(f"{fmt}: short queries without an index: hook on / off", ours, plain, "<= 1.01")
-        runs = switched(spark, lambda d=df: d.filter("n < 10")._jdf.queryExecution().executedPlan(), scaled(PLANS))
+        runs = switched(spark, partial(plan, df, "n < 10"), scaled(PLANS))
         least_off, least_on = (min(run.seconds for run in each) for each in runs)
         detail = f"the least of {scaled(PLANS)}: {least_on * 1e3:.3f} ms / {least_off * 1e3:.3f} ms"
         lines.add(f"{fmt}: the hook's part, planning alone", (least_on - least_off) * 1e3, unit=" ms", detail=detail)
@@ -85,11 +87,22 @@ def many(spark: SparkSession, folder: Path, lines: Lines) -> None:
     oracle = spark.read.format("avro").load(matching)
     lines.ratio(f"{what}, {MATCHING} match: plain / ours", *switched(spark, lambda: summed(df, chosen)), ">= 20")
     runs = ((xskip.enable, df), (xskip.disable, oracle))
-    short = [(lambda s=s: s(spark), lambda d=d: summed(d, chosen)) for s, d in runs]
-    lines.ratio(f"{what}, {MATCHING} match: ours / oracle", *interleaved(short, SHORT_ROUNDS, 5), "<= 1.15")
+    short = [(partial(switch, spark), partial(summed, asked, chosen)) for switch, asked in runs]
+    ours, theirs = interleaved(short, SHORT_ROUNDS, 5)
+    lines.ratio(f"{what}, {MATCHING} match: ours / oracle", ours, theirs, "<= 1.15")
     every = f"ts >= timestamp_seconds({START}) AND n >= 0"
     plain, ours = switched(spark, lambda: summed(df, every), 11)
     lines.ratio(f"{what}, all match: ours / plain", ours, plain, "<= 1.02")
+
+
+def collected(df: DataFrame, predicate: str) -> list[Row]:
+    """A query, and all its rows."""
+    return df.filter(predicate).collect()
+
+
+def plan(df: DataFrame, predicate: str) -> Any:
+    """A query's physical plan."""
+    return df.filter(predicate)._jdf.queryExecution().executedPlan()
 
 
 def summed(df: DataFrame, predicate: str) -> None:

@@ -87,7 +87,8 @@ def column(name: str, objects: int) -> IndexColumn:
     for part in bounds(name, objects):
         values = part.cast(pa.decimal128(38, 2)) if TYPES[name].startswith("decimal") else part
         ends.append(pc.if_else(empty, pa.scalar(None, values.type), values))
-    return minmax(name, *ends, unknown)
+    low, high = ends
+    return minmax(name, low, high, unknown)
 
 
 def filters(objects: int) -> IndexColumn:

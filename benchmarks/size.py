@@ -24,7 +24,7 @@ LARGE_OBJECTS = 32
 LARGE_ROWS = {"parquet": 120_000, "avro": 130_000}
 SMALL_OBJECTS = 1_000
 SMALL_ROWS = 2_000
-KINDS = {
+KINDS: dict[str, list[xskip.Index]] = {
     "MinMax": [xskip.MinMax("ts")],
     "ValueList": [xskip.ValueList("city")],
     "BloomFilter": [xskip.BloomFilter("user")],

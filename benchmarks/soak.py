@@ -19,7 +19,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from common import Lines, run, scaled, session, write
 from memory import heap
@@ -60,8 +60,9 @@ def state(spark: SparkSession) -> State:
         time.sleep(1)
     status = Path("/proc/self/status").read_text()
     resident = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS:"))
-    java = spark._jvm.ProcessHandle.current().pid()
-    names = [thread.getName() for thread in spark._jvm.Thread.getAllStackTraces().keySet()]
+    jvm: Any = spark._jvm
+    java = jvm.ProcessHandle.current().pid()
+    names = [thread.getName() for thread in jvm.Thread.getAllStackTraces().keySet()]
     links = [os.readlink(link) for link in Path(f"/proc/{java}/fd").iterdir() if link.is_symlink()]
     return State(
         threading.active_count(),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 
@@ -15,15 +18,16 @@ def hashes(value: int | bytes) -> bloom_filter.HashPair:
     return bloom_filter.hash_bytes(value) if isinstance(value, bytes) else bloom_filter.hash_long(value)
 
 
-def pack(values: list) -> np.ndarray:
+def pack(values: list[Any]) -> np.ndarray:
     return np.array([h1 << 32 | h2 & 0xFFFFFFFF for h1, h2 in map(hashes, values)], np.int64)
 
 
-def made(values: list, fpp: float = 0.01, ndv: int | None = None) -> bytes:
+def made(values: list[Any], fpp: float = 0.01, ndv: int | None = None) -> bytes:
     return bloom_filter.build(pack(values), *bloom_filter.size_for(len(values) if ndv is None else ndv, fpp))
 
 
-def asked(filters: list[bytes | None], *values: int | bytes) -> list[bool | None]:
-    return bloom_filter.might_contain(
+def asked(filters: Sequence[bytes | None], *values: int | bytes) -> list[bool | None]:
+    found: list[bool | None] = bloom_filter.might_contain(
         pa.array(filters, pa.binary()), [hashes(v) for v in values], all_true(len(filters))
     ).to_pylist()
+    return found

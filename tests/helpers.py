@@ -78,6 +78,7 @@ def _planned(df: DataFrame) -> Iterator[Any]:
     """The physical plan of a new QueryExecution, without adaptive execution."""
     spark = df.sparkSession
     before = spark.conf.get("spark.sql.adaptive.enabled")
+    assert before is not None
     spark.conf.set("spark.sql.adaptive.enabled", "false")
     try:
         yield df.select("*")._jdf.queryExecution().executedPlan()

@@ -16,6 +16,7 @@ import pyarrow as pa
 from xskip.expressions.operands import Cast
 from xskip.expressions.predicate import (
     And,
+    ColumnComparison,
     Comparison,
     Constant,
     In,
@@ -94,6 +95,7 @@ def truth(predicate: Predicate, row: Mapping[str, Any]) -> bool | None:
             found = [truth(child, row) for child in children]
             return True if True in found else None if None in found else False
         case _:
+            assert not isinstance(predicate, ColumnComparison)
             operand = predicate.operand
             return leaf_truth(predicate, row[str(operand.column if isinstance(operand, Cast) else operand)])
 

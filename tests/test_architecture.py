@@ -146,12 +146,17 @@ def functions(module: str) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     return (n for n in ast.walk(tree(module)) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef)))
 
 
+def line_count(node: ast.stmt) -> int:
+    assert node.end_lineno is not None
+    return node.end_lineno - node.lineno + 1
+
+
 def code_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     """The lines of a function without its docstring."""
-    whole = function.end_lineno - function.lineno + 1
+    whole = line_count(function)
     first = function.body[0]
     if ast.get_docstring(function) is not None:
-        whole -= first.end_lineno - first.lineno + 1
+        whole -= line_count(first)
     return whole
 
 

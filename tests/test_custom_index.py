@@ -20,7 +20,7 @@ from xskip.errors import IndexDefinitionError
 from xskip.indexes import registry
 
 PAGE = Path(__file__).parents[1] / "specs/custom-index.rst"
-FILES = {
+FILES: dict[str, list[Any]] = {
     "tables": [("a.csv", 500, 5.0, 3), ("bb.csv", 90, 300.0, 17)],
     "small": [("c.csv", 50, 70.0, 45)],
     "images": [("d.png", 5000, 250.0, 88), ("e.jpeg", 10, None, None)],
@@ -92,10 +92,12 @@ def test_an_index_must_gather_something(spark: SparkSession, shown: dict[str, An
 
     shown["index"].drop()
 
-    class Nothing(shown["Suffix"]):
+    suffix: Any = shown["Suffix"]
+
+    class Nothing(suffix):  # type: ignore[misc]  # the page makes its base, of which no type is known
         name = "nothing"
 
-        def aggregates(self, inputs):
+        def aggregates(self, inputs: Any) -> list[Any]:
             return []
 
     with pytest.raises(IndexDefinitionError, match="gathers nothing"):

@@ -115,7 +115,7 @@ def test_nothing_has_changed(tmp_path: Path) -> None:
     lake(tmp_path / "flat", flat)
     changed = compared(tmp_path / "flat", flat, ())
     assert changed is not None
-    assert (changed.listed, changed.replaced.any(), changed.is_complete) == ((), False, True)
+    assert (changed.listed, bool(changed.replaced.any()), changed.is_complete) == ((), False, True)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
@@ -11,29 +12,38 @@ import pyarrow as pa
 import pytest
 
 from tests.reference import all_true
-from xskip.clauses.clause import AllOf, Always, AnyOf, Trace, Undetermined, evaluate, is_false, leaves
-from xskip.expressions.operands import Column
-from xskip.expressions.predicate import IsNotNull, Leaf
+from xskip.clauses.clause import (
+    AllOf,
+    Always,
+    AnyOf,
+    Clause,
+    Mask,
+    Requirement,
+    Trace,
+    Undetermined,
+    Verdicts,
+    evaluate,
+    is_false,
+    leaves,
+)
 from xskip.metadata.objects import Objects, ObjectStatus
 from xskip.metadata.table import MetadataTable
 
 THREE = (True, False, None)
 
 
-LEAF = IsNotNull(Column(("c",), "int"))
-
-
 @dataclass(frozen=True)
 class Fake:
     """A clause with verdicts given, that notes the rows it was asked about; outside of them it says what it must."""
 
-    verdicts: tuple
+    verdicts: tuple[bool | None, ...]
     expensive: bool = False
-    leaf: Leaf = LEAF
-    requires: tuple = ("fake", ("c",))
-    asked: list = field(default_factory=list, compare=False)
+    predicate: str = "c IS NOT NULL"
+    needs: tuple[Requirement, ...] = (("fake", ("c",)),)
+    asks_spark: bool = False
+    asked: list[list[bool]] = field(default_factory=list, compare=False)
 
-    def evaluate(self, table, among):
+    def evaluate(self, table: MetadataTable, among: Mask) -> Verdicts:
         self.asked.append(among.tolist())
         return pa.array([v if a or not self.expensive else None for v, a in zip(self.verdicts, among, strict=True)])
 
@@ -42,19 +52,20 @@ def table(rows: int) -> MetadataTable:
     return MetadataTable(Objects.of([ObjectStatus(f"/{i}", 1, 1) for i in range(rows)]))
 
 
-def run(clause, rows: int) -> list:
-    return evaluate(clause, table(rows), all_true(rows), Trace()).to_pylist()
+def run(clause: Clause, rows: int) -> list[bool | None]:
+    found: list[bool | None] = evaluate(clause, table(rows), all_true(rows), Trace()).to_pylist()
+    return found
 
 
-def all_of(*values):
+def all_of(*values: bool | None) -> bool | None:
     return False if False in values else None if None in values else True
 
 
-def any_of(*values):
+def any_of(*values: bool | None) -> bool | None:
     return True if True in values else None if None in values else False
 
 
-def columns_of(size: int) -> tuple[list[tuple], list[Fake]]:
+def columns_of(size: int) -> tuple[list[tuple[bool | None, ...]], list[Fake]]:
     """Every combination of verdicts, as rows and as one fake clause for each child."""
     rows = list(product(THREE, repeat=size))
     return rows, [Fake(tuple(row[i] for row in rows)) for i in range(size)]
@@ -85,7 +96,7 @@ def test_truth_table_of_two_written_out() -> None:
 @pytest.mark.parametrize(("outer", "inner"), [(AllOf, AnyOf), (AnyOf, AllOf), (AllOf, AllOf), (AnyOf, AnyOf)])
 def test_nested_clauses(outer: Any, inner: Any) -> None:
     """[PRU-V-1]"""
-    kleene = {AllOf: all_of, AnyOf: any_of}
+    kleene: dict[Any, Callable[..., bool | None]] = {AllOf: all_of, AnyOf: any_of}
     rows, (a, b, c, d) = columns_of(4)
     expected = [kleene[outer](w, kleene[inner](x, y), z) for w, x, y, z in rows]
     assert run(outer((a, inner((b, c)), d)), len(rows)) == expected
@@ -157,7 +168,7 @@ def test_narrowing_skips_no_object_that_a_full_look_keeps() -> None:
     """[PRU-V-4]"""
     rows, (a, b, c) = columns_of(3)
     costly = [Fake(x.verdicts, expensive=True) for x in (a, b, c)]
-    shapes = [
+    shapes: list[Callable[[Clause, Clause, Clause], Clause]] = [
         lambda x, y, z: AllOf((x, AnyOf((y, z)))),
         lambda x, y, z: AnyOf((x, AllOf((y, z)))),
         lambda x, y, z: AnyOf((AllOf((x, y)), AllOf((x, z)))),

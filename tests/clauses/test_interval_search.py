@@ -30,7 +30,7 @@ VALUES = {
 }
 
 
-def expected(lo: list, hi: list, wanted: list) -> list[bool | None]:
+def expected(lo: list[Any], hi: list[Any], wanted: list[Any]) -> list[bool | None]:
     pairs = zip(lo, hi, strict=True)
     return [None if a is None or b is None else any(a <= v <= b for v in wanted) for a, b in pairs]
 
@@ -49,13 +49,13 @@ def test_an_interval_is_found_where_trying_every_value_finds_it(
 
     @settings(max_examples=300)
     @given(st.lists(st.tuples(end, end), max_size=8), st.lists(value, max_size=8), st.booleans())
-    def check(ends: list[tuple], wanted: list, point: bool) -> None:
+    def check(ends: list[tuple[Any, ...]], wanted: list[Any], point: bool) -> None:
         ends = [e if None in e else (min(e), min(e) if point else max(e)) for e in ends]
         lo, hi = ([e[i] for e in ends] for i in (0, 1))
         wanted += [e for e in lo if e is not None][:1] if point else []
         # a part of an array, so that its values do not start where its buffers do
-        keys = [pa.array([None, *part], kind)[1:] for part in (lo, hi)]
-        found = any_between(*keys, pa.array(wanted, kind)).to_pylist()
+        low, high = (pa.array([None, *part], kind)[1:] for part in (lo, hi))
+        found = any_between(low, high, pa.array(wanted, kind)).to_pylist()
         assert found == expected(lo, hi, wanted)
         for verdict in found:
             seen[verdict] += 1

@@ -11,17 +11,18 @@ import pytest
 from tests.reference import POOLS, all_true, leaf_truth, to_arrow
 from xskip.clauses.partition import PartitionClause, partitions_of_names
 from xskip.expressions.operands import Cast, Column
-from xskip.expressions.predicate import Comparison, In, IsNotNull, IsNull, NotIn, NotStartsWith, Op, StartsWith
+from xskip.expressions.predicate import Comparison, In, IsNotNull, IsNull, Leaf, NotIn, NotStartsWith, Op, StartsWith
 from xskip.metadata.objects import Objects, ObjectStatus
 from xskip.metadata.table import MetadataTable, PartitionColumn
 from xskip.types.datatypes import arrow_type
 
 
-def verdicts(leaf, values: list, spark_type: str) -> list[bool | None]:
+def verdicts(leaf: Leaf, values: list[Any], spark_type: str) -> list[bool | None]:
     objects = Objects.of([ObjectStatus(f"/{i}", 1, 1) for i in range(len(values))])
     column = PartitionColumn("p", spark_type, to_arrow(values, arrow_type(spark_type)))
     table = MetadataTable(objects, {"p": column})
-    return PartitionClause(leaf, "p").evaluate(table, all_true(len(values))).to_pylist()
+    found: list[bool | None] = PartitionClause(leaf, "p").evaluate(table, all_true(len(values))).to_pylist()
+    return found
 
 
 P = Column(("p",), "int")

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 import xskip
 from tests.helpers import opened_files, write_once
+from xskip.api.session import check_java
 from xskip.cli.main import main
 from xskip.errors import JavaNotFoundError
 
@@ -182,11 +183,11 @@ def test_the_version_of_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ve
     wrong = JAVAS[version]
     shell = need_java(environment)
     if not wrong:
-        xskip.api.session.check_java()
+        check_java()
         assert (shell.returncode, shell.stdout, shell.stderr) == (0, "", "")
         return
     with pytest.raises(JavaNotFoundError, match=wrong) as caught:
-        xskip.api.session.check_java()
+        check_java()
     assert "install it with" in str(caught.value)
     assert shell.returncode == 2
     assert shell.stdout == ""

@@ -272,7 +272,14 @@ def test_results_are_frozen_and_show_themselves(spark: SparkSession, path: str, 
     made = SkippingIndex.for_path(spark, path, format=fmt)
     assert path in repr(made)
     refreshed = made.create([MinMax("a"), ValueList("s", max_values=7)])
-    results = [refreshed, made.describe(), made.status(), made.files("a < 2"), xskip.list_indexes(spark), made.drop()]
+    results: list[Any] = [
+        refreshed,
+        made.describe(),
+        made.status(),
+        made.files("a < 2"),
+        xskip.list_indexes(spark),
+        made.drop(),
+    ]
     for result in results:
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(result, dataclasses.fields(result)[0].name, None)

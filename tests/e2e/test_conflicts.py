@@ -17,6 +17,7 @@ from tests.helpers import by_days, kept, rows_of, write_once
 from xskip import LocalKms, MinMax, SkippingIndex, ValueList
 from xskip.errors import CommitConflictError, IndexDroppedError, KeyNotAvailableError
 from xskip.metadatastore.commit import publish
+from xskip.metadatastore.records import find_latest
 from xskip.spark.collect.collector import Collector
 from xskip.spark.query.engine import forget_indexes
 
@@ -221,7 +222,7 @@ def test_a_drop_after_a_lost_race(spark: SparkSession, tmp_path: Path, monkeypat
     """[MDS-C-19] The loser looks whose index it is before it begins anew."""
     index, root = flat(spark, tmp_path)
     add(spark, root, "new", 100)
-    real = xskip.build.retry.find_latest
+    real = find_latest
 
     def late(*args: Any) -> Any:
         monkeypatch.setattr(xskip.build.retry, "find_latest", real)

@@ -22,6 +22,7 @@ from xskip import MinMax, SkippingIndex
 from xskip.errors import DatasetError, IndexDefinitionError
 from xskip.metadata.objects import Objects
 from xskip.metadata.table import EXPRESSION, SETTINGS, IndexDefinition, MetadataTable, concat
+from xskip.metadatastore.codec import MetadataFile, open_file
 from xskip.metadatastore.commit import publish
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.snapshot import write_files
@@ -65,8 +66,12 @@ def test_a_flipped_bit(
     damaged.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
     engine_of(spark).forget_all()
     opens: list[Path] = []
-    open_file = snapshot_module.open_file
-    monkeypatch.setattr(snapshot_module, "open_file", lambda path: opens.append(path) or open_file(path))
+
+    def noted(path: Path) -> MetadataFile:
+        opens.append(path)
+        return open_file(path)
+
+    monkeypatch.setattr(snapshot_module, "open_file", noted)
     with caplog.at_level(logging.WARNING, "xskip"):
         for value in (1, 2, 1):
             assert kept(spark, path, f"a = {value}") == ALL

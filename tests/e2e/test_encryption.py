@@ -17,7 +17,7 @@ from xskip import BloomFilter, LocalKms, MinMax, SkippingIndex, ValueList
 from xskip.errors import KeyNotAvailableError
 
 KEYS = {label: label.encode().ljust(16, b"!") for label in ("k1", "k2", "footer")}
-FILES = {"low": [(1, "a"), (9, "b")], "high": [(20, "c"), (29, None)]}
+FILES: dict[str, list[Any]] = {"low": [(1, "a"), (9, "b")], "high": [(20, "c"), (29, None)]}
 
 
 def kms(*labels: str) -> None:

@@ -140,6 +140,12 @@ def of_another_root(case: Case) -> None:
     record.write_text(json.dumps({**body, "root": "s3a://elsewhere" + body["root"]}))
 
 
+def each(case: Case, change: Callable[[Path], object]) -> None:
+    """A change of every metadata file."""
+    for file in case.files:
+        change(file)
+
+
 def signed(case: Case, change: Callable[[], object]) -> None:
     """A change of metadata files for which the record vouches."""
     change()
@@ -147,10 +153,10 @@ def signed(case: Case, change: Callable[[], object]) -> None:
 
 
 DAMAGE: dict[str, tuple[Callable[[Case], object], str]] = {
-    "truncated": (lambda c: [truncate(f) for f in c.files], "not as it was committed"),
+    "truncated": (lambda c: each(c, truncate), "not as it was committed"),
     "garbage": (lambda c: [f.write_bytes(b"garbage" * 100) for f in c.files], "not as it was committed"),
     "empty": (lambda c: [f.write_bytes(b"") for f in c.files], "not as it was committed"),
-    "gone": (lambda c: [f.unlink() for f in c.files], "have gone"),
+    "gone": (lambda c: each(c, Path.unlink), "have gone"),
     "foreign file": (
         lambda c: pq.write_table(pa.table({"x": [1]}), c.directory / "foreign.parquet"),
         "",
@@ -300,7 +306,8 @@ def test_an_answer_that_does_not_fit_skips_nothing(case: Case, monkeypatch: pyte
     original = scan_module.Engine._prune
 
     def spoilt(self: Any, *args: Any) -> Any:
-        answer, *rest = original(self, *args)
+        found: Any = original(self, *args)
+        answer, *rest = found
         return (WRONG_ANSWERS[name](answer), *rest)
 
     engine.forget_all()

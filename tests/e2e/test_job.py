@@ -21,7 +21,7 @@ from xskip import BloomFilter, LocalKms, MinMax, NullCount, SkippingIndex, Value
 from xskip.metadatastore import codec
 from xskip.metadatastore.commit import LiveSnapshot
 from xskip.metadatastore.snapshot import Snapshot
-from xskip.metadatastore.splits import Part
+from xskip.metadatastore.splits import Part, parts_of
 from xskip.spark.bridge.gateway import hook_of
 from xskip.spark.query import distributed_pruning
 from xskip.spark.query.engine import forget_indexes
@@ -106,7 +106,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, tuple[int, ...]]]:
         found.extend((part.file, part.groups) for part in parts)
         return parts
 
-    plain = distributed_pruning.parts_of
+    plain = parts_of
     monkeypatch.setattr(distributed_pruning, "parts_of", spy)
     return found
 
@@ -219,8 +219,8 @@ def test_functions_are_not_evaluated(spark: SparkSession, lakes: dict[str, str],
 
 def failing() -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from ()
         raise ValueError("on purpose")
-        yield from batches
 
     return run
 

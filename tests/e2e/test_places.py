@@ -286,7 +286,7 @@ def test_files_of_metadata_have_the_size_that_is_set(spark: SparkSession, events
     made = xskip.SkippingIndex.for_path(spark, events)
     made.create([xskip.MinMax("v")])
     assert len(made.status().files) == 2
-    write_files(spark, Path(events), "v int", {f"p=3/{n}": [(n,)] for n in "1234" for n in [int(n)]})
+    write_files(spark, Path(events), "v int", {f"p=3/{n}": [(n,)] for n in (1, 2, 3, 4)})
     made.refresh()
     assert len(made.status().files) == 4
     assert kept(spark, events, "v > 4") == {"b", "c"}

@@ -189,7 +189,9 @@ def test_saved_table(spark: SparkSession, lake: Lake, layout: str) -> None:
         assert opened_files(spark.sql(f"SELECT s FROM saved x WHERE {predicate}")) == matching
         assert assert_same_rows(lambda p=predicate: spark.table("saved").filter(p), spark) > 0
     location = spark.sql("DESCRIBE FORMATTED saved")
-    path = location.filter("col_name = 'Location'").first()["data_type"]
+    row = location.filter("col_name = 'Location'").first()
+    assert row is not None
+    path = row["data_type"]
     by_path = spark.read.format(lake.fmt).load(path)
     assert opened_files(by_path.filter("s = 's2'")) == matching_files(by_path, "s = 's2'")
 

@@ -113,6 +113,22 @@ def test_several_scans(spark: SparkSession, api: str, views: Lake, name: str) ->
     assert len(rows) == count
 
 
+def aggregated(df: DataFrame, _: Path) -> Any:
+    row = df.agg({"a": "count"}).first()
+    assert row is not None
+    return row[0]
+
+
+def written(df: DataFrame, to: Path) -> int:
+    df.write.parquet(str(to))
+    return 6
+
+
+def saved(df: DataFrame, _: Path) -> int:
+    df.write.saveAsTable("saved")
+    return 6
+
+
 ACTIONS: dict[str, Callable[[DataFrame, Path], Any]] = {
     "collect": lambda df, _: len(df.collect()),
     "count": lambda df, _: df.count(),
@@ -121,10 +137,10 @@ ACTIONS: dict[str, Callable[[DataFrame, Path], Any]] = {
     "tail": lambda df, _: len(df.tail(6)),
     "toPandas": lambda df, _: len(df.select("a", "s").toPandas()),
     **({"toArrow": lambda df, _: df.select("a", "s").toArrow().num_rows} if SPARK_4 else {}),
-    "aggregate": lambda df, _: df.agg({"a": "count"}).first()[0],
+    "aggregate": aggregated,
     "orderBy": lambda df, _: len(df.orderBy("a").collect()),
-    "write": lambda df, to: (df.write.parquet(str(to)), 6)[1],
-    "saveAsTable": lambda df, _: (df.write.saveAsTable("saved"), 6)[1],
+    "write": written,
+    "saveAsTable": saved,
     "localCheckpoint": lambda df, _: df.localCheckpoint().count(),
 }
 
@@ -266,7 +282,9 @@ def test_exchange_reuse(spark: SparkSession, views: Lake, api: str, adaptive: st
 
 def test_new_sessions_read_everything_until_enabled(spark: SparkSession, lake: Lake, api: str) -> None:
     other = spark.newSession()
-    other.conf.set("spark.sql.sources.useV1SourceList", spark.conf.get("spark.sql.sources.useV1SourceList"))
+    sources = spark.conf.get("spark.sql.sources.useV1SourceList")
+    assert sources is not None
+    other.conf.set("spark.sql.sources.useV1SourceList", sources)
     assert not xskip.is_enabled(other)
     assert opened_files(lake.read(other).filter("a > 15")) == ALL
     xskip.enable(other)
@@ -280,7 +298,8 @@ def test_a_query_is_explained_in_its_own_session(spark: SparkSession, lake: Lake
     """[PRU-RD-2] Whichever session is the active one of the thread, and that one stays active."""
     other = spark.newSession()
     other.conf.set("spark.sql.caseSensitive", "true")
-    sessions = spark._jvm.SparkSession
+    jvm: Any = spark._jvm
+    sessions = jvm.SparkSession
     df = lake.read().filter("a > 15")
     sessions.setActiveSession(other._jsparkSession)
     try:
@@ -293,7 +312,8 @@ def test_a_query_is_explained_in_its_own_session(spark: SparkSession, lake: Lake
 
 def test_cloned_sessions_skip_as_their_parent(spark: SparkSession, lake: Lake, api: str) -> None:
     clone = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
-    spark._jvm.SparkSession.setActiveSession(spark._jsparkSession)
+    jvm: Any = spark._jvm
+    jvm.SparkSession.setActiveSession(spark._jsparkSession)
     assert xskip.is_enabled(clone)
     assert opened_files(lake.read(clone).filter("a > 15")) == {"f2", "f3"}
 

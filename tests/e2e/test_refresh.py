@@ -249,10 +249,11 @@ def test_a_time_that_cannot_be_told(spark: SparkSession, tmp_path: Path, compare
 def test_the_users_session_stays_the_active_one(spark: SparkSession, tmp_path: Path, schema: str | None) -> None:
     _, root = dataset(spark, tmp_path)
     given = SkippingIndex.for_path(spark, str(root), schema=schema)
-    active = spark._jvm.SparkSession.getActiveSession().get()
+    jvm: Any = spark._jvm
+    active = jvm.SparkSession.getActiveSession().get()
     assert given.refresh().added == 0
     assert given.read(trust_listing=True).count() == 6
-    assert spark._jvm.SparkSession.getActiveSession().get().equals(active)
+    assert jvm.SparkSession.getActiveSession().get().equals(active)
 
 
 def test_files_that_came_while_others_were_looked_at(

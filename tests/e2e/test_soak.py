@@ -121,6 +121,6 @@ def test_who_asks(spark: SparkSession, made: SkippingIndex) -> None:
             assert spark.read.parquet(made.name).filter(f"a > {next(_number) / 1000}").count() > 0
     finally:
         engine.hook._callback._answer = answer  # type: ignore[union-attr]
-        spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
+        spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]  # None removes it
     assert [group for group, _ in seen] == ["first", "second"]
     assert threading.current_thread().name not in {name for _, name in seen}

@@ -201,9 +201,11 @@ def test_without_partitions(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_partition_values_of_every_type(spark: SparkSession, tmp_path: Path) -> None:
     """[PRU-TL-1] Values of partitions are those of a reading that lists: numbers, times, texts, NULL."""
-    values = {"i": [7, -3, None], "l": [2**40, 1, None], "f": [0.5, -1.25, None], "s": ["ä/b=c %", "", None],
-              "b": [True, False, None], "m": ["1.10", "12345.67", None],
-              "t": ["2020-02-29 01:02:03", "1960-01-01 00:00:00", None]}  # fmt: skip
+    values: dict[str, list[Any]] = {
+        "i": [7, -3, None], "l": [2**40, 1, None], "f": [0.5, -1.25, None], "s": ["ä/b=c %", "", None],
+        "b": [True, False, None], "m": ["1.10", "12345.67", None],
+        "t": ["2020-02-29 01:02:03", "1960-01-01 00:00:00", None],
+    }  # fmt: skip
     for name, given in values.items():
         rows = [(k, value) for k, value in enumerate(given)]
         kind = {"i": "int", "l": "bigint", "f": "double", "b": "boolean"}.get(name, "string")

@@ -13,17 +13,17 @@ from tests.reference import CASTS, POOLS, compare, leaf_truth, to_arrow
 from xskip.expressions import evaluate
 from xskip.expressions.evaluate import literal_key, literal_keys, matches, prefix_end, sort_key
 from xskip.expressions.operands import Cast, Column
-from xskip.expressions.predicate import Comparison, In, IsNotNull, IsNull, NotIn, NotStartsWith, Op, StartsWith
+from xskip.expressions.predicate import Comparison, In, IsNotNull, IsNull, Leaf, NotIn, NotStartsWith, Op, StartsWith
 from xskip.types.datatypes import arrow_type
 
 NAN = float("nan")
 INF = float("inf")
 
 
-def ranks(values: list, kind: pa.DataType) -> list[list]:
+def ranks(values: list[Any], kind: pa.DataType) -> list[list[Any]]:
     """The values in groups of equals, least first."""
     keys = sort_key(to_arrow(values, kind))
-    groups: dict = {}
+    groups: dict[Any, list[Any]] = {}
     for value, key in zip(values, keys.to_pylist(), strict=True):
         groups.setdefault(key, []).append(value)
     order = pa.compute.sort_indices(pa.array(list(groups), keys.type)).to_pylist()
@@ -146,9 +146,9 @@ def test_the_end_of_a_prefix_parts_what_starts_with_it_from_what_does_not() -> N
         assert word.startswith(prefix) == (prefix <= word and (end is None or word < end)), (prefix, word)
 
 
-def leaves_of(spark_type: str) -> list:
+def leaves_of(spark_type: str) -> list[Leaf]:
     column, pool = Column(("c",), spark_type), POOLS[spark_type]
-    leaves = [Comparison(op, column, value) for op in Op for value in pool]
+    leaves: list[Leaf] = [Comparison(op, column, value) for op in Op for value in pool]
     for wanted in ((), pool[:1], pool[1:3], pool):
         leaves += [In(column, wanted), In(column, wanted, has_null=True)]
         leaves += [NotIn(column, wanted), NotIn(column, wanted, has_null=True)] if wanted else []

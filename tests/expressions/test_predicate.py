@@ -85,7 +85,8 @@ def test_negation_of_a_constant(value: Any) -> None:
 def test_negation_swaps_and_with_or_for_all_children() -> None:
     """[PRU-N-4]"""
     values = (True, False, None)
-    for kind, size in product((And, Or), (1, 2, 3)):
+    kinds: tuple[type[And] | type[Or], ...] = (And, Or)
+    for kind, size in product(kinds, (1, 2, 3)):
         for combination in product(values, repeat=size):
             predicate = kind(tuple(Constant(v) for v in combination))
             assert (truth(negate(predicate), {}) is True) == (truth(predicate, {}) is False), combination

@@ -118,7 +118,7 @@ class Round:
     def _has_delta(self) -> bool:
         plan = self.plan
         can = plan.fmt == "parquet" and not plan.partitions and not plan.damaged and self.copies.schema is None
-        return can and "DeltaSparkSessionExtension" in self.spark.conf.get("spark.sql.extensions", "")
+        return can and "DeltaSparkSessionExtension" in str(self.spark.conf.get("spark.sql.extensions", ""))
 
     def _narrow(self, truth: dict[Tree, set[int]]) -> Sequence[Tree]:
         """Return predicates of which rows of some files are TRUE, of others none."""

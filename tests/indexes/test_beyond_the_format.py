@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from tests.helpers import given_away, kept, metadata, write_once
-from xskip import Formatted, GapList, GeoBox, Hybrid, NullCount, Prefix, SkippingIndex, TokenBloom
+from xskip import Formatted, GapList, GeoBox, Hybrid, Index, NullCount, Prefix, SkippingIndex, TokenBloom
 
-WANTED = [
+WANTED: list[Index] = [
     NullCount("s"), Prefix("s", length=2), Hybrid("s", max_values=2), GapList("i", gaps=1), GeoBox("d", "e"),
     Formatted("s", r"(\d+)$"), TokenBloom("t"),
 ]  # fmt: skip
 SCHEMA = "s string, i int, d double, e double, t string"
-FILES = {
+FILES: dict[str, list[Any]] = {
     "one": [("ab1", 1, 1.0, 1.0, "red fox"), ("ab2", 2, 2.0, 2.0, "blue"), ("ac3", 90, 90.0, 1.0, "sea")],
     "two": [("x7", 50, 1.0, 90.0, "old sea dog"), (None, 51, 2.0, 91.0, "x")],
 }

@@ -10,10 +10,24 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.indexes.translated import translated
 from tests.reference import all_true
+from xskip.clauses.clause import Mask
 from xskip.errors import IndexDefinitionError, UnsupportedTypeError
 from xskip.expressions.operands import Cast, Column
-from xskip.expressions.predicate import And, Comparison, In, IsNotNull, IsNull, NotIn, NotStartsWith, Op, Or, StartsWith
+from xskip.expressions.predicate import (
+    And,
+    Comparison,
+    In,
+    IsNotNull,
+    IsNull,
+    Leaf,
+    NotIn,
+    NotStartsWith,
+    Op,
+    Or,
+    StartsWith,
+)
 from xskip.indexes import BloomFilter, MinMax, index_of
 from xskip.metadata.objects import Objects, ObjectStatus
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
@@ -32,19 +46,20 @@ def packed(*values: int | bytes) -> list[int]:
     return [h1 << 32 | h2 & 0xFFFFFFFF for h1, h2 in pairs]
 
 
-def collected(*objects: list | None) -> pa.Array:
+def collected(*objects: list[Any] | None) -> pa.Array:
     return pa.array([None if o is None else packed(*o) for o in objects], pa.list_(pa.int64()))
 
 
-def verdicts(leaf, filters: pa.Array, among: np.ndarray | None = None) -> list[bool | None]:
+def verdicts(leaf: Leaf, filters: pa.Array, among: np.ndarray | None = None) -> list[bool | None]:
     index, definition = BloomFilter("c"), IndexDefinition("bloomfilter", ("c",))
     table = MetadataTable(
         Objects.of([ObjectStatus(f"/{i}", 1, 1) for i in range(len(filters))]),
         {},
         {definition.key: IndexColumn(definition, Bloom(), filters)},
     )
-    clause = index.translate(leaf, definition, Bloom())
-    return clause.evaluate(table, all_true(len(filters)) if among is None else among).to_pylist()
+    clause = translated(index.translate(leaf, definition, Bloom()))
+    found: list[bool | None] = clause.evaluate(table, all_true(len(filters)) if among is None else among).to_pylist()
+    return found
 
 
 @pytest.mark.parametrize("spark_type", SERVED)
@@ -142,7 +157,8 @@ def test_a_null_list_over_hashes_is_not_read() -> None:
 
 def test_an_index_that_the_table_lacks_is_unknown() -> None:
     """[PRU-V-3]"""
-    clause = BloomFilter("c").translate(Comparison(Op.EQ, INT, 1), IndexDefinition("bloomfilter", ("c",)), Bloom())
+    index, definition = BloomFilter("c"), IndexDefinition("bloomfilter", ("c",))
+    clause = translated(index.translate(Comparison(Op.EQ, INT, 1), definition, Bloom()))
     table = MetadataTable(Objects.of([ObjectStatus("/x", 1, 1)]))
     assert clause.evaluate(table, all_true(1)).to_pylist() == [None]
     assert clause.expensive
@@ -209,10 +225,11 @@ def test_a_filter_is_probed_only_of_objects_that_everything_cheaper_has_left(
     predicate: Any, left: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """[PRU-V-4]"""
-    table, probed = table_with_bounds_and_filters(), []
+    table = table_with_bounds_and_filters()
+    probed: list[int] = []
     plain = bloom_filter.might_contain
 
-    def noted(filters, values, among):
+    def noted(filters: pa.Array, values: list[bloom_filter.HashPair], among: Mask) -> pa.BooleanArray:
         probed.extend(np.flatnonzero(among).tolist())
         return plain(filters, values, among)
 
@@ -223,10 +240,15 @@ def test_a_filter_is_probed_only_of_objects_that_everything_cheaper_has_left(
 
 
 def test_a_value_is_hashed_once_for_all_filters(monkeypatch: pytest.MonkeyPatch) -> None:
-    hashed = []
+    hashed: list[int] = []
     plain = bloom_filter.hash_long
     filters = BloomFilter("c").assemble([collected(*([i] for i in range(50)))], ["bigint"])
-    monkeypatch.setattr(bloom_filter, "hash_long", lambda value: hashed.append(value) or plain(value))
+
+    def noted(value: int) -> bloom_filter.HashPair:
+        hashed.append(value)
+        return plain(value)
+
+    monkeypatch.setattr(bloom_filter, "hash_long", noted)
     found = verdicts(In(C, tuple(range(40, 1_000))), filters)
     assert found[40:] == [True] * 10
     assert hashed == list(range(40, 1_000))

@@ -6,8 +6,10 @@ import math
 import re
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pyspark.sql import Column as SparkColumn
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -18,8 +20,9 @@ from xskip.errors import PredicateError
 from xskip.expressions.operands import Call, Column
 from xskip.expressions.predicate import And, Comparison, In, Op, Predicate
 from xskip.expressions.udf import FunctionCall, forget_function, implied, register_implied
+from xskip.results.operations import IndexInfo
 
-FILES = {
+FILES: dict[str, list[Any]] = {
     "home": [(1.0, 1.0, 1), (2.0, 2.0, 2)],
     "away": [(50.0, 50.0, 3), (51.0, 60.0, 4)],
     "line": [(1.0, 50.0, 5), (50.0, 1.0, 6)],
@@ -33,8 +36,9 @@ def distance(x, y, px, py):  # type: ignore[no-untyped-def]  # Spark would read 
 
 def within(call: FunctionCall) -> Predicate | None:
     """distance(x, y, px, py) < r implies that x is in [px - r, px + r], and y likewise."""
-    x, y, px, py = call.arguments
-    r = call.value
+    arguments: tuple[Any, ...] = call.arguments
+    x, y, px, py = arguments
+    r: Any = call.value
     if call.op not in (Op.LT, Op.LE, Op.EQ) or not isinstance(x, Column) or not isinstance(y, Column):
         return None
     sides = ((x, px - r, px + r), (y, py - r, py + r))
@@ -51,7 +55,7 @@ def path(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) ->
     return made
 
 
-def opened(spark: SparkSession, path: str, condition: object) -> set[str]:
+def opened(spark: SparkSession, path: str, condition: str | SparkColumn) -> set[str]:
     """The files read; the rows are those without an index."""
     df = spark.read.parquet(path)
     asked = df.filter(condition)
@@ -90,7 +94,7 @@ def test_distances(spark: SparkSession, path: str) -> None:
     assert opened(spark, path, sql) == everything
 
 
-def _indexes(spark: SparkSession, path: str) -> tuple[xskip.results.operations.IndexInfo, ...]:
+def _indexes(spark: SparkSession, path: str) -> tuple[IndexInfo, ...]:
     return SkippingIndex.for_path(spark, path).describe().indexes
 
 
@@ -130,16 +134,17 @@ _NEAR = """public class Near implements org.apache.spark.sql.api.java.UDF4 {
 
 def test_functions_in_java(spark: SparkSession, path: str) -> None:
     """[PRU-UF-1] Of one in Java its registered name is all that tells it."""
-    compiler = spark._jvm.org.codehaus.janino.SimpleCompiler()
-    compiler.setParentClassLoader(spark._jvm.java.lang.Thread.currentThread().getContextClassLoader())
+    jvm: Any = spark._jvm
+    compiler = jvm.org.codehaus.janino.SimpleCompiler()
+    compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
     compiler.cook(_NEAR)
     near = (
         compiler.getClassLoader()
         .loadClass("Near")
         .getConstructors()[0]
-        .newInstance(spark._jvm.java.util.ArrayList().toArray())
+        .newInstance(jvm.java.util.ArrayList().toArray())
     )
-    spark._jsparkSession.udf().register("near", near, spark._jvm.org.apache.spark.sql.types.DataTypes.DoubleType)
+    spark._jsparkSession.udf().register("near", near, jvm.org.apache.spark.sql.types.DataTypes.DoubleType)
     asked = spark.read.parquet(path).filter("near(x, y, 50D, 50D) < 5 OR n = 1")
     assert opened_files(asked) == set(FILES)
     xskip.register_function(spark, "near", within)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -15,7 +16,7 @@ from xskip import BloomFilter, GapList, Hybrid, Index, MinMax, NullCount, Prefix
 from xskip.errors import IndexDefinitionError
 
 SCHEMA = "m map<string, int>, l array<string>, j string, a int, b int, st struct<x: array<int>>"
-FILES = {
+FILES: dict[str, list[Any]] = {
     "low": [({"k": 1, "K": 50}, ["a"], '{"t": "x1", "n": {"v": 3}}', 1, 5, ([1],)), ({"k": 2}, [], "{}", 2, 7, ([],))],
     "high": [({"k": 9}, ["a", "b", "c"], '{"t": "y7"}', 90, 5, ([1, 2],)), ({"z": 0}, ["q"], None, 80, 70, (None,))],
     "none": [(None, None, None, None, None, None), ({}, None, "not json", 5, None, None)],

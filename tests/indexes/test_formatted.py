@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 from pyspark.sql import SparkSession
 
 from tests.indexes.written import lists_of
 from tests.soundness.checking import ALL, NONE, family
-from xskip import Formatted
+from xskip import Formatted, Index
 from xskip.errors import CollectError, IndexDefinitionError, UnsupportedTypeError
 
-FILES = {
+FILES: dict[str, list[Any]] = {
     "firefox": [("Firefox/102.1 (X11)",), ("Firefox/99.0",)],
     "chrome": [("Chrome/120.0",), (None,)],
     "other": [("curl",), ("",)],
@@ -58,11 +61,12 @@ def test_too_many(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory)
 
 def test_definitions(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Impossible ones are refused, a broken pattern by Spark."""
-    for build in (
+    builds: tuple[Callable[[], Index], ...] = (
         lambda: Formatted("a"),
         lambda: Formatted("a", "x", group=-1),
         lambda: Formatted("a", "x", max_values=0),
-    ):
+    )
+    for build in builds:
         with pytest.raises(IndexDefinitionError):
             build()
     with pytest.raises(UnsupportedTypeError):

@@ -28,7 +28,7 @@ def _row(n: int) -> tuple[object, ...]:
 
 
 SCHEMA = "i int, d double, n decimal(10,2), dt date, ts timestamp_ntz, l bigint"
-FILES = {
+FILES: dict[str, list[Any]] = {
     "ends": [_row(n) for n in (0, 1, 2, 1000, 1001)],
     "middle": [_row(n) for n in (500, 501)],
     "three": [_row(n) for n in (10, 300, 900)],
@@ -106,7 +106,7 @@ def test_ranges_hold_every_value(
                 assert any(_key(a) <= _key(value) <= _key(b) for a, b in zip(low, high, strict=True)), (name, value)
 
 
-def _key(value: float) -> float:
+def _key(value: float) -> tuple[int, float]:
     return (1, 0.0) if math.isnan(value) else (0, value)
 
 

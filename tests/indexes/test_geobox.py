@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,10 +14,10 @@ from pyspark.sql import SparkSession
 from tests.helpers import kept, write_once
 from tests.indexes.written import written
 from tests.soundness.checking import ALL, NONE, family
-from xskip import GeoBox, MinMax, SkippingIndex
+from xskip import GeoBox, Index, MinMax, SkippingIndex
 from xskip.errors import IndexDefinitionError, UnsupportedTypeError
 
-FILES = {
+FILES: dict[str, list[Any]] = {
     "diagonal": [(0.0, 0.0, 1), (1.0, 1.0, 2), (100.0, 100.0, 3), (101.0, 101.0, 4)],
     "corner": [(0.0, 100.0, 5), (1.0, 101.0, 6)],
     "half": [(50.0, None, 7), (None, 60.0, 8)],
@@ -88,7 +89,12 @@ def _key(value: float) -> tuple[int, float]:
 
 def test_definitions() -> None:
     """Impossible ones are refused."""
-    for build in (lambda: GeoBox("x", "x"), lambda: GeoBox("x", "y", boxes=0), lambda: GeoBox("", "y")):
+    builds: tuple[Callable[[], Index], ...] = (
+        lambda: GeoBox("x", "x"),
+        lambda: GeoBox("x", "y", boxes=0),
+        lambda: GeoBox("", "y"),
+    )
+    for build in builds:
         with pytest.raises(IndexDefinitionError):
             build()
     with pytest.raises(UnsupportedTypeError, match=r"column y.*bigint"):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from tests.indexes.written import written
 from tests.soundness.checking import ALL, NONE, family
-from xskip import Hybrid
+from xskip import Hybrid, Index
 from xskip.errors import IndexDefinitionError, UnsupportedTypeError
 
 DAY = dt.date(2020, 1, 1)
@@ -20,7 +22,7 @@ def _row(n: int) -> tuple[object, ...]:
 
 
 SCHEMA = "s string, l bigint, d date, b binary"
-FILES = {
+FILES: dict[str, list[Any]] = {
     "few": [_row(n) for n in (1, 2, 3, 1)],
     "many": [_row(n) for n in range(50, 90)],
     "nulls": [(None,) * 4],
@@ -65,7 +67,8 @@ def test_every_leaf(spark: SparkSession, tmp_path_factory: pytest.TempPathFactor
 
 def test_definitions() -> None:
     """Impossible ones are refused."""
-    for build in (lambda: Hybrid("s", max_values=0), lambda: Hybrid("s", fpp=1.0)):
+    builds: tuple[Callable[[], Index], ...] = (lambda: Hybrid("s", max_values=0), lambda: Hybrid("s", fpp=1.0))
+    for build in builds:
         with pytest.raises(IndexDefinitionError):
             build()
     with pytest.raises(UnsupportedTypeError):

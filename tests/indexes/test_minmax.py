@@ -8,11 +8,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from tests.indexes.translated import translated
 from tests.reference import all_true, to_arrow
 from xskip.errors import IndexDefinitionError, UnsupportedTypeError
 from xskip.expressions.evaluate import sort_key
 from xskip.expressions.operands import Cast, Column
-from xskip.expressions.predicate import Comparison, In, IsNotNull, IsNull, NotIn, NotStartsWith, Op, StartsWith
+from xskip.expressions.predicate import Comparison, In, IsNotNull, IsNull, Leaf, NotIn, NotStartsWith, Op, StartsWith
 from xskip.indexes import MinMax, index_of
 from xskip.metadata.objects import Objects, ObjectStatus
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
@@ -23,7 +24,7 @@ INF = float("inf")
 MISSING = "missing"  # a null struct: nothing is known
 
 
-def verdicts(leaf, bounds: list, spark_type: str) -> list[bool | None]:
+def verdicts(leaf: Leaf, bounds: list[Any], spark_type: str) -> list[bool | None]:
     """The verdicts on objects with these ``(min, max)``."""
     index = MinMax("c")
     storage = index.storage([spark_type])
@@ -36,8 +37,9 @@ def verdicts(leaf, bounds: list, spark_type: str) -> list[bool | None]:
     definition = IndexDefinition("minmax", ("c",), types=(spark_type,))
     objects = Objects.of([ObjectStatus(f"/{i}", 1, 1) for i in range(len(bounds))])
     table = MetadataTable(objects, {}, {definition.key: IndexColumn(definition, storage, values)})
-    clause = index.translate(leaf, definition, storage)
-    return clause.evaluate(table, all_true(len(bounds))).to_pylist()
+    clause = translated(index.translate(leaf, definition, storage))
+    found: list[bool | None] = clause.evaluate(table, all_true(len(bounds))).to_pylist()
+    return found
 
 
 INT = Column(("c",), "int")
@@ -187,7 +189,7 @@ def test_prefixes_of_ff_bytes_on_minmax() -> None:
     ]  # fmt: skip
 
 
-MANY = {
+MANY: dict[str, tuple[tuple[Any, Any], list[Any], list[Any]]] = {
     "boolean": ((False, False), [True], [False]),
     "tinyint": ((-5, 5), [-6, 6, 127], [-6, 5]),
     "bigint": ((2**53, 2**53 + 2), [2**53 - 1, 2**53 + 3], [2**53 + 1]),
@@ -230,22 +232,29 @@ def test_in_with_a_thousand_values_finds_the_gaps() -> None:
 def test_an_index_that_the_table_lacks_is_unknown() -> None:
     """[PRU-V-3]"""
     index, definition = MinMax("c"), IndexDefinition("minmax", ("c",))
-    clause = index.translate(Comparison(Op.EQ, INT, 1), definition, index.storage(["int"]))
+    clause = translated(index.translate(Comparison(Op.EQ, INT, 1), definition, index.storage(["int"])))
     table = MetadataTable(Objects.of([ObjectStatus("/x", 1, 1)] * 2))
     assert clause.evaluate(table, all_true(2)).to_pylist() == [None, None]
     assert not clause.expensive
 
 
 def test_keys_of_a_column_are_made_once_for_all_leaves_about_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = []
-    monkeypatch.setattr("xskip.clauses.bounds.sort_key", lambda values: made.append(values.type) or sort_key(values))
+    made: list[pa.DataType] = []
+
+    def noted(values: pa.Array) -> pa.Array:
+        made.append(values.type)
+        return sort_key(values)
+
+    monkeypatch.setattr("xskip.clauses.bounds.sort_key", noted)
     index, definition = MinMax("c"), IndexDefinition("minmax", ("c",), types=("int",))
     values = index.assemble([pa.array([1, 5]), pa.array([4, None])], ["int"])
     column = IndexColumn(definition, index.storage(["int"]), values)
     table = MetadataTable(Objects.of([ObjectStatus("/x", 1, 1)] * 2), {}, {definition.key: column})
     wide = Cast(INT, "bigint")
     found = [
-        index.translate(Comparison(op, operand, 4), definition, column.storage).evaluate(table, all_true(2)).to_pylist()
+        translated(index.translate(Comparison(op, operand, 4), definition, column.storage))
+        .evaluate(table, all_true(2))
+        .to_pylist()
         for operand in (INT, wide)
         for op in Op
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -14,7 +15,7 @@ from xskip import MinMax, NullCount, SkippingIndex, ValueList
 from xskip.spark.query.engine import engine_of
 
 SCHEMA = "x int, s struct<a: int, t: struct<b: string>>, l array<int>, m map<string, int>, q string"
-FILES = {
+FILES: dict[str, list[Any]] = {
     "full": [(1, (1, ("x",)), [1], {"k": 1}, "a"), (2, (2, ("y",)), [], {}, "b")],
     "some": [(3, (None, (None,)), [None], {"k": None}, None), (None, None, None, None, "c")],
     "none": [(None, None, None, None, None), (None, (None, None), None, None, None)],

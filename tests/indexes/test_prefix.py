@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 from pyspark.sql import SparkSession
 
 from tests.indexes.written import lists_of
 from tests.soundness.checking import ALL, NONE, family
-from xskip import Prefix
+from xskip import Index, Prefix
 from xskip.errors import IndexDefinitionError, UnsupportedTypeError
 
 SCHEMA = "s string, b binary"
-FILES = {
+FILES: dict[str, list[Any]] = {
     "abc": [("abcd", b"\x01\xff"), ("abce", b"\x01\xff\x00"), ("abcd", None)],
     "ab": [("ab", b"\x01"), (None, b"")],
     "b": [("bcd", b"\xff\xff\xff\xff"), ("bce", b"\xff\xff\xff")],
@@ -81,7 +84,12 @@ def test_lengths(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) 
 
 def test_definitions() -> None:
     """Impossible ones are refused."""
-    for build in (lambda: Prefix("s", length=0), lambda: Prefix("s", max_values=0), lambda: Prefix("")):
+    builds: tuple[Callable[[], Index], ...] = (
+        lambda: Prefix("s", length=0),
+        lambda: Prefix("s", max_values=0),
+        lambda: Prefix(""),
+    )
+    for build in builds:
         with pytest.raises(IndexDefinitionError):
             build()
     with pytest.raises(UnsupportedTypeError, match="Prefix cannot index this type"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from pyspark.sql import SparkSession
 
@@ -10,7 +12,7 @@ from xskip import TokenBloom
 from xskip.errors import UnsupportedTypeError
 from xskip.indexes.tokenbloom import Part, whole_words
 
-FILES = {
+FILES: dict[str, list[Any]] = {
     "errors": [("ERROR disk_0 is full: retry in 5s",), ("warn; disk_1",)],
     "users": [("user ann logged in",), ("user bob-2 logged out",), (None,)],
     "wide": [("café ouvert, naïve",), ("straße\tüber",)],

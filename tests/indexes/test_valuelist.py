@@ -7,11 +7,23 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from tests.indexes.translated import translated
 from tests.reference import POOLS, all_true, leaf_truth, to_arrow
 from xskip.errors import IndexDefinitionError, UnsupportedTypeError
 from xskip.expressions.evaluate import matches
 from xskip.expressions.operands import Cast, Column
-from xskip.expressions.predicate import And, Comparison, In, IsNotNull, IsNull, NotIn, NotStartsWith, Op, StartsWith
+from xskip.expressions.predicate import (
+    And,
+    Comparison,
+    In,
+    IsNotNull,
+    IsNull,
+    Leaf,
+    NotIn,
+    NotStartsWith,
+    Op,
+    StartsWith,
+)
 from xskip.indexes import ValueList, index_of
 from xskip.metadata.objects import Objects, ObjectStatus
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
@@ -22,7 +34,7 @@ from xskip.types.datatypes import Array, arrow_type
 NAN = float("nan")
 
 
-def lists_of(lists: list[list | None], spark_type: str) -> pa.Array:
+def lists_of(lists: list[list[Any] | None], spark_type: str) -> pa.Array:
     """Lists laid end to end, null where there is none."""
     flat = to_arrow([value for values in lists for value in values or ()], arrow_type(spark_type))
     offsets = [0]
@@ -33,7 +45,7 @@ def lists_of(lists: list[list | None], spark_type: str) -> pa.Array:
     return made.cast(arrow_type(Array(spark_type)))
 
 
-def verdicts(leaf, lists: pa.Array, spark_type: str) -> list[bool | None]:
+def verdicts(leaf: Leaf, lists: pa.Array, spark_type: str) -> list[bool | None]:
     index, definition = ValueList("c"), IndexDefinition("valuelist", ("c",), types=(spark_type,))
     storage = index.storage([spark_type])
     table = MetadataTable(
@@ -41,7 +53,9 @@ def verdicts(leaf, lists: pa.Array, spark_type: str) -> list[bool | None]:
         {},
         {definition.key: IndexColumn(definition, storage, lists)},
     )
-    return index.translate(leaf, definition, storage).evaluate(table, all_true(len(lists))).to_pylist()
+    clause = translated(index.translate(leaf, definition, storage))
+    found: list[bool | None] = clause.evaluate(table, all_true(len(lists))).to_pylist()
+    return found
 
 
 INT = Column(("c",), "int")
@@ -123,7 +137,7 @@ def test_every_comparison_of_every_type_is_exact(spark_type: Any) -> None:
     pool, column = POOLS[spark_type], Column(("c",), spark_type)
     objects = [[value] for value in pool] + [list(pool[:2]), list(pool[-2:]), [], None]
     lists = lists_of(objects, spark_type)
-    leaves = [Comparison(op, column, value) for op in Op for value in pool]
+    leaves: list[Leaf] = [Comparison(op, column, value) for op in Op for value in pool]
     leaves += [kind(column, pool[:2]) for kind in (In, NotIn)]
     for leaf in leaves:
         expected = [None if o is None else any(leaf_truth(leaf, v) is True for v in o) for o in objects]
@@ -150,7 +164,8 @@ def test_a_null_list_over_values_is_not_read() -> None:
 
 def test_an_index_that_the_table_lacks_is_unknown() -> None:
     """[PRU-V-3]"""
-    clause = ValueList("c").translate(Comparison(Op.EQ, INT, 1), IndexDefinition("valuelist", ("c",)), Array("int"))
+    index, definition = ValueList("c"), IndexDefinition("valuelist", ("c",))
+    clause = translated(index.translate(Comparison(Op.EQ, INT, 1), definition, Array("int")))
     table = MetadataTable(Objects.of([ObjectStatus("/x", 1, 1)]))
     assert clause.evaluate(table, all_true(1)).to_pylist() == [None]
     assert not clause.expensive
@@ -201,10 +216,13 @@ def test_a_definition_with_odd_parameters_is_not_used() -> None:
 
 def test_a_leaf_is_put_to_the_values_once_alone_and_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """[PRU-V-9]"""
-    asked = []
-    monkeypatch.setattr(
-        "xskip.indexes.valuelist.matches", lambda leaf, values: asked.append(leaf) or matches(leaf, values)
-    )
+    asked: list[Leaf] = []
+
+    def noted(leaf: Leaf, values: pa.Array) -> pa.BooleanArray:
+        asked.append(leaf)
+        return matches(leaf, values)
+
+    monkeypatch.setattr("xskip.indexes.valuelist.matches", noted)
     definition, storage = IndexDefinition("valuelist", ("c",), types=("int",)), Array("int")
     values = pa.array([[1, 9], [4, 5], [7], None], arrow_type(storage))
     objects = Objects.of([ObjectStatus(f"/{n}", 1, 1) for n in range(4)])

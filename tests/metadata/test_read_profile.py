@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
@@ -153,7 +152,7 @@ def test_the_zone_of_the_jvm(fmt: str) -> None:
      {"spark.sql.ansi.enabled": "false"}, {"orc.force.positional.evolution": "true"}, {"user.timezone": "Asia/Tokyo"},
      {"spark.sql.csv.new": "1"}, {"parquet.new": "1"}],
 )  # fmt: skip
-def test_every_setting_counts_for_a_format_of_a_plugin(conf: Any) -> None:
+def test_every_setting_counts_for_a_format_of_a_plugin(conf: dict[str, str]) -> None:
     """[PRU-RD-2] Nobody knows which decide its values."""
     plain, asked = (ReadProfile.of("com.example.LakeFormat", {}, each, "") for each in ({}, conf))
     assert len(list(differences(plain, asked))) == 1

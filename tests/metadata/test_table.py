@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 
 from xskip.metadata.objects import Objects, ObjectStatus
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable, PartitionColumn, concat
-from xskip.types.datatypes import Array, Struct, arrow_type
+from xskip.types.datatypes import Array, Storage, Struct, arrow_type
 
 INTS = Struct((("min", "int"), ("max", "int")))
 LONGS = Struct((("min", "bigint"), ("max", "bigint")))
@@ -20,15 +21,15 @@ def objects(*names: str) -> Objects:
     return Objects.of([ObjectStatus(name, 1, 2) for name in names])
 
 
-def column(definition: IndexDefinition, storage, values: list) -> IndexColumn:
+def column(definition: IndexDefinition, storage: Storage, values: list[Any]) -> IndexColumn:
     return IndexColumn(definition, storage, pa.array(values, arrow_type(storage)))
 
 
-def partition(name: str, kind: str, values: list) -> PartitionColumn:
+def partition(name: str, kind: str, values: list[Any]) -> PartitionColumn:
     return PartitionColumn(name, kind, pa.array(values, arrow_type(kind)))
 
 
-def bounds(low: int, high: int) -> dict:
+def bounds(low: int | None, high: int | None) -> dict[str, Any]:
     return {"min": low, "max": high}
 
 
@@ -101,7 +102,12 @@ def test_one_table_is_itself_and_none_is_empty() -> None:
 def test_what_is_made_of_a_table_is_made_once_and_not_handed_on() -> None:
     made: list[str] = []
     first, other = replace(FIRST), replace(FIRST)
-    assert [first.once("a", lambda: made.append("a") or len(made)) for _ in range(3)] == [1, 1, 1]
+
+    def make() -> int:
+        made.append("a")
+        return len(made)
+
+    assert [first.once("a", make) for _ in range(3)] == [1, 1, 1]
     assert first.once("b", lambda: made.append("b")) is None
     assert first.once("b", lambda: made.append("b")) is None
     assert replace(first).once("a", lambda: 7) == first.take(pa.array([0])).once("a", lambda: 7) == 7

@@ -126,8 +126,9 @@ def _plain(values: pa.Array) -> list[Any]:
         return [None if n is None else [next(flat) for _ in range(n)] for n in lengths]
     for holds, number in ((pa.types.is_timestamp, pa.int64()), (pa.types.is_date32, pa.int32())):
         if holds(kind):
-            return values.view(number).to_pylist()
-    return (values.view(pa.binary()) if pa.types.is_string(kind) else values).to_pylist()
+            values = values.view(number)
+    plain: list[Any] = (values.view(pa.binary()) if pa.types.is_string(kind) else values).to_pylist()
+    return plain
 
 
 def _clause(predicate: Predicate, known: Sequence[Known], without: frozenset[Fault]) -> Clause | None:
@@ -151,6 +152,7 @@ def _clause(predicate: Predicate, known: Sequence[Known], without: frozenset[Fau
 
 def _of_leaf(leaf: Comparison | In | NotIn, known: Sequence[Known], without: frozenset[Fault]) -> Iterator[Clause]:
     operand = leaf.operand
+    assert isinstance(operand, Column | FileColumn)
     # a part of the hidden column is to it a column of that name
     name = operand.name if isinstance(operand, FileColumn) else ".".join(operand.path)
     for index in known:

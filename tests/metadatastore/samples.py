@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -237,6 +237,9 @@ class Crash(BaseException):
     """The process ends here."""
 
 
+_Found = TypeVar("_Found")
+
+
 class CountingStorage:
     """A local disk that counts its calls, and leaves to a subclass what each of them does."""
 
@@ -244,7 +247,7 @@ class CountingStorage:
         self._disk = LocalStorage()
         self.calls = 0
 
-    def _run(self, work: Any, *args: Any) -> Any:
+    def _run(self, work: Callable[..., _Found], *args: Any) -> _Found:
         """Count a call and carry it out."""
         raise NotImplementedError
 
@@ -284,7 +287,7 @@ class FaultyStorage(CountingStorage):
         super().__init__()
         self._k, self._after, self._dead = k, after, dead
 
-    def _run(self, work: Any, *args: Any) -> Any:
+    def _run(self, work: Callable[..., _Found], *args: Any) -> _Found:
         self.calls += 1
         if self.calls == self._k:
             if self._after:

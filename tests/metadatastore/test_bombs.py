@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,7 @@ from xskip.metadatastore.bounded_read import read_bounded
 from xskip.metadatastore.codec import READING
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.known_failures import Failures
+from xskip.metadatastore.legacy.java_stream import JavaValue, parse_stream
 from xskip.metadatastore.snapshot import open_snapshot
 from xskip.metadatastore.versions import WriteOptions
 
@@ -152,8 +154,12 @@ def test_streams_that_are_the_same_are_read_once(tmp_path: Path, monkeypatch: py
 
     put_foreign(tmp_path / "md", [repeated_streams()], WriteOptions(0))
     read: list[int] = []
-    parse = java_values.parse_stream
-    monkeypatch.setattr(java_values, "parse_stream", lambda data, known: read.append(len(data)) or parse(data, known))
+
+    def parse(data: bytes, known: Collection[str]) -> JavaValue:
+        read.append(len(data))
+        return parse_stream(data, known)
+
+    monkeypatch.setattr(java_values, "parse_stream", parse)
     lists = opened(tmp_path / "md").load().indexes["valuelist", ("s",)].values
     assert len(read) == 1
     assert lists[0].as_py() == lists[ROWS - 1].as_py()
@@ -171,7 +177,7 @@ def test_one_name_in_many_rows() -> None:
     fresh, there = compare_objects(of_one_name([count - 1], [5]), known)
     assert (fresh.tolist(), np.flatnonzero(there).tolist()) == ([], [count - 1])
     fresh, there = compare_objects(of_one_name([count - 1], [6]), known)
-    assert (fresh.tolist(), there.any()) == ([0], False)
+    assert (fresh.tolist(), bool(there.any())) == ([0], False)
 
 
 def test_rows_of_one_name_and_time() -> None:

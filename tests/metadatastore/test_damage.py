@@ -24,6 +24,7 @@ from tests.metadatastore.samples import (
     table_of,
     valuelist,
 )
+from xskip.clauses.clause import Requirement
 from xskip.errors import MetadataCorruptError, XskipError
 from xskip.metadata.table import MetadataTable
 from xskip.metadatastore.codec import leaf_paths
@@ -182,7 +183,7 @@ def test_parts_are_of_the_committed_file(tmp_path: Path) -> None:
     """[MDS-D-2] [MDS-D-1] What a task reads is checked as what the driver reads."""
     md = committed(tmp_path / "i", WriteOptions())
     snapshot, path = opened(md), metadata_file(md)
-    wanted = {("minmax", ("k",))}
+    wanted: set[Requirement] = {("minmax", ("k",))}
     (part,) = parts_of(snapshot.files, [(0, 0)], wanted, has_names=True)
     whole = path.read_bytes()
 

@@ -354,7 +354,7 @@ def test_a_client_of_arrow(tmp_path: Path) -> None:
         def unwrap_key(self, wrapped_key: bytes, master_key_identifier: str) -> bytes:
             return LocalKms(KEYS).unwrap(wrapped_key, master_key_identifier)
 
-    use_kms(Theirs())  # type: ignore[arg-type]
+    use_kms(Theirs())
     path = tmp_path / "f.parquet"
     encode(sample(), ROOT, path, form(plaintext=False))
     assert decode(open_file(path)).objects == sample().objects

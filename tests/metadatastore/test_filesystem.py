@@ -7,7 +7,7 @@ import errno
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -107,7 +107,7 @@ def test_a_full_disk_leaves_no_record(tmp_path: Path, monkeypatch: pytest.Monkey
         if not links:
             patch.setattr(os, "link", refused)
         real = os.fsync
-        calls = iter([full] if links else [real, full])
+        calls: Iterator[Callable[[int], None]] = iter([full] if links else [real, full])
 
         def sync(descriptor: int) -> None:
             next(calls, real)(descriptor)

@@ -291,7 +291,8 @@ def test_streams_of_version_0_are_written_as_java_does(shared: Path) -> None:
 
 def box(kind: str, value: Any) -> bytes:
     """A value list of one value."""
-    return encode_streams(Array(kind), pa.ListArray.from_arrays([0, 1], array_of(kind, [value])))[0].as_py()
+    stream: bytes = encode_streams(Array(kind), pa.ListArray.from_arrays([0, 1], array_of(kind, [value])))[0].as_py()
+    return stream
 
 
 def date_stream(millis: int) -> bytes:
@@ -358,6 +359,7 @@ def test_streams_that_are_something_else(stream: bytes) -> None:
     """[MDS-Z-1] [MDS-Z-6] Nothing is known of that object, it is counted, and the others stand."""
     found = decode_streams("valuelist", [GOOD, stream, None])
     assert found == Decoded(Array("int"), found.values, 1) if found else False
+    assert found is not None
     assert found.values.to_pylist() == [[7], None, None]
 
 

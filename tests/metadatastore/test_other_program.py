@@ -35,7 +35,7 @@ from tests.reference import truth
 from xskip.errors import UnsupportedTypeError
 from xskip.expressions.operands import Column
 from xskip.expressions.predicate import Comparison, In, NotIn, Op, Or, Predicate
-from xskip.metadata.table import MetadataTable
+from xskip.metadata.table import IndexColumn, MetadataTable
 from xskip.metadatastore.commit import publish
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.maintenance.compact import optimize
@@ -231,7 +231,7 @@ def test_random_metadata() -> None:
 
 
 def table_of_case(case: Case) -> MetadataTable:
-    indexes = []
+    indexes: list[IndexColumn] = []
     for index, name in case.indexed:
         rows = [
             None if (index, name, i) in case.missing else [row[name] for row in data]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +46,7 @@ def md(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def reads(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[frozenset[Any]]]:
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[frozenset[Any]]:
     """What each call of decode() was asked for."""
     asked: list[frozenset[Any]] = []
 
@@ -277,7 +276,7 @@ def test_a_file_of_another_version(md: str, tmp_path: Path) -> None:
 def test_a_file_that_goes_between_footer_and_listing(md: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """[MDS-C-9] [MDS-C-11] A commit in between is followed, not reported."""
     commit(DISK, md, tmp_path / "s", [numbered_table(0, 2)])
-    calls = []
+    calls: list[str] = []
 
     class Slow(LocalStorage):
         def fetch(self, path: str) -> Path:
@@ -295,7 +294,7 @@ def test_a_file_that_goes_between_footer_and_listing(md: str, tmp_path: Path, mo
 def test_a_commit_between_two_listings(md: str, tmp_path: Path) -> None:
     """[MDS-C-9] The record that was read is old by the time the files are listed: the next look is right."""
     commit(DISK, md, tmp_path / "s", [numbered_table(0, 2)])
-    calls = []
+    calls: list[str] = []
 
     class Slow(LocalStorage):
         def list(self, directory: str) -> Any:
@@ -314,7 +313,7 @@ def test_a_commit_between_two_listings(md: str, tmp_path: Path) -> None:
 def test_records_trimmed_between_listing_and_reading(md: str, tmp_path: Path) -> None:
     """[MDS-C-8] [MDS-C-9] A reader so slow that every record it listed has gone looks again: there is an index."""
     commit(DISK, md, tmp_path / "s", [numbered_table(0, 2)])
-    calls = []
+    calls: list[str] = []
 
     class Slow(LocalStorage):
         def read(self, path: str) -> bytes:

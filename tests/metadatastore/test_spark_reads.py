@@ -73,4 +73,6 @@ def test_spark_reads_our_file(spark: SparkSession, tmp_path: Path) -> None:
         d_valuelist_1=[date(1000, 1, 1), date(2020, 1, 1)],
     )
     spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
-    assert spark.read.parquet(str(tmp_path)).selectExpr("cast(c0_minmax_2.max as long)").first()[0] == 1_600_000_000
+    first = spark.read.parquet(str(tmp_path)).selectExpr("cast(c0_minmax_2.max as long)").first()
+    assert first is not None
+    assert first[0] == 1_600_000_000

@@ -24,7 +24,7 @@ from tests.metadatastore.samples import (
     table_of,
     valuelist,
 )
-from xskip.clauses.clause import Clause, PartitionKey
+from xskip.clauses.clause import Clause, PartitionKey, Requirement
 from xskip.expressions.operands import Column
 from xskip.expressions.predicate import And, Comparison, IsNotNull, IsNull, Op, Or, StartsWith
 from xskip.metadata.table import MetadataTable, PartitionColumn
@@ -86,7 +86,7 @@ def test_of_a_part_only_what_is_wanted_is_read(tmp_path: Path, monkeypatch: pyte
     path = tmp_path / "file"
     encode(sample(7), ROOT, path)
     file = open_file(path)
-    wanted = {("valuelist", ("v",))}
+    wanted: set[Requirement] = {("valuelist", ("v",))}
     (part,) = parts_of([file], [(0, 2)], wanted, has_names=False)
     found = part.table(read(path, part), wanted, has_names=False)
     assert found.indexes["valuelist", ("v",)].values.to_pylist() == [[4, 5], [5, 6]]

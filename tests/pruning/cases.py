@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -29,7 +30,7 @@ from xskip.expressions.predicate import (
     negate,
 )
 from xskip.indexes import BloomFilter, MinMax, ValueList
-from xskip.metadata.table import IndexColumn, IndexDefinition
+from xskip.metadata.table import IndexColumn, IndexDefinition, IndexKey
 from xskip.types import bloom_filter
 from xskip.types.datatypes import Storage, arrow_type
 
@@ -40,11 +41,11 @@ def defined(index: str, column: str, kind: str) -> tuple[IndexDefinition, Storag
     return IndexDefinition(index, (column,), types=(kind,)), KINDS[index](column).storage([kind])
 
 
-def distinct(rows: list) -> list:
+def distinct(rows: list[Any]) -> list[Any]:
     return list({order(v): v for v in rows if v is not None}.values())
 
 
-def collected(index: str, column: str, kind: str, data: list[list | None]) -> dict:
+def collected(index: str, column: str, kind: str, data: Sequence[list[Any] | None]) -> dict[IndexKey, IndexColumn]:
     """The metadata of objects with these rows, built from plain values; None where it was not collected."""
     definition, storage = defined(index, column, kind)
     if index == "bloomfilter":
@@ -63,7 +64,7 @@ def collected(index: str, column: str, kind: str, data: list[list | None]) -> di
     return {definition.key: IndexColumn(definition, storage, values)}
 
 
-def bloom_of(values: list) -> bytes:
+def bloom_of(values: list[Any]) -> bytes:
     pairs = [bloom_filter.hash_bytes(v) if isinstance(v, bytes) else bloom_filter.hash_long(v) for v in values]
     packed = np.array([h1 << 32 | h2 & 0xFFFFFFFF for h1, h2 in pairs], np.int64)
     return bloom_filter.build(packed, *bloom_filter.size_for(len(values), 0.01))

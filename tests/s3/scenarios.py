@@ -187,19 +187,20 @@ def refreshes_that_race(bucket: Bucket) -> None:
     bucket.index.create([MinMax("x")])
     bucket.add("f4", 40)
     other = SkippingIndex.for_path(bucket.spark, bucket.path)
+    builder: Any = xskip.build.builder
     real = publish
 
     def slow(*args: Any) -> Any:
-        xskip.build.builder.publish = real
+        builder.publish = real
         bucket.add("f5", 50)
         assert other.refresh().added == 2
         return real(*args)
 
-    xskip.build.builder.publish = slow
+    builder.publish = slow
     try:
         bucket.index.refresh()
     finally:
-        xskip.build.builder.publish = real
+        builder.publish = real
     assert bucket.kept("x >= 40") == {"f4", "f5"}
     assert bucket.kept("x = 50") == {"f5"}
     bucket.assert_nothing_left_over()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -128,7 +129,7 @@ def test_hidden_columns(spark: SparkSession, tmp_path: Path) -> None:
 
 
 ARRAYS = "l array<int>, t array<string>, m map<string, int>, e array<struct<x: int>>"
-LISTS = {
+LISTS: dict[str, list[Any]] = {
     "low": [([1, 2], ["a", None], {"k": 1}, [(1,)]), ([3], [], {}, [])],
     "high": [([10, 30], ["x", "y"], {"k": 9}, [(5,)])],
     "empty": [([], [], {}, []), (None, None, None, None), ([None], [None], {"k": None}, None)],

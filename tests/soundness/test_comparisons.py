@@ -6,15 +6,17 @@ SND-8 (NOT IN with NULL), SND-9 (empty lists), SND-22 (value lists at their cap)
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from tests.helpers import opened_files
 from tests.soundness.checking import ALL, NONE, Family, family
-from xskip import BloomFilter, MinMax, ValueList
+from xskip import BloomFilter, Index, MinMax, ValueList
 
-FILES = {
+FILES: dict[str, list[Any]] = {
     "fives": [(5, 1), (5, 2)],
     "mixed": [(1, 1), (5, 2), (9, 3)],
     "low": [(1, 4), (2, None)],
@@ -26,7 +28,11 @@ FILES = {
 
 @pytest.fixture(scope="module")
 def ints(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Family:
-    kinds = {"minmax": [MinMax("x")], "valuelist": [ValueList("x")], "bloom": [BloomFilter("x", fpp=1e-6)]}
+    kinds: dict[str, list[Index]] = {
+        "minmax": [MinMax("x")],
+        "valuelist": [ValueList("x")],
+        "bloom": [BloomFilter("x", fpp=1e-6)],
+    }
     return family(session, tmp_path_factory.mktemp("ints"), "x int, y int", FILES, kinds)
 
 
@@ -192,7 +198,7 @@ def test_empty_lists_under_the_former_rule(spark: SparkSession, ints: Family) ->
 
 def test_value_lists_at_their_cap(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
     """[SND-22] A list of as many values as allowed is complete; one more value, and there is no list."""
-    files = {
+    files: dict[str, list[Any]] = {
         "under": [(1,), (2,), (None,)],
         "at": [(1,), (2,), (3,), (3,), (None,)],
         "above": [(1,), (2,), (3,), (4,)],

@@ -221,7 +221,7 @@ def test_texts_that_are_no_utf8(spark: SparkSession, tmp_path: Path, index: Any)
     made.check("copy", cases)
 
 
-DECIMALS = {
+DECIMALS: dict[str, list[Decimal | None]] = {
     "neg": [Decimal("-99.99"), Decimal("-0.01")],
     "around": [Decimal("-1.00"), Decimal("1.00")],
     "pos": [Decimal("0.00"), Decimal("99.99")],

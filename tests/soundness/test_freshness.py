@@ -15,14 +15,14 @@ from pyspark.sql import SparkSession
 import xskip
 from tests.helpers import kept, write_files
 from tests.soundness.checking import Family, family
-from xskip import BloomFilter, MinMax, SkippingIndex, ValueList
+from xskip import BloomFilter, Index, MinMax, SkippingIndex, ValueList
 
 FILES = {"low": [(1,), (2,)], "high": [(10,), (20,)]}
 INDEXES = [MinMax("x"), ValueList("x"), BloomFilter("x", fpp=1e-6)]
 by_kind = pytest.mark.parametrize("index", INDEXES, ids=lambda i: i.name)
 
 
-def _family(spark: SparkSession, root: Path, index: object) -> Family:
+def _family(spark: SparkSession, root: Path, index: Index) -> Family:
     return family(spark, root, "x int", FILES, {"copy": [index]})
 
 
@@ -35,7 +35,7 @@ def _rewrite(spark: SparkSession, made: Family, name: str, values: list[int]) ->
 
 
 @by_kind
-def test_overwritten_files(spark: SparkSession, tmp_path: Path, index: object) -> None:
+def test_overwritten_files(spark: SparkSession, tmp_path: Path, index: Index) -> None:
     """[SND-34] The same path with other content is another file: read until the index knows it."""
     made = _family(spark, tmp_path, index)
     made.check("copy", {"x = 10": "high", "x = 1": "low"})
@@ -53,7 +53,7 @@ def test_overwritten_files(spark: SparkSession, tmp_path: Path, index: object) -
 
 @by_kind
 @pytest.mark.parametrize("same", ["time", "size"])
-def test_same_time_or_same_size(spark: SparkSession, tmp_path: Path, index: object, same: str) -> None:
+def test_same_time_or_same_size(spark: SparkSession, tmp_path: Path, index: Index, same: str) -> None:
     """[SND-34] Of name, time and size any one that differs makes another file."""
     made = _family(spark, tmp_path, index)
     path = made.root / "copy" / "low.parquet"
@@ -73,7 +73,7 @@ def test_same_time_or_same_size(spark: SparkSession, tmp_path: Path, index: obje
 
 
 @by_kind
-def test_appended_and_deleted_files(spark: SparkSession, tmp_path: Path, index: object) -> None:
+def test_appended_and_deleted_files(spark: SparkSession, tmp_path: Path, index: Index) -> None:
     """[SND-35]"""
     made = _family(spark, tmp_path, index)
     _rewrite(spark, made, "more", [1, 100])
@@ -90,7 +90,7 @@ def test_appended_and_deleted_files(spark: SparkSession, tmp_path: Path, index: 
 
 
 @by_kind
-def test_replaced_directory(spark: SparkSession, tmp_path: Path, index: object) -> None:
+def test_replaced_directory(spark: SparkSession, tmp_path: Path, index: Index) -> None:
     """[SND-35] All files written anew, by Spark itself: overwriting takes the index along, or leaves it harmless."""
     made = _family(spark, tmp_path, index)
     made.check("copy", {"x = 1": "low"})
@@ -103,7 +103,7 @@ def test_replaced_directory(spark: SparkSession, tmp_path: Path, index: object) 
 
 
 @by_kind
-def test_metadata_that_is_lost_or_broken(spark: SparkSession, tmp_path: Path, index: object) -> None:
+def test_metadata_that_is_lost_or_broken(spark: SparkSession, tmp_path: Path, index: Index) -> None:
     """[SND-35] Without its files, or with files that are no Parquet, an index skips nothing and stops no query."""
     made = _family(spark, tmp_path, index)
     made.check("copy", {"x = 1": "low"})
@@ -121,7 +121,7 @@ def test_metadata_that_is_lost_or_broken(spark: SparkSession, tmp_path: Path, in
 
 
 @by_kind
-def test_dropped_and_made_again(spark: SparkSession, tmp_path: Path, index: object) -> None:
+def test_dropped_and_made_again(spark: SparkSession, tmp_path: Path, index: Index) -> None:
     """[SND-36] Another dataset of the same path and names: nothing of the first index is left in memory."""
     made = _family(spark, tmp_path, index)
     made.check("copy", {"x = 1": "low"})
@@ -138,7 +138,7 @@ def test_dropped_and_made_again(spark: SparkSession, tmp_path: Path, index: obje
 
 
 @by_kind
-def test_directory_removed_behind_its_back(spark: SparkSession, tmp_path: Path, index: object) -> None:
+def test_directory_removed_behind_its_back(spark: SparkSession, tmp_path: Path, index: Index) -> None:
     """[SND-36]"""
     made = _family(spark, tmp_path, index)
     made.check("copy", {"x = 1": "low"})
@@ -181,7 +181,7 @@ def test_a_base_location_for_all(spark: SparkSession, tmp_path: Path) -> None:
 
 
 @by_kind
-def test_disabling_disables(spark: SparkSession, tmp_path: Path, index: object) -> None:
+def test_disabling_disables(spark: SparkSession, tmp_path: Path, index: Index) -> None:
     """[SND-37] By the function and by the setting: nothing is skipped, nothing is asked, and it comes back."""
     made = _family(spark, tmp_path, index)
     made.check("copy", {"x = 1": "low"})

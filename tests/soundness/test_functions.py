@@ -24,6 +24,7 @@ from xskip import (
     GapList,
     GeoBox,
     Hybrid,
+    Index,
     MinMax,
     NullCount,
     Prefix,
@@ -36,7 +37,7 @@ from xskip.spark.catalyst import evaluator
 
 PAGE = Path(__file__).parents[2] / "specs/functions.rst"
 COLUMNS = ("i", "d", "s", "ts", "dt", "c")
-KINDS = {
+KINDS: dict[str, list[Index]] = {
     "MinMax": [MinMax(c) for c in COLUMNS],
     "ValueList": [ValueList(c) for c in COLUMNS],
     "BloomFilter": [BloomFilter(c, fpp=1e-6) for c in ("i", "s", "ts", "dt", "c")],
@@ -308,7 +309,7 @@ def test_functions_of_users_and_of_several_columns(spark: SparkSession, year: Fa
 def test_an_answer_is_of_its_session_s_settings(spark: SparkSession, year: Family) -> None:
     """[PRU-FN-8] The same filter, on the same plan, means something else under another setting."""
     hour = "date_format(ts, 'yyyy-MM-dd HH') = '2020-01-01 00'"
-    asked = {}
+    asked: dict[str, set[frozenset[str]]] = {}
     for zone in ("UTC", "Asia/Tokyo", "UTC"):
         spark.conf.set("spark.sql.session.timeZone", zone)
         asked.setdefault(zone, set()).add(frozenset(opened_files(year.read("ValueList").filter(hour))))

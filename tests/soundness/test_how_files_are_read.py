@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -33,7 +34,8 @@ def lenient(spark: SparkSession) -> Iterator[None]:
 @contextmanager
 def jvm_zone(spark: SparkSession, zone: str) -> Iterator[None]:
     """The default time zone of the driver's JVM, in which local executors are, too."""
-    zones = spark._jvm.java.util.TimeZone
+    jvm: Any = spark._jvm
+    zones = jvm.java.util.TimeZone
     before = zones.getDefault()
     zones.setDefault(zones.getTimeZone(zone))
     try:
@@ -183,7 +185,7 @@ def times(spark: SparkSession, root: Path, fmt: str) -> str:
 @pytest.mark.parametrize("fmt", ["parquet", "avro"])
 @pytest.mark.parametrize("kind", [MinMax, ValueList, BloomFilter])
 def test_old_times_under_another_zone_of_the_jvm(
-    spark: SparkSession, tmp_path: Path, fmt: str, kind: type[MinMax]
+    spark: SparkSession, tmp_path: Path, fmt: str, kind: type[MinMax | ValueList | BloomFilter]
 ) -> None:
     """[SND-17] [PRU-RD-8] What lies before 1901 is not known there; all else is, of all columns."""
     spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")

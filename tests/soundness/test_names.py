@@ -6,6 +6,7 @@ Classes: SND-29 (name resolution), SND-30 (partition columns that files do not h
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,7 +16,7 @@ from pyspark.sql.types import IntegerType, StructField, StructType
 
 from tests.helpers import opened_files
 from tests.soundness.checking import ALL, NONE, Family, family, shown
-from xskip import BloomFilter, MinMax, SkippingIndex, ValueList
+from xskip import BloomFilter, Index, MinMax, SkippingIndex, ValueList
 from xskip.errors import IndexDefinitionError
 
 
@@ -30,7 +31,7 @@ def _sound(df: DataFrame, plain: DataFrame) -> set[str]:
     return opened_files(df)
 
 
-def _three(column: str) -> dict[str, list[object]]:
+def _three(column: str) -> dict[str, list[MinMax] | list[ValueList] | list[BloomFilter]]:
     return {"minmax": [MinMax(column)], "valuelist": [ValueList(column)], "bloom": [BloomFilter(column, fpp=1e-6)]}
 
 
@@ -107,7 +108,10 @@ def test_names_of_strange_characters(spark: SparkSession, tmp_path_factory: pyte
     schema = "`x y` int, `é\U0001f600` int, `select` int, `a``b` int"
     files = {"one": [(1, 1, 1, 1)], "two": [(2, 2, 2, 2)]}
     columns = ["x y", "é\U0001f600", "select", "`a``b`"]
-    kinds = {"minmax": [MinMax(c) for c in columns], "bloom": [BloomFilter(c, fpp=1e-6) for c in columns]}
+    kinds: dict[str, list[Index]] = {
+        "minmax": [MinMax(c) for c in columns],
+        "bloom": [BloomFilter(c, fpp=1e-6) for c in columns],
+    }
     strange = family(spark, tmp_path_factory.mktemp("strange"), schema, files, kinds)
     quoted = ("`x y`", "`é\U0001f600`", "`select`", "`a``b`", "`É\U0001f600`")
     for kind in kinds:
@@ -150,7 +154,7 @@ def test_orc_columns_by_position(spark: SparkSession, tmp_path_factory: pytest.T
         spark.conf.set("spark.xskip.strict", "true")
 
 
-PARTED = {
+PARTED: dict[str, list[Any]] = {
     "p=1/one": [(1,), (5,)],
     "p=2/two": [(5,), (None,)],
     "p=__HIVE_DEFAULT_PARTITION__/null": [(1,), (9,)],

@@ -6,6 +6,8 @@ Classes: SND-5 (NOT LIKE beside NULL), SND-6 (IS NULL, ``<=>``), SND-8 (NOT IN w
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyspark
 import pytest
 from pyspark.sql import SparkSession
@@ -13,12 +15,12 @@ from pyspark.sql import functions as F
 
 from tests.helpers import write_files
 from tests.soundness.checking import ALL, NONE, Family, family
-from xskip import BloomFilter, MinMax, ValueList
+from xskip import BloomFilter, Index, MinMax, ValueList
 
 # of two structs the fields, so that indexes on them are asked
 COMPARES_FIELDS = tuple(map(int, pyspark.__version__.split(".")[:2])) >= (4, 3)
 
-FILES = {
+FILES: dict[str, list[Any]] = {
     "fives": [(5, "apple"), (5, "apricot")],
     "some": [(5, "apple"), (None, None)],
     "nulls": [(None, None), (None, None)],
@@ -47,7 +49,7 @@ NULL_TESTS = {
 
 @pytest.fixture(scope="module")
 def nulls(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Family:
-    kinds = {
+    kinds: dict[str, list[Index]] = {
         "minmax": [MinMax("x")],
         "valuelist": [ValueList("x")],
         "bloom": [BloomFilter("x", fpp=1e-6)],
@@ -85,7 +87,7 @@ def test_not_like_beside_null(spark: SparkSession, nulls: Family, kind: str) -> 
 
 
 COMPLEX = "s struct<a: int, t: struct<b: string>>, l array<int>, m map<string, int>"
-COMPLEX_FILES = {
+COMPLEX_FILES: dict[str, list[Any]] = {
     "full": [((1, ("x",)), [1], {"k": 1}), ((2, ("y",)), [], {})],
     "inner": [((None, (None,)), [None], {"k": None}), ((1, None), None, None)],
     "outer": [(None, None, None)],
@@ -95,7 +97,7 @@ COMPLEX_FILES = {
 
 @pytest.fixture(scope="module")
 def nested(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Family:
-    kinds = {
+    kinds: dict[str, list[Index]] = {
         "minmax": [MinMax("s.a"), MinMax("s.t.b")],
         "valuelist": [ValueList("s.a"), ValueList("s.t.b")],
         "bloom": [BloomFilter("s.a", fpp=1e-6), BloomFilter("s.t.b", fpp=1e-6)],
@@ -170,7 +172,12 @@ def test_values_too_long_for_statistics(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, index: MinMax | ValueList | BloomFilter
 ) -> None:
     """[SND-12] Ten thousand characters have no bounds in a footer; the column is not NULL for that."""
-    files = {"a": [("a" * 10_000,), (None,)], "b": [("b" * 10_000,)], "nulls": [(None,)], "short": [("c",)]}
+    files: dict[str, list[Any]] = {
+        "a": [("a" * 10_000,), (None,)],
+        "b": [("b" * 10_000,)],
+        "nulls": [(None,)],
+        "short": [("c",)],
+    }
     long = family(spark, tmp_path_factory.mktemp("long"), "s string", files, {"copy": [index]})
     long.check("copy", [(F.expr("s = repeat('a', 10000)"), "a"), ("s = repeat('b', 10000)", "b"), ("s = 'c'", "short")])
     if not isinstance(index, BloomFilter):

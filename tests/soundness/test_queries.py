@@ -22,18 +22,22 @@ from pyspark.sql.types import BooleanType, IntegerType
 
 from tests.helpers import assert_same_rows, opened_files
 from tests.soundness.checking import ALL, NONE, Family, family, shown
-from xskip import BloomFilter, MinMax, ValueList
+from xskip import BloomFilter, Index, MinMax, ValueList
 from xskip.clauses import bounds
 from xskip.expressions.evaluate import compare
 from xskip.expressions.predicate import Op
 
-FILES = {
+FILES: dict[str, list[Any]] = {
     "low": [(1, "a"), (2, "b"), (None, "c")],
     "mid": [(5, "a"), (6, None)],
     "high": [(10, "b"), (20, "z")],
     "nulls": [(None, None)],
 }
-KINDS = {"minmax": [MinMax("x")], "valuelist": [ValueList("x")], "bloom": [BloomFilter("x", fpp=1e-6)]}
+KINDS: dict[str, list[Index]] = {
+    "minmax": [MinMax("x")],
+    "valuelist": [ValueList("x")],
+    "bloom": [BloomFilter("x", fpp=1e-6)],
+}
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +138,9 @@ def test_limit(spark: SparkSession, data: Family, kind: str) -> None:
     assert _limited(data.read(kind), 8) == 8
     assert data.read(kind).limit(8).filter("x = 20").count() == 1
     assert data.read(kind).filter("x > 4").offset(2).count() == 2
-    assert data.read(kind).filter("x = 20").head().s == "z"
+    first = data.read(kind).filter("x = 20").head()
+    assert first is not None
+    assert first.s == "z"
 
 
 @pytest.mark.parametrize("kind", list(KINDS))

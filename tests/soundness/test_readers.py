@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from tests.helpers import opened_files, write_files
 from tests.soundness.checking import ALL, NONE, Family, family, shown
-from xskip import BloomFilter, MinMax, SkippingIndex, ValueList
+from xskip import BloomFilter, Index, MinMax, SkippingIndex, ValueList
 from xskip.errors import IndexDefinitionError
 
 REFUSED = "the index was built from|when the index was built|was not given|the one that the index was built with"
 
 
-def _three(column: str) -> dict[str, list[object]]:
+def _three(column: str) -> dict[str, list[Index]]:
     return {"minmax": [MinMax(column)], "valuelist": [ValueList(column)], "bloom": [BloomFilter(column, fpp=1e-6)]}
 
 
@@ -29,7 +30,11 @@ def _refused(df: DataFrame) -> None:
         df.collect()
 
 
-ROWS = {"low": [(1, "a", 1.5), (2, None, -0.0)], "high": [(10, "b", None)], "nulls": [(None, None, None)]}
+ROWS: dict[str, list[Any]] = {
+    "low": [(1, "a", 1.5), (2, None, -0.0)],
+    "high": [(10, "b", None)],
+    "nulls": [(None, None, None)],
+}
 CASES = {
     "i = 10": "high",
     "i < 10": "low",
@@ -87,7 +92,10 @@ def test_avro_defaults_at_one_side_alone(spark: SparkSession, avro: Family) -> N
     for kind, indexes in _three("c").items():
         avro.add(kind, indexes)
     with_default = avro.options
-    others = (({"avroSchema": json.dumps(OTHER)}, None), ({}, "x int, c int"))
+    others: tuple[tuple[dict[str, str], str | None], ...] = (
+        ({"avroSchema": json.dumps(OTHER)}, None),
+        ({}, "x int, c int"),
+    )
     for options, schema in others:
         asked = Family(spark, avro.root, "avro", options, schema)
         for kind in ("minmax", "valuelist", "bloom"):
@@ -177,7 +185,7 @@ def test_csv_options(spark: SparkSession, csv: Path, option: str, value: str) ->
     plain.check("with", {"a = '2'": ALL, "b = date'2020-01-05'": ALL})
 
 
-def _under_two_settings(made: Family, indexes: list[object], setting: tuple[str, str, str], predicate: str) -> None:
+def _under_two_settings(made: Family, indexes: list[Index], setting: tuple[str, str, str], predicate: str) -> None:
     """Built under one value of a setting and asked under another: the rows are as without the index."""
     key, built, asked = setting
     made.spark.conf.set("spark.xskip.strict", "false")

@@ -6,6 +6,8 @@ short), SND-18 (UTF-16 order differs from UTF-8), SND-20 (collations), SND-28 (C
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyspark
 import pytest
 from pyspark.sql import SparkSession
@@ -14,11 +16,15 @@ from pyspark.sql import functions as F
 import xskip
 from tests.helpers import needs_spark_4, opened_files
 from tests.soundness.checking import ALL, NONE, Family, family
-from xskip import BloomFilter, MinMax, SkippingIndex, ValueList
+from xskip import BloomFilter, Index, MinMax, SkippingIndex, ValueList
 from xskip.errors import UnsupportedTypeError
 
-KINDS = {"minmax": [MinMax("s")], "valuelist": [ValueList("s")], "bloom": [BloomFilter("s", fpp=1e-6)]}
-FILES = {
+KINDS: dict[str, list[Index]] = {
+    "minmax": [MinMax("s")],
+    "valuelist": [ValueList("s")],
+    "bloom": [BloomFilter("s", fpp=1e-6)],
+}
+FILES: dict[str, list[Any]] = {
     "abc": [("abc1",), ("abc5",), ("abc9",)],
     "abcd": [("abc",), ("abd",)],
     "under": [("foo_bar",), ("foo_",)],
@@ -157,7 +163,7 @@ def test_prefixes_at_the_end_of_unicode(spark: SparkSession, unicode: Family) ->
     unicode.check("valuelist", cases)
 
 
-BYTES = {
+BYTES: dict[str, list[Any]] = {
     "low": [(bytearray(b"\x00"),), (bytearray(b"\x7f\xff"),)],
     "high": [(bytearray(b"\x80"),), (bytearray(b"\xff\xff"),)],
     "none": [(bytearray(b""),), (None,)],

@@ -6,6 +6,7 @@ Classes: SND-16 (precision and extreme values), SND-17 (time zone and calendar).
 from __future__ import annotations
 
 import datetime as dt
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from tests.helpers import needs_spark_4
 from tests.soundness.checking import ALL, NONE, Family, family, shown
-from xskip import BloomFilter, MinMax, ValueList
+from xskip import BloomFilter, Index, MinMax, ValueList
 
 BASE = 1_577_836_800_000_000  # 2020-01-01 00:00:00 UTC
 MICROS = {
@@ -141,7 +142,11 @@ FOLD = {  # clocks went back from 2:00 to 1:00 at 2020-11-01 06:00 UTC in New Yo
 def test_the_hour_that_comes_twice(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
     """[SND-17]"""
     files = {name: [(dt.datetime.fromtimestamp(n[0] / 1e6, dt.timezone.utc),) for _ in n] for name, n in FOLD.items()}
-    kinds = {"minmax": [MinMax("t")], "valuelist": [ValueList("t")], "bloom": [BloomFilter("t", fpp=1e-6)]}
+    kinds: dict[str, list[Index]] = {
+        "minmax": [MinMax("t")],
+        "valuelist": [ValueList("t")],
+        "bloom": [BloomFilter("t", fpp=1e-6)],
+    }
     fold = family(spark, tmp_path_factory.mktemp("fold"), "t timestamp", files, kinds)
     spark.conf.set("spark.sql.session.timeZone", "America/New_York")
     for kind in kinds:
@@ -187,11 +192,12 @@ def test_old_calendars(spark: SparkSession, tmp_path_factory: pytest.TempPathFac
         (part,) = (root / "staging" / name).glob("part-*.parquet")
         (root / "plain").mkdir(exist_ok=True)
         part.rename(root / "plain" / f"{name}.parquet")
-    for copy, indexes in {
+    kinds: dict[str, list[Index]] = {
         "minmax": [MinMax("d"), MinMax("t")],
         "valuelist": [ValueList("d"), ValueList("t")],
         "bloom": [BloomFilter("d", fpp=1e-6), BloomFilter("t", fpp=1e-6)],
-    }.items():
+    }
+    for copy, indexes in kinds.items():
         made.add(copy, indexes)
     equal = {
         "d = date'1582-10-04'": "julian",
@@ -236,12 +242,16 @@ def test_int96_is_converted_by_the_session_zone(spark: SparkSession, tmp_path_fa
 
 def test_dates(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
     """[SND-16] [SND-17]"""
-    files = {
+    files: dict[str, list[Any]] = {
         "a": [(dt.date(2020, 1, 1),), (dt.date(2020, 1, 31),)],
         "b": [(dt.date(2020, 2, 1),), (None,)],
         "c": [(dt.date(1, 1, 1),), (dt.date(9999, 12, 31),)],
     }
-    kinds = {"minmax": [MinMax("d")], "valuelist": [ValueList("d")], "bloom": [BloomFilter("d", fpp=1e-6)]}
+    kinds: dict[str, list[Index]] = {
+        "minmax": [MinMax("d")],
+        "valuelist": [ValueList("d")],
+        "bloom": [BloomFilter("d", fpp=1e-6)],
+    }
     dates = family(spark, tmp_path_factory.mktemp("dates"), "d date", files, kinds)
     equal = {"d = '2020-02-01'": "b", "d = date'9999-12-31'": "c", "d in (date'2020-01-31', date'0001-01-01')": "a c"}
     dates.check("valuelist", equal | {"d < date'2020-01-01'": "c", "d <> date'2020-02-01'": "a c"})

@@ -10,13 +10,14 @@ import datetime as dt
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from tests.helpers import SPARK_4, assert_same_rows, kept, needs_spark_4, write_files
 from tests.soundness.checking import ALL, NONE, Family, family, run
-from xskip import BloomFilter, MinMax, SkippingIndex, ValueList
+from xskip import BloomFilter, Index, MinMax, SkippingIndex, ValueList
 
 UTC = dt.timezone.utc
 BLOOMED = "b byte, h short, i int, l long, s string, y binary, d date, t timestamp, n timestamp_ntz"
@@ -29,7 +30,7 @@ def _row(number: int, text: str, day: int) -> tuple[object, ...]:
     return number, number, number, number, text, bytearray(text.encode()), *stamps
 
 
-TYPED = {
+TYPED: dict[str, list[Any]] = {
     "negative": [_row(-1, "minus", -20_000), _row(-128, "é", -1)],
     "zero": [_row(0, "", 0), (None,) * 9],
     "positive": [_row(1, "plus", 1), _row(127, "\U0001f600", 20_000)],
@@ -39,8 +40,8 @@ TYPED = {
 
 @pytest.fixture(scope="module")
 def typed(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Family:
-    blooms = [BloomFilter(column, fpp=1e-6) for column in "bhilsydtn"]
-    kinds = {
+    blooms: list[Index] = [BloomFilter(column, fpp=1e-6) for column in "bhilsydtn"]
+    kinds: dict[str, list[Index]] = {
         "bloom": blooms,
         "minmax": [MinMax(c) for c in "bhilsydtn"],
         "valuelist": [ValueList(c) for c in "bhilsydtn"],
@@ -143,7 +144,11 @@ def _opened(typed: Family, kind: str, predicate: str) -> set[str]:
 def test_texts_as_numbers_and_times(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
     """[SND-24] '9' is above '10', and below it as a number."""
     files = {"low": [("2",), ("9",)], "high": [("10",), ("100",)], "times": [("2020",), ("2019",)]}
-    kinds = {"minmax": [MinMax("s")], "valuelist": [ValueList("s")], "bloom": [BloomFilter("s", fpp=1e-6)]}
+    kinds: dict[str, list[Index]] = {
+        "minmax": [MinMax("s")],
+        "valuelist": [ValueList("s")],
+        "bloom": [BloomFilter("s", fpp=1e-6)],
+    }
     texts = family(spark, tmp_path_factory.mktemp("texts"), "s string", files, kinds)
     numbers = {
         "cast(s as int) > 10": "high times",
@@ -185,7 +190,11 @@ def test_files_narrower_than_the_schema(
 ) -> None:
     """[SND-25] Indexed as int, read as something wider: the index of another type says nothing."""
     files = {"low": [(1,), (2,)], "high": [(2_147_483_647,)]}
-    kinds = {"minmax": [MinMax("x")], "valuelist": [ValueList("x")], "bloom": [BloomFilter("x", fpp=1e-6)]}
+    kinds: dict[str, list[Index]] = {
+        "minmax": [MinMax("x")],
+        "valuelist": [ValueList("x")],
+        "bloom": [BloomFilter("x", fpp=1e-6)],
+    }
     ints = family(spark, tmp_path_factory.mktemp("ints"), "x int", files, kinds)
     ints.schema = f"x {wide}"
     for kind in kinds:
@@ -213,7 +222,7 @@ def test_files_of_two_widths(spark: SparkSession, tmp_path_factory: pytest.TempP
         widths.check(kind, {"x = 1": "int", "x = 4294967297": "long", "x = 3": "long", "x = 0": NONE})
 
 
-DECIMALS = {
+DECIMALS: dict[str, list[Any]] = {
     "negative": [(Decimal("-99999999.99"), Decimal("-12345678901234567890123456789.01"))],
     "small": [(Decimal("-0.01"), Decimal("-0.01")), (Decimal("0.00"), None)],
     "big": [(Decimal("99999999.99"), Decimal("999999999999999999999999999999999999.99"))],
@@ -223,7 +232,7 @@ DECIMALS = {
 
 @pytest.fixture(scope="module")
 def decimals(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Family:
-    kinds = {
+    kinds: dict[str, list[Index]] = {
         "minmax": [MinMax("a"), MinMax("w")],
         "valuelist": [ValueList("a"), ValueList("w")],
     }
@@ -310,7 +319,7 @@ def test_functions_that_keep_no_order(spark: SparkSession, typed: Family) -> Non
 
 @pytest.mark.parametrize("kind", ["tinyint", "smallint", "int", "bigint"])
 def test_products_that_overflow(spark: SparkSession, tmp_path: Path, kind: str) -> None:
-    """[SND-27] [PRU-FN-3] By the least integer every product but that of 0 can wrap around, and between equal ends it does."""
+    """[SND-27] [PRU-FN-3] By the least integer every product but that of 0 can wrap around, between equal ends, too."""
     spark.conf.set("spark.sql.ansi.enabled", "false")
     least = -(1 << {"tinyint": 7, "smallint": 15, "int": 31, "bigint": 63}[kind])
     files = {"wraps": [(0,), (1,), (2,)], "both": [(-2,), (1,), (2,)], "zero": [(0,), (0,)], "odd": [(3,), (5,)]}

@@ -48,7 +48,7 @@ def _set(files: Files, name: str, at: int, new: bytes) -> None:
     files[name] = files[name][:at] + new + files[name][at + len(new) :]
 
 
-def _bits(random: Random, files: Files, _: Files) -> None:
+def _bits(random: Random, files: Files, other: Files) -> None:
     for _ in range(random.choice([1, 1, 1, 2, 5])):
         name = _some(random, files)
         if files[name]:
@@ -67,7 +67,7 @@ def _near_pages(random: Random, files: Files, _: Files) -> None:
         _set(files, name, at, bytes([random.randrange(256)]))
 
 
-def _in_footer(random: Random, files: Files, _: Files) -> None:
+def _in_footer(random: Random, files: Files, other: Files) -> None:
     name = _data(random, files)
     size = len(files[name])
     length = int.from_bytes(files[name][-8:-4], "little") + 8

@@ -30,7 +30,7 @@ from xskip.indexes.tokenbloom import Part, whole_words
 from xskip.metadata.objects import Objects, ObjectStatus
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable, PartitionColumn
-from xskip.metadatastore.commit import CommitRecord, publish
+from xskip.metadatastore.commit import CommitRecord, RecordedFile, publish
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.snapshot import write_files
 from xskip.metadatastore.versions import WriteOptions
@@ -81,7 +81,7 @@ def known(random: Random, version: int, scratch: Path, footer_key: str | None = 
     scratch.mkdir(parents=True)
     form = WriteOptions(version, footer_key, plain)
     cut = random.randint(0, count - 1)
-    files = []
+    files: list[tuple[Path, RecordedFile]] = []
     for rows_of in [range(cut), range(cut, count)] if cut else [range(count)]:
         files += write_files(table.take(pa.array(rows_of, pa.int64())), ROOT, scratch, len(files), form)
     record = CommitRecord(0, ROOT, version, tuple(entry for _, entry in files), READING, TYPES, 0)
@@ -119,8 +119,8 @@ def _table(objects: dict[ObjectStatus, list[Row]]) -> MetadataTable:
     columns: list[IndexColumn] = []
     for name in ("k", "s", "d"):
         held = [_values(rows, name) for rows in files]
-        ends = [[values[side] if values else None for values in held] for side in (0, -1)]
-        columns.append(minmax(name, TYPES[name], *ends))
+        low, high = ([values[side] if values else None for values in held] for side in (0, -1))
+        columns.append(minmax(name, TYPES[name], low, high))
         columns.append(valuelist(name, TYPES[name], [_distinct(values) for values in held]))
     texts = [[text.encode() for text in _values(rows, "s")] for rows in files]
     numbers = [_values(rows, "k") for rows in files]

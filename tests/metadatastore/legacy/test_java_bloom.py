@@ -176,8 +176,8 @@ def test_golden_streams_of_an_earlier_release_differ_in_two_serial_version_uids(
     streams = list(golden_streams(shared, "xskipper/parquet_version_tests/end_to_end/version=4/**/*.parquet"))
     assert len(streams) == 12
     uids = set()
-    for name in (b"io.xskipper.index.metadata.MetadataType", b"org.apache.spark.util.sketch.BloomFilterImpl"):
-        at = streams[0][1].index(name) + len(name)
+    for class_name in (b"io.xskipper.index.metadata.MetadataType", b"org.apache.spark.util.sketch.BloomFilterImpl"):
+        at = streams[0][1].index(class_name) + len(class_name)
         uids |= set(range(at, at + 8))
     for name, stream in streams:
         again = java_bloom.wrap(java_bloom.unwrap(stream))

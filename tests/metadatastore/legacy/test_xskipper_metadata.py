@@ -14,7 +14,7 @@ from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
 from xskip.metadatastore.legacy.xskipper_metadata import may_be_of_footers, not_usable, proved
 from xskip.metadatastore.location import IndexLocation
 from xskip.metadatastore.snapshot import Snapshot
-from xskip.types.datatypes import Array, Struct
+from xskip.types.datatypes import Array, Storage, Struct
 
 NAMES = ["/lake/a", "/lake/b", "/lake/c"]
 
@@ -66,9 +66,10 @@ def test_bounds_of_footers() -> None:
 def test_which_bounds_can_be_of_footers() -> None:
     """[MDS-F-3] Those of an index of Parquet files that has nothing but bounds of numbers."""
     kinds = ("int", "double", "string", "decimal(9,2)", "date")
-    number, double, *others = [
+    bounds: list[tuple[IndexDefinition, Storage]] = [
         (IndexDefinition("minmax", ("a",)), Struct((("min", kind), ("max", kind)))) for kind in kinds
     ]
+    number, double, *others = bounds
     others.append((IndexDefinition("valuelist", ("a",)), Array("int")))
     assert may_be_of_footers("parquet", (number, double))
     assert not may_be_of_footers("avro", (number, double))

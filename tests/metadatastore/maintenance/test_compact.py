@@ -354,7 +354,7 @@ def test_files_of_other_schemas_stay_apart(tmp_path: Path) -> None:
     unlike = {"plain": two, "fewer": replace(two, indexes={k: two.indexes[k] for k in list(two.indexes)[:1]})}
     unlike["typed"] = replace(two, indexes={**two.indexes, wider.definition.key: wider})
     unlike["no partitions"] = replace(two, partitions={})
-    columns = [two.indexes[key] for key in reversed(two.indexes)]
+    columns = [two.indexes[key] for key in reversed(list(two.indexes))]
     unlike["reversed"] = replace(two, indexes={c.definition.key: c for c in columns})
     for name, other in unlike.items():
         md = tmp_path / name

@@ -22,6 +22,7 @@ from xskip.expressions.predicate import (
     NotStartsWith,
     Op,
     Or,
+    Predicate,
     StartsWith,
     Unknown,
 )
@@ -44,19 +45,19 @@ a, s, d, f, b, w, ls = (
 REST = Unknown("only the literal beginning of a LIKE pattern is used")
 
 
-def lit(kind: str, value) -> list:
+def lit(kind: str, value: Any) -> list[Any]:
     return ["#", kind, value]
 
 
-def five() -> list:
+def five() -> list[Any]:
     return lit("int", 5)
 
 
-def like(pattern: str, escape: str = "\\") -> list:
+def like(pattern: str, escape: str = "\\") -> list[Any]:
     return ["Like", S, lit("string", pattern), escape]
 
 
-def predicate(node):
+def predicate(node: Any) -> Predicate:
     return to_predicate(json.loads(json.dumps([node])))
 
 
@@ -322,14 +323,21 @@ def test_a_scan_with_several_filters_is_their_conjunction() -> None:
 def test_isnan_is_false_of_null() -> None:
     """[SND-10] [PRU-N-6]"""
     found = predicate(["IsNaN", D])
+    assert isinstance(found, And)
     assert found.children[0] == IsNotNull(d)
-    assert (found.children[1].op, found.children[1].operand) == (Op.EQ, d)
-    assert math.isnan(found.children[1].value)
+    equal = found.children[1]
+    assert isinstance(equal, Comparison)
+    assert (equal.op, equal.operand) == (Op.EQ, d)
+    assert isinstance(equal.value, float)
+    assert math.isnan(equal.value)
     negated = predicate(["Not", ["IsNaN", D]])
     assert isinstance(negated, Or)
     assert negated.children[0] == IsNull(d)
-    assert negated.children[1].op == Op.NE
+    unequal = negated.children[1]
+    assert isinstance(unequal, Comparison)
+    assert unequal.op == Op.NE
     wide = predicate(["IsNaN", ["Cast", ["$", ["x"], "float"], {"t": "double"}]])
+    assert isinstance(wide, And)
     assert wide.children[0] == IsNotNull(Cast(Column(("x",), "float"), "double"))
 
 
@@ -380,8 +388,11 @@ def test_literals(raw: Any, kind: str, value: Any) -> None:
 
 
 def test_the_literal_minus_zero_and_nan() -> None:
-    assert math.copysign(1, literal_value("-0.0", "double")) == -1
-    assert math.isnan(literal_value("NaN", "float"))
+    zero, nan = literal_value("-0.0", "double"), literal_value("NaN", "float")
+    assert isinstance(zero, float)
+    assert isinstance(nan, float)
+    assert math.copysign(1, zero) == -1
+    assert math.isnan(nan)
 
 
 @pytest.mark.parametrize(

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 import xskip
 from tests.helpers import index as made
 from tests.helpers import metadata, write_files
 from xskip.expressions.operands import quoted
-from xskip.indexes import BloomFilter, MinMax, ValueList
+from xskip.indexes import BloomFilter, Index, MinMax, ValueList
 from xskip.spark.bridge.gateway import build_session
 from xskip.spark.collect.collector import Collector
 from xskip.spark.collect.relation import Dataset
@@ -31,7 +32,7 @@ NAMES = ["b", "i8", "i16", "i32", "i64", "f", "d", "s", "bin", "dec9", "dec38", 
 BLOOMS = ["i8", "i16", "i32", "i64", "s", "bin", "day", "ts", "ntz", "st.deep.y"]
 
 
-def row(n: int) -> tuple:
+def row(n: int) -> tuple[Any, ...]:
     """A row whose values grow with n, and now and then are odd."""
     odd = {3: math.nan, 5: -0.0, 7: math.inf, 11: -math.inf}.get(n, n / 3)
     text = {3: "", 5: "\U0001f600", 7: "\ufffd", 11: "é"}.get(n, f"v{n % 4}")
@@ -44,7 +45,7 @@ def row(n: int) -> tuple:
     return tuple(None if (n + k) % 13 == 0 else value for k, value in enumerate(values))
 
 
-FILES = {
+FILES: dict[str, list[Any]] = {
     "small": [row(n) for n in range(6)],
     "large": [row(n) for n in range(25)],
     "nulls": [(None,) * 17] * 3,
@@ -53,7 +54,7 @@ FILES = {
 FILES["pair"] = [row(3), row(5)]
 
 
-def write(spark, root, files, **options) -> str:
+def write(spark: SparkSession, root: Path, files: Mapping[str, Sequence[Any]], **options: str) -> str:
     """Python has no intervals of months: they are made of a number on the way."""
     plain = write_files(spark, root.with_name(root.name + "-plain"), SCHEMA, files)
     for name in files:
@@ -64,7 +65,7 @@ def write(spark, root, files, **options) -> str:
 
 
 @pytest.fixture(scope="module")
-def path(session, tmp_path_factory) -> str:
+def path(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
     return write(session, tmp_path_factory.mktemp("kernel") / "data", FILES)
 
 
@@ -76,13 +77,13 @@ WAYS = {
 }
 
 
-def indexes(columns):
+def indexes(columns: Sequence[str]) -> list[Index]:
     bounds = [MinMax(c) for c in columns]
     values = [ValueList(c, max_values=20 if c == "i32" else 10_000) for c in columns]
     return [*bounds, *values, *(BloomFilter(c) for c in BLOOMS if c in columns)]
 
 
-def plain(spark, path, way):
+def plain(spark: SparkSession, path: str, way: str) -> dict[tuple[str, str, str], str]:
     """The metadata of a fresh index as plain values by file and index; lists sorted."""
     spark.conf.set("spark.sql.parquet.enableVectorizedReader", str(way != "rows").lower())
     index = xskip.SkippingIndex.for_path(spark, path)
@@ -98,7 +99,7 @@ def plain(spark, path, way):
     return found
 
 
-def distinct(values: list) -> list[str]:
+def distinct(values: list[Any]) -> list[str]:
     """Values in order, zero without its sign: some Sparks keep both zeros in a set, and they are equal."""
     return sorted({repr(value + 0.0 if isinstance(value, float) else value) for value in values})
 
@@ -106,16 +107,16 @@ def distinct(values: list) -> list[str]:
 SEED_0 = -1693959553  # Murmur3 of this int with Spark's seed 42 is 0, and a hash seeds the next
 
 
-def bounds(index, inputs):
+def bounds(index: MinMax, inputs: Sequence[Column]) -> tuple[Column, ...]:
     return F.min(inputs[0]), F.max(inputs[0])
 
 
-def values(index, inputs):
+def values(index: ValueList, inputs: Sequence[Column]) -> tuple[Column, ...]:
     found = F.collect_set(inputs[0])
     return (F.when(F.size(found) <= index.max_values, found),)
 
 
-def hashes(index, inputs):
+def hashes(index: BloomFilter, inputs: Sequence[Column]) -> tuple[Column, ...]:
     """Pairs of hashes by Spark's own functions: integral types and dates as longs, all else as it is."""
     column = next(c for c in BLOOMS if str(F.expr(quoted(c))) == str(inputs[0]))
     value = F.col(column).cast("bigint") if column.startswith("i") else F.col(column)
@@ -156,11 +157,12 @@ def test_files_split_into_several_tasks_give_the_same(spark: SparkSession, tmp_p
     assert plain(spark, path, way) == whole
 
 
-def filters(spark, path, index) -> list[bytes]:
+def filters(spark: SparkSession, path: str, index: Index) -> list[bytes]:
     built = made(spark, path, [index])
     (content,) = metadata(built).indexes.values()
     built.drop()
-    return content.values.to_pylist()
+    found: list[bytes] = content.values.to_pylist()
+    return found
 
 
 @pytest.mark.parametrize("rows", [1, 4096, 4097, 70_000])
@@ -183,8 +185,14 @@ def test_filters_are_made_where_the_rows_are_unless_a_file_is_split(
         spark, tmp_path / "data", "a bigint", {"large": [(n,) for n in range(4000)], "small": [(n,) for n in range(9)]},
         options={"parquet.block.size": "4096", "compression": "none"},
     )  # fmt: skip
-    built, build = [], bloom_filter.build
-    monkeypatch.setattr(bloom_filter, "build", lambda *args: built.append(len(args[0])) or build(*args))
+    built: list[int] = []
+    build = bloom_filter.build
+
+    def noted(*args: Any) -> bytes:
+        built.append(len(args[0]))
+        return build(*args)
+
+    monkeypatch.setattr(bloom_filter, "build", noted)
     whole = filters(spark, path, BloomFilter("a"))
     assert not built
     spark.conf.set("spark.sql.files.maxPartitionBytes", "10000")
@@ -211,7 +219,7 @@ def test_files_are_kept_whole_where_there_are_enough_for_all_cores(
     assert spark.conf.get("spark.sql.files.maxPartitionBytes") == "100000"
 
 
-def shared_out(spark, path, most, opening) -> Dataset:
+def shared_out(spark: SparkSession, path: str, most: int, opening: int) -> Dataset:
     """A dataset in a session where a task has so many bytes, and opening a file costs so many."""
     session = build_session(spark)
     session.conf.set("spark.sql.files.maxPartitionBytes", str(most))
@@ -239,7 +247,9 @@ def test_each_core_has_some_tasks_if_they_have_enough_to_do(spark: SparkSession,
     for objects, size in ((20, 0), (64, 0), (256, 0), (10**6, 0), (256, 200), (20, 10**6)):
         for each in (dataset, frugal):
             each.share_out(np.full(objects * cores, (size << 20) // objects))
-        found.append(int(dataset._spark.conf.get("spark.sql.files.openCostInBytes")) / (1 << 20))
+        cost = dataset._spark.conf.get("spark.sql.files.openCostInBytes")
+        assert cost is not None
+        found.append(int(cost) / (1 << 20))
         assert frugal._spark.conf.get("spark.sql.files.openCostInBytes") == "1"
     assert cores == 2
     assert found == [4, 4, 2, 1, pytest.approx((4 * 128 - 200) / 256, abs=0.001), 1]

@@ -20,13 +20,13 @@ from xskip.errors import CollectError
 from xskip.spark.collect.parquet_footers import footer_bounds, is_plain, served_by_footers, tail_of
 
 
-def footer(table: pa.Table, **options) -> pq.FileMetaData:
+def footer(table: pa.Table, **options: Any) -> pq.FileMetaData:
     sink = io.BytesIO()
     pq.write_table(table, sink, **options)
     return pq.read_metadata(io.BytesIO(sink.getvalue()))
 
 
-def bounds(values: pa.Array, spark_type: str, **options):
+def bounds(values: pa.Array, spark_type: str, **options: Any) -> Any:
     """The bounds of one column x in a file of its own; None where the footer does not vouch for them."""
     found = footer_bounds(footer(pa.table({"x": values}), **options), [("x", spark_type)])
     return None if found is None else found[0]
@@ -216,14 +216,14 @@ def test_an_absent_null_count_is_not_zero() -> None:
         num_values, statistics = 2, Statistics()
 
     class Group:
-        def column(self, position):
+        def column(self, position: int) -> Chunk:
             assert position == 0
             return Chunk()
 
     class Footer:
         created_by, schema, num_row_groups = meta.created_by, meta.schema, 1
 
-        def row_group(self, group):
+        def row_group(self, group: int) -> Group:
             assert group == 0
             return Group()
 
@@ -331,7 +331,7 @@ def test_types_that_footers_can_ever_vouch_for(spark_type: str, served: bool) ->
     assert served_by_footers(spark_type) is served
 
 
-class PlainKms(pe.KmsClient):
+class PlainKms(pe.KmsClient):  # type: ignore[misc]  # Arrow has no types
     """Keys that nobody wraps."""
 
     def __init__(self, configuration: object) -> None:
