@@ -77,7 +77,11 @@ def test_every_leaf(spark: SparkSession, made: Family) -> None:
 @pytest.mark.parametrize("kind", [MinMax, ValueList, BloomFilter, NullCount, Prefix, Hybrid, GapList, TokenBloom])
 def test_every_index_type(spark: SparkSession, tmp_path: Path, kind: Callable[..., Index]) -> None:
     """[PRU-EX-1] Each index type takes an expression, and answers its leaves as those of a column."""
-    files = {"ab": [("a", "b", 1)], "xy": [("x", "y", 100)], "none": [(None, "b", None)]}
+    files: dict[str, list[tuple[object, ...]]] = {
+        "ab": [("a", "b", 1)],
+        "xy": [("x", "y", 100)],
+        "none": [(None, "b", None)],
+    }
     path = write_once(spark, tmp_path / "data", "s string, t string, n int", files)
     text, there, absent = ("n * 2", "200", "7") if kind is GapList else ("concat(s, ' ', t)", "'x y'", "'q'")
     made = SkippingIndex.for_path(spark, path)

@@ -183,10 +183,13 @@ def null_may_match(leaf: Leaf) -> bool:
     """Return whether a leaf may be TRUE of a row whose column is NULL.
 
     A function of NULL can have a value, so Spark evaluates the function on NULL. The result of a user-defined function
-    on NULL is unknown and counts as a match. For any other operand the result is False, also for ``IS NULL``: an index
-    type that omits NULL values must not answer that leaf.
+    on NULL is unknown and counts as a match.
+
+    >>> from xskip.expressions.operands import Column
+    >>> null_may_match(IsNull(Column(("a",), "int")))
+    True
     """
-    if isinstance(leaf.operand, Call):
+    if isinstance(leaf.operand, Call) or isinstance(leaf, IsNull):
         return True
     if not isinstance(leaf.operand, Computed):
         return False

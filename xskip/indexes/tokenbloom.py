@@ -124,7 +124,9 @@ def _ways(leaf: Leaf) -> list[list[Part]]:
         case Comparison(Op.EQ, Column(), bytes() as text):
             return [[Part(text, is_start=True, is_end=True)]]
         case In(Column(), values):
-            return [[Part(text, is_start=True, is_end=True)] for text in values if isinstance(text, bytes)]
+            texts = [text for text in values if isinstance(text, bytes)]
+            whole = len(texts) == len(values)
+            return [[Part(text, is_start=True, is_end=True)] for text in texts] if whole else []
         case StartsWith(Column(), prefix):
             return [[Part(prefix, is_start=True, is_end=False)]]
         case Comparison(Op.EQ, Computed(call=("Contains" | "EndsWith" as name, bytes() as text)), True):
