@@ -2,13 +2,14 @@
 
     python benchmarks/build.py [results.json] [--scale 0.1] [--only kinds,small,large,footers] [--rows 200000]
 
-The scan writes the indexed columns to Spark's noop sink. Both warm, in turn; median of the rounds' ratios.
+The scan writes the indexed columns to Spark's noop sink. Builds and scans run in turn, after warm-up rounds that do not
+count. Each result is the median of the rounds' ratios.
 
-kinds     1,000 objects of 2,000 rows, with all three kinds of index
-small     20,000 Avro objects of 100 rows, with all three
-large     100 objects of many rows with Bloom filters sized for what each holds. The limit is for 2,000,000 rows, some
-          16 GB, as --rows 2000000 makes them; the default is a tenth of that
-footers   MinMax on Parquet where the footers vouch for the bounds, and where they cannot
+kinds     1,000 files of 2,000 rows, with indexes of three types
+small     20,000 Avro files of 100 rows, with the indexes of ``kinds``
+large     100 files of many rows, with Bloom filters sized for the values of each file. The limit applies to files of
+          2,000,000 rows, about 16 GB, which ``--rows 2000000`` writes. The default is a tenth of that
+footers   MinMax on Parquet, for columns whose bounds the footers prove and for a column whose bounds they do not prove
 """
 
 from __future__ import annotations
@@ -38,7 +39,25 @@ def compare(
     indexes: Sequence[xskip.Index],
     rounds: tuple[int, int] = (7, 12),
 ) -> tuple[list[Run], list[Run]]:
-    """Seconds of builds and of scans, in turn; rounds that count, and rounds before them until the JVM has compiled."""
+    """Run builds and scans in turn, and return the runs of both.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    fmt : str
+        The format of the dataset, ``avro`` or ``parquet``.
+    path : str
+        The directory of the dataset.
+    indexes : sequence of Index
+        The indexes to build. The scan reads their columns.
+    rounds : (int, int)
+        The number of measured rounds, and the number of warm-up rounds in which the JVM compiles the code.
+
+    Returns
+    -------
+    (list of Run, list of Run)
+        The builds and the scans, one of each per measured round.
+    """
     columns = [column for each in indexes for column in each.columns]
     plain = (lambda: None, lambda: scan(spark, fmt, path, columns))
     ours, plains = interleaved([build(spark, fmt, path, indexes), plain], *rounds)

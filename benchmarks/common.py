@@ -1,7 +1,7 @@
-"""What the benchmarks share: arguments, a session, files of rows, runs that alternate, and one line for each ratio.
+"""Helpers that all benchmarks share: arguments, a session, datasets, alternating runs, and a line for each result.
 
-Every benchmark takes a file for its results as JSON, ``--scale 0.1`` for a tenth of the objects, and ``--only`` with
-names of its parts.
+The command line takes a file for the results as JSON, ``--scale 0.1`` for a tenth of the files, ``--only`` with the
+names of the parts to run, and ``--rows``. The docstring of each benchmark shows the options that apply to it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Action = Callable[[], Any]
 
 @cache
 def arguments() -> argparse.Namespace:
-    """What the command line says."""
+    """Return the arguments of the command line."""
     parser = argparse.ArgumentParser()
     parser.add_argument("results", nargs="?", help="a file for the results, as JSON")
     parser.add_argument("--scale", type=float, default=1.0, help="of the numbers of objects; the limits are for 1")
@@ -42,12 +42,22 @@ def arguments() -> argparse.Namespace:
 
 
 def scaled(objects: int) -> int:
-    """So many objects, at the scale that was asked for; an even number."""
+    """Return a number of files, multiplied by ``--scale``.
+
+    The result is even, so that two tasks write full files (see :func:`write`), and at least 20.
+    """
     return max(20, int(objects * arguments().scale) // 2 * 2)
 
 
 def run(parts: Mapping[str, Callable[[SparkSession, Path, Lines], None]], spark: SparkSession) -> None:
-    """The parts of a benchmark, each in a folder of its own, and their results."""
+    """Run the parts of a benchmark, stop Spark, and write the results.
+
+    Parameters
+    ----------
+    parts : mapping of str to callable
+        The parts by name. ``--only`` selects parts. Each part gets the session, a new temporary folder and the lines.
+    spark : SparkSession
+    """
     wanted = [name for name in arguments().only.split(",") if name]
     lines = Lines()
     for name in wanted or parts:
@@ -60,14 +70,28 @@ def run(parts: Mapping[str, Callable[[SparkSession, Path, Lines], None]], spark:
 def session(
     packages: Sequence[str] = (), conf: Mapping[str, str] | None = None, master: str = "local[2]"
 ) -> SparkSession:
-    """Two cores, as little noise as can be."""
+    """Return a Spark session with xskip's configuration, without UI, progress bars and log messages.
+
+    Parameters
+    ----------
+    packages : sequence of str
+        The Maven coordinates of further packages.
+    conf : mapping of str to str, optional
+        Further settings.
+    master : str
+        The master URL, two local cores by default.
+
+    Returns
+    -------
+    SparkSession
+    """
     builder = (
         SparkSession.builder.master(master)
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.log.level", "ERROR")
         .config("spark.driver.memory", "4g")
-        # Spark's default, INT96, has no statistics: footers say nothing of it
+        # Spark writes timestamps as INT96 by default, and Parquet footers have no statistics for INT96.
         .config("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
     )
     for key, value in (conf or {}).items():
@@ -76,7 +100,29 @@ def session(
 
 
 def dataset(spark: SparkSession, fmt: str, root: Path, *, files: int, rows: int = ROWS, users: int = 1_000_000) -> str:
-    """Files of so many rows, clustered by time: ``ts``, ``n``, ``temp``, ``city``, ``user``, ``payload``."""
+    """Write a dataset of files that are clustered by time, and return its directory.
+
+    The columns are ``ts``, ``n``, ``temp``, ``city``, ``user`` and ``payload``.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    fmt : str
+        The format to write.
+    root : pathlib.Path
+        The folder in which to create the dataset's directory.
+    files : int
+        The number of files.
+    rows : int
+        The number of rows in each file.
+    users : int
+        The greatest number of distinct values in ``user``.
+
+    Returns
+    -------
+    str
+        The directory ``root/fmt``.
+    """
     path = f"{root}/{fmt}"
     write(spark, fmt, path, (0, files), rows=rows, users=users)
     return path
@@ -85,7 +131,22 @@ def dataset(spark: SparkSession, fmt: str, root: Path, *, files: int, rows: int 
 def write(
     spark: SparkSession, fmt: str, path: str, between: tuple[int, int], *, rows: int = ROWS, users: int = 1_000_000
 ) -> None:
-    """Adds the files of a dataset from one number on to another."""
+    """Append a range of numbered files to a dataset.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    fmt : str
+        The format to write.
+    path : str
+        The directory of the dataset.
+    between : (int, int)
+        The number of the first file, and the number after that of the last file.
+    rows : int
+        The number of rows in each file.
+    users : int
+        The greatest number of distinct values in ``user``.
+    """
     first, last = between
     data = spark.range(first * rows, last * rows, 1, 2 if (last - first) % 2 == 0 else 1).selectExpr(
         f"timestamp_micros({START}000000 + id * 1000000) AS ts",
@@ -99,13 +160,21 @@ def write(
 
 
 def build(spark: SparkSession, fmt: str, path: str, indexes: Sequence[xskip.Index]) -> tuple[Action, Action]:
-    """What comes before a build, and the build."""
+    """Return an action that drops the index of a dataset, and an action that builds the index."""
     index = xskip.SkippingIndex.for_path(spark, path, format=fmt)
     return lambda: index.exists() and index.drop(), lambda: index.create(indexes)
 
 
 class Run(NamedTuple):
-    """How long a run took, and the processor time of Python and the JVM meanwhile: 0 where that cannot be told."""
+    """The duration of a run, and the processor time of Python and the JVM during the run.
+
+    Attributes
+    ----------
+    seconds : float
+        The duration in seconds.
+    cpu : float
+        The processor time in seconds, 0 on a system where :func:`processor_seconds` returns 0.
+    """
 
     seconds: float
     cpu: float
@@ -114,15 +183,23 @@ class Run(NamedTuple):
 def interleaved(
     runs: Sequence[tuple[Action, Action]], rounds: int = ROUNDS, warm: int = WARM, *, rotate: bool = True
 ) -> list[list[Run]]:
-    """What each of some actions took in each round, of which the first ones do not count.
+    """Time several actions in turn, each action once per round.
 
     Parameters
     ----------
     runs : sequence of (callable, callable)
-        What comes before an action, untimed, and the action. Each round has all of them.
-    rounds, warm : int
+        For each action, a preparation that is not timed, and the action.
+    rounds : int
+        The number of measured rounds.
+    warm : int
+        The number of warm-up rounds before the measured rounds.
     rotate : bool
-        Does each round begin with another one than the last did.
+        Whether each round begins one action later than the round before it.
+
+    Returns
+    -------
+    list of list of Run
+        For each action, one run per measured round.
     """
     times: list[list[Run]] = [[] for _ in runs]
     for number in range(warm + rounds):
@@ -140,7 +217,25 @@ def interleaved(
 def switched(
     spark: SparkSession, action: Action, rounds: int = ROUNDS, warm: int = WARM, *, theirs: Action | None = None
 ) -> tuple[list[Run], list[Run]]:
-    """What an action took with the hook off, or another one in its place, and with it on, which it is afterwards."""
+    """Time an action with the hook off and with the hook on, and leave the hook on.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    action : callable
+        The action to time.
+    rounds : int
+        The number of measured rounds.
+    warm : int
+        The number of warm-up rounds before the measured rounds.
+    theirs : callable, optional
+        The action to time with the hook off, instead of ``action``.
+
+    Returns
+    -------
+    (list of Run, list of Run)
+        The runs with the hook off, and the runs with the hook on.
+    """
     off, on = (lambda: xskip.disable(spark), theirs or action), (lambda: xskip.enable(spark), action)
     without, with_it = interleaved([off, on], rounds, warm)
     xskip.enable(spark)
@@ -148,18 +243,40 @@ def switched(
 
 
 def planned(df: DataFrame) -> None:
-    """All that comes before a query reads: analysis, optimization, the physical plan, the choice of files."""
+    """Plan a query without running it: analysis, optimization, the physical plan, the choice of files."""
     df._jdf.queryExecution().toRdd().getNumPartitions()
 
 
 def hook_milliseconds(query: Callable[[int], DataFrame], rounds: int = 20, warm: int = 1) -> float:
-    """In the index for one query, as the hook itself measures it: the median over queries by number."""
+    """Return the median time that a query's planning spends in the index, as the hook measures that time.
+
+    Parameters
+    ----------
+    query : callable
+        Takes the number of a run, from 0, and returns the query to plan.
+    rounds : int
+        The number of measured queries.
+    warm : int
+        The number of queries before the measured queries.
+
+    Returns
+    -------
+    float
+        The median in milliseconds. A query counts with the sum over its scans.
+    """
     times = [sum(scan.milliseconds for scan in xskip.explain(query(n)).scans) for n in range(warm + rounds)]
     return statistics.median(times[warm:])
 
 
 def processor_seconds() -> float:
-    """Of this process and those that it started, of which the JVM is one; 0 but on Linux."""
+    """Return the processor time of this process and its child processes, one of which is the JVM.
+
+    Returns
+    -------
+    float
+        User and system time in seconds, 0 on systems other than Linux. The children of child processes, such as
+        Spark's Python workers, do not count.
+    """
     try:
         own = [os.getpid(), *map(int, Path(f"/proc/self/task/{os.getpid()}/children").read_text().split())]
         fields = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in own]
@@ -170,19 +287,31 @@ def processor_seconds() -> float:
 
 @dataclass(frozen=True)
 class Ratio:
-    """One kind of runs against another: the median of the rounds' ratios."""
+    """The ratio of two actions' durations, computed for each round.
+
+    Attributes
+    ----------
+    above : sequence of Run
+        The runs of the numerator, one per round.
+    below : sequence of Run
+        The runs of the denominator, in the same rounds.
+    """
 
     above: Sequence[Run]
     below: Sequence[Run]
 
     @property
     def value(self) -> float:
-        """The median."""
+        """Return the median of the rounds' ratios."""
         return statistics.median(self._each)
 
     @property
     def detail(self) -> str:
-        """The medians of both, where the middle half of the rounds' ratios lies, that of the least, of the CPU's."""
+        """Return text with the details of the ratio.
+
+        The text has the median durations, the first and third quartile of the rounds' ratios, the ratio of the least
+        durations, and the ratio of the median processor times where these are known.
+        """
         above, below = ([run.seconds for run in runs] for runs in (self.above, self.below))
         digits = 2 if min(below) >= 1 else 4
         low, _, high = statistics.quantiles(self._each, n=4) if len(self._each) > 1 else (self.value,) * 3
@@ -199,28 +328,57 @@ class Ratio:
 
 
 class Lines:
-    """Prints one line for each ratio, and writes all as JSON to the file named on the command line, if one is."""
+    """The results of a benchmark, printed as lines and written as JSON.
+
+    Attributes
+    ----------
+    rows : list of dict
+        The name, value, unit, limit and detail of each result.
+    """
 
     def __init__(self) -> None:
         arguments()
         self.rows: list[dict[str, Any]] = []
 
     def add(self, name: str, value: float, *, unit: str = "", limit: str = "", detail: str = "") -> None:
-        """One measurement, against what it must be."""
+        """Record a result and print its line.
+
+        Parameters
+        ----------
+        name : str
+        value : float
+        unit : str
+            The unit, printed after the value.
+        limit : str
+            The condition that the value must meet, such as ``<= 1.5``. It is printed, not checked.
+        detail : str
+            Further text for the end of the line.
+        """
         self.rows.append({"name": name, "value": round(value, 4), "unit": unit, "limit": limit, "detail": detail})
         print(f"{name:<66} {value:8.3f}{unit:<3} {limit:<9} {detail}", flush=True)
 
     def ratio(self, name: str, above: Sequence[Run], below: Sequence[Run], limit: str = "") -> None:
-        """The ratio of two kinds of runs."""
+        """Record the ratio of two actions' durations, and print its line.
+
+        Parameters
+        ----------
+        name : str
+        above : sequence of Run
+            The runs of the numerator, one per round.
+        below : sequence of Run
+            The runs of the denominator, in the same rounds.
+        limit : str
+            The condition that the ratio must meet.
+        """
         found = Ratio(above, below)
         self.add(name, found.value, limit=limit, detail=found.detail)
 
     def write(self) -> None:
-        """The JSON file."""
+        """Write the results to the JSON file that the command line names, if it names a file."""
         if arguments().results:
             Path(arguments().results).write_text(json.dumps(self.rows, indent=1))
 
 
 def scratch() -> tempfile.TemporaryDirectory[str]:
-    """A place for data."""
+    """Create a temporary directory for a benchmark's data."""
     return tempfile.TemporaryDirectory(prefix="xskip-bench-")

@@ -2,15 +2,15 @@
 
     python benchmarks/delta.py [results.json] [--scale 0.1]
 
-1,000 Parquet files of 2,000 rows, clustered by time, once as a Delta table, once as plain files with an index. One
-session reads both, with as many partitions of Delta's state as there are cores; Delta's snapshot is in memory, and so
-is the index; the DataFrames are there before.
+The data is 1,000 Parquet files of 2,000 rows, clustered by time, written once as a Delta table and once as plain files
+with an index. One session reads both. The Delta table's state has as many partitions as the session has cores. Delta's
+snapshot and the index are in memory, and the DataFrames exist before the measurement.
 
-planning   from ``df.filter(...)`` to the partitions of the scan: analysis, optimization, the physical plan, and the
-           choice of files; no data is read. Each run asks something new, so that nothing is answered from memory
-total      the same, and the query's own run
+planning   the time from ``df.filter(...)`` to the partitions of the scan: analysis, optimization, the physical plan and
+           the choice of files. No data is read. The filter differs in each run, so that no cached answer applies
+total      the planning time and the time of the query's run
 
-Delta is resolved as a package when this runs. Without it this says so, and measures nothing.
+The benchmark resolves Delta as a package. If that fails, it prints a message and measures nothing.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SETTINGS = {
 
 
 def table(spark: SparkSession, folder: Path) -> DataFrame:
-    """The same rows, as files of Delta's."""
+    """Write the rows of the dataset as a Delta table, and return the table."""
     return spark.read.format("delta").load(dataset(spark, "delta", folder, files=scaled(OBJECTS)))
 
 

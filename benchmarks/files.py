@@ -2,9 +2,12 @@
 
     python benchmarks/files.py [results.json] [--scale 0.1]
 
-100,000 Parquet files of 10 rows in 100 directories by day, MinMax of two columns and a ValueList. The build against
-a scan of the same columns; the planning of a query, as the hook measures it, with files listed once and for each query;
-the query's whole planning without and with the index; and the query itself, which 100 files match.
+The data is 100,000 Parquet files of 10 rows in 100 directories by day, with MinMax indexes of two columns and a
+ValueList. The benchmark measures
+
+* the build, against a scan of the same columns;
+* the planning time that the hook measures, where Spark lists the files once and where Spark lists them for each query;
+* the whole planning and the whole query without and with the index, for a query that 100 files match.
 """
 
 from __future__ import annotations
@@ -31,7 +34,20 @@ INDEXES = (xskip.MinMax("ts"), xskip.MinMax("n"), xskip.ValueList("city"))
 
 
 def written(root: Path, files: int) -> str:
-    """Files by day, each of ten seconds."""
+    """Write Parquet files in directories by day, each file with the rows of ten seconds.
+
+    Parameters
+    ----------
+    root : pathlib.Path
+        The directory of the dataset.
+    files : int
+        The number of files.
+
+    Returns
+    -------
+    str
+        The directory of the dataset.
+    """
     rows = np.arange(ROWS)
     for number in range(files):
         folder = root / f"day={number * DIRECTORIES // files:03d}"

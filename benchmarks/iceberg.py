@@ -2,14 +2,15 @@
 
     python benchmarks/iceberg.py [results.json] [--scale 0.1]
 
-1,000 Parquet files of 2,000 rows, clustered by time, with an index, and the same files added to an Iceberg table, whose
-manifests have the bounds of all columns from their footers. One session reads both; the DataFrames are there before.
+The data is 1,000 Parquet files of 2,000 rows, clustered by time, with an index. An Iceberg table holds the same files,
+and its manifests hold the bounds of all columns from the footers. One session reads both, and the DataFrames exist
+before the measurement.
 
-planning   from ``df.filter(...)`` to the partitions of the scan: analysis, optimization, the physical plan, and the
-           choice of files; no data is read. Each run asks something new, so that nothing is answered from memory
-total      the same, and the query's own run
+planning   the time from ``df.filter(...)`` to the partitions of the scan: analysis, optimization, the physical plan and
+           the choice of files. No data is read. The filter differs in each run, so that no cached answer applies
+total      the planning time and the time of the query's run
 
-Iceberg is resolved as a package when this runs. Without it this says so, and measures nothing.
+The benchmark resolves Iceberg as a package. If that fails, it prints a message and measures nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ PACKAGES = {
 
 
 def table(spark: SparkSession, folder: Path) -> DataFrame:
-    """The Parquet files as those of a table."""
+    """Add the Parquet files to a new Iceberg table, and return the table."""
     path = f"{folder}/parquet"
     spark.read.parquet(path).limit(0).writeTo("peer.db.t").create()
     spark.sql(f"CALL peer.system.add_files(table => 'db.t', source_table => '`parquet`.`{path}`')").collect()

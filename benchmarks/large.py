@@ -2,13 +2,16 @@
 
     python benchmarks/large.py [objects] [results.json]
 
-10,000,000 objects unless told otherwise, which need not exist: metadata with bounds of three columns and a Bloom filter
-of one. Each way is a process of its own: "driver" loads the metadata into Python, "jobs" does not. Memory is the
-greatest resident size of the driver's Python, above what it was before the first query. Times are those that the hook
-measures inside a query's planning; "first" has the index registered, "next" is the median of 5 others.
+The metadata describes 10,000,000 files, or as many as the first argument says. The files do not exist. The metadata has
+the bounds of three columns and a Bloom filter of one column. Each way of pruning runs in a separate process. In
+"driver" the driver's Python loads the metadata, in "jobs" Spark jobs prune the metadata. Memory is the greatest
+resident size of the driver's Python, above its size before the first query. A time is how long the hook waits for an
+answer from Python while Spark plans a query. "first" is the first query with a filter of its kind, "next" is the median
+of 5 further queries. The first query of a process also registers the index.
 
-By time: the column that the objects are in order of, so that statistics of row groups rule out most. By city: a column
-without order, of which all is read. The query lists the first 100,000 objects, for a listing takes the same both ways.
+The queries filter by time and by city. The files are in the order of time, so that the statistics of row groups rule
+out most metadata. The files are not ordered by city, so that a query reads all metadata of the column. A query lists
+only the first 100,000 files, because the listing takes equally long both ways.
 """
 
 from __future__ import annotations
@@ -36,7 +39,7 @@ LISTED = 100_000
 PIECE = 500_000
 RUNS = 5
 COLUMNS = {name: TYPES[name] for name in ("ts", "temp", "city", "user")}
-STEP = 3_000_000  # microseconds from one object to the next
+STEP = 3_000_000  # microseconds from one file to the next
 QUERIES = {
     "by time": f"ts < timestamp_micros({START + STEP * 1000} + {{i}})",
     "by city": "city = 'city-{i:07d}'",
@@ -44,7 +47,21 @@ QUERIES = {
 
 
 def piece(root: str, start: int, stop: int) -> MetadataTable:
-    """Metadata of some objects; one in 50 holds no city."""
+    """Return the metadata of a range of numbered files. One file in 50 has no value in ``city``.
+
+    Parameters
+    ----------
+    root : str
+        The directory of the dataset.
+    start : int
+        The number of the first file.
+    stop : int
+        The number after that of the last file.
+
+    Returns
+    -------
+    MetadataTable
+    """
     rng = np.random.default_rng(start)
     count = stop - start
     low = rng.random(count)
@@ -60,7 +77,7 @@ def piece(root: str, start: int, stop: int) -> MetadataTable:
 
 
 def make(folder: Path, objects: int) -> None:
-    """A dataset without rows, and its metadata."""
+    """Create a dataset without rows, and metadata of the given number of files."""
     spark = session()
     root = str(folder / "data")
     starts = range(0, objects, PIECE)
@@ -69,12 +86,20 @@ def make(folder: Path, objects: int) -> None:
 
 
 def peak() -> float:
-    """The greatest resident size of this process, in MB."""
+    """Return the greatest resident size of this process so far, in MiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def measure(folder: Path, limit: str) -> None:
-    """Prints what queries take, as JSON."""
+    """Measure the queries and print the results as JSON.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        The folder that :func:`make` filled.
+    limit : str
+        The value of ``spark.xskip.pruning.jobObjects``, which decides between the driver and jobs.
+    """
     spark = session()
     spark.conf.set("spark.xskip.pruning.jobObjects", limit)
     spark.conf.set("spark.xskip.strict", "true")
@@ -97,7 +122,7 @@ def measure(folder: Path, limit: str) -> None:
 
 
 def run(*arguments: str) -> str:
-    """The last line that another process with other arguments prints."""
+    """Run this file in a new process with other arguments, and return the last line that the process prints."""
     environment = os.environ | {"PYSPARK_PYTHON": sys.executable}
     done = subprocess.run(
         [sys.executable, __file__, *arguments], env=environment, stdout=subprocess.PIPE, text=True, check=True

@@ -2,10 +2,11 @@
 
     python benchmarks/memory.py [results.json] [--scale 0.1]
 
-Builds of 1,000, 5,000, 10,000 and 20,000 Avro objects of 100 rows, the first only to load what is loaded once, with
-executors in processes of their own. Of the driver's Python it is the greatest resident size during a build; of its JVM
-what is alive after each chunk and its garbage collection, above what is alive after a plain scan: Spark itself keeps
-listings.
+The benchmark builds indexes of 1,000, 5,000, 10,000 and 20,000 Avro files of 100 rows, with executors in separate
+processes. The first build only loads the code that a process loads once, and is not reported. For the driver's Python,
+the result is the greatest resident size during a build. For the driver's JVM, the result is the live heap after the
+garbage collection that follows each chunk, above the live heap after a plain scan. The scan is the baseline because
+Spark itself caches listings.
 """
 
 from __future__ import annotations
@@ -39,9 +40,21 @@ def memory(spark: SparkSession, folder: Path, lines: Lines) -> None:
 
 
 def peak(spark: SparkSession, index: xskip.SkippingIndex) -> tuple[float, float]:
-    """The most megabytes of Python and of the JVM's live heap during a build."""
+    """Build an index, and return the peak memory of the driver during the build.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    index : SkippingIndex
+        The index to create.
+
+    Returns
+    -------
+    (float, float)
+        The greatest resident size of Python, and the greatest live heap of the JVM after a chunk, in MiB.
+    """
     alive: list[float] = []
-    Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
+    Path("/proc/self/clear_refs").write_text("5")  # resets VmHWM, the peak resident size
     index.create(ALL, progress=lambda _: alive.append(heap(spark)))
     status = Path("/proc/self/status").read_text()
     most = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:"))
@@ -49,7 +62,7 @@ def peak(spark: SparkSession, index: xskip.SkippingIndex) -> tuple[float, float]
 
 
 def heap(spark: SparkSession) -> float:
-    """Megabytes alive in the JVM."""
+    """Collect the garbage of the driver's JVM, and return the used heap in MiB."""
     jvm: Any = spark._jvm
     jvm.System.gc()
     used: int = jvm.java.lang.management.ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed()

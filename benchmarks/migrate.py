@@ -2,8 +2,9 @@
 
     python benchmarks/migrate.py [results.json]
 
-The metadata of 100,000 objects with all three index types, from version 1 to 4. The copy reads each file whole and
-writes it again, with Arrow. Median of 3, one run; no Spark.
+The metadata describes 100,000 files with indexes of three types, and is migrated from version 1 to version 4 of the
+metadata format. The copy reads each metadata file as a whole and writes it with Arrow. Each result is the median of 3
+runs in one process, without Spark.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ ROOT = "/lake/events"
 
 
 def metadata() -> MetadataTable:
-    """Bounds of a number, lists of three texts, filters of 100 values."""
+    """Return metadata with the bounds of a number, lists of three strings, and Bloom filters of 100 values."""
     numbers = np.arange(OBJECTS, dtype=np.int64)
     bounds = Struct((("min", "bigint"), ("max", "bigint")))
     texts = pa.array([f"city-{i % 50}" for i in range(3 * OBJECTS)])

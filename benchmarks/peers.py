@@ -1,4 +1,4 @@
-"""Skipping of a table format against that of an index, on the same rows: what ``delta.py`` and ``iceberg.py`` share."""
+"""Comparison of xskip with the data skipping of a table format, for ``delta.py`` and ``iceberg.py``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,18 @@ ROUNDS = 11
 
 
 def queries(objects: int) -> dict[str, str]:
-    """Filters by what they ask of; ``{}`` is a number that is another one in each run."""
+    """Return the filters of the comparison by description.
+
+    Parameters
+    ----------
+    objects : int
+        The number of files in the dataset.
+
+    Returns
+    -------
+    dict of str to str
+        The filters, with ``{}`` for a number that differs in each run.
+    """
     begin = START + objects * 1_000
     narrow = f"ts >= timestamp_seconds({begin}) AND ts < timestamp_seconds({begin + 600})"
     return {
@@ -43,17 +54,22 @@ def measure(
     settings: Mapping[str, str],
     table: Callable[[SparkSession, Path], DataFrame],
 ) -> None:
-    """Measures both where the peer can be had for this Spark, and says so where it cannot.
+    """Measure queries with the table format and with xskip.
+
+    If no package exists for this Spark, or if the session does not start with the package, print a message and measure
+    nothing.
 
     Parameters
     ----------
     peer : str
-    packages : dict of str to str
-        The peer's package by the version of Spark.
-    settings : dict of str to str
-        Of the session.
+        The name of the table format.
+    packages : mapping of str to str
+        The Maven coordinate of the table format's package by Spark version, such as ``4.1``.
+    settings : mapping of str to str
+        The session's settings for the table format.
     table : callable
-        Given the session and a folder, whose ``parquet`` has the files, the peer's table of the same rows.
+        Takes the session and a folder whose subfolder ``parquet`` has the files, and returns the table format's table
+        of the same rows.
     """
 
     def compare(spark: SparkSession, folder: Path, lines: Lines) -> None:

@@ -2,13 +2,15 @@
 
     python benchmarks/planning.py [results.json]
 
-1,000, 100,000 and 1,000,000 objects that need not exist: a listing made in the JVM, and metadata with bounds of eight
-columns and a Bloom filter of one, of which a query asks two columns. Times are those that the hook itself measures
-inside the query's planning, medians of 9 new queries after 2 that do not count.
+The metadata describes 1,000, 100,000 and 1,000,000 files that do not exist. The JVM makes their listing. The metadata
+has the bounds of eight columns and a Bloom filter of one column, and the query filters two columns. The hook measures
+the time inside the query's planning. Each result is the median of 9 different queries after 2 warm-up queries.
 
-warm: the index is in memory. "known": the same relation is asked again, as with a table or a DataFrame that is kept;
-"anew": every query lists its files anew, as ``spark.read`` does. cold: as in a new session, nothing of the index is in
-memory but what the system keeps of its files. Selective: 1 object in 100 is read; open: every one.
+warm   The index is in memory. In "known", the listing of the relation does not change between queries, as with a table
+       or a DataFrame that queries share. In "anew", each query lists its files, as with ``spark.read``.
+cold   The index is not in memory, as in a new session. Only the operating system may still cache the index's files.
+
+A "selective" query reads 1 file in 100, an "open" query reads all files.
 """
 
 from __future__ import annotations
@@ -33,7 +35,24 @@ OPEN = "ts > timestamp_micros({start} - {i}) AND city >= 'city-0000000'"
 
 
 def added(df: DataFrame, listing: Any, predicate: str, *, cold: bool = False) -> tuple[float, str]:
-    """Milliseconds that a query of this kind spends in the index, and where, in words."""
+    """Measure the time that queries of one kind spend in the index during planning.
+
+    Parameters
+    ----------
+    df : DataFrame
+        The relation to filter.
+    listing : py4j.java_gateway.JavaObject
+        The relation's listing.
+    predicate : str
+        The filter, with ``{start}`` for the first timestamp and ``{i}`` for a number that differs in each query.
+    cold : bool
+        Whether to discard the state of the index before each query.
+
+    Returns
+    -------
+    (float, str)
+        The median in milliseconds, and text with the shares of Python and of the listing, and the number of files read.
+    """
     hook = hook_of(df.sparkSession)
     asked, filtered = [], []
     for _ in range(RUNS + 2):

@@ -2,14 +2,16 @@
 
     python benchmarks/predicate.py [results.json]
 
-100,000 and 1,000,000 objects with bounds of eight columns, of which each lacks some; comparisons, BETWEEN, IN, NOT and
-prefixes under AND and OR. "all": an AND of ORs; "any": an OR of ANDs. Each run translates the predicate and
-evaluates it on a table that nothing was asked of before. The pass that it is compared with is 50 calls of
-``pyarrow.compute.less_equal``, one for each leaf, of the least values of the leaf's column and one literal.
+The metadata describes 100,000 and 1,000,000 files with the bounds of eight columns. Each column lacks bounds for a few
+files. The predicate has comparisons, BETWEEN, IN, NOT and prefixes under AND and OR. "all" is an AND of ORs, "any" is
+an OR of ANDs. Each run translates the predicate and evaluates the clause on a table without cached results. The
+baseline, "one pass", is 50 calls of ``pyarrow.compute.less_equal``: for each leaf, a call that compares the minimums of
+the leaf's column with one literal.
 
-Blooms: ``ts`` in a range that 1% of the objects meet, and ``user`` IN one value or 10,000; a filter is probed of the
-objects that bounds have left, and of no other. IN: one leaf of 10,000 values, by bounds. Medians of 9 runs, and the
-least; no Spark.
+Bloom filters: the predicate is a range of ``ts`` that 1% of the files meet, and ``user`` IN 1 value or 10,000 values.
+The clause must probe the filters of exactly those files that the bounds do not rule out. IN: the predicate is a leaf of
+10,000 values, and the bounds answer it. Each result is the median of 9 runs, with the least time beside it. Spark does
+not run.
 """
 
 from __future__ import annotations
@@ -57,7 +59,7 @@ COLUMNS = {name: Column((name,), kind) for name, kind in TYPES.items()}
 
 
 def groups() -> list[tuple[Predicate, ...]]:
-    """50 leaves in groups."""
+    """Return the 50 leaves of the predicate in groups, which AND or OR joins."""
     n, number, ts, temp, day, city, user, price = COLUMNS.values()
     return [
         between(ts, START + 10**12, START + 2 * 10**13),
@@ -87,7 +89,21 @@ def between(operand: Column, low: object, high: object) -> tuple[Predicate, Pred
 
 
 def one_pass(table: MetadataTable, predicate: Predicate, available: Available) -> Callable[[], object]:
-    """One comparison of the column of each leaf that the predicate asks of bounds."""
+    """Return an action that compares the minimums of each leaf's column with one literal.
+
+    Parameters
+    ----------
+    table : MetadataTable
+    predicate : Predicate
+        The predicate with the leaves.
+    available : Available
+        The indexes that answer the leaves, MinMax only.
+
+    Returns
+    -------
+    callable
+        Makes one call of ``pyarrow.compute.less_equal`` for each leaf. The literal is one of the column's minimums.
+    """
     middle: dict[str, pa.Scalar] = {}
     pairs = []
     for clause in leaves(translate(predicate, available)):
@@ -100,7 +116,7 @@ def one_pass(table: MetadataTable, predicate: Predicate, available: Available) -
 
 
 def timed(action: Callable[[], object]) -> tuple[float, float]:
-    """Minimum and median milliseconds, after one run that does not count."""
+    """Return the least and the median time of an action in milliseconds, after one warm-up run."""
     action()
     times = []
     gc.collect()
@@ -112,12 +128,12 @@ def timed(action: Callable[[], object]) -> tuple[float, float]:
 
 
 def answered(predicate: Predicate, table: MetadataTable, available: Available) -> None:
-    """A predicate is translated, and evaluated on a table that nothing was asked of before."""
+    """Translate a predicate, and evaluate the clause on a copy of the table without cached results."""
     evaluated(translate(predicate, available), table)
 
 
 def evaluated(clause: Clause, table: MetadataTable) -> None:
-    """A clause is evaluated on a table that nothing was asked of before."""
+    """Evaluate a clause on a copy of the table without cached results."""
     prune(clause, replace(table))
 
 
@@ -144,7 +160,7 @@ def fifty(lines: Lines, table: MetadataTable) -> None:
 
 
 def blooms(lines: Lines, table: MetadataTable) -> None:
-    """How many filters are probed: of objects that bounds leave, and no other."""
+    """Count the probed Bloom filters, which must be those of the files that the bounds do not rule out."""
     for count in (1, 10_000):
         predicate = And((*between(COLUMNS["ts"], START + 10**12, START + 10**12 + 3 * 10**11), wanted_users(count)))
         left = int((~prune(translate(predicate, available_of(table, "minmax")), table).skip).sum())

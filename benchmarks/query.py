@@ -2,13 +2,15 @@
 
     python benchmarks/query.py [results.json] [--scale 0.1] [--only planning,none,many]
 
-planning   1,000 files of 2,000 rows, clustered by time. What the index takes inside one query's planning, as the hook
-           itself measures it, index warm, median of 20; and the same query whole, with skipping off and on
-none       a dataset without an index: many short queries, in turn with the hook off and on; and their planning alone,
-           of which the least is taken
-many       10,000 Avro objects of 1,000 rows, by time: a query that 10 objects match, plain, with skipping, and
-           of the oracle, which reads the list of the objects that do; and one that all match, plain and with skipping.
-           The DataFrames are there before: each has listed its files
+planning   The data is 1,000 files of 2,000 rows, clustered by time, with the index in memory. The benchmark measures
+           the time in the index inside a query's planning, as the hook measures it (median of 20), and the whole query
+           with skipping off and on
+none       The dataset has no index. Many short queries run in turn with the hook off and on. A further measurement
+           plans the queries without running them, and takes the least time
+many       The data is 10,000 Avro files of 1,000 rows, clustered by time. A query that 10 files match runs without
+           skipping, with skipping, and as the oracle, which reads a given list of the matching files. A query that all
+           files match runs without and with skipping. The DataFrames exist before the measurement and have listed
+           their files
 """
 
 from __future__ import annotations
@@ -37,7 +39,24 @@ QUERIES = {
 
 
 def overhead(spark: SparkSession, fmt: str, path: str, predicate: str, *, fresh: bool) -> float:
-    """Milliseconds in the index for one query; ``fresh`` makes each query new, so that no answer is remembered."""
+    """Return the median time in the index for one query, in milliseconds.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    fmt : str
+        The format of the dataset.
+    path : str
+        The directory of the dataset.
+    predicate : str
+        The query's filter.
+    fresh : bool
+        Whether the filter differs in each run, so that no cached answer applies.
+
+    Returns
+    -------
+    float
+    """
 
     def query(number: int) -> DataFrame:
         text = f"({predicate}) AND n <> {-1 - number}" if fresh else predicate
@@ -96,17 +115,17 @@ def many(spark: SparkSession, folder: Path, lines: Lines) -> None:
 
 
 def collected(df: DataFrame, predicate: str) -> list[Row]:
-    """A query, and all its rows."""
+    """Run a query and return all its rows."""
     return df.filter(predicate).collect()
 
 
 def plan(df: DataFrame, predicate: str) -> Any:
-    """A query's physical plan."""
+    """Plan a query and return its physical plan, a Java object."""
     return df.filter(predicate)._jdf.queryExecution().executedPlan()
 
 
 def summed(df: DataFrame, predicate: str) -> None:
-    """A query that reads three columns and hands one row to the driver."""
+    """Run an aggregation over three columns that returns one row to the driver."""
     df.filter(predicate).selectExpr("sum(n)", "max(user)", "count(1)").collect()
 
 

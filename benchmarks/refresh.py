@@ -2,10 +2,13 @@
 
     python benchmarks/refresh.py [results.json] [--scale 0.1] [--only refresh,small]
 
-20,000 Avro objects in 100 directories by day, of 2,000 rows (refresh) and of 100 rows (small). Each round times the
-build of the index of all but the newest 1 %, brings those objects in, times the refresh, and one more, which finds
-nothing new; and both once more where the listing is trusted, which lists the last day alone. Spark's listing of the
-objects, which every reading of the dataset begins with, is timed by itself.
+The data is 20,000 Avro files in 100 directories by day, of 2,000 rows (``refresh``) and of 100 rows (``small``). Each
+round times these actions:
+
+* the build of an index of all files but the newest 1 %;
+* a refresh after those files arrive, and a refresh that finds nothing new;
+* both refreshes with ``trust_listing``, which lists only the last day's directory;
+* Spark's listing of the files, with which each read of the dataset begins.
 """
 
 from __future__ import annotations
@@ -26,7 +29,23 @@ ROUNDS = 3
 
 
 def days(spark: SparkSession, folder: Path, objects: int, rows: int) -> tuple[Path, Path]:
-    """Objects in so many directories that each has one in a hundred, and the last day's place."""
+    """Write Avro files into directories by day, each with a hundredth of the files.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    folder : pathlib.Path
+        The folder in which to create the dataset's directory.
+    objects : int
+        The number of files.
+    rows : int
+        The number of rows in each file.
+
+    Returns
+    -------
+    (pathlib.Path, pathlib.Path)
+        The directory of the dataset, and the directory of its last day.
+    """
     write(spark, "avro", str(folder / "flat"), (0, objects), rows=rows)
     each = -(-objects // DAYS)
     for number, file in enumerate(sorted((folder / "flat").glob("part-*"))):

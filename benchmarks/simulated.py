@@ -1,4 +1,7 @@
-"""Objects that need not exist: their metadata, and their listing by ``Listing.java``; 100 bytes and one moment each."""
+"""Metadata and listings of files that do not exist.
+
+``Listing.java`` makes the listings. All files have 100 bytes and the same modification time.
+"""
 
 from __future__ import annotations
 
@@ -37,12 +40,27 @@ START = 1_700_000_000_000_000
 
 
 def padded(numbers: npt.ArrayLike, digits: int) -> pa.Array:
-    """Whole numbers as text."""
+    """Return integers as strings, padded with zeros to a number of digits."""
     return pc.utf8_lpad(pa.array(np.asarray(numbers, np.int64)).cast(pa.string()), digits, "0")
 
 
 def bounds(name: str, objects: int) -> tuple[pa.Array, pa.Array]:
-    """Least and greatest values: ``id``, ``ts`` and ``day`` rise from object to object, the others do not."""
+    """Return the minimum and maximum of a column in each file.
+
+    Parameters
+    ----------
+    name : str
+        A column of ``TYPES``. The bounds of ``id``, ``ts`` and ``day`` rise from file to file, the bounds of the other
+        columns are random.
+    objects : int
+        The number of files.
+
+    Returns
+    -------
+    (pyarrow.Array, pyarrow.Array)
+        The minimums and the maximums: int32, int64, double or string, and for ``price`` decimal128(19, 0). Dates are
+        int32 days and timestamps are int64 microseconds since 1970-01-01.
+    """
     rng = np.random.default_rng(list(TYPES).index(name))
     place = np.arange(objects) / objects
     low, width = rng.random(objects), rng.random(objects) ** 4
@@ -72,7 +90,23 @@ def bounds(name: str, objects: int) -> tuple[pa.Array, pa.Array]:
 
 
 def minmax(name: str, low: pa.Array, high: pa.Array, unknown: pa.Array | None = None) -> IndexColumn:
-    """Bounds of a column; nothing is known where ``unknown`` says so."""
+    """Return a MinMax index of a column.
+
+    Parameters
+    ----------
+    name : str
+        A column of ``TYPES``.
+    low : pyarrow.Array
+        The minimum in each file, null for a file without values.
+    high : pyarrow.Array
+        The maximum in each file, null for a file without values.
+    unknown : pyarrow.BooleanArray, optional
+        True for the files whose bounds are unknown. None means that the bounds of all files are known.
+
+    Returns
+    -------
+    IndexColumn
+    """
     storage = Struct((("min", TYPES[name]), ("max", TYPES[name])))
     fields = list(arrow_type(storage))
     values = pa.StructArray.from_arrays([end.cast(fields[0].type) for end in (low, high)], fields=fields, mask=unknown)
@@ -80,7 +114,7 @@ def minmax(name: str, low: pa.Array, high: pa.Array, unknown: pa.Array | None = 
 
 
 def column(name: str, objects: int) -> IndexColumn:
-    """Bounds of a column; of one object in 100 nothing is known, and one in 50 holds no value."""
+    """Return a MinMax index of a column: one file in 100 has unknown bounds, one file in 50 has no values."""
     rng = np.random.default_rng(7)
     empty, unknown = pa.array(rng.random(objects) < 0.02), pa.array(rng.random(objects) < 0.01)
     ends = []
@@ -92,7 +126,7 @@ def column(name: str, objects: int) -> IndexColumn:
 
 
 def filters(objects: int) -> IndexColumn:
-    """Bloom filters of 20 users each, of which 1,000 are different."""
+    """Return a BloomFilter index of ``user``: 1,000 different filters of 20 values, which repeat."""
     rng = np.random.default_rng(7)
     size = bloom_filter.size_for(20, 0.01)
     some = pa.array([bloom_filter.build(rng.integers(-(2**62), 2**62, 20), *size) for _ in range(1_000)], pa.binary())
@@ -104,7 +138,21 @@ def filters(objects: int) -> IndexColumn:
 
 
 def table_of(root: str, first: int, indexes: Sequence[IndexColumn]) -> MetadataTable:
-    """Metadata of as many objects as the indexes know, numbered from the first."""
+    """Return the metadata of numbered files.
+
+    Parameters
+    ----------
+    root : str
+        The directory of the dataset.
+    first : int
+        The number of the first file.
+    indexes : sequence of IndexColumn
+        The indexes, of equal length, which is the number of files.
+
+    Returns
+    -------
+    MetadataTable
+    """
     count = len(indexes[0].values)
     names = pc.binary_join_element_wise(f"{root}/part-", padded(np.arange(first, first + count), 8), ".parquet", "")
     known = Objects(names, pa.array(np.full(count, 100)), pa.array(np.full(count, START // 1_000)))
@@ -112,12 +160,23 @@ def table_of(root: str, first: int, indexes: Sequence[IndexColumn]) -> MetadataT
 
 
 def described(root: str, objects: int) -> MetadataTable:
-    """Metadata of so many objects: bounds of eight columns, and a Bloom filter."""
+    """Return the metadata of the given number of files: the bounds of eight columns and a Bloom filter of ``user``."""
     return table_of(root, 0, [*(column(name, objects) for name in TYPES), filters(objects)])
 
 
 def create(spark: SparkSession, root: str, types: Mapping[str, str], tables: Iterable[MetadataTable]) -> None:
-    """A dataset without rows, and metadata as if a build had found these objects in it."""
+    """Create a dataset without rows, and commit metadata as if a build had found files in the dataset.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    root : str
+        The directory of the dataset, which must not exist.
+    types : mapping of str to str
+        The columns of the dataset and their Spark types.
+    tables : iterable of MetadataTable
+        The metadata. Each table becomes one or more metadata files.
+    """
     schema = ", ".join(f"{name} {kind}" for name, kind in types.items())
     spark.createDataFrame([], schema).write.parquet(root)
     engine, source = xskip.SkippingIndex.for_path(spark, root)._open()
@@ -133,7 +192,7 @@ def create(spark: SparkSession, root: str, types: Mapping[str, str], tables: Ite
 
 @cache
 def listing_class(spark: SparkSession) -> Any:
-    """``Listing.java``, compiled in the driver."""
+    """Compile ``Listing.java`` in the driver, and return its Java class."""
     jvm: Any = spark._jvm
     compiler = jvm.org.codehaus.janino.SimpleCompiler()
     compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
@@ -144,7 +203,23 @@ def listing_class(spark: SparkSession) -> Any:
 
 
 def relation(spark: SparkSession, root: str, objects: int, *, anew: bool) -> tuple[DataFrame, Any]:
-    """A DataFrame of so many files, and its listing."""
+    """Return a DataFrame over files that do not exist, and its listing.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    root : str
+        The directory of a dataset that :func:`create` made.
+    objects : int
+        The number of files to list.
+    anew : bool
+        Whether ``listing.refresh()`` lists the files another time.
+
+    Returns
+    -------
+    (DataFrame, py4j.java_gateway.JavaObject)
+        The DataFrame, and its ``bench.Listing``.
+    """
     xskip.declare_classes(spark, file_index="bench.Listing")
     jvm: Any = spark._jvm
     arguments = jvm.java.util.ArrayList()

@@ -2,12 +2,13 @@
 
     python benchmarks/size.py [results.json] [--scale 0.5] [--only large,small]
 
-Bytes of all files of the metadata directory / bytes of all data files.
+Each result is the size of all files of the metadata directory, in percent of the size of all data files.
 
-large   32 objects of 8 MB and more. ``user`` has as many different values in each object as one row in ten, as where
-        every user is seen some ten times within an object. A filter of 1 % takes 1.2 bytes for each different value,
-        whatever the object holds: the same objects with another user in each row are stated without a limit.
-small   1,000 objects of 2,000 rows, some 0.1 MB, each with its own different users
+large   32 files of 8 MB or more. In each file, ``user`` has about one distinct value for every ten rows, as if each
+        user occurred about ten times. A Bloom filter with a false positive rate of 1 % takes 1.2 bytes for each
+        distinct value, whatever else the file holds. The benchmark therefore also measures files whose rows nearly all
+        have different users, and sets no limit for these files
+small   1,000 files of 2,000 rows, about 0.1 MB each, whose rows nearly all have different users
 """
 
 from __future__ import annotations
@@ -33,12 +34,25 @@ KINDS: dict[str, list[xskip.Index]] = {
 
 
 def bytes_of(files: Iterable[Path]) -> int:
-    """Without the checksums that Hadoop puts beside local files."""
+    """Return the total size of files in bytes, without the checksum files that Hadoop writes beside local files."""
     return sum(file.stat().st_size for file in files if file.is_file() and not file.name.endswith(".crc"))
 
 
 def add(lines: Lines, index: xskip.SkippingIndex, what: str, kind: str, limit: str = "") -> None:
-    """The size of one choice of indexes against the data's."""
+    """Build indexes, record their size in percent of the data's size, and drop them.
+
+    Parameters
+    ----------
+    lines : Lines
+    index : SkippingIndex
+        The index of the dataset. The function creates and drops it.
+    what : str
+        The description of the dataset.
+    kind : str
+        The key in ``KINDS`` of the indexes to build.
+    limit : str
+        The condition that the percentage must meet.
+    """
     index.create(KINDS[kind])
     objects = list(Path(index.name).glob("part-*"))
     data, own = bytes_of(objects), bytes_of(Path(index.describe().location).rglob("*"))

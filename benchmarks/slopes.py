@@ -2,15 +2,17 @@
 
     python benchmarks/slopes.py [results.json] [--scale 0.1] [--only objects,columns,rows,metadata]
 
-Three sizes of each, in turn in every round, and the line through them (least squares) of processor time: what one more
-costs, and what there is without any. Processor time of Python and the JVM grows with the work alone, so that a machine
-that is busy with other things measures the same; divide it by the cores of a cluster.
+The benchmark measures three sizes of each kind in turn, and fits a line to the processor times (least squares). The
+slope is the cost of one more unit, and the intercept is the cost without any unit. Processor time is that of Python and
+the JVM. It grows with the work only, so that other load on the machine changes it little. On a cluster, divide the cost
+by the number of cores.
 
-objects   builds of Avro objects of 100 rows with all three kinds of index: what an object costs
-columns   builds of 200 Avro objects of 2,000 rows with MinMax on one, two and four columns
-rows      builds of 100 Parquet objects with a BloomFilter, of 1,000 to 16,000 rows each
-metadata  bounds of two columns out of eight: read and put to a filter in the driver, no Spark. And bytes of an object's
-          metadata: in its file, and in the driver once read
+objects   builds of Avro files of 100 rows with indexes of three types: the cost of a file
+columns   builds of 200 Avro files of 2,000 rows with MinMax on one, two and four columns: the cost of a column
+rows      builds of 100 Parquet files of 1,000 to 16,000 rows with a BloomFilter: the cost of a row
+metadata  reads of the bounds of two of eight columns in the driver, without and with the evaluation of a filter, and
+          without Spark: the cost of a file. Further results are the sizes of a file's metadata on disk and in the
+          driver
 """
 
 from __future__ import annotations
@@ -40,7 +42,20 @@ Sized = tuple[int, Callable[[], object], Callable[[], object]]
 
 
 def fitted(lines: Lines, what: str, each: str, sizes: Sequence[int], runs: Sequence[Sequence[Run]]) -> None:
-    """The line through the medians of the sizes' processor times."""
+    """Fit a line to the median processor times of several sizes, and record its slope.
+
+    Parameters
+    ----------
+    lines : Lines
+    what : str
+        The description of the measured action.
+    each : str
+        The unit of the sizes, such as ``a row``.
+    sizes : sequence of int
+        The number of units of each size.
+    runs : sequence of sequence of Run
+        The runs of each size.
+    """
     medians = [float(np.median([run.cpu for run in some])) for some in runs]
     slope, start = np.polyfit(sizes, medians, 1)
     detail = ", ".join(f"{size:,}: {seconds:.2f} s" for size, seconds in zip(sizes, medians, strict=True))
@@ -48,7 +63,18 @@ def fitted(lines: Lines, what: str, each: str, sizes: Sequence[int], runs: Seque
 
 
 def measured(lines: Lines, what: str, each: str, sized: Sequence[Sized]) -> None:
-    """Runs of three sizes in turn."""
+    """Run an action with several sizes in turn, and record the slope of its processor time.
+
+    Parameters
+    ----------
+    lines : Lines
+    what : str
+        The description of the measured action.
+    each : str
+        The unit of the sizes, such as ``a row``.
+    sized : sequence of (int, callable, callable)
+        For each size, the number of units, a preparation that is not measured, and the action.
+    """
     runs = interleaved([(before, action) for _, before, action in sized], ROUNDS, 1)
     fitted(lines, what, each, [size for size, _, _ in sized], runs)
 

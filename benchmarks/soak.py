@@ -2,11 +2,14 @@
 
     python benchmarks/soak.py [results.json] [--scale 0.1] [--only queries,threads,refreshes,sessions]
 
-10,000 queries from one thread, 10,000 from eight, 500 refreshes after each of which a query asks, 100 sessions. Every
-query is a new one, aggregates or joins, and is planned and run by threads that Spark makes for it and ends a minute
-later. Of this process and of the driver's JVM: threads, open handles, resident memory, and what is alive in the heap
-once Spark's cleaner has run, at the end of each part against after its first quarter, in which caches fill. The same
-queries follow with skipping off: what grows there as well is Spark's.
+The benchmark runs 10,000 queries from one thread, 10,000 from eight threads, 500 refreshes with a query after each, and
+a query in each of 100 sessions. Each query differs from the queries shortly before it. All queries aggregate, and every
+second query also joins. Spark creates threads to plan and run a query, and ends these threads a minute later.
+
+The results are the threads, open handles and resident memory of this process, and the threads of xskip, the sockets and
+the live heap of the driver's JVM, after Spark's cleaner has run. Each result is the ratio of the value at the end of a
+part to the value after the part's first quarter, in which caches fill. After the queries from one thread, a quarter as
+many queries run with skipping off: Spark causes the growth that they show as well.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ import xskip
 
 QUERIES, REFRESHES, SESSIONS, THREADS = 10_000, 500, 100, 8
 FILES, ROWS = 20, 100
-#: Spark remembers the last queries, jobs and stages for its pages: few of them.
+#: Limits on the finished queries, jobs, stages and tasks that Spark retains for its UI, and two shuffle partitions.
 SETTINGS = {
     "spark.sql.ui.retainedExecutions": "10",
     "spark.ui.retainedJobs": "10",
@@ -42,7 +45,7 @@ number = count()
 
 
 class State(NamedTuple):
-    """What is held at a moment."""
+    """The resources that this process and the driver's JVM hold at one moment."""
 
     python_threads: float
     python_handles: float
@@ -53,9 +56,9 @@ class State(NamedTuple):
 
 
 def state(spark: SparkSession) -> State:
-    """What this process and the driver's JVM hold now."""
+    """Collect garbage in both processes, and return the resources that this process and the driver's JVM hold."""
     gc.collect()
-    for _ in range(3):  # Spark's cleaner takes away what a collection has found
+    for _ in range(3):  # Spark's cleaner releases resources only after garbage collection
         heap(spark)
         time.sleep(1)
     status = Path("/proc/self/status").read_text()
@@ -75,7 +78,19 @@ def state(spark: SparkSession) -> State:
 
 
 def grown(spark: SparkSession, lines: Lines, name: str, steps: int, step: Callable[[int], object]) -> None:
-    """Takes a step many times, and says what was held at the end of them against after a quarter of them."""
+    """Repeat a step, and record how much the held resources grew after the first quarter of the steps.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    lines : Lines
+    name : str
+        The description of the step.
+    steps : int
+        The number of steps.
+    step : callable
+        Takes the number of the step, from 0.
+    """
     for i in range(steps // 4):
         step(i)
     before = state(spark)
@@ -91,7 +106,7 @@ def grown(spark: SparkSession, lines: Lines, name: str, steps: int, step: Callab
 
 
 def query(spark: SparkSession, path: str) -> None:
-    """A new query: of two, one aggregates, one joins."""
+    """Run an aggregation, every second time over a join. The time range recurs only after 1,950 queries."""
     n = next(number)
     least = 1_700_000_000 + n % (FILES * ROWS - 50)
     df = spark.read.parquet(path).filter(f"ts >= timestamp_seconds({least}) AND ts < timestamp_seconds({least + 40})")
@@ -117,7 +132,7 @@ def queries(spark: SparkSession, folder: Path, lines: Lines) -> None:
 
 
 def threads(spark: SparkSession, folder: Path, lines: Lines) -> None:
-    """Eight at a time, each in a new thread of Python."""
+    """Run eight queries at a time, first in new Python threads, then in the threads of a pool."""
     path, _ = indexed(spark, folder)
 
     def together(_: int) -> None:
@@ -138,7 +153,7 @@ def refreshes(spark: SparkSession, folder: Path, lines: Lines) -> None:
     files = sorted(Path(path).glob("part-*"))
 
     def refreshed(i: int) -> None:
-        os.utime(files[i % len(files)])  # as if it was written anew
+        os.utime(files[i % len(files)])  # a new modification time marks the file as changed
         index.refresh()
         query(spark, path)
 
