@@ -106,10 +106,11 @@ def grown(spark: SparkSession, lines: Lines, name: str, steps: int, step: Callab
 
 
 def query(spark: SparkSession, path: str) -> None:
-    """Run an aggregation, every second time over a join. The time range recurs only after 1,950 queries."""
+    """Run an aggregation with a filter that no query had before, every second time over a join."""
     n = next(number)
     least = 1_700_000_000 + n % (FILES * ROWS - 50)
-    df = spark.read.parquet(path).filter(f"ts >= timestamp_seconds({least}) AND ts < timestamp_seconds({least + 40})")
+    between = f"ts >= timestamp_seconds({least}) AND ts < timestamp_seconds({least + 40})"
+    df = spark.read.parquet(path).filter(f"{between} AND n <> {-1 - n}")
     if n % 2:
         df = df.join(spark.read.parquet(path).filter(f"n = {n % 1000}").select("user"), "user", "left")
     df.groupBy("city").count().collect()
