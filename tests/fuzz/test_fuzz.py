@@ -10,6 +10,7 @@ from random import Random
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.fuzz import rounds
 from tests.fuzz.copies import FILES
 from tests.fuzz.plans import plan
 from tests.fuzz.rounds import Round
@@ -52,6 +53,7 @@ def test_a_wrong_skip_is_found_and_cut_down(
         return right(Op.LT if op is Op.LE else op, lo, hi, value)
 
     monkeypatch.setattr(bounds, "_compared", wrong)
+    monkeypatch.setattr(rounds, "_RUN", 30)  # so that the way that plans first is sure to ask the wrong comparison
     _, failures = Round(spark, tmp_path, 5).run(250)
     monkeypatch.undo()
     assert failures
