@@ -100,9 +100,9 @@ def test_an_index_must_gather_something(spark: SparkSession, shown: dict[str, An
         def aggregates(self, inputs: Any) -> list[Any]:
             return []
 
-    with pytest.raises(IndexDefinitionError, match="gathers nothing"):
+    with pytest.raises(IndexDefinitionError, match="collects no statistics"):
         SkippingIndex.for_path(spark, shown["path"]).create([Nothing("name")])
-    with pytest.raises(IndexDefinitionError, match="two index types named 'suffix'"):
+    with pytest.raises(IndexDefinitionError, match="two index types have the name 'suffix'"):
         xskip.register(type("Suffix", (shown["Suffix"],), {}))
 
 

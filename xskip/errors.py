@@ -45,8 +45,8 @@ class XskipError(Exception):
 
     Examples
     --------
-    >>> print(XskipError("no index", where="/lake/events", hint="call create() first"))
-    no index (where: /lake/events); call create() first
+    >>> print(XskipError("there is no index", where="/lake/events", hint="call create() first"))
+    there is no index (where: /lake/events); call create() first
     """
 
     def __init__(
@@ -158,8 +158,8 @@ class IndexDroppedError(CommitConflictError):
         IndexDroppedError
         """
         return cls(
-            "the index was dropped while a commit was prepared, and the commit was not made", where=where,
-            hint="call refresh() on the index that is there now, or create() where there is none",
+            "the index was dropped before this commit", where=where,
+            hint="call refresh() on the new index, or create() if there is no index",
         )  # fmt: skip
 
 

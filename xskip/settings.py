@@ -80,7 +80,7 @@ class Setting(Generic[T]):
             return self.default
         value = self.read(text.strip())
         if value is None:
-            raise SettingError("a setting has no such value", where=self.key, found=text, expected=self.expected)
+            raise SettingError(f"invalid value for {self.key}", where=self.key, found=text, expected=self.expected)
         return value
 
 
@@ -108,17 +108,17 @@ FOOTER_KEY = Setting("spark.xskip.encryption.footer.key", "", str, "the label of
 #: Whether footers of encrypted metadata files are signed instead of encrypted.
 PLAINTEXT_FOOTER = Setting("spark.xskip.encryption.plaintext.footer", default=False, read=_flag, expected=_FLAG)
 #: The maximum number of data files in one job of a build.
-CHUNK_OBJECTS = Setting("spark.xskip.build.chunkObjects", 10_000, _positive, "a number from 1 on")
+CHUNK_OBJECTS = Setting("spark.xskip.build.chunkObjects", 10_000, _positive, "a whole number of at least 1")
 #: The maximum size of the data in one job of a build, in bytes; 0 selects 512 MiB per core, for 4 cores at least.
 CHUNK_BYTES = Setting("spark.xskip.build.chunkBytes", 0, _number, "a number of bytes")
 #: Whether a build may take bounds from the footers of Parquet files, if the footers are reliable.
 FOOTERS = Setting("spark.xskip.build.footers", default=True, read=_flag, expected=_FLAG)
 #: The maximum number of rows in one metadata file; each row describes one data file.
-ROWS_PER_FILE = Setting("spark.xskip.metadata.rowsPerFile", 50_000, _positive, "a number from 1 on")
+ROWS_PER_FILE = Setting("spark.xskip.metadata.rowsPerFile", 50_000, _positive, "a whole number of at least 1")
 #: The approximate maximum size of one metadata file in bytes.
-BYTES_PER_FILE = Setting("spark.xskip.metadata.bytesPerFile", 128 << 20, _positive, "a number of bytes from 1 on")
+BYTES_PER_FILE = Setting("spark.xskip.metadata.bytesPerFile", 128 << 20, _positive, "a number of bytes of at least 1")
 #: The maximum size of an index's values in the driver, in bytes. A multiple of the size of the metadata files applies
 #: instead if it is greater.
-METADATA_BYTES = Setting("spark.xskip.metadata.maxBytes", 256 << 20, _positive, "a number of bytes from 1 on")
+METADATA_BYTES = Setting("spark.xskip.metadata.maxBytes", 256 << 20, _positive, "a number of bytes of at least 1")
 #: The maximum number of data files whose metadata the driver loads; a Spark job prunes larger indexes.
 JOB_OBJECTS = Setting("spark.xskip.pruning.jobObjects", 2_000_000, _number, "a number of objects")

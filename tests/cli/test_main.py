@@ -115,9 +115,9 @@ def test_errors(spark: SparkSession, path: str, tmp_path: Path, capsys: pytest.C
     assert "call create([...]) first" in fail(capsys, "optimize", path)
     assert "one of a, s" in fail(capsys, "create", path, "--minmax", "nope")
     assert "at least one" in fail(capsys, "create", path)
-    assert "cannot be read" in fail(capsys, "create", str(tmp_path / "none"), "--minmax", "a")
+    assert "cannot read the dataset" in fail(capsys, "create", str(tmp_path / "none"), "--minmax", "a")
     run(capsys, "create", path, "--minmax", "a")
-    assert "has an index" in fail(capsys, "create", path, "--minmax", "a")
+    assert "already has an index" in fail(capsys, "create", path, "--minmax", "a")
     (Path(path) / "f9.parquet").write_bytes(b"broken" * 9)
     assert "f9.parquet" in fail(capsys, "refresh", path)
     assert run_json(capsys, "refresh", path, "--on-error", "skip")["failed"] == [f"file:{path}/f9.parquet"]
@@ -215,11 +215,11 @@ def test_no_java(
     assert main(["status", "/nowhere"]) == 2
     said = capsys.readouterr()
     assert said.out == ""
-    assert said.err.startswith("xskip: Spark needs Java 17 or newer and none was found")
+    assert said.err.startswith("xskip: Spark needs Java 17 or newer, and no Java was found")
     assert len(said.err.splitlines()) == 1
     shell = need_java(environment)
     assert shell.returncode == 2
-    assert shell.stderr.startswith("Spark needs Java 17 or newer and none was found; install it with")
+    assert shell.stderr.startswith("Spark needs Java 17 or newer, and no Java was found; install it with")
 
 
 def test_as_a_process(path: str) -> None:

@@ -259,10 +259,10 @@ def test_what_is_no_dataset(spark: SparkSession, path: str, fmt: str, tmp_path: 
     spark.read.format(fmt).load(path).filter("a > 1").createOrReplaceTempView("narrowed")
     spark.read.format(fmt).load(path).createOrReplaceTempView("whole")
     for name in ("numbers", "narrowed"):
-        with pytest.raises(DatasetError, match="xskip indexes files that Spark itself lists and reads"):
+        with pytest.raises(DatasetError, match="xskip indexes only files that Spark itself lists and reads"):
             SkippingIndex.for_table(spark, name).create([MinMax("a")])
     for missing in (SkippingIndex.for_path(spark, f"{tmp_path}/none"), SkippingIndex.for_table(spark, "none")):
-        with pytest.raises(DatasetError, match="cannot be read"):
+        with pytest.raises(DatasetError, match="cannot read the dataset"):
             missing.create([MinMax("a")])
     with pytest.raises(DatasetError):
         SkippingIndex.for_path(spark, path, format="nonsense").exists()

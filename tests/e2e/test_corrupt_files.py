@@ -48,5 +48,5 @@ def test_all_are_corrupt(spark: SparkSession, tmp_path: Path, fmt: str) -> None:
     path = write_files(spark, tmp_path / "data", "x int", FILES, fmt)
     for name in FILES:
         spoil(path, name, fmt)
-    with pytest.raises(DatasetError, match="cannot be read"):
+    with pytest.raises(DatasetError, match="cannot read the dataset"):
         SkippingIndex.for_path(spark, path, format=fmt).create([MinMax("x")])

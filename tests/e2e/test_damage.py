@@ -152,7 +152,7 @@ def test_names_that_leave_the_dataset(spark: SparkSession, tmp_path: Path) -> No
         engine_of(spark).forget(directory)
         if name in names:
             for call in (made.read, made.refresh):
-                with pytest.raises(DatasetError, match="names files outside of the dataset"):
+                with pytest.raises(DatasetError, match="lists files outside of the dataset"):
                     call(trust_listing=True)
         else:
             assert {row.x for row in made.read(trust_listing=True).collect()}.isdisjoint({666})
@@ -181,5 +181,5 @@ def test_expressions_of_metadata_are_not_analyzed(spark: SparkSession, tmp_path:
         committed(directory, forged, tmp_path / f"scratch{number}")
         write_once(spark, tmp_path / "new", "a int", {"f2": [(2,)]})
         shutil.copyfile(tmp_path / "new/f2.parquet", f"{path}/g{number}.parquet")
-        with pytest.raises(IndexDefinitionError, match="an expression that no index can have"):
+        with pytest.raises(IndexDefinitionError, match="xskip cannot index this expression"):
             made.refresh()

@@ -153,17 +153,17 @@ def signed(case: Case, change: Callable[[], object]) -> None:
 
 
 DAMAGE: dict[str, tuple[Callable[[Case], object], str]] = {
-    "truncated": (lambda c: each(c, truncate), "not as it was committed"),
-    "garbage": (lambda c: [f.write_bytes(b"garbage" * 100) for f in c.files], "not as it was committed"),
-    "empty": (lambda c: [f.write_bytes(b"") for f in c.files], "not as it was committed"),
-    "gone": (lambda c: each(c, Path.unlink), "have gone"),
+    "truncated": (lambda c: each(c, truncate), "differs from its commit record"),
+    "garbage": (lambda c: [f.write_bytes(b"garbage" * 100) for f in c.files], "differs from its commit record"),
+    "empty": (lambda c: [f.write_bytes(b"") for f in c.files], "differs from its commit record"),
+    "gone": (lambda c: each(c, Path.unlink), "metadata files are missing"),
     "foreign file": (
         lambda c: pq.write_table(pa.table({"x": [1]}), c.directory / "foreign.parquet"),
         "",
     ),
     "not metadata": (
         lambda c: signed(c, lambda: [pq.write_table(pa.table({"x": [1]}), f) for f in c.files]),
-        "not metadata",
+        "not a metadata file",
     ),
     "too new": (lambda c: signed(c, lambda: rewritten(c, of_version_99)), "metadata of version 99"),
     "wrong root": (of_another_root, "another dataset"),
@@ -198,7 +198,7 @@ def test_torn_first_record(case: Case, caplog: pytest.LogCaptureFixture, data: b
     (record,) = case.records
     whole = record.read_bytes()
     record.write_bytes(data)
-    assert_reads_all_and_says_once(case, caplog, "the commit record that the index begins with is not whole")
+    assert_reads_all_and_says_once(case, caplog, "the first commit record of the index is incomplete")
     record.write_bytes(whole)
     assert_skips_again(case)
 
@@ -258,12 +258,12 @@ def test_an_exception_anywhere(
 
 def test_a_warning_is_said_again_after_the_index_was_made_anew(case: Case, caplog: pytest.LogCaptureFixture) -> None:
     DAMAGE["gone"][0](case)
-    assert_reads_all_and_says_once(case, caplog, "have gone")
+    assert_reads_all_and_says_once(case, caplog, "metadata files are missing")
     shutil.rmtree(case.directory)
     case.index.create([MinMax("a")])
     assert_skips_again(case)
     DAMAGE["gone"][0](case)
-    assert_reads_all_and_says_once(case, caplog, "have gone")
+    assert_reads_all_and_says_once(case, caplog, "metadata files are missing")
 
 
 def test_other_reader_options_do_not_use_the_index(case: Case, caplog: pytest.LogCaptureFixture) -> None:
@@ -326,7 +326,7 @@ def test_the_only_record_is_damaged(
     """[MDS-C-4] The index is one that cannot be read, not none, and ``create()`` puts another in its place."""
     (record,) = case.records
     damage(record)
-    reason = "the commit record that the index begins with is not whole"
+    reason = "the first commit record of the index is incomplete"
     assert_reads_all_and_says_once(case, caplog, reason)
     assert_strict_raises(case, reason)
     for method in (case.index.status, case.index.describe, case.index.refresh, case.index.exists):

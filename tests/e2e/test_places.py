@@ -275,7 +275,9 @@ def test_a_build_leaves_the_session_s_settings_in_force(spark: SparkSession, eve
 def test_a_setting_without_such_a_value(spark: SparkSession, events: str) -> None:
     """A setting that cannot be understood is refused before anything is made."""
     spark.conf.set("spark.xskip.metadata.rowsPerFile", "many")
-    with pytest.raises(xskip.XskipError, match=r"spark\.xskip\.metadata\.rowsPerFile.*found: many.*a number from 1 on"):
+    with pytest.raises(
+        xskip.XskipError, match=r"spark\.xskip\.metadata\.rowsPerFile.*found: many.*a whole number of at least 1"
+    ):
         xskip.SkippingIndex.for_path(spark, events).create([xskip.MinMax("v")])
     assert not (Path(events) / "_xskip").exists()
 

@@ -135,7 +135,7 @@ def test_what_spark_says_of_the_whole_counts(spark: SparkSession, tmp_path: Path
     index, root = dataset(spark, tmp_path)
     before = rows_of(index)
     write_files(spark, root, SCHEMA, {"day=2026-01-02/odd": [(7, "o")]})
-    with pytest.raises(DatasetError, match="cannot be read"):
+    with pytest.raises(DatasetError, match="cannot read the dataset"):
         index.refresh()
     (root / "day=2026-01-02/odd.parquet").unlink()
     assert rows_of(index) == before
@@ -204,7 +204,7 @@ def test_the_log_of_a_stream(spark: SparkSession, tmp_path: Path, compared: list
     index, root = dataset(spark, tmp_path)
     log_of_a_stream(root)
     write_once(spark, root, SCHEMA, {"day=2026-01-02/h=1/uncommitted": [(99, "n")]})
-    with pytest.raises(DatasetError, match="a stream keeps a log"):
+    with pytest.raises(DatasetError, match="the file log of a streaming query"):
         index.read(trust_listing=True)
     assert index.refresh().added == 0
     assert compared == ["all"]
@@ -216,7 +216,7 @@ def test_the_log_of_a_stream_in_a_partition(spark: SparkSession, tmp_path: Path,
     for directory in ("day=2026-01-03/h=1", "day=2026-01-03"):
         log_of_a_stream(root / directory)
     write_once(spark, root, SCHEMA, {"day=2026-01-03/h=1/late": [(99, "n")]})
-    with pytest.raises(DatasetError, match=r"a stream keeps a log.*day=2026-01-03"):
+    with pytest.raises(DatasetError, match=r"the file log of a streaming query.*day=2026-01-03"):
         index.read(trust_listing=True)
     result = index.refresh()
     assert (result.added, result.removed, result.unchanged) == (1, 0, 6)

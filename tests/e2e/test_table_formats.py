@@ -70,5 +70,5 @@ def test_plans_are_equal_node_for_node(seen: dict[str, Any], table: str) -> None
 @pytest.mark.parametrize("table", ROWS)
 def test_an_index_of_a_table_format_is_refused(seen: dict[str, Any], table: str) -> None:
     """[PRU-KN-3] The error says what the dataset is, and that its own format skips."""
-    assert seen[table]["refused"].startswith("DatasetError: xskip indexes files that Spark itself lists and reads")
-    assert "skip by themselves" in seen[table]["refused"]
+    assert seen[table]["refused"].startswith("DatasetError: xskip indexes only files that Spark itself lists and reads")
+    assert "have their own data skipping" in seen[table]["refused"]

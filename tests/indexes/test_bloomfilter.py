@@ -184,7 +184,7 @@ def test_types_that_it_refuses(spark_type: str) -> None:
 
 @pytest.mark.parametrize("fpp", [0, 1, -0.1, 1.5, float("nan"), float("inf")])
 def test_rates_that_it_refuses(fpp: Any) -> None:
-    with pytest.raises(IndexDefinitionError, match=r"impossible rate .*expected: between 0 and 1"):
+    with pytest.raises(IndexDefinitionError, match=r"invalid rate .*expected: between 0 and 1"):
         BloomFilter("c", fpp=fpp)
 
 
@@ -268,7 +268,7 @@ def test_many_values_of_many_filters_are_found_as_each_of_one(block: Any, monkey
 
 @pytest.mark.parametrize("ndv", [0, -1])
 def test_numbers_of_values_that_it_refuses(ndv: int) -> None:
-    with pytest.raises(IndexDefinitionError, match=r"impossible ndv .*expected: 1 or more"):
+    with pytest.raises(IndexDefinitionError, match=r"invalid ndv .*expected: 1 or more"):
         BloomFilter("c", ndv=ndv)
 
 

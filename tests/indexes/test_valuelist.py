@@ -175,9 +175,7 @@ def test_an_index_that_the_table_lacks_is_unknown() -> None:
 def test_caps_that_it_refuses(cap: int) -> None:
     with pytest.raises(IndexDefinitionError) as caught:
         ValueList("c", max_values=cap)
-    assert str(caught.value) == (
-        f"ValueList with an impossible max_values (found: max_values={cap}; expected: 1 or more)"
-    )
+    assert str(caught.value) == (f"ValueList has an invalid max_values (found: max_values={cap}; expected: 1 or more)")
 
 
 @pytest.mark.parametrize("spark_type", ["array<int>", "map<int,int>", "struct<a:int>", "string collate UNICODE"])

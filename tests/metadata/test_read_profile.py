@@ -135,7 +135,7 @@ def test_the_zone_of_the_jvm(fmt: str) -> None:
     """
     built, asked = (ReadProfile.of(fmt, {}, {"user.timezone": zone}, "") for zone in ("UTC", "America/Los_Angeles"))
     unknown, timeless = ReadProfile.of(fmt, {}, {}, ""), ReadProfile.of(fmt, {}, {"user.timezone": ""}, "")
-    said = "the JVM's default time zone is another one than when the index was built, or was not recorded then"
+    said = "the default time zone of the JVM differs from when the index was built, or the build did not record it"
     assert list(differences(built, asked)) == [said] == list(differences(unknown, asked))
     assert list(differences(built, asked, but_zone=True)) == []
     assert list(differences(built, timeless)) == [] == list(differences(built, built))

@@ -113,7 +113,7 @@ def test_a_full_disk_leaves_no_record(tmp_path: Path, monkeypatch: pytest.Monkey
             next(calls, real)(descriptor)
 
         patch.setattr(os, "fsync", sync)
-        with pytest.raises(StorageError, match=r"could not be written .*1\.json.*No space left.*free some space"):
+        with pytest.raises(StorageError, match=r"cannot write metadata .*1\.json.*No space left.*free some space"):
             LocalStorage().put_if_absent(str(path), b"{}")
     assert list(tmp_path.iterdir()) == []
     assert LocalStorage().put_if_absent(str(path), b"{}") is True
@@ -153,15 +153,15 @@ def refused(storage: LocalStorage, place: Path) -> list[str]:
     """What calls on a place that cannot be used say."""
     (source := place.with_name("source")).write_bytes(b"x")
     calls: dict[str, Callable[[], object]] = {
-        "listed": lambda: storage.list(str(place)),
+        "list": lambda: storage.list(str(place)),
         "read": lambda: storage.read(f"{place}/x"),
-        "written": lambda: storage.put_if_absent(f"{place}/x", b"1"),
-        "written ": lambda: storage.add(source, f"{place}/x"),
-        "removed": lambda: storage.remove([f"{place}/x"]),
+        "write": lambda: storage.put_if_absent(f"{place}/x", b"1"),
+        "write ": lambda: storage.add(source, f"{place}/x"),
+        "remove": lambda: storage.remove([f"{place}/x"]),
     }
     said = []
-    for done, call in calls.items():
-        with pytest.raises(StorageError, match=f"metadata could not be {done.strip()} .*place.*; check") as caught:
+    for action, call in calls.items():
+        with pytest.raises(StorageError, match=f"cannot {action.strip()} metadata .*place.*; check") as caught:
             call()
         said.append(str(caught.value.found))
     return said
@@ -198,7 +198,7 @@ def test_a_place_of_somebody_else(tmp_path: Path) -> None:
 
 def test_nothing_is_left_of_a_failed_add(tmp_path: Path) -> None:
     """[MDS-C-1] A file that could not be copied whole is not there, not even in part."""
-    with pytest.raises(StorageError, match="could not be written"):
+    with pytest.raises(StorageError, match="cannot write metadata"):
         LocalStorage().add(tmp_path / "none", str(tmp_path / "md" / "f.parquet"))
     assert list((tmp_path / "md").iterdir()) == []
 

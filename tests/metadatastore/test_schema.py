@@ -148,7 +148,9 @@ def test_broken_schemas(text: str) -> None:
 def test_message_of_a_missing_column() -> None:
     """[MDS-S-5] The message names the column."""
     text = text_of(field("a_minmax_1", "long", {"index": {"name": "x", "cols": ["a"]}}))
-    with pytest.raises(MetadataCorruptError, match=r"names a column the file lacks .*a_minmax_1"):
+    with pytest.raises(
+        MetadataCorruptError, match=r"names a column that the metadata file does not contain .*a_minmax_1"
+    ):
         parse_schema(text, arrow_of("b"))
 
 

@@ -91,7 +91,7 @@ def test_of_a_part_only_what_is_wanted_is_read(tmp_path: Path, monkeypatch: pyte
     found = part.table(read(path, part), wanted, has_names=False)
     assert found.indexes["valuelist", ("v",)].values.to_pylist() == [[4, 5], [5, 6]]
     assert (found.objects.names.null_count, len(found)) == (2, 2)
-    with pytest.raises(Exception, match="of no wanted column"):
+    with pytest.raises(Exception, match="belong to no requested column"):
         part.table(read(path, part), {("minmax", ("k.$x",))}, has_names=False)
 
 

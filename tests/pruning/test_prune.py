@@ -207,7 +207,7 @@ def test_names_are_told_apart_by_case_only_where_the_session_does() -> None:
     upper = Comparison(Op.EQ, Column(("A",), "int"), 1)
     assert key_of(clause_of(upper, defined("minmax", "a", "int"))) == ("minmax", ("a",))
     sensitive = clause_of(upper, defined("minmax", "a", "int"), case_sensitive=True)
-    assert sensitive == Undetermined("A = ?", "no index on A")
+    assert sensitive == Undetermined("A = ?", "there is no index on A")
     both = (defined("minmax", "a", "int"), defined("minmax", "A", "int"))
     assert key_of(clause_of(upper, *both, case_sensitive=True)) == ("minmax", ("A",))
 
@@ -217,7 +217,7 @@ def test_partition_names_and_case() -> None:
     leaf = IsNull(Column(("REGION",), "string"))
     assert key_of(clause_of(leaf, partitions={"Region": "string"})) == "Region"
     sensitive = clause_of(leaf, partitions={"Region": "string"}, case_sensitive=True)
-    assert sensitive == Undetermined("REGION IS NULL", "no index on REGION")
+    assert sensitive == Undetermined("REGION IS NULL", "there is no index on REGION")
 
 
 def test_a_partition_column_is_asked_before_an_index_of_the_same_name() -> None:
@@ -255,7 +255,7 @@ def test_a_partition_column_whose_type_differs() -> None:
 def test_a_column_whose_type_differs(definition: Any, storage: Any) -> None:
     """[SND-23] [SND-25] [SND-31] [PRU-RD-3] [PRU-RD-4]"""
     found = clause_of(Comparison(Op.EQ, BIG, 1), (definition, storage))
-    assert found == Undetermined("a = ?", "column a is bigint in the query and was not when it was indexed")
+    assert found == Undetermined("a = ?", "column a is bigint in the query, but had another type when it was indexed")
     same = clause_of(Comparison(Op.EQ, INT, 1), (definition, storage))
     assert isinstance(same, Undetermined) == (storage == Bloom() and not definition.types)
 
@@ -280,7 +280,7 @@ def test_an_index_of_a_kind_that_is_not_known_is_passed_over() -> None:
     """[PRU-V-7]"""
     foreign = (IndexDefinition("geo", ("a",), types=("int",)), Struct((("min", "int"), ("max", "int"))))
     assert clause_of(Comparison(Op.EQ, INT, 1), foreign) == Undetermined(
-        "a = ?", "the index on a (geo) cannot answer this"
+        "a = ?", "the index on a (geo) cannot answer this condition"
     )
     beside = clause_of(Comparison(Op.EQ, INT, 1), foreign, defined("minmax", "a", "int"))
     assert key_of(beside) == ("minmax", ("a",))
@@ -290,7 +290,7 @@ def test_an_index_over_two_columns_answers_for_neither() -> None:
     """[PRU-V-7]"""
     pair = (IndexDefinition("minmax", ("a", "b"), types=("int", "int")), Struct((("min", "int"), ("max", "int"))))
     assert clause_of(Comparison(Op.EQ, INT, 1), pair) == Undetermined(
-        "a = ?", "the index on a (minmax) cannot answer this"
+        "a = ?", "the index on a (minmax) cannot answer this condition"
     )
 
 
@@ -484,5 +484,5 @@ def test_a_partition_column_of_one_side_alone_answers_nothing(metadata: Any, que
     minmax = (IndexDefinition("minmax", ("p",), types=("int",)), Struct((("min", "int"), ("max", "int"))))
     leaf = Comparison(Op.EQ, Column(("p",), "int"), 1)
     clause = translate(leaf, Available((minmax,), metadata, query))
-    assert clause == Undetermined("p = ?", "p is a partition column of the query or of the index alone")
+    assert clause == Undetermined("p = ?", "p is a partition column only in the query or only in the index")
     assert key_of(translate(leaf, Available((minmax,), {"p": "int"}, {"p": "int"}))) == "p"

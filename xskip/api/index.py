@@ -172,7 +172,7 @@ class SkippingIndex:
         with suppress(RecordDamagedError):  # create() replaces an index with a damaged record
             if find_live(source.storage, source.directory) is not None:
                 raise IndexExistsError(
-                    "the dataset has an index", where=source.directory,
+                    "the dataset already has an index", where=source.directory,
                     hint="call refresh() to bring it up to date, or drop() before create()",
                 )  # fmt: skip
         form = form_of(self._spark, engine, version)
@@ -382,7 +382,7 @@ class SkippingIndex:
             kept = selected(engine.hook, source.df.filter(predicate))
         except PySparkException as error:
             raise PredicateError(
-                "the predicate cannot be used", where=str(predicate), found=first_line(error)
+                "Spark cannot resolve the predicate", where=str(predicate), found=first_line(error)
             ) from error
         return FileList(kept.objects(), len(listed), listed.objects.total_bytes)
 

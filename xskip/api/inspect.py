@@ -78,7 +78,7 @@ def status(source: Source) -> IndexStatus:
         files = file_versions(source.storage, source.directory)
         if _worst(files) is not VersionStatus.TOO_NEW:
             raise
-        problem = "a newer release made the index; use a newer xskip"
+        problem = "a newer release built the index; use a newer xskip"
         missing = len(list_objects(source.dataset))
         return IndexStatus(VersionStatus.TOO_NEW.value, 0, missing, 0, problem, files)
     listed = list_objects(source.dataset)

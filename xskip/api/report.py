@@ -75,7 +75,7 @@ class ScanReport:
         yield f"{self.dataset} ({self.format})"
         if self.problem:
             yield f"  not used: {self.problem}"
-        yield f"  filter   {self.predicate or 'none that an index could see'}"
+        yield f"  filter   {self.predicate or 'none that xskip can use'}"
         share = 100 * self.skipped / self.objects if self.objects else 0.0
         yield (
             f"  objects  {self.objects:,} in all, {self.kept:,} read, {self.skipped:,} skipped ({share:.1f} %), "
@@ -110,11 +110,11 @@ class SkippingReport:
 
     def __str__(self) -> str:
         if not self.scans:
-            return "no scan asked an index"
+            return "no scan used an index"
         return "\n".join(line for scan in self.scans for line in scan._lines())
 
     def _repr_html_(self) -> str:
-        return "".join(_html(scan) for scan in self.scans) or "<p>no scan asked an index</p>"
+        return "".join(_html(scan) for scan in self.scans) or "<p>no scan used an index</p>"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain Python values.
@@ -185,7 +185,7 @@ def report_of(
             milliseconds=scan["asked_ms"] + scan["filtered_ms"],
             outcomes=result.outcomes if result else (),
             unused=result.unused if result else (),
-            problem=trace.problem if trace else "no longer remembered",
+            problem=trace.problem if trace else "the details of this scan are no longer available",
         )
         reports[report.dataset, trace.filters if trace else scan["id"], report.objects] = report
     return SkippingReport((*reports.values(), *(_unasked(engine.hook.key(s["path"]), s) for s in unasked)))
@@ -195,7 +195,7 @@ def _unasked(dataset: str, scan: dict[str, Any]) -> ScanReport:
     objects, size = scan["files"], scan["bytes"]
     problem = "no filter reaches this scan" if scan["indexed"] else "the dataset has no index, or skipping is off"
     if scan["refused"]:
-        problem = f"xskip leaves {scan['refused']} alone"
+        problem = f"xskip does not support {scan['refused']}"
     return ScanReport(
         dataset=dataset,
         format=scan["format"],

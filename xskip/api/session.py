@@ -232,7 +232,7 @@ def check_java() -> None:
         said = subprocess.run([java, "-version"], capture_output=True, text=True, check=True, timeout=60).stderr
     except (OSError, subprocess.SubprocessError) as error:
         raise JavaNotFoundError(
-            "Spark needs Java 17 or newer and none was found", where=java or "PATH", hint=hint
+            "Spark needs Java 17 or newer, and no Java was found", where=java or "PATH", hint=hint
         ) from error
     version = re.search(r'version "(\d+)(?:\.(\d+))?', said)
     major = 0 if version is None else int(version[2] or 0) if version[1] == "1" else int(version[1])

@@ -144,7 +144,10 @@ class IndexedListing:
         found = Dataset(self.engine.hook, template).partition_schema()
         known = [(name, to_json(kind)) for name, kind in self.snapshot.partitions.items()]
         if found != known:
-            raise DatasetError("other partition columns", where=self.place.root, found=str(found), expected=str(known))
+            raise DatasetError(
+                "the changed directories have other partition columns than the index",
+                where=self.place.root, found=str(found), expected=str(known),
+            )  # fmt: skip
         return self._trusting(template, none)
 
     @property
@@ -198,9 +201,9 @@ class IndexedListing:
             kind = types.get(field.name.lower())
             if kind is not None and (self.reader.schema is None or field.dataType != kind):
                 raise DatasetError(
-                    "a column has the name of a partition column, and other values or another type",
+                    "a column has the name of a partition column, but other values or another type",
                     where=self.reader.path, found=f"{field.name} {field.dataType.simpleString()}",
-                    expected=kind.simpleString(), hint="read it without trust_listing",
+                    expected=kind.simpleString(), hint="read the dataset without trust_listing",
                 )  # fmt: skip
         return StructType([*(field for field in given.fields if field.name.lower() not in types), *known])
 
@@ -280,11 +283,11 @@ def _load(engine: Engine, snapshot: Snapshot, place: IndexLocation, reader: Path
     outside = snapshot.count_outside(table_identifier(place.root))
     if outside:
         raise DatasetError(
-            "the index names files outside of the dataset", where=place.directory, found=f"{outside:,} of them",
+            "the index lists files outside of the dataset", where=place.directory, found=f"{outside:,} of them",
             expected=f"files below {place.root}", hint="call refresh() first",
         )  # fmt: skip
     if pc.count_distinct(table.objects.names).as_py() < len(table):
-        raise DatasetError("the index knows an object twice", where=place.directory, hint="call refresh() first")
+        raise DatasetError("the index lists an object twice", where=place.directory, hint="call refresh() first")
     return table
 
 
@@ -302,26 +305,33 @@ def _check(snapshot: Snapshot, place: IndexLocation, reader: PathReader) -> None
     check_dataset(snapshot, place)
     if not snapshot.is_ours or record is None or record.reading is None:
         raise IndexDefinitionError(
-            "another program's metadata do not tell objects' sizes", where=place.directory, hint="call refresh() first"
+            "metadata of another program does not contain object sizes",
+            where=place.directory,
+            hint="call refresh() first",
         )
     if record.reading.format != reader.format.lower():
         raise IndexDefinitionError(
-            "the index is of another format", where=place.directory, found=reader.format, expected=record.reading.format
+            "the index was built from another format",
+            where=place.directory,
+            found=reader.format,
+            expected=record.reading.format,
         )
     oldest = min(file.schema.version for file in snapshot.files)
     if not rules_of(oldest).partitions:
         raise IndexDefinitionError(
-            "metadata that do not tell objects' partitions", where=place.directory, found=f"version {oldest}",
+            "the metadata does not contain the partitions of objects", where=place.directory, found=f"version {oldest}",
             hint=f"call migrate({CURRENT_VERSION}) first",
         )  # fmt: skip
     if any(dict(file.schema.partitions) != snapshot.partitions for file in snapshot.files):
         raise IndexDefinitionError(
-            "metadata whose partition columns differ from file to file", where=place.directory,
+            "the partition columns of the metadata differ from file to file", where=place.directory,
             hint="drop the index and create it again",
         )  # fmt: skip
     chosen = [name for name in reader.lower_options if name in _CHOOSING]
     if chosen:
-        raise DatasetError("an index does not tell which files an option chooses", where=place.root, found=chosen[0])
+        raise DatasetError(
+            "the index cannot determine which files an option selects", where=place.root, found=chosen[0]
+        )
 
 
 def _demand_one_schema(session: SparkSession, reader: PathReader) -> None:
@@ -329,13 +339,15 @@ def _demand_one_schema(session: SparkSession, reader: PathReader) -> None:
     key = f"spark.sql.{reader.format.lower()}.mergeSchema"
     merged = reader.lower_options.get("mergeschema", session.conf.get(key, "false"))
     if reader.schema is None and str(merged).lower() == "true":
-        raise DatasetError("mergeSchema looks at every file", where=reader.path, hint="give a schema")
+        raise DatasetError("mergeSchema requires the schema of every file", where=reader.path, hint="specify a schema")
 
 
 def _demand_no_log(engine: Engine, directory: str) -> None:
     """Raise an error if a directory has the log of a stream, which Spark reads instead of the directory."""
     if any(path.endswith(f"/{_STREAM_LOG}") for path in storage_for(engine.hook, directory).directories(directory)):
-        raise DatasetError("a stream keeps a log of the files", where=directory, hint="do without trust_listing")
+        raise DatasetError(
+            "the directory contains the file log of a streaming query", where=directory, hint="omit trust_listing"
+        )
 
 
 def _of_ddl(engine: Engine, text: str) -> StructType:
@@ -345,7 +357,7 @@ def _of_ddl(engine: Engine, text: str) -> StructType:
     try:
         return StructType.fromJson(json.loads(engine.hook.schema_of(text)))
     except spark_errors() as error:
-        raise DatasetError("the schema cannot be used", where=text, found=first_line(error)) from error
+        raise DatasetError("cannot parse the schema", where=text, found=first_line(error)) from error
 
 
 def _first(reader: PathReader, spark: SparkSession, some: Sequence[str], **options: str) -> DataFrame:

@@ -79,7 +79,7 @@ class PathReader:
             schema = None if self.schema is not None else self._schema_of_another(session)
             if schema is None:
                 raise
-            _log.info("%s; the schema is taken from other files", error)
+            _log.info("%s; xskip reads the schema from other files", error)
             return replace(self, schema=schema).load(session, self.path)
 
     def _schema_of_another(self, session: SparkSession) -> StructType | None:
@@ -170,6 +170,6 @@ def _opened(read: Callable[[], DataFrame], name: str) -> DataFrame:
     try:
         return read()
     except PySparkException as error:
-        raise DatasetError("the dataset cannot be read", where=name, found=first_line(error)) from error
+        raise DatasetError("cannot read the dataset", where=name, found=first_line(error)) from error
     except spark_errors() as error:
-        raise DatasetError("the dataset cannot be read", **{"where": name, **what_failed(error)}) from error
+        raise DatasetError("cannot read the dataset", **{"where": name, **what_failed(error)}) from error

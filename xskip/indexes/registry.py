@@ -34,7 +34,7 @@ def register(kind: type[Index]) -> type[Index]:
     known = _TYPES.setdefault(kind.name, kind)
     if known is not kind:
         raise IndexDefinitionError(
-            f"two index types named {kind.name!r}", found=f"{known.__qualname__} and {kind.__qualname__}"
+            f"two index types have the name {kind.name!r}", found=f"{known.__qualname__} and {kind.__qualname__}"
         )
     return kind
 

@@ -242,7 +242,7 @@ def split_ids(ids: pa.Array) -> tuple[pa.Array, pa.Array]:
     """
     letters = np.frombuffer(ids.buffers()[2] or b"", np.uint8)
     if letters.min(initial=1) == 0 and pc.any(pc.match_substring(ids, "\0")).as_py():
-        raise MetadataCorruptError("object identities that hold NUL", expected="name#milliseconds")
+        raise MetadataCorruptError("object identities contain NUL", expected="name#milliseconds")
     times = _usual_times(ids)
     if times is not None:
         return pc.binary_slice(ids.cast(pa.binary()), 0, -1 - _DIGITS).cast(pa.string()), times
@@ -250,12 +250,12 @@ def split_ids(ids: pa.Array) -> tuple[pa.Array, pa.Array]:
     parts = pc.split_pattern(ids, "#", max_splits=1, reverse=True)
     lengths = pc.list_value_length(parts)
     if ids.null_count or pc.any(pc.not_equal(lengths, 2)).as_py():
-        raise MetadataCorruptError("object identities that are not name#time", expected="name#milliseconds")
+        raise MetadataCorruptError("object identities do not have the form name#time", expected="name#milliseconds")
     try:
         times = pc.list_element(parts, 1).cast(pa.int64())
     except pa.ArrowInvalid as error:
         raise MetadataCorruptError(
-            "object identities without a time", expected="name#milliseconds", found=str(error)
+            "object identities do not contain a valid time", expected="name#milliseconds", found=str(error)
         ) from error
     return pc.list_element(parts, 0), times
 

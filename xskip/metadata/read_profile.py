@@ -169,7 +169,7 @@ def text_of(value: object) -> str:
         If the value is not a string.
     """
     if not isinstance(value, str):
-        raise ValueError(f"{type(value).__name__} in place of a text")
+        raise ValueError(f"expected a string, found {type(value).__name__}")
     return value
 
 
@@ -182,7 +182,7 @@ def texts_of(value: object) -> dict[str, str]:
         If the value is not an object, or a member of the object is not a string.
     """
     if not isinstance(value, dict):
-        raise ValueError(f"{type(value).__name__} in place of an object")
+        raise ValueError(f"expected an object, found {type(value).__name__}")
     return {key: text_of(text) for key, text in value.items()}
 
 
@@ -248,7 +248,7 @@ def differences(built: ReadProfile, asked: ReadProfile, *, but_zone: bool = Fals
         if built.conf.get(key, default) != asked.conf.get(key, default):
             yield f"{key} has another value than when the index was built"
     if zones_differ(built, asked) and not but_zone:
-        yield "the JVM's default time zone is another one than when the index was built, or was not recorded then"
+        yield "the default time zone of the JVM differs from when the index was built, or the build did not record it"
     if not _same("schema", built.schema, asked.schema):
         yield f"the schema given to {built.format} differs from the one that the index was built with"
 

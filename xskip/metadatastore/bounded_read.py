@@ -48,8 +48,8 @@ def demand_room(taken: int, limit: int, where: str) -> None:
     """
     if taken > limit:
         raise MetadataCorruptError(
-            "metadata takes more memory than it may", where=where, found=f"more than {limit:,} bytes of values",
-            hint="set spark.xskip.metadata.maxBytes, or drop the index",
+            "the metadata exceeds the memory limit", where=where, found=f"more than {limit:,} bytes of values",
+            hint="increase spark.xskip.metadata.maxBytes, or drop the index",
         )  # fmt: skip
 
 
@@ -116,7 +116,7 @@ def _beside(one: pa.Table, other: pa.Table) -> pa.Table:
     """Combine the columns of two tables, which must have the same number of rows."""
     if len(one) != len(other):
         found = f"{len(one)} and {len(other)} rows"
-        raise MetadataCorruptError("columns of a metadata file differ in length", found=found)
+        raise MetadataCorruptError("the columns of a metadata file differ in length", found=found)
     for field, column in zip(other.schema, other.columns, strict=True):
         one = one.append_column(field, column)
     return one

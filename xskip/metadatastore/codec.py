@@ -113,9 +113,9 @@ def encode(table: MetadataTable, table_identifier: str, path: Path, form: WriteO
     names = [OBJECT_COLUMN, *(rules.partition_name(column.name) for column in kept), *(i.column for i in indexes)]
     if len(set(names)) < len(names):
         raise XskipError(
-            f"version {version} of the metadata gives two indexes one column",
+            f"version {version} of the metadata format gives two indexes the same column",
             found=next(name for name in names if names.count(name) > 1),
-            hint="use a version from 2 on",
+            hint="use version 2 or newer",
         )
     arrays = [
         join_ids(table.objects.names, table.objects.modified),
@@ -217,7 +217,7 @@ def version_of(path: Path) -> int:
 
 
 @contextmanager
-def _reading(path: Path, what: str = "metadata that cannot be read") -> Iterator[None]:
+def _reading(path: Path, what: str = "cannot read the metadata file") -> Iterator[None]:
     """Run the body and raise MetadataCorruptError for any error that malformed bytes cause."""
     try:
         yield
@@ -231,11 +231,11 @@ def _reading(path: Path, what: str = "metadata that cannot be read") -> Iterator
 
 def _opened(path: Path) -> tuple[pq.ParquetFile, bytes]:
     """Open a Parquet file and return its reader and its schema JSON."""
-    with _reading(path, "a metadata file that is not whole"):
+    with _reading(path, "the metadata file is damaged or incomplete"):
         reader = _unlocked(path) if _is_encrypted(path) else pq.ParquetFile(path, **READING)
         text = (reader.metadata.metadata or {}).get(_ROW_METADATA)
     if text is None:
-        raise MetadataCorruptError("a Parquet file that is not metadata", where=str(path), expected="Spark's schema")
+        raise MetadataCorruptError("the file is not a metadata file", where=str(path), expected="Spark's schema")
     return reader, text
 
 
@@ -252,7 +252,7 @@ def _unlocked(path: Path) -> pq.ParquetFile:
     try:
         return pq.ParquetFile(path, decryption_properties=decryption(), **READING)
     except (pa.ArrowException, OSError) as error:
-        raise KeyNotAvailableError("encrypted metadata that no key opens", where=str(path)) from error
+        raise KeyNotAvailableError("no available key decrypts the metadata file", where=str(path)) from error
 
 
 def _with_types(file: MetadataFile) -> MetadataFile:
@@ -284,7 +284,7 @@ def decode(file: MetadataFile, wanted: Iterable[Requirement] | None = None) -> M
     MetadataCorruptError, KeyNotAvailableError
         If the rows cannot be read or contradict the schema, or if no key opens the names or the partition columns.
     """
-    with _reading(file.path, "rows that cannot be read"):
+    with _reading(file.path, "cannot read the rows of the metadata file"):
         return _decoded(file, None if wanted is None else set(wanted))
 
 
@@ -329,10 +329,10 @@ def _read(file: MetadataFile, columns: list[str]) -> pa.Table:
     except (pa.ArrowException, OSError) as error:
         if file.schema.encryption is None:
             raise
-        raise KeyNotAvailableError("encrypted rows that no key opens", where=str(file.path)) from error
+        raise KeyNotAvailableError("no available key decrypts the metadata rows", where=str(file.path)) from error
     if columns and len(table) != file.rows:
         raise MetadataCorruptError(
-            "metadata with another number of rows than the footer says", where=str(file.path),
+            "the number of rows differs from the footer of the metadata file", where=str(file.path),
             found=str(len(table)), expected=str(file.rows),
         )  # fmt: skip
     return table

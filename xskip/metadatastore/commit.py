@@ -154,11 +154,11 @@ def find_live(storage: Storage, directory: str, known: LiveSnapshot | None = Non
         before = None
     if record is None:
         raise RecordDamagedError(
-            "the commit record that the index begins with is not whole", where=f"{directory}/{COMMITS}",
+            "the first commit record of the index is incomplete", where=f"{directory}/{COMMITS}",
             hint="restore the record, or call create() again",
         )  # fmt: skip
     raise MetadataCorruptError(
-        "metadata files have gone", where=directory, found=f"{len(missing)} missing",
+        "metadata files are missing", where=directory, found=f"{len(missing)} missing",
         hint="drop the index and create it again",
     )  # fmt: skip
 

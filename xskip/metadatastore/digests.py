@@ -62,7 +62,9 @@ def footer_digest(path: Path) -> str:
         file.seek(max(size - _END, 0))
         length = int.from_bytes(file.read(_END)[:4], "little") + _END
         if not _END < length <= size:
-            raise MetadataCorruptError("a metadata file is not whole", where=str(path), found=f"{size} bytes")
+            raise MetadataCorruptError(
+                "the metadata file is damaged or incomplete", where=str(path), found=f"{size} bytes"
+            )
         file.seek(size - length)
         return tail_digest(file.read())
 
@@ -110,5 +112,7 @@ def unsealed(data: bytes) -> bytes:
         return data
     text = data[: found.start()] + b"\n}"
     if tail_digest(text).encode() != found[1]:
-        raise MetadataCorruptError("a commit record is not as it was written", expected=f"checksum {found[1].decode()}")
+        raise MetadataCorruptError(
+            "a commit record does not match its checksum", expected=f"checksum {found[1].decode()}"
+        )
     return text

@@ -90,7 +90,10 @@ class LocalKms:
         for label, key in keys.items():
             if len(key) not in _KEY_BYTES:
                 raise KeyNotAvailableError(
-                    "a master key of another length", where=label, found=f"{len(key)} bytes", expected="16, 24 or 32"
+                    "a master key has an invalid length",
+                    where=label,
+                    found=f"{len(key)} bytes",
+                    expected="16, 24 or 32",
                 )
         self._keys = dict(keys)
 
@@ -118,7 +121,10 @@ class LocalKms:
             return LocalKms({label: _key(text) for label, text in json.loads(Path(path).read_text()).items()})
         except (OSError, ValueError, AttributeError, TypeError) as error:
             raise KeyNotAvailableError(
-                "no file of keys", where=str(path), found=type(error).__name__, expected="JSON of labels and base 64"
+                "cannot read the key file",
+                where=str(path),
+                found=type(error).__name__,
+                expected="a JSON object of labels and base 64 keys",
             ) from None
 
     @staticmethod
@@ -144,7 +150,8 @@ class LocalKms:
             return LocalKms({label: _key(text) for label, text in named.items()})
         except ValueError:
             raise KeyNotAvailableError(
-                "a key in the environment that is no base 64", where=", ".join(f"{prefix}{label}" for label in named)
+                "an environment variable does not contain base 64",
+                where=", ".join(f"{prefix}{label}" for label in named),
             ) from None
 
     def wrap(self, key: bytes, label: str) -> bytes:
@@ -172,14 +179,14 @@ class LocalKms:
             raw = base64.b64decode(wrapped, validate=True)
             key: bytes = self._cipher(label).decrypt(raw[:_NONCE_BYTES], raw[_NONCE_BYTES:], label.encode())
         except (InvalidTag, ValueError):
-            raise KeyNotAvailableError("a wrapped key that this master key does not open", where=label) from None
+            raise KeyNotAvailableError("the master key does not decrypt the wrapped key", where=label) from None
         return key
 
     def _cipher(self, label: str) -> Any:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
         if label not in self._keys:
-            raise KeyNotAvailableError("no master key of this label", where=label)
+            raise KeyNotAvailableError("the client has no master key with this label", where=label)
         return AESGCM(self._keys[label])
 
 
@@ -236,13 +243,15 @@ def labels_of(
     if form.footer_key is None:
         if keyed:
             raise KeyNotAvailableError(
-                "an index has a key and the footer has none", hint="set spark.xskip.encryption.footer.key"
+                "an index has a key, but the footer has none", hint="set spark.xskip.encryption.footer.key"
             )
         return None
     if not keyed:
-        raise KeyNotAvailableError("the footer has a key and no index has one", hint="give an index a key_label")
+        raise KeyNotAvailableError("the footer has a key, but no index has one", hint="give an index a key_label")
     if form.version == 0:
-        raise KeyNotAvailableError("version 0 of the metadata knows no encryption", hint="use a version from 1 on")
+        raise KeyNotAvailableError(
+            "version 0 of the metadata format does not support encryption", hint="use version 1 or newer"
+        )
     columns = {**indexes, **dict.fromkeys(own, form.footer_key)}
     _check_prefixes(columns)
     paths: dict[str, list[str]] = {}
@@ -262,7 +271,7 @@ def _check_prefixes(columns: Iterable[str]) -> None:
     for one, other in itertools.pairwise(ordered):
         if other.startswith(one):
             raise IndexDefinitionError(
-                "two columns of the metadata of which one begins like the other", found=f"{one}, {other}"
+                "the name of one metadata column begins with the name of another", found=f"{one}, {other}"
             )
 
 
@@ -315,7 +324,9 @@ def _factory() -> Any:
     import pyarrow.parquet.encryption as pe
 
     if not _clients:
-        raise KeyNotAvailableError("the metadata is encrypted and nobody has its keys", hint="call xskip.use_kms(…)")
+        raise KeyNotAvailableError(
+            "the metadata is encrypted, and no KMS client is registered", hint="call xskip.use_kms(…)"
+        )
     adapted = _adapted(_clients[0])
     return pe.CryptoFactory(lambda _: adapted)
 

@@ -138,7 +138,7 @@ class LocalStorage:
 
     def list(self, directory: str) -> Sequence[FileEntry]:
         """List the files of a directory, see :meth:`Storage.list`."""
-        with _family("listed", directory):
+        with _family("list", directory):
             try:
                 with os.scandir(local_path(directory)) as entries:
                     return [found for entry in entries if (found := _file_entry(entry)) is not None]
@@ -148,7 +148,7 @@ class LocalStorage:
     def directories(self, directory: str) -> Sequence[str]:
         """List the subdirectories of a directory, see :meth:`Storage.directories`."""
         root = local_path(directory)
-        with _family("listed", directory):
+        with _family("list", directory):
             if not root.is_dir():
                 return []
             with os.scandir(root) as entries:  # scandir identifies directories without a system call for each entry
@@ -171,7 +171,7 @@ class LocalStorage:
         """Copy a local file, see :meth:`Storage.add`."""
         target = local_path(path)
         hidden = target.with_name(f"._{target.name}.tmp")  # neither Spark nor Xskipper lists such names
-        with _family("written", path), _vanishing(hidden):
+        with _family("write", path), _vanishing(hidden):
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(local, hidden)
             _sync(hidden)
@@ -182,7 +182,7 @@ class LocalStorage:
         """Write a file unless the path exists, see :meth:`Storage.put_if_absent`."""
         target = local_path(path)
         hidden = target.with_name(f"._{target.name}.{uuid.uuid4().hex}.tmp")
-        with _family("written", path), _vanishing(hidden):
+        with _family("write", path), _vanishing(hidden):
             target.parent.mkdir(parents=True, exist_ok=True)
             hidden.write_bytes(data)
             _sync(hidden)
@@ -193,7 +193,7 @@ class LocalStorage:
     def remove(self, paths: Iterable[str]) -> None:
         """Remove files, see :meth:`Storage.remove`."""
         for path in paths:
-            with _family("removed", path):
+            with _family("remove", path):
                 local_path(path).unlink(missing_ok=True)
 
     def remove_tree(self, directory: str) -> None:
@@ -202,23 +202,23 @@ class LocalStorage:
 
 
 @contextmanager
-def _family(done: str, path: str) -> Iterator[None]:
+def _family(action: str, path: str) -> Iterator[None]:
     """Run the body and convert OSError to StorageError; a missing file in a read still raises FileNotFoundError."""
     try:
         yield
     except StorageError:
         raise
     except OSError as error:
-        if done == "read" and isinstance(error, FileNotFoundError):
+        if action == "read" and isinstance(error, FileNotFoundError):
             raise
         if error.errno in _FULL:
-            hint = "the disk is full: free some space and call again"
+            hint = "free some space on the disk, and try again"
         elif error.errno in _REFUSED:
-            hint = "check what this user may do there, and whether the place is read-only"
+            hint = "check the permissions of this user, and whether the file system is read-only"
         else:
-            hint = "check the storage and call again"
+            hint = "check the storage, and try again"
         found = error.strerror or type(error).__name__
-        raise StorageError(f"metadata could not be {done}", where=path, found=found, hint=hint) from error
+        raise StorageError(f"cannot {action} metadata", where=path, found=found, hint=hint) from error
 
 
 @contextmanager

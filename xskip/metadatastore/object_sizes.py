@@ -65,9 +65,12 @@ def unpack_sizes(footer: pq.FileMetaData, where: str) -> pa.Array:
         inflated = zlib.decompressobj().decompress(base64.b64decode(packed), 8 * rows + 1)
         numbers = np.frombuffer(inflated, "<i8")
     except (ValueError, zlib.error) as error:
-        raise MetadataCorruptError("object sizes that cannot be read", where=where) from error
+        raise MetadataCorruptError("cannot decode the object sizes of the metadata file", where=where) from error
     if len(numbers) != rows:
         raise MetadataCorruptError(
-            "another number of sizes than of rows", where=where, found=str(len(numbers)), expected=str(rows)
+            "the number of object sizes differs from the number of rows",
+            where=where,
+            found=str(len(numbers)),
+            expected=str(rows),
         )
     return pa.array(numbers, pa.int64(), mask=numbers < 0)

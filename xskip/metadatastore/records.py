@@ -124,10 +124,10 @@ class CommitRecord:
         try:
             body: dict[str, Any] = json.loads(unsealed(data))
             if not isinstance(body["files"], list):
-                raise ValueError("something else in place of a list of files")
+                raise ValueError("the files are not a list")
             files = tuple(map(_recorded_file, body["files"]))
             if len({f.name for f in files}) < len(files):
-                raise ValueError("a file is named twice")
+                raise ValueError("the record lists a file twice")
             return CommitRecord(
                 _number(body["number"]),
                 text_of(body["root"]),
@@ -139,7 +139,9 @@ class CommitRecord:
                 text_of(body.get("index", "")),
             )
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-            raise MetadataCorruptError("a commit record that is not whole", found=type(error).__name__) from error
+            raise MetadataCorruptError(
+                "a commit record is damaged or incomplete", found=type(error).__name__
+            ) from error
 
 
 def _recorded_file(entry: Mapping[str, Any]) -> RecordedFile:
@@ -149,7 +151,7 @@ def _recorded_file(entry: Mapping[str, Any]) -> RecordedFile:
 
 def _number(value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ValueError(f"{type(value).__name__} in place of a number from 0 on")
+        raise ValueError(f"expected a number of at least 0, found {type(value).__name__}")
     return value
 
 
@@ -279,7 +281,9 @@ def read_record(storage: Storage, directory: str, name: RecordName) -> tuple[Com
     record = CommitRecord.from_bytes(data)
     index = record.index or hashlib.sha256(data).hexdigest()[:32]
     if name.identity not in ("", index):
-        raise MetadataCorruptError("a commit record of another index than its name says", where=name.path(directory))
+        raise MetadataCorruptError(
+            "a commit record belongs to another index than its file name states", where=name.path(directory)
+        )
     return record, index
 
 

@@ -42,7 +42,7 @@ from xskip.types.datatypes import Storage, Struct, array_of, arrow_type, decimal
 __all__ = ["RowGroups"]
 
 _Bounds = tuple[Any, Any] | None
-_UNKNOWN = "row groups have no bounds for it"
+_UNKNOWN = "row groups have no bounds for this predicate"
 
 
 class RowGroups:

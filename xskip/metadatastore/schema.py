@@ -190,7 +190,9 @@ def parse_schema(text: str | bytes, arrow: pa.Schema) -> FileSchema:
         for field in fields:
             name = field["name"]
             if name not in held:
-                raise MetadataCorruptError("a schema that names a column the file lacks", found=name)
+                raise MetadataCorruptError(
+                    "the schema names a column that the metadata file does not contain", found=name
+                )
             if "index" in field["metadata"]:
                 indexes.append(_index_field(field, arrow.field(name).type))
             elif (partition := rules.partition_of(name)) is not None and _known(field["type"]):
@@ -219,7 +221,7 @@ _MALFORMED = (ValueError, KeyError, TypeError, AttributeError, StopIteration, Ov
 
 
 def _not_metadata(error: Exception) -> MetadataCorruptError:
-    return MetadataCorruptError("a schema that is not of metadata", found=f"{type(error).__name__}: {error}")
+    return MetadataCorruptError("the schema is not a schema of metadata", found=f"{type(error).__name__}: {error}")
 
 
 def _parts(text: str | bytes) -> tuple[list[Json], Json, int]:

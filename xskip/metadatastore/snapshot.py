@@ -106,7 +106,7 @@ class Snapshot:
         recorded = self.record.reading if self.record else None
         other = self.of_another(place)
         if other:
-            return f"it is of another dataset, {other}"
+            return f"the index belongs to another dataset, {other}"
         if recorded is None or not self.is_ours:
             # xskip may have written other files of the directory, and recorded how it read the data files
             return not_usable(asked) or "; ".join(differences(recorded, asked, but_zone=True) if recorded else ())
@@ -227,9 +227,10 @@ class Snapshot:
             for column in decode(replace(file, groups=some), keyed).indexes.values() if keyed else ():
                 if column.is_locked:
                     raise KeyNotAvailableError(
-                        "the metadata of an index is under a key that is not at hand, and nothing was changed",
-                        where=str(column.definition), found=f"no key {column.definition.key_label} that opens it",
-                        hint="name the client that has the key by xskip.use_kms",
+                        "the key of an index is not available, so xskip changed nothing",
+                        where=str(column.definition),
+                        found=f"no key {column.definition.key_label} that decrypts the index",
+                        hint="register a client that has the key with xskip.use_kms(…)",
                     )  # fmt: skip
 
     def count_outside(self, root: str) -> int:
@@ -310,7 +311,7 @@ def _open_recorded(path: Path, entry: RecordedFile | None) -> MetadataFile:
 
 def _not_committed(path: Path, found: str, expected: str) -> MetadataCorruptError:
     return MetadataCorruptError(
-        "a metadata file is not as it was committed", where=str(path), found=found, expected=expected,
+        "a metadata file differs from its commit record", where=str(path), found=found, expected=expected,
         hint="restore the file, or drop the index and create it again",
     )  # fmt: skip
 
@@ -330,7 +331,9 @@ def _read_all(
             return live, tuple(read(storage.fetch(f"{directory}/{name}"), recorded.get(name)) for name in live.names)
         except FileNotFoundError:  # a commit has just removed the file: start over
             continue
-    raise MetadataCorruptError("metadata files that come and go", where=directory, hint="try again")
+    raise MetadataCorruptError(
+        "other writers changed the index repeatedly during the read", where=directory, hint="try again"
+    )
 
 
 def file_versions(storage: Storage, directory: str) -> tuple[tuple[str, int], ...]:
@@ -373,7 +376,7 @@ def write_files(
     for column in table.indexes.values():
         if column.is_locked:
             raise KeyNotAvailableError(
-                "an index cannot be written again without its key",
+                "cannot rewrite an index without its key",
                 where=str(column.definition),
                 found=f"no key {column.definition.key_label}",
             )
@@ -392,5 +395,5 @@ def _check_one_dataset(files: tuple[MetadataFile, ...], directory: str) -> None:
     identifiers = {file.schema.table_identifier for file in files}
     if len(identifiers) > 1:
         raise MetadataCorruptError(
-            "metadata of several datasets in one directory", where=directory, found=", ".join(sorted(identifiers))
+            "the directory contains metadata of several datasets", where=directory, found=", ".join(sorted(identifiers))
         )

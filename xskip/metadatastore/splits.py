@@ -94,7 +94,7 @@ class Part:
         at = _SIZE.size + self.tail
         tail = data[_SIZE.size : at]
         if self.digest and tail_digest(tail) != self.digest:
-            raise MetadataCorruptError("a metadata file is not as it was committed", where=f"file {self.file}")
+            raise MetadataCorruptError("a metadata file differs from its commit record", where=f"file {self.file}")
         footer = pq.read_metadata(pa.BufferReader(b"PAR1" + tail))
         pieces = [(size - self.tail, tail)]
         for start, length in self.ranges:
@@ -138,7 +138,7 @@ class _Pieces(io.RawIOBase):
                 found = data[self._at - start : end - start]
                 self._at = end
                 return found
-        raise OSError(f"bytes {self._at} to {end} of a metadata file are of no wanted column")
+        raise OSError(f"bytes {self._at} to {end} of a metadata file belong to no requested column")
 
 
 def parts_of(

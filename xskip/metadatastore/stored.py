@@ -36,7 +36,7 @@ def from_file(storage: Storage, values: pa.Array) -> pa.Array:
         return pa.array([filters[stream] for stream in streams], pa.binary())
     target = arrow_type(storage)
     if not same_values(values.type, target):
-        raise pa.ArrowInvalid(f"{values.type} where {target} is expected")
+        raise pa.ArrowInvalid(f"the values have the type {values.type} instead of {target}")
     return values.cast(target)
 
 

@@ -290,7 +290,7 @@ def rules_of(version: int) -> VersionRules:
     """
     if version not in _RULES:
         raise MetadataVersionError(
-            f"metadata of version {version} cannot be read",
+            f"this release cannot read metadata of version {version}",
             found=status_of(version).value,
             expected=f"a version from {OLDEST_VERSION} to {CURRENT_VERSION}",
             hint="use a newer xskip" if version > CURRENT_VERSION else "drop the index and create it again",

@@ -182,7 +182,7 @@ class Available:
         partition = self._partition(name, self.partitions)
         in_query = partition if self.queried is None else self._partition(name, self.queried)
         if (partition is None) != (in_query is None):
-            return Undetermined("", f"{name} is a partition column of the query or of the index alone")
+            return Undetermined("", f"{name} is a partition column only in the query or only in the index")
         if partition is not None and self.partitions[partition] != column.type:
             was = self.partitions[partition]
             return Undetermined("", f"partition column {name} was {was} when indexed and is {column.type} in the query")
@@ -213,7 +213,7 @@ def translate(predicate: Predicate, available: Available) -> Clause:
     >>> translate(Comparison(Op.GT, a, 5), Available((minmax,))).requires
     ('minmax', ('a',))
     >>> translate(Comparison(Op.GT, a, 5), Available(())).reason
-    'no index on a'
+    'there is no index on a'
     """
     match predicate:
         case And():
@@ -252,7 +252,7 @@ def _leaf(leaf: Leaf, available: Available) -> Clause:
         case Cast(column):
             return _on_column(leaf, column, available)
         case operand:
-            return Undetermined(str(leaf), f"{operand} is of no column")
+            return Undetermined(str(leaf), f"{operand} does not contain a column")
 
 
 def _of_call(leaf: Leaf, call: Call, available: Available) -> Clause:
@@ -270,7 +270,7 @@ def _of_call(leaf: Leaf, call: Call, available: Available) -> Clause:
         if index is not None and index.of_calls and same and not any(map(available.is_partition, paths)):
             clause = index.translate(leaf, definition, storage)
             clauses += [] if clause is None else [clause]
-    unknown = Undetermined(str(leaf), f"what {call.name} says of its arguments is not registered")
+    unknown = Undetermined(str(leaf), f"no registered implication of {call.name} applies")
     return _all(clauses) or unknown
 
 
@@ -284,17 +284,19 @@ def _on_column(leaf: Leaf, column: Column, available: Available, *, of_elements:
     name = available.name(column.path)
     on_column = available.on_column(name)
     if not on_column:
-        return Undetermined(str(leaf), f"no index on {name}")
+        return Undetermined(str(leaf), f"there is no index on {name}")
     fitting = [each for each in on_column if _same_type(column, each, available)]
     fitting = [each for each in fitting if not element_of(column.type) or _is_of_elements(each) == of_elements]
     if not fitting and element_of(column.type):
         return Undetermined(
-            str(leaf), f"the indexes on {name} speak of {'the array' if of_elements else 'elements'} alone"
+            str(leaf), f"the indexes on {name} describe only {'the array' if of_elements else 'elements'}"
         )
     if not fitting:
-        return Undetermined(str(leaf), f"column {name} is {column.type} in the query and was not when it was indexed")
+        return Undetermined(
+            str(leaf), f"column {name} is {column.type} in the query, but had another type when it was indexed"
+        )
     kinds = ", ".join(definition.name for definition, _ in fitting)
-    cannot = Undetermined(str(leaf), f"the index on {name} ({kinds}) cannot answer this")
+    cannot = Undetermined(str(leaf), f"the index on {name} ({kinds}) cannot answer this condition")
     return _all(_asked(leaf, fitting)) or cannot
 
 
@@ -328,7 +330,7 @@ def _pair(compared: ColumnComparison, available: Available) -> Clause:
     for operand in (compared.left, compared.right):
         column = column_of(operand)
         if column is None:
-            return Undetermined(str(compared), f"{operand} is of no column")
+            return Undetermined(str(compared), f"{operand} does not contain a column")
         place = available.place(column)
         if isinstance(place, Undetermined):
             return replace(place, predicate=str(compared))
@@ -336,7 +338,7 @@ def _pair(compared: ColumnComparison, available: Available) -> Clause:
                   if d.name == "minmax" and _same_type(column, (d, s), available))  # fmt: skip
         source = next(bounds, None) if place is None else PartitionKey(place)
         if source is None:
-            return Undetermined(str(compared), f"no bounds of {available.name(column.path)}")
+            return Undetermined(str(compared), f"no index has bounds of {available.name(column.path)}")
         sources.append(source)
     left, right = sources
     return ColumnPairClause(compared, left, right)

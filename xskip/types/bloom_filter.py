@@ -256,10 +256,12 @@ def check_bytes(raw: bytes) -> bytes:
         If the header is missing, holds impossible numbers, or contradicts the length.
     """
     if len(raw) < _HEADER.size:
-        raise MetadataCorruptError("a Bloom filter without a header", found=f"{len(raw)} bytes")
+        raise MetadataCorruptError("the Bloom filter has no header", found=f"{len(raw)} bytes")
     version, hashes, words = _HEADER.unpack_from(raw)
     if version != V1:  # later versions have another header; xskip copies these filters and never probes them
         return raw
     if not 0 < hashes <= _MAX_HASHES or not 0 < words <= _MAX_WORDS or len(raw) != _HEADER.size + 8 * words:
-        raise MetadataCorruptError("a Bloom filter whose lengths contradict each other", found=f"{len(raw)} bytes")
+        raise MetadataCorruptError(
+            "the header of the Bloom filter is invalid or contradicts its length", found=f"{len(raw)} bytes"
+        )
     return raw

@@ -111,7 +111,7 @@ def test_a_snapshot_of_another_program(tmp_path: Path) -> None:
     assert snapshot.not_usable(IndexLocation("s3a://bucket/lake", "", "/lake"), default) == ""
     assert (
         snapshot.not_usable(IndexLocation("/lake/other", "", "/lake/other"), default)
-        == "it is of another dataset, /lake"
+        == "the index belongs to another dataset, /lake"
     )
     assert "did not record" in snapshot.not_usable(
         IndexLocation("/lake", "", "/lake"), ReadProfile.of("json", {}, {}, "")

@@ -142,8 +142,8 @@ def test_what_a_migration_says(tmp_path: Path) -> None:
         (
             "s_bloomfilter",
             "s_bloomfilter_1",
-        ): "renamed; parameters are written otherwise; another class wraps the filters",
-        ("", "virtual_…"): "partition values are added, where there are partitions",
+        ): "renamed; the format of the parameters changes; the class of the Bloom filters changes",
+        ("", "virtual_…"): "partition values are added, if the dataset is partitioned",
     }
 
 

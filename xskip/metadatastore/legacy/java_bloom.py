@@ -112,7 +112,7 @@ def unwrap(stream: bytes) -> bytes:
         case JavaObject(_, {"bloomFilter": JavaObject(_, _, pieces)}) if all(isinstance(p, bytes) for p in pieces):
             return check_bytes(b"".join(piece for piece in pieces if isinstance(piece, bytes)))
         case _:
-            raise MetadataCorruptError("not a serialised Bloom filter", expected="BloomFilterMetaData")
+            raise MetadataCorruptError("the serialised object is not a Bloom filter", expected="BloomFilterMetaData")
 
 
 def _blocks(stream: bytes, at: int) -> bytes | None:

@@ -85,7 +85,7 @@ def parse_stream(data: bytes, known: Collection[str], silent: Collection[str] = 
 
 
 def _corrupt(found: str) -> MetadataCorruptError:
-    return MetadataCorruptError("a serialised object that is not metadata's", found=found)
+    return MetadataCorruptError("the serialised object is damaged or not part of the metadata format", found=found)
 
 
 class _Parser:
@@ -101,16 +101,16 @@ class _Parser:
 
     def parse(self) -> JavaValue:
         if self._take(4) != _MAGIC:
-            raise _corrupt("another beginning")
+            raise _corrupt("no header of a Java serialisation stream")
         value = self._value(self._byte())
         if self._at != len(self._data):
-            raise _corrupt(f"{len(self._data) - self._at} bytes too many")
+            raise _corrupt(f"{len(self._data) - self._at} bytes after the value")
         return value
 
     def _take(self, count: int) -> bytes:
         piece = self._data[self._at : self._at + count]
         if count < 0 or len(piece) != count:
-            raise _corrupt(f"{len(self._data)} bytes, and more are announced")
+            raise _corrupt(f"{len(self._data)} bytes, fewer than the stream declares")
         self._at += count
         return piece
 
@@ -127,7 +127,7 @@ class _Parser:
     def _value(self, tag: int) -> JavaValue:
         self._depth += 1
         if self._depth > _DEEPEST:
-            raise _corrupt(f"objects more than {_DEEPEST} deep")
+            raise _corrupt(f"objects nested more than {_DEEPEST} levels deep")
         try:
             return self._read(tag)
         finally:
@@ -152,7 +152,7 @@ class _Parser:
     def _reference(self) -> JavaValue | _Class:
         index = self._length(">i") - _FIRST_HANDLE
         if not 0 <= index < len(self._handles):
-            raise _corrupt("a reference to nothing")
+            raise _corrupt("a reference to an undefined object")
         return self._handles[index]
 
     def _string(self, tag: int) -> str:
@@ -191,7 +191,7 @@ class _Parser:
             raise _corrupt(f"class {name} with annotations")
         self._depth += 1
         if self._depth > _DEEPEST:
-            raise _corrupt(f"classes more than {_DEEPEST} deep")
+            raise _corrupt(f"classes nested more than {_DEEPEST} levels deep")
         made = _Class(name, flags == _WITH_WRITE_METHOD, fields, self._class(self._byte()))
         self._depth -= 1
         self._handles[place] = made
@@ -234,7 +234,7 @@ class _Parser:
     def _bytes(self) -> bytes:
         described = self._class(self._byte())
         if described is None or described.name != "[B":
-            raise _corrupt("an array of something else than bytes")
+            raise _corrupt("an array of another type than byte")
         place = len(self._handles)
         self._handles.append(None)
         data = self._take(self._length(">i"))

@@ -158,7 +158,7 @@ def _common_type(kinds: set[str]) -> str | None:
 
 def _other(value: JavaValue) -> MetadataCorruptError:
     found = value.name if isinstance(value, JavaObject) else type(value).__name__
-    return MetadataCorruptError("a serialised value of another shape", found=found)
+    return MetadataCorruptError("the serialised value has an unexpected structure", found=found)
 
 
 def _bounds(value: JavaValue) -> Sequence[_Scalar] | None:
@@ -226,14 +226,16 @@ def _big_integer(value: JavaObject) -> int:
 def _days(millis: int) -> tuple[int, int]:
     """Return the first and the last day since the epoch whose midnight, in any zone, is this instant."""
     if not AGREED_MS <= millis <= _LAST_MS:
-        raise MetadataCorruptError("a date whose calendar is not known, or that is none of Spark's")
+        raise MetadataCorruptError("the calendar of a date is unknown, or the date is outside the range of Spark")
     # the midnight of day d in a zone e hours east is d * day - e, so d = (millis + e) / day with -12 h <= e <= 14 h
     return -(-(millis - _WEST_MOST_MS) // _DAY_MS), (millis + _EAST_MOST_MS) // _DAY_MS
 
 
 def _micros(millis: int, nanos: int) -> int:
     if not AGREED_MS <= millis <= _LAST_MS or not 0 <= nanos < 1_000_000_000 or nanos % 1000:
-        raise MetadataCorruptError("an instant whose calendar is not known, or that is none of Spark's")
+        raise MetadataCorruptError(
+            "the calendar of a timestamp is unknown, or the timestamp is outside the range of Spark"
+        )
     return millis // 1000 * 1_000_000 + nanos // 1000
 
 
@@ -295,7 +297,7 @@ def encode_streams(storage: Struct | Array, values: pa.Array) -> pa.Array:
     kind = storage.element if isinstance(storage, Array) else storage.fields[0][1]
     if kind not in (*_BOX_OF, "string", "binary", "date", "timestamp") and decimal_digits(kind) is None:
         raise UnsupportedTypeError(
-            "version 0 of the metadata cannot hold this type", found=kind, hint="use a version from 1 on"
+            "version 0 of the metadata format does not support this type", found=kind, hint="use version 1 or newer"
         )
     write = _write_list if isinstance(storage, Array) else _write_bounds
     streams = []

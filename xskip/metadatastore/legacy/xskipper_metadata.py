@@ -25,19 +25,19 @@ _OF_FOOTERS = (*INTEGRAL, "float", "double")
 _SUPPLEMENTARY = "[\U00010000-\U0010ffff]"
 _BEHIND_SURROGATES = "[\ue000-\uffff]"
 _IS_OF_FOOTERS = (
-    "another program may have taken the bounds from Parquet footers, which prove nothing; refresh() reads the data"
+    "the bounds may be unverified statistics that another program took from Parquet footers; call refresh()"
 )
-_ORDERED_OTHERWISE = "another program orders byte arrays in another way than Spark; refresh() reads the data"
+_ORDERED_OTHERWISE = "another program orders byte arrays differently from Spark; call refresh()"
 
 
 def not_usable(asked: ReadProfile) -> str:
     """Return why a query cannot use metadata of another program; an empty text if it can [MDS-F-1].
 
     >>> not_usable(ReadProfile.of("csv", {}, {}, ""))
-    'another program made the index and did not record how it read csv; call refresh()'
+    'another program built the index and did not record how it read csv; call refresh()'
     """
     if asked.format not in _TYPED:
-        return f"another program made the index and did not record how it read {asked.format}; call refresh()"
+        return f"another program built the index and did not record how it read {asked.format}; call refresh()"
     return "; ".join(differences(ReadProfile.of(asked.format, {}, {}, ""), asked, but_zone=True))
 
 

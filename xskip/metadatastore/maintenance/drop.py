@@ -87,8 +87,8 @@ def _check_gone(storage: Storage, directory: str, names: list[str]) -> None:
     left = {entry.name for entry in storage.list(directory)} & set(names)
     if left:
         raise XskipError(
-            "the index could not be removed", where=directory, found=f"{len(left)} files are still there",
-            hint="may this user delete them?",
+            "cannot remove the index", where=directory, found=f"{len(left)} remaining files",
+            hint="check whether this user may delete files there",
         )  # fmt: skip
 
 
@@ -99,6 +99,7 @@ def _check(storage: Storage, path: str) -> None:
         return
     except MetadataCorruptError as error:
         raise MetadataCorruptError(
-            "a Parquet file beside the metadata is none, and nothing was removed", where=path, found=error.found,
-            hint="move what is no metadata elsewhere",
+            "drop() removed nothing, because a Parquet file in the directory is not a metadata file",
+            where=path, found=error.found,
+            hint="move files that are not metadata to another directory",
         ) from error  # fmt: skip

@@ -128,7 +128,7 @@ def _changes(snapshot: Snapshot, form: WriteOptions) -> list[ColumnChange]:
         for name, _ in file.schema.partitions if not new.partitions else ():
             found[ColumnChange(rules_of(version).partition_name(name), "", "partition values are dropped")] = None
         if new.partitions and not rules_of(version).partitions:
-            found[ColumnChange("", "virtual_…", "partition values are added, where there are partitions")] = None
+            found[ColumnChange("", "virtual_…", "partition values are added, if the dataset is partitioned")] = None
     return list(found)
 
 
@@ -138,7 +138,7 @@ def _differences(definition: IndexDefinition, before: int, after: int) -> list[s
     if old.serialised != new.serialised:
         texts.append("serialised objects become values" if old.serialised else "values become serialised objects")
     if definition.params and old.params_json(definition.params) != new.params_json(definition.params):
-        texts.append("parameters are written otherwise")
+        texts.append("the format of the parameters changes")
     if definition.name == "bloomfilter" and old.is_old != new.is_old:
-        texts.append("another class wraps the filters")
+        texts.append("the class of the Bloom filters changes")
     return texts

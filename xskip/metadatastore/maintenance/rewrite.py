@@ -43,7 +43,7 @@ def open_whole(storage: Storage, directory: str) -> Snapshot:
         raise MetadataNotFoundError.at(directory)
     if snapshot.record is not None and snapshot.record.reading is not None and not snapshot.is_ours:
         raise MetadataCorruptError(
-            "another program has added to the index", where=directory, hint="call refresh() first"
+            "another program has added files to the index", where=directory, hint="call refresh() first"
         )
     return snapshot
 

@@ -45,12 +45,14 @@ def rotate_keys(storage: Storage, directory: str, labels: Mapping[str, str]) -> 
     snapshot = open_whole(storage, directory)
     form = snapshot.form
     if form.footer_key is None:
-        raise KeyNotAvailableError("the index is not encrypted", where=directory, hint="create it with key_label")
+        raise KeyNotAvailableError(
+            "the index is not encrypted", where=directory, hint="create the index with a key_label"
+        )
     present = {form.footer_key, *(d.key_label for d, _ in snapshot.indexes if d.key_label)}
     unknown = sorted(labels.keys() - present)
     if unknown:
         raise KeyNotAvailableError(
-            "the index has no key of this label", found=", ".join(unknown), expected=", ".join(sorted(present))
+            "the index has no key with this label", found=", ".join(unknown), expected=", ".join(sorted(present))
         )
 
     def relabelled(table: MetadataTable, _: int) -> MetadataTable:

@@ -53,13 +53,13 @@ class HadoopStorage:
 
     def list(self, directory: str) -> Sequence[FileEntry]:
         """Return the files of a directory, none if the directory does not exist."""
-        with _family("listed", directory):
+        with _family("list", directory):
             found = json.loads(self._files.list(directory))
         return [FileEntry(name, size, modified) for name, size, modified in found]
 
     def directories(self, directory: str) -> Sequence[str]:
         """Return the full paths of the directories in a directory, none if the directory does not exist."""
-        with _family("listed", directory):
+        with _family("list", directory):
             return [str(path) for path in json.loads(self._files.directories(directory))]
 
     def read(self, path: str) -> bytes:
@@ -97,7 +97,7 @@ class HadoopStorage:
 
     def add(self, local: Path, path: str) -> None:
         """Copy a finished local file to ``path``, where the file appears whole."""
-        with _family("written", path):
+        with _family("write", path):
             self._files.add(str(local), path)
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
@@ -109,7 +109,7 @@ class HadoopStorage:
             If the file may exist now or later, although the store reported an error.
         """
         self._say_where_writers_meet(path)
-        with _family("written", path, in_doubt=PutInDoubtError):
+        with _family("write", path, in_doubt=PutInDoubtError):
             return bool(self._files.putIfAbsent(path, bytearray(data)))
 
     def _say_where_writers_meet(self, path: str) -> None:
@@ -117,36 +117,36 @@ class HadoopStorage:
         store = "/".join(path.split("/", 3)[:3])
         if store in _told:
             return
-        with _family("written", path):
+        with _family("write", path):
             apart = bool(self._files.keepsWritersApart(path))
         _told.add(store)
         if not apart:
             _log.warning(
-                "two writers of one index at once are not kept apart in %s: one of them can lose its commit. Let one "
-                "process at a time build and refresh, or use Spark 4.1 or newer, whose S3A has conditional puts",
+                "%s does not detect concurrent writers of an index, so a writer can lose its commit; build and refresh "
+                "in one process at a time, or use Spark 4.1 or newer, whose S3A supports conditional puts",
                 store,
             )
 
     def remove(self, paths: Iterable[str]) -> None:
         """Remove files, and ignore files that do not exist."""
         listed = list(paths)
-        with _family("removed", listed[0] if listed else ""):
+        with _family("remove", listed[0] if listed else ""):
             self._files.remove(self._hook.strings(listed))
 
     def remove_tree(self, directory: str) -> None:
         """Remove a directory with all its contents."""
-        with _family("removed", directory):
+        with _family("remove", directory):
             self._files.removeTree(directory)
 
 
 @contextmanager
-def _family(done: str, path: str, in_doubt: type[StorageError] = StorageError) -> Iterator[None]:
+def _family(action: str, path: str, in_doubt: type[StorageError] = StorageError) -> Iterator[None]:
     """Run the body and turn a Java exception into a StorageError or, if its outcome is unknown, ``in_doubt``.
 
     Parameters
     ----------
-    done : str
-        The operation as a past participle, for the message.
+    action : str
+        The operation as an infinitive, for the message.
     path : str
         The path of the message.
     in_doubt : type of StorageError
@@ -162,14 +162,14 @@ def _family(done: str, path: str, in_doubt: type[StorageError] = StorageError) -
             thrown = error.java_exception
             name, says = thrown.getClass().getSimpleName(), str(thrown.getMessage() or "")
         if name.startswith("PathIO") and "onditional" in says:
-            hint = f"set {_CONDITIONAL}=true; a store that refuses conditional puts cannot keep two writers apart"
+            hint = f"set {_CONDITIONAL}=true, because xskip detects concurrent writers by conditional puts"
         elif name.startswith(_DENIALS):
-            hint = "check the credentials that Spark has for the store, and what they allow"
+            hint = "check the credentials of the Spark session and their permissions for the store"
         else:
-            hint = "check the store and call again"
+            hint = "check the store, and try again"
         kind = StorageError if name.startswith(_REFUSALS) else in_doubt
         found = ": ".join(filter(None, (name, says.partition("\n")[0][:200])))
-        raise kind(f"metadata could not be {done}", where=path, found=found, hint=hint) from error
+        raise kind(f"cannot {action} metadata", where=path, found=found, hint=hint) from error
 
 
 _cache: list[Path] = []

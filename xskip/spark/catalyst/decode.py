@@ -109,7 +109,7 @@ def _by_cases(node: Node) -> Predicate | None:
             return None
     results = [And((_predicate(condition), _predicate(then))) for _, condition, then in cases]
     last_result = Constant(None) if last is None else _predicate(last)
-    return And((Or((*results, last_result)), Unknown("of a CASE it is used that one of its results is TRUE")))
+    return And((Or((*results, last_result)), Unknown("xskip ignores the order of the conditions of a CASE")))
 
 
 def _by_form(node: Node) -> Predicate:
@@ -149,7 +149,7 @@ def _operand(node: Node) -> Operand | Unknown:
     match node:
         case ["$", [*path], str() as kind]:
             if atomic_name(kind) is None:
-                return Unknown(f"values of type {kind} are not compared as metadata keeps them")
+                return Unknown(f"xskip cannot compare values of type {kind}")
             return Column(tuple(path), kind)
         case ["$meta", [*_, str() as name], str() as kind] if name in FILE_COLUMNS:
             return FileColumn(name, kind)
@@ -180,7 +180,7 @@ def _operand(node: Node) -> Operand | Unknown:
 
 def _call(call: Call) -> Call | Unknown:
     if atomic_name(call.type) is None or any(argument is None for argument in call.arguments):
-        return Unknown(f"the function {call.name} is not called with columns and literals alone")
+        return Unknown(f"the function {call.name} has arguments other than columns and literals")
     return call
 
 
@@ -253,9 +253,11 @@ def _comparison(op: Op, left: Node, right: Node) -> Predicate:
     if raw is None:
         return Constant(None)
     if kind != operand.type:
-        return Unknown(f"a comparison of {operand.type} with {kind}")
+        return Unknown(f"xskip cannot compare {operand.type} with {kind}")
     value = literal_value(raw, kind)
-    return Unknown(f"a literal of type {kind}") if value is None else Comparison(op, operand, value)
+    return (
+        Unknown(f"xskip does not support a literal of type {kind}") if value is None else Comparison(op, operand, value)
+    )
 
 
 def _compared(op: Op, left: Operand, right: Operand | Unknown) -> Predicate:
@@ -269,15 +271,15 @@ def _compared(op: Op, left: Operand, right: Operand | Unknown) -> Predicate:
         if isinstance(side, Derived):
             return Unknown(side.reason)
         if isinstance(side, Call):
-            return Unknown(f"a comparison of {side.name} with a column")
+            return Unknown(f"xskip cannot compare {side.name} with a column")
         if isinstance(side, Elements | FileColumn) or (
             isinstance(side, Computed) and isinstance(side.column, FileColumn)
         ):
-            return Unknown(f"a comparison of {side} with a column")
+            return Unknown(f"xskip cannot compare {side} with a column")
     if left.type != right.type:
-        return Unknown(f"a comparison of {left.type} with {right.type}")
+        return Unknown(f"xskip cannot compare {left.type} with {right.type}")
     if column_of(left) == column_of(right):
-        return Unknown(f"a comparison of {column_of(left)} with itself")
+        return Unknown(f"xskip cannot compare {column_of(left)} with itself")
     return ColumnComparison(op, left, right)
 
 
@@ -287,7 +289,7 @@ def _contains(column: Column, element: str, raw: Any) -> Predicate:
         return Constant(None)
     value = literal_value(raw, element)
     if element_of(column.type) != element or value is None:
-        return Unknown(f"a search for {element} in {column.type}")
+        return Unknown(f"xskip cannot search for {element} in {column.type}")
     return Comparison(Op.EQ, Elements(column, element), value)
 
 
@@ -303,7 +305,7 @@ def _null_safe(left: Node, right: Node) -> Predicate:
     equal = _comparison(Op.EQ, left, right)
     match equal:
         case Comparison(_, Elements() as operand, _):
-            return Unknown(f"a comparison of {operand} that is never NULL")
+            return Unknown(f"xskip does not support the operator <=> on {operand}")
         case Comparison(_, operand, _):
             return And((IsNotNull(operand), equal))
         case ColumnComparison(_, one, other):  # FALSE if exactly one side is NULL, TRUE if both sides are NULL
@@ -325,10 +327,10 @@ def _membership(child: Node, kind: str, values: list[Any]) -> Predicate:
     if isinstance(operand, Unknown):
         return operand
     if kind != operand.type:
-        return Unknown(f"a list of {kind} for a column of {operand.type}")
+        return Unknown(f"xskip cannot compare {operand.type} with a list of {kind}")
     decoded = [literal_value(raw, kind) for raw in values if raw is not None]
     if any(value is None for value in decoded):
-        return Unknown(f"a literal of type {kind}")
+        return Unknown(f"xskip does not support a literal of type {kind}")
     return In(operand, tuple(decoded), has_null=any(raw is None for raw in values))
 
 
@@ -339,7 +341,7 @@ def _starts_with(child: Node, prefix: Any) -> Predicate:
     if prefix is None:
         return Constant(None)
     if operand.type != "string":
-        return Unknown(f"a prefix of a column of type {operand.type}")
+        return Unknown(f"xskip does not support prefixes of type {operand.type}")
     raw = literal_value(prefix, "string")
     assert isinstance(raw, bytes)
     return StartsWith(operand, raw)
@@ -352,14 +354,14 @@ def _like(node: Node, child: Node, pattern: str, escape: str) -> Predicate:
     """
     prefix, rest = split_like(pattern, escape)
     if prefix is None:
-        return Unknown("a LIKE pattern with an escape before an ordinary character")
+        return Unknown("the LIKE pattern has an escape before an ordinary character")
     if rest == "":
         return _comparison(Op.EQ, child, ["#", "string", prefix])
     start, whole = _starts_with(child, prefix), _expression(node, "")
     if rest == "%":
         return start
     if isinstance(whole, Unknown):
-        return And((start, Unknown("only the literal beginning of a LIKE pattern is used")))
+        return And((start, Unknown("xskip uses only the literal prefix of the LIKE pattern")))
     return And((start, Comparison(Op.EQ, whole, True))) if prefix else Comparison(Op.EQ, whole, True)
 
 
@@ -371,15 +373,15 @@ def _reason(node: Node) -> str:
     """Return a sentence that says why the decoder does not understand a node."""
     match node:
         case ["$meta", path, _]:
-            return f"the hidden column {'.'.join(path)} is not known of whole files"
+            return f"xskip does not support the hidden column {'.'.join(path)}"
         case ["$", path, _]:
-            return f"column {'.'.join(path)} is not used here"
+            return f"xskip does not use column {'.'.join(path)} in this position"
         case ["#", kind, _]:
-            return f"a literal of type {kind} is not used here"
+            return f"xskip does not use a literal of type {kind} in this position"
         case [str() as name, *_]:
-            return f"the function or operator '{_words(name)}' is not understood"
+            return f"xskip does not support the function or operator '{_words(name)}'"
         case _:
-            return "an expression that is not understood"
+            return "xskip does not support this expression"
 
 
 def _words(name: str) -> str:

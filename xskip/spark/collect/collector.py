@@ -215,7 +215,7 @@ class Collector:
             batches = df._collect_as_arrow()  # type: ignore[operator]
             return pa.Table.from_batches(batches, None if batches else to_arrow_schema(df.schema))
         except spark_errors() as error:
-            raise CollectError("the data could not be read", **what_failed(error)) from error
+            raise CollectError("cannot read the data", **what_failed(error)) from error
 
     def _in_order(
         self, table: pa.Table, indexes: Sequence[PlannedIndex], chosen: npt.NDArray[np.int64]

@@ -117,10 +117,10 @@ class Dataset:
         java = hook.rule.dataset(df._jdf)
         if not java.isOfFiles():
             raise DatasetError(
-                "xskip indexes files that Spark itself lists and reads, and leaves everything else alone",
+                "xskip indexes only files that Spark itself lists and reads",
                 found=java.kind(),
                 expected="Parquet, Avro, ORC, CSV, JSON, XML or text files",
-                hint="index the table or path with the files; tables of Delta, Iceberg and Hudi skip by themselves",
+                hint="index a table or path of such files; Delta, Iceberg and Hudi have their own data skipping",
             )
         self._hook = hook
         self._java = java

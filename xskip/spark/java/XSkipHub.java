@@ -45,7 +45,7 @@ class XSkipHub {
     try { return key(p.getFileSystem(XSkipPlans.hadoopConf()).makeQualified(p)); } catch (Throwable t) { return key(p); }
   }
   static void failed(String where, Throwable t) {
-    org.slf4j.LoggerFactory.getLogger("io.xskip").warn("xskip: " + where + " failed, the query goes on unpruned", t);
+    org.slf4j.LoggerFactory.getLogger("io.xskip").warn("xskip: " + where + " failed; the query reads all files", t);
     if (t instanceof InterruptedException) Thread.currentThread().interrupt();   // Spark's cancellation must see it
   }
 

@@ -24,7 +24,7 @@ class XSkipParts implements org.apache.spark.sql.api.java.UDF1, java.io.Serializ
     Path path = new Path(paths[(int) told[at]]);
     long length = HEADER + tail;
     for (int i = 0; i < ranges; i++) length += told[at + 4 + 2 * i];
-    if (length > Integer.MAX_VALUE - 64) throw new java.io.IOException("a part of metadata beyond 2 GB: " + path);
+    if (length > Integer.MAX_VALUE - 64) throw new java.io.IOException("a part of the metadata exceeds 2 GB: " + path);
     byte[] found = new byte[(int) length];
     FileSystem fs = path.getFileSystem(conf.value());
     long size = fs.getFileStatus(path).getLen();
@@ -54,14 +54,14 @@ public class XSkipFilling {
     for (scala.collection.Iterator rows = (scala.collection.Iterator) found._2(); rows.hasNext();) {
       InternalRow r = (InternalRow) rows.next();
       int i = r.getInt(0);
-      if (filled[i]) throw new IllegalStateException("an object of metadata twice");
+      if (filled[i]) throw new IllegalStateException("the metadata contains an object twice");
       filled[i] = true; left--;
       snapshot.put(i, r.getLong(1), r.getLong(2), r.getLong(3), r.getLong(4));
       snapshot.putPartition(i, r.getUTF8String(5).toString());
     }
   }
   public void register(String directory) {
-    if (left > 0) throw new IllegalStateException(left + " objects of metadata that no job has found");
+    if (left > 0) throw new IllegalStateException("no job has returned " + left + " objects of the metadata");
     XSkipHub.snapshots.put(directory, snapshot);
   }
 }

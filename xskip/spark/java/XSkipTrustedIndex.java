@@ -119,7 +119,7 @@ class XSkipTrustedIndex implements FileIndex {
       DecimalType d = (DecimalType) t;
       return new Decimal().set(new scala.math.BigDecimal(new java.math.BigDecimal((String) raw)), d.precision(), d.scale());
     }
-    throw new IllegalArgumentException("partition values of type " + t.catalogString());
+    throw new IllegalArgumentException("xskip does not support partition values of type " + t.catalogString());
   }
 }
 

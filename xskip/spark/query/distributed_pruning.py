@@ -48,7 +48,7 @@ _REGISTERED_PARTS = 40
 _PARTS_PER_TASK = 4
 #: The number of seconds after a failed job in which no other job runs for the same snapshot.
 _RETRY_SECONDS = 60.0
-_ASKS_SPARK = "functions are not evaluated where a job prunes the metadata"
+_ASKS_SPARK = "a job that prunes the metadata does not evaluate functions"
 _BY_STATISTICS = "statistics of the metadata"
 # the exception of a Python worker, or the last cause of a Java exception
 _CAUSES = (re.compile(r"^\w[\w.]*(?:Error|Exception)\b.*", re.M), re.compile(r"(?<=^Caused by: ).*", re.M))
@@ -59,11 +59,11 @@ _PRUNED = "part int, skip binary, outcomes string"
 def driver_only_reason(snapshot: Snapshot) -> str:
     """Return the reason why only the driver can prune a snapshot, whatever its size, or an empty text."""
     if not snapshot.is_ours:
-        return "another program has written it; call refresh()"
+        return "another program has written the metadata; call refresh()"
     if any(file.schema.encryption is not None for file in snapshot.files):
-        return "it is encrypted, and only the driver has the keys"
+        return "the metadata is encrypted, and only the driver has the keys"
     if any(rules_of(file.schema.version).serialised for file in snapshot.files):
-        return "its version keeps serialised objects; call migrate()"
+        return "the metadata version uses serialised objects; call migrate()"
     return ""
 
 
@@ -187,7 +187,7 @@ class DistributedPruner:
             return read.mapInArrow(task[0], task[1])
 
     def _session(self) -> SparkSession:
-        assert self.spark is not None, "an engine has a session before it is asked"
+        assert self.spark is not None, "the engine needs a session"
         context = self.spark.sparkContext
         if self._own is None or self._own[0] != context.applicationId:
             own = build_session(self.spark)

@@ -212,7 +212,7 @@ class Engine:
             try:
                 snapshot = open_snapshot(storage_for(self._hook, directory), directory)
             except XskipError as error:
-                _log.warning("the index in %s is passed over: %s", directory, error)
+                _log.warning("xskip ignores the index in %s: %s", directory, error)
                 continue
             if snapshot is not None:
                 found.append((snapshot, directory))
@@ -256,8 +256,8 @@ class Engine:
         if self._is_for_job(loaded, JOB_OBJECTS.of(asked["jobObjects"])):
             if snapshot.reading is not None and zones_differ(snapshot.reading, reading):
                 raise XskipError(
-                    "a job cannot tell which metadata hold in another time zone",
-                    hint="run the driver's JVM with the -Duser.timezone of the build, or create the index again",
+                    "a job cannot determine which statistics are valid in another time zone",
+                    hint="set -Duser.timezone of the driver's JVM as in the build, or create the index again",
                 )
             result = self.jobs.prune(loaded.directory, snapshot, clause)
         else:
@@ -279,7 +279,7 @@ class Engine:
             return False
         why = driver_only_reason(loaded.snapshot)
         if why:
-            what = f"{loaded.snapshot.rows:,} objects of metadata in {loaded.directory} are pruned in the driver: {why}"
+            what = f"the driver prunes {loaded.snapshot.rows:,} objects of metadata in {loaded.directory}: {why}"
             self._once((loaded.directory, "", why), what)
         return not why
 
@@ -385,7 +385,7 @@ def engine_of(spark: SparkSession) -> Engine:
     """
     if not hasattr(spark, "_jsparkSession"):
         raise DatasetError(
-            "a Spark Connect client cannot skip by itself", hint="call xskip in the process that hosts the server"
+            "xskip does not run in a Spark Connect client", hint="call xskip in the process that hosts the server"
         )
     hook = hook_of(spark)
     engine = _engines.get(id(hook))
