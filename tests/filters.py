@@ -1,4 +1,4 @@
-"""Bloom filters for tests: made of values, and asked for values."""
+"""Build Bloom filters of values, and ask filters for values."""
 
 from __future__ import annotations
 

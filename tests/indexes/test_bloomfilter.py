@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.filters import pack
 from tests.indexes.translated import translated
 from tests.reference import all_true
 from xskip.clauses.clause import Mask
@@ -40,14 +41,8 @@ SERVED = ["string", "binary", "tinyint", "smallint", "int", "bigint", "date", "t
 FPP, NDV = "io.xskipper.index.bloom.fpp", "io.xskipper.index.bloom.ndv"
 
 
-def packed(*values: int | bytes) -> list[int]:
-    """Pairs of hashes in one long each, as the aggregate collects them."""
-    pairs = [bloom_filter.hash_bytes(v) if isinstance(v, bytes) else bloom_filter.hash_long(v) for v in values]
-    return [h1 << 32 | h2 & 0xFFFFFFFF for h1, h2 in pairs]
-
-
 def collected(*objects: list[Any] | None) -> pa.Array:
-    return pa.array([None if o is None else packed(*o) for o in objects], pa.list_(pa.int64()))
+    return pa.array([None if o is None else pack(o).tolist() for o in objects], pa.list_(pa.int64()))
 
 
 def verdicts(leaf: Leaf, filters: pa.Array, among: np.ndarray | None = None) -> list[bool | None]:
@@ -149,7 +144,7 @@ def test_filters_that_are_there_stay_and_what_is_neither_is_unknown() -> None:
 def test_a_null_list_over_hashes_is_not_read() -> None:
     """[PRU-BF-4] A null may lie over values that happen to be there."""
     hidden = pa.ListArray.from_arrays(
-        pa.array([0, 2, 3], pa.int32()), pa.array(packed(1, 2, 3), pa.int64()), mask=pa.array([True, False])
+        pa.array([0, 2, 3], pa.int32()), pa.array(pack([1, 2, 3]), pa.int64()), mask=pa.array([True, False])
     )
     plain = collected(None, [3])
     assert BloomFilter("c").assemble([hidden], ["int"]).equals(BloomFilter("c").assemble([plain], ["int"]))

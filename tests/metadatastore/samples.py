@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tests.filters import made
 from xskip.metadata.objects import Objects
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable, PartitionColumn
@@ -20,7 +21,6 @@ from xskip.metadatastore.filesystem import Storage as Disk
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot, write_files
 from xskip.metadatastore.versions import WriteOptions
 from xskip.metadatastore.wording import is_list, list_to_file
-from xskip.types import bloom_filter
 from xskip.types.datatypes import Array, Bloom, Storage, Struct, arrow_type
 
 ROOT = "/lake/events"
@@ -101,12 +101,9 @@ def bloomfilter(column: str, values: Sequence[Sequence[bytes] | None]) -> IndexC
     return IndexColumn(IndexDefinition("bloomfilter", (column,), params), Bloom(), pa.array(filters, pa.binary()))
 
 
-def filter_of(values: Iterable[bytes]) -> bytes:
-    """A filter that holds the values."""
-    import numpy as np
-
-    pairs = [(h1 << 32) | (h2 & 0xFFFFFFFF) for h1, h2 in map(bloom_filter.hash_bytes, values)]
-    return bloom_filter.build(np.array(pairs, np.int64), *bloom_filter.size_for(10, 0.01))
+def filter_of(values: Iterable[int | bytes]) -> bytes:
+    """Return a filter for ten values that holds the values."""
+    return made(list(values), ndv=10)
 
 
 def table_of(

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
+from tests.filters import made
 from tests.reference import CASTS, POOLS, order, to_arrow
 from xskip.expressions.operands import Cast, Column
 from xskip.expressions.predicate import (
@@ -31,7 +32,6 @@ from xskip.expressions.predicate import (
 )
 from xskip.indexes import BloomFilter, MinMax, ValueList
 from xskip.metadata.table import IndexColumn, IndexDefinition, IndexKey
-from xskip.types import bloom_filter
 from xskip.types.datatypes import Storage, arrow_type
 
 KINDS = {"minmax": MinMax, "valuelist": ValueList, "bloomfilter": BloomFilter}
@@ -49,7 +49,7 @@ def collected(index: str, column: str, kind: str, data: Sequence[list[Any] | Non
     """The metadata of objects with these rows, built from plain values; None where it was not collected."""
     definition, storage = defined(index, column, kind)
     if index == "bloomfilter":
-        values = pa.array([None if rows is None else bloom_of(distinct(rows)) for rows in data], pa.binary())
+        values = pa.array([None if rows is None else made(distinct(rows)) for rows in data], pa.binary())
     elif index == "minmax":
         ordered = [sorted(distinct(rows or []), key=order) for rows in data]
         low, high = (to_arrow([o[i] if o else None for o in ordered], arrow_type(kind)) for i in (0, -1))
@@ -62,12 +62,6 @@ def collected(index: str, column: str, kind: str, data: Sequence[list[Any] | Non
         unknown = pa.array([values is None for values in lists], pa.bool_())
         values = pa.ListArray.from_arrays(pa.array(ends), flat, mask=unknown).cast(arrow_type(storage))
     return {definition.key: IndexColumn(definition, storage, values)}
-
-
-def bloom_of(values: list[Any]) -> bytes:
-    pairs = [bloom_filter.hash_bytes(v) if isinstance(v, bytes) else bloom_filter.hash_long(v) for v in values]
-    packed = np.array([h1 << 32 | h2 & 0xFFFFFFFF for h1, h2 in pairs], np.int64)
-    return bloom_filter.build(packed, *bloom_filter.size_for(len(values), 0.01))
 
 
 BLOOMED = ("string", "binary", "tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz")

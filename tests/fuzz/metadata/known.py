@@ -9,7 +9,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from tests.metadatastore.samples import ROOT, array_of, filter_of, minmax, table_of, valuelist
@@ -34,7 +33,6 @@ from xskip.metadatastore.commit import CommitRecord, RecordedFile, publish
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.snapshot import write_files
 from xskip.metadatastore.versions import WriteOptions
-from xskip.types import bloom_filter
 from xskip.types.datatypes import Array, Bloom, Storage, Struct, arrow_type
 
 __all__ = ["KEYS", "READING", "Known", "filters", "known"]
@@ -129,7 +127,7 @@ def _table(objects: dict[ObjectStatus, list[Row]]) -> MetadataTable:
     split = [[w for t in held for w in whole_words(Part(t, is_start=True, is_end=True))] for held in texts]
     columns += [
         _index("bloomfilter", ("s",), Bloom(), [filter_of(held) for held in texts], rate),
-        _index("bloomfilter", ("k",), Bloom(), [_of_numbers(held) for held in numbers], rate),
+        _index("bloomfilter", ("k",), Bloom(), [filter_of(held) for held in numbers], rate),
         _index("tokenbloom", ("s",), Bloom(), [filter_of(held) for held in split], (own + "tokenbloom.fpp", "0.01")),
         _index("nullcount", ("k",), Struct((("nulls", "bigint"), ("rows", "bigint"))),
                [{"nulls": sum(r["k"] is None for r in rows), "rows": len(rows)} for rows in files]),
@@ -151,11 +149,6 @@ def _index(
     name: str, names: tuple[str, ...], storage: Storage, values: list[Any], *params: tuple[str, str]
 ) -> IndexColumn:
     return IndexColumn(IndexDefinition(name, names, params), storage, pa.array(values, arrow_type(storage)))
-
-
-def _of_numbers(values: list[int]) -> bytes:
-    pairs = [(h1 << 32) | (h2 & 0xFFFFFFFF) for h1, h2 in map(bloom_filter.hash_long, values)]
-    return bloom_filter.build(np.array(pairs, np.int64), *bloom_filter.size_for(10, 0.01))
 
 
 def _ranges(values: list[int]) -> list[int]:
