@@ -3,8 +3,8 @@
     python benchmarks/soak.py [results.json] [--scale 0.1] [--only queries,threads,refreshes,sessions]
 
 The benchmark runs 10,000 queries from one thread, 10,000 from eight threads, 500 refreshes with a query after each, and
-a query in each of 100 sessions. Each query differs from the queries shortly before it. All queries aggregate, and every
-second query also joins. Spark creates threads to plan and run a query, and ends these threads a minute later.
+a query in each of 100 sessions. No query is asked twice. All queries aggregate, and every second query also joins.
+Spark creates threads to plan and run a query, and ends these threads a minute later.
 
 The results are the threads, open handles and resident memory of this process, and the threads of xskip, the sockets and
 the live heap of the driver's JVM, after Spark's cleaner has run. Each result is the ratio of the value at the end of a

@@ -27,7 +27,7 @@ def by_name(made: SkippingIndex) -> dict[str, list[Any]]:
 
 
 def jobs(spark: SparkSession, action: Callable[[], Any]) -> int:
-    """How many Spark jobs an action runs."""
+    """Return the number of Spark jobs that an action runs."""
     spark.sparkContext.setJobGroup("xskip-count", "")
     before = len(spark.sparkContext.statusTracker().getJobIdsForGroup("xskip-count"))
     try:

@@ -127,12 +127,12 @@ class Plan:
 
     @property
     def served(self) -> bool:
-        """Do queries read as the build did, so that the indexes serve them."""
+        """Return True if queries read as the build did, so that the indexes serve them."""
         return "spark.xskip.strict" not in self.asking and not self.damaged
 
     @property
     def hidden(self) -> bool:
-        """Has the source hidden columns: those of the second API have none."""
+        """Return True if the source has hidden columns: sources of the second API have none."""
         return self.fmt in self.settings["spark.sql.sources.useV1SourceList"].split(",")
 
 

@@ -1,4 +1,4 @@
-"""What tests of golden metadata share."""
+"""Fixtures of the tests that read golden metadata."""
 
 from __future__ import annotations
 
