@@ -33,7 +33,6 @@ __all__ = [
 ]
 
 _Own = TypeVar("_Own", bound="OneColumn")
-_Taken = TypeVar("_Taken")
 
 
 @dataclass(frozen=True, slots=True)

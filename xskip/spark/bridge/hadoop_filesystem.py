@@ -108,11 +108,11 @@ class HadoopStorage:
         PutInDoubtError
             If the file may exist now or later, although the store reported an error.
         """
-        self._say_where_writers_meet(path)
+        self._warn_of_concurrent_writers(path)
         with _family("write", path, in_doubt=PutInDoubtError):
             return bool(self._files.putIfAbsent(path, bytearray(data)))
 
-    def _say_where_writers_meet(self, path: str) -> None:
+    def _warn_of_concurrent_writers(self, path: str) -> None:
         """Warn once per store if the second of two concurrent writers can overwrite the first writer's file."""
         store = "/".join(path.split("/", 3)[:3])
         if store in _told:

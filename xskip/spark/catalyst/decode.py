@@ -255,9 +255,9 @@ def _comparison(op: Op, left: Node, right: Node) -> Predicate:
     if kind != operand.type:
         return Unknown(f"xskip cannot compare {operand.type} with {kind}")
     value = literal_value(raw, kind)
-    return (
-        Unknown(f"xskip does not support a literal of type {kind}") if value is None else Comparison(op, operand, value)
-    )
+    if value is None:
+        return Unknown(f"xskip does not support a literal of type {kind}")
+    return Comparison(op, operand, value)
 
 
 def _compared(op: Op, left: Operand, right: Operand | Unknown) -> Predicate:
