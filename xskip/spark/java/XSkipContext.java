@@ -76,7 +76,7 @@ class XSkipContext {
   /** What of a schema decides values, beside the types: all of it where columns go by position or types parse text,
       the columns' ids where there are any and they go by id, and the values that stand for a column that a file lacks. */
   private String meaning(SQLConf conf) {
-    if (format.equals("orc") && !byPosition(conf)) return ((StructType) withoutFields(schema, true)).toDDL();
+    if (format.equals("orc") && !byPosition(conf)) return withoutNestedFields(schema).toDDL();
     if (XSkipPlans.readsBySchema(format)) return schema.toDDL();
     StringBuilder sb = new StringBuilder();
     org.apache.spark.sql.types.StructField[] fields = schema.fields();
@@ -97,21 +97,27 @@ class XSkipContext {
     return given.toString().toLowerCase(java.util.Locale.ROOT).contains(POSITIONS)
         || "true".equalsIgnoreCase(XSkipReadings.effective(conf, POSITIONS));
   }
-  /** A type with structs that have no fields: Spark takes from the schema of an ORC scan those that a query does not read. */
-  private static DataType withoutFields(DataType type, boolean root) {
-    if (type instanceof ArrayType)
-      return new ArrayType(withoutFields(((ArrayType) type).elementType(), false), ((ArrayType) type).containsNull());
-    if (type instanceof MapType) {
-      MapType m = (MapType) type;
-      return new MapType(withoutFields(m.keyType(), false), withoutFields(m.valueType(), false), m.valueContainsNull());
-    }
-    if (!(type instanceof StructType)) return type;
-    StructType found = new StructType();
-    StructField[] fields = root ? ((StructType) type).fields() : new StructField[0];
+  /** Returns the schema with structs that have no fields: Spark takes from the schema of an ORC scan those that a query
+      does not read. */
+  private static StructType withoutNestedFields(StructType schema) {
+    StructField[] fields = new StructField[schema.length()];
     for (int i = 0; i < fields.length; i++) {
-      found = found.add(new StructField(fields[i].name(), withoutFields(fields[i].dataType(), false), fields[i].nullable(), fields[i].metadata()));
+      StructField field = schema.fields()[i];
+      fields[i] = new StructField(field.name(), withoutFields(field.dataType()), field.nullable(), field.metadata());
     }
-    return found;
+    return new StructType(fields);
+  }
+  private static DataType withoutFields(DataType type) {
+    if (type instanceof StructType) return new StructType();
+    if (type instanceof ArrayType) {
+      ArrayType array = (ArrayType) type;
+      return new ArrayType(withoutFields(array.elementType()), array.containsNull());
+    }
+    if (type instanceof MapType) {
+      MapType map = (MapType) type;
+      return new MapType(withoutFields(map.keyType()), withoutFields(map.valueType()), map.valueContainsNull());
+    }
+    return type;
   }
   /** Are there dates or times in the files: partition columns, which a schema can name too, are not. */
   private static boolean isTemporal(StructType schema, StructType partitions) {
