@@ -116,6 +116,7 @@ def spark(session: SparkSession) -> Iterator[SparkSession]:
     xskip.enable(session)
     yield session
     xskip.enable(session)
+    assert not list(session._jsparkSession.listenerManager().listListeners()), "a listener would hear all later queries"
     for view in session.catalog.listTables():
         session.sql(f"DROP {'VIEW' if view.isTemporary else 'TABLE'} IF EXISTS `{view.name}`")
     session.catalog.clearCache()

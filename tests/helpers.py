@@ -253,18 +253,31 @@ class _Listener:
         implements = ("org.apache.spark.sql.util.QueryExecutionListener",)
 
 
+def _in_java(spark: SparkSession, listener: _Listener) -> Any:
+    """Return the listener as one Java object.
+
+    py4j makes a new Java object each time that a Python object is an argument, so a listener that is registered and
+    unregistered as a Python object stays registered.
+    """
+    assert spark._jvm is not None
+    held = spark._jvm.java.util.ArrayList()
+    held.add(listener)
+    return held.get(0)
+
+
 def ran(spark: SparkSession, action: Any) -> list[set[str]]:
     """What each scan of the queries read that ``action()`` ran, by the plans that Spark executed."""
     listener = _Listener()
     manager = spark._jsparkSession.listenerManager()
     bus = spark.sparkContext._jsc.sc().listenerBus()
     bus.waitUntilEmpty()  # events of earlier queries are not this listener's
-    manager.register(listener)
+    registered = _in_java(spark, listener)
+    manager.register(registered)
     try:
         action()
         bus.waitUntilEmpty()
     finally:
-        manager.unregister(listener)
+        manager.unregister(registered)
     # a subquery stands in several places of a plan
     scans = [scan for execution in listener.executions for scan in scans_of(execution.executedPlan())]
     return [_files_of(scan) for scan in {scan.id(): scan for scan in scans}.values()]
