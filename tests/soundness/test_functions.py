@@ -122,6 +122,39 @@ def test_the_table_of_expressions(spark: SparkSession, year: Family) -> None:
     assert PAGE.read_text(encoding="utf-8") == text
 
 
+#: The text of the page above the table.
+INTRODUCTION = """\
+Functions
+=========
+
+This page shows for which filters the index types rule out files. It is for users who choose index types. A test
+measures the table and writes it. The page defines no rules; they are in ``pruning.rst``:
+
+========== ============================================================================================================
+family     subject
+========== ============================================================================================================
+``PRU-FN`` functions of a column
+``PRU-EX`` indexes on expressions, for functions that no other index answers
+``PRU-UF`` user-defined functions
+========== ============================================================================================================
+
+The test reads eight files. Every file holds a different part of the values of the columns. The entries mean:
+
+=========== ===========================================================================================================
+entry       meaning
+=========== ===========================================================================================================
+yes         the index rules out all files without a matching row
+partly      the index rules out some of these files
+no          the index rules out no file
+all match   every file holds a matching row, so no file can be ruled out
+=========== ===========================================================================================================
+
+The columns ``i`` (integer), ``d`` (double), ``ts`` (timestamp) and ``dt`` (date) rise from file to file. The strings
+``s`` and ``c`` differ from file to file. ``q`` is NULL in six of the files.
+
+"""
+
+
 def _page(rows: list[tuple[str, ...]]) -> str:
     head = ("kind", "filter", *KINDS)
     widths = [max(len(row[k]) for row in (head, *rows)) for k in range(len(head))]
@@ -130,12 +163,7 @@ def _page(rows: list[tuple[str, ...]]) -> str:
     def shown(row: tuple[str, ...]) -> str:
         return "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
-    intro = (
-        "Functions\n=========\n\nWhat rules out files, of eight that each hold a part of a column's values: *yes*, all "
-        "that hold no matching row;\n*partly*, some; *no*, none. Where every file holds a match there is nothing to "
-        "rule out. The tests write this table.\n\n"
-    )
-    return intro + "\n".join([line, shown(head), line, *map(shown, rows), line]) + "\n"
+    return INTRODUCTION + "\n".join([line, shown(head), line, *map(shown, rows), line]) + "\n"
 
 
 def test_null_can_have_a_value(spark: SparkSession, year: Family) -> None:
