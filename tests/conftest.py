@@ -1,4 +1,7 @@
-"""One Spark session for all tests, strict: where skipping cannot be used, the query fails and says why."""
+"""Fixtures and hooks of all tests; the tests share one Spark session in strict mode.
+
+In strict mode, a query that cannot use an index fails with the reason instead of reading all files.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,7 @@ COUNTS = (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The Avro jar of an older Spark has no second data source API for a newer one."""
+    """Skip the tests of Avro with the second data source API if the Avro jar is older than Spark."""
     for item in items:
         words = set(re.split(r"[-\[\]]", item.name))
         if not AVRO_V2 and {"v2", "avro"} <= words:
@@ -57,7 +60,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def counted(record_property: Callable[[str, object], None]) -> Counted:
-    """Adds what a test has seen to the table at the end of the report, should it pass."""
+    """Return a function that adds a number to the table at the end of the report, if the test passes."""
 
     def count(what: str, number: int) -> None:
         assert what in COUNTS
@@ -67,7 +70,7 @@ def counted(record_property: Callable[[str, object], None]) -> Counted:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """What passing tests have counted, in one table; what was not run is not there."""
+    """Write the sums of the numbers that passing tests have counted as one table."""
     passed = [report for report in terminalreporter.stats.get("passed", []) if report.when == "call"]
     sums: Counter[str] = Counter()
     for report in passed:
@@ -83,7 +86,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(scope="session")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """The session that all tests share."""
+    """Yield the Spark session that all tests share."""
     home = tmp_path_factory.mktemp("spark")
     builder = (
         SparkSession.builder.master("local[2]")
@@ -110,7 +113,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @pytest.fixture
 def spark(session: SparkSession) -> Iterator[SparkSession]:
-    """The shared session with skipping on and strict; settings, views and tables of a test go with it."""
+    """Yield the shared session in strict mode with skipping on, and restore its settings and catalog after the test."""
     before = _settings(session)
     session.conf.set("spark.xskip.strict", "true")
     xskip.enable(session)
@@ -127,20 +130,23 @@ def spark(session: SparkSession) -> Iterator[SparkSession]:
 
 
 def _settings(session: SparkSession) -> dict[str, str]:
-    """What is set in a session; Spark 3.5 shows it to the JVM alone."""
+    """Return the settings of a session, which Spark 3.5 shows only in the JVM."""
     return dict(session._jsparkSession.sessionState().conf().settings())
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _collect_garbage() -> Iterator[None]:
-    """py4j's objects are cycles, and what they stand for stays in the JVM until Python collects them."""
+    """Collect garbage after each module.
+
+    The objects of py4j form cycles, so that their counterparts stay in the JVM until Python's collector runs.
+    """
     yield
     gc.collect()
 
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The fixtures beside the repo; tests that need them skip where they are not."""
+    """Return the directory of the golden files beside the repository, or skip the test if it is absent."""
     if not _SHARED.is_dir():
         pytest.skip("needs the golden files that lie beside the repo, and they are not here")
     return _SHARED

@@ -1,4 +1,4 @@
-"""Build Bloom filters of values, and ask filters for values."""
+"""Functions that build Bloom filters from values and look up values in filters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the Spark tests share: datasets of known files, their metadata, and which files Spark really opens."""
+"""Helpers of the tests with Spark: datasets with known files, their metadata, and the files that Spark opens."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ AVRO_V2 = not os.environ.get("XSKIP_TEST_AVRO")
 
 
 def needs_spark_4(why: str) -> pytest.MarkDecorator:
-    """Skips a test on Spark 3.5, which lacks what it is about."""
+    """Return a mark that skips a test on Spark 3.5."""
     return pytest.mark.skipif(not SPARK_4, reason=f"Spark 3.5 {why}")
 
 
@@ -44,9 +44,9 @@ def write_files(
     fmt: str = "parquet",
     options: dict[str, str] | None = None,
 ) -> str:
-    """Writes one data file for each entry, named ``<key>.<fmt>`` under ``root``; a key may hold ``p=1/`` folders.
+    """Write one data file for each entry, named ``<key>.<fmt>`` below ``root``, and return the dataset's path.
 
-    Returns the dataset's path.
+    A key may contain folders such as ``p=1/``.
     """
     for name, rows in files.items():
         staging = root.parent / f"{root.name}-staging"
@@ -57,14 +57,14 @@ def write_files(
 
 
 def _move_part(folder: Path, target: Path) -> None:
-    """The one file that Spark has written to a folder, under a name of its own."""
+    """Move the only part file of a folder to the path ``target``."""
     (part,) = folder.glob("part-*")
     target.parent.mkdir(parents=True, exist_ok=True)
     part.rename(target)
 
 
 def opened_files(df: DataFrame) -> set[str]:
-    """The base names, without extension, of the files that Spark's own plan reads: not what any report says."""
+    """Return the base names, without extension, of the files in the partitions of Spark's physical plan."""
     with _planned(df) as plan:
         leaves = plan.collectLeaves()
         found: set[str] = set()
@@ -75,7 +75,7 @@ def opened_files(df: DataFrame) -> set[str]:
 
 @contextmanager
 def _planned(df: DataFrame) -> Iterator[Any]:
-    """The physical plan of a new QueryExecution, without adaptive execution."""
+    """Yield the physical plan of a new QueryExecution, without adaptive execution."""
     spark = df.sparkSession
     before = spark.conf.get("spark.sql.adaptive.enabled")
     assert before is not None
@@ -105,12 +105,15 @@ def _stem(name: str) -> str:
 
 
 def kept(spark: SparkSession, path: str, predicate: str, fmt: str = "parquet") -> set[str]:
-    """The files that a filter on a dataset leaves, by their base names."""
+    """Return the base names of the files that a query with this filter reads."""
     return opened_files(spark.read.format(fmt).load(path).filter(predicate))
 
 
 def with_and_without(df_of: Any, spark: SparkSession) -> tuple[list[Row], list[Row]]:
-    """The sorted rows of a query with skipping on and off; ``df_of()`` builds the DataFrame anew each time."""
+    """Return the sorted rows of a query with skipping on, and with skipping off.
+
+    ``df_of()`` builds a new DataFrame for each of both runs.
+    """
     on = sorted(df_of().collect(), key=repr)
     xskip.disable(spark)
     try:
@@ -121,7 +124,7 @@ def with_and_without(df_of: Any, spark: SparkSession) -> tuple[list[Row], list[R
 
 
 def assert_same_rows(df_of: Any, spark: SparkSession) -> int:
-    """Skipping changes no result; returns the number of rows."""
+    """Assert that a query has the same rows with skipping on and off, and return their number."""
     on, off = with_and_without(df_of, spark)
     assert repr(on) == repr(off)
     return len(on)
@@ -130,14 +133,14 @@ def assert_same_rows(df_of: Any, spark: SparkSession) -> int:
 def index(
     spark: SparkSession, path: str, indexes: Iterable[Any], fmt: str = "parquet", **options: str
 ) -> xskip.SkippingIndex:
-    """Makes an index and returns it."""
+    """Create an index and return it."""
     made = xskip.SkippingIndex.for_path(spark, path, format=fmt, options=options)
     made.create(list(indexes))
     return made
 
 
 def metadata(made: xskip.SkippingIndex) -> MetadataTable:
-    """All that an index knows of its objects."""
+    """Return the metadata table of an index, with all columns."""
     return opened(made.describe().location).load()
 
 
@@ -146,7 +149,7 @@ DAYS = {f"day=2026-01-0{d}/h={h}/d{d}h{h}": [(10 * d + h, f"s{d}")] for d in (1,
 
 
 def by_days(spark: SparkSession, root: Path, fmt: str = "parquet") -> tuple[xskip.SkippingIndex, str]:
-    """The files of ``DAYS`` under ``lake``, with an index of both columns; the dataset's path."""
+    """Write the files of ``DAYS`` below ``lake``, and return an index on both columns and the dataset's path."""
     path = write_once(spark, root / "lake", "x int, s string", DAYS, fmt)
     made = xskip.SkippingIndex.for_path(spark, path, format=fmt)
     made.create([xskip.MinMax("x"), xskip.ValueList("s")])
@@ -154,7 +157,7 @@ def by_days(spark: SparkSession, root: Path, fmt: str = "parquet") -> tuple[xski
 
 
 def rows_of(made: xskip.SkippingIndex) -> list[str]:
-    """The metadata, object by object."""
+    """Return the metadata of each file as text, sorted."""
     table = metadata(made)
     columns = [table.objects.names, table.objects.modified, *(c.values for c in table.partitions.values())]
     columns += [table.indexes[key].values for key in sorted(table.indexes)]
@@ -162,7 +165,7 @@ def rows_of(made: xskip.SkippingIndex) -> list[str]:
 
 
 def listed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The directories below which files are listed."""
+    """Return a list to which each later listing of files adds its directories."""
     found: list[str] = []
     real = PathReader.load
 
@@ -177,7 +180,7 @@ def listed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def given_away(
     spark: SparkSession, made: xskip.SkippingIndex, tables: Iterable[MetadataTable], version: int = 4
 ) -> None:
-    """Tables in the place of an index's own, each a file, as another program of a version would have left them."""
+    """Replace the metadata of an index with tables in files that look like those of another program."""
     described = made.describe()
     shutil.rmtree(described.location)
     put_foreign(described.location, tables, WriteOptions(version), table_identifier(described.dataset))
@@ -193,7 +196,7 @@ def write_once(
     fmt: str = "parquet",
     options: dict[str, str] | None = None,
 ) -> str:
-    """As :func:`write_files`, with one Spark job for all files that have rows."""
+    """Write the same files as :func:`write_files`, with one Spark job for all files that have rows."""
     full = {name: rows for name, rows in files.items() if rows}
     numbered = [(number, *row) for number, rows in enumerate(full.values()) for row in rows]
     staging = root.parent / f"{root.name}-staging-once"
@@ -206,13 +209,16 @@ def write_once(
 
 
 def opened_by_scan(df: DataFrame) -> list[set[str]]:
-    """What each scan of a query reads, subqueries included, without adaptive execution; in the order of the plan."""
+    """Return the files that each scan of a query reads, in the order of the plan, without adaptive execution.
+
+    The scans of subqueries count as well.
+    """
     with _planned(df) as plan:
         return [_files_of(scan) for scan in scans_of(plan)]
 
 
 def scans_of(plan: Any) -> list[Any]:
-    """The file scans of a physical plan: inside adaptive stages, commands, caches and subqueries too."""
+    """Return the file scans of a physical plan, also those in adaptive stages, commands, caches and subqueries."""
     kind = plan.getClass().getSimpleName()
     if kind in ("FileSourceScanExec", "BatchScanExec"):
         return [plan, *_scans_of_all(plan.subqueries())]
@@ -238,7 +244,7 @@ def _scans_of_all(plans: Any) -> list[Any]:
 
 
 class _Listener:
-    """Spark's ``QueryExecutionListener``: keeps the executions."""
+    """A ``QueryExecutionListener`` of Spark that collects the executions."""
 
     def __init__(self) -> None:
         self.executions: list[Any] = []
@@ -266,7 +272,7 @@ def _in_java(spark: SparkSession, listener: _Listener) -> Any:
 
 
 def ran(spark: SparkSession, action: Any) -> list[set[str]]:
-    """What each scan of the queries read that ``action()`` ran, by the plans that Spark executed."""
+    """Run ``action()``, and return the files that each scan of the executed plans has read."""
     listener = _Listener()
     manager = spark._jsparkSession.listenerManager()
     bus = spark.sparkContext._jsc.sc().listenerBus()
@@ -284,7 +290,7 @@ def ran(spark: SparkSession, action: Any) -> list[set[str]]:
 
 
 def matching_files(df: DataFrame, predicate: str) -> set[str]:
-    """The base names, without extension, of the files that hold a matching row; skipping is off meanwhile."""
+    """Return the base names, without extension, of the files with a matching row, read with skipping off."""
     spark = df.sparkSession
     xskip.disable(spark)
     try:
@@ -296,7 +302,10 @@ def matching_files(df: DataFrame, predicate: str) -> set[str]:
 
 @contextmanager
 def spoiled(paths: Iterable[Path]) -> Iterator[None]:
-    """Files whose bytes cannot be read meanwhile, with the same lengths and times: only skipping them succeeds."""
+    """Run the body while the bytes of files are unreadable.
+
+    The files keep their lengths and times, so that only queries that skip them succeed.
+    """
     kept = {path: (path.read_bytes(), path.stat()) for path in paths}
     assert kept, "nothing to spoil"
     try:
@@ -311,7 +320,7 @@ def spoiled(paths: Iterable[Path]) -> Iterator[None]:
 
 
 def record_again(directory: Path) -> None:
-    """Lets the only record of an index vouch for its files as they are now."""
+    """Rewrite the only commit record of an index without checksums, with the present sizes of its files."""
     (record,) = (directory / "_commits").glob("*.json")
     body = json.loads(record.read_text())
     files = [

@@ -1,6 +1,6 @@
-"""SQL's three-valued logic over plain Python values: the oracle that the pure tests compare with.
+"""SQL's three-valued logic over plain Python values, as the oracle of the tests without Spark.
 
-Values are those of :data:`xskip.expressions.predicate.Value`. Nothing here uses Arrow, or any code that is under test.
+The values are those of :data:`xskip.expressions.predicate.Value`. The oracle uses neither Arrow nor tested code.
 """
 
 from __future__ import annotations
@@ -77,12 +77,15 @@ CASTS: dict[str, tuple[str, ...]] = {
 
 
 def order(value: Any) -> tuple[int, Any]:
-    """A key by which Python orders values as Spark does: NaN last, and equal to itself."""
+    """Return a key by which Python orders values as Spark does: NaN is last, and equal to itself."""
     return (1, 0) if isinstance(value, float) and math.isnan(value) else (0, value)
 
 
 def truth(predicate: Predicate, row: Mapping[str, Any]) -> bool | None:
-    """TRUE, FALSE or NULL of a predicate for a row, values by column; an Unknown might be TRUE, so it is."""
+    """Return whether a predicate is TRUE, FALSE or NULL for a row, a mapping of column names to values.
+
+    An Unknown counts as TRUE, because it might be TRUE.
+    """
     match predicate:
         case Constant(value):
             return value
@@ -101,7 +104,7 @@ def truth(predicate: Predicate, row: Mapping[str, Any]) -> bool | None:
 
 
 def leaf_truth(leaf: Any, value: Any) -> bool | None:
-    """TRUE, FALSE or NULL of a leaf for the value of its column."""
+    """Return whether a leaf is TRUE, FALSE or NULL for a value of its column."""
     match leaf:
         case IsNull():
             return value is None
@@ -122,7 +125,7 @@ def leaf_truth(leaf: Any, value: Any) -> bool | None:
 
 
 def compare(op: Op, value: Any, literal: Any) -> bool:
-    """A comparison of two values that are there."""
+    """Return whether a comparison of two values holds; neither value is NULL."""
     left, right = order(value), order(literal)
     return {
         Op.EQ: left == right,
@@ -135,7 +138,7 @@ def compare(op: Op, value: Any, literal: Any) -> bool:
 
 
 def is_in(value: Any, wanted: Sequence[Any], has_null: bool) -> bool | None:
-    """``value IN (wanted)``."""
+    """Return the result of ``value IN (wanted)``."""
     if not wanted and not has_null:
         return False  # also NULL IN (), as Spark says
     if value is None:
@@ -146,7 +149,7 @@ def is_in(value: Any, wanted: Sequence[Any], has_null: bool) -> bool | None:
 
 
 def to_arrow(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    """Values as an Arrow array of a metadata type."""
+    """Return values as an Arrow array of a metadata type."""
     if pa.types.is_string(kind):
         return pa.array([None if v is None else v.decode() for v in values], kind)
     if pa.types.is_date32(kind):
@@ -157,5 +160,5 @@ def to_arrow(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
 
 
 def all_true(rows: int) -> np.ndarray:
-    """A mask of all rows."""
+    """Return a mask that selects all rows."""
     return np.full(rows, True)

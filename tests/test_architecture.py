@@ -1,4 +1,4 @@
-"""The shape of the code: layers, what may be imported where, sizes, and rules that tests cite."""
+"""The tests of the code's structure: layers, imports, sizes, and citations of rules."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def module_name(path: Path) -> str:
 
 
 def layer_of(module: str) -> str:
-    """The folder that a module lies in; at the root the module itself."""
+    """Return the folder of a module, or the module itself if it is at the root of the package."""
     return module if module in LAYERS else module.rpartition(".")[0]
 
 
@@ -51,7 +51,7 @@ def tree(module: str) -> ast.Module:
 
 
 def imported(node: ast.AST) -> Iterator[str]:
-    """The modules that an import statement names, in full."""
+    """Yield the full names of the modules that an import statement names."""
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
     elif isinstance(node, ast.ImportFrom):
@@ -62,13 +62,13 @@ def imported(node: ast.AST) -> Iterator[str]:
 
 
 def own_imports(module: str) -> set[str]:
-    """The modules of xskip that a module imports, anywhere in it."""
+    """Return the modules of xskip that a module imports, at any place in its code."""
     found = {name for node in ast.walk(tree(module)) for name in imported(node)}
     return {"__init__" if n == "xskip" else n.removeprefix("xskip.") for n in found if n.split(".")[0] == "xskip"}
 
 
 def outside_functions(node: ast.AST) -> Iterator[ast.AST]:
-    """The statements that run, or are checked, when a module is imported; not those only for type checkers."""
+    """Yield the nodes outside of functions, except those below ``if TYPE_CHECKING``."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
             continue
@@ -152,7 +152,7 @@ def line_count(node: ast.stmt) -> int:
 
 
 def code_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    """The lines of a function without its docstring."""
+    """Return the number of lines of a function without its docstring."""
     whole = line_count(function)
     first = function.body[0]
     if ast.get_docstring(function) is not None:
@@ -223,7 +223,7 @@ def test_every_rule_is_cited_by_a_test(spec: Any) -> None:
 
 
 def test_every_citation_is_of_a_rule() -> None:
-    """Families whose page does not exist are none of this test's business."""
+    """Tests cite only existing rules; families of rules without a page in ``specs/`` are not checked."""
     every = {rule for rules in RULES.values() for rule in rules}
     families = {rule.split("-")[0] for rule in every}
     assert sorted(rule for rule in CITATIONS - every if rule.split("-")[0] in families) == []
@@ -231,6 +231,6 @@ def test_every_citation_is_of_a_rule() -> None:
 
 @pytest.mark.parametrize("path", SPECS, ids=lambda p: p.name)
 def test_every_rule_stands_at_the_start_of_a_line(path: Any) -> None:
-    """So that a rule in the middle of a paragraph is not lost."""
+    """Each rule begins a line, because the other tests do not find a rule inside of a paragraph."""
     text = path.read_text()
     assert len(re.findall(r"\*\*\[[A-Z][A-Z0-9.-]+\]\*\*", text)) == len(DEFINED.findall(text))

@@ -1,4 +1,4 @@
-"""What specs/custom-index.rst shows is run, in its order. Rules: specs/pruning.rst, [PRU-CU]."""
+"""The code of specs/custom-index.rst runs in the order of the page. Rules: specs/pruning.rst, [PRU-CU]."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FILES: dict[str, list[Any]] = {
 
 @pytest.fixture
 def shown(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
-    """The names that the page's code makes, in a module of their own."""
+    """Yield the names that the page's code defines, in a new module."""
     monkeypatch.setattr(registry, "_TYPES", dict(registry._TYPES))
     module = types.ModuleType("custom_index_page")
     monkeypatch.setitem(sys.modules, module.__name__, module)
@@ -44,7 +44,7 @@ def shown(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_endings(spark: SparkSession, shown: dict[str, Any]) -> None:
-    """[PRU-CU-1] An index on Spark's aggregates beside one of the kernel; refreshed, described, in any version."""
+    """[PRU-CU-1] A user-defined index type works beside a built-in one, after a refresh and in each version."""
     path, index = shown["path"], shown["index"]
     assert opened_files(shown["tables"]) == {"tables"}
     assert kept(spark, path, "endswith(name, '.csv')") == {"tables", "small"}
@@ -62,7 +62,7 @@ def test_endings(spark: SparkSession, shown: dict[str, Any]) -> None:
 
 
 def test_buckets(spark: SparkSession, shown: dict[str, Any]) -> None:
-    """[PRU-CU-2] Functions in Python, Spark's aggregates and the kernel in one build, a job each."""
+    """[PRU-CU-2] A build runs a separate job for index types with functions in Python."""
     path = shown["path"]
     shown["index"].drop()
     made = SkippingIndex.for_path(spark, path)
@@ -80,7 +80,7 @@ def test_buckets(spark: SparkSession, shown: dict[str, Any]) -> None:
 
 
 def test_functions(shown: dict[str, Any]) -> None:
-    """[PRU-UF-2] What a condition on a function implies is asked of the column."""
+    """[PRU-UF-2] A condition on a user-defined function skips files by what the condition implies for its column."""
     shown["index"].drop()
     SkippingIndex.for_path(shown["spark"], shown["path"]).create([MinMax("degrees")])
     assert opened_files(shown["warm"]) == {"tables", "images"}
@@ -88,7 +88,7 @@ def test_functions(shown: dict[str, Any]) -> None:
 
 
 def test_an_index_must_gather_something(spark: SparkSession, shown: dict[str, Any]) -> None:
-    """[PRU-CU-1] What gathers nothing is refused, and so is a second class of a name."""
+    """[PRU-CU-1] An index type without aggregates is refused, as is a second class with the same name."""
 
     shown["index"].drop()
 
@@ -107,7 +107,7 @@ def test_an_index_must_gather_something(spark: SparkSession, shown: dict[str, An
 
 
 def test_paths_of_modules_that_the_page_has_named() -> None:
-    """Plug-ins that import them as the page once said go on to work."""
+    """The import paths that an earlier version of the page named still work."""
     former = """
 from xskip.bounds import Bounds, possible
 from xskip.datatypes import Array

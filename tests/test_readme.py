@@ -1,4 +1,4 @@
-"""What the README shows is run."""
+"""The code in the README runs, the README names each setting, and the pages render without warnings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which directories may hold other objects than are known: on the disk, without Spark. Rules: [PRU-TL]."""
+"""Directories that may hold unknown files are found on the disk without Spark. Rules: [PRU-TL]."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def on_disk(root: Path, *directories: str) -> None:
 
 
 def test_directories_above_those_that_data_grows_by(tmp_path: Path) -> None:
-    """The column's level is told by names: here below a plain directory and a column that is no time."""
+    """The levels of partition columns follow from the names, also below a plain directory."""
     names = [f"raw/k%20=a b/day=2026-01-0{d}/f" for d in (1, 2)] + ["raw/k%20=c/day=2026-01-02/f", "raw/k%20=c/day=x/f"]
     keys = PartitionColumn("k ", "string", pa.array(["a b", "a b", "c", "c"]))
     on_disk(tmp_path, *(name.removesuffix("/f") for name in names), "raw/k%20=c/day=2026-01-03", "raw/_tmp", "new/x")
@@ -45,7 +45,7 @@ def test_directories_above_those_that_data_grows_by(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("gone", ["k=1", "k=1/day=b"])
 def test_directories_that_are_gone(tmp_path: Path, gone: str) -> None:
-    """Without a date the first column is the one: what is in a directory that is gone is known no more."""
+    """Without a date or time, the data grows by the first column; files of deleted directories are replaced."""
     names = ["k=1/day=a/f", "k=1/day=b/f", "k=9/day=a/f"]
     columns = [
         PartitionColumn("k", "int", pa.array([1, 1, 9], pa.int32())),
@@ -58,7 +58,7 @@ def test_directories_that_are_gone(tmp_path: Path, gone: str) -> None:
 
 
 def test_directories_that_the_user_names(tmp_path: Path) -> None:
-    """They are listed if they are there; one in another that is listed is listed once, and a like name is not in it."""
+    """A directory that the user names is listed once if it exists, without directories whose names are only similar."""
     names = ["day=1/a/f", "day=1/a/b/f", "day=1/a-b/f", "day=2/f"]
     on_disk(tmp_path, "day=1/a/b", "day=1/a-b", "day=2")
     column = PartitionColumn("day", "int", pa.array([1, 1, 1, 2], pa.int32()))
@@ -78,7 +78,7 @@ LAKE = [f"day={d}/h={h}/{n}" for d in (1, 2, 3) for h in (1, 2) for n in "ab"]
 
 
 def lake(root: Path, names: list[str] = LAKE) -> None:
-    """Files of a few bytes, all of one time, among others that no query reads."""
+    """Write files of a few bytes with equal times, among files that no query reads."""
     for name in [*names, "_SUCCESS", ".x=1/f", "_old/f", "day=1/h=1/.f.crc", "day=1/h=2/_tmp/f"]:
         write(root / name)
     (root / "day=1/h=1/empty").touch()
@@ -100,7 +100,7 @@ def compared(
 
 
 def found(root: Path) -> tuple[tuple[str, ...], list[str]]:
-    """The directories to list, and the known objects that they replace."""
+    """Return the directories to list, and the known files that the listing replaces."""
     changed = compared(root)
     assert changed is not None
     assert changed.is_complete
@@ -108,7 +108,7 @@ def found(root: Path) -> tuple[tuple[str, ...], list[str]]:
 
 
 def test_nothing_has_changed(tmp_path: Path) -> None:
-    """[PRU-TL-6] Hidden files and directories do not count, nor empty files and links to nothing."""
+    """[PRU-TL-6] Hidden files, hidden directories, empty files and broken links do not count as changes."""
     lake(tmp_path)
     assert found(tmp_path) == ((), [])
     flat = [name.replace("/", "-").replace("=", "-") for name in LAKE]
@@ -131,7 +131,7 @@ def test_nothing_has_changed(tmp_path: Path) -> None:
     ],
 )
 def test_a_file_that_has_changed(tmp_path: Path, change: Callable[[Path], object]) -> None:
-    """[PRU-TL-6] Its directory is listed, and no other."""
+    """[PRU-TL-6] Only the directory of a changed file is listed."""
     lake(tmp_path)
     change(tmp_path / "day=2/h=1")
     listed, replaced = found(tmp_path)
@@ -141,7 +141,7 @@ def test_a_file_that_has_changed(tmp_path: Path, change: Callable[[Path], object
 
 
 def test_directories_that_have_changed(tmp_path: Path) -> None:
-    """[PRU-TL-6] New ones are listed; those that are gone, or hold nothing any more, are replaced by nothing."""
+    """[PRU-TL-6] New directories are listed; known files of deleted or emptied directories have no replacement."""
     lake(tmp_path)
     write(tmp_path / "day=4/h=1/a")
     write(tmp_path / "day=1/h=3/a")
@@ -157,7 +157,7 @@ def test_directories_that_have_changed(tmp_path: Path) -> None:
     "new", ["day=4/a", "day=4/hour=1/a", "h=1/day=4/a", "Day=4/h=1/a", "other/a", "a", "day=4/h=1/m=1/a"]
 )
 def test_directories_of_other_partitions(tmp_path: Path, new: str) -> None:
-    """[PRU-TL-6] What becomes of the partitions then is Spark's matter."""
+    """[PRU-TL-6] If a new directory changes the partition columns, Spark lists the whole dataset."""
     lake(tmp_path)
     write(tmp_path / new)
     assert compared(tmp_path) is None
@@ -165,14 +165,14 @@ def test_directories_of_other_partitions(tmp_path: Path, new: str) -> None:
 
 @pytest.mark.parametrize("name", [b"day=2/h=1/c\xff", b"day=\xff/h=1/c"])
 def test_names_that_are_no_text(tmp_path: Path, name: bytes) -> None:
-    """[PRU-TL-6] What they are is Spark's matter."""
+    """[PRU-TL-6] If a name is not valid text, Spark lists the whole dataset."""
     lake(tmp_path)
     write(tmp_path / os.fsdecode(name))
     assert compared(tmp_path) is None
 
 
 def test_where_all_may_as_well_be_listed(tmp_path: Path) -> None:
-    """[PRU-TL-6] Where more than half is in question, or there are no partitions."""
+    """[PRU-TL-6] The whole dataset is listed if more than half of the files are in question, or without partitions."""
     lake(tmp_path)
     for day in (1, 2, 3):
         assert compared(tmp_path) is not None

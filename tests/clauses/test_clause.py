@@ -1,4 +1,4 @@
-"""Verdicts in Kleene's logic, and who is asked about which rows."""
+"""Clauses combine verdicts in Kleene's logic, and expensive clauses see only the files in question."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ THREE = (True, False, None)
 
 @dataclass(frozen=True)
 class Fake:
-    """A clause with verdicts given, that notes the rows it was asked about; outside of them it says what it must."""
+    """A clause with given verdicts that records the masks with which it is evaluated.
+
+    An expensive fake returns null for the files outside of the mask.
+    """
 
     verdicts: tuple[bool | None, ...]
     expensive: bool = False
@@ -66,7 +69,7 @@ def any_of(*values: bool | None) -> bool | None:
 
 
 def columns_of(size: int) -> tuple[list[tuple[bool | None, ...]], list[Fake]]:
-    """Every combination of verdicts, as rows and as one fake clause for each child."""
+    """Return all combinations of verdicts as rows, and one fake clause for each column."""
     rows = list(product(THREE, repeat=size))
     return rows, [Fake(tuple(row[i] for row in rows)) for i in range(size)]
 
@@ -95,7 +98,7 @@ def test_truth_table_of_two_written_out() -> None:
 
 @pytest.mark.parametrize(("outer", "inner"), [(AllOf, AnyOf), (AnyOf, AllOf), (AllOf, AllOf), (AnyOf, AnyOf)])
 def test_nested_clauses(outer: Any, inner: Any) -> None:
-    """[PRU-V-1]"""
+    """[PRU-V-1] Nested clauses combine verdicts in Kleene's logic at each level."""
     kleene: dict[Any, Callable[..., bool | None]] = {AllOf: all_of, AnyOf: any_of}
     rows, (a, b, c, d) = columns_of(4)
     expected = [kleene[outer](w, kleene[inner](x, y), z) for w, x, y, z in rows]
@@ -103,7 +106,7 @@ def test_nested_clauses(outer: Any, inner: Any) -> None:
 
 
 def test_a_leg_without_an_index() -> None:
-    """[SND-7] [PRU-V-1] A leg that nothing can answer keeps what OR leaves open, and takes nothing from AND."""
+    """[SND-7] [PRU-V-1] An undetermined child turns false into null under OR, and true into null under AND."""
     known = Fake((True, False, None))
     open_leg = Undetermined("f(x)", "why")
     assert run(AnyOf((known, open_leg)), 3) == [True, None, None]
@@ -111,7 +114,7 @@ def test_a_leg_without_an_index() -> None:
 
 
 def test_nothing_to_combine() -> None:
-    """[PRU-V-1]"""
+    """[PRU-V-1] ``AllOf`` without children is true, ``AnyOf`` without children is false."""
     assert run(AllOf(()), 2) == [True, True]
     assert run(AnyOf(()), 2) == [False, False]
 
@@ -194,7 +197,7 @@ def test_leaves_are_the_questions_in_order() -> None:
 
 
 def test_rows_out_of_question_from_the_start() -> None:
-    """[PRU-V-4]"""
+    """[PRU-V-4] A clause ignores the files that the given mask excludes."""
     expensive = Fake((False, False), expensive=True)
     found = evaluate(expensive, table(2), np.array([True, False]), Trace())
     assert found.to_pylist() == [False, None]

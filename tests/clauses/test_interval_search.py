@@ -1,4 +1,4 @@
-"""Which intervals hold one of many values: against trying every value."""
+"""The search for intervals that contain one of many values agrees with a test of every value."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_an_interval_is_found_where_trying_every_value_finds_it(
 
 
 def test_eight_bytes_that_are_the_same_do_not_decide(monkeypatch: pytest.MonkeyPatch) -> None:
-    """[PRU-MM-4] The ends and the values differ in the ninth byte after what all share, or in length alone."""
+    """[PRU-MM-4] Values that differ only after eight bytes, or only in their length, are told apart."""
     monkeypatch.setattr(interval_search, "_FEW", 2)
     wanted = [b"k-", b"k-abcdefgh5", b"k-abcdefgh7", b"k-abcdefgh", b"k-z"]
     ends = [(b"5", b"5"), (b"6", b"6"), (b"6", b"7"), (b"", b""), (b"\x00", b"4"), (b"8", b"9")]
@@ -77,7 +77,7 @@ def test_eight_bytes_that_are_the_same_do_not_decide(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("kind", VALUES, ids=str)
 def test_no_intervals_and_no_values(kind: Any) -> None:
-    """[PRU-MM-4]"""
+    """[PRU-MM-4] Empty lists of intervals or values are valid."""
     none = pa.array([], kind)
     some = pa.nulls(2, kind)
     assert any_between(none, none, none).to_pylist() == []
@@ -86,7 +86,7 @@ def test_no_intervals_and_no_values(kind: Any) -> None:
 
 
 def test_ten_thousand_values_of_bytes() -> None:
-    """[PRU-MM-4]"""
+    """[PRU-MM-4] The search handles lists of ten thousand binary values."""
     wanted = [b"user-%07d" % number for number in range(0, 100_000, 10)]
     starts = np.random.default_rng(7).integers(0, 110_000, 500)
     lo = [b"user-%07d" % start for start in starts]

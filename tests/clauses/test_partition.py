@@ -1,4 +1,4 @@
-"""Partition columns: one value for all rows of an object, NULL included."""
+"""A partition column has one value, which can be NULL, for all rows of a file."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_partition_values_that_are_not_recorded_are_unknown() -> None:
     ],
 )
 def test_partitions_of_names(names: Any, found: Any) -> None:
-    """[MDS-M-2] [PRU-PC-1] Whole numbers, dates or texts, as far as all objects agree on the columns."""
+    """[MDS-M-2] [PRU-PC-1] Names of files give integers, dates or strings, if all files agree on the columns."""
     columns = partitions_of_names(pa.array([f"/lake/t/{name}" for name in names], pa.string()), "/lake/t")
     plain = {n: c.values.view(pa.int32()) if c.type == "date" else c.values for n, c in columns.items()}
     assert {name: (column.type, plain[name].to_pylist()) for name, column in columns.items()} == found

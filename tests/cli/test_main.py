@@ -1,4 +1,4 @@
-"""The command line: every command in-process with the tests' session, a few things as a process of its own."""
+"""Each command of the command line runs in the process of the tests, and one command in a process of its own."""
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ def test_no_java(
 
 
 def test_as_a_process(path: str) -> None:
-    """A Spark of its own, which ends with the command."""
+    """A command in a new process starts its own Spark, and ends with exit code 0."""
     arguments = ["create", path, "--minmax", "a", "--output", "json", "--conf", "spark.master=local[1]"]
     ran = subprocess.run(
         [sys.executable, "-m", "xskip", *arguments],

@@ -1,4 +1,4 @@
-"""Spark's order of values, on Arrow arrays."""
+"""Keys of Arrow arrays have Spark's order of values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ INF = float("inf")
 
 
 def ranks(values: list[Any], kind: pa.DataType) -> list[list[Any]]:
-    """The values in groups of equals, least first."""
+    """Return the values in groups of equal values, in ascending order."""
     keys = sort_key(to_arrow(values, kind))
     groups: dict[Any, list[Any]] = {}
     for value, key in zip(values, keys.to_pylist(), strict=True):
@@ -51,7 +51,7 @@ def test_infinities_are_ends_of_the_numbers() -> None:
 
 
 def test_strings_compare_as_utf8_bytes_and_not_as_utf16() -> None:
-    """[SND-18] [PRU-V-5] In UTF-16 U+1F600 begins with D83D and would come before U+FFFD."""
+    """[SND-18] [PRU-V-5] In UTF-16, U+1F600 begins with D83D and would sort before U+FFFD."""
     values = [s.encode() for s in ("\U0001f600", "\ufffd", "z", "é", "az", "")]
     assert ranks(values, pa.string()) == [[s.encode()] for s in ("", "az", "z", "é", "\ufffd", "\U0001f600")]
 
@@ -108,7 +108,7 @@ def test_sliced_arrays_have_the_keys_of_their_own_rows() -> None:
 
 
 def test_decimal_literals_of_any_precision_and_scale() -> None:
-    """[PRU-V-5] Literals with more digits than Python's default decimal context holds."""
+    """[PRU-V-5] Literals may have more digits than Python's default decimal context."""
     wide = Decimal("123456789012345678901234567890123456.78")
     assert literal_key(wide, "decimal(38,2)").as_py() == wide
     assert literal_key(Decimal("1.5"), "decimal(19,2)").as_py() == Decimal("1.50")
@@ -133,7 +133,7 @@ def test_decimal_literals_of_any_precision_and_scale() -> None:
     ],
 )
 def test_the_end_of_a_prefix(prefix: Any, end: Any) -> None:
-    """[SND-15]"""
+    """[SND-15] The end of a prefix is the least value above all values that start with the prefix."""
     assert prefix_end(prefix) == end
 
 

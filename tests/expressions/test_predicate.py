@@ -1,4 +1,4 @@
-"""Predicates: negation against brute force, paths, the operands of leaves."""
+"""Negation agrees with brute force, and paths and operands of leaves have stable text forms."""
 
 from __future__ import annotations
 

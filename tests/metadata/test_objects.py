@@ -1,4 +1,4 @@
-"""Objects, and the names by which metadata knows them."""
+"""Files have identities in the metadata, and tables have identifiers."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_no_objects() -> None:
     ],
 )
 def test_identifier_of_a_table_is_its_path(uri: str, identifier: str) -> None:
-    """[MDS-O-3] Decoded, without scheme, authority and trailing slash, whatever characters it holds."""
+    """[MDS-O-3] The path is decoded, and has no scheme, authority and trailing slash."""
     assert table_identifier(uri) == identifier
 
 

@@ -1,4 +1,4 @@
-"""How files were read when they were indexed, and what a query reads otherwise."""
+"""The profile of a build and the profile of a query differ only in options, settings and schemas that change values."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_options_that_decide_values_are_kept_in_lower_case(fmt: str, option: str
 
 @pytest.mark.parametrize("fmt", ["parquet", "avro", "orc", "csv", "json", "text", "xml", "com.example.Format"])
 def test_options_that_are_not_known_make_another_reading_by_a_digest(fmt: str) -> None:
-    """[PRU-RD-1] Whatever a later Spark or a library adds, its value is compared and not recorded."""
+    """[PRU-RD-1] The value of an unknown option is compared by its digest, and is not recorded."""
     one, two = (ReadProfile.of(fmt, {"newOption": value}, {}, "") for value in ("kept apart", "other"))
     assert "kept apart" not in json.dumps(one.to_json())
     assert ReadProfile.from_json(json.loads(json.dumps(one.to_json()))) == one
@@ -71,7 +71,7 @@ def test_options_that_are_not_known_make_another_reading_by_a_digest(fmt: str) -
      "parquet.encryption.kms.client.class"],
 )  # fmt: skip
 def test_how_a_store_is_reached_is_no_part_of_a_reading(option: str) -> None:
-    """[PRU-RD-7] A secret that changes makes no other reading."""
+    """[PRU-RD-7] The profile stays the same if a secret changes."""
     assert ReadProfile.of("parquet", {option: "s3cr3t"}, {}, "").options == {}
 
 
@@ -79,7 +79,7 @@ def test_how_a_store_is_reached_is_no_part_of_a_reading(option: str) -> None:
     "option", ["password", "my.secret", "authToken", "api_key", "Credentials", "pwd", "private-key"]
 )
 def test_what_may_be_a_credential_is_withheld(option: str) -> None:
-    """[PRU-RD-7] Nobody knows what it does to values: no index can serve the reading."""
+    """[PRU-RD-7] The effect of the option on values is unknown, so that no index serves the profile."""
     reading = ReadProfile.of("parquet", {option: "s3cr3t"}, {}, "")
     assert "s3cr3t" not in json.dumps(reading.to_json())
     assert f"option {option.lower()}, whose value may be a credential" in reading.problem
@@ -87,7 +87,7 @@ def test_what_may_be_a_credential_is_withheld(option: str) -> None:
 
 
 def test_an_older_record_loses_what_records_no_longer_keep() -> None:
-    """[PRU-RD-7] Credentials are gone as soon as it is read, and known options are what they were."""
+    """[PRU-RD-7] Reading a record removes credentials and keeps known options."""
     old = {
         "format": "csv",
         "options": {"fs.s3a.secret.key": "s3cr3t", "password": "s3cr3t", "header": "true", "custom": "s3cr3t"},
@@ -103,7 +103,7 @@ def test_an_older_record_loses_what_records_no_longer_keep() -> None:
 
 
 def test_a_hidden_reading_is_compared_as_before() -> None:
-    """[PRU-RD-7] Records of encrypted indexes show no option's value and no schema."""
+    """[PRU-RD-7] The records of encrypted indexes contain neither values of options nor the schema."""
     reading = ReadProfile.of("csv", {"nullValue": "n/a", "custom": "1"}, {}, "name STRING")
     hidden = reading.hidden()
     assert "n/a" not in json.dumps(hidden.to_json())
@@ -130,9 +130,7 @@ def test_settings_that_are_not_known_count_for_their_format() -> None:
 
 @pytest.mark.parametrize("fmt", ["orc", "csv", "parquet", "avro"])
 def test_the_zone_of_the_jvm(fmt: str) -> None:
-    """[SND-17] [PRU-RD-8] It counts where the schema has times, and where it was not recorded it may have been
-    another.
-    """
+    """[SND-17] [PRU-RD-8] Another zone counts for schemas with times; an unrecorded zone counts as another one."""
     built, asked = (ReadProfile.of(fmt, {}, {"user.timezone": zone}, "") for zone in ("UTC", "America/Los_Angeles"))
     unknown, timeless = ReadProfile.of(fmt, {}, {}, ""), ReadProfile.of(fmt, {}, {"user.timezone": ""}, "")
     said = "the default time zone of the JVM differs from when the index was built, or the build did not record it"
@@ -153,7 +151,7 @@ def test_the_zone_of_the_jvm(fmt: str) -> None:
      {"spark.sql.csv.new": "1"}, {"parquet.new": "1"}],
 )  # fmt: skip
 def test_every_setting_counts_for_a_format_of_a_plugin(conf: dict[str, str]) -> None:
-    """[PRU-RD-2] Nobody knows which decide its values."""
+    """[PRU-RD-2] The settings that change values of a plugin's format are unknown."""
     plain, asked = (ReadProfile.of("com.example.LakeFormat", {}, each, "") for each in ({}, conf))
     assert len(list(differences(plain, asked))) == 1
 
@@ -173,7 +171,7 @@ def test_a_name_that_only_begins_as_a_known_one_is_not_known(key: str) -> None:
 
 
 def test_the_column_that_keeps_corrupt_records() -> None:
-    """[PRU-RD-6]"""
+    """[PRU-RD-6] The profile names the column for corrupt records."""
     key = "spark.sql.columnNameOfCorruptRecord"
     assert ReadProfile.of("csv", {}, {}, "").corrupt_record == "_corrupt_record"
     assert ReadProfile.of("json", {}, {key: "bad"}, "").corrupt_record == "bad"
@@ -203,7 +201,7 @@ def test_rebase_modes_and_time_zones_by_format() -> None:
 
 
 def test_rebase_mode_exception_reads_as_corrected() -> None:
-    """[PRU-RD-2] EXCEPTION fails on old dates, and reads all others alike."""
+    """[PRU-RD-2] EXCEPTION fails on old dates, and reads all other dates as CORRECTED does."""
     key = "spark.sql.parquet.datetimeRebaseModeInRead"
     one, two = (ReadProfile.of("parquet", {}, {key: mode}, "") for mode in ("EXCEPTION", "CORRECTED"))
     assert list(differences(one, two)) == []

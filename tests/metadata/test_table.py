@@ -1,4 +1,4 @@
-"""Metadata in memory: rows taken, tables laid end to end."""
+"""Metadata tables can be restricted to rows and concatenated."""
 
 from __future__ import annotations
 

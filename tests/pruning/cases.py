@@ -1,4 +1,4 @@
-"""Random objects with two columns, the metadata of some indexes of them, and predicates."""
+"""Strategies for random files with two columns, the metadata of some of their indexes, and predicates."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def distinct(rows: list[Any]) -> list[Any]:
 
 
 def collected(index: str, column: str, kind: str, data: Sequence[list[Any] | None]) -> dict[IndexKey, IndexColumn]:
-    """The metadata of objects with these rows, built from plain values; None where it was not collected."""
+    """Return the metadata of files with these rows, built from plain values; None gives unknown metadata."""
     definition, storage = defined(index, column, kind)
     if index == "bloomfilter":
         values = pa.array([None if rows is None else made(distinct(rows)) for rows in data], pa.binary())
@@ -72,7 +72,7 @@ PREFIXES = (b"", b"a", b"ab", b"b", b"\xc3", "\ufffd".encode(), "\U0001f600".enc
 
 @cache
 def leaves(name: str, kind: str) -> st.SearchStrategy:
-    """Leaves about a column of this type, with literals that are often in the data."""
+    """Return a strategy for leaves about a column, with literals that are often in the data."""
     column = Column((name,), kind)
     literal = st.sampled_from(POOLS[kind])
     operand = st.sampled_from([column, column, column, *(Cast(column, target) for target in CASTS.get(kind, ()))])
@@ -90,7 +90,7 @@ def leaves(name: str, kind: str) -> st.SearchStrategy:
 
 @cache
 def rows_of(kind: str) -> st.SearchStrategy:
-    """The rows of one object: few values, so that bounds are often narrow; sometimes all NULL, or none."""
+    """Return a strategy for the rows of a file: often few values and narrow bounds, at times only NULL or no rows."""
     value = st.sampled_from(POOLS[kind])
     narrow = st.tuples(value, value).map(lambda few: [few[0], None, few[1], few[0]])
     return st.one_of(narrow, st.lists(st.one_of(value, st.none()), max_size=5), st.just([None, None]))
@@ -98,7 +98,7 @@ def rows_of(kind: str) -> st.SearchStrategy:
 
 @dataclass(frozen=True)
 class Case:
-    """Objects with two columns, which of the indexes each has, and a predicate."""
+    """Files with two columns, the indexes of each file, and a predicate."""
 
     kinds: dict[str, str]
     data: list[list[dict[str, Any]]]
@@ -109,7 +109,7 @@ class Case:
 
 @cache
 def trees(a: str, b: str) -> st.SearchStrategy:
-    """Predicates over two columns of these types."""
+    """Return a strategy for predicates over two columns of these types."""
     constants = st.sampled_from([Constant(True), Constant(False), Constant(None), Unknown("why")])
     about = [leaves("a", a), leaves("b", b)]
     return st.recursive(

@@ -1,4 +1,4 @@
-"""From a predicate to verdicts: translation, reasons, and the exact oracle over random data."""
+"""Predicates are translated into clauses, whose verdicts agree with an exact oracle over random data."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ TYPES = {head[-2].lower(): head[-1] for kind in ("index", "partition", "column")
 
 
 class FilterText:
-    """A recursive-descent reader of the fixture's filters."""
+    """A recursive-descent parser of the fixture's filters."""
 
     def __init__(self, text: str) -> None:
         self.tokens: list[str] = TOKEN.findall(text)
@@ -161,7 +161,7 @@ class FilterText:
 
 
 def key_of(clause: Clause) -> IndexKey | str:
-    """The index, or the partition column, of which a clause about one leaf asks."""
+    """Return the index or the partition column that a clause about one leaf reads."""
     assert isinstance(clause, ColumnClause | PartitionClause)
     return clause.requires
 
@@ -184,7 +184,7 @@ def described(clause: Clause, *, inner: bool = False) -> str:
 
 @pytest.mark.parametrize(("text", "expected"), CASES, ids=[text for text, _ in CASES])
 def test_translation(text: Any, expected: Any) -> None:
-    """[PRU-V-7] [PRU-N-4] [PRU-MM-6] [PRU-VL-4] [PRU-BF-1] [PRU-PC-1]"""
+    """[PRU-V-7] [PRU-N-4] [PRU-MM-6] [PRU-VL-4] [PRU-BF-1] [PRU-PC-1] Filters become the expected clauses."""
     assert described(translate(FilterText(text).whole(), AVAILABLE)) == expected
 
 
@@ -213,7 +213,7 @@ def test_names_are_told_apart_by_case_only_where_the_session_does() -> None:
 
 
 def test_partition_names_and_case() -> None:
-    """[SND-29] [PRU-V-7]"""
+    """[SND-29] [PRU-V-7] The names of partition columns are case-sensitive only if the session is."""
     leaf = IsNull(Column(("REGION",), "string"))
     assert key_of(clause_of(leaf, partitions={"Region": "string"})) == "Region"
     sensitive = clause_of(leaf, partitions={"Region": "string"}, case_sensitive=True)
@@ -235,7 +235,7 @@ def test_a_dotted_name_is_not_a_field() -> None:
 
 
 def test_a_partition_column_whose_type_differs() -> None:
-    """[SND-30] [PRU-RD-3]"""
+    """[SND-30] [PRU-RD-3] A partition column is not used if its recorded type differs from the query's type."""
     found = clause_of(Comparison(Op.EQ, Column(("p",), "string"), b"1"), partitions={"p": "int"})
     assert found == Undetermined("p = ?", "partition column p was int when indexed and is string in the query")
 
@@ -253,7 +253,7 @@ def test_a_partition_column_whose_type_differs() -> None:
     ids=lambda part: f"{part.name}-{'typed' if part.types else 'untyped'}" if hasattr(part, "types") else "",
 )
 def test_a_column_whose_type_differs(definition: Any, storage: Any) -> None:
-    """[SND-23] [SND-25] [SND-31] [PRU-RD-3] [PRU-RD-4]"""
+    """[SND-23] [SND-25] [SND-31] [PRU-RD-3] [PRU-RD-4] An index of another type is not used."""
     found = clause_of(Comparison(Op.EQ, BIG, 1), (definition, storage))
     assert found == Undetermined("a = ?", "column a is bigint in the query, but had another type when it was indexed")
     same = clause_of(Comparison(Op.EQ, INT, 1), (definition, storage))
@@ -332,7 +332,7 @@ def test_the_outcome_names_what_each_clause_ruled_out_and_what_could_not_be_used
 
 
 def test_or_across_a_partition_and_a_data_column() -> None:
-    """[SND-7] [SND-30] [PRU-V-1]"""
+    """[SND-7] [SND-30] [PRU-V-1] An OR skips a file only if both columns rule the file out."""
     minmax = collected("minmax", "a", "int", [[1], [1], [9], [9], None])
     table = MetadataTable(objects(5), {"p": PartitionColumn("p", "int", pa.array([1, 2, 1, 2, 2], pa.int32()))}, minmax)
     available = Available(tuple((c.definition, c.storage) for c in minmax.values()), {"p": "int"})
@@ -344,7 +344,7 @@ def test_or_across_a_partition_and_a_data_column() -> None:
 
 @pytest.mark.parametrize(("value", "skips"), [(True, False), (False, True), (None, True)])
 def test_a_constant_filter(value: Any, skips: bool) -> None:
-    """[PRU-V-8]"""
+    """[PRU-V-8] Constants that are not TRUE skip all files."""
     result = prune(translate(Constant(value), Available(())), MetadataTable(objects(2)))
     assert result.skip.tolist() == [skips, skips]
 
@@ -356,7 +356,7 @@ def test_an_unknown_filter_keeps_everything() -> None:
 
 
 def test_no_objects() -> None:
-    """[SND-36]"""
+    """[SND-36] A table without files gives an empty mask."""
     minmax = collected("minmax", "a", "int", [])
     clause = clause_of(In(INT, (1, 2)), defined("minmax", "a", "int"))
     assert prune(clause, MetadataTable(objects(0), {}, minmax)).skip.tolist() == []
@@ -380,7 +380,7 @@ def skipped(case: Case) -> list[bool]:
 
 
 def test_no_object_with_a_matching_row_is_skipped() -> None:
-    """[SND-42] [PRU-V-2] Random rows of every type, random indexes with holes, random predicates, and brute force."""
+    """[SND-42] [PRU-V-2] Random indexes and predicates agree with brute force over random rows."""
     seen = {"skipped": 0, "kept with a match": 0, "objects": 0}
 
     @settings(max_examples=500)
@@ -436,7 +436,7 @@ def test_what_a_valuelist_keeps_of_a_leaf_is_exactly_what_holds_a_match() -> Non
 
 
 def some_value_between_could_match(leaf: Any, low: Any, high: Any) -> bool:
-    """Is there a value in [low, high], of an order without gaps, that matches: tried on those that could decide."""
+    """Return whether a value in [low, high] matches, in an order without gaps, by a test of the decisive values."""
     wanted: dict[type, Callable[[], Any]] = {
         Comparison: lambda: [leaf.value],
         In: lambda: leaf.values,

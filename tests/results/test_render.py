@@ -1,4 +1,4 @@
-"""Tables as text and HTML."""
+"""Tables render as text and as HTML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spark's Bloom filter: hashes, bits and bytes."""
+"""Bloom filters have the hashes, bits and bytes of Spark's implementation."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def bits_of(raw: bytes) -> list[int]:
 
 
 def test_hashes_of_bytes_against_the_published_murmur3() -> None:
-    """Murmur3_x86_32 with seed 0, where the length is a multiple of four and Spark's tail plays no part."""
+    """Hashes agree with Murmur3_x86_32, seed 0, for lengths without a tail, which Spark hashes differently."""
     assert bloom_filter.hash_bytes(b"test")[0] == 0xBA6BD213 - (1 << 32)
     assert bloom_filter.hash_bytes(b"")[0] == 0
     assert bloom_filter.hash_bytes(b"\0\0\0\0")[0] == 0x2362F9DE
@@ -45,14 +45,14 @@ def test_hashes_of_longs_are_those_of_their_eight_bytes() -> None:
 
 
 def test_bytes_above_7f_in_a_tail_are_sign_extended() -> None:
-    """[SND-23] [PRU-BF-3] Spark's own tail: a byte is an int before it is mixed, so 0xFF is -1 and not 255."""
+    """[SND-23] [PRU-BF-3] Spark widens each byte of a tail to an int, so that 0xFF is -1 and not 255."""
     assert bloom_filter.hash_bytes(b"\xff")[0] == 1645243454  # a whole word of -1, and a length of 1
     assert bloom_filter.hash_bytes(b"\x7f")[0] == -1149661590  # a whole word of 127, and a length of 1
 
 
 @pytest.mark.parametrize("values", SPARK_BITS, ids=str)
 def test_the_bits_that_spark_sets(values: Any) -> None:
-    """[SND-23] [PRU-BF-3]"""
+    """[SND-23] [PRU-BF-3] The bits of a filter are those that Spark sets."""
     assert bits_of(bloom_filter.build(pack(list(values)), 7, 14977)) == SPARK_BITS[values]
 
 
@@ -142,7 +142,7 @@ def test_rows_that_are_not_asked_for_are_unknown() -> None:
 
 
 def test_sliced_arrays() -> None:
-    """[PRU-BF-2]"""
+    """[PRU-BF-2] Slices of an array of filters give the verdicts of their rows."""
     values = [made([n], ndv=n + 1) if n % 3 else None for n in range(20)]
     filters = pa.array(values, pa.binary())
     for start, length in ((0, 20), (1, 5), (7, 13), (19, 1), (5, 0)):

@@ -1,4 +1,4 @@
-"""Spark's type names, the Arrow types behind them, and the casts that keep every value."""
+"""Spark's type names have Arrow types, and casts are known that keep every value."""
 
 from __future__ import annotations
 
