@@ -1,5 +1,5 @@
-"""Random data, files, indexes, settings and filters: what is skipped holds no matching row.
+"""Random data, files, indexes, settings and filters: a skipped file must hold no matching row.
 
-``python -m tests.fuzz --pairs 20000 --seed 7`` runs until so many pairs of a file and a predicate were asked, and
-prints a script for each wrong skip that it finds.
+``python -m tests.fuzz --pairs 20000 --seed 7`` runs rounds until the given number of pairs of a file and a predicate is
+reached, and prints a script for each wrong skip.
 """

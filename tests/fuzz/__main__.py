@@ -1,4 +1,4 @@
-"""``python -m tests.fuzz``: see the package."""
+"""The command ``python -m tests.fuzz``, which the package's docstring describes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PREDICATES = 90
 
 
 def main() -> int:
-    """Runs rounds until enough pairs were asked."""
+    """Run rounds until the number of tested pairs is reached."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description="What is skipped holds no matching row.")
     parser.add_argument("--pairs", type=int, default=20_000, help="pairs of a file and a predicate (20000)")
     parser.add_argument("--seed", type=int, default=int(time.time()), help="of the first round; by default the time")
@@ -63,7 +63,7 @@ def main() -> int:
 
 
 def session(*, delta: bool) -> SparkSession:
-    """A small session that fails where an index cannot be used."""
+    """Return a small session that fails if an index cannot be used."""
     builder = SparkSession.builder.master("local[2]").appName("xskip fuzz")
     settings = {
         "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF",

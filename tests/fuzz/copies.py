@@ -1,4 +1,4 @@
-"""A dataset on disk, its copies with indexes, and how a session reads and asks them."""
+"""A dataset on disk, its copies with indexes, and the queries of a session on them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ REFUSALS = (Py4JError, PySparkException)
 
 @contextmanager
 def under(spark: SparkSession, settings: Mapping[str, str | None], zone: str) -> Iterator[None]:
-    """Give a session settings, None for those to unset, and the JVM a default time zone, for what is inside."""
+    """Run the body with the given settings of a session and the JVM's default time zone; None unsets a key."""
     zones = spark._jvm.java.util.TimeZone  # type: ignore[union-attr]
     before, zone_before = {key: spark.conf.get(key, None) for key in settings}, zones.getDefault()
     give(spark, settings)
@@ -48,19 +48,19 @@ def under(spark: SparkSession, settings: Mapping[str, str | None], zone: str) ->
 
 
 def give(spark: SparkSession, settings: Mapping[str, str | None]) -> None:
-    """Give a session settings, None for those to unset."""
+    """Set the settings of a session; None unsets a key."""
     for key, value in settings.items():
         spark.conf.unset(key) if value is None else spark.conf.set(key, value)
 
 
 def number() -> Column:
-    """Return the number of the file that a row comes from."""
+    """Return a column with the number of the file of each row."""
     return F.regexp_extract(F.input_file_name(), r"(\d+)\.\w+$", 1).cast("int")
 
 
 @dataclass(slots=True)
 class Copies:
-    """A dataset and its copies, below one directory, as one session reads them.
+    """A dataset and its copies below one directory, as one session reads them.
 
     Attributes
     ----------
@@ -70,11 +70,11 @@ class Copies:
     plan : Plan
     data : DataSet
     schema : StructType or None
-        Of the queries; None where they read as the build did.
+        The schema of the queries; None if they read as the build did.
     passed_over : dict of str to set of int
         The files that the build of a copy could not read.
     stored : StructType or None
-        The schema of the files, where some are damaged and Spark cannot tell it from each.
+        The schema of the files, if some are damaged, so that Spark cannot infer the schema from every file.
     """
 
     spark: SparkSession
@@ -86,7 +86,7 @@ class Copies:
     stored: StructType | None = None
 
     def write(self, random: Random, kinds: Sequence[str]) -> None:
-        """Write the files, and a copy with indexes of each kind."""
+        """Write the files, and one copy with indexes for each kind."""
         staging, fmt = self.root / "staging", self.plan.fmt
         absent = [name for name in self.plan.absent if name not in self.plan.partitions and "." not in name]
         rows = self.spark.sql(self.data.sql()).drop(*absent)
@@ -118,7 +118,7 @@ class Copies:
         )
 
     def as_built(self) -> AbstractContextManager[None]:
-        """Give the session the settings of the build, and the JVM its zone, for what is inside."""
+        """Return a context manager that applies the settings and the time zone of the build."""
         unset = dict.fromkeys(key for key in self.plan.asking if key != "spark.xskip.strict")
         return under(self.spark, {**unset, **self.plan.settings}, self.plan.zones[0])
 
@@ -129,10 +129,10 @@ class Copies:
         return (reader.schema(schema) if schema else reader).load(str(self.root / copy))
 
     def truth(self, asked: Sequence[Tree]) -> dict[Tree, set[int]]:
-        """Return for each predicate the files with a matching row; without those that Spark refuses, or fails on.
+        """Return the files with a matching row for each predicate that Spark can evaluate.
 
-        The predicates are columns of the result, so that nothing can be pruned by them. A damaged file's values are
-        whatever Spark makes of them, so it has no match here.
+        The predicates are columns of the result, so that they cannot prune files. The values of a damaged file are
+        arbitrary, so that it has no match.
         """
         if not asked:
             return {}
@@ -150,12 +150,15 @@ class Copies:
         return {tree: files - set(self.plan.damaged) for tree, files in found.items()}
 
     def lost(self, kind: str, tree: Tree, matching: set[int], kept: set[int]) -> set[int]:
-        """Return the files that are wrongly not kept: with a match or without metadata, and not ruled out by Spark."""
+        """Return the files with a match or without metadata that the index skips although Spark reads them."""
         lost = (matching | self.passed_over[kind]) - kept
         return lost & (self.kept_by_spark(tree) or set()) if lost else lost
 
     def kept(self, copy: str, tree: Tree) -> set[int]:
-        """Return the files that a query with the predicate would read; all where Spark by itself cannot plan it."""
+        """Return the files that a query with the predicate reads.
+
+        The result has all files if Spark cannot plan the query even without an index.
+        """
         try:
             return self._selected(copy, tree)
         except REFUSALS:
@@ -164,7 +167,7 @@ class Copies:
             raise
 
     def kept_by_spark(self, tree: Tree) -> set[int] | None:
-        """Return the same without any index; None where it cannot be planned."""
+        """Return the files that the query reads without an index, or None if Spark cannot plan the query."""
         try:
             return self._selected(PLAIN, tree)
         except REFUSALS:
@@ -177,7 +180,7 @@ class Copies:
 
 
 def swap(directory: Path, first: int, second: int) -> None:
-    """Give two files of a copy each other's content, which changes their times."""
+    """Exchange the contents of two files of a copy, which changes their times."""
     one, two = (next(directory.rglob(f"{n}.*")) for n in (first, second))
     content = one.read_bytes(), two.read_bytes()
     for path, bytes_of_other in ((two, content[0]), (one, content[1])):
@@ -187,7 +190,7 @@ def swap(directory: Path, first: int, second: int) -> None:
 
 
 def _spoil_a_record(random: Random, file: Path) -> None:
-    """Make a record one that no longer parses, whole or in one of its values."""
+    """Change a record so that it, or one of its values, can no longer be parsed."""
     lines = file.read_text().splitlines()
     if not lines:
         return
@@ -198,7 +201,7 @@ def _spoil_a_record(random: Random, file: Path) -> None:
 
 
 def _damage(random: Random, file: Path) -> None:
-    """Cut a file off, or write over some of its bytes."""
+    """Truncate a file, or overwrite some of its bytes."""
     data = bytearray(file.read_bytes())
     if random.random() < 0.3:
         del data[random.randrange(len(data)) :]

@@ -1,4 +1,4 @@
-"""Random datasets, as SQL text: every value is a literal that Spark itself reads."""
+"""Random datasets as SQL text, in which every value is a literal that Spark itself parses."""
 
 from __future__ import annotations
 
@@ -57,20 +57,20 @@ _IN_DIRECTORIES = ["a/b", "a=b", "x:y", "100%", "a b", "#1", "it's", "q?", "[z]"
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """The rows of each file, as texts of literals, and the values that occur, by field."""
+    """The rows of each file as texts of literals, and the values of each field."""
 
     files: tuple[tuple[tuple[str, ...], ...], ...]
     pool: Mapping[str, Sequence[str]]
 
     def sql(self, files: range | None = None) -> str:
-        """A query that makes the rows, with each row's file as ``__file``."""
+        """Return a query that produces the rows, with the number of each row's file in ``__file``."""
         chosen = range(len(self.files)) if files is None else files
         rows = ", ".join(f"({n}, {', '.join(row)})" for n in chosen for row in self.files[n])
         return f"SELECT * FROM VALUES {rows} AS t(__file, {', '.join(COLUMNS)})"
 
 
 def dataset(random: Random, files: int, partitions: Collection[str] = ()) -> DataSet:
-    """Files of which each keeps to a part of every column's values, as files of real data do.
+    """Return random files, each with a part of every column's values, as in real data.
 
     A partition column has one value in a file.
     """
@@ -108,7 +108,7 @@ def _in_directory(random: Random, kind: str, values: Sequence[str]) -> str:
 
 
 def _column(random: Random, kind: str) -> list[str]:
-    """The values that a column has in one file: one, a few close to each other, edges, NULL among them or alone."""
+    """Return the values of a column in one file: a single value, a few close values, edge cases, some or only NULL."""
     if random.random() < 0.3 and kind in (*INTEGERS, "double", "date"):
         near = [far(random, kind) for _ in range(random.randint(3, 5))]
     else:
@@ -122,7 +122,7 @@ def _column(random: Random, kind: str) -> list[str]:
 
 
 def far(random: Random, kind: str) -> str:
-    """A value from anywhere in the type."""
+    """Return a value from the whole range of the type."""
     if kind == "date":
         return f"DATE_ADD(DATE'2000-01-01', {random.randint(-140_000, 140_000)})"
     half = 1 << (INTEGERS.get(kind, 40) - 1)
@@ -130,7 +130,7 @@ def far(random: Random, kind: str) -> str:
 
 
 def value(random: Random, kind: str, base: int) -> str:
-    """A value near a base."""
+    """Return a value near a base."""
     at = base * 10 + random.randint(0, 9)
     match kind:
         case "string":
@@ -158,7 +158,7 @@ def value(random: Random, kind: str, base: int) -> str:
 
 
 def typed(text: str | None, kind: str) -> str:
-    """A literal of a type."""
+    """Return a literal of a type."""
     if text is None:
         return f"CAST(NULL AS {kind})"
     match kind:
@@ -177,13 +177,13 @@ def typed(text: str | None, kind: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """A string in SQL."""
+    """Return a string literal in SQL."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
 
 
 def literal(random: Random, kind: str, pool: Sequence[str]) -> str:
-    """A literal to compare a column with: one of its values, one near them, an edge, rarely NULL."""
+    """Return a literal to compare a column with: one of its values, a close value, an edge case, or rarely NULL."""
     choice = random.random()
     if choice < 0.55 and pool:
         return random.choice(pool)

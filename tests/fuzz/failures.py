@@ -1,4 +1,4 @@
-"""A wrong skip, as a program that shows it."""
+"""A wrong skip, and a program that reproduces it."""
 
 from __future__ import annotations
 
@@ -11,24 +11,26 @@ __all__ = ["Failure"]
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A file that was skipped and holds a matching row.
+    """A file that was skipped although it holds a matching row.
 
     Attributes
     ----------
     plan : Plan
     kind : str
-        Of the copy's indexes.
+        The kind of the copy's indexes.
     where : str
+        The filter.
     rows : str
-        A query that makes the file's rows.
+        A query that produces the file's rows.
     indexed : str
-        The schema by which the files were indexed.
+        The schema with which the files were indexed.
     asked : str
-        The one of the query; empty where it is left to Spark.
+        The schema of the query; empty if Spark infers the schema.
     seed : int
-        Of the round.
+        The seed of the round.
     way : str
-        How the query ran where the script, which runs it plainly, may not show the fault: run the seed again.
+        How the query ran, if the plain query of the script may not reproduce the failure. In this case run the round
+        again with the seed.
     """
 
     plan: Plan
@@ -41,7 +43,7 @@ class Failure:
     way: str = ""
 
     def script(self) -> str:
-        """A program that shows it."""
+        """Return a program that reproduces the wrong skip."""
         plan = self.plan
         written = f"write.partitionBy({', '.join(map(repr, plan.partitions))})" if plan.partitions else "write"
         built_as = plan.schema or (self.indexed if plan.partitions else "")

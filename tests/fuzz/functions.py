@@ -1,4 +1,4 @@
-"""Functions by the types that they take and give, one within another."""
+"""Functions by the types of their arguments and results, and compositions of functions."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ _DIGITS = {"int": 9, "bigint": 18, "smallint": 4}
 
 
 class Function(NamedTuple):
-    """A function: what it takes, its text, what it gives (the same where it is empty).
+    """A function: the types of its argument, its text, and the type of its result (empty: the type of the argument).
 
-    In the text ``{c}`` is the argument, ``{k}`` a small number, ``{large}`` one that lets a sum wrap around,
-    ``{coarse}`` one that leaves few values, ``{v}`` a literal of the argument's type. What fails for some values is not
-    for ANSI.
+    In the text, ``{c}`` is the argument, ``{k}`` a small number, ``{large}`` a number that lets a sum wrap around,
+    ``{coarse}`` a number that leaves few values, ``{v}`` a literal of the argument's type. Functions that fail for some
+    values are not used with ANSI.
     """
 
     takes: tuple[str, ...]
@@ -169,30 +169,34 @@ _ALL = (*_WRAPPING, *_COARSENING, *_NUMERIC, *_STRINGS, *_TEMPORAL, *_OF_ANY)
 
 
 class Chain(NamedTuple):
-    """Functions one within another: texts with ``\\x000`` for the argument, the innermost first; what they give."""
+    r"""A composition of functions.
+
+    The texts have ``\x000`` for the argument, with the innermost function first. ``gives`` is the type of the result.
+    """
 
     texts: tuple[str, ...]
     gives: str
 
     def of(self, argument: str) -> str:
-        """The whole as text."""
+        """Return the composition of an argument as text."""
         for text in self.texts:
             argument = text.replace("\x000", argument)
         return argument
 
 
 def chain(random: Random, kind: str, literals: Sequence[str], depth: int, *, ansi: bool) -> Chain:
-    """A composition of at most so many functions, the first of which takes a type.
+    """Return a random composition of at most ``depth`` functions, the first of which takes a type.
 
     Parameters
     ----------
     random : Random
     kind : str
+        The type of the argument.
     literals : sequence of str
-        Of that type, for functions of two values.
+        Literals of that type, for functions of two values.
     depth : int
     ansi : bool
-        Leave out what fails for some values.
+        Whether to omit functions that fail for some values.
     """
     texts: list[str] = []
     given = kind
@@ -209,7 +213,7 @@ def chain(random: Random, kind: str, literals: Sequence[str], depth: int, *, ans
 
 
 def _choice(random: Random, last: Function | None) -> Sequence[Function]:
-    """Any function; after a sum that wraps around often one that can hide it."""
+    """Return the candidates for the next function; after a sum that wraps around, often those that can hide it."""
     if last in _WRAPPING and random.random() < 0.85:
         return _COARSENING
     if last is None and random.random() < 0.6:

@@ -1,4 +1,4 @@
-"""The kinds of indexes that copies of a dataset are made with: a line for each, and one copy has them all."""
+"""The kinds of indexes for the copies of a dataset, with one line for each kind; one copy has all kinds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SEVERAL = 4
 
 
 class Kind(NamedTuple):
-    """How an index of a column is made, and for columns of which types."""
+    """A function that creates an index type for a column, and the column types that it supports."""
 
     make: Callable[[str], xskip.Index]
     types: tuple[str, ...]
@@ -53,12 +53,12 @@ KINDS = (*_EACH, *_WHOLE, "all")
 
 
 def some(random: Random) -> tuple[str, ...]:
-    """The copies of a round: some kinds alone, and all together."""
+    """Return the kinds for the copies of a round: a sample of single kinds, and all kinds together."""
     return (*random.sample(KINDS[:-1], _SEVERAL), "all")
 
 
 def indexes(kind: str, partitions: Collection[str] = ()) -> list[xskip.Index]:
-    """The indexes of one copy: on every column and field of a fitting type but the partition columns."""
+    """Return the index types of one copy, on all columns and fields of a supported type except partition columns."""
     columns = {name: of for name, of in (COLUMNS | FIELDS).items() if name not in partitions}
     chosen = [each for name, each in _EACH.items() if kind in (name, "all")]
     made = [each.make(name) for each in chosen for name, of in columns.items() if of in each.types]

@@ -1,4 +1,4 @@
-"""Random leaves of filters: comparisons, memberships, patterns; of fields, functions, two fields, hidden columns."""
+"""Random leaves of filters: comparisons, IN lists and patterns on fields, functions, two fields or hidden columns."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Maker = Callable[[Random, Scope, Field], Tree]
 
 
 def leaf(random: Random, scope: Scope) -> Tree:
-    """A leaf about some field of a query, or about what a file is called."""
+    """Return a random leaf about a field of the query, or about the file itself."""
     if scope.hidden and random.random() < 0.06:
         return Tree(random.choice(scope.hidden))
     field = random.choice(scope.fields if random.random() < 0.65 else scope.integers or scope.fields)
@@ -88,7 +88,7 @@ def _nested(random: Random, forms: tuple[str, ...], field: Field) -> Tree:
 
 
 def _function(random: Random, scope: Scope, field: Field) -> Tree:
-    """Functions of a field, compared with what they make of a literal, or with a literal of what they give."""
+    """Return a comparison of functions of a field with a literal, or with the same functions of a literal."""
     calls = _chain(random, scope, field, random.choice((1, 2, 2, 3)))
     own = _applied(calls, Tree(field.name))
     if calls.gives == "boolean" and random.random() < 0.5:
@@ -111,7 +111,7 @@ def _result(random: Random, scope: Scope, field: Field, calls: Chain) -> str:
 
 
 def _pair(random: Random, scope: Scope, field: Field) -> Tree:
-    """Two fields, or one twice, by themselves or in functions."""
+    """Return a comparison of two fields, or of a field with itself, with or without functions."""
     alike = next(kinds for kinds in _COMPARABLE if field.kind in kinds)
     other = field if random.random() < 0.2 else random.choice([f for f in scope.fields if f.kind in alike])
     choice = random.random()
@@ -124,7 +124,7 @@ def _pair(random: Random, scope: Scope, field: Field) -> Tree:
 
 
 def _within(random: Random, scope: Scope, field: Field, alike: tuple[str, ...]) -> Tree:
-    """A field, now and then in functions whose value still compares with the like of it."""
+    """Return a field, at times inside of functions whose result has a comparable type."""
     if random.random() < 0.35:
         calls = _chain(random, scope, field, random.choice((1, 2)))
         if calls.gives in alike:

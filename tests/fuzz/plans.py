@@ -1,4 +1,4 @@
-"""How a round writes its files, and how its queries read them."""
+"""Random plans of how a round writes its files and how its queries read them."""
 
 from __future__ import annotations
 
@@ -73,27 +73,27 @@ _WIDER_OF = {
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How a round writes and reads.
+    """The way in which a round writes and reads files.
 
     Attributes
     ----------
     fmt : str
     settings : dict of str to str
-        Of the session, when files and indexes are made.
+        The settings of the session while files and indexes are created.
     asking : dict of str to str
-        What is set otherwise for the queries.
+        The settings that differ for the queries.
     partitions : tuple of str
-        The columns that directories are named by.
+        The partition columns, which name directories.
     own_schema : bool
-        The queries read with a schema of their own.
+        Whether the queries read with a schema of their own.
     options, asked_options : dict of str to str
-        Of the reader, for the build and for the queries.
+        The reader options of the build and of the queries.
     zones : tuple of str
-        The default time zone of the JVM when files and indexes are made, and for the queries.
+        The default time zones of the JVM for the creation of files and indexes, and for the queries.
     corrupt : str
-        The column that keeps corrupt records, in formats that have one; else empty.
+        The column for corrupt records in formats that support it, or an empty text.
     damaged : tuple of int
-        Files that are damaged before anything reads them.
+        The files that are damaged before anything reads them.
     """
 
     fmt: str
@@ -109,12 +109,12 @@ class Plan:
 
     @property
     def absent(self) -> tuple[str, ...]:
-        """The columns that are in no file."""
+        """Return the columns that no file contains."""
         return (*self.partitions, *(_NOT_IN_CSV if self.fmt == "csv" else ()))
 
     @property
     def schema(self) -> str:
-        """The schema of text files in DDL; empty for formats whose files have their own."""
+        """Return the schema of text files in DDL, or an empty text for formats whose files contain their schema."""
         if self.fmt not in _TEXT:
             return ""
         own = {name: kind for name, kind in COLUMNS.items() if name not in self.absent}
@@ -127,17 +127,17 @@ class Plan:
 
     @property
     def served(self) -> bool:
-        """Return True if queries read as the build did, so that the indexes serve them."""
+        """Return whether queries read as the build did, so that the indexes serve them."""
         return "spark.xskip.strict" not in self.asking and not self.damaged
 
     @property
     def hidden(self) -> bool:
-        """Return True if the source has hidden columns: sources of the second API have none."""
+        """Return whether the source has hidden columns; sources of the second API have none."""
         return self.fmt in self.settings["spark.sql.sources.useV1SourceList"].split(",")
 
 
 def plan(random: Random, files: int) -> Plan:
-    """A random plan for a dataset of so many files."""
+    """Return a random plan for a dataset with a number of files."""
     fmt = random.choice(_FORMATS)
     settings = {
         "spark.sql.session.timeZone": random.choice(_ZONES),
@@ -170,13 +170,13 @@ def plan(random: Random, files: int) -> Plan:
 
 
 def _drawn(random: Random, pool: dict[str, tuple[str, ...]]) -> dict[str, str]:
-    """Few of many names, each with one of its values; often none."""
+    """Return a few of the names with one of their values each; often none."""
     names = random.sample(sorted(pool), min(len(pool), random.choice((0, 0, 1, 2))))
     return {name: random.choice(pool[name]) for name in names}
 
 
 def other_schema(random: Random, schema: StructType, fmt: str) -> StructType:
-    """A schema that reads the same files: in another order, with less, more, wider and otherwise spelled columns."""
+    """Return a schema that reads the same files, with reordered, fewer, more, wider and differently spelled columns."""
     fields = [_other_field(random, each, fmt) for each in schema.fields if random.random() < 0.85]
     if random.random() < 0.5:
         fields.append(StructField("extra", DataType.fromDDL("int")))

@@ -1,4 +1,4 @@
-"""Random filters, as SQL text."""
+"""Random filters as SQL text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OF_TWO = (
 
 
 def predicate(random: Random, scope: Scope, depth: int = 3) -> Tree:
-    """A random filter over the fields of a query."""
+    """Return a random filter over the fields of a query."""
     choice = random.random()
     if depth == 0 or choice < 0.5:
         return leaf(random, scope)

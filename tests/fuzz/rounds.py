@@ -1,4 +1,4 @@
-"""One round: a dataset, its copies with indexes, many filters; and what is left of a wrong skip when it is cut down."""
+"""A round: a dataset, its copies with indexes, many filters, and the reduction of a wrong skip."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _AT_ONCE = 25
 
 @dataclass(slots=True)
 class Tally:
-    """What was asked and seen."""
+    """The counts of pairs, skipped and matching files, and predicates."""
 
     pairs: int = 0
     skipped: int = 0
@@ -71,7 +71,7 @@ class Round:
         self.kinds = some(self.random)
 
     def run(self, predicates: int) -> tuple[Tally, list[Failure]]:
-        """Ask so many predicates of every copy."""
+        """Apply a number of random predicates to every copy."""
         with under(self.spark, self.plan.settings, self.plan.zones[0]):
             self.copies.write(self.random, self.kinds)
             with under(self.spark, self.plan.asking, self.plan.zones[1]):
@@ -121,7 +121,7 @@ class Round:
         return can and "DeltaSparkSessionExtension" in str(self.spark.conf.get("spark.sql.extensions", ""))
 
     def _narrow(self, truth: dict[Tree, set[int]]) -> Sequence[Tree]:
-        """Return predicates of which rows of some files are TRUE, of others none."""
+        """Return predicates that match in some files and not in others."""
         some_match = [tree for tree, files in truth.items() if 0 < len(files) < FILES]
         return self.random.sample(some_match, min(len(some_match), _RUN))
 
@@ -132,7 +132,7 @@ class Round:
         return Scope(tuple(fields), self.plan.ansi, self._hidden() if self.plan.hidden else ())
 
     def _hidden(self) -> tuple[str, ...]:
-        """Tests of hidden columns; those of paths hold for all copies alike."""
+        """Return tests of hidden columns; the results of tests of paths are the same for all copies."""
         files = [(path.name, path.stat()) for path in self.random.sample(sorted(self.root.glob("plain/**/*.*")), 4)]
         tests = [
             "_metadata.file_path LIKE '%/1_.%'",
@@ -148,7 +148,7 @@ class Round:
         return tuple(tests)
 
     def _shrunk(self, kind: str, tree: Tree, file: int) -> Failure:
-        """The simplest predicate that still skips the file wrongly, and the file's rows."""
+        """Return the simplest predicate that still skips the file wrongly, and the file's rows."""
         while True:
             for less in smaller(tree):
                 found = self.copies.truth([less]).get(less, set())

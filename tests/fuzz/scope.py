@@ -1,4 +1,4 @@
-"""What a filter can speak of: the fields of a query's reading, and what its files are."""
+"""The scope of a filter: the fields of the query and the attributes of the files."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ __all__ = ["Field", "Scope", "fields_of"]
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A column or a field of one, as the query names it; its type as literals have it, its values."""
+    """A column or a field of a struct by the query's name, its type for literals, and its values."""
 
     name: str
     kind: str
     pool: Sequence[str]
 
     def literal(self, random: Random) -> str:
-        """A literal to compare it with."""
+        """Return a literal for a comparison with the field."""
         return literal(random, self.kind, self.pool)
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """All fields, and what else decides which filters Spark takes.
+    """All fields, and the properties of the query that decide which filters Spark accepts.
 
     Attributes
     ----------
@@ -52,17 +52,17 @@ class Scope:
 
     @property
     def integers(self) -> list[Field]:
-        """The fields whose sums can wrap around."""
+        """Return the fields whose sums can wrap around."""
         return [each for each in self.fields if each.kind in INTEGERS]
 
     def literal(self, random: Random, kind: str) -> str:
-        """A literal of a type: of the values of some field of that type, where there is one."""
+        """Return a literal of a type, from the values of a field of this type if there is one."""
         fields = self.by_kind.get(kind, [])
         return random.choice(fields).literal(random) if fields else literal(random, kind, ())
 
 
 def fields_of(schema: StructType, pool: Mapping[str, Sequence[str]], prefix: str = "") -> list[Field]:
-    """The fields of a schema, nested ones with their path; structs themselves are left out."""
+    """Return the fields of a schema, with paths for nested fields and without the structs themselves."""
     found: list[Field] = []
     for each in schema.fields:
         name = f"{prefix}{each.name}"

@@ -1,4 +1,4 @@
-"""A budget of random pairs, from seeds of today; and that a wrong skip would be found."""
+"""Random pairs of files and filters from new seeds show no wrong skip, and a wrong skip is detected."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PREDICATES = 50
 def test_what_is_skipped_holds_no_matching_row(
     served: bool, spark: SparkSession, tmp_path: Path, counted: Counted, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """[PRU-V-2] [PRU-FN-1] The seed is printed; ``python -m tests.fuzz --seed`` runs it again."""
+    """[PRU-V-2] [PRU-FN-1] The test prints its seed; ``python -m tests.fuzz --seed`` runs it again."""
     seed = int(time.time())
     while served and not plan(Random(seed), FILES).served:
         seed += 1
@@ -46,7 +46,7 @@ def test_what_is_skipped_holds_no_matching_row(
 def test_a_wrong_skip_is_found_and_cut_down(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An index that is wrong about one comparison fails within a round, and the script is about that comparison."""
+    """A fault in one comparison fails within a round, and the script contains that comparison."""
     right = bounds._compared
 
     def wrong(op: Op, lo: object, hi: object, value: object) -> object:

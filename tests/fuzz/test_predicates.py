@@ -1,4 +1,4 @@
-"""The filters are of every sort: one that is never asked finds nothing."""
+"""The random filters cover every sort of filter, because a sort that never occurs finds no fault."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A filter as a tree that can be cut down."""
+"""A filter as a tree that can be reduced."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Tree", "smaller"]
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A part of a filter: its text, with ``\\x000``, ``\\x001`` … for the children."""
+    r"""A part of a filter: its text, with ``\x000``, ``\x001`` … for the children."""
 
     form: str
     children: tuple[Tree, ...] = ()
@@ -23,7 +23,7 @@ class Tree:
 
 
 def smaller(tree: Tree) -> Iterator[Tree]:
-    """Filters that are one step simpler, and some that are no filters: a function's argument in its place."""
+    """Yield filters that are one step simpler, among them arguments of functions, which need not be valid filters."""
     yield from tree.children
     for k, child in enumerate(tree.children):
         for less in smaller(child):

@@ -1,6 +1,6 @@
-"""Queries that run, in ways that a look at their files alone does not show.
+"""Ways to run queries that the files of a query alone do not cover.
 
-Each way runs a query over the copy without an index, and the same over one with: the files of the rows are equal.
+Each way runs a query over the copy without an index and over a copy with an index, and compares the files of the rows.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ _THREADS = 4
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A query that lost rows or found others.
+    """A query with missing or additional rows.
 
     Attributes
     ----------
     way : str
-        How it ran.
+        How the query ran.
     kind : str
-        Of the copy's indexes.
+        The kind of the copy's indexes.
     tree : Tree
     files : tuple of int
-        The files whose rows were lost or are too many.
+        The files whose rows are missing or additional.
     """
 
     way: str
@@ -46,17 +46,17 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """One relation twice: of the copy without an index, and of one with."""
+    """The relation of the copy without an index, and the relation of a copy with an index."""
 
     plain: DataFrame
     indexed: DataFrame
 
     def filtered(self, tree: Tree) -> _Pair:
-        """Return both with a filter, and the files of their rows as the result."""
+        """Return both relations with a filter, and with the number of rows for each file as the result."""
         return _Pair(*(_counted(_numbers(df, tree)) for df in (self.plain, self.indexed)))
 
     def differ(self) -> set[int] | None:
-        """Return the files of which the results differ; None where Spark by itself fails."""
+        """Return the files whose results differ, or None if the query fails without an index."""
         try:
             expected = _rows(self.plain)
         except REFUSALS:
@@ -65,7 +65,7 @@ class _Pair:
 
 
 def _numbers(df: DataFrame, tree: Tree) -> DataFrame:
-    """Return the number of its file for each row that a predicate is TRUE of."""
+    """Return the file number of each row that matches a predicate."""
     return df.filter(str(tree)).select(number().alias("n"))
 
 
@@ -86,7 +86,7 @@ def _pair(copies: Copies, kind: str) -> _Pair:
 
 
 def explained_before_settings_change(copies: Copies, kind: str, trees: Sequence[Tree]) -> Iterator[Difference]:
-    """Plan queries under the settings of the build, and run them under others."""
+    """Plan queries under the settings of the build, and run them under other settings."""
     made: list[tuple[Tree, _Pair]] = []
     with copies.as_built():
         for tree in trees:
@@ -103,7 +103,7 @@ def explained_before_settings_change(copies: Copies, kind: str, trees: Sequence[
 
 
 def kept_while_files_change(copies: Copies, kind: str, trees: Sequence[Tree]) -> Iterator[Difference]:
-    """Ask a relation that was listed before two files changed and the index was refreshed, and new ones."""
+    """Query relations that were listed before two files changed and the index was refreshed, and new relations."""
     kept = _pair(copies, kind)
     for df in (kept.plain, kept.indexed):
         df.inputFiles()
@@ -137,7 +137,7 @@ WAYS = (explained_before_settings_change, kept_while_files_change)
 
 
 def sessions_and_threads(copies: Copies, kinds: Sequence[str], asked: dict[Tree, set[int]]) -> Iterator[Difference]:
-    """Ask from threads of two sessions at once: one with the settings of the queries, one with those of the build.
+    """Query from threads of two sessions: one has the settings of the queries, one those of the build.
 
     Parameters
     ----------
@@ -163,15 +163,15 @@ def sessions_and_threads(copies: Copies, kinds: Sequence[str], asked: dict[Tree,
 
 
 def delta_beside(copies: Copies, kinds: Sequence[str], trees: Sequence[Tree]) -> Iterator[Difference]:
-    """Turn an indexed copy into a Delta table, delete rows of it, and ask it beside another copy, skipping on and off.
+    """Turn an indexed copy into a Delta table with deleted rows, and query it together with another copy.
 
     Parameters
     ----------
     copies : Copies
     kinds : sequence of str
-        The copy that stays, and the one that becomes a table.
+        The copy that stays, and the copy that becomes a table.
     trees : sequence of Tree
-        The first says which rows are deleted.
+        The predicates; the first selects the rows to delete.
     """
     spark, (ours, theirs) = copies.spark, kinds
     place = f"`{copies.root / theirs}`"

@@ -1,4 +1,4 @@
-"""``python -m tests.fuzz.metadata``: see the package."""
+"""The command ``python -m tests.fuzz.metadata``, which the package's docstring describes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.fuzz.metadata.run import run_all
 
 
 def main() -> int:
-    """Runs all cases and prints what was found."""
+    """Run all cases and print the results."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.metadata", description="Damaged metadata loses no row.")
     parser.add_argument("--indexes", type=int, default=10_000, help="damaged indexes (10000)")
     parser.add_argument("--seed", type=int, default=int(time.time()), help="by default the time")

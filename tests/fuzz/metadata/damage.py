@@ -1,4 +1,4 @@
-"""Ways in which the files of an index come to be other than they were written."""
+"""Ways in which the files of an index can be damaged."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SIZES = b"io.xskip.object.sizes"
 
 
 def damaged(random: Random, bases: Sequence[Known], base: Known) -> tuple[str, Files]:
-    """The files of an index after some damage, and the name of the way."""
+    """Return the name of a random way of damage, and the files of an index after this damage."""
     has_record = any(name.startswith("_commits/") for name in base.files)
     way = random.choice([*WAYS, *FORGED] if has_record else [name for name in WAYS if "signed" not in name])
     files = dict(base.files)
@@ -57,7 +57,7 @@ def _bits(random: Random, files: Files, other: Files) -> None:
 
 
 def _near_pages(random: Random, files: Files, _: Files) -> None:
-    """In the first hundred bytes of the file, or just before the footer: page headers are there."""
+    """Change a byte in the first hundred bytes of a file or just before the footer, where page headers are."""
     name = _data(random, files)
     size = len(files[name])
     body = size - 8 - int.from_bytes(files[name][-8:-4], "little") if size > 8 else size
@@ -77,7 +77,7 @@ def _in_footer(random: Random, files: Files, other: Files) -> None:
 
 
 def _bytes(random: Random, files: Files, _: Files) -> None:
-    """A run of bytes is overwritten, by zeros or by others, as a bad sector is."""
+    """Overwrite a run of bytes with zeros or with random bytes, as a bad sector does."""
     name = _some(random, files)
     length = random.choice([1, 4, 8, 64, 512])
     at = random.randrange(max(1, len(files[name])))
@@ -111,7 +111,7 @@ def _doubled(random: Random, files: Files, _: Files) -> None:
 
 
 def _swapped(random: Random, files: Files, other: Files) -> None:
-    """A file has the content of another one, of this index or of another."""
+    """Replace the content of a file with that of another file, of this index or of another index."""
     name = _some(random, files)
     donors = {**{f"other/{key}": value for key, value in other.items()}, **files}
     kind = Path(name).suffix
@@ -123,7 +123,7 @@ def _gone(random: Random, files: Files, _: Files) -> None:
 
 
 def _moved(random: Random, files: Files, _: Files) -> None:
-    """A block of a file stands where another should."""
+    """Copy a block of a file over another block of the file."""
     name = _data(random, files)
     size = len(files[name])
     length = min(random.choice([16, 64, 256]), size)
@@ -132,7 +132,7 @@ def _moved(random: Random, files: Files, _: Files) -> None:
 
 
 def _signed(files: Files, name: str, data: bytes, path: Path) -> None:
-    """Puts a file with the digests that it should have."""
+    """Replace a file, and update the digests in the commit record."""
     files[name] = data
     record = _record(files)
     body = json.loads(unsealed(files[record]))
@@ -162,7 +162,7 @@ def _entries(files: Files, name: str) -> dict[bytes, bytes]:
 
 
 def _signed_bounds(random: Random, files: Files, _: Files) -> None:
-    """Bounds the wrong way round, with all digests as they should be."""
+    """Exchange the lower and upper bounds, with correct digests."""
     name = _data(random, files)
     if files[name][-4:] != b"PAR1":
         return
@@ -180,7 +180,7 @@ def _signed_bounds(random: Random, files: Files, _: Files) -> None:
 
 
 def _signed_streams(random: Random, files: Files, _: Files) -> None:
-    """Serialised objects that are cut, grown or no such objects, with all digests as they should be."""
+    """Truncate, extend or replace serialised objects, with correct digests."""
     name = _data(random, files)
     if files[name][-4:] != b"PAR1":
         return
@@ -235,7 +235,7 @@ def _text(random: Random, text: str) -> str:
 
 
 def _tree(random: Random, node: Any) -> Any:
-    """A JSON value in which one place holds another."""
+    """Return a JSON value with a change in one place."""
     if isinstance(node, dict) and node and random.random() < 0.9:
         key = random.choice(sorted(node))
         if random.random() < 0.1:
@@ -268,7 +268,7 @@ def _forged_record(random: Random, files: Files, _: Files) -> None:
 
 
 def _forged_stream(random: Random, files: Files, _: Files) -> None:
-    """Single bytes of serialised objects."""
+    """Change single bytes of serialised objects, with correct digests."""
     name = _data(random, files)
     if files[name][-4:] != b"PAR1":
         return
@@ -287,7 +287,7 @@ def _forged_stream(random: Random, files: Files, _: Files) -> None:
 
 
 def _without_record(random: Random, files: Files, other: Files) -> None:
-    """As of another program, and then damaged: nothing vouches for the footers."""
+    """Turn the files into those of another program, whose footers have no checksums, and then damage one."""
     for name in sorted(files):
         data = files.pop(name)
         if name.endswith(".parquet"):

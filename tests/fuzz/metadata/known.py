@@ -1,4 +1,4 @@
-"""Small indexes of rows that are known, in every version, in the clear and encrypted; and filters with their truth."""
+"""Small indexes of known rows in every version, plaintext and encrypted, and filters with their true results."""
 
 from __future__ import annotations
 
@@ -46,13 +46,14 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """An index and what it is of.
+    """The files of an index, and the rows that the index describes.
 
     Attributes
     ----------
     files : dict of str to bytes
-        The metadata directory.
+        The files of the metadata directory, by name.
     objects : dict of ObjectStatus to list of rows
+        The rows of each data file.
     """
 
     files: dict[str, bytes]
@@ -60,12 +61,12 @@ class Known:
 
     @property
     def record(self) -> str:
-        """The name of the latest record."""
+        """Return the name of the latest commit record."""
         return max(name for name in self.files if name.startswith("_commits/"))
 
 
 def known(random: Random, version: int, scratch: Path, footer_key: str | None = None, *, plain: bool = False) -> Known:
-    """An index of one or two files."""
+    """Return a random index with one or two metadata files."""
     count = random.randint(2, 6)
     objects = {}
     for i in range(count):
@@ -98,7 +99,7 @@ def _row(random: Random, p: int) -> Row:
 
 
 def _order(value: Any) -> Any:
-    """A key in Spark's order."""
+    """Return a key in Spark's order of values."""
     if isinstance(value, float):
         return (1, 0.0) if math.isnan(value) else (0, value + 0.0)
     return value.encode() if isinstance(value, str) else value
@@ -152,7 +153,7 @@ def _index(
 
 
 def _ranges(values: list[int]) -> list[int]:
-    """Two ranges, parted at the widest gap."""
+    """Return the ends of two ranges, separated by the widest gap."""
     if len(set(values)) < 2:
         return [values[0], values[-1]] if values else []
     cut = max(range(1, len(values)), key=lambda i: values[i] - values[i - 1])
@@ -164,7 +165,7 @@ def _boxes(rows: list[Row]) -> list[float]:
 
 
 def _keyed(table: MetadataTable) -> MetadataTable:
-    """The same with keys for half of the indexes."""
+    """Return the table with key labels for half of the indexes."""
     changed = {}
     for i, column in enumerate(table.indexes.values()):
         definition = replace(column.definition, key_label="column" if i % 2 else None)
@@ -176,7 +177,7 @@ Truth = Callable[[Row], bool]
 
 
 def filters(random: Random, count: int) -> list[tuple[Predicate, Truth]]:
-    """Filters, each with the rows of which it is TRUE."""
+    """Return random filters, each with a function that decides whether the filter is TRUE for a row."""
     return [_filter(random) for _ in range(count)]
 
 

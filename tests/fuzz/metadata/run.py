@@ -1,4 +1,4 @@
-"""One case after another, in a process of its own that has little memory."""
+"""The cases run one after another in a process of their own with little memory."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _SHARED = Path(__file__).parents[4] / "shared"
 
 @dataclass(slots=True)
 class Outcome:
-    """What was seen."""
+    """The counts of the cases so far, and their faults."""
 
     cases: int = 0
     refused: int = 0
@@ -56,7 +56,7 @@ class Outcome:
 
 
 class Runner:
-    """Small indexes and a directory for their damaged copies."""
+    """Small indexes, and a directory for their damaged copies."""
 
     def __init__(self, seed: int, scratch: Path) -> None:
         self.seed = seed
@@ -71,7 +71,7 @@ class Runner:
         self.goldens = [_golden(directory) for directory in found]
 
     def run(self, number: int) -> Outcome:
-        """One case, by its number."""
+        """Run the case with a number."""
         random = Random(f"{self.seed} {number}")
         base = random.choice(self.bases if random.random() < _KNOWN else self.goldens)
         way, files = damaged(random, self.bases, base)
@@ -100,7 +100,7 @@ def _golden(directory: Path) -> Known:
 
 
 def case(md: Path, random: Random, base: Known, outcome: Outcome) -> str:
-    """Ask an index some filters; return which skip was wrong, or nothing."""
+    """Apply filters to an index, and return a description of a wrong skip, or an empty text."""
     asked = filters(random, _FILTERS)
     try:
         snapshot = open_snapshot(LocalStorage(), str(md))
@@ -129,7 +129,7 @@ def case(md: Path, random: Random, base: Known, outcome: Outcome) -> str:
 
 
 def _work(seed: int, numbers: range, pipe: Connection) -> None:
-    """The worker: tells the number of each case before it, and what was seen after some."""
+    """Run cases in the worker process, and send each case's number before and its outcome after it."""
     scratch = Path(
         tempfile.mkdtemp(prefix="xskip-fuzz-metadata-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
     )
@@ -146,7 +146,7 @@ def _work(seed: int, numbers: range, pipe: Connection) -> None:
 
 
 def run_all(seed: int, numbers: range) -> Outcome:
-    """All cases; a worker that dies is a fault, and another goes on after it."""
+    """Run all cases; a worker that dies counts as a fault, and a new worker continues with the next case."""
     total = Outcome()
     context = multiprocessing.get_context("spawn")
     while numbers:

@@ -1,4 +1,4 @@
-"""Some hundred damaged indexes, from a seed of today; and that a wrong skip would be found. Rules: [MDS-D-8]."""
+"""A few hundred indexes with damage from a new seed lose no row, and a wrong skip is detected. Rules: [MDS-D-8]."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def runner(tmp_path: Path) -> Iterator[Runner]:
 
 
 def test_damaged_metadata_loses_no_row(counted: Counted, capsys: pytest.CaptureFixture[str]) -> None:
-    """[MDS-D-8] The seed is printed; ``python -m tests.fuzz.metadata --seed`` runs it again."""
+    """[MDS-D-8] The test prints its seed; ``python -m tests.fuzz.metadata --seed`` runs it again."""
     seed = int(time.time())
     found = run_all(seed, range(INDEXES))
     with capsys.disabled():
@@ -39,7 +39,7 @@ def test_damaged_metadata_loses_no_row(counted: Counted, capsys: pytest.CaptureF
 
 
 def test_what_is_whole_is_used(runner: Runner) -> None:
-    """[MDS-D-8] Without damage nothing is refused, and no row is lost."""
+    """[MDS-D-8] Indexes without damage are all used, and lose no row."""
     seen = Outcome()
     for number, base in enumerate(runner.bases):
         md = runner.scratch / f"whole{number}"
@@ -52,6 +52,6 @@ def test_what_is_whole_is_used(runner: Runner) -> None:
 
 
 def test_a_wrong_skip_is_found(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
-    """[MDS-D-8] Without the digests of footers files that have changed places lose rows."""
+    """[MDS-D-8] Without the digests of footers, exchanged files lose rows, and the run reports this."""
     monkeypatch.setattr(snapshot, "_open_recorded", lambda path, _: open_file(path))
     assert any("has a row of" in fault for number in range(1500) for fault in runner.run(number).faults)
