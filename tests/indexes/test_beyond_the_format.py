@@ -1,4 +1,4 @@
-"""Indexes that the format's own programs do not know: in every version, and of other programs."""
+"""Index types that other programs of the format do not know work in every version, but only in metadata of xskip."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CASES = {
 
 @pytest.mark.parametrize("version", range(5))
 def test_every_version_holds_them(spark: SparkSession, tmp_path: Path, version: int) -> None:
-    """[PRU-OT-1] Written, read, refreshed and migrated in each version."""
+    """[PRU-OT-1] The index types are written, read, refreshed and migrated in each version."""
     path = write_once(spark, tmp_path / "data", SCHEMA, FILES)
     index = SkippingIndex.for_path(spark, path)
     index.create(WANTED, version=version)
@@ -54,7 +54,7 @@ def _check(spark: SparkSession, path: str) -> None:
 
 
 def test_without_a_record_they_are_not_asked(spark: SparkSession, tmp_path: Path) -> None:
-    """[PRU-OT-1] The same metadata, as if another program had written it."""
+    """[PRU-OT-1] Queries do not use the same metadata if another program seems to have written it."""
     path = write_once(spark, tmp_path / "data", SCHEMA, FILES)
     index = SkippingIndex.for_path(spark, path)
     index.create(WANTED)

@@ -1,4 +1,4 @@
-"""BloomFilter: what a filter says, leaf by leaf."""
+"""A clause over a BloomFilter gives the verdict that the filter proves, for each kind of leaf."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_filters_that_are_there_stay_and_what_is_neither_is_unknown() -> None:
 
 
 def test_a_null_list_over_hashes_is_not_read() -> None:
-    """[PRU-BF-4] A null may lie over values that happen to be there."""
+    """[PRU-BF-4] Values below a null list are ignored."""
     hidden = pa.ListArray.from_arrays(
         pa.array([0, 2, 3], pa.int32()), pa.array(pack([1, 2, 3]), pa.int64()), mask=pa.array([True, False])
     )
@@ -184,7 +184,7 @@ def test_rates_that_it_refuses(fpp: Any) -> None:
 
 
 def table_with_bounds_and_filters() -> MetadataTable:
-    """100 objects: object i has the value i in column c and in column t, bounds of both and filters of c."""
+    """Return a table of 100 files: file i has the value i in columns c and t, bounds of both, and filters of c."""
     numbers = pa.array(range(100), pa.int64())
     indexes = {}
     for name in ("c", "t"):
@@ -251,7 +251,7 @@ def test_a_value_is_hashed_once_for_all_filters(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize("block", [1, 7, 1 << 16])
 def test_many_values_of_many_filters_are_found_as_each_of_one(block: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """[PRU-BF-1] In whatever blocks they are probed, filters of several sizes among them."""
+    """[PRU-BF-1] The verdicts do not depend on the size of the blocks in which filters are probed."""
     monkeypatch.setattr(bloom_filter, "_PROBES", block)
     objects = [list(range(start, start + 1 + start % 5)) for start in range(0, 300, 10)]
     filters = BloomFilter("c", fpp=1e-6).assemble([collected(*objects)], ["bigint"])

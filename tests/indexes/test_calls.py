@@ -1,4 +1,4 @@
-"""Functions of users: what they imply, and indexes that know them. Rules: specs/pruning.rst, [PRU-UF]."""
+"""Conditions on user-defined functions skip files by what they imply. Rules: specs/pruning.rst, [PRU-UF]."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def distance(x, y, px, py):  # type: ignore[no-untyped-def]  # Spark would read 
 
 
 def within(call: FunctionCall) -> Predicate | None:
-    """distance(x, y, px, py) < r implies that x is in [px - r, px + r], and y likewise."""
+    """Return the implication of distance(x, y, px, py) < r: x is in [px - r, px + r], and y in [py - r, py + r]."""
     arguments: tuple[Any, ...] = call.arguments
     x, y, px, py = arguments
     r: Any = call.value
@@ -56,7 +56,7 @@ def path(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) ->
 
 
 def opened(spark: SparkSession, path: str, condition: str | SparkColumn) -> set[str]:
-    """The files read; the rows are those without an index."""
+    """Return the files that a query reads, after a check that its rows are those without an index."""
     df = spark.read.parquet(path)
     asked = df.filter(condition)
     files, rows = opened_files(asked), sorted(asked.select("n").collect())
@@ -67,7 +67,7 @@ def opened(spark: SparkSession, path: str, condition: str | SparkColumn) -> set[
 
 
 def test_distances(spark: SparkSession, path: str) -> None:
-    """[PRU-UF-1] [PRU-UF-2] A function in Python, in SQL and in DataFrames, under any connective."""
+    """[PRU-UF-1] [PRU-UF-2] A Python function skips files in SQL and in DataFrames, under any connective."""
     everything = set(FILES)
     name = "distance_" + Path(path).parent.name.replace("-", "_")[-8:]
     near = spark.udf.register(name, F.udf(distance, "double"))
@@ -99,7 +99,7 @@ def _indexes(spark: SparkSession, path: str) -> tuple[IndexInfo, ...]:
 
 
 def test_another_function_of_the_same_name(spark: SparkSession, path: str) -> None:
-    """[SND-32] [PRU-UF-1] It is the code that was registered, not its name; a function of chance is none."""
+    """[SND-32] [PRU-UF-1] A function is identified by its code, not by its name, and must be deterministic."""
     first = spark.udf.register("my_distance", F.udf(distance, "double"))
     xskip.register_function(spark, first, within)
     asked = "my_distance(x, y, 50D, 50D) < 5"
@@ -114,7 +114,7 @@ def test_another_function_of_the_same_name(spark: SparkSession, path: str) -> No
 
 
 def test_what_fails_reads_everything(spark: SparkSession, path: str) -> None:
-    """[PRU-UF-2] A fault in what the user says of a function fails no query."""
+    """[PRU-UF-2] An error in a registered implication fails no query."""
     function = F.udf(distance, "double")
 
     def broken(call: FunctionCall) -> Predicate | None:
@@ -133,7 +133,7 @@ _NEAR = """public class Near implements org.apache.spark.sql.api.java.UDF4 {
 
 
 def test_functions_in_java(spark: SparkSession, path: str) -> None:
-    """[PRU-UF-1] Of one in Java its registered name is all that tells it."""
+    """[PRU-UF-1] A Java function is identified by its registered name."""
     jvm: Any = spark._jvm
     compiler = jvm.org.codehaus.janino.SimpleCompiler()
     compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
@@ -164,7 +164,7 @@ def test_functions_in_java(spark: SparkSession, path: str) -> None:
     ],
 )  # fmt: skip
 def test_literals_are_not_rounded(kind: str, value: object, *, is_held: bool) -> None:
-    """[PRU-UF-2] x < 2.5 of a whole number is not x < 2."""
+    """[PRU-UF-2] For an integer column, x < 2.5 does not become x < 2."""
     column = Column(("x",), kind)
     register_implied("test", lambda call: And((Comparison(call.op, column, call.value), In(column, (call.value,)))))
     asked = Comparison(Op.LT, Call("test", "f", "double", (column,)), value)

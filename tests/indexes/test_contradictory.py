@@ -1,4 +1,4 @@
-"""Metadata that cannot be true rules nothing out, and what is beside it does. Rule: [PRU-V-10]."""
+"""Metadata that contradicts itself skips no file, but other metadata beside it does. Rule: [PRU-V-10]."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from xskip.types.datatypes import Array, Storage, Struct, arrow_type
 
 
 def kept(predicate: Predicate, *columns: IndexColumn, partitions: tuple[PartitionColumn, ...] = ()) -> list[int]:
-    """The rows that are not skipped."""
+    """Return the rows of the table that are not skipped."""
     table = table_of(objects_of(f"/t/{i}" for i in range(len(columns[0].values))), columns, partitions)
     indexes = tuple((column.definition, column.storage) for column in columns)
     clause = translate(predicate, Available(indexes, {p.name: p.type for p in partitions}))
@@ -38,7 +38,7 @@ def kept(predicate: Predicate, *columns: IndexColumn, partitions: tuple[Partitio
 
 
 def typed(column: IndexColumn, kind: str) -> IndexColumn:
-    """An index of which the types are on record."""
+    """Return the index column with recorded types."""
     definition = column.definition
     types = (kind,) * len(definition.columns)
     return IndexColumn(
@@ -49,7 +49,7 @@ def typed(column: IndexColumn, kind: str) -> IndexColumn:
 
 
 def index(name: str, kind: str, storage: Storage, values: list[Any], **params: str) -> IndexColumn:
-    """An index on k."""
+    """Return an index on the column k."""
     named = tuple((f"io.xskip.index.{name}.{key}", value) for key, value in params.items())
     column = IndexColumn(IndexDefinition(name, ("k",), named), storage, pa.array(values, arrow_type(storage)))
     return typed(column, kind)
@@ -71,7 +71,7 @@ def index(name: str, kind: str, storage: Storage, values: list[Any], **params: s
     ],
 )
 def test_bounds(kind: str, low: Any, high: Any, below: Any, above: Any) -> None:
-    """[PRU-V-10] A lower bound above the upper one in Spark's order proves nothing."""
+    """[PRU-V-10] A lower bound above the upper bound in Spark's order proves nothing."""
     k = Column(("k",), kind)
     bounds = minmax("k", kind, [low, high], [high, high])
     outside = (
@@ -87,7 +87,7 @@ def test_bounds(kind: str, low: Any, high: Any, below: Any, above: Any) -> None:
 
 
 def test_what_lies_beside_contradictory_bounds_is_skipped() -> None:
-    """[PRU-V-10] Only the object whose bounds contradict each other is kept."""
+    """[PRU-V-10] Only the file whose bounds contradict each other stays."""
     k = Column(("k",), "int")
     bounds = minmax("k", "int", [3, 1, None, 3], [1, 3, None, 3])
     assert kept(Comparison(Op.EQ, k, 7), bounds) == [0]
@@ -98,7 +98,7 @@ def test_what_lies_beside_contradictory_bounds_is_skipped() -> None:
 
 
 def test_bounds_of_two_columns() -> None:
-    """[PRU-V-10] Neither column proves anything of the pair where its bounds contradict each other."""
+    """[PRU-V-10] A comparison of two columns proves nothing if the bounds of one of them contradict each other."""
     j, k = Column(("j",), "int"), Column(("k",), "int")
     left, right = minmax("j", "int", [5, 9, 5], [6, 5, 6]), minmax("k", "int", [1, 1, 3], [2, 2, 2])
     assert kept(ColumnComparison(Op.LT, j, k), left, right) == [1, 2]
@@ -107,7 +107,7 @@ def test_bounds_of_two_columns() -> None:
 
 
 def test_ranges_and_boxes() -> None:
-    """[PRU-V-10] A range, or a box's side, whose ends are in the wrong order can hold anything."""
+    """[PRU-V-10] A range, or a side of a box, with ends in the wrong order proves nothing."""
     k, y = Column(("k",), "int"), Column(("y",), "double")
     ranges = index("gaplist", "int", Array("int"), [[1, 2, 9, 8], [1, 2, 8, 9], [1, None]])
     assert kept(Comparison(Op.EQ, k, 5), ranges) == [0, 2]
@@ -122,21 +122,21 @@ def test_ranges_and_boxes() -> None:
 
 
 def test_lists_that_hold_null() -> None:
-    """[PRU-V-10] Lists are without NULL: one that holds it is not what was written."""
+    """[PRU-V-10] A list that contains NULL proves nothing."""
     k = Column(("k",), "string")
     lists = index("valuelist", "string", Array("string"), [["a", None], ["a"], [], None, ["b"]])
     assert kept(Comparison(Op.EQ, k, b"b"), lists) == [0, 3, 4]
 
 
 def test_beginnings_that_are_too_long() -> None:
-    """[PRU-V-10] No beginning has more bytes than it was cut to."""
+    """[PRU-V-10] A prefix that is longer than the index's length proves nothing."""
     k = Column(("k",), "string")
     lists = index("prefix", "string", Array("binary"), [[b"abcd"], [b"abc"], [b"zzz"]], length="3")
     assert kept(Comparison(Op.EQ, k, b"zzzzz"), lists) == [0, 2]
 
 
 def test_a_list_beside_a_filter() -> None:
-    """[PRU-V-10] A Hybrid has either."""
+    """[PRU-V-10] A Hybrid with both a list and a filter proves nothing."""
     k = Column(("k",), "string")
     storage = Struct((("values", "array<string>"), ("filter", "binary")))
     filters = [filter_of([b"a"])] * 2
@@ -150,7 +150,7 @@ def test_a_list_beside_a_filter() -> None:
 
 
 def test_counts() -> None:
-    """[PRU-V-10] No object has more NULLs than rows, or fewer than none."""
+    """[PRU-V-10] Counts with more NULL rows than rows, or with negative numbers, prove nothing."""
     k = Column(("k",), "int")
     storage = Struct((("nulls", "bigint"), ("rows", "bigint")))
     rows = [(3, 2), (-1, 2), (0, -1), (2, 2), (0, 2)]

@@ -1,4 +1,4 @@
-"""Indexes on expressions. Rules: specs/pruning.rst, [PRU-EX]."""
+"""Indexes on expressions serve filters with the same expression. Rules: specs/pruning.rst, [PRU-EX]."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def made(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Fam
 
 
 def test_every_leaf(spark: SparkSession, made: Family) -> None:
-    """[PRU-EX-1] [PRU-EX-2] The exact files: keys of maps, sizes of arrays, parts of JSON, differences."""
+    """[PRU-EX-1] [PRU-EX-2] Filters on map keys, array sizes, JSON parts and differences read the expected files."""
     spark.conf.set("spark.sql.ansi.enabled", "false")
     index = made.skipping("indexed")
     assert written(index, "minmax", "m['k']") == {
@@ -76,7 +76,7 @@ def test_every_leaf(spark: SparkSession, made: Family) -> None:
 
 @pytest.mark.parametrize("kind", [MinMax, ValueList, BloomFilter, NullCount, Prefix, Hybrid, GapList, TokenBloom])
 def test_every_index_type(spark: SparkSession, tmp_path: Path, kind: Callable[..., Index]) -> None:
-    """[PRU-EX-1] Each index type takes an expression, and answers its leaves as those of a column."""
+    """[PRU-EX-1] Each index type accepts an expression, and answers its leaves like those of a column."""
     files: dict[str, list[tuple[object, ...]]] = {
         "ab": [("a", "b", 1)],
         "xy": [("x", "y", 100)],
@@ -94,7 +94,7 @@ def test_every_index_type(spark: SparkSession, tmp_path: Path, kind: Callable[..
 
 
 def test_other_settings_make_another_expression(spark: SparkSession, made: Family) -> None:
-    """[PRU-EX-1] With ANSI a difference can fail, and a key of a map as well: what was indexed is not that."""
+    """[PRU-EX-1] With ANSI, a difference or a map lookup can fail, so that it is a different expression."""
     spark.conf.set("spark.sql.ansi.enabled", "true")
     df = spark.read.parquet(made.path("indexed"))
     assert opened_files(df.filter("a - b > 50")) == made.names
@@ -104,7 +104,7 @@ def test_other_settings_make_another_expression(spark: SparkSession, made: Famil
 
 
 def test_refused(spark: SparkSession, tmp_path: Path) -> None:
-    """[PRU-EX-3] What is not Spark's own, not deterministic, of no column or of a partition."""
+    """[PRU-EX-3] An expression must be deterministic, of Spark's own functions, and over columns in the files."""
     path = str(tmp_path / "data")
     spark.range(3).selectExpr("id a", "id % 2 p").write.partitionBy("p").parquet(path)
     spark.udf.register("mine", lambda x: x)
@@ -120,7 +120,7 @@ def test_refused(spark: SparkSession, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", range(5))
 def test_every_version_holds_them(spark: SparkSession, tmp_path: Path, version: int) -> None:
-    """[PRU-EX-1] The expression is recorded as a parameter; a column of its text is something else."""
+    """[PRU-EX-1] A parameter records the expression, which differs from a column of the same text."""
     files = {"one": [(1, 5)], "two": [(7, 1)]}
     path = write_once(spark, tmp_path / "data", "a int, `a + 1` int", files)
     index = SkippingIndex.for_path(spark, path)
@@ -133,7 +133,7 @@ def test_every_version_holds_them(spark: SparkSession, tmp_path: Path, version: 
 
 
 def test_a_name_that_is_a_partition_for_the_query(spark: SparkSession, tmp_path: Path) -> None:
-    """[PRU-EX-1] [PRU-PC-5] Built from the files alone, where a directory tells the query another value."""
+    """[PRU-EX-1] [PRU-PC-5] An index on a file column does not serve a partition column of the same name."""
     path = str(tmp_path / "data")
     spark.createDataFrame([(1, 5)], "p int, i int").coalesce(1).write.parquet(f"{path}/p=9")
     index = SkippingIndex.for_path(spark, path, options={"recursiveFileLookup": "true"})
@@ -146,7 +146,7 @@ def test_a_name_that_is_a_partition_for_the_query(spark: SparkSession, tmp_path:
 
 
 def test_settings_that_no_argument_tells(spark: SparkSession, tmp_path: Path) -> None:
-    """[PRU-EX-1] A parser of times reads the session's policy when it runs."""
+    """[PRU-EX-1] The session's time parser policy is part of the expression."""
     path = write_once(spark, tmp_path / "data", "s string", {"one": [("2020-1-5",), ("2021-01-01",)]})
     spark.conf.set("spark.sql.ansi.enabled", "false")
     spark.conf.set("spark.sql.legacy.timeParserPolicy", "CORRECTED")
@@ -159,7 +159,7 @@ def test_settings_that_no_argument_tells(spark: SparkSession, tmp_path: Path) ->
 
 
 def test_what_cannot_be_encrypted_is_refused_at_once(spark: SparkSession, tmp_path: Path) -> None:
-    """[PRU-EX-3] A comma parts columns where their keys are told."""
+    """[PRU-EX-3] An encrypted index refuses an expression with a comma, which separates columns of keys."""
     path = write_once(spark, tmp_path / "data", "s string", {"one": [("a",)]})
     with pytest.raises(IndexDefinitionError, match="an encrypted index cannot have an expression with a comma"):
         SkippingIndex.for_path(spark, path).create([MinMax("substring(s, 1, 3)", expression=True, key_label="k1")])

@@ -1,4 +1,4 @@
-"""Formatted: rules [PRU-FM] in specs/pruning.rst."""
+"""Formatted skips files by the results of a regular expression. Rules: specs/pruning.rst, [PRU-FM]."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ CASES = {
 
 @pytest.mark.parametrize("fmt", ["parquet", "avro"])
 def test_every_leaf(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, fmt: str) -> None:
-    """[PRU-FM-1] [PRU-FM-2] The exact files, for the very pattern and group that were indexed."""
+    """[PRU-FM-1] [PRU-FM-2] Filters with the indexed pattern and group read exactly the expected files."""
     made = family(spark, tmp_path_factory.mktemp("agents"), "a string", FILES, {}, fmt=fmt)
     index = made.add("agents", [Formatted("a", r"^(\w+)/(\d+)")])
     made.check("agents", CASES)
@@ -49,7 +49,7 @@ def test_every_leaf(spark: SparkSession, tmp_path_factory: pytest.TempPathFactor
 
 
 def test_too_many(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """[PRU-FM-2] An object beyond the cap is read."""
+    """[PRU-FM-2] A file with more values than the maximum is read."""
     made = family(
         spark, tmp_path_factory.mktemp("many"), "a string", {"many": [("a1",), ("b1",)], "one": [("c1",)]}, {}
     )
@@ -60,7 +60,7 @@ def test_too_many(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory)
 
 
 def test_definitions(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Impossible ones are refused, a broken pattern by Spark."""
+    """Invalid definitions are refused; Spark refuses an invalid pattern."""
     builds: tuple[Callable[[], Index], ...] = (
         lambda: Formatted("a"),
         lambda: Formatted("a", "x", group=-1),

@@ -1,4 +1,4 @@
-"""GapList: rules [PRU-GL] in specs/pruning.rst."""
+"""GapList skips files by ranges of values. Rules: specs/pruning.rst, [PRU-GL]."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ CASES = {
 
 @pytest.mark.parametrize("fmt", ["parquet", "avro"])
 def test_every_leaf(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, fmt: str) -> None:
-    """[PRU-GL-1] [PRU-GL-2] [PRU-V-9] The exact files, of every type served; both ends of BETWEEN in one range."""
+    """[PRU-GL-1] [PRU-GL-2] [PRU-V-9] Filters on each supported type read exactly the expected files."""
     made = family(spark, tmp_path_factory.mktemp("gaps"), SCHEMA, FILES, {}, fmt=fmt)
     index = made.add("gaps", [GapList(c, gaps=2) for c in ("i", "d", "n", "dt", "ts", "l")])
     made.check("gaps", CASES)
@@ -91,7 +91,7 @@ def test_every_leaf(spark: SparkSession, tmp_path_factory: pytest.TempPathFactor
 def test_ranges_hold_every_value(
     session: SparkSession, tmp_path_factory: pytest.TempPathFactory, values: Any, gaps: Any
 ) -> None:
-    """[PRU-GL-1] So many ranges at most, in order, and each value in one."""
+    """[PRU-GL-1] The number of ranges is limited, the ranges are ordered, and each value is in a range."""
     files = {f"f{k}": [(v, v) for v in own] for k, own in enumerate(values)}
     path = write_once(session, tmp_path_factory.mktemp("any") / "data", "d double, f float", files)
     index = SkippingIndex.for_path(session, path)
@@ -111,7 +111,7 @@ def _key(value: float) -> tuple[int, float]:
 
 
 def test_a_large_object_in_several_tasks(spark: SparkSession, tmp_path: Path) -> None:
-    """[PRU-GL-3] Ranges of its parts, and more values than are held at once."""
+    """[PRU-GL-3] A file that several tasks read has the ranges of its parts."""
     spark.conf.set("spark.sql.files.maxPartitionBytes", "200000")
     spark.conf.set("spark.sql.files.openCostInBytes", "0")
     path = str(tmp_path / "data")
@@ -130,7 +130,7 @@ def test_a_large_object_in_several_tasks(spark: SparkSession, tmp_path: Path) ->
 
 
 def test_definitions() -> None:
-    """Impossible ones are refused."""
+    """Invalid definitions are refused."""
     with pytest.raises(IndexDefinitionError):
         GapList("x", gaps=0)
     for kind in ("string", "boolean", "decimal(19,2)"):

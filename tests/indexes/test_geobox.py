@@ -1,4 +1,4 @@
-"""GeoBox: rules [PRU-GB] in specs/pruning.rst."""
+"""GeoBox skips files by boxes around points. Rules: specs/pruning.rst, [PRU-GB]."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ CASES = {
 
 @pytest.mark.parametrize("fmt", ["parquet", "avro"])
 def test_every_leaf(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, fmt: str) -> None:
-    """[PRU-GB-1] [PRU-GB-2] [PRU-GB-3] The exact files: a box must hold a point of which all is TRUE."""
+    """[PRU-GB-1] [PRU-GB-2] [PRU-GB-3] A filter reads a file only if a point in one box can meet all conditions."""
     made = family(spark, tmp_path_factory.mktemp("boxes"), "x double, y double, n int", FILES, {}, fmt=fmt)
     index = made.add("boxes", [GeoBox("x", "y", boxes=2)])
     made.check("boxes", CASES)
@@ -54,7 +54,7 @@ def test_every_leaf(spark: SparkSession, tmp_path_factory: pytest.TempPathFactor
 
 
 def test_types(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """[PRU-GB-2] Whole numbers and floats are doubles; a wider cast of them is another matter."""
+    """[PRU-GB-2] Integer and float columns are stored as doubles; wider casts of them are answered, too."""
     files = {"low": [(1, 1.5), (2, 2.5)], "high": [(2_000_000_000, 9.5)]}
     made = family(spark, tmp_path_factory.mktemp("types"), "i int, f float", files, {})
     made.add("boxes", [GeoBox("i", "f")])
@@ -70,7 +70,7 @@ def test_types(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) ->
 def test_boxes_hold_every_point(
     session: SparkSession, tmp_path_factory: pytest.TempPathFactory, points: Any, boxes: Any
 ) -> None:
-    """[PRU-GB-1] So many at most, and each point is in one."""
+    """[PRU-GB-1] The number of boxes is limited, and each point is in a box."""
     path = write_once(session, tmp_path_factory.mktemp("any") / "data", "x double, y double", {"f": points})
     index = SkippingIndex.for_path(session, path)
     index.create([GeoBox("x", "y", boxes=boxes)])
@@ -88,7 +88,7 @@ def _key(value: float) -> tuple[int, float]:
 
 
 def test_definitions() -> None:
-    """Impossible ones are refused."""
+    """Invalid definitions are refused."""
     builds: tuple[Callable[[], Index], ...] = (
         lambda: GeoBox("x", "x"),
         lambda: GeoBox("x", "y", boxes=0),

@@ -1,4 +1,4 @@
-"""Hybrid: rules [PRU-HY] in specs/pruning.rst."""
+"""Hybrid skips files by value lists or Bloom filters. Rules: specs/pruning.rst, [PRU-HY]."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ CASES = {
 
 @pytest.mark.parametrize("fmt", ["parquet", "avro"])
 def test_every_leaf(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, fmt: str) -> None:
-    """[PRU-HY-1] [PRU-HY-2] The exact files: those of few values by their list, the other by its filter."""
+    """[PRU-HY-1] [PRU-HY-2] Files with few values are skipped by lists, files with many values by filters."""
     made = family(spark, tmp_path_factory.mktemp("hybrid"), SCHEMA, FILES, {}, fmt=fmt)
     index = made.add("hybrid", [Hybrid(c, max_values=10, fpp=1e-6) for c in ("s", "l", "d", "b")])
     made.check("hybrid", CASES)
@@ -66,7 +66,7 @@ def test_every_leaf(spark: SparkSession, tmp_path_factory: pytest.TempPathFactor
 
 
 def test_definitions() -> None:
-    """Impossible ones are refused."""
+    """Invalid definitions are refused."""
     builds: tuple[Callable[[], Index], ...] = (lambda: Hybrid("s", max_values=0), lambda: Hybrid("s", fpp=1.0))
     for build in builds:
         with pytest.raises(IndexDefinitionError):

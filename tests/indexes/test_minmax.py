@@ -1,4 +1,4 @@
-"""MinMax: what bounds say, leaf by leaf."""
+"""A clause over a MinMax gives the verdict that the bounds prove, for each kind of leaf."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MISSING = "missing"  # a null struct: nothing is known
 
 
 def verdicts(leaf: Leaf, bounds: list[Any], spark_type: str) -> list[bool | None]:
-    """The verdicts on objects with these ``(min, max)``."""
+    """Return the verdicts on files with these ``(min, max)``."""
     index = MinMax("c")
     storage = index.storage([spark_type])
     values = index.assemble(
@@ -83,7 +83,7 @@ def test_verdicts_by_shape_of_the_bounds(leaf: Any, expected: Any) -> None:
 
 
 def test_not_equal_on_minmax() -> None:
-    """[SND-1] [PRU-MM-3] {1, 5, 9} holds values other than 5, 1 and 9."""
+    """[SND-1] [PRU-MM-3] The bounds 1 and 9 rule out no file for <>, equal bounds do."""
     for value in (1, 5, 9):
         assert verdicts(Comparison(Op.NE, INT, value), [(1, 9), (value, value)], "int") == [True, False]
 
@@ -171,7 +171,7 @@ def test_strings_and_prefixes_on_minmax(leaf: Any, expected: Any) -> None:
 
 
 def test_not_starts_with_on_minmax_with_one_bound() -> None:
-    """[SND-5] [PRU-MM-5] [PRU-MM-8] One bound alone proves what lies beyond it, never that all values are inside."""
+    """[SND-5] [PRU-MM-5] [PRU-MM-8] A single bound never proves that all values start with a prefix."""
     bounds = [(b"ab", None), (None, b"ab"), (b"b", None), (None, b"A")]
     assert verdicts(NotStartsWith(STR, b"ab"), bounds, "string") == [None, None, None, None]
     assert verdicts(StartsWith(STR, b"ab"), bounds, "string") == [None, None, False, False]

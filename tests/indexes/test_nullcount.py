@@ -1,4 +1,4 @@
-"""NullCount: rules [PRU-NC] in specs/pruning.rst."""
+"""NullCount skips files by numbers of NULL rows. Rules: specs/pruning.rst, [PRU-NC]."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ WANTED = [NullCount(c) for c in ("x", "s", "s.a", "s.t.b", "l", "m", "q")]
 
 @pytest.mark.parametrize("fmt", ["parquet", "avro"])
 def test_every_leaf(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, fmt: str) -> None:
-    """[PRU-NC-1] [PRU-NC-2] The exact files, of columns of any type."""
+    """[PRU-NC-1] [PRU-NC-2] Filters on columns of any type read exactly the expected files."""
     nulls = family(spark, tmp_path_factory.mktemp("nulls"), SCHEMA, FILES, {}, fmt=fmt)
     made = nulls.add("counted", WANTED)
     assert [i.types[0].partition("<")[0] for i in made.describe().indexes][:3] == ["int", "struct", "int"]
@@ -55,7 +55,7 @@ def test_every_leaf(spark: SparkSession, tmp_path_factory: pytest.TempPathFactor
 
 
 def test_beside_other_indexes(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """[PRU-NC-1] Each index is asked; what bounds and lists do not speak of, counts do."""
+    """[PRU-NC-1] Counts skip files for conditions that bounds and lists do not answer."""
     nulls = family(spark, tmp_path_factory.mktemp("beside"), SCHEMA, FILES, {})
     nulls.add("all", [NullCount("x"), MinMax("x"), ValueList("q"), NullCount("q")])
     nulls.check(
@@ -64,7 +64,7 @@ def test_beside_other_indexes(spark: SparkSession, tmp_path_factory: pytest.Temp
 
 
 def test_a_file_in_several_tasks(spark: SparkSession, tmp_path: Path) -> None:
-    """[PRU-NC-1] Counts of its parts add up; files that were added are counted, too."""
+    """[PRU-NC-1] The counts of a file's parts add up, also of files that a refresh adds."""
     spark.conf.set("spark.sql.files.maxPartitionBytes", "200000")
     spark.conf.set("spark.sql.files.openCostInBytes", "0")
     path = str(tmp_path / "data")
@@ -82,7 +82,7 @@ def test_a_file_in_several_tasks(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_other_readings_and_other_programs(spark: SparkSession, tmp_path: Path) -> None:
-    """[PRU-NC-3] Read as another type, and without a record, nothing is concluded."""
+    """[PRU-NC-3] Counts are not used if the query reads another type."""
     path = write_once(spark, tmp_path / "data", "x int", {"full": [(1,)], "none": [(None,)]})
     made = SkippingIndex.for_path(spark, path)
     made.create([NullCount("x")])
@@ -92,7 +92,7 @@ def test_other_readings_and_other_programs(spark: SparkSession, tmp_path: Path) 
 
 
 def test_counts_of_another_program(spark: SparkSession, tmp_path: Path) -> None:
-    """[PRU-NC-3] Without a record of the type nothing is concluded."""
+    """[PRU-NC-3] Counts are not used without a record of the column's type."""
     path = write_once(spark, tmp_path / "data", "x int", {"full": [(1,)], "none": [(None,)]})
     made = SkippingIndex.for_path(spark, path)
     made.create([NullCount("x")])
@@ -102,7 +102,7 @@ def test_counts_of_another_program(spark: SparkSession, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", range(5))
 def test_every_version_holds_it(spark: SparkSession, tmp_path: Path, version: int) -> None:
-    """[MDS-S-4] The format has a place for new index types."""
+    """[MDS-S-4] Every version of the format can store NullCount."""
     path = write_once(spark, tmp_path / "data", "x int", {"full": [(1,)], "none": [(None,)]})
     made = SkippingIndex.for_path(spark, path)
     made.create([NullCount("x"), MinMax("x")], version=version)
@@ -113,6 +113,6 @@ def test_every_version_holds_it(spark: SparkSession, tmp_path: Path, version: in
 
 
 def test_what_was_not_collected_is_not_known() -> None:
-    """[PRU-NC-2] A null count is a null struct."""
+    """[PRU-NC-2] A null count gives a null struct."""
     made = NullCount("x").assemble([pa.array([1, None], pa.int64()), pa.array([2, None], pa.int64())], ["int"])
     assert made.to_pylist() == [{"nulls": 1, "rows": 2}, None]

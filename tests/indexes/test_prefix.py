@@ -1,4 +1,4 @@
-"""Prefix: rules [PRU-PX] in specs/pruning.rst."""
+"""Prefix skips files by prefixes of strings. Rules: specs/pruning.rst, [PRU-PX]."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ CASES = {
 
 @pytest.mark.parametrize("fmt", ["parquet", "avro"])
 def test_every_leaf(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, fmt: str) -> None:
-    """[PRU-PX-1] [PRU-PX-2] [PRU-PX-3] The exact files; beginnings of three bytes, and an object with too many."""
+    """[PRU-PX-1] [PRU-PX-2] [PRU-PX-3] Filters read exactly the expected files, by prefixes of three bytes."""
     made = family(spark, tmp_path_factory.mktemp("prefix"), SCHEMA, FILES, {}, fmt=fmt)
     index = made.add("prefix", [Prefix(c, length=3, max_values=8) for c in ("s", "b")])
     made.check("prefix", CASES)
@@ -72,7 +72,7 @@ def test_every_leaf(spark: SparkSession, tmp_path_factory: pytest.TempPathFactor
 
 
 def test_lengths(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """[PRU-PX-1] One byte, and longer than every string, which makes it a list of values."""
+    """[PRU-PX-1] A length of one byte works, and a length beyond every string gives a list of values."""
     made = family(spark, tmp_path_factory.mktemp("lengths"), SCHEMA, FILES, {})
     made.add("one", [Prefix("s", length=1)])
     made.add("whole", [Prefix("s", length=100)])
@@ -83,7 +83,7 @@ def test_lengths(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) 
 
 
 def test_definitions() -> None:
-    """Impossible ones are refused."""
+    """Invalid definitions are refused."""
     builds: tuple[Callable[[], Index], ...] = (
         lambda: Prefix("s", length=0),
         lambda: Prefix("s", max_values=0),

@@ -1,4 +1,4 @@
-"""TokenBloom: rules [PRU-TB] in specs/pruning.rst."""
+"""TokenBloom skips files by words. Rules: specs/pruning.rst, [PRU-TB]."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ CASES = {
 
 @pytest.mark.parametrize("fmt", ["parquet", "avro"])
 def test_every_leaf(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, fmt: str) -> None:
-    """[PRU-TB-1] [PRU-TB-2] [PRU-TB-3] The exact files, by the words that a filter needs whole."""
+    """[PRU-TB-1] [PRU-TB-2] [PRU-TB-3] Filters read exactly the expected files, by the words that must be complete."""
     made = family(spark, tmp_path_factory.mktemp("words"), "t string", FILES, {}, fmt=fmt)
     made.add("words", [TokenBloom("t", fpp=1e-6)])
     made.check("words", CASES)
 
 
 def test_ill_formed_texts(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """[PRU-TB-2] Bytes that are no UTF-8 are of words, and LIKE takes U+FFFD for any of them."""
+    """[PRU-TB-2] Bytes that are not UTF-8 belong to words, and LIKE matches them with U+FFFD."""
     made = family(spark, tmp_path_factory.mktemp("bytes"), "b binary", {"odd": [(b"ab \xff\xfe cd",)]}, {})
     target = made.root / "plain"
     spark.read.parquet(str(target)).selectExpr("cast(b as string) t").coalesce(1).write.parquet(
@@ -83,7 +83,7 @@ def test_ill_formed_texts(spark: SparkSession, tmp_path_factory: pytest.TempPath
 
 
 def test_whole_words() -> None:
-    """[PRU-TB-2] A word at an open end may go on."""
+    """[PRU-TB-2] A word at an open end of a text may continue, so that it is not complete."""
     text = "a_1 b-ç".encode()
     assert whole_words(Part(text, is_start=True, is_end=True)) == (b"a_1", b"b", "ç".encode())
     assert whole_words(Part(text, is_start=False, is_end=False)) == (b"b",)
@@ -91,6 +91,6 @@ def test_whole_words() -> None:
 
 
 def test_definitions() -> None:
-    """Only strings have words."""
+    """Only string columns are accepted."""
     with pytest.raises(UnsupportedTypeError):
         TokenBloom("t").storage(["binary"])

@@ -1,4 +1,4 @@
-"""ValueList: what the distinct values say, leaf by leaf."""
+"""A clause over a ValueList gives the exact verdict on the distinct values, for each kind of leaf."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NAN = float("nan")
 
 
 def lists_of(lists: list[list[Any] | None], spark_type: str) -> pa.Array:
-    """Lists laid end to end, null where there is none."""
+    """Return an array of lists, with null for None."""
     flat = to_arrow([value for values in lists for value in values or ()], arrow_type(spark_type))
     offsets = [0]
     for values in lists:
@@ -94,7 +94,7 @@ def test_negated_membership_on_valuelist() -> None:
 
 
 def test_a_list_beyond_its_cap_is_no_list_on_valuelist() -> None:
-    """[SND-22] [PRU-VL-2] The cap leaves null behind, and null keeps."""
+    """[SND-22] [PRU-VL-2] A file with more values than the maximum has a null list, and stays."""
     collected = pa.array([["a"], None], pa.list_(pa.string()))
     lists = ValueList("c", max_values=1).assemble([collected], ["string"])
     column = Column(("c",), "string")
@@ -145,7 +145,7 @@ def test_every_comparison_of_every_type_is_exact(spark_type: Any) -> None:
 
 
 def test_sliced_and_taken_lists() -> None:
-    """[PRU-VL-1]"""
+    """[PRU-VL-1] Slices and selections of lists give the verdicts of their rows."""
     lists = lists_of([[9], None, [1, 2], [], [3]], "int")
     leaf = Comparison(Op.EQ, INT, 3)
     assert verdicts(leaf, lists.slice(1), "int") == [None, False, False, True]
@@ -154,7 +154,7 @@ def test_sliced_and_taken_lists() -> None:
 
 
 def test_a_null_list_over_values_is_not_read() -> None:
-    """[PRU-VL-2] A null may lie over values that happen to be there."""
+    """[PRU-VL-2] Values below a null list are ignored."""
     lists = pa.ListArray.from_arrays(
         pa.array([0, 2, 4], pa.int32()), pa.array([1, 2, 3, 4], pa.int32()), mask=pa.array([True, False])
     )

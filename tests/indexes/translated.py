@@ -1,4 +1,4 @@
-"""The clause that an index makes of a leaf."""
+"""A function that returns the clause of an index for a leaf."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from xskip.clauses.clause import IndexClause
 
 
 def translated(clause: IndexClause | None) -> IndexClause:
-    """The clause itself: the index answers."""
+    """Return the clause, after a check that the index answers the leaf."""
     assert clause is not None
     return clause

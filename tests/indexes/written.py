@@ -1,4 +1,4 @@
-"""What an index wrote."""
+"""Functions that return the metadata of an index by the names of the files."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from tests.helpers import metadata
 
 
 def written(index: xskip.SkippingIndex, name: str, *columns: str) -> dict[str, Any]:
-    """The metadata of an index by the names of the files, without extension."""
+    """Return the metadata of an index by the names of the files, without extension."""
     table = metadata(index)
     values = table.indexes[name, columns].values.to_pylist()
     return dict(zip((Path(n).stem for n in table.objects.names.to_pylist()), values, strict=True))
 
 
 def lists_of(index: xskip.SkippingIndex, name: str, *columns: str) -> dict[str, set[Any] | None]:
-    """The same as sets, None where there is no list."""
+    """Return the lists of an index as sets by the names of the files; None stands for a null list."""
     found = written(index, name, *columns)
     return {file: None if values is None else set(values) for file, values in found.items()}
