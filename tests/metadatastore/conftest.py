@@ -11,7 +11,7 @@ from tests.metadatastore.golden_queries import frames
 
 @pytest.fixture
 def clean_frames() -> Iterator[None]:
-    """The empty DataFrames of golden datasets are those of this test's session alone."""
+    """Discard the empty DataFrames of golden datasets before and after each test."""
     frames.clear()
     yield
     frames.clear()

@@ -1,4 +1,4 @@
-"""What every storage does, local or not: the checks that both storages' tests run."""
+"""The contract that every storage fulfils, as checks for the tests of local and other storages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Check = Callable[[Storage, str, Path], None]
 
 
 def nothing_there(storage: Storage, root: str, scratch: Path) -> None:
-    """A directory that does not exist is empty; a file that does not exist is FileNotFoundError."""
+    """Check that a missing directory is empty, and that a missing file raises FileNotFoundError."""
     assert list(storage.list(f"{root}/none")) == []
     assert list(storage.directories(f"{root}/none")) == []
     with pytest.raises(FileNotFoundError):
@@ -23,7 +23,7 @@ def nothing_there(storage: Storage, root: str, scratch: Path) -> None:
 
 
 def add_and_read(storage: Storage, root: str, scratch: Path) -> None:
-    """A file that was added is listed with its size, and read and fetched with its bytes."""
+    """Check that an added file is listed with its size, and that read() and fetch() return its bytes."""
     source = scratch / "source"
     source.write_bytes(bytes(range(256)) * 10)
     storage.add(source, f"{root}/a/b/{root.rpartition('/')[2]}-1.bin")
@@ -37,7 +37,7 @@ def add_and_read(storage: Storage, root: str, scratch: Path) -> None:
 
 
 def put_once(storage: Storage, root: str, scratch: Path) -> None:
-    """The first put wins, later ones change nothing, and nothing else is left there."""
+    """Check that the first put wins, and that later puts change nothing and leave no files."""
     assert storage.put_if_absent(f"{root}/c/7.json", b"first\x00\xff") is True
     assert storage.put_if_absent(f"{root}/c/7.json", b"second") is False
     assert storage.read(f"{root}/c/7.json") == b"first\x00\xff"
@@ -47,7 +47,7 @@ def put_once(storage: Storage, root: str, scratch: Path) -> None:
 
 
 def list_files_and_directories(storage: Storage, root: str, scratch: Path) -> None:
-    """Files and directories are told apart; directories come as full paths."""
+    """Check that files and directories are listed separately, directories with full paths."""
     storage.put_if_absent(f"{root}/x/file", b"1")
     storage.put_if_absent(f"{root}/x/inner/file", b"2")
     storage.put_if_absent(f"{root}/x/another/file", b"3")
@@ -58,7 +58,7 @@ def list_files_and_directories(storage: Storage, root: str, scratch: Path) -> No
 
 
 def remove_files(storage: Storage, root: str, scratch: Path) -> None:
-    """Removed files are gone, and those that were gone already are passed over."""
+    """Check that files are removed, and that missing files are ignored."""
     for name in ("1", "2", "3"):
         storage.put_if_absent(f"{root}/r/{name}", b"x")
     storage.remove(iter([f"{root}/r/1", f"{root}/r/none", f"{root}/r/3", f"{root}/none/1"]))
@@ -68,7 +68,7 @@ def remove_files(storage: Storage, root: str, scratch: Path) -> None:
 
 
 def remove_trees(storage: Storage, root: str, scratch: Path) -> None:
-    """A directory goes with all in it; one that is not there is passed over."""
+    """Check that a directory is removed with its contents, and that a missing directory is ignored."""
     storage.put_if_absent(f"{root}/t/u/v/file", b"x")
     storage.put_if_absent(f"{root}/t/w", b"x")
     storage.remove_tree(f"{root}/t/u")
@@ -80,7 +80,7 @@ def remove_trees(storage: Storage, root: str, scratch: Path) -> None:
 
 
 def odd_names(storage: Storage, root: str, scratch: Path) -> None:
-    """Spaces, percent signs, hashes and letters of all alphabets are no part of any syntax."""
+    """Check that spaces, percent signs, hashes and letters of all alphabets have no special meaning."""
     for folder in ("a b", "50%20x", "p=c#1", "größe \U0001f600"):
         assert storage.put_if_absent(f"{root}/{folder}/f {folder}", folder.encode()) is True
         assert storage.put_if_absent(f"{root}/{folder}/f {folder}", b"") is False

@@ -1,4 +1,4 @@
-"""Queries of the golden datasets, as the optimizer leaves their filters."""
+"""The queries of the golden datasets, with filters as the optimizer leaves them."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ frames: dict[str, DataFrame] = {}
 
 
 def frame(spark: SparkSession, dataset: str) -> DataFrame:
-    """No rows of a dataset's schema, in a form that the optimizer does not know to be empty."""
+    """Return a DataFrame with a dataset's schema and no rows, which the optimizer does not recognise as empty."""
     if dataset not in frames:
         frames[dataset] = spark.createDataFrame(spark.sparkContext.emptyRDD(), SCHEMAS[dataset])
     return frames[dataset]
 
 
 def predicate_of(spark: SparkSession, dataset: str, sql: str) -> Predicate:
-    """A filter as the optimizer leaves it, which is what a scan is asked."""
+    """Return a filter as the optimizer leaves it for a scan."""
     filtered = frame(spark, dataset).filter(sql)
     plan: Any = filtered._jdf.queryExecution().optimizedPlan()
     name = plan.getClass().getSimpleName()

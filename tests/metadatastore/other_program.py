@@ -1,8 +1,8 @@
-"""A model of the program that this format is from, release 1.6.0: which objects it leaves out for a filter.
+"""A model of Xskipper, release 1.6.0, from which the format comes: the files that it skips for a filter.
 
-It asks the metadata for the objects that a filter does *not* need. A clause that is neither true nor false of an object
-therefore keeps it, and so does everything that makes it fail. What it is known to get wrong whoever wrote the metadata
-has a name in :class:`Fault`, and can be left out of the model.
+The program queries the metadata for the files that a filter does *not* need. It therefore reads a file if a clause is
+neither true nor false for the file, or if the evaluation fails. The known faults of the program with correct metadata
+have names in :class:`Fault`, and can be excluded from the model.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ _HASHED = ("string", "tinyint", "smallint", "int", "bigint")
 
 
 class Fault(Enum):
-    """What it gets wrong with true metadata, too."""
+    """The faults of the program that do not depend on the writer of the metadata."""
 
     NOT_EQUAL_ON_BOUNDS = "x <> v leaves out each object whose bounds hold v, and not only where they are v"
 
 
 class FailsError(Exception):
-    """It gives up, and the query reads all objects."""
+    """An error of the program after which the query reads all files."""
 
 
 @dataclass(frozen=True)
 class Known:
-    """An index that it knows: type, column, the name of the metadata's column, the type of the values there."""
+    """An index that the program knows: type, column, the metadata's column name, and the type of its values."""
 
     index: str
     column: str
@@ -59,16 +59,16 @@ class Known:
 def left_out(
     directory: Path, predicate: Predicate, without: Collection[Fault] = (), *, has_old_classes: bool = False
 ) -> set[str]:
-    """Return the objects that it leaves out, by their paths.
+    """Return the paths of the files that the program skips.
 
     Parameters
     ----------
     directory : Path
     predicate : Predicate
     without : collection of Fault
-        What it is taken not to get wrong.
+        The faults to exclude from the model.
     has_old_classes : bool
-        It finds the classes of former releases, which are not shipped with this one.
+        Whether the program has the classes of former releases, which release 1.6.0 lacks.
     """
     files = sorted(path for path in directory.glob("*.parquet") if not path.name.startswith(("_", ".")))
     try:
@@ -114,7 +114,7 @@ def _rows(file: Path, known: Sequence[Known]) -> Iterator[dict[str, Any]]:
 
 
 def _plain(values: pa.Array) -> list[Any]:
-    """Return values as literals hold them: strings as bytes, dates and times as numbers."""
+    """Return values in the form of literals: strings as bytes, dates and times as numbers."""
     kind = values.type
     if pa.types.is_struct(kind):
         low, high = (_plain(values.field(side)) for side in ("min", "max"))
@@ -132,7 +132,7 @@ def _plain(values: pa.Array) -> list[Any]:
 
 
 def _clause(predicate: Predicate, known: Sequence[Known], without: frozenset[Fault]) -> Clause | None:
-    """Return what is asked of the metadata, None where nothing can be."""
+    """Return the clause over the metadata, or None if no index can answer the predicate."""
     match predicate:
         case And(children):
             found = [clause for child in children if (clause := _clause(child, known, without)) is not None]
@@ -256,14 +256,14 @@ def _of_filter(leaf: Any, held_in: str, _: frozenset[Fault]) -> Clause | None:
 
 
 def _same(value: Any) -> Any:
-    """Return a key that is equal where members of lists are: bit for bit, but for NaN."""
+    """Return a key that is equal for equal members of lists: bit for bit, with equal NaN."""
     if not isinstance(value, float):
         return value
     return "NaN" if math.isnan(value) else struct.pack(">d", value)
 
 
 def _both(clauses: Sequence[Clause | None]) -> Clause | None:
-    """Return a clause that all must satisfy, None where there is none."""
+    """Return the conjunction of the clauses that are not None, or None without clauses."""
     given = [clause for clause in clauses if clause is not None]
     return (lambda row: _all(clause(row) for clause in given)) if given else None
 

@@ -1,4 +1,4 @@
-"""What the tests of the metadatastore share: values of every type, small tables, indexes on disk, a disk that fails."""
+"""Helpers of the metadatastore's tests: values of every type, small tables, indexes on disk, and a failing disk."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ VALUES: dict[str, list[Any]] = {
 
 
 def array_of(kind: str, values: Sequence[Any]) -> pa.Array:
-    """Values of a Spark type as metadata holds them."""
+    """Return values of a Spark type as the metadata stores them."""
     target = arrow_type(kind)
     if pa.types.is_timestamp(target):
         return pa.array(values, pa.int64()).view(target)
@@ -61,7 +61,7 @@ def array_of(kind: str, values: Sequence[Any]) -> pa.Array:
 
 
 def objects_of(names: Iterable[str], size: int = 100) -> Objects:
-    """Objects of equal size, one second apart."""
+    """Return files of equal size with modification times one second apart."""
     listed = list(names)
     return Objects(
         pa.array(listed, pa.string()),
@@ -73,7 +73,7 @@ def objects_of(names: Iterable[str], size: int = 100) -> Objects:
 def minmax(
     column: str, kind: str, lows: Sequence[Any], highs: Sequence[Any], unknown: Sequence[bool] | None = None
 ) -> IndexColumn:
-    """Bounds; where both are None the object holds no value, where unknown is true nothing is known."""
+    """Return bounds; None for both bounds means a file without values, ``unknown`` means an unknown file."""
     storage = Struct((("min", kind), ("max", kind)))
     fields = list(arrow_type(storage))
     mask = None if unknown is None else pa.array(unknown)
@@ -82,7 +82,7 @@ def minmax(
 
 
 def valuelist(column: str, kind: str, lists: Sequence[Sequence[Any] | None]) -> IndexColumn:
-    """Lists; None where nothing is known."""
+    """Return lists; None means unknown values."""
     storage = Array(kind)
     flat = array_of(kind, [value for values in lists for value in values or ()])
     offsets, at = [], 0
@@ -95,33 +95,33 @@ def valuelist(column: str, kind: str, lists: Sequence[Sequence[Any] | None]) -> 
 
 
 def bloomfilter(column: str, values: Sequence[Sequence[bytes] | None]) -> IndexColumn:
-    """Filters of byte strings; None where nothing is known."""
+    """Return filters of byte strings; None means unknown values."""
     params = (("io.xskipper.index.bloom.ndv", "10"), ("io.xskipper.index.bloom.fpp", "0.01"))
     filters = [None if v is None else filter_of(v) for v in values]
     return IndexColumn(IndexDefinition("bloomfilter", (column,), params), Bloom(), pa.array(filters, pa.binary()))
 
 
 def filter_of(values: Iterable[int | bytes]) -> bytes:
-    """Return a filter for ten values that holds the values."""
+    """Return a filter for ten values that contains the given values."""
     return made(list(values), ndv=10)
 
 
 def table_of(
     objects: Objects, indexes: Iterable[IndexColumn] = (), partitions: Iterable[PartitionColumn] = ()
 ) -> MetadataTable:
-    """A table of these columns."""
+    """Return a table of these columns."""
     return MetadataTable(objects, {p.name: p for p in partitions}, {i.definition.key: i for i in indexes})
 
 
 def numbered_table(start: int, stop: int) -> MetadataTable:
-    """Objects ``f<n>`` whose bounds of column k are n and n + 1: a row that tells whether it is whole."""
+    """Return the files ``f<n>`` with the bounds n and n + 1 of column k, which reveal mixed rows."""
     numbers = list(range(start, stop))
     names = [f"{ROOT}/f{n}" for n in numbers]
     return table_of(objects_of(names), [minmax("k", "int", numbers, [n + 1 for n in numbers])])
 
 
 def assert_same(read: MetadataTable, written: MetadataTable) -> None:
-    """Both tables are equal, value for value, in objects, partitions and indexes."""
+    """Assert that two tables are equal, value for value, in files, partitions and indexes."""
     assert read.objects.names.equals(written.objects.names)
     assert read.objects.modified.equals(written.objects.modified)
     assert read.objects.sizes.equals(written.objects.sizes)
@@ -138,19 +138,19 @@ def assert_same(read: MetadataTable, written: MetadataTable) -> None:
 
 
 def as_in_files(column: IndexColumn) -> pa.Array:
-    """Values as files have them: lists with both zeros or none [MDS-F-7]."""
+    """Return values as files store them: lists contain both zeros or none [MDS-F-7]."""
     return list_to_file(column.values) if is_list(column.definition, column.storage) else column.values
 
 
 def record_of(files: Iterable[RecordedFile], root: str = ROOT) -> CommitRecord:
-    """A record that names these files; publish() sets number and time."""
+    """Return a record that names these files, in which publish() sets the number and the time."""
     return CommitRecord(0, root, 4, tuple(files), ReadProfile("parquet"), {"k": "int"}, 0)
 
 
 def files_of(
     tables: Iterable[MetadataTable], scratch: Path, form: WriteOptions = FORM
 ) -> list[tuple[Path, RecordedFile]]:
-    """Tables as finished files in a local folder, at least one for each."""
+    """Write tables as finished files into a local folder, with at least one file for each table."""
     scratch.mkdir(parents=True, exist_ok=True)
     files: list[tuple[Path, RecordedFile]] = []
     for table in tables:
@@ -166,52 +166,52 @@ def commit(
     base: LiveSnapshot | None = None,
     kept: Iterable[RecordedFile] = (),
 ) -> CommitRecord:
-    """Publishes tables, each a file, and the files that are kept."""
+    """Publish tables, each in a separate file, together with the files to keep."""
     files = files_of(tables, scratch)
     return publish(storage, directory, base, files, record_of((*kept, *(entry for _, entry in files))))
 
 
 def replace_all(storage: Disk, directory: str, scratch: Path, tables: Iterable[MetadataTable]) -> CommitRecord:
-    """A commit on whatever is there now, of which nothing is kept."""
+    """Commit tables in place of all present files."""
     return commit(storage, directory, scratch, tables, find_live(storage, directory))
 
 
 def put_foreign(
     directory: str | Path, tables: Iterable[MetadataTable], form: WriteOptions = FORM, identifier: str = ROOT
 ) -> None:
-    """Adds tables, each a file, as another program leaves them: without a record."""
+    """Write tables, each in a separate file and without a record, as another program does."""
     Path(directory).mkdir(exist_ok=True)
     for number, table in enumerate(tables):
         encode(table, identifier, Path(directory) / FOREIGN.format(number), form)
 
 
 def opened(directory: str | Path) -> Snapshot:
-    """The present snapshot of an index that is there."""
+    """Return the present snapshot of an index, which must exist."""
     snapshot = open_snapshot(LocalStorage(), str(directory))
     assert snapshot is not None
     return snapshot
 
 
 def rows_of(table: MetadataTable) -> list[tuple[int, int, int]]:
-    """Return the number and bounds of every object of a numbered table."""
+    """Return the number and the bounds of every file of a numbered table."""
     names = [int(name.rpartition("/f")[2]) for name in table.objects.names.to_pylist()]
     bounds = table.indexes["minmax", ("k",)].values.to_pylist()
     return [(name, b["min"], b["max"]) for name, b in zip(names, bounds, strict=True)]
 
 
 def read_rows(directory: str) -> list[tuple[int, int, int]] | None:
-    """Return the same of the index of a directory; None where there is none."""
+    """Return the rows of the index in a directory as :func:`rows_of` does, or None without an index."""
     snapshot = open_snapshot(LocalStorage(), directory)
     return None if snapshot is None else rows_of(snapshot.load())
 
 
 def expected_rows(*ranges: tuple[int, int]) -> list[tuple[int, int, int]]:
-    """Return the same of numbered tables of some ranges."""
+    """Return the rows of numbered tables of ranges as :func:`rows_of` does."""
     return [(n, n, n + 1) for start, stop in ranges for n in range(start, stop)]
 
 
 def refresh(storage: Disk, directory: str, scratch: Path) -> CommitRecord:
-    """Keep the first file of two, replace the second, add a third."""
+    """Commit a snapshot that keeps the first of two files, replaces the second, and adds a third."""
     base = find_live(LocalStorage(), directory)
     assert base is not None
     assert base.record is not None
@@ -221,7 +221,7 @@ def refresh(storage: Disk, directory: str, scratch: Path) -> CommitRecord:
 
 
 def golden_directories(shared: Path) -> list[Path]:
-    """All that Xskipper has written in any version, but for what is encrypted."""
+    """Return all directories that Xskipper has written in any version, without encrypted ones."""
     home = shared / "fixtures"
     found = {path.parent for path in home.glob("xskipper/parquet_version_tests/end_to_end/*/*/*/*.parquet")}
     found |= {path.parent for path in home.glob("xskipper-1.6.0/metadata/[!e]*/*/*.parquet")}
@@ -231,21 +231,21 @@ def golden_directories(shared: Path) -> list[Path]:
 
 
 class Crash(BaseException):
-    """The process ends here."""
+    """An exception that stands for the end of the process."""
 
 
 _Found = TypeVar("_Found")
 
 
 class CountingStorage:
-    """A local disk that counts its calls, and leaves to a subclass what each of them does."""
+    """A local disk that counts its calls, with subclasses that define the effect of each call."""
 
     def __init__(self) -> None:
         self._disk = LocalStorage()
         self.calls = 0
 
     def _run(self, work: Callable[..., _Found], *args: Any) -> _Found:
-        """Count a call and carry it out."""
+        """Count a call and execute it."""
         raise NotImplementedError
 
     def list(self, directory: str) -> Sequence[FileEntry]:
@@ -275,9 +275,9 @@ class CountingStorage:
 
 
 class FaultyStorage(CountingStorage):
-    """A local disk whose call number ``k`` does not return: it fails before or after it did its work.
+    """A local disk whose call number ``k`` fails before or after its work.
 
-    ``dead`` says that the process is gone: every later call fails too, so that no clean-up runs.
+    With ``dead``, the process has ended: every later call fails as well, so that no clean-up runs.
     """
 
     def __init__(self, k: int, *, after: bool = False, dead: bool = True) -> None:
@@ -296,7 +296,7 @@ class FaultyStorage(CountingStorage):
 
 
 def storage_type(storage: Storage) -> str:
-    """The Spark type of the column that an index of version 4 is of, where its storage tells."""
+    """Return the Spark type of the indexed column as far as the storage of version 4 shows it."""
     match storage:
         case Struct(fields):
             return fields[0][1]
@@ -307,7 +307,7 @@ def storage_type(storage: Storage) -> str:
 
 
 def rewrite(path: Path, footer: dict[bytes, bytes | None], columns: dict[str, pa.Array] | None = None) -> None:
-    """Writes a metadata file again with other footer entries and columns; None removes an entry."""
+    """Rewrite a metadata file with changed footer entries and columns; None removes an entry."""
     table = pq.read_table(path)
     entries = dict(pq.read_metadata(path).metadata or {})
     for name, array in (columns or {}).items():

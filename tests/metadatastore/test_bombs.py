@@ -1,4 +1,4 @@
-"""Metadata that would exhaust the driver's memory or time. Rules: [MDS-D-5] [MDS-D-6] [MDS-D-7]."""
+"""Metadata that would exhaust the driver's memory or time is refused. Rules: [MDS-D-5] [MDS-D-6] [MDS-D-7]."""
 
 from __future__ import annotations
 
@@ -40,31 +40,31 @@ COUNTED = pa.proxy_memory_pool(pa.default_memory_pool())
 
 
 def long_names() -> MetadataTable:
-    """Many rows of one long name."""
+    """Return many rows with the same long name."""
     times = pa.array([1_700_000_000_000] * ROWS, pa.int64())
     return table_of(Objects(pa.array([LONG] * ROWS), pa.nulls(ROWS, pa.int64()), times))
 
 
 def one_long_list() -> MetadataTable:
-    """A row whose list holds one long text many times."""
+    """Return a row whose list contains a long string many times."""
     return table_of(objects_of(["a", "b"]), [valuelist("s", "string", [[LONG] * ROWS, ["y"]])])
 
 
 def many_bounds() -> MetadataTable:
-    """Long texts as bounds."""
+    """Return many rows with long strings as bounds."""
     names = [f"{ROOT}/{i}" for i in range(ROWS)]
     return table_of(objects_of(names), [minmax("s", "string", [LONG] * ROWS, [LONG + "y"] * ROWS)])
 
 
 def repeated_streams() -> MetadataTable:
-    """Many rows of one serialised object."""
+    """Return many rows with the same serialised object."""
     names = [f"{ROOT}/{i}" for i in range(ROWS)]
     return table_of(objects_of(names), [valuelist("s", "string", [["a", "b"] * 20] * ROWS)])
 
 
 @pytest.mark.parametrize("table", [long_names(), one_long_list(), many_bounds()], ids=["names", "list", "bounds"])
 def test_values_are_not_taken_beyond_the_limit(table: MetadataTable, tmp_path: Path) -> None:
-    """[MDS-D-5] A short file of 80 MB and more of values is not loaded; with a setting that allows it, it is."""
+    """[MDS-D-5] A small file with at least 80 MB of values is loaded only if the setting allows it."""
     put_foreign(tmp_path / "md", [table])
     assert sum(p.stat().st_size for p in (tmp_path / "md").iterdir()) < 1_000_000
     refused = open_snapshot(DISK, str(tmp_path / "md"), limit=40 << 20)
@@ -77,7 +77,7 @@ def test_values_are_not_taken_beyond_the_limit(table: MetadataTable, tmp_path: P
 
 
 def test_no_more_than_the_limit_is_in_memory(tmp_path: Path) -> None:
-    """[MDS-D-5] Nor is it loaded and thrown away: Arrow never has much more than the limit."""
+    """[MDS-D-5] The memory of Arrow never exceeds the limit by much, not even for a moment."""
     put_foreign(tmp_path / "md", [table_of(long_names().objects.take(pa.array(np.arange(ROWS).repeat(15))))])
     snapshot = opened(tmp_path / "md")
     before = pa.default_memory_pool().max_memory()
@@ -87,7 +87,7 @@ def test_no_more_than_the_limit_is_in_memory(tmp_path: Path) -> None:
 
 
 def zigzag(number: int) -> bytes:
-    """A number as Thrift's compact protocol has it."""
+    """Return a number in Thrift's compact protocol."""
     left, made = number << 1, bytearray()
     while left >= 128:
         made.append(left & 127 | 128)
@@ -97,7 +97,7 @@ def zigzag(number: int) -> bytes:
 
 @pytest.mark.parametrize("forged", ["", "file", "row group", "file and row group"])
 def test_columns_of_numbers_are_bounded_before_they_are_read(forged: str, tmp_path: Path) -> None:
-    """[MDS-D-5] A few kilobytes of ten million numbers, and footers that tell fewer rows of the file or row group."""
+    """[MDS-D-5] A few kilobytes with ten million numbers are refused, also if footers declare fewer rows."""
     path, limit, actual, told = tmp_path / "f.parquet", 20 << 20, 10_000_000, 1_060_000
     pq.write_table(pa.table({"a": np.zeros(actual, "i8")}), path, row_group_size=actual, write_statistics=False)
     data = path.read_bytes()
@@ -127,7 +127,7 @@ def test_columns_of_numbers_are_bounded_before_they_are_read(forged: str, tmp_pa
 
 
 def test_what_files_account_for_is_loaded(tmp_path: Path) -> None:
-    """[MDS-D-5] Values of 32 times the size of their files are nothing odd, whatever the setting says."""
+    """[MDS-D-5] Values of up to 32 times the size of their files are loaded, whatever the setting."""
     commit(DISK, str(tmp_path / "md"), tmp_path / "scratch", [numbered_table(0, 3000), numbered_table(3000, 6000)])
     snapshot = open_snapshot(DISK, str(tmp_path / "md"), limit=1)
     assert snapshot is not None
@@ -135,7 +135,7 @@ def test_what_files_account_for_is_loaded(tmp_path: Path) -> None:
 
 
 def test_the_limit_is_of_all_files_together(tmp_path: Path) -> None:
-    """[MDS-D-5] Many files of which none is too large."""
+    """[MDS-D-5] The limit applies to the sum of all files."""
     part = many_bounds().take(pa.array(range(1500)))
     put_foreign(tmp_path / "md", [part] * 6)
     for limit, fits in ((40 << 20, False), (100 << 20, True)):
@@ -149,7 +149,7 @@ def test_the_limit_is_of_all_files_together(tmp_path: Path) -> None:
 
 
 def test_streams_that_are_the_same_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """[MDS-D-7] The time goes by what a file holds, not by how often it says it."""
+    """[MDS-D-7] Repeated streams are parsed once."""
     from xskip.metadatastore.legacy import java_values
 
     put_foreign(tmp_path / "md", [repeated_streams()], WriteOptions(0))
@@ -166,12 +166,12 @@ def test_streams_that_are_the_same_are_read_once(tmp_path: Path, monkeypatch: py
 
 
 def of_one_name(times: list[int], sizes: list[int | None]) -> Objects:
-    """Objects that differ in time and size alone."""
+    """Return files with the same name that differ only in time and size."""
     return Objects(pa.array(["a"] * len(times)), pa.array(sizes, pa.int64()), pa.array(times, pa.int64()))
 
 
 def test_one_name_in_many_rows() -> None:
-    """[MDS-D-7] Of many rows of one name the one of its time and size is found, in a time that goes by their number."""
+    """[MDS-D-7] The row of a time and size is found among many rows of one name in linear time."""
     count = 300_000
     known = of_one_name(list(range(count)), [5] * count)
     fresh, there = compare_objects(of_one_name([count - 1], [5]), known)
@@ -181,7 +181,7 @@ def test_one_name_in_many_rows() -> None:
 
 
 def test_rows_of_one_name_and_time() -> None:
-    """[MDS-D-7] The first row of a name, time and size counts; one without a size is of any."""
+    """[MDS-D-7] The first row of a name, time and size counts; a row without a size matches any size."""
     known = of_one_name([1, 2, 2, 2, 3], [5, 6, None, 6, 7])
     for time, size, kept in ((1, 5, [0]), (2, 6, [1]), (2, 9, [2]), (3, 7, [4]), (3, 8, []), (4, 7, [])):
         fresh, there = compare_objects(of_one_name([time], [size]), known)
@@ -190,7 +190,7 @@ def test_rows_of_one_name_and_time() -> None:
 
 
 def test_failures_are_remembered_until_the_directory_changes(tmp_path: Path) -> None:
-    """[MDS-D-6] The same error again, without a look into the files."""
+    """[MDS-D-6] A repeated failure raises the same error without opening the files."""
     md = tmp_path / "md"
     commit(DISK, str(md), tmp_path / "scratch", [numbered_table(0, 3)])
     failures, error = Failures(), MetadataCorruptError("what", where="w", found="f", expected="e", hint="h")

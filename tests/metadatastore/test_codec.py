@@ -1,4 +1,7 @@
-"""One metadata file and its table. Rules: specs/metadatastore.rst, [MDS-T], [MDS-O], [MDS-P]."""
+"""A metadata file and its table are equal after a round trip.
+
+Rules: specs/metadatastore.rst, [MDS-T], [MDS-O], [MDS-P].
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ def round_trip(table: MetadataTable, path: Path) -> MetadataTable:
 
 @pytest.mark.parametrize("kind", VALUES)
 def test_values_of_every_type(kind: str, tmp_path: Path) -> None:
-    """[MDS-T-1] [MDS-T-2] [MDS-P-1] [MDS-O-1] Bounds, lists and partition values of each type come back."""
+    """[MDS-T-1] [MDS-T-2] [MDS-P-1] [MDS-O-1] Bounds, lists and partition values of each type are read back."""
     low, high, nothing = VALUES[kind]
     table = table_of(
         objects_of(NAMES),
@@ -56,7 +59,7 @@ def test_values_of_every_type(kind: str, tmp_path: Path) -> None:
 
 
 def test_unknown_and_empty_bounds_stay_apart(tmp_path: Path) -> None:
-    """[MDS-T-1] [MDS-T-6] A null struct says nothing; a struct of nulls says that there is no value."""
+    """[MDS-T-1] [MDS-T-6] A null struct means unknown, a struct of nulls means no values."""
     bounds = minmax("k", "int", [1, None, None], [2, None, None])
     values = pa.array([{"min": 1, "max": 2}, {"min": None, "max": None}, None], bounds.values.type)
     table = table_of(objects_of(NAMES), [dataclasses.replace(bounds, values=values)])
@@ -65,14 +68,14 @@ def test_unknown_and_empty_bounds_stay_apart(tmp_path: Path) -> None:
 
 
 def test_all_null_structs(tmp_path: Path) -> None:
-    """[MDS-T-6] A column in which no row is known."""
+    """[MDS-T-6] All rows of a column can be unknown."""
     bounds = minmax("k", "decimal(9,2)", [None] * 3, [None] * 3)
     table = table_of(objects_of(NAMES), [dataclasses.replace(bounds, values=pa.nulls(3, bounds.values.type))])
     assert round_trip(table, tmp_path / "f.parquet").indexes["minmax", ("k",)].values.null_count == 3
 
 
 def test_empty_table(tmp_path: Path) -> None:
-    """[MDS-O-1] A file without rows is a file."""
+    """[MDS-O-1] A table without rows gives a valid file."""
     table = table_of(objects_of([]), [minmax("k", "int", [], []), bloomfilter("s", [])])
     assert_same(round_trip(table, tmp_path / "f.parquet"), table)
 
@@ -82,7 +85,7 @@ def test_empty_table(tmp_path: Path) -> None:
     [(5000, 1, [5000]), (5001, 1, [5000, 1]), (40, 1 << 20, [15, 15, 10]), (2, 17 << 20, [1, 1]), (0, 1, [0])],
 )
 def test_row_groups(rows: int, width: int, groups: list[int], tmp_path: Path) -> None:
-    """[MDS-C-15] They hold few rows, and fewer where rows are large."""
+    """[MDS-C-15] Row groups have a limited number of rows, and fewer rows if the rows are large."""
     names = IndexColumn(IndexDefinition("x", ("c",)), Opaque('"binary"', pa.binary()), pa.array([bytes(width)] * rows))
     table = table_of(objects_of(map(str, range(rows))), [names] if width > 1 else [])
     encode(table, "/lake", tmp_path / "f.parquet")
@@ -92,7 +95,7 @@ def test_row_groups(rows: int, width: int, groups: list[int], tmp_path: Path) ->
 
 
 def test_objects_alone(tmp_path: Path) -> None:
-    """[MDS-O-1] A table may have no index at all."""
+    """[MDS-O-1] A table may have no index."""
     table = table_of(objects_of(NAMES))
     assert_same(round_trip(table, tmp_path / "f.parquet"), table)
     assert pq.read_table(tmp_path / "f.parquet")["obj_name"].to_pylist() == [
@@ -103,14 +106,14 @@ def test_objects_alone(tmp_path: Path) -> None:
 
 
 def test_sizes(tmp_path: Path) -> None:
-    """[MDS-O-4] Sizes are kept, and so is that one is not known."""
+    """[MDS-O-4] Sizes of files are stored, also unknown sizes."""
     sizes = pa.array([0, None, 2**40], pa.int64())
     objects = Objects(pa.array(NAMES), sizes, pa.array([1, 2, 3], pa.int64()))
     assert round_trip(table_of(objects), tmp_path / "f.parquet").objects.sizes.equals(sizes)
 
 
 def test_files_without_sizes(tmp_path: Path) -> None:
-    """[MDS-O-4] Other writers record none: all are unknown."""
+    """[MDS-O-4] Sizes are unknown if the writer did not record them."""
     path = tmp_path / "f.parquet"
     encode(numbered_table(0, 2), "/lake", path)
     rewrite(path, {b"io.xskip.object.sizes": None})
@@ -119,7 +122,7 @@ def test_files_without_sizes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("entry", [b"", b"!!", b"AAAA", b"eJwDAAAAAAE="])
 def test_broken_sizes(entry: bytes, tmp_path: Path) -> None:
-    """[MDS-O-4] Sizes that are no sizes, or of another number of rows, are an error."""
+    """[MDS-O-4] Invalid sizes, or sizes for another number of rows, raise an error."""
     path = tmp_path / "f.parquet"
     encode(numbered_table(0, 2), "/lake", path)
     rewrite(path, {b"io.xskip.object.sizes": entry})
@@ -128,7 +131,7 @@ def test_broken_sizes(entry: bytes, tmp_path: Path) -> None:
 
 
 def test_sliced_arrays(tmp_path: Path) -> None:
-    """[MDS-T-1] [MDS-T-2] [MDS-T-3] Slices with an offset are written as what they show."""
+    """[MDS-T-1] [MDS-T-2] [MDS-T-3] Arrays with an offset are written correctly."""
     whole = table_of(
         objects_of(["/a", "/b", "/c", "/d"]),
         [
@@ -148,7 +151,7 @@ def test_sliced_arrays(tmp_path: Path) -> None:
 
 
 def test_odd_column_names(tmp_path: Path) -> None:
-    """[MDS-N-1] [MDS-P-1] Names that look like each other, like paths, or like Parquet's own are told apart."""
+    """[MDS-N-1] [MDS-P-1] Names that are similar, or look like paths or like Parquet's names, stay distinct."""
     columns = ["a.b", "`a.b`", "a", "A", "list.element", "virtual_a", "größe", "x y,z;{}()=\t"]
     indexes = [minmax(c, "int", [i], [i]) for i, c in enumerate(columns)]
     names = ["a", "a.b", "a.b.c", "min", "ü #%"]
@@ -161,7 +164,7 @@ def test_odd_column_names(tmp_path: Path) -> None:
 
 
 def test_bloom_filters_are_wrapped(tmp_path: Path) -> None:
-    """[MDS-T-3] In the file each filter is a Java stream; in memory it is Spark's own bytes."""
+    """[MDS-T-3] A filter is a Java stream in the file, and has Spark's bytes in memory."""
     table = table_of(objects_of(NAMES), [bloomfilter("s", [[b"x"], [], None])])
     assert_same(round_trip(table, tmp_path / "f.parquet"), table)
     stored = pq.read_table(tmp_path / "f.parquet")["s_bloomfilter_1"].to_pylist()
@@ -169,7 +172,7 @@ def test_bloom_filters_are_wrapped(tmp_path: Path) -> None:
 
 
 def test_a_filter_that_cannot_be_parsed_is_unknown(tmp_path: Path) -> None:
-    """[MDS-T-3] It concerns its own object alone."""
+    """[MDS-T-3] An invalid filter affects only its own file."""
     path = tmp_path / "f.parquet"
     encode(table_of(objects_of(NAMES), [bloomfilter("s", [[b"x"], [b"y"], [b"z"]])]), "/lake", path)
     good = java_bloom.wrap(filter_of([b"y"]))
@@ -192,7 +195,7 @@ def test_a_filter_that_cannot_be_parsed_is_unknown(tmp_path: Path) -> None:
     ],
 )
 def test_unknown_indexes_are_carried(json_type: Any, values: list[Any], tmp_path: Path) -> None:
-    """[MDS-S-4] What xskip does not know goes through a read and a write unchanged."""
+    """[MDS-S-4] An unknown index is unchanged after a read and a write."""
     text = json.dumps(json_type, separators=(",", ":"))
     array = pa.array(values)
     sketch = IndexColumn(IndexDefinition("sketch", ("a", "b"), (("k", "v"),)), Opaque(text, array.type), array)
@@ -208,7 +211,7 @@ def test_unknown_indexes_are_carried(json_type: Any, values: list[Any], tmp_path
 
 
 def test_only_wanted_columns_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """[MDS-T-7] A projection reads the identities, and the leaves of what is asked for."""
+    """[MDS-T-7] A projection reads only the identities and the requested columns."""
     path = tmp_path / "f.parquet"
     partitions = [PartitionColumn("p", "int", pa.array([1, 2, 3], pa.int32()))]
     indexes = [
@@ -247,7 +250,7 @@ def test_only_wanted_columns_are_read(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_legacy_timestamps(shared: Path) -> None:
-    """[MDS-T-4] INT96, as older writers have it, is read to the microsecond, in UTC."""
+    """[MDS-T-4] INT96 timestamps of older writers are read to the microsecond, in UTC."""
     home = shared / "fixtures/xskipper/parquet_version_tests/end_to_end/version=4"
     bounds = decode(open_file(next(home.glob("testID=5/*/*.parquet")))).indexes["minmax", ("timestamp",)].values
     assert bounds.type["min"].type == arrow_type("timestamp")

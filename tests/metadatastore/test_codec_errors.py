@@ -1,4 +1,4 @@
-"""Files that are not metadata, or not what they say. Rules: specs/metadatastore.rst, [MDS-S-5]."""
+"""Files that are not valid metadata raise errors. Rules: specs/metadatastore.rst, [MDS-S-5]."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_truncated_anywhere(path: Path) -> None:
-    """[MDS-S-5] A file cut at any length is not whole."""
+    """[MDS-S-5] A file that is truncated at any length is incomplete."""
     whole = path.read_bytes()
     lengths = [0, 1, 4, 8, 11, 12, len(whole) // 2, len(whole) - 8, len(whole) - 4, len(whole) - 1]
     for length in lengths:
@@ -41,20 +41,20 @@ def test_truncated_anywhere(path: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"obj_name,a\n/x#1,2\n" * 50, b"PAR1" * 100, b"\0" * 1000])
 def test_other_files(content: bytes, path: Path) -> None:
-    """[MDS-S-5] An empty file, text, and what only begins like Parquet."""
+    """[MDS-S-5] Empty files, text files and files that only begin like Parquet are refused."""
     path.write_bytes(content)
     with pytest.raises(MetadataCorruptError, match="damaged or incomplete"):
         open_file(path)
 
 
 def test_missing_file(tmp_path: Path) -> None:
-    """[MDS-C-9] A file that has gone is no corrupt file: callers look again."""
+    """[MDS-C-9] A missing file raises FileNotFoundError, so that callers retry."""
     with pytest.raises(FileNotFoundError):
         open_file(tmp_path / "none.parquet")
 
 
 def test_file_gone_after_its_footer(path: Path) -> None:
-    """[MDS-C-11] A file that a commit removes while its snapshot is in use is read to the end."""
+    """[MDS-C-11] An open file can be read to its end after a commit has removed it."""
     file = open_file(path)
     path.unlink()
     assert decode(file, [("minmax", ("k",))]).objects.names.to_pylist() == ["/a", "/b"]
@@ -62,21 +62,21 @@ def test_file_gone_after_its_footer(path: Path) -> None:
 
 
 def test_parquet_without_the_entry(path: Path) -> None:
-    """[MDS-S-1] Parquet that Spark's schema is not in is no metadata."""
+    """[MDS-S-1] Parquet without Spark's schema entry is not metadata."""
     rewrite(path, {KEY: None})
     with pytest.raises(MetadataCorruptError, match="not a metadata file"):
         open_file(path)
 
 
 def test_entry_that_is_no_text(path: Path) -> None:
-    """[MDS-S-5] Bytes that are not UTF-8."""
+    """[MDS-S-5] An entry that is not UTF-8 raises an error."""
     rewrite(path, {KEY: b"\xff\xfe{"})
     with pytest.raises(MetadataCorruptError):
         open_file(path)
 
 
 def test_damaged_pages(path: Path) -> None:
-    """[MDS-S-5] A whole footer with damaged rows behind it."""
+    """[MDS-S-5] Damaged rows below an intact footer raise an error."""
     whole = bytearray(path.read_bytes())
     whole[4:120] = b"\xff" * 116
     path.write_bytes(whole)
@@ -105,14 +105,14 @@ def test_damaged_pages(path: Path) -> None:
     ],
 )
 def test_columns_of_another_kind(column: str, values: pa.Array, path: Path) -> None:
-    """[MDS-S-5] [MDS-O-2] Columns that are not what the schema says, and identities that are none."""
+    """[MDS-S-5] [MDS-O-2] Columns that contradict the schema, and invalid identities, raise an error."""
     rewrite(path, {}, {column: values})
     with pytest.raises(MetadataCorruptError):
         decode(open_file(path))
 
 
 def test_partition_of_a_type_not_held(path: Path) -> None:
-    """[MDS-P-3] Partition values of a type that metadata does not hold are not known; the rest is used."""
+    """[MDS-P-3] Partition values of an unsupported type are unknown, and the other columns are used."""
     text = (
         pq.read_metadata(path).metadata[KEY].replace(b'"virtual_p","type":"integer"', b'"virtual_p","type":"variant"')
     )
@@ -123,7 +123,7 @@ def test_partition_of_a_type_not_held(path: Path) -> None:
 
 
 def test_a_key_label_is_no_decoration(tmp_path: Path) -> None:
-    """[MDS-S-6] Nothing is written in the clear under the label of a key."""
+    """[MDS-S-6] Nothing is written in plaintext under the label of a key."""
     table = numbered_table(0, 2)
     bounds = table.indexes["minmax", ("k",)]
     labelled = IndexColumn(IndexDefinition("minmax", ("k",), key_label="k1"), bounds.storage, bounds.values)

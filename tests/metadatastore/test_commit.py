@@ -1,4 +1,4 @@
-"""Commits. Rules: specs/metadatastore.rst, [MDS-C]."""
+"""Commits replace one snapshot by the next. Rules: specs/metadatastore.rst, [MDS-C]."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def data_files(md: str) -> set[str]:
 
 
 def records(md: str) -> list[str]:
-    """The names of the records, the identity of the one index left out."""
+    """Return the names of the records, with a placeholder for the identity of the index."""
     live = find_live(DISK, md)
     index = live.index if live else ""
     return sorted(p.name.replace(f"-{index}.json", "-index.json") for p in (Path(md) / "_commits").iterdir())
 
 
 def numbers(md: str) -> list[int]:
-    """The objects of the live snapshot, by number."""
+    """Return the numbers of the files in the live snapshot."""
     live = find_live(DISK, md)
     assert live is not None
     tables = [decode(open_file(Path(md) / name)) for name in live.names]
@@ -56,14 +56,14 @@ def numbers(md: str) -> list[int]:
 
 
 def test_no_index(md: str) -> None:
-    """[MDS-C-4] No directory, or an empty one, is no index."""
+    """[MDS-C-4] A missing or empty directory is not an index."""
     assert find_live(DISK, md) is None
     Path(md).mkdir()
     assert find_live(DISK, md) is None
 
 
 def test_first_and_second_commit(md: str, scratch: Path) -> None:
-    """[MDS-C-2] [MDS-C-3] [MDS-C-4] Numbers count from 1; what is kept stays, what is replaced goes."""
+    """[MDS-C-2] [MDS-C-3] [MDS-C-4] Commits count from 1; only files that are not replaced stay."""
     first = commit(DISK, md, scratch, [numbered_table(0, 2), numbered_table(2, 4)])
     assert first.number == 1
     assert records(md) == ["00000000000000000001.json"]
@@ -77,7 +77,7 @@ def test_first_and_second_commit(md: str, scratch: Path) -> None:
 
 
 def test_a_commit_without_files(md: str, scratch: Path) -> None:
-    """[MDS-C-4] A snapshot may be empty: that is an index of no objects, not no index."""
+    """[MDS-C-4] An empty snapshot is an index of no files, and differs from no index."""
     commit(DISK, md, scratch, [numbered_table(0, 2)])
     replace_all(DISK, md, scratch, [])
     live = find_live(DISK, md)
@@ -87,7 +87,7 @@ def test_a_commit_without_files(md: str, scratch: Path) -> None:
 
 
 def test_what_a_record_holds(md: str, scratch: Path) -> None:
-    """[MDS-C-2] Number, root, version, time, files with rows and bytes, the reading, the types."""
+    """[MDS-C-2] A record has number, root, version, time, files, read profile and types."""
     before = int(time.time() * 1000)
     written = commit(DISK, md, scratch, [numbered_table(0, 3)])
     body = json.loads((Path(md) / "_commits/00000000000000000001.json").read_bytes())
@@ -112,7 +112,7 @@ def test_what_a_record_holds(md: str, scratch: Path) -> None:
 
 
 def test_record_round_trip() -> None:
-    """[MDS-C-2] Odd texts come back as they were."""
+    """[MDS-C-2] Strings with special characters are read back from a record."""
     reading = ReadProfile("csv", {"sep": '"\\\t\u2028'}, {"spark.sql.caseSensitive": "true"}, "a INT, `b c` STRING")
     record = CommitRecord(7, "s3a://b/ü #%\U0001f600", 4, (RecordedFile("f", 0, 2**40),), reading, {"`a.b`": "int"}, 1)
     assert CommitRecord.from_bytes(record.to_bytes()) == record
@@ -123,13 +123,13 @@ def test_record_round_trip() -> None:
     [b"", b"{", b"[]", b"null", b"7", b"{}", b"\xff\xfe", b'{"number":1}', b'{"files":[{"name":"x"}]}', b"[" * 100_000],
 )
 def test_broken_records(data: bytes) -> None:
-    """[MDS-C-4] What is no record is an error that readers pass over."""
+    """[MDS-C-4] Bytes that are not a record raise an error, which readers ignore."""
     with pytest.raises(MetadataCorruptError):
         CommitRecord.from_bytes(data)
 
 
 def _places(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Yield the way to each value within a value of JSON."""
+    """Yield the path to each value within a JSON value."""
     inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, each in inside:
         yield (*path, key)
@@ -138,7 +138,7 @@ def _places(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[s
 
 @pytest.mark.parametrize("other", [129, -1, True, 1.5, "text", None, [], {}], ids=repr)
 def test_values_of_other_types(other: object) -> None:
-    """[MDS-C-4] A record in which a value has another type of JSON than it must is none."""
+    """[MDS-C-4] A record is invalid if a value has the wrong JSON type."""
     reading = ReadProfile("csv", {"sep": ","}, {"spark.sql.caseSensitive": "true"}, "a INT")
     record = CommitRecord(7, "file:/d", 4, (RecordedFile("f", 3, 9, "x"),), reading, {"a": "int"}, 1, "0" * 32)
     body: dict[str, Any] = json.loads(unsealed(record.to_bytes()))
@@ -159,7 +159,7 @@ def test_values_of_other_types(other: object) -> None:
 
 
 def test_record_cut_at_any_length() -> None:
-    """[MDS-C-4] No beginning of a record is a record."""
+    """[MDS-C-4] A truncated record is invalid."""
     whole = record_of([RecordedFile("part-0", 3, 100)]).to_bytes()
     for length in range(len(whole)):
         with pytest.raises(MetadataCorruptError):
@@ -168,7 +168,7 @@ def test_record_cut_at_any_length() -> None:
 
 @pytest.mark.parametrize("length", [0, 1, 20, 100, -1])
 def test_torn_record_falls_back(length: int, md: str, scratch: Path) -> None:
-    """[MDS-C-4] A record that is not whole counts as none: the one before it holds, with its files."""
+    """[MDS-C-4] If a record is incomplete, the record before it counts, with its files."""
     first = commit(DISK, md, scratch, [numbered_table(0, 2)])
     (Path(md) / "_commits/00000000000000000002.json").write_bytes(first.to_bytes()[:length])
     live = find_live(DISK, md)
@@ -178,7 +178,7 @@ def test_torn_record_falls_back(length: int, md: str, scratch: Path) -> None:
 
 
 def test_torn_record_does_not_block(md: str, scratch: Path) -> None:
-    """[MDS-C-4] [MDS-C-7] The next commit succeeds where a torn record has taken the next number."""
+    """[MDS-C-4] [MDS-C-7] A commit succeeds although an incomplete record has the next number."""
     first = commit(DISK, md, scratch, [numbered_table(0, 2)])
     torn = Path(md) / "_commits/00000000000000000002.json"
     torn.write_bytes(first.to_bytes()[:50])
@@ -189,7 +189,7 @@ def test_torn_record_does_not_block(md: str, scratch: Path) -> None:
 
 
 def test_two_writers_on_one_base(md: str, scratch: Path) -> None:
-    """[MDS-C-7] The faster wins; the other is told, and leaves no file."""
+    """[MDS-C-7] The faster writer wins; the other gets an error and leaves no file."""
     commit(DISK, md, scratch, [numbered_table(0, 2)])
     base = find_live(DISK, md)
     winner = commit(DISK, md, scratch, [numbered_table(2, 4)], base)
@@ -201,7 +201,7 @@ def test_two_writers_on_one_base(md: str, scratch: Path) -> None:
 
 
 class Refusing(LocalStorage):
-    """A disk whose puts fail: before or after they did their work, and so many times."""
+    """A disk whose first puts fail, before or after their work."""
 
     def __init__(self, error: type[StorageError], times: int, *, after: bool) -> None:
         self._error, self._times, self._after = error, times, after
@@ -216,7 +216,7 @@ class Refusing(LocalStorage):
 
 
 def test_a_record_that_cannot_be_put(md: str, scratch: Path) -> None:
-    """[MDS-C-3] [MDS-C-21] The old snapshot stays, the files go, and the next commit is made at once."""
+    """[MDS-C-3] [MDS-C-21] The old snapshot stays, the new files are removed, and the next commit succeeds."""
     first = commit(DISK, md, scratch, [numbered_table(0, 2)])
     live = find_live(DISK, md)
     with pytest.raises(StorageError, match="no answer"):
@@ -228,7 +228,7 @@ def test_a_record_that_cannot_be_put(md: str, scratch: Path) -> None:
 
 @pytest.mark.parametrize("after", [False, True], ids=["not put", "put"])
 def test_a_put_without_an_answer(md: str, scratch: Path, *, after: bool) -> None:
-    """[MDS-C-20] It is sent again, and what is there already is known by its bytes."""
+    """[MDS-C-20] The put is repeated, and a record that exists already is recognised by its bytes."""
     commit(DISK, md, scratch, [numbered_table(0, 2)])
     storage = Refusing(PutInDoubtError, 2, after=after)
     record = commit(storage, md, scratch, [numbered_table(2, 4)], find_live(DISK, md))
@@ -238,7 +238,7 @@ def test_a_put_without_an_answer(md: str, scratch: Path, *, after: bool) -> None
 
 
 def test_puts_that_are_never_answered(md: str, scratch: Path) -> None:
-    """[MDS-C-3] [MDS-C-20] The record that is read in the end decides; without one the files stay, for it may come."""
+    """[MDS-C-3] [MDS-C-20] A final read of the record decides; without a record the files stay."""
     commit(DISK, md, scratch, [numbered_table(0, 2)])
     put, lost = (Refusing(PutInDoubtError, 9, after=after) for after in (True, False))
     commit(put, md, scratch, [numbered_table(2, 4)], find_live(DISK, md))
@@ -250,7 +250,7 @@ def test_puts_that_are_never_answered(md: str, scratch: Path) -> None:
 
 
 class Late(LocalStorage):
-    """A disk that carries out its first put long after, and refuses the second."""
+    """A disk that executes its first put much later, and refuses the second."""
 
     def __init__(self) -> None:
         self.first: tuple[str, bytes] | None = None
@@ -263,7 +263,7 @@ class Late(LocalStorage):
 
 
 def test_a_put_that_is_carried_out_late(md: str, scratch: Path) -> None:
-    """[MDS-C-3] A refusal after a put in doubt does not settle it: the files that the record names stay."""
+    """[MDS-C-3] The files stay if a put in doubt is refused later, because the first put may still arrive."""
     late = Late()
     with pytest.raises(PutInDoubtError):
         commit(late, md, scratch, [numbered_table(0, 1)])
@@ -275,7 +275,7 @@ def test_a_put_that_is_carried_out_late(md: str, scratch: Path) -> None:
 
 
 class Mute(LocalStorage):
-    """A disk of which nothing can be read once a record has been put; it may say that somebody else has put it."""
+    """A disk on which reads fail after a record was put; the put may report another writer's record."""
 
     def __init__(self, *, denies: bool) -> None:
         self._denies, self._put = denies, False
@@ -291,7 +291,7 @@ class Mute(LocalStorage):
 
 
 def test_a_record_that_cannot_be_read_again(md: str, scratch: Path) -> None:
-    """[MDS-C-3] [MDS-C-17] The files of a record that may be there stay, and nothing else is removed."""
+    """[MDS-C-3] [MDS-C-17] The files of a record that may exist stay, and no other files are removed."""
     first = commit(DISK, md, scratch, [numbered_table(0, 2)])
     second = commit(Mute(denies=False), md, scratch, [numbered_table(2, 4)], find_live(DISK, md))
     assert numbers(md) == [2, 3]
@@ -302,7 +302,7 @@ def test_a_record_that_cannot_be_read_again(md: str, scratch: Path) -> None:
 
 
 def test_two_first_writers(md: str, scratch: Path) -> None:
-    """[MDS-C-7] The same for two that create the index at once."""
+    """[MDS-C-7] The slower of two first writers gets an error and leaves no file."""
     commit(DISK, md, scratch, [numbered_table(0, 2)], None)
     with pytest.raises(CommitConflictError):
         commit(DISK, md, scratch, [numbered_table(2, 4)], None)
@@ -311,7 +311,7 @@ def test_two_first_writers(md: str, scratch: Path) -> None:
 
 
 def test_new_names() -> None:
-    """[MDS-C-1] Spark's form, a UUID of version 8, never the same twice."""
+    """[MDS-C-1] Names have Spark's form, with a unique UUID of version 8."""
     form = re.compile(
         r"part-(\d{5})-[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}-c000\.snappy\.parquet"
     )
@@ -321,7 +321,7 @@ def test_new_names() -> None:
 
 
 def test_foreign_file(md: str, scratch: Path) -> None:
-    """[MDS-C-5] Another writer's file makes the listing count, records or not, and the next commit ends that."""
+    """[MDS-C-5] After another writer has added a file, the listing counts until the next commit."""
     first = commit(DISK, md, scratch, [numbered_table(0, 2)])
     put_foreign(md, [numbered_table(5, 6)])
     live = find_live(DISK, md)
@@ -337,7 +337,7 @@ def test_foreign_file(md: str, scratch: Path) -> None:
 
 
 def test_foreign_files_alone(md: str) -> None:
-    """[MDS-C-5] A directory that only others have written to is an index without a record."""
+    """[MDS-C-5] A directory with only files of other writers is an index without a record."""
     Path(md).mkdir()
     for name in ("part-1.parquet", "_SUCCESS", "_x.parquet", ".part-1.parquet.crc", ".y.parquet", "notes.txt"):
         (Path(md) / name).write_bytes(b"")
@@ -347,7 +347,7 @@ def test_foreign_files_alone(md: str) -> None:
 
 
 def test_unfinished_files_are_ignored(md: str, scratch: Path) -> None:
-    """[MDS-C-6] Files of xskip that no record names, alone or beside a snapshot, are not there."""
+    """[MDS-C-6] Files of xskip without a record are ignored, with or without a snapshot."""
     Path(md).mkdir()
     encode(numbered_table(5, 6), "/lake/events", Path(md) / new_file_name(0))
     assert find_live(DISK, md) is None
@@ -360,7 +360,7 @@ def test_unfinished_files_are_ignored(md: str, scratch: Path) -> None:
 
 
 def test_left_over_files_are_removed_after_a_day(md: str, scratch: Path) -> None:
-    """[MDS-C-6] At the next commit; younger ones may belong to a build that is still running."""
+    """[MDS-C-6] The next commit removes old files; younger files may belong to a running build."""
     first = commit(DISK, md, scratch, [numbered_table(0, 2)])
     old, young = new_file_name(0), new_file_name(0)
     for name, age in ((old, DAY_SECONDS + 60), (young, DAY_SECONDS - 600), (first.files[0].name, 9 * DAY_SECONDS)):
@@ -374,7 +374,7 @@ def test_left_over_files_are_removed_after_a_day(md: str, scratch: Path) -> None
 
 
 def test_temporary_names_are_removed_after_a_day(md: str, scratch: Path) -> None:
-    """[MDS-C-6] Those of writers that were killed, on a local disk and elsewhere; other hidden files stay."""
+    """[MDS-C-6] Temporary files of killed writers are removed; other hidden files stay."""
     first = commit(DISK, md, scratch, [numbered_table(0, 2)])
     of_record = f"_commits/._{2:020d}-{first.index}.json.{first.index}.tmp"
     names = [f"._{new_file_name(0)}.tmp", f"._{new_file_name(0)}.0b7e6a4c-8f0d-4f2e-9d4e-0c5f1a2b3c4d.tmp", of_record]
@@ -390,7 +390,7 @@ def test_temporary_names_are_removed_after_a_day(md: str, scratch: Path) -> None
 
 
 def test_ten_records_are_kept(md: str, scratch: Path) -> None:
-    """[MDS-C-8] The latest ten, and the first."""
+    """[MDS-C-8] The latest ten records and the first record stay."""
     for i in range(13):
         replace_all(DISK, md, scratch, [numbered_table(i, i + 1)])
     assert records(md) == [f"{1:020d}.json", *(f"{n:020d}-index.json" for n in range(4, 14))]
@@ -398,7 +398,7 @@ def test_ten_records_are_kept(md: str, scratch: Path) -> None:
 
 
 def test_other_files_among_the_records(md: str, scratch: Path) -> None:
-    """[MDS-C-4] Names that are no record's are passed over, whatever they sort like."""
+    """[MDS-C-4] Files with other names than records are ignored, whatever their order."""
     commit(DISK, md, scratch, [numbered_table(0, 2)])
     for name in ("9.json", "00000000000000000009.json.tmp", "._00000000000000000009.json.abc.tmp", "z"):
         (Path(md) / "_commits" / name).write_bytes(b"{")
@@ -406,7 +406,7 @@ def test_other_files_among_the_records(md: str, scratch: Path) -> None:
 
 
 def test_vanished_files(md: str, scratch: Path) -> None:
-    """[MDS-C-9] A record that names files which are not there is an error that says so."""
+    """[MDS-C-9] A record that names missing files raises an error with this reason."""
     first = commit(DISK, md, scratch, [numbered_table(0, 2), numbered_table(2, 4)])
     (Path(md) / first.files[0].name).unlink()
     with pytest.raises(
@@ -416,7 +416,7 @@ def test_vanished_files(md: str, scratch: Path) -> None:
 
 
 def test_a_source_that_is_not_there(md: str, scratch: Path) -> None:
-    """[MDS-C-3] A publish that fails on its way leaves the snapshot and no file."""
+    """[MDS-C-3] A failed publish leaves the old snapshot and no new file."""
     first = commit(DISK, md, scratch, [numbered_table(0, 2)])
     files = write_files(numbered_table(2, 4), "/lake/events", scratch, 0)
     files.append((scratch / "none", RecordedFile(new_file_name(1), 1, 1)))

@@ -1,4 +1,4 @@
-"""A writer that ends at any moment, and readers meanwhile. Rules: specs/metadatastore.rst, [MDS-C]."""
+"""A writer can crash at any moment, and readers can read meanwhile. Rules: specs/metadatastore.rst, [MDS-C]."""
 
 from __future__ import annotations
 
@@ -48,14 +48,17 @@ def calls_of_a_create(tmp_path: Path) -> int:
 
 
 def leave_over(md: Path) -> None:
-    """A file of a writer that died, so that there is something to clean up."""
+    """Leave a file of a crashed writer, so that a commit has something to clean up."""
     md.mkdir()
     (md / new_file_name(0)).touch()
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_create_that_crashes(mode: str, tmp_path: Path, counted: Counted) -> None:
-    """[MDS-C-3] At every call of a first publish: no index or the whole index, and the next create succeeds."""
+    """[MDS-C-3] After a crash at any call of a first publish there is no index or a complete index.
+
+    A second create succeeds.
+    """
     total = calls_of_a_create(tmp_path)
     assert total >= 5
     outcomes = []
@@ -77,7 +80,7 @@ def test_create_that_crashes(mode: str, tmp_path: Path, counted: Counted) -> Non
 
 @pytest.mark.parametrize("mode", MODES)
 def test_refresh_that_crashes(mode: str, tmp_path: Path, counted: Counted) -> None:
-    """[MDS-C-3] At every call of a later publish: the old snapshot whole or the new one whole."""
+    """[MDS-C-3] After a crash at any call of a later publish, the old or the new snapshot is complete."""
     old, new = expected_rows((0, 4)), expected_rows((0, 2), (2, 3), (4, 6))
     outcomes = []
     for k in range(1, 50):
@@ -105,7 +108,7 @@ def test_refresh_that_crashes(mode: str, tmp_path: Path, counted: Counted) -> No
 
 @pytest.mark.parametrize("mode", MODES)
 def test_takeover_that_crashes(mode: str, tmp_path: Path) -> None:
-    """[MDS-C-3] [MDS-C-5] Over a foreign writer's files: while one of them is there, nothing but the listing counts."""
+    """[MDS-C-3] [MDS-C-5] While a file of another writer exists, only the listing counts."""
     finished = 0
     for k in range(1, 50):
         md = tmp_path / f"md{k}"
@@ -125,7 +128,7 @@ def test_takeover_that_crashes(mode: str, tmp_path: Path) -> None:
 
 
 def test_an_error_leaves_no_new_file(tmp_path: Path) -> None:
-    """[MDS-C-3] Where the process goes on after an error before the record, its files are removed again."""
+    """[MDS-C-3] After an error before the record, a process that continues removes its files."""
     for k in (3, 4):  # after two listings
         md = str(tmp_path / f"md{k}")
         tables = [numbered_table(0, 2), numbered_table(2, 4)]
@@ -135,7 +138,7 @@ def test_an_error_leaves_no_new_file(tmp_path: Path) -> None:
 
 
 def test_a_put_that_is_sent_twice(tmp_path: Path) -> None:
-    """[MDS-C-3] [MDS-C-7] An object store's client may repeat a put: the name is taken by the same record."""
+    """[MDS-C-3] [MDS-C-7] A repeated put of an object store's client finds its own record."""
 
     class Repeating(LocalStorage):
         def put_if_absent(self, path: str, data: bytes) -> bool:
@@ -149,7 +152,7 @@ def test_a_put_that_is_sent_twice(tmp_path: Path) -> None:
 
 
 def test_a_failing_clean_up_is_no_failing_commit(tmp_path: Path) -> None:
-    """[MDS-C-3] Once the record is there the commit has been made, and an error of the clean-up does not deny it."""
+    """[MDS-C-3] An error in the clean-up after the record does not fail the commit."""
 
     class NoRemoval(LocalStorage):
         def remove(self, paths: object) -> None:
@@ -163,7 +166,7 @@ def test_a_failing_clean_up_is_no_failing_commit(tmp_path: Path) -> None:
 
 
 def test_readers_during_commits(tmp_path: Path) -> None:
-    """[MDS-C-3] [MDS-C-11] Readers that never stop see one commit's objects, all of them, fifty times over."""
+    """[MDS-C-3] [MDS-C-11] Concurrent readers always see all files of exactly one commit."""
     md = str(tmp_path / "md")
     commit(DISK, md, tmp_path / "s", [numbered_table(0, 3), numbered_table(3, 6)])
     done = threading.Event()

@@ -1,4 +1,4 @@
-"""A metadata file or a record of ours in which something is not as it was written. Rules: [MDS-D]."""
+"""Damage in a metadata file or a record of xskip is detected. Rules: [MDS-D]."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SEED = 7
 
 
 def small_table() -> MetadataTable:
-    """Two objects with bounds, a list and a filter each."""
+    """Return two files with bounds, a list and a filter each."""
     return table_of(
         objects_of([f"{ROOT}/a", f"{ROOT}/b"]),
         [
@@ -53,7 +53,7 @@ def small_table() -> MetadataTable:
 
 
 def committed(folder: Path, form: WriteOptions) -> Path:
-    """An index of one file and one record."""
+    """Commit an index with one file and one record."""
     folder.mkdir()
     files = write_files(small_table(), ROOT, folder, 0, form)
     publish(DISK, str(folder / "md"), None, files, record_of(entry for _, entry in files))
@@ -61,32 +61,32 @@ def committed(folder: Path, form: WriteOptions) -> Path:
 
 
 def metadata_file(md: Path) -> Path:
-    """The only one."""
+    """Return the only metadata file."""
     (path,) = md.glob("*.parquet")
     return path
 
 
 def record_file(md: Path) -> Path:
-    """The only one."""
+    """Return the only record."""
     (path,) = (md / "_commits").iterdir()
     return path
 
 
 def rewritten(md: Path, change: dict[str, object]) -> None:
-    """Gives the record other entries, and seals it again."""
+    """Change entries of the record, and update its checksum."""
     body = json.loads(record_file(md).read_bytes())
     del body["checksum"]
     record_file(md).write_bytes(sealed(json.dumps(body | change, indent=1).encode()))
 
 
 def bits_of(positions: Iterator[int] | range, random: Random) -> Iterator[tuple[int, int]]:
-    """One bit of each byte."""
+    """Yield one random bit of each byte."""
     return ((at, 1 << random.randrange(8)) for at in positions)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_flipped_bit_has_no_effect_or_is_an_error(version: int, tmp_path: Path) -> None:
-    """[MDS-D-1] [MDS-D-2] One bit in each byte of a file: its metadata are as before, or are not read at all."""
+    """[MDS-D-1] [MDS-D-2] After a bit flip in any byte, the metadata is unchanged or is not read."""
     md = committed(tmp_path / "i", WriteOptions(version))
     before = opened(md).load()
     path = metadata_file(md)
@@ -106,7 +106,7 @@ def test_a_flipped_bit_has_no_effect_or_is_an_error(version: int, tmp_path: Path
 
 
 def test_a_flipped_bit_in_the_record(tmp_path: Path) -> None:
-    """[MDS-D-4] The record is as before in all that it says, or it is not whole."""
+    """[MDS-D-4] After a bit flip, the record has the same content or is invalid."""
     md = committed(tmp_path / "i", WriteOptions())
     whole = record_file(md).read_bytes()
     before = CommitRecord.from_bytes(whole)
@@ -122,7 +122,7 @@ def test_a_flipped_bit_in_the_record(tmp_path: Path) -> None:
 
 
 def test_pages_carry_checksums(tmp_path: Path) -> None:
-    """[MDS-D-1] Every column's bytes are vouched for, whoever reads them: the value of an index is not what it was."""
+    """[MDS-D-1] Every reader verifies the checksums of every column's pages."""
     path = metadata_file(committed(tmp_path / "i", WriteOptions()))
     whole, footer = path.read_bytes(), pq.read_metadata(path)
     for c in range(len(leaf_paths(footer))):
@@ -136,7 +136,7 @@ def test_pages_carry_checksums(tmp_path: Path) -> None:
 
 
 def test_files_are_held_against_the_record(tmp_path: Path) -> None:
-    """[MDS-D-2] [MDS-D-3] Another size, another footer, another number of rows than was committed."""
+    """[MDS-D-2] [MDS-D-3] A file with another size, footer or number of rows than its record is refused."""
     md = committed(tmp_path / "i", WriteOptions())
     path = metadata_file(md)
     (entry,) = json.loads(record_file(md).read_bytes())["files"]
@@ -155,7 +155,7 @@ def test_files_are_held_against_the_record(tmp_path: Path) -> None:
 
 
 def test_a_file_of_another_index_in_the_place_of_one(tmp_path: Path) -> None:
-    """[MDS-D-2] Files of the same size and rows that have changed places are not what was committed."""
+    """[MDS-D-2] An exchanged file is refused, although its size and rows are equal."""
     one, other = committed(tmp_path / "i", WriteOptions()), committed(tmp_path / "j", WriteOptions())
     renamed = small_table()
     (written, entry), *_ = write_files(table_of(objects_of([f"{ROOT}/c", f"{ROOT}/d"]), renamed.indexes.values()),
@@ -168,7 +168,7 @@ def test_a_file_of_another_index_in_the_place_of_one(tmp_path: Path) -> None:
 
 
 def test_files_of_ours_beside_foreign_ones(tmp_path: Path) -> None:
-    """[MDS-D-2] Where the listing counts, the record still vouches for the files that it names."""
+    """[MDS-D-2] If the listing counts, the files of the record are still verified."""
     md = committed(tmp_path / "i", WriteOptions())
     put_foreign(md, [table_of(objects_of([f"{ROOT}/x"]))])
     assert opened(md).rows == 3
@@ -180,7 +180,7 @@ def test_files_of_ours_beside_foreign_ones(tmp_path: Path) -> None:
 
 
 def test_parts_are_of_the_committed_file(tmp_path: Path) -> None:
-    """[MDS-D-2] [MDS-D-1] What a task reads is checked as what the driver reads."""
+    """[MDS-D-2] [MDS-D-1] Tasks verify their parts of a file as the driver does."""
     md = committed(tmp_path / "i", WriteOptions())
     snapshot, path = opened(md), metadata_file(md)
     wanted: set[Requirement] = {("minmax", ("k",))}

@@ -1,4 +1,4 @@
-"""Metadata that says more than it knows: each was once, or could be, a file skipped wrongly. Rules: [MDS]."""
+"""Metadata that claims more than it proves skips no file; each case is a past or possible wrong skip. Rules: [MDS]."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ MARK_96 = b"org.apache.spark.legacyINT96"
     ],
 )
 def test_writers_with_another_calendar(tmp_path: Path, footer: Any, old_dates: bool, old_times: bool) -> None:
-    """[MDS-T-9] Their oldest days and instants are not known; all others are."""
+    """[MDS-T-9] The oldest dates and timestamps of such writers are unknown; all others are used."""
     path = tmp_path / "f.parquet"
     days, times = [-719164, -141427, 18262], [-62135769600000000, -2_208_900_000_000_000 + 10**11, 0]
     columns = [minmax("d", "date", days, [0, 0, 20000]), valuelist("t", "timestamp", [[each] for each in times])]
@@ -82,7 +82,7 @@ def test_writers_with_another_calendar(tmp_path: Path, footer: Any, old_dates: b
 
 
 def mixed(tmp_path: Path, reading: ReadProfile) -> str:
-    """An index of ours with its reading, beside it a file of another program."""
+    """Write an index of xskip with a read profile, and a file of another program beside it."""
     md = str(tmp_path / "md")
     files = files_of([numbered_table(0, 2)], tmp_path / "s")
     record = replace(record_of(entry for _, entry in files), reading=reading)
@@ -92,7 +92,7 @@ def mixed(tmp_path: Path, reading: ReadProfile) -> str:
 
 
 def test_a_record_beside_another_program_s_files(tmp_path: Path) -> None:
-    """[MDS-F-1] [MDS-M-5] What xskip has read in a way of its own counts; migrate() waits for refresh()."""
+    """[MDS-F-1] [MDS-M-5] The read profile of xskip counts, and migrate() demands a refresh()."""
     key = "spark.sql.parquet.datetimeRebaseModeInRead"
     md = mixed(tmp_path, ReadProfile.of("parquet", {}, {key: "LEGACY"}, ""))
     snapshot = opened(md)
@@ -104,13 +104,13 @@ def test_a_record_beside_another_program_s_files(tmp_path: Path) -> None:
 
 
 def test_a_record_that_agrees(tmp_path: Path) -> None:
-    """[MDS-F-1] Read by default on both sides."""
+    """[MDS-F-1] The index is used if both programs read with default options."""
     snapshot = opened(mixed(tmp_path, ReadProfile.of("parquet", {}, {}, "")))
     assert snapshot.not_usable(IndexLocation(ROOT, "", ROOT), ReadProfile.of("parquet", {}, {}, "")) == ""
 
 
 def box(fields: tuple[tuple[str, str], ...], payload: bytes) -> bytes:
-    """A value list of one java.lang.Integer whose class says something else of its field."""
+    """Return a value list of one java.lang.Integer whose class declares other fields."""
     good: bytes = encode_streams(Array("int"), pa.ListArray.from_arrays([0, 1], array_of("int", [7])))[0].as_py()
     writer = StreamWriter({"java.lang.Integer": ClassSpec(1360826667806852920, fields, None)})
     writer.begin("java.lang.Integer")
@@ -128,7 +128,7 @@ def box(fields: tuple[tuple[str, str], ...], payload: bytes) -> bytes:
     ],
 )
 def test_boxes_that_hold_something_else(stream: bytes) -> None:
-    """[MDS-Z-2] [MDS-Z-6] No number, a broken one, one that does not fit, a truth value: not known."""
+    """[MDS-Z-2] [MDS-Z-6] A list with an invalid or too large number, or a Boolean, is unknown."""
     good = box((("value", "I"),), struct.pack(">i", 7))
     found = decode_streams("valuelist", [good, stream])
     assert found is not None
@@ -136,14 +136,14 @@ def test_boxes_that_hold_something_else(stream: bytes) -> None:
 
 
 def test_a_short_stream_that_repeats_a_long_text() -> None:
-    """[MDS-Z-6] A set has no member twice: nothing is multiplied."""
+    """[MDS-Z-6] A set with a repeated member is refused, so that a short stream cannot expand."""
     good: bytes = encode_streams(Array("string"), pa.ListArray.from_arrays([0, 1], pa.array(["x" * 1000])))[0].as_py()
     handle = next(h for h in range(40) if _repeated(good, h) is not None)
     assert decode_streams("valuelist", [good, _repeated(good, handle)]).unreadable == 1  # type: ignore[union-attr]
 
 
 def _repeated(good: bytes, handle: int) -> bytes | None:
-    """The stream with its text a thousand times, by reference; None where the handle is of something else."""
+    """Return the stream with a thousand references to its text, or None if the handle belongs to another value."""
     count = good.index(b"w\x04\x00\x00\x00\x01")
     body = good[:count] + b"w\x04" + struct.pack(">i", 1001) + good[count + 6 : -1]
     stream = body + (b"q" + struct.pack(">i", 0x7E0000 + handle)) * 1000 + b"x"
@@ -161,7 +161,7 @@ def _repeated(good: bytes, handle: int) -> bytes | None:
 @pytest.mark.parametrize("millis", [2**62, -(2**62), 253_402_300_800_000])
 @pytest.mark.parametrize("kind", ["date", "timestamp"])
 def test_one_time_beyond_all_years(kind: str, millis: int) -> None:
-    """[MDS-Z-6] It concerns its own object alone."""
+    """[MDS-Z-6] An invalid time affects only its own file."""
     good: bytes = encode_streams(Array(kind), pa.ListArray.from_arrays([0, 1], array_of(kind, [0])))[0].as_py()
     bad = good.replace(b"w\x08" + bytes(8), b"w\x08" + struct.pack(">q", millis))
     found = decode_streams("valuelist", [good, bad])
@@ -177,7 +177,7 @@ def answer(path: Path, leaf: Comparison) -> list[bool]:
 
 
 def test_bounds_in_another_order(tmp_path: Path) -> None:
-    """[MDS-S-5] A struct of max and min is none of min and max."""
+    """[MDS-S-5] A struct of max and min is not read as a struct of min and max."""
     path = tmp_path / "f.parquet"
     encode(table_of(objects_of(NAMES[:1]), [minmax("k", "int", [1], [9])]), ROOT, path)
     swapped = pa.array([{"max": 9, "min": 1}], pa.struct([("max", pa.int32()), ("min", pa.int32())]))
@@ -188,7 +188,7 @@ def test_bounds_in_another_order(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("said", "kept"), [("string", pa.int32()), ("float", pa.float64()), ("long", pa.int32())])
 def test_values_of_another_type_than_said(said: str, kept: pa.DataType, tmp_path: Path) -> None:
-    """[MDS-S-5] An error, never a guess: order and rounding would be others."""
+    """[MDS-S-5] Values of another type than declared raise an error, because order and rounding differ."""
     path = tmp_path / "f.parquet"
     encode(table_of(objects_of(NAMES[:1]), [minmax("k", "int", [1], [9])]), ROOT, path)
     text = pq.read_metadata(path).metadata[ROW].replace(b'"integer"', f'"{said}"'.encode())
@@ -199,13 +199,13 @@ def test_values_of_another_type_than_said(said: str, kept: pa.DataType, tmp_path
 
 
 def test_names_that_hold_nul() -> None:
-    """[MDS-O-2] Names cross to the JVM parted by it."""
+    """[MDS-O-2] Names with NUL raise an error, because NUL separates the names that are sent to the JVM."""
     with pytest.raises(MetadataCorruptError, match="NUL"):
         split_ids(pa.array(["/a\0/b#1"]))
 
 
 def test_filters_of_endless_hashes() -> None:
-    """[MDS-T-3] Two thousand million rounds for one literal are no filter."""
+    """[MDS-T-3] A filter with two billion hash functions is invalid."""
     raw = struct.pack(">iii", 1, 2**31 - 1, 1) + b"\xff" * 8
     with pytest.raises(MetadataCorruptError):
         java_bloom.unwrap(java_bloom.wrap(raw))
@@ -214,7 +214,7 @@ def test_filters_of_endless_hashes() -> None:
 
 
 def test_sizes_that_inflate(tmp_path: Path) -> None:
-    """[MDS-O-4] As many bytes as rows need are inflated, and no more."""
+    """[MDS-O-4] No more bytes are inflated than the rows need."""
     path = tmp_path / "f.parquet"
     encode(numbered_table(0, 2), ROOT, path)
     rewrite(path, {b"io.xskip.object.sizes": base64.b64encode(zlib.compress(bytes(10**7)))})
@@ -223,7 +223,7 @@ def test_sizes_that_inflate(tmp_path: Path) -> None:
 
 
 def test_a_column_without_values_disables_no_other(tmp_path: Path) -> None:
-    """[MDS-Z-4] In version 0 nothing tells its type: its predicate is left out, and the others skip."""
+    """[MDS-Z-4] In version 0, a predicate on a column without values is unused, and other predicates skip files."""
     path = tmp_path / "f.parquet"
     empty = minmax("k", "int", [None, None], [None, None])
     encode(table_of(objects_of(NAMES[:2]), [empty, minmax("n", "int", [1, 5], [2, 6])]), ROOT, path, WriteOptions(0))
@@ -242,7 +242,7 @@ def test_a_column_without_values_disables_no_other(tmp_path: Path) -> None:
     ],
 )
 def test_unknown_indexes_go_to_version_0_as_they_are(storage: Any, values: pa.Array, tmp_path: Path) -> None:
-    """[MDS-S-4] [MDS-Z-5] Whatever they keep."""
+    """[MDS-S-4] [MDS-Z-5] Unknown indexes are unchanged in version 0, whatever their values."""
     column = IndexColumn(IndexDefinition("someindex", ("a",)), storage, values)
     encode(table_of(objects_of(NAMES[:1]), [column]), ROOT, tmp_path / "0.parquet", WriteOptions(0))
     there = decode(open_file(tmp_path / "0.parquet"))
@@ -256,7 +256,7 @@ def test_unknown_indexes_go_to_version_0_as_they_are(storage: Any, values: pa.Ar
     ("old", "new"), [(b'"integer"', b'"decimal(99,2)"'), (b'"version":4', b'"version":0'), (b'"struct"', b'"udt"')]
 )
 def test_odd_schemas_are_one_kind_of_error(old: bytes, new: bytes, tmp_path: Path) -> None:
-    """[MDS-S-5] Nothing else escapes."""
+    """[MDS-S-5] An invalid schema raises no other error than MetadataCorruptError."""
     path = tmp_path / "f.parquet"
     encode(numbered_table(0, 2), ROOT, path)
     rewrite(path, {ROW: pq.read_metadata(path).metadata[ROW].replace(old, new)})
@@ -267,7 +267,7 @@ def test_odd_schemas_are_one_kind_of_error(old: bytes, new: bytes, tmp_path: Pat
 
 
 def test_odd_bytes_are_one_kind_of_error(tmp_path: Path) -> None:
-    """[MDS-S-5] Every byte of a file flipped, one at a time: it is read, or it is a MetadataCorruptError."""
+    """[MDS-S-5] With any byte flipped, a file is read or raises a MetadataCorruptError."""
     path = tmp_path / "f.parquet"
     encode(table_of(objects_of(NAMES), [bloomfilter("s", [[b"x"], [], None])]), ROOT, path)
     data = path.read_bytes()
@@ -283,7 +283,7 @@ def test_odd_bytes_are_one_kind_of_error(tmp_path: Path) -> None:
 
 
 def test_objects_whose_size_nobody_kept() -> None:
-    """[MDS-O-4] They are known by name and time."""
+    """[MDS-O-4] Files without a recorded size are identified by name and time."""
     listed = objects_of(NAMES)
     known = Objects(listed.names.slice(0, 2), pa.nulls(2, pa.int64()), listed.modified.slice(0, 2))
     fresh, alive = compare_objects(listed, known)
@@ -295,7 +295,7 @@ def test_objects_whose_size_nobody_kept() -> None:
 
 
 def test_objects_that_are_known_more_than_once() -> None:
-    """Each time counts, whichever comes first, and an object that is known twice over is one."""
+    """The row of a file with the present time counts, whatever the order of rows, and equal rows count once."""
     listed = objects_of(NAMES)
     last = len(listed) - 1
     known = listed.take(pa.array([0, 0, last, last, last]))

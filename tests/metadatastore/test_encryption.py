@@ -1,4 +1,4 @@
-"""Encrypted metadata. Rules: specs/encryption.rst."""
+"""Metadata can be encrypted. Rules: specs/encryption.rst."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ FOOTERS = [pytest.param(True, id="plaintext footer"), pytest.param(False, id="en
 
 
 class Client:
-    """A client that counts, and that lacks some keys."""
+    """A client that counts its calls, and lacks some keys."""
 
     def __init__(self, *labels: str) -> None:
         self.local = LocalKms({label: KEYS[label] for label in labels or KEYS})
@@ -94,7 +94,7 @@ def form(*, plaintext: bool, version: int = 4) -> WriteOptions:
 @pytest.mark.parametrize("plaintext", FOOTERS)
 @pytest.mark.parametrize("version", [1, 2, 3, 4])
 def test_what_is_written_is_read(version: int, plaintext: bool, tmp_path: Path) -> None:
-    """[ENC-L-1] [ENC-L-2] [ENC-K-1] Every version, both kinds of footers; nothing readable is left in the bytes."""
+    """[ENC-L-1] [ENC-L-2] [ENC-K-1] Encrypted files of each version can be read, and contain no plaintext."""
     use_kms(Client())
     path = tmp_path / "f.parquet"
     encode(sample(), ROOT, path, form(plaintext=plaintext, version=version))
@@ -127,7 +127,7 @@ def _goldens(shared: Path) -> list[tuple[str, Path, dict[str, Any]]]:
 
 
 def test_goldens(shared: Path, counted: Counted) -> None:
-    """[ENC-K-1] [ENC-L-4] What parquet-mr has encrypted is read: every value, both kinds of footers, and its labels."""
+    """[ENC-K-1] [ENC-L-4] Files that parquet-mr has encrypted are read completely, with both kinds of footers."""
     use_kms(Client())
     assert len(_goldens(shared)) == 2
     for name, directory, case in _goldens(shared):
@@ -147,7 +147,7 @@ def test_goldens(shared: Path, counted: Counted) -> None:
 
 
 def test_verdicts_of_goldens(shared: Path, counted: Counted) -> None:
-    """[ENC-K-1] The files on record are kept, and no others that have metadata."""
+    """[ENC-K-1] A query reads exactly the recorded files of those with metadata."""
     use_kms(Client())
     leaf = Comparison(Op.EQ, Column(("k",), "int"), 3)
     for _, directory, case in _goldens(shared):
@@ -160,7 +160,7 @@ def test_verdicts_of_goldens(shared: Path, counted: Counted) -> None:
 
 
 def test_schemas_of_older_goldens(shared: Path) -> None:
-    """[ENC-L-4] The schemas of encrypted metadata of versions 1 to 4 are rendered as they are, key for key."""
+    """[ENC-L-4] The schemas of encrypted metadata of versions 1 to 4 are rendered unchanged."""
     import pyarrow as pa
 
     paths = sorted((shared / "fixtures/xskipper/parquet_version_tests/schema_extraction").rglob("schema.json"))
@@ -180,7 +180,7 @@ def test_schemas_of_older_goldens(shared: Path) -> None:
 
 @pytest.mark.parametrize("plaintext", FOOTERS)
 def test_without_the_key_of_an_index(plaintext: bool, tmp_path: Path) -> None:
-    """[ENC-R-1] That index is locked, the others answer, and the label is said."""
+    """[ENC-R-1] The index is locked, all other indexes are used, and the label is reported."""
     use_kms(Client())
     path = tmp_path / "f.parquet"
     encode(sample(), ROOT, path, form(plaintext=plaintext))
@@ -202,7 +202,7 @@ def test_without_the_key_of_an_index(plaintext: bool, tmp_path: Path) -> None:
 @pytest.mark.parametrize("plaintext", FOOTERS)
 @pytest.mark.parametrize("client", [None, Client("k1", "k2")])
 def test_without_the_key_of_the_footer(plaintext: bool, client: Any, tmp_path: Path) -> None:
-    """[ENC-R-1] One clear error: queries read everything."""
+    """[ENC-R-1] A missing footer key raises a clear error, so that queries read all files."""
     use_kms(Client())
     path = tmp_path / "f.parquet"
     encode(sample(), ROOT, path, form(plaintext=plaintext))
@@ -212,7 +212,7 @@ def test_without_the_key_of_the_footer(plaintext: bool, client: Any, tmp_path: P
 
 
 def test_keys_that_are_others(tmp_path: Path) -> None:
-    """[ENC-R-1] [ENC-K-3] A master key of the same label that does not open the file is no key."""
+    """[ENC-R-1] [ENC-K-3] A master key that does not decrypt the file counts as missing."""
     use_kms(Client())
     path = tmp_path / "f.parquet"
     encode(sample(), ROOT, path, form(plaintext=False))
@@ -230,7 +230,7 @@ def test_keys_that_are_others(tmp_path: Path) -> None:
     ],
 )
 def test_keys_that_do_not_fit(table: MetadataTable, wanted: WriteOptions, message: str, tmp_path: Path) -> None:
-    """[ENC-L-3] Refused before anything is written."""
+    """[ENC-L-3] Invalid combinations of keys are refused before anything is written."""
     use_kms(Client())
     with pytest.raises(KeyNotAvailableError, match=message):
         encode(table, ROOT, tmp_path / "f.parquet", wanted)
@@ -238,7 +238,7 @@ def test_keys_that_do_not_fit(table: MetadataTable, wanted: WriteOptions, messag
 
 
 def test_names_that_begin_alike(tmp_path: Path) -> None:
-    """[ENC-L-3] In version 1 a column can be named like another's beginning; only encryption minds."""
+    """[ENC-L-3] In version 1, a column whose name begins like another column's is refused only with encryption."""
     use_kms(Client())
     first, second = minmax("a", "int", [1, 1], [1, 1]), minmax("a_minmax_b", "int", [1, 1], [1, 1])
     clear = table_of(objects_of(NAMES), [first, second])
@@ -255,7 +255,7 @@ def snapshot_of(md: str, tmp_path: Path, *, plaintext: bool = False, version: in
 
 @pytest.mark.parametrize("plaintext", FOOTERS)
 def test_migration_keeps_keys(plaintext: bool, tmp_path: Path) -> None:
-    """[ENC-R-2] Down to 1 and up again under the same labels; to 0 it is refused; without a key nothing changes."""
+    """[ENC-R-2] A migration keeps the labels, refuses version 0, and needs every key."""
     use_kms(Client())
     md = str(tmp_path / "md")
     snapshot_of(md, tmp_path, plaintext=plaintext)
@@ -277,7 +277,7 @@ def test_migration_keeps_keys(plaintext: bool, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("plaintext", FOOTERS)
 def test_keys_are_rotated(plaintext: bool, tmp_path: Path) -> None:
-    """[ENC-R-3] The old master keys open nothing any more, the values are the same, the data keys are others."""
+    """[ENC-R-3] After a rotation, the old master keys open nothing, and the values are unchanged."""
     use_kms(Client())
     md = str(tmp_path / "md")
     snapshot_of(md, tmp_path, plaintext=plaintext, version=3)
@@ -300,7 +300,7 @@ def test_keys_are_rotated(plaintext: bool, tmp_path: Path) -> None:
 
 
 class Rotating(Client):
-    """A service that wraps with new master keys and still knows the old ones."""
+    """A service that wraps with new master keys and still knows the old keys."""
 
     def __init__(self, changed: dict[str, bytes]) -> None:
         super().__init__()
@@ -321,7 +321,7 @@ class Rotating(Client):
     ],
 )
 def test_rotations_that_cannot_be(client: Client, labels: dict[str, str], message: str, tmp_path: Path) -> None:
-    """[ENC-R-3] Nothing changes."""
+    """[ENC-R-3] A rotation without a key or with an unknown label changes nothing."""
     use_kms(Client())
     md = str(tmp_path / "md")
     snapshot_of(md, tmp_path)
@@ -333,7 +333,7 @@ def test_rotations_that_cannot_be(client: Client, labels: dict[str, str], messag
 
 
 def test_an_index_in_the_clear_has_no_keys(tmp_path: Path) -> None:
-    """[ENC-R-3] [MDS-M-3]"""
+    """[ENC-R-3] [MDS-M-3] A rotation raises an error without an index or without encryption."""
     md = str(tmp_path / "md")
     with pytest.raises(MetadataNotFoundError):
         rotate_keys(LocalStorage(), md, {})
@@ -345,7 +345,7 @@ def test_an_index_in_the_clear_has_no_keys(tmp_path: Path) -> None:
 
 
 def test_a_client_of_arrow(tmp_path: Path) -> None:
-    """[ENC-K-1] ``pyarrow.parquet.encryption.KmsClient`` is a client, too."""
+    """[ENC-K-1] A ``pyarrow.parquet.encryption.KmsClient`` is a valid client."""
 
     class Theirs(pe.KmsClient):  # type: ignore[misc]
         def wrap_key(self, key_bytes: bytes, master_key_identifier: str) -> bytes:
@@ -361,7 +361,7 @@ def test_a_client_of_arrow(tmp_path: Path) -> None:
 
 
 def test_a_client_named_anew_counts_at_once(tmp_path: Path) -> None:
-    """[ENC-K-4] Nothing of a client is remembered."""
+    """[ENC-K-4] A new client is used at once, without remembered keys."""
     use_kms(Client())
     path = tmp_path / "f.parquet"
     encode(sample(), ROOT, path, form(plaintext=False))
@@ -373,7 +373,7 @@ def test_a_client_named_anew_counts_at_once(tmp_path: Path) -> None:
 
 
 def test_keys_from_a_file_and_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """[ENC-K-2] Both hold labels and base 64."""
+    """[ENC-K-2] Files and environment variables contain labels and keys in base 64."""
     texts = {label: base64.b64encode(key).decode() for label, key in KEYS.items()}
     (tmp_path / "keys.json").write_text(json.dumps(texts))
     for label, text in texts.items():
@@ -384,7 +384,7 @@ def test_keys_from_a_file_and_the_environment(tmp_path: Path, monkeypatch: pytes
 
 
 def test_nothing_shows_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """[ENC-K-3] Representations, errors with their causes, and files: none holds a key or what a client said."""
+    """[ENC-K-3] Representations, errors with their causes, and files show no key and no message of a client."""
     secret = b"0123456789abcdef"
     shown = [repr(LocalKms({"k": secret})), str(LocalKms({"k": secret}))]
 

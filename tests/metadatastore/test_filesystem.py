@@ -1,4 +1,7 @@
-"""Files on a local disk. Rules: specs/metadatastore.rst, [MDS-C-1], [MDS-C-3] and [MDS-C-12]."""
+"""The storage on a local disk fulfils the contract.
+
+Rules: specs/metadatastore.rst, [MDS-C-1], [MDS-C-3] and [MDS-C-12].
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from xskip.metadatastore.filesystem import LocalStorage, local_path
 @pytest.mark.parametrize("prefix", ["", "file:", "file://"])
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_contract(check: Check, prefix: str, tmp_path: Path) -> None:
-    """[MDS-C-12] The contract, for plain paths and both forms of URI, in a directory with an odd name."""
+    """[MDS-C-12] The contract holds for plain paths and both forms of URI, in a directory with special characters."""
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     check(LocalStorage(), f"{prefix}{tmp_path}/md ü %20#1", scratch)
@@ -28,7 +31,7 @@ def test_contract(check: Check, prefix: str, tmp_path: Path) -> None:
 
 
 def test_local_path() -> None:
-    """[MDS-C-12] URIs carry decoded paths, as Hadoop's do: a percent sign is a percent sign."""
+    """[MDS-C-12] URIs contain decoded paths, as in Hadoop, so that a percent sign has no special meaning."""
     assert local_path("file:///tmp/a%20b#c") == Path("/tmp/a%20b#c")
     assert local_path("file:/tmp/a?b") == Path("/tmp/a?b")
     assert local_path("/tmp/file:x") == Path("/tmp/file:x")
@@ -51,7 +54,7 @@ def put_from_threads(storage: LocalStorage, path: str, count: int) -> list[bool]
 
 
 def test_one_of_eight_writers_wins(tmp_path: Path) -> None:
-    """[MDS-C-7] Of eight at once exactly one is told that it won, and its bytes are there, whole."""
+    """[MDS-C-7] Of eight concurrent writers exactly one wins, and its file is complete."""
     storage = LocalStorage()
     for round_ in range(20):
         path = tmp_path / "new directory" / f"{round_}.json"
@@ -63,7 +66,7 @@ def test_one_of_eight_writers_wins(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("error", [PermissionError, OSError])
 def test_disks_without_hard_links(error: type[OSError], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """[MDS-C-7] Where a file cannot have two names, the name is taken exclusively instead."""
+    """[MDS-C-7] Without hard links, the name is created exclusively."""
 
     def refused(*args: object) -> None:
         raise error(95, "Operation not supported")
@@ -77,7 +80,7 @@ def test_disks_without_hard_links(error: type[OSError], tmp_path: Path, monkeypa
 
 
 def test_a_file_that_goes_while_it_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """[MDS-C-3] A listing without the file that has just gone, not an empty one: that would be no index at all."""
+    """[MDS-C-3] A listing omits a file that was just removed, and still contains all others."""
     for name in ("a", "b", "c"):
         (tmp_path / name).write_bytes(b"x")
     scandir = os.scandir
@@ -94,7 +97,7 @@ def test_a_file_that_goes_while_it_is_listed(tmp_path: Path, monkeypatch: pytest
 
 @pytest.mark.parametrize("links", [True, False], ids=["links", "no links"])
 def test_a_full_disk_leaves_no_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, links: bool) -> None:
-    """[MDS-C-3] [MDS-C-21] Not an empty one either: the next writer finds the name free."""
+    """[MDS-C-3] [MDS-C-21] A full disk leaves no record, so that the next writer finds the name free."""
 
     def refused(*args: object) -> None:
         raise OSError(errno.EPERM, "Operation not permitted")
@@ -121,7 +124,7 @@ def test_a_full_disk_leaves_no_record(tmp_path: Path, monkeypatch: pytest.Monkey
 
 @pytest.mark.skipif(sys.platform != "linux", reason="what a descriptor is of is asked of Linux")
 def test_bytes_are_on_the_disk_before_their_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """[MDS-C-21] A file is synced, then named, then its directory and the one above, which may be new."""
+    """[MDS-C-21] A file is synced before it gets its name, and then the directory and its parent."""
     done: list[str] = []
     fsync, link, replace = os.fsync, os.link, Path.replace
 
@@ -150,7 +153,7 @@ def test_bytes_are_on_the_disk_before_their_names(tmp_path: Path, monkeypatch: p
 
 
 def refused(storage: LocalStorage, place: Path) -> list[str]:
-    """What calls on a place that cannot be used say."""
+    """Return the messages of calls on a place that cannot be used."""
     (source := place.with_name("source")).write_bytes(b"x")
     calls: dict[str, Callable[[], object]] = {
         "list": lambda: storage.list(str(place)),
@@ -168,14 +171,14 @@ def refused(storage: LocalStorage, place: Path) -> list[str]:
 
 
 def test_a_loop_of_links(tmp_path: Path) -> None:
-    """[MDS-C-21] What the operating system says is an error of the family that names the place."""
+    """[MDS-C-21] An error of the operating system becomes a StorageError that names the place."""
     (tmp_path / "place").symlink_to(tmp_path / "place")
     said = refused(LocalStorage(), tmp_path / "place")
     assert said[0] == "Too many levels of symbolic links"
 
 
 def test_a_place_of_somebody_else(tmp_path: Path) -> None:
-    """[MDS-C-21] The same where nobody may look in; such a place is not an empty one."""
+    """[MDS-C-21] A directory without permissions raises a StorageError, and does not count as empty."""
     place = tmp_path / "place"
     place.mkdir(mode=0)
     tmp_path.chmod(0o777)
@@ -197,14 +200,14 @@ def test_a_place_of_somebody_else(tmp_path: Path) -> None:
 
 
 def test_nothing_is_left_of_a_failed_add(tmp_path: Path) -> None:
-    """[MDS-C-1] A file that could not be copied whole is not there, not even in part."""
+    """[MDS-C-1] A failed copy leaves no file and no part of it."""
     with pytest.raises(StorageError, match="cannot write metadata"):
         LocalStorage().add(tmp_path / "none", str(tmp_path / "md" / "f.parquet"))
     assert list((tmp_path / "md").iterdir()) == []
 
 
 def test_a_file_appears_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """[MDS-C-1] While it is copied its name begins with ``._``, which readers of the format pass over."""
+    """[MDS-C-1] During the copy, the file's name begins with ``._``, which readers of the format ignore."""
     seen: list[str] = []
     replace = Path.replace
 

@@ -1,4 +1,4 @@
-"""Commits on a disk that is really full. Rules: specs/metadatastore.rst, [MDS-C]."""
+"""Commits on a full disk leave a complete snapshot. Rules: specs/metadatastore.rst, [MDS-C]."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PAGE = 4096
 
 @pytest.fixture
 def small(tmp_path: Path) -> Iterator[Path]:
-    """A file system of a few pages, in memory."""
+    """Yield a file system of a few pages in memory."""
     place = tmp_path / "small"
     place.mkdir()
     told = ["mount", "-t", "tmpfs", "-o", f"size={KILOBYTES}k", "tmpfs", str(place)]
@@ -39,7 +39,7 @@ def small(tmp_path: Path) -> Iterator[Path]:
 
 
 def fill(place: Path, pages: int) -> Path:
-    """Leave so many free pages."""
+    """Fill a file system up to a number of free pages."""
     ballast = place / "ballast"
     free = os.statvfs(place)
     with ballast.open("wb") as file:
@@ -48,7 +48,10 @@ def fill(place: Path, pages: int) -> Path:
 
 
 def test_a_first_commit(small: Path, tmp_path: Path) -> None:
-    """[MDS-C-3] [MDS-C-21] With any number of free pages: no index or the whole one, and a commit follows."""
+    """[MDS-C-3] [MDS-C-21] With any number of free pages there is no index or a complete one.
+
+    The next commit succeeds.
+    """
     outcomes = []
     for pages in range(12):
         ballast, md = fill(small, pages), str(small / f"md{pages}")
@@ -68,7 +71,7 @@ def test_a_first_commit(small: Path, tmp_path: Path) -> None:
 
 
 def test_a_later_commit(small: Path, tmp_path: Path) -> None:
-    """[MDS-C-3] [MDS-C-21] The old snapshot stays whole, or the new one is, and a commit follows."""
+    """[MDS-C-3] [MDS-C-21] The old or the new snapshot is complete, and the next commit succeeds."""
     old, new = expected_rows((0, 4)), expected_rows((0, 2), (2, 3), (4, 6))
     outcomes = []
     for pages in range(12):

@@ -1,7 +1,7 @@
-"""Metadata that other programs wrote: read as they meant it, and pruned at least as rightly.
+"""Metadata of other programs is read as they wrote it, and pruned at least as correctly.
 
-Rules: specs/metadatastore.rst, [MDS-V-1], [MDS-T], [MDS-P]. Each query of the golden files is parsed by Spark, and the
-verdicts are compared with those on record, object by object, by the path below the dataset's root.
+Rules: specs/metadatastore.rst, [MDS-V-1], [MDS-T], [MDS-P]. Spark parses each query of the golden files, and the
+verdicts are compared with the recorded verdicts for each file, by the path below the dataset's root.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ MORE = {
 
 
 def typed(snapshot: Snapshot, df: DataFrame) -> Available:
-    """The indexes with the types of their columns, which others do not record."""
+    """Return the indexes with the types of their columns, which other programs do not record."""
     indexes = []
     for definition, storage in snapshot.indexes:
         kind = type_of(df, definition.columns[0])
@@ -67,7 +67,7 @@ def type_of(df: DataFrame, column: str) -> str:
 
 
 def skipped(spark: SparkSession, directory: Path, dataset: str, sql: str) -> tuple[set[str], set[str]]:
-    """All objects of an index, and those skipped by a query; paths below the dataset's root."""
+    """Return all files of an index and the files that a query skips, as paths below the dataset's root."""
     snapshot = opened(directory)
     assert snapshot.live.foreign
     clause = translate(predicate_of(spark, dataset, sql), typed(snapshot, frame(spark, dataset)))
@@ -79,7 +79,7 @@ def skipped(spark: SparkSession, directory: Path, dataset: str, sql: str) -> tup
 
 @pytest.mark.parametrize("version", [1, 2, 3, 4])
 def test_older_goldens(spark: SparkSession, shared: Path, clean_frames: None, version: int, counted: Counted) -> None:
-    """[MDS-V-1] [MDS-T-1] [MDS-T-2] [MDS-T-3] 29 directories of each version: the files on record are skipped."""
+    """[MDS-V-1] [MDS-T-1] [MDS-T-2] [MDS-T-3] The recorded files of 29 directories per version are skipped."""
     home = shared / "fixtures/xskipper"
     tests = [t["testDescription"] for t in json.loads((home / "version_tests.json").read_text())["versionTests"]]
     asked, more = [], set()
@@ -113,7 +113,7 @@ def count_queries(counted: Counted, queries: int, exceptions: int) -> None:
 
 
 def test_goldens_of_the_real_program(spark: SparkSession, shared: Path, clean_frames: None, counted: Counted) -> None:
-    """[MDS-V-1] [MDS-T-1] [MDS-P-1] 35 indexes, 124 queries: no file with a row is skipped, and no more is kept."""
+    """[MDS-V-1] [MDS-T-1] [MDS-P-1] In 124 queries on 35 indexes, only named cases differ from the record."""
     home = shared / "fixtures/xskipper-1.6.0"
     cases = json.loads((home / "cases.json").read_text())
     plain = [c for c in cases if "metadata" in c and not c["name"].startswith("encrypted")]
@@ -147,7 +147,7 @@ def test_goldens_of_the_real_program(spark: SparkSession, shared: Path, clean_fr
 
 
 def test_foreign_string_bounds_are_out_of_order(shared: Path) -> None:
-    """[MDS-C-5] [MDS-T-8] The bounds on record of the wrong queries; the index is not taken for xskip's own."""
+    """[MDS-C-5] [MDS-T-8] The recorded bounds explain the wrong queries; the index does not count as one of xskip."""
     folder = shared / "fixtures/xskipper-1.6.0/metadata/odd-strings"
     snapshot = opened(next(folder.iterdir()))
     assert snapshot.is_ours is False
@@ -160,7 +160,7 @@ def test_foreign_string_bounds_are_out_of_order(shared: Path) -> None:
 
 
 def test_every_value_is_read(shared: Path) -> None:
-    """[MDS-T-1] [MDS-T-2] [MDS-T-3] Every index of every golden is decoded whole, and filters are not unknown."""
+    """[MDS-T-1] [MDS-T-2] [MDS-T-3] Every index of every golden directory is decoded; one filter is unknown."""
     home = shared / "fixtures"
     directories = {p.parent for p in home.glob("xskipper/parquet_version_tests/end_to_end/version=4/*/*/*.parquet")}
     directories |= {p.parent for p in home.glob("xskipper-1.6.0/metadata/[!e]*/*/*.parquet")}

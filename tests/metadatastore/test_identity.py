@@ -1,4 +1,4 @@
-"""An index that is dropped and made again is another one, whenever writers began. Rules: [MDS-C-16] to [MDS-C-18]."""
+"""An index that is dropped and created again is a new index for every writer. Rules: [MDS-C-16] to [MDS-C-18]."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DIGEST = "0a" * 32
 
 
 class Interrupted(CountingStorage):
-    """A local disk that does something else before its call number ``k``."""
+    """A local disk that runs an action before its call number ``k``."""
 
     def __init__(self, k: int, meanwhile: Callable[[], None]) -> None:
         super().__init__()
@@ -34,7 +34,7 @@ class Interrupted(CountingStorage):
 
 
 class Case:
-    """An index of three commits in a directory, and a writer that has begun on it."""
+    """An index with three commits in a directory, and a writer that has begun on it."""
 
     def __init__(self, home: Path, name: str) -> None:
         self.md, self.scratch = str(home / name), home / "scratch"
@@ -47,7 +47,7 @@ class Case:
         self.kept = base.record.files[:1]
 
     def write(self, storage: Any) -> CommitRecord:
-        """The writer's commit: a file is kept, a file is new."""
+        """Commit the writer's files: one file stays, one file is new."""
         return commit(storage, self.md, self.scratch, [numbered_table(90, 92)], self.base, self.kept)
 
     def drop(self, storage: Any = DISK) -> None:
@@ -58,7 +58,7 @@ class Case:
 
     @property
     def files(self) -> set[str]:
-        """All that lies in the directory, records included."""
+        """Return all files in the directory, including records."""
         root = Path(self.md)
         return {str(p.relative_to(root)) for p in root.rglob("*") if p.is_file()} if root.exists() else set()
 
@@ -74,7 +74,7 @@ def records_in(files: set[str]) -> list[str]:
 @pytest.mark.parametrize("name", [DIGEST, "chosen"])
 @pytest.mark.parametrize("again", [False, True], ids=["dropped", "made again"])
 def test_a_drop_at_every_step_of_a_commit(tmp_path: Path, name: str, *, again: bool) -> None:
-    """[MDS-C-16] [MDS-C-17] The commit came before the drop, or is refused; the new index is as it was made."""
+    """[MDS-C-16] [MDS-C-17] The commit precedes the drop or is refused; the new index is unaffected."""
     refused = []
     for k in range(1, 50):
         case = Case(tmp_path / str(k), name)
@@ -103,7 +103,7 @@ def test_a_drop_at_every_step_of_a_commit(tmp_path: Path, name: str, *, again: b
 
 @pytest.mark.parametrize("name", [DIGEST, "chosen"])
 def test_a_commit_at_every_step_of_a_drop(tmp_path: Path, name: str) -> None:
-    """[MDS-C-16] [MDS-C-17] Whatever the writer was told, after the drop there is no index, and its files are gone."""
+    """[MDS-C-16] [MDS-C-17] After the drop there is neither an index nor a file of it."""
     told = []
     for k in range(1, 50):
         case = Case(tmp_path / str(k), name)
@@ -125,7 +125,7 @@ def test_a_commit_at_every_step_of_a_drop(tmp_path: Path, name: str) -> None:
 
 
 def test_a_commit_at_every_step_of_the_next_create(tmp_path: Path) -> None:
-    """[MDS-C-16] [MDS-C-17] A writer of the dropped index is refused, and the new one has its own files alone."""
+    """[MDS-C-16] [MDS-C-17] A writer of the dropped index is refused; the new index has only its own files."""
     for k in range(1, 50):
         case = Case(tmp_path / str(k), "md")
         case.drop()
@@ -143,7 +143,7 @@ def test_a_commit_at_every_step_of_the_next_create(tmp_path: Path) -> None:
 
 
 def test_a_record_of_a_dropped_index(tmp_path: Path) -> None:
-    """[MDS-C-16] [MDS-C-18] Where the writer died before it looked again, its record counts for nobody, and goes."""
+    """[MDS-C-16] [MDS-C-18] The record of a writer that died before its last check is ignored and removed."""
     case = Case(tmp_path, "md")
     record = case.write(DISK)
     (left,) = [name for name in case.files if "0004-" in name]
@@ -161,7 +161,7 @@ def test_a_record_of_a_dropped_index(tmp_path: Path) -> None:
 
 
 def as_before(md: str) -> None:
-    """Makes the records what they were before indexes had an identity."""
+    """Rewrite the records in the form without identities of indexes."""
     for path in sorted((Path(md) / "_commits").iterdir()):
         body = json.loads(path.read_bytes())
         del body["index"], body["checksum"]
@@ -170,7 +170,7 @@ def as_before(md: str) -> None:
 
 
 def test_records_without_an_identity(tmp_path: Path) -> None:
-    """[MDS-C-16] They count as before, and the next commit gives the index one, the same for all writers."""
+    """[MDS-C-16] Records without an identity are valid, and the next commit gives the index an identity."""
     case = Case(tmp_path, "md")
     as_before(case.md)
     old = find_live(DISK, case.md)
@@ -192,7 +192,7 @@ def test_records_without_an_identity(tmp_path: Path) -> None:
 
 
 def test_a_writer_that_began_without_an_identity(tmp_path: Path) -> None:
-    """[MDS-C-16] [MDS-C-17] Also such a writer is refused after a drop."""
+    """[MDS-C-16] [MDS-C-17] A writer that began before the identity is refused after a drop."""
     case = Case(tmp_path, "md")
     as_before(case.md)
     old = find_live(DISK, case.md)
@@ -206,7 +206,10 @@ def test_a_writer_that_began_without_an_identity(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", [DIGEST, "chosen"])
 @pytest.mark.parametrize("old", [False, True], ids=["identity", "records without one"])
 def test_a_drop_that_dies(tmp_path: Path, name: str, *, old: bool) -> None:
-    """[MDS-C-18] After each of its steps there is the index whole or none, and the next create leaves nothing over."""
+    """[MDS-C-18] After a crash at any step of a drop, the index is complete or absent.
+
+    The next create removes the rest.
+    """
 
     class Killed(BaseException):
         pass

@@ -1,4 +1,4 @@
-"""Table identifiers and metadata directories. Rules: specs/metadatastore.rst, [MDS-O] and [MDS-L]."""
+"""Tables have identifiers and metadata directories. Rules: specs/metadatastore.rst, [MDS-O] and [MDS-L]."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from xskip.metadatastore.location import metadata_directory
 
 
 def test_directory_under_a_base() -> None:
-    """[MDS-L-1] The base, then the SHA-256 of the identifier."""
+    """[MDS-L-1] The directory is the base and the SHA-256 of the identifier."""
     digest = hashlib.sha256(b"/lake/events").hexdigest()
     assert metadata_directory("s3a://b/lake/events/", "s3a://md/base/") == f"s3a://md/base/{digest}"
     assert metadata_directory("/lake/events", "/md") == f"/md/{digest}"
 
 
 def test_directory_in_the_dataset() -> None:
-    """[MDS-L-2] Without a base the directory is in the dataset's root, where readers of data do not look."""
+    """[MDS-L-2] Without a base, the directory is in the dataset's root under a name that readers ignore."""
     digest = hashlib.sha256(b"/lake/events").hexdigest()
     assert metadata_directory("s3a://b/lake/events/", None) == f"s3a://b/lake/events/_xskip/{digest}"
     assert metadata_directory("/lake/events", None) == f"/lake/events/_xskip/{digest}"
 
 
 def test_identifier_is_hashed_as_utf8() -> None:
-    """[MDS-L-1] UTF-8 bytes are hashed, as Java's getBytes("UTF-8") does."""
+    """[MDS-L-1] The digest is that of the UTF-8 bytes, as in Java's getBytes("UTF-8")."""
     digest = "6f7aa183b57391588cd2c5e2d524a698d2667351539fa4fe0625408db7bdc6db"
     assert metadata_directory("/lake/größe \U0001f600", "/md") == f"/md/{digest}"
 
 
 def test_directories_of_foreign_metadata(shared: Path) -> None:
-    """[MDS-L-1] [MDS-O-3] Other programs' directories of version 4 bear the names that xskip looks for."""
+    """[MDS-L-1] [MDS-O-3] Directories of other programs in version 4 have the names that xskip expects."""
     import pyarrow.parquet as pq
 
     key = b"org.apache.spark.sql.parquet.row.metadata"
@@ -43,7 +43,7 @@ def test_directories_of_foreign_metadata(shared: Path) -> None:
 
 
 def test_directories_of_the_real_program(shared: Path) -> None:
-    """[MDS-L-1] [MDS-O-3] The same for every case that Xskipper 1.6.0 wrote, encrypted ones included."""
+    """[MDS-L-1] [MDS-O-3] All directories of Xskipper 1.6.0 have the names that xskip expects, also encrypted ones."""
     cases = json.loads((shared / "fixtures/xskipper-1.6.0/cases.json").read_text())
     written = [case for case in cases if "metadata" in case]
     for case in written:

@@ -1,4 +1,4 @@
-"""Versions 0 to 3, read and written. Rules: specs/metadatastore.rst, [MDS-N], [MDS-V] and [MDS-Z]."""
+"""Versions 0 to 3 can be read and written. Rules: specs/metadatastore.rst, [MDS-N], [MDS-V] and [MDS-Z]."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def schema_of(path: Path) -> Any:
     ],
 )
 def test_column_names(version: int, names: list[str]) -> None:
-    """[MDS-N-5] Before version 2 nothing is escaped or measured."""
+    """[MDS-N-5] Before version 2, names have neither escapes nor lengths."""
     definitions = [IndexDefinition("someindex", ("lat.#", "lng")), IndexDefinition("minmax", ("a_b",))]
     assert [rules_of(version).column_name(each) for each in definitions] == names
 
@@ -82,7 +82,7 @@ def test_column_names(version: int, names: list[str]) -> None:
 @pytest.mark.parametrize("version", [1, 2, 3])
 @pytest.mark.parametrize("kind", VALUES)
 def test_values_of_every_type(kind: str, version: int, tmp_path: Path) -> None:
-    """[MDS-V-4] From version 1 on values are of their own types; partition columns came with version 4."""
+    """[MDS-V-4] From version 1 on, values have their own types; version 4 has partition columns."""
     low, high, nothing = VALUES[kind]
     indexes = [
         minmax("a.b", kind, [low, nothing, low], [high, nothing, low]),
@@ -101,7 +101,7 @@ def test_values_of_every_type(kind: str, version: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string",
                                   "binary", "decimal(38,10)"])  # fmt: skip
 def test_values_of_version_0(kind: str, tmp_path: Path) -> None:
-    """[MDS-V-4] [MDS-Z-1] [MDS-Z-2] Values are objects; bounds that are no values are not known."""
+    """[MDS-V-4] [MDS-Z-1] [MDS-Z-2] Values are serialised objects; bounds without values are unknown."""
     low, high, nothing = VALUES[kind]
     bloomed = bloomfilter("s", [[b"x"], [], None])
     table = table_of(
@@ -124,7 +124,7 @@ def test_values_of_version_0(kind: str, tmp_path: Path) -> None:
 
 
 def test_times_of_version_0(tmp_path: Path) -> None:
-    """[MDS-Z-3] [MDS-Z-4] Instants and midnights of UTC come back; before 1900 nothing is known."""
+    """[MDS-Z-3] [MDS-Z-4] Timestamps and midnights of UTC are read back; times before 1900 are unknown."""
     moment = 1_600_000_000_123456
     table = table_of(
         objects_of(NAMES),
@@ -145,7 +145,7 @@ def test_times_of_version_0(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["timestamp_ntz", "interval year to month", "interval day to second"])
 def test_types_that_version_0_lacks(kind: str, tmp_path: Path) -> None:
-    """[MDS-Z-5] One clear error, and no file."""
+    """[MDS-Z-5] An unsupported type raises a clear error and leaves no file."""
     low, high, _ = VALUES[kind]
     table = table_of(objects_of(NAMES[:1]), [minmax("a", kind, [low], [high])])
     with pytest.raises(UnsupportedTypeError, match=rf"version 0 .*found: {kind}.*use version 1 or newer"):
@@ -155,7 +155,7 @@ def test_types_that_version_0_lacks(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", [0, 1])
 def test_names_that_meet(version: int, tmp_path: Path) -> None:
-    """[MDS-N-5] Names without lengths can be the same for two indexes: that is refused."""
+    """[MDS-N-5] Two indexes with the same column name are refused."""
     table = table_of(objects_of(NAMES[:1]), [minmax("a_b", "int", [1], [1]), minmax("c", "int", [1], [1])])
     first, second = table.indexes.values()
     for definition in (IndexDefinition("minmax", ("a_b",)), IndexDefinition("b_minmax", ("a",))):
@@ -201,7 +201,7 @@ def test_schemas(version: int, tmp_path: Path) -> None:
 
 
 def test_goldens_are_rendered_as_they_are(shared: Path) -> None:
-    """[MDS-V-5] [MDS-V-6] The schema JSON of 87 files of versions 1 to 3, byte for byte."""
+    """[MDS-V-5] [MDS-V-6] The schema JSON of 87 files of versions 1 to 3 is rendered byte for byte."""
     home, seen = shared / "fixtures/xskipper/parquet_version_tests/end_to_end", 0
     for path in home.glob("version=[123]/*/*/*.parquet"):
         footer = pq.read_metadata(path)
@@ -212,7 +212,7 @@ def test_goldens_are_rendered_as_they_are(shared: Path) -> None:
 
 
 def test_streams_of_goldens_are_written_as_they_are(shared: Path) -> None:
-    """[MDS-V-5] Filters of versions 1 and 2 byte for byte; those of 3 but for UIDs."""
+    """[MDS-V-5] Filters of versions 1 and 2 are written byte for byte, those of version 3 with other UIDs."""
     home, seen = shared / "fixtures/xskipper/parquet_version_tests/end_to_end", 0
     for path in home.glob("version=[123]/*/*/*.parquet"):
         file = open_file(path)
@@ -234,7 +234,7 @@ def plain(value: Any) -> Any:
 
 @pytest.mark.parametrize("folder", ["v0", "v0-unversioned"])
 def test_goldens_of_version_0(shared: Path, folder: str, counted: Counted) -> None:
-    """[MDS-V-3] [MDS-Z-1] [MDS-Z-2] [MDS-Z-3] [MDS-Z-4] Everything on record, with or without a version."""
+    """[MDS-V-3] [MDS-Z-1] [MDS-Z-2] [MDS-Z-3] [MDS-Z-4] All recorded values are read, also without a version."""
     home = shared / "fixtures/xskipper-1.6.0"
     expected = json.loads((home / "v0-expected.json").read_text())
     file = open_file(home / folder / "part-00000.snappy.parquet")
@@ -267,7 +267,7 @@ def test_goldens_of_version_0(shared: Path, folder: str, counted: Counted) -> No
 
 
 def test_streams_of_version_0_are_written_as_java_does(shared: Path) -> None:
-    """[MDS-Z-1] [MDS-Z-2] Byte for byte, but for the package and its UID."""
+    """[MDS-Z-1] [MDS-Z-2] Streams are equal byte for byte, except for the package and its UID."""
     rows = pq.read_table(shared / "fixtures/xskipper-1.6.0/v0/part-00000.snappy.parquet")
     swaps = [
         (b"\x00\x27io.xskipper.index.metadata.MetadataType" + bytes.fromhex("25e4f553292c5e68"),
@@ -290,7 +290,7 @@ def test_streams_of_version_0_are_written_as_java_does(shared: Path) -> None:
 
 
 def box(kind: str, value: Any) -> bytes:
-    """A value list of one value."""
+    """Return the stream of a value list with one value."""
     stream: bytes = encode_streams(Array(kind), pa.ListArray.from_arrays([0, 1], array_of(kind, [value])))[0].as_py()
     return stream
 
@@ -308,7 +308,7 @@ def date_stream(millis: int) -> bytes:
     ],
 )  # fmt: skip
 def test_dates_of_any_zone(hours: float, days: list[int]) -> None:
-    """[MDS-Z-3] The midnight of a zone tells the date, or two where zones of both ends of the world share it."""
+    """[MDS-Z-3] A midnight gives one date, or two dates if it is a midnight in zones of both sides of the date line."""
     found = decode_streams("valuelist", [date_stream(int(100 * DAY / 1000 + hours * 3_600_000))])
     assert found is not None
     assert found.values.cast(pa.list_(pa.int32())).to_pylist() == [days]
@@ -333,7 +333,7 @@ MIXED: list[tuple[str, list[bytes], Any]] = [
 
 @pytest.mark.parametrize(("streams", "storage"), [m[1:] for m in MIXED], ids=[m[0] for m in MIXED])
 def test_values_of_several_classes(streams: list[bytes], storage: Any) -> None:
-    """[MDS-Z-4] Whole numbers are of the widest type, decimals of the finest; of anything else nothing is known."""
+    """[MDS-Z-4] Integers get the widest type and decimals the finest scale; other mixtures are unknown."""
     found = decode_streams("valuelist", streams)
     assert (found and found.storage) == storage
 
@@ -356,7 +356,7 @@ BAD = {
 
 @pytest.mark.parametrize("stream", BAD.values(), ids=BAD.keys())
 def test_streams_that_are_something_else(stream: bytes) -> None:
-    """[MDS-Z-1] [MDS-Z-6] Nothing is known of that object, it is counted, and the others stand."""
+    """[MDS-Z-1] [MDS-Z-6] An invalid stream is unknown and counted, and other streams are read."""
     found = decode_streams("valuelist", [GOOD, stream, None])
     assert found == Decoded(Array("int"), found.values, 1) if found else False
     assert found is not None
@@ -365,14 +365,14 @@ def test_streams_that_are_something_else(stream: bytes) -> None:
 
 @pytest.mark.parametrize("end", range(len(GOOD)))
 def test_streams_cut_short(end: int) -> None:
-    """[MDS-Z-6] A stream that ends anywhere before its end is no stream."""
+    """[MDS-Z-6] A truncated stream is invalid."""
     found = decode_streams("valuelist", [GOOD, GOOD[:end]])
     assert found is not None
     assert (found.values.to_pylist(), found.unreadable) == ([[7], None], 1)
 
 
 def test_lengths_that_lie_cost_nothing() -> None:
-    """[MDS-Z-6] A length of gigabytes is an error, not an allocation; so is endless nesting."""
+    """[MDS-Z-6] A wrong length or endless nesting raises an error without an allocation."""
     for stream in (b"\xac\xed\x00\x05|\x7f" + b"\xff" * 7, GOOD[:5] + b"r\xff\xff"):
         with pytest.raises(MetadataCorruptError, match="fewer than the stream declares"):
             parse_stream(stream, ())
@@ -386,14 +386,14 @@ def test_lengths_that_lie_cost_nothing() -> None:
 
 @pytest.mark.parametrize("text", ["", "a\x00b", "\U0001f600é", "x" * 70_000])
 def test_texts_in_streams(text: str) -> None:
-    """[MDS-Z-2] Java's modified UTF-8, and the long form beyond 65,535 bytes."""
+    """[MDS-Z-2] Strings are in Java's modified UTF-8, with a long form beyond 65,535 bytes."""
     writer = StreamWriter({})
     writer.string(text)
     assert parse_stream(bytes(writer.data), ()) == text
 
 
 def test_a_value_that_refers_to_itself() -> None:
-    """[MDS-Z-6] A reference in a circle is followed once."""
+    """[MDS-Z-6] A circular reference is followed once."""
     writer = StreamWriter({"Loop": ClassSpec(1, (("next", "LLoop;"),))})
     writer.begin("Loop")
     found = parse_stream(bytes(writer.data) + b"q\x00\x7e\x00\x02", ["Loop"])
@@ -402,7 +402,7 @@ def test_a_value_that_refers_to_itself() -> None:
 
 
 def test_unknown_indexes_of_version_0_are_carried(tmp_path: Path, shared: Path) -> None:
-    """[MDS-S-4] [MDS-Z-5] Their streams and their type are written as they were, in any version."""
+    """[MDS-S-4] [MDS-Z-5] The streams and the type of unknown indexes stay unchanged in any version."""
     table = decode(open_file(shared / "fixtures/xskipper-1.6.0/v0/part-00000.snappy.parquet"))
     key = ("someindex", ("lat", "lng"))
     for version in range(5):
@@ -413,7 +413,7 @@ def test_unknown_indexes_of_version_0_are_carried(tmp_path: Path, shared: Path) 
 
 
 def test_what_cannot_be_read_is_reported(tmp_path: Path) -> None:
-    """[MDS-Z-6] [MDS-T-3] The number of objects, summed over files, beside the predicates that could not be used."""
+    """[MDS-Z-6] [MDS-T-3] The report has the number of unreadable files over all metadata files."""
     files = []
     for number in range(2):
         path = tmp_path / f"{number}.parquet"

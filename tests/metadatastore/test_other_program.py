@@ -1,4 +1,4 @@
-"""What another program concludes from what xskip writes: never more than is true. Rules: [MDS-F-6] to [MDS-F-10]."""
+"""Another program never skips too much because of metadata that xskip writes. Rules: [MDS-F-6] to [MDS-F-10]."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ S = Column(("s",), "string")
 
 @pytest.mark.parametrize("version", [1, 2, 3, 4])
 def test_the_model_on_older_goldens(spark: SparkSession, shared: Path, clean_frames: None, version: int) -> None:
-    """[MDS-F-10] The model leaves out, query by query, what the program itself has on record."""
+    """[MDS-F-10] For each query, the model skips the files that the program has recorded."""
     home = shared / "fixtures/xskipper"
     asked, differs = 0, set()
     for each in json.loads((home / "version_tests.json").read_text())["versionTests"]:
@@ -75,7 +75,7 @@ def test_the_model_on_older_goldens(spark: SparkSession, shared: Path, clean_fra
 
 
 def test_the_model_on_goldens(spark: SparkSession, shared: Path, clean_frames: None) -> None:
-    """[MDS-F-10] The same for what release 1.6.0 has written, but for partitions, of which Spark lists some alone."""
+    """[MDS-F-10] The model agrees with release 1.6.0, except for partitions, of which Spark lists only some."""
     home = shared / "fixtures/xskipper-1.6.0"
     asked = 0
     for case in json.loads((home / "cases.json").read_text()):
@@ -90,7 +90,7 @@ def test_the_model_on_goldens(spark: SparkSession, shared: Path, clean_frames: N
 
 
 def put(directory: Path, tables: Iterable[MetadataTable], form: WriteOptions) -> None:
-    """An index of ours, each table a file."""
+    """Commit an index of xskip with each table in a separate file."""
     files = files_of(tables, directory.parent / "scratch", form)
     publish(DISK, str(directory), None, files, record_of(entry for _, entry in files))
 
@@ -100,7 +100,7 @@ def out(directory: Path, predicate: Predicate, without: Iterable[Fault] = ()) ->
 
 
 def test_the_fault_that_has_a_name(tmp_path: Path) -> None:
-    """[MDS-F-10] True bounds and another value: the object is left out, and a list of the same values is not."""
+    """[MDS-F-10] The program skips a file by its bounds for <>, but not by a list of the same values."""
     objects = objects_of([f"{ROOT}/mixed", f"{ROOT}/same"])
     table = table_of(objects, [minmax("v", "bigint", [1, 5], [9, 5]), valuelist("s", "string", [["a", "b"], ["a"]])])
     put(tmp_path / "md", [table], WriteOptions())
@@ -114,7 +114,7 @@ def test_the_fault_that_has_a_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", [1, 2, 3, 4])
 def test_lists_that_are_not_known(version: int, tmp_path: Path) -> None:
-    """[MDS-F-6] A list of which nothing is known keeps its object under every filter, alone and with others."""
+    """[MDS-F-6] An unknown list keeps its file under every filter."""
     objects = objects_of(f"{ROOT}/{name}" for name in ("many", "none", "one"))
     lists = valuelist("v", "bigint", [None, [], [7]])
     bounds = minmax("s", "string", ["a", None, "x"], ["m", None, "z"])
@@ -135,7 +135,7 @@ def test_lists_that_are_not_known(version: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["float", "double"])
 def test_both_zeros(kind: str, tmp_path: Path) -> None:
-    """[MDS-F-7] A list with either zero answers for both, however the filter writes it."""
+    """[MDS-F-7] A list with either zero answers for both zeros, whichever the filter has."""
     objects = objects_of(f"{ROOT}/{name}" for name in ("plus", "minus", "both", "one", "nan"))
     lists = valuelist("d", kind, [[0.0, 2.0], [-0.0], [0.0, -0.0], [1.0], [math.nan, None]])
     put(tmp_path / "md", [table_of(objects, [lists])], WriteOptions())
@@ -148,7 +148,7 @@ def test_both_zeros(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("before", "after"), [(0, 4), (0, 1), (1, 4), (4, 2), (3, 1)])
 def test_bounds_that_are_not_known(before: int, after: int, tmp_path: Path) -> None:
-    """[MDS-F-8] Where a migration does not know an object's bounds, the index gets a name of its own; xskip asks it."""
+    """[MDS-F-8] If a migration does not know the bounds of a file, the index gets a name that only xskip reads."""
     objects = objects_of([f"{ROOT}/{name}" for name in ("known", "unknown", "other")])
     unknown = minmax("v", "bigint", [1, None, 2], [9, None, 3], [False, True, False])
     known = minmax("w", "bigint", [1, 3, 5], [9, 4, 6])
@@ -168,7 +168,7 @@ def test_bounds_that_are_not_known(before: int, after: int, tmp_path: Path) -> N
 
 
 def kept_by_xskip(directory: Path, predicate: Any) -> set[str]:
-    """What xskip keeps by the metadata in a directory."""
+    """Return the files that xskip reads by the metadata in a directory."""
     snapshot = opened(directory)
     kinds = {"v": "bigint", "w": "bigint", "s": "string"}
     indexes = [(defined(d.name, d.columns[0], kinds[d.columns[0]])[0], s) for d, s in snapshot.indexes]
@@ -178,7 +178,7 @@ def kept_by_xskip(directory: Path, predicate: Any) -> set[str]:
 
 
 def test_null_rows_of_another_program_stay(tmp_path: Path) -> None:
-    """[MDS-F-8] A null row of another program says what it says; to move it is not to say it anew."""
+    """[MDS-F-8] A migration keeps the null rows of another program."""
     objects = objects_of([f"{ROOT}/{name}" for name in ("known", "without rows")])
     table = table_of(objects, [minmax("v", "bigint", [1, None], [9, None], [False, True])])
     put_foreign(tmp_path / "md", [table], WriteOptions(3))
@@ -188,7 +188,7 @@ def test_null_rows_of_another_program_stay(tmp_path: Path) -> None:
 
 
 def test_random_metadata() -> None:
-    """[MDS-F-6] [MDS-F-7] [MDS-F-8] Rows of every type, indexes with holes, migrated, joined: no match is lost."""
+    """[MDS-F-6] [MDS-F-7] [MDS-F-8] Random indexes lose no match, also after migrations and compaction."""
     seen = {"left out": 0, "kept with a match": 0, "moved": 0}
 
     @settings(max_examples=300, deadline=None)

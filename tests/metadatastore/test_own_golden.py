@@ -1,7 +1,7 @@
-"""A metadata directory that xskip wrote, kept in the repo: what is on users' disks must stay readable.
+"""A metadata directory that xskip wrote and that is part of the repository must stay readable.
 
-``XSKIP_WRITE_GOLDEN=1`` writes it anew, which is right only where the format itself has changed.
-Rules: specs/metadatastore.rst, [MDS-V-1].
+``XSKIP_WRITE_GOLDEN=1`` writes it again, which is correct only after a change of the format itself. Rules:
+specs/metadatastore.rst, [MDS-V-1].
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SKETCH = '{"type":"udt","class":"com.acme.SketchUDT","pyClass":null,"sqlType":"b
 
 
 def golden_table() -> MetadataTable:
-    """Three objects: one with everything, one without values, one of which nothing is known."""
+    """Return three files: one with all values, one without values, and an unknown one."""
     names = ["/lake/größe#1/p=1/a #%.parquet", "/lake/größe#1/p=1/b.parquet", "/lake/größe#1/p=2/c.parquet"]
     objects = Objects(
         pa.array(names), pa.array([1234, None, 0], pa.int64()), pa.array([1_700_000_000_123, 1, 0], pa.int64())
@@ -77,7 +77,7 @@ def golden() -> Snapshot:
 
 
 def test_directory(golden: Snapshot) -> None:
-    """[MDS-L-1] [MDS-C-2] One file and one record, under the dataset's digest."""
+    """[MDS-L-1] [MDS-C-2] The directory is named by the dataset's digest, and has one file and one record."""
     assert [p.name for p in GOLDEN.iterdir()] == [DIRECTORY]
     assert metadata_directory(TABLE, str(GOLDEN)) == str(GOLDEN / DIRECTORY)
     found = sorted(str(p.relative_to(GOLDEN / DIRECTORY)) for p in (GOLDEN / DIRECTORY).rglob("*") if p.is_file())
@@ -85,7 +85,7 @@ def test_directory(golden: Snapshot) -> None:
 
 
 def test_record(golden: Snapshot) -> None:
-    """[MDS-C-2] What the record says."""
+    """[MDS-C-2] The record has the expected content."""
     record = golden.record
     assert record is not None
     assert golden.is_ours
@@ -96,7 +96,7 @@ def test_record(golden: Snapshot) -> None:
 
 
 def test_schema(golden: Snapshot) -> None:
-    """[MDS-N-1] [MDS-S-2] [MDS-S-4] Names, types and parameters."""
+    """[MDS-N-1] [MDS-S-2] [MDS-S-4] The schema has the expected names, types and parameters."""
     assert golden.table_identifier == "/lake/größe#1"
     assert golden.partitions == {"p": "int"}
     (file,) = golden.files
@@ -118,7 +118,7 @@ def test_schema(golden: Snapshot) -> None:
 
 
 def test_objects(golden: Snapshot) -> None:
-    """[MDS-O-1] [MDS-O-4] Names, times and sizes."""
+    """[MDS-O-1] [MDS-O-4] The files have the expected names, times and sizes."""
     table = golden.load()
     assert [(o.name, o.size, o.modified) for o in (table.objects[i] for i in range(3))] == [
         ("/lake/größe#1/p=1/a #%.parquet", 1234, 1_700_000_000_123),
@@ -129,7 +129,7 @@ def test_objects(golden: Snapshot) -> None:
 
 
 def test_values(golden: Snapshot) -> None:
-    """[MDS-T-1] [MDS-T-2] [MDS-T-4] [MDS-T-5] Values of the indexes, absent and unknown ones told apart."""
+    """[MDS-T-1] [MDS-T-2] [MDS-T-4] [MDS-T-5] The indexes have the expected values, absent and unknown ones."""
     values = {key: column.values.to_pylist() for key, column in golden.load().indexes.items()}
     none = {"min": None, "max": None}
     assert values["minmax", ("k",)] == [{"min": -9223372036854775808, "max": 9223372036854775807}, none, None]
@@ -144,7 +144,7 @@ def test_values(golden: Snapshot) -> None:
 
 
 def test_filters(golden: Snapshot) -> None:
-    """[MDS-T-3] The filters hold what was put into them and nothing else that is asked here."""
+    """[MDS-T-3] The filters contain exactly the expected values among the tested ones."""
     import numpy as np
 
     filters = golden.load([("bloomfilter", ("s",))]).indexes["bloomfilter", ("s",)].values

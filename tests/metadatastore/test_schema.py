@@ -1,4 +1,4 @@
-"""Spark's schema JSON. Rules: specs/metadatastore.rst, [MDS-S] and [MDS-V]."""
+"""Schemas are written and parsed as Spark's schema JSON. Rules: specs/metadatastore.rst, [MDS-S] and [MDS-V]."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def arrow_of(*names: str) -> pa.Schema:
 
 
 def test_rendered_text() -> None:
-    """[MDS-S-1] [MDS-S-2] [MDS-S-3] [MDS-P-1] The JSON byte for byte: order of fields and keys, no spaces."""
+    """[MDS-S-1] [MDS-S-2] [MDS-S-3] [MDS-P-1] The JSON is as expected byte for byte, without spaces."""
     minmax = IndexField(
         "a_minmax_1", IndexDefinition("minmax", ("a",), (), "k1"), Struct((("min", "bigint"), ("max", "bigint")))
     )
@@ -59,7 +59,7 @@ def test_rendered_text() -> None:
 
 
 def test_parse_is_the_inverse() -> None:
-    """[MDS-S-2] [MDS-S-3] Everything that is rendered is parsed again."""
+    """[MDS-S-2] [MDS-S-3] A rendered schema can be parsed."""
     schema = FileSchema(
         4,
         "/lake/t",
@@ -75,7 +75,7 @@ def test_parse_is_the_inverse() -> None:
 
 
 def test_keys_in_any_order() -> None:
-    """[MDS-S-3] Older writers put ``cols`` first; columns without ``index`` and prefix are passed over."""
+    """[MDS-S-3] Keys are parsed in any order; columns without ``index`` and prefix are ignored."""
     index = {"cols": ["a"], "name": "valuelist", "params": {"y": "2", "x": "1"}}
     text = text_of(
         field("a_valuelist_1", {"type": "array", "elementType": "long", "containsNull": False}, {"index": index}),
@@ -103,7 +103,7 @@ def test_keys_in_any_order() -> None:
     ],
 )
 def test_unknown_types_are_carried(kind: Any) -> None:
-    """[MDS-S-4] A type that xskip does not know stays as it is, with its index, and is written back unchanged."""
+    """[MDS-S-4] An unknown type stays, with its index, and is written unchanged."""
     text = text_of(field("a_sketch_1", kind, {"index": {"name": "sketch", "cols": ["a"]}}))
     arrow = arrow_of("a_sketch_1")
     parsed = parse_schema(text, arrow)
@@ -140,13 +140,13 @@ BROKEN = {
 
 @pytest.mark.parametrize("text", BROKEN.values(), ids=BROKEN.keys())
 def test_broken_schemas(text: str) -> None:
-    """[MDS-S-5] What is not a metadata schema, or contradicts the columns, is one clear error."""
+    """[MDS-S-5] An invalid schema, or one that contradicts the columns, raises a clear error."""
     with pytest.raises(MetadataCorruptError):
         parse_schema(text, arrow_of("a"))
 
 
 def test_message_of_a_missing_column() -> None:
-    """[MDS-S-5] The message names the column."""
+    """[MDS-S-5] The error names the missing column."""
     text = text_of(field("a_minmax_1", "long", {"index": {"name": "x", "cols": ["a"]}}))
     with pytest.raises(
         MetadataCorruptError, match=r"names a column that the metadata file does not contain .*a_minmax_1"
@@ -162,7 +162,7 @@ def test_message_of_a_missing_column() -> None:
     ],
 )
 def test_other_versions(master: Any, status: str) -> None:
-    """[MDS-V-3] An unknown version is an error of its own; nothing else of the file is looked at."""
+    """[MDS-V-3] An unknown version raises its own error before the rest of the file is parsed."""
     text = text_of(field("missing", {"unknown": 1}, {}), master=master)
     with pytest.raises(MetadataVersionError, match=status):
         parse_schema(text, arrow_of("a"))
@@ -186,7 +186,7 @@ def _cases(shared: Path) -> dict[str, Path]:
 
 
 def test_same_bytes_as_the_real_program(shared: Path) -> None:
-    """[MDS-S-1] [MDS-S-3] [MDS-N-1] What Xskipper 1.6.0 wrote is rendered again byte for byte, names included."""
+    """[MDS-S-1] [MDS-S-3] [MDS-N-1] Schemas of Xskipper 1.6.0 are rendered byte for byte, with names."""
     from xskip.metadatastore.versions import rules_of
 
     plain = {name: file for name, file in _cases(shared).items() if not name.startswith("encrypted")}
@@ -199,7 +199,7 @@ def test_same_bytes_as_the_real_program(shared: Path) -> None:
 
 
 def test_same_json_as_older_releases(shared: Path) -> None:
-    """[MDS-S-3] [MDS-N-1] The same JSON as in the files of an older release, which ordered keys otherwise."""
+    """[MDS-S-3] [MDS-N-1] Schemas of an older release give the same JSON, in another order of keys."""
     from xskip.metadatastore.versions import rules_of
 
     files = sorted((shared / "fixtures/xskipper/parquet_version_tests/end_to_end/version=4").glob("*/*/*.parquet"))

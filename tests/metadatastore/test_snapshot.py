@@ -1,4 +1,4 @@
-"""Snapshots: files merged, columns read once. Rules: specs/metadatastore.rst, [MDS-C] and [MDS-L]."""
+"""A snapshot merges its files and reads each column once. Rules: specs/metadatastore.rst, [MDS-C] and [MDS-L]."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def md(tmp_path: Path) -> str:
 
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[frozenset[Any]]:
-    """What each call of decode() was asked for."""
+    """Return a list to which each call of decode() adds its requested columns."""
     asked: list[frozenset[Any]] = []
 
     def spy(file: codec.MetadataFile, wanted: Any) -> Any:
@@ -63,7 +63,7 @@ def partition(name: str, values: list[int | None]) -> PartitionColumn:
 
 
 def two_files(md: str, tmp_path: Path) -> None:
-    """One file with bounds, a filter and two partition columns; one with bounds, a list and one of those columns."""
+    """Commit a file with bounds, a filter and two partition columns, and one with bounds, a list and one of them."""
     first = table_of(
         objects_of(["/a", "/b"]),
         [minmax("k", "int", [1, 2], [3, 4]), bloomfilter("s", [[b"x"], [b"y"]])],
@@ -76,7 +76,7 @@ def two_files(md: str, tmp_path: Path) -> None:
 
 
 def test_files_are_merged(md: str, tmp_path: Path) -> None:
-    """[MDS-T-6] [MDS-P-2] What a file lacks is unknown for its objects; partition columns count where all have them."""
+    """[MDS-T-6] [MDS-P-2] Columns that a file lacks are unknown; partition columns must be in all files."""
     two_files(md, tmp_path)
     found = opened(md)
     assert found.rows == 3
@@ -92,13 +92,13 @@ def test_files_are_merged(md: str, tmp_path: Path) -> None:
 
 
 def test_recorded_types(md: str, tmp_path: Path) -> None:
-    """[MDS-C-2] The record's types reach the definitions, whole or not at all."""
+    """[MDS-C-2] The record's types become part of the definitions, if all of them are recorded."""
     two_files(md, tmp_path)
     assert {d.key: d.types for d, _ in opened(md).indexes} == {K: ("int",), V: ("int",), S: ()}
 
 
 def test_an_index_of_two_types_is_left_out(md: str, tmp_path: Path) -> None:
-    """[MDS-T-6] Where files disagree about what an index stores, nothing is known of it."""
+    """[MDS-T-6] An index whose type differs between files is unknown."""
     tables = [
         table_of(objects_of(["/a"]), [minmax("k", "int", [1], [2])]),
         table_of(objects_of(["/b"]), [minmax("k", "bigint", [1], [2])]),
@@ -108,7 +108,7 @@ def test_an_index_of_two_types_is_left_out(md: str, tmp_path: Path) -> None:
 
 
 def test_a_partition_column_of_two_types_is_left_out(md: str, tmp_path: Path) -> None:
-    """[MDS-P-2] The same for partition columns."""
+    """[MDS-P-2] A partition column whose type differs between files is unknown."""
     values = pa.array(["1"], pa.string())
     tables = [
         table_of(objects_of(["/a"]), [], [partition("p", [1])]),
@@ -120,7 +120,7 @@ def test_a_partition_column_of_two_types_is_left_out(md: str, tmp_path: Path) ->
 
 
 def test_columns_are_read_once(md: str, tmp_path: Path, reads: list[frozenset[Any]]) -> None:
-    """[MDS-T-7] Each column is read when it is first asked for, from each file once."""
+    """[MDS-T-7] Each column is read from each file once, at the first request."""
     two_files(md, tmp_path)
     found = opened(md)
     assert reads == []
@@ -140,7 +140,7 @@ def test_columns_are_read_once(md: str, tmp_path: Path, reads: list[frozenset[An
 
 
 def test_loads_from_threads(md: str, tmp_path: Path, reads: list[frozenset[Any]]) -> None:
-    """[MDS-T-7] Threads that ask for different columns at once all get theirs, and no column is read twice."""
+    """[MDS-T-7] Concurrent threads get their columns, and no column is read twice."""
     two_files(md, tmp_path)
     found, whole = opened(md), opened(md).load()
     reads.clear()
@@ -167,7 +167,7 @@ def test_loads_from_threads(md: str, tmp_path: Path, reads: list[frozenset[Any]]
 
 
 def test_the_same_object_while_nothing_changes(md: str, tmp_path: Path) -> None:
-    """[MDS-C-11] A snapshot is kept until a commit."""
+    """[MDS-C-11] The same snapshot is returned until the next commit."""
     commit(DISK, md, tmp_path / "s", [numbered_table(0, 2)])
     first = opened(md)
     assert open_snapshot(DISK, md, first) is first
@@ -180,7 +180,7 @@ def test_the_same_object_while_nothing_changes(md: str, tmp_path: Path) -> None:
 
 
 def test_dropped_and_created_again(md: str, tmp_path: Path) -> None:
-    """[MDS-C-11] Another index at the same place is another snapshot, although it counts from 1 again."""
+    """[MDS-C-11] A new index at the same place is another snapshot, although its commits count from 1."""
     commit(DISK, md, tmp_path / "s", [numbered_table(0, 2)])
     first = opened(md)
     DISK.remove_tree(md)
@@ -192,7 +192,7 @@ def test_dropped_and_created_again(md: str, tmp_path: Path) -> None:
 
 
 def test_foreign_snapshot(md: str, tmp_path: Path) -> None:
-    """[MDS-C-5] [MDS-C-11] Without a record the listing is the identity, and no types are known."""
+    """[MDS-C-5] [MDS-C-11] Without a record, the listing identifies the snapshot, and types are unknown."""
     put_foreign(md, [numbered_table(0, 2)])
     first = opened(md)
     assert first.record is None
@@ -206,12 +206,12 @@ def test_foreign_snapshot(md: str, tmp_path: Path) -> None:
 
 
 def test_no_index(md: str) -> None:
-    """[MDS-C-4] None where there is none."""
+    """[MDS-C-4] The result is None without an index."""
     assert open_snapshot(DISK, md) is None
 
 
 def test_an_empty_snapshot(md: str, tmp_path: Path) -> None:
-    """[MDS-C-4] A snapshot without files has no objects and can be loaded."""
+    """[MDS-C-4] A snapshot without metadata files can be loaded."""
     commit(DISK, md, tmp_path / "s", [])
     found = opened(md)
     assert (found.rows, found.table_identifier, found.partitions, found.indexes) == (0, "", {}, ())
@@ -219,7 +219,7 @@ def test_an_empty_snapshot(md: str, tmp_path: Path) -> None:
 
 
 def test_rows_are_split_over_files(md: str, tmp_path: Path) -> None:
-    """[MDS-C-10] So many rows in each file and the rest in the last, numbered on from the first."""
+    """[MDS-C-10] Each file except the last has the maximum number of rows, and files are numbered on."""
     assert (WriteOptions().rows_per_file, WriteOptions().bytes_per_file) == (50_000, 128 << 20)
     table, four = numbered_table(0, 10), WriteOptions(rows_per_file=4)
     files = write_files(table, "/lake/events", tmp_path, 3, four)
@@ -234,7 +234,7 @@ def test_rows_are_split_over_files(md: str, tmp_path: Path) -> None:
 
 
 def test_files_are_kept_to_a_size(md: str, tmp_path: Path) -> None:
-    """[MDS-C-10] As many rows as fit into so many bytes of values, and one at least."""
+    """[MDS-C-10] A file has as many rows as fit into the maximum size, and at least one."""
     table = numbered_table(0, 10)
     half = write_files(table, "/lake/events", tmp_path, 0, WriteOptions(bytes_per_file=table.nbytes // 2))
     assert [entry.rows for _, entry in half] == [5, 5]
@@ -245,7 +245,7 @@ def test_files_are_kept_to_a_size(md: str, tmp_path: Path) -> None:
 
 
 def test_a_table_without_rows_keeps_its_indexes(md: str, tmp_path: Path) -> None:
-    """[MDS-C-10] An index of no objects is one file without rows: what it indexes is not forgotten."""
+    """[MDS-C-10] An index of no files is one metadata file, which keeps the definitions."""
     commit(DISK, md, tmp_path / "s", [numbered_table(0, 0)])
     found = opened(md)
     assert (found.rows, len(found.files)) == (0, 1)
@@ -254,7 +254,7 @@ def test_a_table_without_rows_keeps_its_indexes(md: str, tmp_path: Path) -> None
 
 
 def test_two_datasets_in_one_directory(md: str, tmp_path: Path) -> None:
-    """[MDS-L-3] Metadata of another dataset in the directory is refused, whoever put it there."""
+    """[MDS-L-3] Metadata of another dataset in the directory is refused, whoever wrote it."""
     commit(DISK, md, tmp_path / "s", [numbered_table(0, 2)])
     put_foreign(md, [numbered_table(2, 3)], identifier="/lake/other")
     with pytest.raises(MetadataCorruptError, match=r"several datasets.*found: /lake/events, /lake/other"):
@@ -262,7 +262,7 @@ def test_two_datasets_in_one_directory(md: str, tmp_path: Path) -> None:
 
 
 def test_a_file_of_another_version(md: str, tmp_path: Path) -> None:
-    """[MDS-V-3] One file of a version that is not read makes the index unreadable, and says so."""
+    """[MDS-V-3] A file of an unknown version makes the index unreadable, with a clear error."""
     key = b"org.apache.spark.sql.parquet.row.metadata"
     commit(DISK, md, tmp_path / "s", [numbered_table(0, 2)])
     newer = Path(md) / FOREIGN.format(0)
@@ -274,7 +274,7 @@ def test_a_file_of_another_version(md: str, tmp_path: Path) -> None:
 
 
 def test_a_file_that_goes_between_footer_and_listing(md: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """[MDS-C-9] [MDS-C-11] A commit in between is followed, not reported."""
+    """[MDS-C-9] [MDS-C-11] A reader follows a concurrent commit without an error."""
     commit(DISK, md, tmp_path / "s", [numbered_table(0, 2)])
     calls: list[str] = []
 
@@ -292,7 +292,7 @@ def test_a_file_that_goes_between_footer_and_listing(md: str, tmp_path: Path, mo
 
 
 def test_a_commit_between_two_listings(md: str, tmp_path: Path) -> None:
-    """[MDS-C-9] The record that was read is old by the time the files are listed: the next look is right."""
+    """[MDS-C-9] A reader lists again if its record is older than its listing."""
     commit(DISK, md, tmp_path / "s", [numbered_table(0, 2)])
     calls: list[str] = []
 
@@ -311,7 +311,7 @@ def test_a_commit_between_two_listings(md: str, tmp_path: Path) -> None:
 
 
 def test_records_trimmed_between_listing_and_reading(md: str, tmp_path: Path) -> None:
-    """[MDS-C-8] [MDS-C-9] A reader so slow that every record it listed has gone looks again: there is an index."""
+    """[MDS-C-8] [MDS-C-9] A slow reader whose listed records were removed lists again."""
     commit(DISK, md, tmp_path / "s", [numbered_table(0, 2)])
     calls: list[str] = []
 

@@ -1,4 +1,4 @@
-"""Spark itself reads a metadata file of ours. Rules: specs/metadatastore.rst, [MDS-T]."""
+"""Spark can read a metadata file of xskip. Rules: specs/metadatastore.rst, [MDS-T]."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ INTERVALS = ["interval year to month", "interval day to second"]
 
 
 def test_spark_reads_our_file(spark: SparkSession, tmp_path: Path) -> None:
-    """[MDS-T-1] [MDS-T-2] [MDS-T-4] [MDS-T-5] [MDS-P-1] Types and values are as Spark would have written them."""
+    """[MDS-T-1] [MDS-T-2] [MDS-T-4] [MDS-T-5] [MDS-P-1] Types and values are as Spark would write them."""
     bounds = [minmax(f"c{i}", kind, VALUES[kind][:1], VALUES[kind][1:2]) for i, kind in enumerate(KINDS)]
     bounds += [minmax(f"i{i}", kind, VALUES[kind][:1], VALUES[kind][1:2]) for i, kind in enumerate(INTERVALS)]
     lists = [valuelist("s", "string", [["b", "ü\U0001f600"]]), valuelist("d", "date", [VALUES["date"][:2]])]

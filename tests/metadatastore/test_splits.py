@@ -1,4 +1,4 @@
-"""Metadata files in parts, and what statistics rule out. Rules: specs/pruning.rst, [PRU-JB]."""
+"""Metadata files are split into parts, and statistics rule out row groups. Rules: specs/pruning.rst, [PRU-JB]."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def read(path: Path, part: Part) -> bytes:
-    """What the JVM reads of a part."""
+    """Return the bytes that the JVM reads of a part."""
     data = path.read_bytes()
     ranges = [data[start : start + length] for start, length in part.ranges]
     return struct.pack("<q", len(data)) + data[len(data) - part.tail :] + b"".join(ranges)
@@ -65,7 +65,7 @@ def sample(count: int) -> MetadataTable:
 @pytest.mark.parametrize("version", [1, 2, 3, 4])
 @pytest.mark.parametrize("groups", [[0], [1, 3], [0, 1, 2, 3]])
 def test_a_part_is_these_rows_of_its_file(tmp_path: Path, version: int, groups: list[int]) -> None:
-    """[PRU-JB-2] Whatever the version and the row groups."""
+    """[PRU-JB-2] A part has the rows of its row groups, in any version."""
     path = tmp_path / "file"
     encode(sample(7), ROOT, path, WriteOptions(version))
     file = open_file(path)
@@ -81,7 +81,7 @@ def _keys(file: codec.MetadataFile) -> list[Any]:
 
 
 def test_of_a_part_only_what_is_wanted_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """[PRU-JB-2] The bytes of other columns and row groups are not there."""
+    """[PRU-JB-2] A part has no bytes of other columns and row groups."""
     monkeypatch.setattr(splits, "_GAP", 0)
     path = tmp_path / "file"
     encode(sample(7), ROOT, path)
@@ -96,7 +96,7 @@ def test_of_a_part_only_what_is_wanted_is_read(tmp_path: Path, monkeypatch: pyte
 
 
 def test_parts_are_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """[PRU-JB-2] Several parts of one file, ordinals over all files."""
+    """[PRU-JB-2] A file has several parts, with ordinals over all files."""
     monkeypatch.setattr(splits, "_ROWS", 4)
     files = []
     for name in ("one", "other"):
@@ -111,7 +111,7 @@ def test_parts_are_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def snapshot_of(folder: Path, *tables: MetadataTable) -> Snapshot:
-    """A snapshot of xskip's own, a file for each table."""
+    """Return a snapshot of xskip with each table in a separate file."""
     files = []
     for i, table in enumerate(tables):
         encode(table, ROOT, folder / f"{i}")
@@ -135,7 +135,7 @@ def of_k(lows: Sequence[Any], highs: Sequence[Any], unknown: Sequence[bool] | No
 
 
 def test_a_group_is_ruled_out_by_its_bounds(tmp_path: Path) -> None:
-    """[PRU-JB-3] Exactly those groups whose least minimum and greatest maximum leave no match."""
+    """[PRU-JB-3] A group is ruled out if its least minimum and greatest maximum exclude a match."""
     snapshot = snapshot_of(tmp_path, of_k([0, 5, 10, 12], [4, 9, 11, 30]), of_k([100], [110]))
     assert ruled_out(snapshot, Comparison(Op.GT, K, 9)) == [True, False, False]
     assert ruled_out(snapshot, Comparison(Op.LT, K, 10)) == [False, True, True]
@@ -146,7 +146,7 @@ def test_a_group_is_ruled_out_by_its_bounds(tmp_path: Path) -> None:
 
 
 def test_what_bounds_do_not_tell_keeps_a_group(tmp_path: Path) -> None:
-    """[PRU-JB-3] One object of which nothing is known, an index that a file lacks or has otherwise."""
+    """[PRU-JB-3] A group stays if a file is unknown, or if the index is missing or has another type."""
     unknown = of_k([0, 0, 0, 0], [1, 1, 1, 1], [False, True, False, False])
     empty = of_k([None, None, 0, None], [None, None, 1, None])
     other = table_of(objects_of(["/x"]), [minmax("k", "bigint", [0], [1])])
@@ -156,7 +156,7 @@ def test_what_bounds_do_not_tell_keeps_a_group(tmp_path: Path) -> None:
 
 
 def test_nan_is_above_all(tmp_path: Path) -> None:
-    """[PRU-JB-3] Statistics leave NaN out: of floats they bound from below alone."""
+    """[PRU-JB-3] Statistics ignore NaN, so that they prove only lower bounds of floating-point values."""
     nan = float("nan")
     d = Column(("d",), "double")
     table = table_of(
@@ -170,7 +170,7 @@ def test_nan_is_above_all(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("length", [10, 5_000])
 def test_long_strings(tmp_path: Path, length: int) -> None:
-    """[PRU-JB-3] Strings too long for statistics keep a group."""
+    """[PRU-JB-3] A group stays if its strings are too long for statistics."""
     s = Column(("s",), "string")
     long = "b" * length
     table = table_of(objects_of(["/a", "/b"]), [minmax("s", "string", ["a", long], ["a", long])])
@@ -181,7 +181,7 @@ def test_long_strings(tmp_path: Path, length: int) -> None:
 
 
 def test_partitions_are_bounds_of_their_own(tmp_path: Path) -> None:
-    """[PRU-JB-3] A group of several partitions is a range of their values; one with NULL among them is not."""
+    """[PRU-JB-3] A group has a range of partition values, unless one of them is NULL."""
     p = Column(("p",), "int")
     places = [PartitionColumn("p", "int", pa.array([1, 1, 2, 4, None, 9], pa.int32()))]
     snapshot = snapshot_of(tmp_path, table_of(objects_of(f"/f{i}" for i in range(6)), [], places))
@@ -193,7 +193,7 @@ def test_partitions_are_bounds_of_their_own(tmp_path: Path) -> None:
 
 
 def test_partitions_stay_where_files_disagree(tmp_path: Path) -> None:
-    """[PRU-JB-3] A partition column that not all files have is none."""
+    """[PRU-JB-3] A partition column that a file lacks rules out nothing."""
     tables = [
         table_of(objects_of(["/f"]), [], [PartitionColumn("p", "int", pa.array([1], pa.int32()))]),
         table_of(objects_of(["/g"])),
@@ -203,7 +203,7 @@ def test_partitions_stay_where_files_disagree(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", VALUES)
 def test_bounds_of_every_type_are_those_that_rows_have(tmp_path: Path, kind: str) -> None:
-    """[PRU-JB-3] Groups of one object each say what the object's own bounds say."""
+    """[PRU-JB-3] A group with one file has the bounds of this file."""
     low, high, _ = VALUES[kind]
     table = table_of(objects_of(["/a", "/b"]), [minmax("c", kind, [low, high], [low, high])])
     codec.GROUP_ROWS = 1  # the fixture puts it back
@@ -233,7 +233,7 @@ _INTS = st.one_of(st.none(), st.integers(-3, 3))
 def test_no_group_is_ruled_out_that_holds_a_kept_object(
     tmp_path_factory: pytest.TempPathFactory, rows: list[Any], op: Op, value: int
 ) -> None:
-    """[PRU-JB-3] Random bounds, some missing."""
+    """[PRU-JB-3] Random bounds, also missing ones, rule out no group with a needed file."""
     lows = [a if a is None or b is None else min(a, b) for a, b, _ in rows]
     highs = [b if a is None or b is None else max(a, b) for a, b, _ in rows]
     snapshot = snapshot_of(tmp_path_factory.mktemp("md"), of_k(lows, highs, [unknown for _, _, unknown in rows]))

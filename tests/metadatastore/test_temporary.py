@@ -1,4 +1,4 @@
-"""Folders for a while, and those that killed processes leave. Rules: specs/metadatastore.rst, [MDS-C-22]."""
+"""Temporary folders are removed, also those of killed processes. Rules: specs/metadatastore.rst, [MDS-C-22]."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ sys.stdin.read()
 
 @contextmanager
 def process(home: Path, *args: str) -> Iterator[tuple[subprocess.Popen[str], Path]]:
-    """A process with two folders, until its input ends, and its home."""
+    """Yield a process with two folders that runs until its input ends, and the folder of the process."""
     started = subprocess.Popen(
         [sys.executable, "-c", PROGRAM, *args], env={**os.environ, "TMPDIR": str(home)},
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
@@ -55,7 +55,7 @@ def test_folders_go_with_the_process(tmp_path: Path) -> None:
 
 
 def test_what_a_killed_process_left_goes_with_the_next(tmp_path: Path) -> None:
-    """[MDS-C-22] Folders of the living stay, and whatever only looks alike."""
+    """[MDS-C-22] Folders of live processes and folders with similar names stay."""
     others = {"xskip-fuzz-12345678", "xskip-12345678", "xskipper"}
     for name in others:
         (tmp_path / name).mkdir()
@@ -73,7 +73,7 @@ def test_what_a_killed_process_left_goes_with_the_next(tmp_path: Path) -> None:
 
 
 def test_a_forked_process_has_its_own(tmp_path: Path) -> None:
-    """[MDS-C-22] Its end leaves its parent's folder alone."""
+    """[MDS-C-22] The end of a forked process does not affect its parent's folder."""
     with process(tmp_path, "fork") as (parent, own):
         assert parent.stdout is not None
         forked = Path(parent.stdout.readline().strip()).parent

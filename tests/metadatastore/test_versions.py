@@ -1,4 +1,4 @@
-"""Names of columns and statuses of versions. Rules: specs/metadatastore.rst, [MDS-N] and [MDS-V]."""
+"""Columns have names, and versions have statuses. Rules: specs/metadatastore.rst, [MDS-N] and [MDS-V]."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from xskip.metadatastore.versions import CURRENT_VERSION, rules_of, status_of
     ],
 )
 def test_column_names(name: str, columns: tuple[str, ...], expected: str) -> None:
-    """[MDS-N-1] [MDS-N-2] [MDS-N-4] Escaped columns, the index's name, the lengths."""
+    """[MDS-N-1] [MDS-N-2] [MDS-N-4] A name has the escaped columns, the index type and the lengths."""
     assert rules_of(4).column_name(IndexDefinition(name, columns)) == expected
 
 
@@ -42,7 +42,7 @@ def test_lengths_are_utf16_units(column: str, length: int) -> None:
 
 
 def test_names_tell_indexes_apart() -> None:
-    """[MDS-N-1] Different lists of columns have different names, and none is split at a dot."""
+    """[MDS-N-1] Different lists of columns have different names without dots."""
     columns = [("a",), ("a_b",), ("a", "b"), ("a.b",), ("a#b",), ("a##b",), ("a$#$b",), ("a_b", "c"), ("a", "b_c")]
     names = [rules_of(4).column_name(IndexDefinition("minmax", each)) for each in columns]
     assert len(set(names)) == len(columns)
@@ -50,7 +50,7 @@ def test_names_tell_indexes_apart() -> None:
 
 
 def test_partition_name() -> None:
-    """[MDS-P-1] The column's own name behind a prefix, not escaped."""
+    """[MDS-P-1] The name is the prefix and the column's name without escapes."""
     assert rules_of(4).partition_name("Date.x#1") == "virtual_Date.x#1"
 
 
@@ -67,12 +67,12 @@ def test_partition_name() -> None:
     ],
 )
 def test_statuses(version: int, status: str) -> None:
-    """[MDS-V-2] The four statuses."""
+    """[MDS-V-2] Each version has one of four statuses."""
     assert status_of(version).value == status
 
 
 def test_current_version() -> None:
-    """[MDS-V-1] What is written is version 4."""
+    """[MDS-V-1] Version 4 is written by default."""
     assert CURRENT_VERSION == 4
     assert rules_of(CURRENT_VERSION).number == 4
 
@@ -85,7 +85,7 @@ def test_current_version() -> None:
     ],
 )
 def test_other_versions_are_refused(version: int, status: str, hint: str) -> None:
-    """[MDS-V-3] The message says which version, its status, what can be read, and what to do."""
+    """[MDS-V-3] The error has the version, its status, the supported versions and a hint."""
     with pytest.raises(MetadataVersionError) as caught:
         rules_of(version)
     message = str(caught.value)

@@ -1,4 +1,4 @@
-"""Bloom filters in the streams in which the metadatastore keeps them, those of Spark and Xskipper among them."""
+"""Bloom filters are wrapped in Java streams as the metadatastore stores them, also by Spark and Xskipper."""
 
 from __future__ import annotations
 

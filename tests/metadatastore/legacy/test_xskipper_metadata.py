@@ -1,4 +1,4 @@
-"""What another program's metadata proves. Rules: specs/metadatastore.rst, [MDS-F]."""
+"""Metadata of another program is used only as far as it proves something. Rules: specs/metadatastore.rst, [MDS-F]."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TEXTS = st.text(st.sampled_from("aZ\x00\ud7ff\ue000\ufffd\uffff\U00010000\U0001f
 
 @given(st.lists(st.lists(TEXTS, min_size=1, max_size=5), min_size=1, max_size=3))
 def test_string_bounds_hold_in_the_order_of_utf8(files: list[list[str]]) -> None:
-    """[MDS-F-2] Whatever the strings: what is left of bounds by UTF-16 units bounds them by UTF-8 bytes."""
+    """[MDS-F-2] The bounds that remain of bounds by UTF-16 units are also bounds by UTF-8 bytes."""
     lows, highs = ([side(texts, key=by_utf16) for texts in files] for side in (min, max))
     found = proved_column(minmax("s", "string", lows, highs))
     for texts, bounds in zip(files, found, strict=True):
@@ -44,7 +44,7 @@ def test_string_bounds_hold_in_the_order_of_utf8(files: list[list[str]]) -> None
 
 
 def test_string_bounds_stay_where_they_are_right() -> None:
-    """[MDS-F-2] Only the characters whose order differs cost anything."""
+    """[MDS-F-2] Only bounds with characters whose order differs are widened."""
     column = minmax("s", "string", ["a", "b\U0001f600c\nd", None], ["z\U0001f600", "q\ufffd", None])
     assert proved_column(column) == [
         {"min": "a", "max": "z\U0001f600"}, {"min": "b", "max": None}, {"min": None, "max": None},
@@ -53,7 +53,7 @@ def test_string_bounds_stay_where_they_are_right() -> None:
 
 
 def test_bounds_of_footers() -> None:
-    """[MDS-F-3] They pass over row groups without statistics: nothing is proved."""
+    """[MDS-F-3] Bounds from footers prove nothing, because they ignore row groups without statistics."""
     numbers = minmax("n", "int", [1, None, 3], [2, None, 4], [False, False, True])
     assert proved_column(numbers) == [{"min": 1, "max": 2}, {"min": None, "max": None}, None]
     assert proved_column(numbers, footers=True) == [None, None, None]
@@ -64,7 +64,7 @@ def test_bounds_of_footers() -> None:
 
 
 def test_which_bounds_can_be_of_footers() -> None:
-    """[MDS-F-3] Those of an index of Parquet files that has nothing but bounds of numbers."""
+    """[MDS-F-3] Bounds can be of footers if an index of Parquet files has only bounds of numbers."""
     kinds = ("int", "double", "string", "decimal(9,2)", "date")
     bounds: list[tuple[IndexDefinition, Storage]] = [
         (IndexDefinition("minmax", ("a",)), Struct((("min", kind), ("max", kind)))) for kind in kinds
@@ -77,7 +77,7 @@ def test_which_bounds_can_be_of_footers() -> None:
 
 
 def test_other_indexes_are_left_alone() -> None:
-    """[MDS-F-2] [MDS-F-3] Lists and filters have no order."""
+    """[MDS-F-2] [MDS-F-3] Lists and filters stay, because they have no order."""
     columns = [valuelist("s", "string", [["\U0001f600", "\ufffd"], [], None]), bloomfilter("s", [[b"x"], [], None])]
     table = table_of(objects_of(NAMES), columns)
     assert proved(table, footers=True) == table
@@ -85,7 +85,7 @@ def test_other_indexes_are_left_alone() -> None:
 
 @pytest.mark.parametrize("fmt", ["parquet", "avro"])
 def test_readings_that_files_decide(fmt: str) -> None:
-    """[MDS-F-1] Spark's own way to read a format whose files carry their types."""
+    """[MDS-F-1] Formats whose files contain their types are used with Spark's default options."""
     assert not_usable(ReadProfile.of(fmt, {"mergeSchema": "true"}, {}, "")) == ""
     assert "option avroschema" in not_usable(ReadProfile.of(fmt, {"avroSchema": "{}"}, {}, ""))
     assert "spark.sql.caseSensitive" in not_usable(ReadProfile.of(fmt, {}, {"spark.sql.caseSensitive": "true"}, ""))
@@ -94,7 +94,7 @@ def test_readings_that_files_decide(fmt: str) -> None:
 
 @pytest.mark.parametrize("fmt", ["csv", "json", "text", "xml", "orc", "org.example.Format"])
 def test_readings_that_somebody_decided(fmt: str) -> None:
-    """[MDS-F-1] What a text means was decided at the build and not recorded."""
+    """[MDS-F-1] Text formats are not used, because the build did not record how it read them."""
     assert "did not record how it read" in not_usable(ReadProfile.of(fmt, {}, {}, ""))
 
 
@@ -104,7 +104,7 @@ def foreign(directory: Path, table: MetadataTable) -> Snapshot:
 
 
 def test_a_snapshot_of_another_program(tmp_path: Path) -> None:
-    """[MDS-F-1] [MDS-F-4] It is used where its dataset has this path and is read as by default."""
+    """[MDS-F-1] [MDS-F-4] A snapshot serves a dataset with its path and default options."""
     snapshot = foreign(tmp_path, table_of(objects_of(NAMES[:1]), [minmax("d", "double", [1.0], [2.0])]))
     default = ReadProfile.of("parquet", {}, {}, "")
     assert snapshot.not_usable(IndexLocation("/lake", "", "/lake"), default) == ""
@@ -122,7 +122,7 @@ def test_a_snapshot_of_another_program(tmp_path: Path) -> None:
 
 
 def test_old_times_of_another_program_are_not_known_by_their_zone(tmp_path: Path) -> None:
-    """[PRU-RD-8] Nobody recorded the time zone of the JVM that wrote them."""
+    """[PRU-RD-8] The other program did not record the time zone of its JVM."""
     days = [-2_208_988_800_000_000, 1_577_836_800_000_000]  # 1900-01-01, 2020-01-01
     columns = [minmax("t", "timestamp", days, days), minmax("i", "int", [1, 2], [1, 2])]
     snapshot = foreign(tmp_path, table_of(objects_of(NAMES[:2]), columns))

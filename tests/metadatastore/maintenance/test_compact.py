@@ -1,4 +1,4 @@
-"""Many files of metadata become few, and nothing else changes. Rules: specs/metadatastore.rst, [MDS-C]."""
+"""Compaction merges many metadata files into few and changes nothing else. Rules: specs/metadatastore.rst, [MDS-C]."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ OWN = frozenset({("minmax", ("a.b",))})
 
 
 def sample(version: int) -> MetadataTable:
-    """Eight objects with indexes of all kinds, with values, without, and with such that nobody knows."""
+    """Return a table of eight files with all kinds of indexes, with, without and with unknown values."""
     lows = [low for _, low, _ in ROWS]
     nothing = [low is None for low in lows]
     sketch = IndexColumn(
@@ -103,21 +103,24 @@ def sample(version: int) -> MetadataTable:
 
 
 def parts(table: MetadataTable, *sizes: int) -> list[MetadataTable]:
-    """A table cut into pieces."""
+    """Return a table cut into pieces."""
     ends = list(itertools.accumulate(sizes))
     assert ends[-1] == len(table)
     return [table.take(pa.array(range(a, b), pa.int64())) for a, b in itertools.pairwise([0, *ends])]
 
 
 def put(md: str, scratch: Path, tables: Iterable[MetadataTable], form: WriteOptions = LIMITS) -> None:
-    """An index of ours, of a file for each table."""
+    """Commit an index of xskip with at least one file for each table."""
     files = files_of(tables, scratch, form)
     record = replace(record_of(entry for _, entry in files), version=form.version)
     publish(DISK, md, find_live(DISK, md), files, record)
 
 
 def rows_of(snapshot: Snapshot) -> list[tuple[str, str]]:
-    """Everything that the files say of each object, in whichever file, row and order of columns; NaN is NaN."""
+    """Return all metadata of each file as text, whatever the metadata file, row and order of columns.
+
+    NaN equals NaN.
+    """
     found = []
     for file in snapshot.files:
         table = decode(file)
@@ -134,7 +137,7 @@ def rows_of(snapshot: Snapshot) -> list[tuple[str, str]]:
 
 
 def names_of(md: str | Path) -> list[list[str]]:
-    """The objects of each file, in order, below the root."""
+    """Return the names below the root in each metadata file, in order."""
     return [[n.rpartition("/")[2] for n in decode(f, ()).objects.names.to_pylist()] for f in opened(md).files]
 
 
@@ -143,7 +146,7 @@ def listing(md: str | Path) -> list[tuple[str, bytes]]:
 
 
 def assert_nothing_to_do(md: str | Path, limits: WriteOptions = LIMITS) -> None:
-    """A second time nothing is written, and the result says so."""
+    """Assert that compaction writes nothing, and that its result shows this."""
     before = listing(md)
     result = optimize(DISK, str(md), limits)
     assert listing(md) == before
@@ -153,7 +156,7 @@ def assert_nothing_to_do(md: str | Path, limits: WriteOptions = LIMITS) -> None:
 
 @pytest.mark.parametrize("version", range(5))
 def test_every_version(version: int, tmp_path: Path) -> None:
-    """[MDS-C-14] [MDS-C-15] Every column of every row stays, in one file, in order; and so does the record."""
+    """[MDS-C-14] [MDS-C-15] Every column of every row stays, in a single file and in order, as does the record."""
     md = str(tmp_path / "md")
     sizes_of_parts = (1, 2, 1, 1, 3) if version else (3, 2, 1, 1, 1)
     put(md, tmp_path / "s", parts(sample(version), *sizes_of_parts), WriteOptions(version, own=OWN))
@@ -179,7 +182,7 @@ def test_every_version(version: int, tmp_path: Path) -> None:
 
 
 def test_version_0_knows_types_by_values_alone(tmp_path: Path) -> None:
-    """[MDS-C-14] [MDS-Z-4] A file whose lists are all empty is joined with none whose lists are of a type."""
+    """[MDS-C-14] [MDS-Z-4] A file with only empty lists is not merged with a file whose lists have a type."""
     md = str(tmp_path / "md")
     put(md, tmp_path / "s", parts(sample(0), 1, 1, 1, 1, 1, 3), WriteOptions(0))
     before = opened(md)
@@ -191,7 +194,7 @@ def test_version_0_knows_types_by_values_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", VALUES)
 def test_every_type_has_an_order(kind: str, tmp_path: Path) -> None:
-    """[MDS-C-15] Partition columns and bounds of every type, with what is not known at the end."""
+    """[MDS-C-15] Rows are ordered by partition columns and bounds of every type, with unknown values last."""
     values = VALUES[kind]
     bounds = minmax("k", kind, [values[1], None, values[0]], [values[1], None, values[0]])
     partition = PartitionColumn("p", kind, array_of(kind, [values[0]] * 3))
@@ -207,7 +210,7 @@ def test_every_type_has_an_order(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("plaintext", [True, False], ids=["plaintext footer", "encrypted footer"])
 @pytest.mark.parametrize("version", [1, 4])
 def test_encrypted(version: int, plaintext: bool, tmp_path: Path) -> None:
-    """[MDS-C-14] [ENC-R-2] Labels stay; without a key nothing changes and the error names it."""
+    """[MDS-C-14] [ENC-R-2] Labels stay; without a key, nothing changes and the error names the key."""
     use_kms(LocalKms(KEYS))
     labels = {"minmax": "k1", "valuelist": "k2"}
     table = sample(version)
@@ -246,7 +249,7 @@ def numbers(md: str | Path) -> list[list[int]]:
 
 
 def shuffled(count: int, seed: int = 7) -> MetadataTable:
-    """Objects ``f<n>`` with bounds n to n + 1, in no order."""
+    """Return the files ``f<n>`` with bounds n to n + 1 in random order."""
     rows = list(range(count))
     random.Random(seed).shuffle(rows)
     return numbered_table(0, count).take(pa.array(rows))
@@ -265,7 +268,7 @@ def shuffled(count: int, seed: int = 7) -> MetadataTable:
     ],
 )
 def test_limits(limits: WriteOptions, sizes: list[int], tmp_path: Path) -> None:
-    """[MDS-C-10] [MDS-C-15] As few files as the limits allow, equally full, one going on where the other ends."""
+    """[MDS-C-10] [MDS-C-15] The result has as few files as the limits allow, with separate ranges."""
     md = str(tmp_path / "md")
     put(md, tmp_path / "s", parts(shuffled(100), *[1, 5, 14] * 5))
     before = rows_of(opened(md))
@@ -282,7 +285,7 @@ def test_limits(limits: WriteOptions, sizes: list[int], tmp_path: Path) -> None:
 
 
 def test_a_file_with_too_many_rows(tmp_path: Path) -> None:
-    """[MDS-C-10] [MDS-C-14] It is parted, where the limit is less than it was."""
+    """[MDS-C-10] [MDS-C-14] A file above the limit is split."""
     md = str(tmp_path / "md")
     put(md, tmp_path / "s", [shuffled(100)])
     assert_nothing_to_do(md)
@@ -292,7 +295,7 @@ def test_a_file_with_too_many_rows(tmp_path: Path) -> None:
 
 
 def test_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """[MDS-C-15] No more rows are held than have the bytes of one file, but for whole files."""
+    """[MDS-C-15] The rows in memory take at most the maximum bytes of a file, rounded to whole files."""
     md = str(tmp_path / "md")
     put(md, tmp_path / "s", parts(shuffled(100), 50, 50))
     held = []
@@ -308,7 +311,7 @@ def test_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def statistics(md: str | Path) -> list[list[tuple[int, int, int]]]:
-    """For each row group of each file its rows, and the least and greatest of the least values of k."""
+    """Return, for each row group of each file, its rows, and the least and greatest minimum of k."""
     found = []
     for file in opened(md).files:
         groups = [file.footer.row_group(i) for i in range(file.footer.num_row_groups)]
@@ -319,7 +322,7 @@ def statistics(md: str | Path) -> list[list[tuple[int, int, int]]]:
 
 
 def test_row_groups_can_be_told_apart(tmp_path: Path) -> None:
-    """[MDS-C-15] The statistics of row groups part the objects: a reader needs few of them."""
+    """[MDS-C-15] The statistics of row groups do not overlap, so that a reader needs few row groups."""
     md = str(tmp_path / "md")
     put(md, tmp_path / "s", parts(shuffled(12_000), 3000, 8000, 1000))
     assert [len(groups) for groups in statistics(md)] == [1, 2, 1]
@@ -336,7 +339,7 @@ def test_row_groups_can_be_told_apart(tmp_path: Path) -> None:
 
 
 def test_a_row_group_that_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """[MDS-C-15] As other programs write it, though it is in order."""
+    """[MDS-C-15] A row group above the limit is split, although its rows are in order."""
     md = tmp_path / "md"
     with monkeypatch.context() as patch:
         patch.setattr("xskip.metadatastore.codec.GROUP_ROWS", 10**6)
@@ -348,7 +351,7 @@ def test_a_row_group_that_is_too_large(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_files_of_other_schemas_stay_apart(tmp_path: Path) -> None:
-    """[MDS-C-14] What one file says of its objects another cannot; neither loses a column, a type or its version."""
+    """[MDS-C-14] Files with different columns, types or versions are not merged."""
     one, two, three, four = parts(sample(4), 2, 2, 2, 2)
     wider = minmax("a.b", "int", [1, 2], [1, 2])  # another type
     unlike = {"plain": two, "fewer": replace(two, indexes={k: two.indexes[k] for k in list(two.indexes)[:1]})}
@@ -370,7 +373,7 @@ def test_files_of_other_schemas_stay_apart(tmp_path: Path) -> None:
 
 
 def test_what_footers_may_have_told_proves_nothing_afterwards(tmp_path: Path) -> None:
-    """[MDS-C-14] [MDS-F-3] A file of nothing but bounds, beside one with more: joined it would look like that."""
+    """[MDS-C-14] [MDS-F-3] A file with only bounds is not merged with a file that has other indexes as well."""
     bounds, more = parts(numbered_table(0, 4), 2, 2)
     listed = valuelist("s", "string", [["a"], ["b"]])
     md = tmp_path / "md"
@@ -385,7 +388,7 @@ def test_what_footers_may_have_told_proves_nothing_afterwards(tmp_path: Path) ->
 
 
 def test_another_program_s_metadata_stay_its_own(tmp_path: Path) -> None:
-    """[MDS-C-14] [MDS-M-5] One record, without a word on how values were read, and none of the old files."""
+    """[MDS-C-14] [MDS-M-5] The record has no read profile, and none of the old files stays."""
     md = tmp_path / "md"
     put_foreign(md, parts(sample(4), 1, 1, 1, 5))
     before = rows_of(opened(md))
@@ -399,7 +402,7 @@ def test_another_program_s_metadata_stay_its_own(tmp_path: Path) -> None:
 
 
 def test_goldens(shared: Path, tmp_path: Path, counted: Counted) -> None:
-    """[MDS-C-14] What Xskipper has written stays as it is, for it is one file; cut into pieces it is joined."""
+    """[MDS-C-14] A single file of Xskipper stays unchanged, and its pieces are merged."""
     joined = 0
     for number, directory in enumerate(golden_directories(shared)):
         whole, md = tmp_path / f"{number}-whole", tmp_path / str(number)
@@ -427,7 +430,7 @@ def test_goldens(shared: Path, tmp_path: Path, counted: Counted) -> None:
 
 
 def test_another_program_has_added(tmp_path: Path) -> None:
-    """[MDS-C-14] [MDS-M-5] What it did is not known: refresh() comes first."""
+    """[MDS-C-14] [MDS-M-5] After another program has added files, compaction demands a refresh()."""
     md = tmp_path / "md"
     put(str(md), tmp_path / "s", [numbered_table(0, 2), numbered_table(2, 4)])
     encode(numbered_table(4, 6), ROOT, md / FOREIGN.format(0))
@@ -438,13 +441,13 @@ def test_another_program_has_added(tmp_path: Path) -> None:
 
 
 def test_no_index(tmp_path: Path) -> None:
-    """[MDS-C-14]"""
+    """[MDS-C-14] Compaction without an index raises an error."""
     with pytest.raises(MetadataNotFoundError):
         optimize(DISK, str(tmp_path), LIMITS)
 
 
 def test_no_objects(tmp_path: Path) -> None:
-    """[MDS-C-10] [MDS-C-14] Files without rows become one, which keeps what is indexed."""
+    """[MDS-C-10] [MDS-C-14] Files without rows become one file, which keeps the index definitions."""
     md = str(tmp_path / "md")
     put(md, tmp_path / "s", parts(sample(4).take(pa.array([], pa.int64())), 0, 0))
     before = opened(md)
@@ -456,7 +459,7 @@ def test_no_objects(tmp_path: Path) -> None:
 
 
 class Racing(LocalStorage):
-    """Another writer commits while files are being added."""
+    """A storage on which another writer commits while files are added."""
 
     def __init__(self, md: str, scratch: Path) -> None:
         self._md, self._scratch, self._raced = md, scratch, False
@@ -469,7 +472,7 @@ class Racing(LocalStorage):
 
 
 def test_another_writer_is_faster(tmp_path: Path) -> None:
-    """[MDS-C-7] [MDS-C-14] Its snapshot stays, and nothing of ours is left beside it."""
+    """[MDS-C-7] [MDS-C-14] The other writer's snapshot stays, without files of the slower writer."""
     md = str(tmp_path / "md")
     put(md, tmp_path / "s", parts(shuffled(10), 4, 6))
     with pytest.raises(CommitConflictError):
@@ -479,7 +482,7 @@ def test_another_writer_is_faster(tmp_path: Path) -> None:
 
 
 def test_a_reader_goes_on(tmp_path: Path) -> None:
-    """[MDS-C-11] [MDS-C-14] Who has the old snapshot reads it to the end; who looks again has the same objects."""
+    """[MDS-C-11] [MDS-C-14] A reader can read the old snapshot to its end, and a new reader sees the same files."""
     md = str(tmp_path / "md")
     put(md, tmp_path / "s", parts(shuffled(10), 4, 6))
     old = opened(md)
@@ -495,7 +498,10 @@ def test_a_reader_goes_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mode", [{"after": False}, {"after": True}])
 @pytest.mark.parametrize("dead", [True, False])
 def test_one_that_dies(mode: dict[str, bool], dead: bool, tmp_path: Path, counted: Counted) -> None:
-    """[MDS-C-3] [MDS-C-14] At every call: the old snapshot whole or the new one whole; a second run ends it."""
+    """[MDS-C-3] [MDS-C-14] After a crash at any call, the old or the new snapshot is complete.
+
+    A second run finishes.
+    """
     outcomes = []
     expected = None
     for k in itertools.count(1):

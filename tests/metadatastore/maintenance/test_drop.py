@@ -1,4 +1,4 @@
-"""Removing an index and nothing else. Rules: specs/metadatastore.rst, [MDS-C-13]."""
+"""A drop removes the index and nothing else. Rules: specs/metadatastore.rst, [MDS-C-13]."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def names(directory: Path) -> set[str]:
 
 
 def test_a_directory_named_by_a_digest_goes(tmp_path: Path) -> None:
-    """[MDS-C-13] With all in it, whatever state that is in."""
+    """[MDS-C-13] The directory is removed with all its contents, in any state."""
     md = index(tmp_path, "0a" * 32)
     (md / "odd.parquet").write_bytes(b"torn")
     (md / "note.txt").write_text("x")
@@ -36,7 +36,7 @@ def test_a_directory_named_by_a_digest_goes(tmp_path: Path) -> None:
 
 
 def test_a_chosen_directory_that_holds_the_index_alone_goes(tmp_path: Path) -> None:
-    """[MDS-C-13] With what writers leave beside metadata files."""
+    """[MDS-C-13] The marker files of writers beside metadata files are removed as well."""
     md = index(tmp_path, "md")
     put_foreign(md, [TABLE])
     foreign = FOREIGN.format(0)
@@ -47,7 +47,7 @@ def test_a_chosen_directory_that_holds_the_index_alone_goes(tmp_path: Path) -> N
 
 
 def test_what_is_no_metadata_stays(tmp_path: Path) -> None:
-    """[MDS-C-13] Files and directories of others in a directory that somebody chose."""
+    """[MDS-C-13] Other files and directories in a directory that a user chose stay."""
     md = index(tmp_path, "md")
     (md / "note.txt").write_text("x")
     (md / "p=1").mkdir()
@@ -59,7 +59,7 @@ def test_what_is_no_metadata_stays(tmp_path: Path) -> None:
 
 
 def test_a_removal_that_does_not_happen(tmp_path: Path) -> None:
-    """[MDS-C-13] Storage that says nothing is asked once more."""
+    """[MDS-C-13] A drop raises an error if the storage silently removes nothing."""
 
     class Deaf(LocalStorage):
         def remove(self, paths: object) -> None: ...
@@ -72,7 +72,7 @@ def test_a_removal_that_does_not_happen(tmp_path: Path) -> None:
 
 
 def test_data_where_metadata_should_be(tmp_path: Path) -> None:
-    """[MDS-C-13] Nothing goes where a Parquet file is no metadata: the directory could be a dataset."""
+    """[MDS-C-13] Nothing is removed if a Parquet file is not metadata, because the directory could be a dataset."""
     md = index(tmp_path, "md")
     pq.write_table(pa.table({"v": [1]}), md / "rows.parquet")
     before = names(md)
@@ -86,7 +86,7 @@ def test_data_where_metadata_should_be(tmp_path: Path) -> None:
 
 
 def test_no_index(tmp_path: Path) -> None:
-    """[MDS-C-13] Files of a build that died are no index."""
+    """[MDS-C-13] Files of an interrupted build are not an index."""
     with pytest.raises(MetadataNotFoundError):
         remove_index(DISK, str(tmp_path / "none"))
     md = index(tmp_path, "md")

@@ -1,4 +1,4 @@
-"""From each version to each other. Rules: specs/metadatastore.rst, [MDS-M]."""
+"""An index can be migrated from each version to each other version. Rules: specs/metadatastore.rst, [MDS-M]."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ PAIRS = list(itertools.permutations(range(5), 2))
 
 
 def sample(version: int) -> MetadataTable:
-    """All three indexes, and partitions where the version has them."""
+    """Return a table with all three index types, and with partitions if the version supports them."""
     bloomed = bloomfilter("s", [[b"x"], [], None])
     parts = [PartitionColumn("p", "int", array_of("int", [0, 1, 2]))] if version == 4 else []
     bounds = minmax("a.b", "bigint", [1, 2, None], [5, 6, None], [False, False, True])
@@ -53,14 +53,14 @@ def sample(version: int) -> MetadataTable:
 
 
 def ours(md: str, scratch: Path, version: int) -> None:
-    """An index of ours in a version, of two files."""
+    """Commit an index of xskip in a version, with two files."""
     tables = [sample(version).take(pa.array(rows)) for rows in ([0, 1], [2])]
     files = files_of(tables, scratch, WriteOptions(version))
     publish(DISK, md, None, files, record_of(entry for _, entry in files))
 
 
 def content(table: MetadataTable) -> MetadataTable:
-    """A table without the order of parameters, which lists sort."""
+    """Return a table with sorted parameters, because lists of parameters are sorted."""
     from dataclasses import replace
 
     columns = [
@@ -72,7 +72,7 @@ def content(table: MetadataTable) -> MetadataTable:
 
 @pytest.mark.parametrize(("before", "after"), PAIRS)
 def test_every_pair(before: int, after: int, tmp_path: Path, counted: Counted) -> None:
-    """[MDS-M-1] [MDS-M-2] [MDS-M-3] 20 pairs: every value stays; partitions come from names, and go."""
+    """[MDS-M-1] [MDS-M-2] [MDS-M-3] All 20 pairs keep every value; version 4 adds partitions from file names."""
     md = str(tmp_path / "md")
     ours(md, tmp_path / "s", before)
     record = opened(md).record
@@ -97,7 +97,7 @@ def test_every_pair(before: int, after: int, tmp_path: Path, counted: Counted) -
 
 
 def test_back_and_forth(tmp_path: Path) -> None:
-    """[MDS-M-1] Down to 0 and up again: nothing is lost but the order of parameters."""
+    """[MDS-M-1] A way down to version 0 and up again loses only the order of parameters."""
     md = str(tmp_path / "md")
     ours(md, tmp_path / "s", 4)
     for version in (3, 2, 1, 0, 1, 2, 3, 4):
@@ -107,7 +107,7 @@ def test_back_and_forth(tmp_path: Path) -> None:
 
 
 def test_nothing_to_do(tmp_path: Path) -> None:
-    """[MDS-M-1] An index of the version stays as it is."""
+    """[MDS-M-1] An index of the target version stays unchanged."""
     md = str(tmp_path / "md")
     ours(md, tmp_path / "s", 4)
     before = sorted(p.name for p in Path(md).rglob("*"))
@@ -118,7 +118,7 @@ def test_nothing_to_do(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("before", "after"), PAIRS)
 def test_a_dry_run_changes_nothing(before: int, after: int, tmp_path: Path) -> None:
-    """[MDS-M-4] It says what the migration then does."""
+    """[MDS-M-4] A dry run reports the changes of the actual migration."""
     md = str(tmp_path / "md")
     ours(md, tmp_path / "s", before)
     files = sorted((str(p), p.stat().st_size) for p in Path(md).rglob("*"))
@@ -132,7 +132,7 @@ def test_a_dry_run_changes_nothing(before: int, after: int, tmp_path: Path) -> N
 
 
 def test_what_a_migration_says(tmp_path: Path) -> None:
-    """[MDS-M-4] Each column by its old and new name, and why it is written anew."""
+    """[MDS-M-4] The result has the old and the new name of each column, and the kind of change."""
     md = str(tmp_path / "md")
     ours(md, tmp_path / "s", 1)
     changes = {(c.before, c.after): c.change for c in Migration(DISK, md, 4).run(dry_run=True).columns}
@@ -148,7 +148,7 @@ def test_what_a_migration_says(tmp_path: Path) -> None:
 
 
 def test_another_program_s_index_stays_its_own(tmp_path: Path) -> None:
-    """[MDS-M-5] How it was read is not known afterwards either, so that it is trusted no more than before."""
+    """[MDS-M-5] A migration records no read profile for metadata of another program."""
     md = tmp_path / "md"
     md.mkdir()
     for version in (1, 3):  # files of several versions
@@ -167,7 +167,7 @@ def test_another_program_s_index_stays_its_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mode", [{"after": False}, {"after": True}])
 @pytest.mark.parametrize("dead", [True, False])
 def test_a_migration_that_dies(mode: dict[str, bool], dead: bool, tmp_path: Path, counted: Counted) -> None:
-    """[MDS-M-3] At every call: the old index whole or the new one whole; a second run ends it."""
+    """[MDS-M-3] After a crash at any call, the old or the new index is complete; a second run finishes."""
     outcomes = []
     for k in itertools.count(1):
         md = str(tmp_path / f"md{k}")
@@ -189,7 +189,7 @@ def test_a_migration_that_dies(mode: dict[str, bool], dead: bool, tmp_path: Path
 
 
 def test_types_that_the_target_lacks(tmp_path: Path) -> None:
-    """[MDS-M-3] One clear error, and the index stays."""
+    """[MDS-M-3] A type that the target version lacks raises an error, and the index stays."""
     md = str(tmp_path / "md")
     commit(DISK, md, tmp_path / "s", [table_of(objects_of(NAMES[:1]), [minmax("n", "timestamp_ntz", [1], [2])])])
     with pytest.raises(UnsupportedTypeError, match="version 0"):
@@ -200,7 +200,7 @@ def test_types_that_the_target_lacks(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("target", [-1, 5])
 def test_targets_that_do_not_exist(target: int, tmp_path: Path) -> None:
-    """[MDS-V-3] [MDS-M-3]"""
+    """[MDS-V-3] [MDS-M-3] An unknown target version raises an error."""
     md = str(tmp_path / "md")
     ours(md, tmp_path / "s", 4)
     with pytest.raises(MetadataVersionError, match=f"version {target} "):
@@ -208,7 +208,7 @@ def test_targets_that_do_not_exist(target: int, tmp_path: Path) -> None:
 
 
 def test_an_index_of_a_newer_release(tmp_path: Path) -> None:
-    """[MDS-V-3] [MDS-M-3] Refused, and as it was."""
+    """[MDS-V-3] [MDS-M-3] An index of a newer version is refused and stays unchanged."""
     md = tmp_path / "md"
     md.mkdir()
     path = md / FOREIGN.format(0)
@@ -224,13 +224,13 @@ def test_an_index_of_a_newer_release(tmp_path: Path) -> None:
 
 
 def test_no_index(tmp_path: Path) -> None:
-    """[MDS-M-3]"""
+    """[MDS-M-3] A migration without an index raises an error."""
     with pytest.raises(MetadataNotFoundError):
         Migration(DISK, str(tmp_path), 4).run()
 
 
 def test_goldens_keep_every_value(shared: Path, tmp_path: Path, counted: Counted) -> None:
-    """[MDS-M-1] [MDS-M-2] Every golden directory to every version: the values, and so the verdicts, are the same."""
+    """[MDS-M-1] [MDS-M-2] Each golden directory keeps its values, and so its verdicts, in each version."""
     migrated = lacking = 0
     for number, directory in enumerate(golden_directories(shared)):
         before = opened(directory)
@@ -257,7 +257,7 @@ def test_goldens_keep_every_value(shared: Path, tmp_path: Path, counted: Counted
 
 
 def test_find_live_after_a_migration(tmp_path: Path) -> None:
-    """[MDS-M-3] Files of the former version are gone, and the record names the new ones alone."""
+    """[MDS-M-3] The files of the former version are removed, and the record names only the new files."""
     md = str(tmp_path / "md")
     ours(md, tmp_path / "s", 3)
     old = set(opened(md).live.names)
