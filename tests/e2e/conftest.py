@@ -1,4 +1,4 @@
-"""Datasets that the end-to-end tests share: written and indexed once, never changed by a test."""
+"""Datasets that the end-to-end tests share; they are written and indexed once, and no test changes them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ SCHEMA = "a int, s string, d double, n struct<b:struct<c:int>>"
 
 
 def rows_of(number: int) -> list[tuple[Any, ...]]:
-    """Three rows of file ``f<number>``: ``a`` from ``10 * number`` on."""
+    """Return the three rows of file ``f<number>``, whose column ``a`` starts at ``10 * number``."""
     return [(10 * number + j, f"s{number}", number + j / 4, ((10 * number + j,),)) for j in range(3)]
 
 
 @dataclass(frozen=True)
 class Lake:
-    """Files f0 to f3 of one format, plain under ``path`` and by ``p`` (1: f0, f1; 2: f2, f3) under ``parted``."""
+    """Files f0 to f3 of one format, plain under ``path``, and under ``parted`` by ``p`` (1: f0, f1; 2: f2, f3)."""
 
     spark: SparkSession
     fmt: str
@@ -57,7 +57,7 @@ def lakes(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> di
 
 @pytest.fixture(params=["v1", "v2"])
 def api(request: pytest.FixtureRequest, spark: SparkSession) -> str:
-    """Spark's first or second data source API, for all file formats; these small queries compile no stages."""
+    """Select Spark's first or second data source API for all file formats, without whole-stage code generation."""
     spark.conf.set("spark.sql.sources.useV1SourceList", V1_SOURCES if request.param == "v1" else "")
     spark.conf.set("spark.sql.codegen.wholeStage", "false")
     return str(request.param)

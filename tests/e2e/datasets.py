@@ -1,4 +1,4 @@
-"""A small dataset that grows, what an index knows of it, and the jobs that an action runs."""
+"""A small dataset that grows, the metadata of its index, and the number of Spark jobs of an action."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def rows(*numbers: int) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def by_name(made: SkippingIndex) -> dict[str, list[Any]]:
-    """Each object's metadata, by its base name."""
+    """Return the metadata of each file by its base name."""
     table = metadata(made)
     columns = [column.values.to_pylist() for column in table.indexes.values()]
     names = [Path(name).stem for name in table.objects.names.to_pylist()]

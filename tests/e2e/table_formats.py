@@ -1,8 +1,9 @@
-"""Delta and Iceberg in a session of their own: ``python -m tests.e2e.table_formats DIRECTORY`` prints what it saw.
+"""Delta and Iceberg tables in a session of their own.
 
-Each table stands twice, with an index of its data files inside, made while they were plain Parquet files. The same
-commands change both, one copy with skipping on and one with it off. After each command the same queries are asked of
-the first copy with skipping on and off, and of the second: rows and plans are recorded.
+``python -m tests.e2e.table_formats DIRECTORY`` prints the recorded rows and plans. Each table has two copies, with an
+index that was created while the data files were plain Parquet files. The same commands change both copies, one with
+skipping on and one with skipping off. After each command the same queries run on the first copy with skipping on and
+off, and on the second copy.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ FILTERS = ("true", "id < 5", "id = 17 OR name = 'n25'")
 
 
 def session(home: Path) -> SparkSession:
-    """Spark with both formats, strict: where the rule fails, the query does."""
+    """Return a strict session with both table formats, in which a failure of the rule fails the query."""
     builder = SparkSession.builder.master("local[2]").appName("xskip beside table formats")
     settings = {
         "spark.ui.enabled": "false",
@@ -59,7 +60,7 @@ def session(home: Path) -> SparkSession:
 
 @contextmanager
 def skipping(spark: SparkSession, *, on: bool) -> Iterator[None]:
-    """Switches skipping for the queries inside."""
+    """Run the body with skipping on or off."""
     (xskip.enable if on else xskip.disable)(spark)
     try:
         yield
@@ -68,7 +69,7 @@ def skipping(spark: SparkSession, *, on: bool) -> Iterator[None]:
 
 
 def plain_files(spark: SparkSession, path: Path) -> xskip.SkippingIndex:
-    """Three Parquet files of ten rows, and an index of them that rules files out."""
+    """Write three Parquet files of ten rows, and return an index that skips some of them."""
     rows = [(i, f"n{i}", i // 10) for i in range(30)]
     df = spark.createDataFrame(rows, "id int, name string, part int").repartitionByRange(3, "id")
     df.write.parquet(str(path))
@@ -78,7 +79,7 @@ def plain_files(spark: SparkSession, path: Path) -> xskip.SkippingIndex:
 
 
 def plan(df: DataFrame) -> list[str]:
-    """The nodes of the optimized plan without their ids, and the classes of the file indexes in its scans."""
+    """Return the nodes of the optimized plan without ids, and the classes of the file indexes in its scans."""
     execution = df._jdf.queryExecution()
     text = re.sub(r"#\d+L?|@[0-9a-f]+|plan_id=\d+", "", execution.optimizedPlan().treeString())
     leaves, found = execution.optimizedPlan().collectLeaves(), []
@@ -90,7 +91,7 @@ def plan(df: DataFrame) -> list[str]:
 
 
 class Copies:
-    """The two copies of a table, and what was seen of them."""
+    """The two copies of a table, and the recorded rows and plans."""
 
     def __init__(self, spark: SparkSession, names: tuple[str, str]) -> None:
         self._spark = spark
@@ -98,7 +99,7 @@ class Copies:
         self.steps: list[dict[str, Any]] = []
 
     def change(self, what: str, command: str, read: str = "SELECT * FROM {}") -> None:
-        """Runs a command on each copy, with skipping on and off, and asks both."""
+        """Run a command on each copy, with skipping on and off, and query both."""
         for name, on in zip(self.names, (True, False), strict=True):
             with skipping(self._spark, on=on):
                 for part in filter(None, map(str.strip, command.split(";"))):
@@ -106,7 +107,7 @@ class Copies:
         self.ask(what, lambda name: self._spark.sql(read.format(name, name=name)))
 
     def ask(self, what: str, read: Callable[[str], DataFrame]) -> None:
-        """Records rows and plans of every filter on what ``read`` reads of a copy."""
+        """Record rows and plans of every filter on the rows that ``read`` reads of a copy."""
         mine, other = self.names
         for condition in FILTERS:
             seen: dict[str, Any] = {"step": what, "filter": condition}
@@ -121,7 +122,7 @@ class Copies:
 
 
 def delta(spark: SparkSession, home: Path) -> dict[str, Any]:
-    """A Parquet dataset with an index becomes a Delta table and lives its life."""
+    """Turn an indexed Parquet dataset into a Delta table, and record queries after each of many commands."""
     paths = [home / "delta" / name for name in ("on", "off")]
     kept = [len(plain_files(spark, path).files("id < 5")) for path in paths]
     copies = Copies(spark, (f"delta.`{paths[0]}`", f"delta.`{paths[1]}`"))
@@ -148,7 +149,7 @@ def delta(spark: SparkSession, home: Path) -> dict[str, Any]:
     copies.change("vacuum", "VACUUM {name} RETAIN 0 HOURS")
 
     def streamed(name: str) -> DataFrame:
-        """The rows of a stream of the table, as far as it goes now."""
+        """Return the rows that a stream of the table has up to now."""
         view = f"stream_{name.rpartition('/')[2].strip('`')}_{next(number)}"
         source = spark.readStream.format("delta").load(name[len("delta.`") : -1])
         source.writeStream.format("memory").queryName(view).trigger(availableNow=True).start().awaitTermination()
@@ -166,7 +167,7 @@ def delta(spark: SparkSession, home: Path) -> dict[str, Any]:
 
 
 def iceberg(spark: SparkSession, home: Path) -> dict[str, Any]:
-    """The same of Iceberg, with the metadata of an index below the table's location."""
+    """Record the same for Iceberg, with the metadata of an index below the table's location."""
     copies, kept = Copies(spark, ("ice.db.t_on", "ice.db.t_off")), []
     for name, mode in zip(copies.names, ("merge-on-read",) * 2, strict=True):
         modes = ", ".join(f"'write.{what}.mode' = '{mode}'" for what in ("delete", "update", "merge"))
@@ -196,7 +197,7 @@ def iceberg(spark: SparkSession, home: Path) -> dict[str, Any]:
 
 
 def refused(spark: SparkSession, fmt: str, path: str) -> str:
-    """What ``create`` says of a table in such a format."""
+    """Return the error of ``create`` for a table in a format."""
     try:
         xskip.SkippingIndex.for_path(spark, path, format=fmt).create([xskip.MinMax("id")])
     except xskip.XskipError as error:

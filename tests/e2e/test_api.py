@@ -1,4 +1,4 @@
-"""The life of an index: create, refresh, look, drop; by path and by table."""
+"""An index is created, refreshed, inspected and dropped, by path and by table."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def test_another_object_of_the_class_sees_the_same_index(spark: SparkSession, pa
 
 
 def test_an_index_that_another_process_made_anew(spark: SparkSession, path: str, fmt: str) -> None:
-    """Its first commit has the number that the old index's first commit had."""
+    """The first commits of the old and of the new index have the same number."""
     made = index(spark, path, [MinMax("a")], fmt)
     directory = Path(made.describe().location)
     aside = directory.with_name("aside")

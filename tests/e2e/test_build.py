@@ -1,4 +1,4 @@
-"""What builds collect: every type, odd files, chunks, footers; and what is left behind when they fail."""
+"""Builds collect every type from files of all kinds, and leave nothing behind when they fail."""
 
 from __future__ import annotations
 
@@ -233,7 +233,10 @@ TYPES: dict[str, tuple[str, str, Any, Any]] = {
 
 
 def every_type(spark: SparkSession, root: Path, fmt: str) -> str:
-    """``low`` and ``high`` hold one value of each column, ``null`` none."""
+    """Write the files ``low`` and ``high`` with one value of each column, and ``null`` without values.
+
+    Return their path.
+    """
     for name, position in (("low", 0), ("high", 1), ("null", None)):
         exprs = [
             f"CAST({'NULL' if position is None else texts[position]} AS {kind}) AS c{i}"
@@ -289,7 +292,7 @@ def test_types_that_no_index_serves(spark: SparkSession, tmp_path: Path) -> None
 
 
 def from_data(monkeypatch: pytest.MonkeyPatch, action: Callable[[], Any]) -> list[int]:
-    """Runs a build, and says how many objects each job over data was for."""
+    """Run a build, and return the number of files of each job that reads data."""
     taken: list[int] = []
     original = Collector._from_data
 

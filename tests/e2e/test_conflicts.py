@@ -1,4 +1,4 @@
-"""Two writers on one index: the slower one begins anew with what it has collected. Rules: [MDS-C-19]."""
+"""Of two writers on one index, the slower one retries with the statistics that it has collected. Rules: [MDS-C-19]."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KINDS = [MinMax("x"), ValueList("s")]
 
 
 def interrupt(monkeypatch: pytest.MonkeyPatch, *others: Callable[[], object]) -> None:
-    """Each of some others runs just before a commit: the first before the first one, and so on; theirs do not count."""
+    """Run the k-th of the other actions just before the k-th commit; commits of the actions do not count."""
     waiting = list(others)
     running: list[bool] = []
 
@@ -43,7 +43,7 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, *others: Callable[[], object]) ->
 
 @pytest.fixture
 def collected(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many objects each look at the data was about."""
+    """Return a list to which each collection from data adds its number of files."""
     found: list[int] = []
     real = Collector.collect
 
@@ -77,7 +77,7 @@ def files_of(index: SkippingIndex) -> set[str]:
 
 
 def assert_as_new(index: SkippingIndex, kinds: Any = None) -> None:
-    """The metadata are those of an index made now, and no file is there that is no part of it."""
+    """Assert that the metadata equals that of a new index, and that the directory has no other files."""
     directory = Path(index.describe().location)
     assert {p.name for p in directory.glob("*.parquet")} == files_of(index)
     found = rows_of(index)
@@ -94,7 +94,7 @@ def test_refresh_against_refresh(
     collected: list[int],
     dataset: Callable[[SparkSession, Path], tuple[SkippingIndex, Path]],
 ) -> None:
-    """[MDS-C-19] What both have collected is taken once, what came later is found, nothing is collected twice."""
+    """[MDS-C-19] Files that both collect are added once, later files are found, and none is collected twice."""
     index, root = dataset(spark, tmp_path)
     add(spark, root, "both", 100)
     other = SkippingIndex.for_path(spark, str(root))
@@ -117,7 +117,7 @@ def test_refresh_against_refresh(
 def test_refresh_against_others(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, collected: list[int], what: str
 ) -> None:
-    """[MDS-C-19] The rows go into the form that the index has now, with their partitions."""
+    """[MDS-C-19] The collected rows are written in the present form of the index, with their partitions."""
     index, root = days(spark, tmp_path)
     add(spark, root, "new1", 100)
     index.refresh()
@@ -143,7 +143,7 @@ def test_refresh_against_others(
 def test_version_0_is_collected_again(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, collected: list[int]
 ) -> None:
-    """[MDS-C-19] Rows whose form tells less than was collected are not taken over."""
+    """[MDS-C-19] Rows of version 0 are collected again, because their form contains less."""
     index, root = flat(spark, tmp_path)
     write_once(spark, root, SCHEMA, {"new": [(None, None)]})
     index.migrate(0)
@@ -158,7 +158,7 @@ def test_version_0_is_collected_again(
 def test_others_against_refresh(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
-    """[MDS-C-19] They read what won and write that anew."""
+    """[MDS-C-19] The slower operation reads the winner's commit and rewrites it."""
     index, root = flat(spark, tmp_path)
     add(spark, root, "new1", 100)
     index.refresh()
@@ -178,7 +178,7 @@ def test_others_against_refresh(
 
 
 def test_a_removal_that_won_stays(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """[MDS-C-19] What has gone or changed since is known to nobody, whoever collected it."""
+    """[MDS-C-19] Files that were removed or changed meanwhile are not committed."""
     index, root = flat(spark, tmp_path)
     add(spark, root, "new", 100)
     write_once(spark, tmp_path / "pool", SCHEMA, {"longer": [(7, "another"), (8, "text")]})
@@ -197,7 +197,7 @@ def test_a_removal_that_won_stays(spark: SparkSession, tmp_path: Path, monkeypat
 
 
 def test_a_drop_is_no_race(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """[MDS-C-16] [MDS-C-19] Whether or not there is another index now, it is not the one that was begun on."""
+    """[MDS-C-16] [MDS-C-19] A writer of a dropped index gets an error, with or without a new index."""
     index, root = flat(spark, tmp_path)
     for again in (False, True):
         add(spark, root, f"new {again}", 100)
@@ -219,7 +219,7 @@ def test_a_drop_is_no_race(spark: SparkSession, tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_drop_after_a_lost_race(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """[MDS-C-19] The loser looks whose index it is before it begins anew."""
+    """[MDS-C-19] The loser checks the identity of the index before it retries."""
     index, root = flat(spark, tmp_path)
     add(spark, root, "new", 100)
     real = find_latest
@@ -238,7 +238,7 @@ def test_a_drop_after_a_lost_race(spark: SparkSession, tmp_path: Path, monkeypat
 
 
 def test_attempts_are_bounded(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """[MDS-C-19] Who is always too late is told so in the end, and the index is whole."""
+    """[MDS-C-19] A writer that loses every race gets an error, and the index is complete."""
     index, root = flat(spark, tmp_path)
     index.migrate(3)
     versions = iter([4, 3] * 20)
@@ -254,7 +254,7 @@ def test_attempts_are_bounded(spark: SparkSession, tmp_path: Path, monkeypatch: 
 
 @pytest.fixture
 def keyed(spark: SparkSession, tmp_path: Path) -> Iterator[SkippingIndex]:
-    """An index under a key, with a plaintext footer."""
+    """Yield an index under a key, with a plaintext footer."""
     spark.conf.set("spark.xskip.encryption.footer.key", "footer")
     spark.conf.set("spark.xskip.encryption.plaintext.footer", "true")
     xskip.use_kms(LocalKms(keys_of("k1")))
@@ -272,7 +272,7 @@ def keys_of(*labels: str, last: bytes = b"!") -> dict[str, bytes]:
 def test_refresh_against_rotation(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, keyed: SkippingIndex, collected: list[int]
 ) -> None:
-    """[MDS-C-19] [ENC-R-2] What was collected goes under the labels that the index has now."""
+    """[MDS-C-19] [ENC-R-2] The collected rows are written under the present labels."""
     add(spark, Path(keyed.name), "new", 100)
     xskip.use_kms(LocalKms(keys_of("k1", "k2")))
     interrupt(monkeypatch, lambda: keyed.rotate_keys({"k1": "k2"}))
@@ -286,7 +286,7 @@ def test_refresh_against_rotation(
 
 @pytest.mark.parametrize("what", ["refresh", "rotate", "optimize", "migrate"])
 def test_another_key_under_the_same_label(spark: SparkSession, keyed: SkippingIndex, what: str) -> None:
-    """[ENC-R-2] A master key that does not open what is there writes nothing either."""
+    """[ENC-R-2] A master key that does not open the index writes nothing."""
     add(spark, Path(keyed.name), "new", 100)
     keyed.refresh()
     add(spark, Path(keyed.name), "newer", 101)

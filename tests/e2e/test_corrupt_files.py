@@ -1,4 +1,4 @@
-"""A corrupt data file is named wherever it lies, and ``on_error="skip"`` gets past it."""
+"""An error names a corrupt data file wherever it is, and ``on_error="skip"`` omits the file."""
 
 from __future__ import annotations
 

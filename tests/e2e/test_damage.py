@@ -1,4 +1,4 @@
-"""Damaged and hostile metadata under real queries: right rows, one warning, no work done twice. Rules: [MDS-D]."""
+"""With damaged or hostile metadata, queries return the correct rows and log one warning. Rules: [MDS-D]."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ALL = {"f0", "f1", "f2"}
 
 
 def committed(directory: str, table: MetadataTable, scratch: Path) -> None:
-    """Puts another table in the place of what an index knows, with a record that vouches for it."""
+    """Replace the metadata of an index with another table, with a valid record."""
     before = opened(directory)
     assert before.record is not None
     scratch.mkdir()
@@ -42,7 +42,7 @@ def committed(directory: str, table: MetadataTable, scratch: Path) -> None:
 
 
 def end_of_names(path: Path) -> int:
-    """The last byte of a metadata file's first column."""
+    """Return the position of the last byte of a metadata file's first column."""
     chunk = pq.read_metadata(path).row_group(0).column(0)
     return int((chunk.dictionary_page_offset or chunk.data_page_offset) + chunk.total_compressed_size - 1)
 
@@ -55,7 +55,7 @@ def test_a_flipped_bit(
     monkeypatch: pytest.MonkeyPatch,
     where: str,
 ) -> None:
-    """[MDS-D-1] [MDS-D-2] [MDS-D-6] Queries read all, say so once, and look into the files once, until these change."""
+    """[MDS-D-1] [MDS-D-2] [MDS-D-6] Queries read all files, and open the damaged index once until it changes."""
     path = write_once(spark, tmp_path / "data", "a int", {f"f{i}": [(i,)] for i in range(3)})
     directory = Path(index(spark, path, [MinMax("a")]).describe().location)
     assert kept(spark, path, "a = 1") == {"f1"}
@@ -85,7 +85,7 @@ def test_a_flipped_bit(
 
 
 def test_one_name_in_many_rows(spark: SparkSession, tmp_path: Path) -> None:
-    """[MDS-D-7] Queries and refreshes take a time that goes by the number of rows, and find the row of the file."""
+    """[MDS-D-7] Queries and refreshes with many rows of one name take linear time."""
     path = write_once(spark, tmp_path / "data", "a int", {"f0": [(0,)], "f1": [(1,)]})
     made = index(spark, path, [MinMax("a")])
     table, count = opened(made.describe().location).load(), 100_000
@@ -105,7 +105,7 @@ def test_one_name_in_many_rows(spark: SparkSession, tmp_path: Path) -> None:
 def test_metadata_that_would_fill_the_memory(
     spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """[MDS-D-5] Another program's index of a few thousand rows that are 80 MB is used by a setting alone."""
+    """[MDS-D-5] Large metadata of another program is used only if a setting allows it."""
     path = write_once(spark, tmp_path / "data", "a int", {f"f{i}": [(i,)] for i in range(3)})
     made = index(spark, path, [MinMax("a")])
     table = opened(made.describe().location).load()
@@ -129,7 +129,7 @@ def test_metadata_that_would_fill_the_memory(
 
 
 def test_names_that_leave_the_dataset(spark: SparkSession, tmp_path: Path) -> None:
-    """[PRU-TL-7] No file elsewhere is read; a refresh that lists drops such names."""
+    """[PRU-TL-7] Files outside of the dataset are not read; a refresh that lists drops their names."""
     made, path = by_days(spark, tmp_path)
     write_once(spark, tmp_path / "other", "x int, s string", {"day=2026-01-01/h=1/secret": [(666, "secret")]})
     secret = next((tmp_path / "other").rglob("secret.parquet"))
@@ -165,7 +165,7 @@ def test_names_that_leave_the_dataset(spark: SparkSession, tmp_path: Path) -> No
 
 
 def test_expressions_of_metadata_are_not_analyzed(spark: SparkSession, tmp_path: Path) -> None:
-    """[PRU-EX-4] What no index can have is refused by its form: Spark would look for the path, or evaluate."""
+    """[PRU-EX-4] An expression that no index can have is refused before Spark analyzes it."""
     path = write_once(spark, tmp_path / "data", "a int", {"f0": [(0,)], "f1": [(1,)]})
     made = SkippingIndex.for_path(spark, path)
     made.create([MinMax("a + 1", expression=True)])

@@ -1,8 +1,8 @@
-"""Random data, random indexes, random predicates: a skipped file never holds a matching row.
+"""With random data, indexes and predicates, a skipped file never holds a matching row.
 
-One Spark job with skipping off evaluates all predicates of a dataset as boolean columns, grouped by file; Spark's own
-listing for each predicate, with skipping on and strict, says which files are kept. ``XSKIP_FUZZ_EXAMPLES`` sets the
-number of datasets.
+One Spark job with skipping off evaluates all predicates of a dataset as Boolean columns, grouped by file. Spark's
+listing for each predicate, with skipping on in strict mode, gives the files that the query reads.
+``XSKIP_FUZZ_EXAMPLES`` sets the number of datasets.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def leaf(draw: st.DrawFn, column: str, pool: list[str], kind: str) -> str:
 
 
 def write(spark: SparkSession, root: Path, data: Data) -> str:
-    """The files of a dataset, one Spark job for all."""
+    """Write the files of a dataset with one Spark job, and return its path."""
     selects = []
     for number, rows in enumerate(data["files"]):
         for row in rows:
@@ -162,14 +162,14 @@ def stem(name: str) -> str:
 
 
 def truth(df: DataFrame, predicates: list[str]) -> list[set[str]]:
-    """For each predicate the files that hold a row for which it is TRUE; one job for all."""
+    """Return, for each predicate, the files with a row for which it is TRUE, with one job for all predicates."""
     columns = [F.max(F.coalesce(F.expr(p), F.lit(False))).alias(f"t{i}") for i, p in enumerate(predicates)]
     rows = df.groupBy(F.input_file_name().alias("file")).agg(*columns).collect()
     return [{stem(row.file) for row in rows if row[f"t{i}"]} for i in range(len(predicates))]
 
 
 def is_exact(text: str, data: Data) -> bool:
-    """A single leaf on a column with a ValueList: the list answers everything but IS NULL exactly."""
+    """Return whether a predicate is a single leaf that a ValueList answers exactly."""
     exact = {f"c{i}" for name, i in data["indexes"] if name == "valuelist"}
     simple = not any(word in text for word in (" AND ", " OR ", "NULL", "<=>", "NOT", "LIKE", "BETWEEN"))
     return simple and any(text.startswith(c + " ") or text.endswith(" " + c) for c in exact)
@@ -207,7 +207,7 @@ def test_skipped_files_hold_no_matching_row(spark: SparkSession, folders: Iterat
 
 
 def test_the_run_was_not_vacuous() -> None:
-    """Of all predicates that could skip a file at least a fifth did."""
+    """At least a fifth of the predicates that could skip a file have skipped one."""
     assert tally["predicates"] >= PREDICATES * min(EXAMPLES, 5)
     assert tally["exact"] >= EXAMPLES
     assert tally["pruned"] >= tally["prunable"] / 5 > 0
@@ -216,7 +216,7 @@ def test_the_run_was_not_vacuous() -> None:
 def test_the_check_sees_a_wrong_skip(
     spark: SparkSession, folders: Iterator[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With an index that skips too much, the comparison above fails."""
+    """The comparison of this module fails if an index skips too much."""
     data = {"fmt": "parquet", "kinds": ["INT"], "files": [[["1"]], [["2"]]], "partitions": []}
     path = write(spark, next(folders), data)
     made = index(spark, path, [MinMax("c0")])

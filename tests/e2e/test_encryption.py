@@ -1,4 +1,4 @@
-"""Encrypted indexes in use: made, asked with and without keys, refreshed, migrated. Rules: specs/encryption.rst."""
+"""Encrypted indexes are built, queried with and without keys, refreshed and migrated. Rules: specs/encryption.rst."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def made(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) ->
 
 
 def test_with_all_keys(spark: SparkSession, made: SkippingIndex) -> None:
-    """[ENC-L-1] Queries skip, and no byte of the metadata tells a name or a value."""
+    """[ENC-L-1] Queries skip, and the metadata's bytes reveal neither names nor values."""
     for predicate, files in {"a > 10": {"high"}, "s = 'b'": {"low"}, "a = 20": {"high"}}.items():
         assert kept(spark, made.name, predicate) == files
         assert_same_rows(lambda p=predicate: spark.read.parquet(made.name).filter(p), spark)
@@ -48,7 +48,7 @@ def test_with_all_keys(spark: SparkSession, made: SkippingIndex) -> None:
 
 
 def test_without_the_key_of_an_index(spark: SparkSession, made: SkippingIndex) -> None:
-    """[ENC-R-1] [ENC-R-2] The others skip, the report names the label, and a refresh that needs the key says so."""
+    """[ENC-R-1] [ENC-R-2] Other indexes skip, and reports and a failed refresh name the missing key."""
     kms("k1", "footer")
     assert kept(spark, made.name, "a > 10") == {"high"}
     assert kept(spark, made.name, "s = 'b'") == {"low", "high"}
@@ -70,7 +70,7 @@ def test_without_the_key_of_an_index(spark: SparkSession, made: SkippingIndex) -
 def test_without_the_key_of_the_footer(
     spark: SparkSession, made: SkippingIndex, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """[ENC-R-1] Everything is read, rightly, and one warning says why."""
+    """[ENC-R-1] Queries read all files, with correct rows and one warning."""
     spark.conf.set("spark.xskip.strict", "false")
     for client in (None, LocalKms({"k1": KEYS["k1"]})):
         xskip.use_kms(client)
@@ -84,7 +84,7 @@ def test_without_the_key_of_the_footer(
 
 
 def test_migrate(spark: SparkSession, made: SkippingIndex) -> None:
-    """[ENC-R-2] Keys stay."""
+    """[ENC-R-2] A migration keeps the keys."""
     made.migrate(1)
     made.migrate(4)
     kms("k2", "footer")
@@ -93,7 +93,7 @@ def test_migrate(spark: SparkSession, made: SkippingIndex) -> None:
 
 
 def test_optimize(spark: SparkSession, made: SkippingIndex) -> None:
-    """[MDS-C-14] [ENC-R-2] Keys stay."""
+    """[MDS-C-14] [ENC-R-2] A compaction keeps the keys."""
     write_once(spark, Path(made.name), "a int, s string", {"new": [(99, "z")]})
     made.refresh()
     result = made.optimize()
@@ -110,7 +110,7 @@ def test_optimize(spark: SparkSession, made: SkippingIndex) -> None:
 
 
 def test_rotate(spark: SparkSession, made: SkippingIndex) -> None:
-    """[ENC-R-3] Queries go on with the new labels' keys, and see at once that the index is another."""
+    """[ENC-R-3] Queries use the keys of the new labels at once."""
     assert kept(spark, made.name, "s = 'b'") == {"low"}
     KEYS["k3"] = b"another key of 1"
     kms("k1", "k2", "k3", "footer")
@@ -124,7 +124,7 @@ def test_rotate(spark: SparkSession, made: SkippingIndex) -> None:
 
 @pytest.mark.parametrize(("footer", "label"), [("", "k1"), ("footer", None)])
 def test_keys_that_do_not_fit(spark: SparkSession, tmp_path: Path, footer: str, label: str | None) -> None:
-    """[ENC-L-3] An error before anything is written."""
+    """[ENC-L-3] Invalid combinations of keys raise an error before anything is written."""
     path = write_once(spark, tmp_path / "data", "a int, s string", FILES)
     spark.conf.set("spark.xskip.encryption.footer.key", footer)
     index = SkippingIndex.for_path(spark, path)
@@ -152,7 +152,7 @@ public class Kms implements org.apache.parquet.crypto.keytools.KmsClient {
 
 @pytest.fixture
 def parquet_mr(spark: SparkSession, tmp_path: Path) -> Iterator[None]:
-    """Spark's own decryption, with an equal client."""
+    """Run the test with Spark's own decryption and an equal client."""
     jvm: Any = spark._jvm
     compiler = jvm.org.codehaus.janino.SimpleCompiler()
     compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
@@ -173,7 +173,7 @@ def parquet_mr(spark: SparkSession, tmp_path: Path) -> Iterator[None]:
 
 
 def test_spark_reads_it(spark: SparkSession, made: SkippingIndex, parquet_mr: None) -> None:
-    """[ENC-K-1] parquet-mr opens the same files with the same master keys."""
+    """[ENC-K-1] parquet-mr decrypts the files with the same master keys."""
     location = made.describe().location
     rows = spark.read.parquet(location).selectExpr("obj_name", "a_minmax_1.max AS top", "s_valuelist_1 AS s").collect()
     found = {Path(row.obj_name.rpartition("#")[0]).stem: (row.top, sorted(row.s)) for row in rows}
@@ -182,7 +182,7 @@ def test_spark_reads_it(spark: SparkSession, made: SkippingIndex, parquet_mr: No
 
 @pytest.mark.parametrize("plaintext", [True, False], ids=["plaintext footer", "encrypted footer"])
 def test_nothing_of_values_is_in_the_clear(spark: SparkSession, tmp_path: Path, *, plaintext: bool) -> None:
-    """[ENC-C-1] [ENC-C-2] Neither data, bounds and names of objects, nor the values of options and the schema."""
+    """[ENC-C-1] [ENC-C-2] No data, bounds, file names, option values or schema are in plaintext."""
     (tmp_path / "lake").mkdir()
     for name, row in {"visible-a": "alpha;17", "visible-b": "omega;unspoken"}.items():
         (tmp_path / "lake" / f"{name}.csv").write_text(row + "\n")

@@ -1,4 +1,4 @@
-"""Whatever is wrong with an index, queries give the right rows; the reason is said once, and strict mode raises it."""
+"""With any fault of an index, queries return the correct rows and log the reason once, and strict mode raises it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def made_once(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -
 
 @pytest.fixture
 def steady(spark: SparkSession, made_once: Case) -> Case:
-    """A case whose files stay as they are."""
+    """Return a case whose files do not change."""
     assert opened_files(made_once.query()) == {"f1"}
     spark.conf.set("spark.xskip.strict", "false")
     return made_once
@@ -113,7 +113,7 @@ def flipped(path: Path) -> None:
 
 
 def rewritten(case: Case, change: Callable[[dict[bytes, bytes]], dict[bytes, bytes]]) -> None:
-    """Every metadata file with other key-value metadata."""
+    """Rewrite every metadata file with changed key-value metadata."""
     for path in case.files:
         table = pq.read_table(path)
         footer = change({k: v for k, v in (pq.read_metadata(path).metadata or {}).items() if k != b"ARROW:schema"})
@@ -141,13 +141,13 @@ def of_another_root(case: Case) -> None:
 
 
 def each(case: Case, change: Callable[[Path], object]) -> None:
-    """A change of every metadata file."""
+    """Change every metadata file."""
     for file in case.files:
         change(file)
 
 
 def signed(case: Case, change: Callable[[], object]) -> None:
-    """A change of metadata files for which the record vouches."""
+    """Change metadata files, and update the record."""
     change()
     record_again(case.directory)
 
@@ -194,7 +194,7 @@ def test_damage_while_the_index_is_in_use(case: Case, caplog: pytest.LogCaptureF
 
 @pytest.mark.parametrize("data", [b"", b"{", b'{"number": 1}', b"\xff\xfe", b"[]", b"null"])
 def test_torn_first_record(case: Case, caplog: pytest.LogCaptureFixture, data: bytes) -> None:
-    """[MDS-C-4] With the record that it begins with the index cannot be read; it counts again once that is whole."""
+    """[MDS-C-4] An incomplete first record makes the index unreadable until the record is complete."""
     (record,) = case.records
     whole = record.read_bytes()
     record.write_bytes(data)
@@ -204,7 +204,7 @@ def test_torn_first_record(case: Case, caplog: pytest.LogCaptureFixture, data: b
 
 
 def test_torn_latest_record(case: Case) -> None:
-    """The record before it counts, whose files are still there."""
+    """If the latest record is incomplete, the previous record counts."""
     (record,) = case.records
     (case.directory / "_commits" / f"{2:020d}.json").write_bytes(record.read_bytes()[:40])
     assert_skips_again(case)
@@ -323,7 +323,7 @@ def test_an_answer_that_does_not_fit_skips_nothing(case: Case, monkeypatch: pyte
 def test_the_only_record_is_damaged(
     case: Case, damage: Callable[[Path], object], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """[MDS-C-4] The index is one that cannot be read, not none, and ``create()`` puts another in its place."""
+    """[MDS-C-4] The index is unreadable, which differs from no index, and ``create()`` replaces it."""
     (record,) = case.records
     damage(record)
     reason = "the first commit record of the index is incomplete"

@@ -1,4 +1,4 @@
-"""Metadata of every version that another program has written: queries use it, refresh() takes it over."""
+"""Queries use metadata of each version that another program has written, and refresh() takes it over."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FILES: dict[str, list[tuple[Any, ...]]] = {
 @pytest.mark.parametrize("version", range(5))
 @pytest.mark.parametrize("fmt", ["parquet", "avro"])
 def test_every_version_is_used_and_taken_over(spark: SparkSession, tmp_path: Path, fmt: str, version: int) -> None:
-    """[MDS-V-1] [MDS-F-1] [MDS-F-5] Bounds, lists and filters, with the rows that Spark finds without them."""
+    """[MDS-V-1] [MDS-F-1] [MDS-F-5] Queries with bounds, lists and filters have the rows of plain Spark."""
     path = write_once(spark, tmp_path / "data", "a int, s string, u string", FILES, fmt)
     made = index(spark, path, [MinMax("a"), ValueList("s"), BloomFilter("u", fpp=1e-6)], fmt)
     given_away(spark, made, [metadata(made)], version)
@@ -49,7 +49,7 @@ def test_every_version_is_used_and_taken_over(spark: SparkSession, tmp_path: Pat
 
 
 def test_string_bounds_of_another_program(spark: SparkSession, tmp_path: Path) -> None:
-    """[MDS-F-2] [SND-18] Bounds by UTF-16 units skip no file whose strings are in another order by UTF-8."""
+    """[MDS-F-2] [SND-18] Bounds by UTF-16 units skip no file with a match by UTF-8."""
     path = write_once(spark, tmp_path / "data", "s string", {"both": [("\U0001f600",), ("\ufffd",)], "a": [("a",)]})
     made = index(spark, path, [MinMax("s"), ValueList("s")])
     bounds = {"both": ("\U0001f600", "\ufffd"), "a": ("a", "a")}
@@ -67,7 +67,7 @@ def test_string_bounds_of_another_program(spark: SparkSession, tmp_path: Path) -
 def test_texts_whose_reading_nobody_recorded(
     spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """[MDS-F-1] An index of CSV files is not used before refresh() has taken it over, and the reason is said."""
+    """[MDS-F-1] An index of CSV files is used only after refresh(), and the warning says so."""
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "one.csv").write_text("1\n2\n")
     (tmp_path / "data" / "two.csv").write_text("30\n")
@@ -87,7 +87,7 @@ def test_texts_whose_reading_nobody_recorded(
 
 
 def test_why_bounds_of_another_program_are_not_used(spark: SparkSession, tmp_path: Path) -> None:
-    """[MDS-F-3] Where they may be those of footers, a report says so and what to do; then they are used."""
+    """[MDS-F-3] The report explains why bounds of footers are unused until refresh()."""
     path = write_once(spark, tmp_path / "data", "a int", {"low": [(1,)], "high": [(9,)]})
     made = index(spark, path, [MinMax("a")])
     given_away(spark, made, [metadata(made)])

@@ -1,4 +1,4 @@
-"""Metadata that Spark jobs prune. Rules: specs/pruning.rst, [PRU-JB]."""
+"""Spark jobs prune large metadata. Rules: specs/pruning.rst, [PRU-JB]."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ PREDICATES = {
 
 
 def files() -> dict[str, list[tuple[Any, ...]]]:
-    """Files with known bounds, of which some hold NULL, NaN and a wide range; one partition is NULL."""
+    """Return files with known bounds, some with NULL, NaN or a wide range, and one in a NULL partition."""
     found: dict[str, list[tuple[Any, ...]]] = {
         f"p={1 + number // 3}/f{number}": [
             (10 * number + j, f"s{number}", number / 4, (10 * number - 1,)) for j in range(3)
@@ -67,7 +67,7 @@ INDEXES = [MinMax("a"), ValueList("s"), BloomFilter("s"), MinMax("d"), MinMax("n
 
 @pytest.fixture(scope="module")
 def lakes(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The same files in two formats, whose metadata is in several files of several row groups."""
+    """Write the files in two formats, with metadata in several files of several row groups, and return the paths."""
     home, found = tmp_path_factory.mktemp("lakes"), {}
     session.conf.set("spark.xskip.metadata.rowsPerFile", "4")
     before, codec.GROUP_ROWS = codec.GROUP_ROWS, 2
@@ -81,7 +81,7 @@ def lakes(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> di
 
 @pytest.fixture
 def by_job(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
-    """From its call on queries are answered by jobs, and nothing is loaded into the driver."""
+    """Yield a function after whose call jobs answer all queries, and the driver loads no metadata."""
 
     def refuse(*_: Any) -> None:
         raise AssertionError("a snapshot was loaded")
@@ -98,7 +98,7 @@ def by_job(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cal
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, tuple[int, ...]]]:
-    """The files and row groups that jobs were to read."""
+    """Return a list to which jobs add the files and row groups that they read."""
     found: list[tuple[int, tuple[int, ...]]] = []
 
     def spy(*args: Any, **named: Any) -> list[Part]:
@@ -119,7 +119,7 @@ def answers(spark: SparkSession, path: str, fmt: str, predicates: Iterable[str])
 def test_a_job_skips_what_the_driver_does(
     spark: SparkSession, lakes: dict[str, str], fmt: str, by_job: Callable[[], None]
 ) -> None:
-    """[PRU-JB-1] [PRU-JB-2] For every kind of index, partitions, hidden columns and NULL; no name passes Python."""
+    """[PRU-JB-1] [PRU-JB-2] Jobs and the driver skip the same files for every kind of predicate."""
     path = lakes[fmt]
     forget_indexes()
     spark.conf.set(LIMIT, "1000")
@@ -134,7 +134,7 @@ def test_a_job_skips_what_the_driver_does(
 def test_objects_have_the_same_ordinals_however_the_jvm_was_told(
     spark: SparkSession, lakes: dict[str, str], by_job: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """[PRU-JB-2] Registered by a job, a snapshot answers what the driver asks of it, and the other way round."""
+    """[PRU-JB-2] Jobs and the driver can use each other's registration of a snapshot."""
     path, some = lakes["parquet"], ["a = 62", "p = 1 AND a < 30", "s = 's2'"]
     with monkeypatch.context() as inside:
         forget_indexes()
@@ -151,7 +151,7 @@ def test_objects_have_the_same_ordinals_however_the_jvm_was_told(
 
 
 def test_names_of_all_kinds(spark: SparkSession, tmp_path: Path, by_job: Callable[[], None]) -> None:
-    """[PRU-JB-2] Names with spaces, percents, hashes and letters beyond ASCII are known as they are."""
+    """[PRU-JB-2] Names with spaces, percent signs, hashes and non-ASCII letters are supported."""
     names = ["plain", "with space", "a#b", "50%", "ä ü \U0001f600", "x" * 100]
     path = write_once(spark, tmp_path / "da ta", "a int", {name: [(i,)] for i, name in enumerate(names)})
     index(spark, path, [MinMax("a")])
@@ -165,7 +165,7 @@ def test_names_of_all_kinds(spark: SparkSession, tmp_path: Path, by_job: Callabl
 def test_only_row_groups_that_statistics_leave_are_read(
     spark: SparkSession, lakes: dict[str, str], by_job: Callable[[], None], read: list[Any]
 ) -> None:
-    """[PRU-JB-3] The others are counted as ruled out, unread."""
+    """[PRU-JB-3] All other row groups count as ruled out, and are not read."""
     by_job()
     path = lakes["parquet"]
     kept(spark, path, "a = 1000")
@@ -183,7 +183,7 @@ def test_only_row_groups_that_statistics_leave_are_read(
 def test_a_query_of_what_statistics_rule_out_everywhere_runs_no_job(
     spark: SparkSession, tmp_path: Path, by_job: Callable[[], None], read: list[Any]
 ) -> None:
-    """[PRU-JB-3] All is known from the footers."""
+    """[PRU-JB-3] The footers suffice, so that no job runs."""
     path = write_once(spark, tmp_path / "data", "a int", {f"f{i}": [(i,)] for i in range(3)})
     index(spark, path, [MinMax("a")])
     by_job()
@@ -194,7 +194,7 @@ def test_a_query_of_what_statistics_rule_out_everywhere_runs_no_job(
 
 
 def test_what_changed_since_is_read(spark: SparkSession, tmp_path: Path, by_job: Callable[[], None]) -> None:
-    """[PRU-JB-2] A file that was overwritten, added or removed after it was indexed."""
+    """[PRU-JB-2] Files that were overwritten or added after the build are read."""
     path = write_once(spark, tmp_path / "data", "a int", {f"f{i}": [(i,)] for i in range(4)})
     index(spark, path, [MinMax("a")])
     later = write_once(spark, tmp_path / "later", "a int", {"f1": [(7,), (8,)], "new": [(7,)]})
@@ -207,7 +207,7 @@ def test_what_changed_since_is_read(spark: SparkSession, tmp_path: Path, by_job:
 
 
 def test_functions_are_not_evaluated(spark: SparkSession, lakes: dict[str, str], by_job: Callable[[], None]) -> None:
-    """[PRU-JB-4] They keep objects, and the report says why; what stands beside them skips."""
+    """[PRU-JB-4] Functions skip no file, and the report says so; other conditions skip."""
     by_job()
     df = spark.read.parquet(lakes["parquet"]).filter("upper(s) = 'S2' AND a < 30")
     (scan,) = xskip.explain(df).scans
@@ -234,7 +234,7 @@ def test_a_job_that_fails(
     caplog: pytest.LogCaptureFixture,
     task: str,
 ) -> None:
-    """[PRU-JB-5] The query is right and reads all; the reason is said once, and the job is not tried again at once."""
+    """[PRU-JB-5] The query reads all files, logs the reason once, and does not retry the job at once."""
     path = lakes["parquet"]
     by_job()
     spark.conf.set("spark.xskip.strict", "false")
@@ -264,7 +264,7 @@ def test_a_job_that_fails(
 def test_metadata_that_only_the_driver_can_read(
     spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """[PRU-JB-6] Encrypted metadata, and version 0, are pruned in the driver whatever their size, which is said."""
+    """[PRU-JB-6] The driver prunes encrypted metadata and version 0 of any size, with a warning."""
     xskip.use_kms(LocalKms({"k": b"0123456789012345"}))
     spark.conf.set(LIMIT, "0")
     for name, version, label in (("old", 0, None), ("secret", 4, "k")):
@@ -282,14 +282,14 @@ def test_metadata_that_only_the_driver_can_read(
 
 
 def test_metadata_of_another_program() -> None:
-    """[PRU-JB-6] What xskip has not written alone is not for jobs."""
+    """[PRU-JB-6] Jobs do not prune metadata of other programs."""
     assert "another program" in distributed_pruning.driver_only_reason(
         Snapshot(LiveSnapshot(None, (), foreign=True), ())
     )
 
 
 def test_workers_need_no_installation() -> None:
-    """[PRU-JB-1] What is shipped to them can be imported as it is."""
+    """[PRU-JB-1] The archive for the workers can be imported."""
     archive = distributed_pruning._package()
     code = "import xskip.xskipper; from xskip.spark.query import distributed_pruning as d; print(d.__file__)"
     done = subprocess.run(
@@ -304,7 +304,7 @@ def test_workers_need_no_installation() -> None:
 
 
 def test_skipped_files_are_not_opened(spark: SparkSession, lakes: dict[str, str], by_job: Callable[[], None]) -> None:
-    """[PRU-JB-1] What a job rules out can hold anything."""
+    """[PRU-JB-1] Files that a job rules out are never opened."""
     by_job()
     path = lakes["parquet"]
     with spoiled([Path(path) / "p=1/f0.parquet", Path(path) / "p=3/f6.parquet"]):
@@ -313,7 +313,7 @@ def test_skipped_files_are_not_opened(spark: SparkSession, lakes: dict[str, str]
 
 
 def test_a_limit_that_is_no_number(spark: SparkSession, lakes: dict[str, str]) -> None:
-    """[PRU-JB-1] A setting that cannot be is an error in strict mode, and reads all in the other."""
+    """[PRU-JB-1] An invalid setting is an error in strict mode, and otherwise reads all files."""
     spark.conf.set(LIMIT, "many")
     with pytest.raises(Exception, match=r"invalid value for spark\.xskip\.pruning\.jobObjects"):
         kept(spark, lakes["parquet"], "a = 11")

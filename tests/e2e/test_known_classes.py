@@ -1,4 +1,4 @@
-"""Relations whose classes are not known are left alone until a plugin declares them."""
+"""Relations of unknown classes stay unchanged until a plugin declares the classes."""
 
 from __future__ import annotations
 

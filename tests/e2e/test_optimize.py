@@ -1,4 +1,4 @@
-"""Metadata files joined, as users and queries see it. Rules: specs/metadatastore.rst, [MDS-C-14], [MDS-C-15]."""
+"""Queries and users see compacted metadata as before. Rules: specs/metadatastore.rst, [MDS-C-14], [MDS-C-15]."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def fmt(request: pytest.FixtureRequest) -> str:
 
 
 def grown(spark: SparkSession, root: Path, fmt: str) -> SkippingIndex:
-    """An index of five files of data, of which each came with a commit of its own."""
+    """Return an index of five data files, each of which a separate commit has added."""
     path = write_once(spark, root, SCHEMA, {"p=0/f4": rows(4)}, fmt)
     made = index(spark, path, [MinMax("a"), ValueList("s"), BloomFilter("a", fpp=1e-6)], fmt)
     for name, some in {"p=1/f3": rows(3), "p=0/f0": rows(0), "p=0/f6": [(None, None)], "p=1/f1": rows(1)}.items():
@@ -49,13 +49,13 @@ def grown(spark: SparkSession, root: Path, fmt: str) -> SkippingIndex:
 
 
 def read(spark: SparkSession, location: str) -> list[tuple[str, Any, str]]:
-    """What Spark itself finds in the metadata: for each object its name, least value, and all that is there."""
+    """Return, for each file, its name, its minimum and all its metadata, as Spark reads them."""
     found = spark.read.parquet(location).collect()
     return [(Path(row.obj_name.rpartition("#")[0]).stem, row.a_minmax_1.min, repr(row)) for row in found]
 
 
 def test_life(spark: SparkSession, tmp_path: Path, fmt: str) -> None:
-    """[MDS-C-14] [MDS-C-15] Queries skip the same files as before, and neither data nor a Spark job is needed."""
+    """[MDS-C-14] [MDS-C-15] After compaction, queries skip the same files; it reads no data and runs no job."""
     made = grown(spark, tmp_path / "data", fmt)
     location = made.describe().location
     before = read(spark, location)
@@ -94,7 +94,7 @@ def test_life(spark: SparkSession, tmp_path: Path, fmt: str) -> None:
 
 @pytest.mark.parametrize("version", [0, 1, 4])
 def test_metadata_of_another_program(spark: SparkSession, tmp_path: Path, version: int) -> None:
-    """[MDS-C-14] [MDS-F-1] [MDS-F-5] Queries use them as before, and refresh() still reads everything."""
+    """[MDS-C-14] [MDS-F-1] [MDS-F-5] Queries use compacted metadata of another program as before."""
     path = write_once(spark, tmp_path / "data", SCHEMA, {f"f{number}": rows(number) for number in range(5)})
     made = SkippingIndex.for_path(spark, path)
     made.create([MinMax("a"), ValueList("s"), BloomFilter("a", fpp=1e-6)], version=version)
@@ -112,7 +112,7 @@ def test_metadata_of_another_program(spark: SparkSession, tmp_path: Path, versio
 
 
 def test_the_index_of_another_dataset(spark: SparkSession, tmp_path: Path) -> None:
-    """[MDS-L-6] Refused, and left as it is."""
+    """[MDS-L-6] The index of another dataset is refused and stays unchanged."""
     paths = [write_once(spark, tmp_path / name, SCHEMA, {"x": rows(0)}) for name in ("one", "other")]
     made = index(spark, paths[0], [MinMax("a")])
     before = made.status().files
@@ -122,7 +122,7 @@ def test_the_index_of_another_dataset(spark: SparkSession, tmp_path: Path) -> No
 
 
 def test_many_refreshes(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """[MDS-C-14] A refresh joins small files by itself where there are many; a few wait for optimize()."""
+    """[MDS-C-14] A refresh merges small files if there are many; a few small files wait for optimize()."""
     monkeypatch.setattr("xskip.build.builder._MOST_SMALL", 3)
     path = write_once(spark, tmp_path / "data", SCHEMA, {"f0": rows(0)})
     later = write_once(spark, tmp_path / "later", SCHEMA, {f"f{number}": rows(number) for number in range(1, 6)})

@@ -1,4 +1,4 @@
-"""What another program concludes from indexes as builds, refreshes and migrations make them. Rules: [MDS-F-6] ff."""
+"""Another program never skips too much because of built, refreshed or migrated indexes. Rules: [MDS-F-6] ff."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ INDEXES = [
 
 @pytest.fixture(scope="module")
 def odd(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Files of odd values of every type."""
+    """Write files with unusual values of every type, and return their path."""
     spark, root = session, tmp_path_factory.mktemp("odd")
     path = write_once(spark, root / "numbers", "l bigint", {k: [(v,) for v in vs] for k, vs in NUMBERS.items()})
     numbers = spark.read.schema("l bigint").parquet(path)
@@ -102,7 +102,7 @@ def odd(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def predicate_of(spark: SparkSession, path: str, sql: str) -> Predicate:
-    """A filter on a dataset as the optimizer leaves it."""
+    """Return a filter on a dataset as the optimizer leaves it."""
     xskip.disable(spark)
     plan: Any = spark.read.parquet(path).filter(sql)._jdf.queryExecution().optimizedPlan()
     xskip.enable(spark)
@@ -114,7 +114,7 @@ def predicate_of(spark: SparkSession, path: str, sql: str) -> Predicate:
 
 
 def matching(spark: SparkSession, path: str, filters: list[str]) -> dict[str, set[str]]:
-    """The files that hold a matching row, for each filter, in one pass."""
+    """Return the files with a matching row for each filter, in one pass."""
     xskip.disable(spark)
     columns = [F.max(F.expr(f"coalesce({each}, false)")).alias(str(i)) for i, each in enumerate(filters)]
     found = spark.read.parquet(path).groupBy(F.input_file_name().alias("file")).agg(*columns).collect()
@@ -130,12 +130,12 @@ Asked = dict[str, tuple[Predicate, set[str]]]
 
 
 def asked(spark: SparkSession, path: str, filters: list[str]) -> Asked:
-    """Filters with what they are to another program, and the files that hold a match."""
+    """Return the filters with their predicates for another program, and the files with a match."""
     return {sql: (predicate_of(spark, path, sql), rows) for sql, rows in matching(spark, path, filters).items()}
 
 
 def assert_nothing_lost(made: SkippingIndex, filters: Asked) -> int:
-    """No file with a match is left out, the named fault apart; returns how many are."""
+    """Assert that no file with a match is skipped, except for the named fault; return how many files are skipped."""
     directory, count = made.describe().location, 0
     for sql, (predicate, matches) in filters.items():
         gone = left(directory, predicate, *Fault)
@@ -145,7 +145,7 @@ def assert_nothing_lost(made: SkippingIndex, filters: Asked) -> int:
 
 
 def test_odd_values_of_every_type_in_every_version(spark: SparkSession, odd: str) -> None:
-    """[MDS-F-6] [MDS-F-7] [MDS-F-8] Builds and migrations: what is left out holds no match, and much is left out."""
+    """[MDS-F-6] [MDS-F-7] [MDS-F-8] Many files are skipped in each version, and none with a match."""
     made = index(spark, odd, INDEXES)
     filters = asked(spark, odd, FILTERS)
     found = {4: assert_nothing_lost(made, filters)}
@@ -158,7 +158,7 @@ def test_odd_values_of_every_type_in_every_version(spark: SparkSession, odd: str
 
 
 def test_more_values_than_a_list_holds(spark: SparkSession, tmp_path: Path) -> None:
-    """[MDS-F-6] The default cap, from a build, in parts and whole; what xskip skips is as before."""
+    """[MDS-F-6] Files beyond the default maximum are read by the other program, and skipped by xskip as before."""
     files = {"many": [(n,) for n in range(12_000)], "other": [(n,) for n in range(20_000, 20_003)]}
     path = write_once(spark, tmp_path / "data", "v bigint", files)
     made = index(spark, path, [ValueList("v")])
@@ -172,7 +172,7 @@ def test_more_values_than_a_list_holds(spark: SparkSession, tmp_path: Path) -> N
 
 
 def test_columns_that_are_taken_for_others(spark: SparkSession, tmp_path: Path) -> None:
-    """[MDS-F-8] Expressions, fields of the hidden column, names in two cases: under names that only xskip knows."""
+    """[MDS-F-8] Expressions, hidden fields and names in two cases get names that only xskip knows."""
     spark.conf.set("spark.sql.caseSensitive", "true")
     schema = "k string, a int, A int, file_name string, file_size bigint, `upper(k)` string, v int"
     files = {"one": [("x", 1, 5, "n", 1, "q", 1)], "two": [("y", 2, 6, "m", 2, "r", 2)]}
@@ -192,7 +192,7 @@ def test_columns_that_are_taken_for_others(spark: SparkSession, tmp_path: Path) 
 
 
 def as_before(made: SkippingIndex) -> None:
-    """An index as xskip wrote it before other programs were thought of."""
+    """Rewrite an index in the form that xskip wrote before it considered other programs."""
     for file in Path(made.describe().location).glob("*.parquet"):
         held = pq.read_table(file)["v_valuelist_1"].combine_chunks()
         lists = [None if values == [None] else values for values in held.to_pylist()]
@@ -202,7 +202,7 @@ def as_before(made: SkippingIndex) -> None:
 
 @pytest.mark.parametrize("by", ["refresh", "refresh of a new file", "optimize"])
 def test_an_index_of_before(spark: SparkSession, tmp_path: Path, by: str) -> None:
-    """[MDS-F-9] It is read as it is, and brought to the present form in one commit; then nothing is left to do."""
+    """[MDS-F-9] The old form can be read, and one commit converts it to the present form."""
     path = write_once(spark, tmp_path / "data", "v int", {"many": [(n,) for n in range(9)], "few": [(20,)]})
     made = index(spark, path, [ValueList("v", max_values=5), MinMax("v")])
     as_before(made)

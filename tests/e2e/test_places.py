@@ -1,4 +1,4 @@
-"""Where queries find an index: tables' and databases' properties, directories of one's own, settings of the process."""
+"""Queries find an index by properties of tables and databases, chosen directories and settings of the process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def digest(text: str) -> str:
 
 @pytest.fixture
 def events(spark: SparkSession, tmp_path: Path) -> Iterator[str]:
-    """A partitioned table ``shop.events`` of three files; returns the path of its data."""
+    """Yield the path of a partitioned table ``shop.events`` with three files."""
     path = write_files(spark, tmp_path / "data", "v int", FILES)
     spark.sql("CREATE DATABASE shop")
     spark.sql(f"CREATE TABLE shop.events (v int, p int) USING parquet PARTITIONED BY (p) LOCATION '{path}'")
@@ -42,7 +42,7 @@ def by_table(spark: SparkSession, predicate: str) -> set[str]:
 
 @pytest.mark.parametrize("key", KEYS)
 def test_a_table_s_property_names_the_directory(spark: SparkSession, events: str, tmp_path: Path, key: str) -> None:
-    """[MDS-L-4] The index is made there, under the table's name, and asked by the table, not by its path."""
+    """[MDS-L-4] The index is created there under the table's name, and serves the table, not its path."""
     spark.sql(f"ALTER TABLE shop.events SET TBLPROPERTIES ('{key}'='{tmp_path}/md')")
     made = xskip.SkippingIndex.for_table(spark, "shop.events")
     made.create([xskip.MinMax("v")])
@@ -56,7 +56,7 @@ def test_a_table_s_property_names_the_directory(spark: SparkSession, events: str
 
 @pytest.mark.parametrize("key", KEYS)
 def test_a_database_s_property_names_a_base(spark: SparkSession, events: str, tmp_path: Path, key: str) -> None:
-    """[MDS-L-4] Below it the directory is named by the digest of ``db.table``, which is the identifier, too."""
+    """[MDS-L-4] The digest of ``db.table``, the identifier, names the directory below the base."""
     spark.sql(f"ALTER DATABASE shop SET DBPROPERTIES ('{key}'='{tmp_path}/base/')")
     made = xskip.SkippingIndex.for_table(spark, "shop.events")
     made.create([xskip.MinMax("v")])
@@ -72,7 +72,7 @@ def test_a_database_s_property_names_a_base(spark: SparkSession, events: str, tm
 
 
 def test_the_order_of_places(spark: SparkSession, events: str, tmp_path: Path) -> None:
-    """[MDS-L-5] Each place is asked where those before it hold no index; a new index is made in the first."""
+    """[MDS-L-5] The first place with an index is used, and a new index is created in the first place."""
     spark.conf.set("spark.xskip.metadata.location", f"{tmp_path}/conf")
     table = xskip.SkippingIndex.for_table(spark, "shop.events")
     path = xskip.SkippingIndex.for_path(spark, events)
@@ -97,7 +97,7 @@ def test_the_order_of_places(spark: SparkSession, events: str, tmp_path: Path) -
 
 
 def test_a_table_s_name_below_the_configured_base(spark: SparkSession, events: str, tmp_path: Path) -> None:
-    """[MDS-L-5] Where other programs put a table's metadata is looked at last."""
+    """[MDS-L-5] The place of other programs for a table is the last one."""
     table = xskip.SkippingIndex.for_table(spark, "shop.events").at(f"{tmp_path}/base/{digest('shop.events')}")
     table.create([xskip.MinMax("v")])
     engine_of(spark).hook.set_location("shop.events", None)
@@ -109,7 +109,7 @@ def test_a_table_s_name_below_the_configured_base(spark: SparkSession, events: s
 
 
 def test_a_directory_of_its_own(spark: SparkSession, events: str, tmp_path: Path) -> None:
-    """[MDS-L-5] Two indexes of one dataset: the one that was chosen last is asked, and no other."""
+    """[MDS-L-5] Of two indexes of a dataset, only the index in the chosen directory is used."""
     made = xskip.SkippingIndex.for_path(spark, events)
     made.create([xskip.MinMax("v")])
     assert kept(spark, events, "v = 2") == set()
@@ -123,7 +123,7 @@ def test_a_directory_of_its_own(spark: SparkSession, events: str, tmp_path: Path
 
 
 def test_settings_of_the_process(spark: SparkSession, events: str, tmp_path: Path) -> None:
-    """[MDS-L-1] A session without a setting of its own has that of the process, for builds and for queries."""
+    """[MDS-L-1] Sessions without their own setting use that of the process, in builds and queries."""
     engine = engine_of(spark)
     engine.set_process_wide("spark.xskip.metadata.location", f"{tmp_path}/process")
     try:
@@ -146,7 +146,7 @@ def test_settings_of_the_process(spark: SparkSession, events: str, tmp_path: Pat
 
 
 def test_counting_without_reading(spark: SparkSession, events: str) -> None:
-    """Evaluation: a query on an indexed dataset reads nothing, its report says what it would; others are as ever."""
+    """In evaluation mode, a query on an indexed dataset reads nothing, and its report counts the files to read."""
     made = xskip.SkippingIndex.for_path(spark, events)
     made.create([xskip.MinMax("v")])
     spark.conf.set("spark.xskip.evaluate", "true")
@@ -159,7 +159,7 @@ def test_counting_without_reading(spark: SparkSession, events: str) -> None:
 
 
 def test_evaluation_touches_no_files_list_and_no_writes(spark: SparkSession, events: str, tmp_path: Path) -> None:
-    """What lists files for others, and what writes, is as ever; so is a filter of which the index knows nothing."""
+    """Evaluation mode does not affect writes, lists of files, and filters that the index cannot answer."""
     made = xskip.SkippingIndex.for_path(spark, events)
     made.create([xskip.MinMax("v")])
     spark.conf.set("spark.xskip.evaluate", "true")
@@ -172,7 +172,7 @@ def test_evaluation_touches_no_files_list_and_no_writes(spark: SparkSession, eve
 
 @pytest.mark.parametrize("where", ["", "/..", "/md", "/p=1", "/p=1/md"])
 def test_metadata_never_lie_among_the_data(spark: SparkSession, events: str, where: str) -> None:
-    """[MDS-L-6] Readers of the dataset would take them for rows of it."""
+    """[MDS-L-6] A directory in which readers would take metadata for data is refused."""
     import os
 
     before = sorted(Path(events).rglob("*"))
@@ -183,13 +183,13 @@ def test_metadata_never_lie_among_the_data(spark: SparkSession, events: str, whe
 
 
 def test_below_the_data_under_a_hidden_name(spark: SparkSession, events: str) -> None:
-    """[MDS-L-6] Where readers do not look it is well."""
+    """[MDS-L-6] A hidden directory below the data is allowed."""
     xskip.SkippingIndex.for_path(spark, events).at(f"{events}/_mine/index").create([xskip.MinMax("v")])
     assert kept(spark, events, "v > 4") == {"b", "c"}
 
 
 def test_another_dataset_s_index_stays(spark: SparkSession, events: str, tmp_path: Path) -> None:
-    """[MDS-L-6] A directory chosen for two datasets serves the one whose index it holds; that one alone changes it."""
+    """[MDS-L-6] A directory that two datasets have chosen serves only the dataset of its index."""
     other = write_files(spark, tmp_path / "other", "v int", {"x": [(1,)], "y": [(9,)]})
     mine = xskip.SkippingIndex.for_path(spark, events).at(f"{tmp_path}/md")
     mine.create([xskip.MinMax("v")])
@@ -206,7 +206,7 @@ def test_another_dataset_s_index_stays(spark: SparkSession, events: str, tmp_pat
 
 
 def test_a_directory_without_an_index_is_passed_over(spark: SparkSession, events: str, tmp_path: Path) -> None:
-    """[MDS-L-5] A directory that is there and holds no metadata is no place to stop at."""
+    """[MDS-L-5] A directory without metadata is ignored."""
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty/note.txt").write_text("x")
     xskip.SkippingIndex.for_path(spark, events).create([xskip.MinMax("v")])
@@ -215,7 +215,7 @@ def test_a_directory_without_an_index_is_passed_over(spark: SparkSession, events
 
 
 def test_a_broken_index_can_be_dropped(spark: SparkSession, events: str, tmp_path: Path) -> None:
-    """[MDS-C-13] Whichever of several places it is in."""
+    """[MDS-C-13] An index with missing files can be dropped in any of several places."""
     spark.conf.set("spark.xskip.metadata.location", f"{tmp_path}/conf")
     table = xskip.SkippingIndex.for_table(spark, "shop.events")
     table.create([xskip.MinMax("v")])
@@ -226,7 +226,7 @@ def test_a_broken_index_can_be_dropped(spark: SparkSession, events: str, tmp_pat
 
 
 def test_an_index_that_is_forgotten_while_a_query_loads_it(spark: SparkSession, events: str) -> None:
-    """What a query registers is never taken away by an operation that had begun before."""
+    """An earlier operation never removes the files that a query has registered."""
     made = xskip.SkippingIndex.for_path(spark, events)
     made.create([xskip.MinMax("v")])
     engine = engine_of(spark)
@@ -249,7 +249,7 @@ def test_an_index_that_is_forgotten_while_a_query_loads_it(spark: SparkSession, 
 
 
 def test_files_of_a_set_size_are_not_gathered_again(spark: SparkSession, events: str) -> None:
-    """[MDS-C-10] Many files that are as large as they may be stay as they are in a refresh."""
+    """[MDS-C-10] A refresh does not merge files that have the maximum size."""
     write_once(spark, Path(events), "v int", {f"p=4/{n}": [(n,)] for n in range(20)})
     spark.conf.set("spark.xskip.metadata.rowsPerFile", "1")
     made = xskip.SkippingIndex.for_path(spark, events)
@@ -262,7 +262,7 @@ def test_files_of_a_set_size_are_not_gathered_again(spark: SparkSession, events:
 
 
 def test_a_build_leaves_the_session_s_settings_in_force(spark: SparkSession, events: str) -> None:
-    """Whatever a build does or fails to do, the user's session is the active one afterwards."""
+    """The user's session stays active after a build, whether the build succeeds or fails."""
     made = xskip.SkippingIndex.for_path(spark, events)
     made.create([xskip.MinMax("v")])
     with pytest.raises(xskip.XskipError):
@@ -273,7 +273,7 @@ def test_a_build_leaves_the_session_s_settings_in_force(spark: SparkSession, eve
 
 
 def test_a_setting_without_such_a_value(spark: SparkSession, events: str) -> None:
-    """A setting that cannot be understood is refused before anything is made."""
+    """An invalid setting is refused before anything is written."""
     spark.conf.set("spark.xskip.metadata.rowsPerFile", "many")
     with pytest.raises(
         xskip.XskipError, match=r"spark\.xskip\.metadata\.rowsPerFile.*found: many.*a whole number of at least 1"
@@ -283,7 +283,7 @@ def test_a_setting_without_such_a_value(spark: SparkSession, events: str) -> Non
 
 
 def test_files_of_metadata_have_the_size_that_is_set(spark: SparkSession, events: str) -> None:
-    """[MDS-C-10] By create, and by refresh."""
+    """[MDS-C-10] create() and refresh() write files of the configured size."""
     spark.conf.set("spark.xskip.metadata.rowsPerFile", "2")
     made = xskip.SkippingIndex.for_path(spark, events)
     made.create([xskip.MinMax("v")])

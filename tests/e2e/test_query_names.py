@@ -1,4 +1,4 @@
-"""Names that need care: of files, directories, partitions and columns."""
+"""Files, directories, partitions and columns may have unusual names."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ COLUMNS = {
 
 
 def test_column_names(spark: SparkSession, api: str, tmp_path: Path) -> None:
-    """Any name that a Parquet file can have, in any case."""
+    """Columns may have any name that a Parquet file can have, in upper and lower case."""
     plain = [column for column in COLUMNS if "." not in column.replace("`a.b`", "")]
     exprs = [f"CAST(10 * file + {i} AS INT) AS {column}" for i, column in enumerate(plain)]
     exprs += [

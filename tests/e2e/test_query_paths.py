@@ -1,4 +1,4 @@
-"""Every way to read a dataset asks its index: by Spark's own plan, the files that a query opens."""
+"""Every way to read a dataset uses its index, according to the files in Spark's own plan."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ _without: dict[tuple[str, str], list[str]] = {}
 
 
 def assert_rows(spark: SparkSession, lake: Lake, name: str, df: DataFrame, count: int) -> None:
-    """The rows are those of plain Spark, which answers once for each dataset."""
+    """Assert that the rows are those of plain Spark, which runs once for each dataset."""
     found = sorted(map(repr, df.collect()))
     if (lake.fmt, name) not in _without:
         xskip.disable(spark)

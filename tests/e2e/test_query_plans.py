@@ -1,4 +1,4 @@
-"""Queries of several scans, actions, writes, caches, streams and sessions: what the executed plans open."""
+"""The executed plans of complex queries, writes, caches, streams and sessions open only the expected files."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ ACTIONS: dict[str, Callable[[DataFrame, Path], Any]] = {
 def test_actions_never_open_what_is_skipped(
     spark: SparkSession, lake: Lake, tmp_path: Path, name: str, adaptive: str
 ) -> None:
-    """The skipped files cannot be read at all meanwhile."""
+    """Actions succeed while the skipped files are unreadable."""
     spark.conf.set("spark.sql.adaptive.enabled", adaptive)
     df = lake.read().filter("a > 15")
     with spoiled([lake.file("f0"), lake.file("f1")]):
@@ -185,7 +185,7 @@ def test_sql_that_writes(spark: SparkSession, views: Lake, api: str, tmp_path: P
 
 @pytest.fixture
 def own(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Lake]:
-    """A dataset without an index that a test may change."""
+    """Yield a dataset without an index that a test may change."""
     fmt = getattr(request, "param", "parquet")
     path = write_once(spark, tmp_path / "own", SCHEMA, {f"f{i}": rows_of(i) for i in range(4)}, fmt)
     yield Lake(spark, fmt, path, "")
@@ -295,7 +295,7 @@ def test_new_sessions_read_everything_until_enabled(spark: SparkSession, lake: L
 
 
 def test_a_query_is_explained_in_its_own_session(spark: SparkSession, lake: Lake, api: str) -> None:
-    """[PRU-RD-2] Whichever session is the active one of the thread, and that one stays active."""
+    """[PRU-RD-2] The thread's active session does not matter, and stays active."""
     other = spark.newSession()
     other.conf.set("spark.sql.caseSensitive", "true")
     jvm: Any = spark._jvm

@@ -1,4 +1,4 @@
-"""A refresh of a dataset on a local disk: what Spark lists, and that nothing is missed. Rules: [PRU-TL-6]."""
+"""A refresh of a dataset on a local disk misses no file, and lets Spark list few directories. Rules: [PRU-TL-6]."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KINDS = [MinMax("x"), ValueList("s")]
 
 @pytest.fixture
 def compared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The ways that refreshes took: "part", or "all" where Spark listed the dataset, be it after the other."""
+    """Return a list to which each refresh adds "part", or "all" if Spark listed the whole dataset."""
     found: list[str] = []
     real = Refresh._prepared
 
@@ -41,7 +41,7 @@ def dataset(spark: SparkSession, root: Path, fmt: str = "parquet") -> tuple[Skip
 
 
 def below(root: Path, paths: list[str]) -> list[str]:
-    """What was read of the dataset: the directory itself is empty, and single files are told by their endings alone."""
+    """Return the listed paths below the root, with single files reduced to their extensions."""
     found = [path.removeprefix("file:").removeprefix(str(root)).strip("/") for path in paths]
     return [path if path.rpartition("/")[2].count(".") == 0 else "*." + path.rpartition(".")[2] for path in found]
 
@@ -69,7 +69,7 @@ def test_only_what_has_changed_is_listed(
 def test_whatever_changes_the_index_is_as_if_made_anew(
     spark: SparkSession, tmp_path: Path, compared: list[str], seed: int
 ) -> None:
-    """Files and directories come, go and change; after each refresh the metadata are those of a new index."""
+    """After random changes of files and directories, a refresh gives the metadata of a new index."""
     chance = random.Random(seed)
     index, root = dataset(spark, tmp_path, "avro")
     write_once(spark, tmp_path / "pool", SCHEMA, {f"p{i}": [(i, f"p{i}")] for i in range(9)}, "avro")
@@ -87,7 +87,7 @@ def test_whatever_changes_the_index_is_as_if_made_anew(
 
 
 def change(chance: random.Random, root: Path, source: Path, name: str) -> None:
-    """One change of a dataset: a file more or less, another under its name, one that moves, a directory less."""
+    """Make a random change of a dataset: add, remove, replace or move a file, or remove a directory."""
     files = sorted(root.glob("day=*/h=*/*.avro"))
     file = chance.choice(files)
     match chance.randrange(6):
@@ -108,7 +108,7 @@ def change(chance: random.Random, root: Path, source: Path, name: str) -> None:
 
 
 def test_where_spark_lists_the_dataset(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where its listing alone can tell: without partitions, with options that choose, after much change."""
+    """Spark lists the dataset without partitions, with options that choose files, and after many changes."""
     flat = Path(write_once(spark, tmp_path / "flat", SCHEMA, {"a": [(1, "a")], "b": [(2, "b")]}))
     index = SkippingIndex.for_path(spark, str(flat))
     index.create(KINDS)
@@ -131,7 +131,7 @@ def test_where_spark_lists_the_dataset(spark: SparkSession, tmp_path: Path, monk
 
 
 def test_what_spark_says_of_the_whole_counts(spark: SparkSession, tmp_path: Path, compared: list[str]) -> None:
-    """Partitions and schemas that do not go together are refused as where all is listed; nothing is lost."""
+    """Conflicting partitions and schemas are refused as in a complete listing, and nothing is lost."""
     index, root = dataset(spark, tmp_path)
     before = rows_of(index)
     write_files(spark, root, SCHEMA, {"day=2026-01-02/odd": [(7, "o")]})
@@ -166,7 +166,7 @@ def test_what_spark_says_of_the_whole_counts(spark: SparkSession, tmp_path: Path
 def test_values_of_partitions(
     spark: SparkSession, tmp_path: Path, compared: list[str], values: list[str], new: str, *, part: bool
 ) -> None:
-    """They are of the type that all of them together have; a directory's name is no pattern."""
+    """Partition values have the common type of all values, and directory names are not patterns."""
     files = {f"p={value}/f{i}{j}": [(10 * i + j, "s")] for i, value in enumerate(values) for j in range(3)}
     root = Path(write_once(spark, tmp_path / "lake", SCHEMA, files, "avro"))
     index = SkippingIndex.for_path(spark, str(root), format="avro")
@@ -187,7 +187,7 @@ def test_values_of_partitions(
 
 
 def log_of_a_stream(root: Path) -> None:
-    """A log that tells the files below as they are now."""
+    """Write the log of a stream with the present files below a directory."""
     log = root / "_spark_metadata"
     log.mkdir()
     entries = [
@@ -200,7 +200,7 @@ def log_of_a_stream(root: Path) -> None:
 
 
 def test_the_log_of_a_stream(spark: SparkSession, tmp_path: Path, compared: list[str]) -> None:
-    """Files that a stream has not committed are no rows, wherever they lie."""
+    """Files that a stream has not committed do not count, wherever they are."""
     index, root = dataset(spark, tmp_path)
     log_of_a_stream(root)
     write_once(spark, root, SCHEMA, {"day=2026-01-02/h=1/uncommitted": [(99, "n")]})
@@ -211,7 +211,7 @@ def test_the_log_of_a_stream(spark: SparkSession, tmp_path: Path, compared: list
 
 
 def test_the_log_of_a_stream_in_a_partition(spark: SparkSession, tmp_path: Path, compared: list[str]) -> None:
-    """A query that lists the dataset does not ask it, and so all files count."""
+    """A query that lists the dataset ignores the log in a partition, so that all files count."""
     index, root = dataset(spark, tmp_path)
     for directory in ("day=2026-01-03/h=1", "day=2026-01-03"):
         log_of_a_stream(root / directory)
@@ -225,7 +225,7 @@ def test_the_log_of_a_stream_in_a_partition(spark: SparkSession, tmp_path: Path,
 
 
 def test_directories_of_hidden_names_that_hold_data(spark: SparkSession, tmp_path: Path, compared: list[str]) -> None:
-    """Spark looks into those whose names begin as summaries of Parquet do."""
+    """Spark reads directories whose names begin like Parquet's summary files."""
     index, root = dataset(spark, tmp_path)
     write_once(spark, root, SCHEMA, {"day=2026-01-02/h=1/_metadata_x/deep": [(99, "n")]})
     (root / "day=2026-01-02/h=1/copied.parquet._COPYING_").write_text("half")
@@ -236,7 +236,7 @@ def test_directories_of_hidden_names_that_hold_data(spark: SparkSession, tmp_pat
 
 
 def test_a_time_that_cannot_be_told(spark: SparkSession, tmp_path: Path, compared: list[str]) -> None:
-    """Whatever stands in the way of a comparison, the dataset is listed instead."""
+    """If files cannot be compared, Spark lists the whole dataset."""
     index, root = dataset(spark, tmp_path)
     write_once(spark, root, SCHEMA, {"day=2026-01-02/h=1/new": [(99, "n")]})
     os.utime(root / "day=2026-01-02/h=1/d2h1.parquet", ns=(-1, -1))
@@ -259,7 +259,7 @@ def test_the_users_session_stays_the_active_one(spark: SparkSession, tmp_path: P
 def test_files_that_came_while_others_were_looked_at(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What Spark lists counts: a directory that is gone by then has the dataset listed."""
+    """If a listed directory is missing by the time of Spark's listing, Spark lists the whole dataset."""
     from xskip.build.indexed_listing import IndexedListing
 
     index, root = dataset(spark, tmp_path)

@@ -1,4 +1,4 @@
-"""Reports say what really happened: their numbers are those of Spark's own plans."""
+"""The numbers of reports are those of Spark's own plans."""
 
 from __future__ import annotations
 

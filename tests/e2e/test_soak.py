@@ -1,4 +1,4 @@
-"""What runs for months: queries, refreshes and sessions leave no thread, no handle and no connection behind."""
+"""Queries, refreshes and sessions leave no threads, handles or connections behind."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def made(spark: SparkSession, tmp_path: Path) -> SkippingIndex:
 
 
 def held() -> tuple[int, int, int]:
-    """Threads, handles and sockets of this process."""
+    """Return the numbers of threads, handles and sockets of this process."""
     gc.collect()
     links = [os.readlink(link) for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
     return threading.active_count(), len(links), sum(link.startswith("socket:") for link in links)
 
 
 def query(spark: SparkSession, path: str) -> None:
-    """A new query, whose stages Spark plans in threads of their own."""
+    """Run a new query whose stages Spark plans in separate threads."""
     low = next(_number) / 1000
     df = spark.read.parquet(path)
     found = df.filter(f"a > {low}").join(df.filter(f"a < {50 + low}").select("g"), "g").groupBy("g").count()
@@ -52,12 +52,12 @@ def assert_flat(step: Callable[[], object], times: int) -> None:
 
 
 def test_queries(spark: SparkSession, made: SkippingIndex) -> None:
-    """[PRU-AN-1] A request costs no new connection."""
+    """[PRU-AN-1] A request opens no new connection."""
     assert_flat(lambda: query(spark, made.name), 20)
 
 
 def test_queries_of_many_threads(spark: SparkSession, made: SkippingIndex) -> None:
-    """[PRU-AN-1] Of sixteen at once: as many connections as ask at the same time, and no more later."""
+    """[PRU-AN-1] Sixteen threads open at most as many connections as they have concurrent requests."""
 
     def together() -> None:
         threads = [InheritableThread(target=query, args=(spark, made.name)) for _ in range(16)]
@@ -77,7 +77,7 @@ def test_queries_of_many_threads(spark: SparkSession, made: SkippingIndex) -> No
 
 
 def test_refreshes(spark: SparkSession, made: SkippingIndex) -> None:
-    """[PRU-AN-1]"""
+    """[PRU-AN-1] A refresh and the query after it leave nothing behind."""
 
     def refreshed() -> None:
         os.utime(Path(made.name) / "f3.parquet")
@@ -88,7 +88,7 @@ def test_refreshes(spark: SparkSession, made: SkippingIndex) -> None:
 
 
 def test_sessions(spark: SparkSession, made: SkippingIndex) -> None:
-    """[PRU-AN-1]"""
+    """[PRU-AN-1] A session that is enabled and disabled leaves nothing behind."""
 
     def another() -> None:
         own = spark.newSession()
@@ -103,7 +103,7 @@ def test_sessions(spark: SparkSession, made: SkippingIndex) -> None:
 
 
 def test_who_asks(spark: SparkSession, made: SkippingIndex) -> None:
-    """[PRU-AN-2] The thread that asks has the job group and the session of the one that plans."""
+    """[PRU-AN-2] The requesting thread has the job group and the session of the planning thread."""
     from xskip.spark.query.engine import engine_of
 
     seen = []

@@ -1,4 +1,4 @@
-"""A plan that is made after its session was stopped starts no other Spark."""
+"""A plan of a stopped session starts no new Spark."""
 
 from __future__ import annotations
 

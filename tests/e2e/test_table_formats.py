@@ -1,4 +1,4 @@
-"""Tables of Delta and Iceberg beside an index of their data files: they stay what they are without xskip [PRU-KN]."""
+"""Delta and Iceberg tables beside an index of their data files behave as without xskip [PRU-KN]."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 @pytest.mark.parametrize("table", ROWS)
 def test_every_command_leaves_what_it_leaves_without_xskip(seen: dict[str, Any], table: str) -> None:
-    """[PRU-KN-1] Rows of every query after every command, the same three times."""
+    """[PRU-KN-1] Every query has the same rows in all three cases after every command."""
     assert seen[table]["kept"] == [1, 1], "the index of the plain files rules files out"
     steps = seen[table]["steps"]
     assert {step["step"]: len(step["on"]) for step in steps if step["filter"] == "true"} == ROWS[table]
@@ -61,7 +61,7 @@ def test_every_command_leaves_what_it_leaves_without_xskip(seen: dict[str, Any],
 
 @pytest.mark.parametrize("table", ROWS)
 def test_plans_are_equal_node_for_node(seen: dict[str, Any], table: str) -> None:
-    """[PRU-KN-1] No relation of the plans has a file index of xskip's."""
+    """[PRU-KN-1] No relation in the plans has a file index of xskip."""
     for step in seen[table]["steps"]:
         assert step["on plan"] == step["off plan"], (step["step"], step["filter"])
         assert not any("XSkip" in line for line in step["on plan"])
@@ -69,6 +69,6 @@ def test_plans_are_equal_node_for_node(seen: dict[str, Any], table: str) -> None
 
 @pytest.mark.parametrize("table", ROWS)
 def test_an_index_of_a_table_format_is_refused(seen: dict[str, Any], table: str) -> None:
-    """[PRU-KN-3] The error says what the dataset is, and that its own format skips."""
+    """[PRU-KN-3] The error names the format, which has its own data skipping."""
     assert seen[table]["refused"].startswith("DatasetError: xskip indexes only files that Spark itself lists and reads")
     assert "have their own data skipping" in seen[table]["refused"]

@@ -1,4 +1,4 @@
-"""Reading by what the index knows, without listing: what is found, and exactly what is missed. Rules: [PRU-TL]."""
+"""Reads without a listing find the files that the index knows, and miss exactly the expected ones. Rules: [PRU-TL]."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from xskip.errors import DatasetError, IndexDefinitionError, MetadataNotFoundErr
 
 @pytest.mark.parametrize("fmt", ["parquet", "avro"])
 def test_the_same_rows_and_the_same_skipping(spark: SparkSession, tmp_path: Path, fmt: str) -> None:
-    """[PRU-TL-1] Rows, types, columns and files that are read are those of a reading that lists."""
+    """[PRU-TL-1] Rows, types, columns and skipped files are the same as with a listing."""
     index, _ = by_days(spark, tmp_path, fmt)
     trusting, plain = index.read(trust_listing=True), index.read()
     assert trusting.schema == plain.schema
@@ -43,7 +43,7 @@ def test_the_same_rows_and_the_same_skipping(spark: SparkSession, tmp_path: Path
 
 
 def test_what_is_listed(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """[PRU-TL-2] Of partitions only the newest, unknown ones and those that the user names."""
+    """[PRU-TL-2] Only the newest partition, unknown partitions and those that the user names are listed."""
     index, _ = by_days(spark, tmp_path)
     write_files(spark, tmp_path / "lake", "x int, s string", {"day=2025-12-31/h=9/old": [(1, "old")]})
     paths = listed(monkeypatch)
@@ -57,7 +57,7 @@ def test_what_is_listed(spark: SparkSession, tmp_path: Path, monkeypatch: pytest
 
 
 def test_what_changed_is_found_or_missed(spark: SparkSession, tmp_path: Path) -> None:
-    """[PRU-TL-2] [PRU-TL-3] New partitions and the newest one are as they are now; elsewhere additions are missed."""
+    """[PRU-TL-2] [PRU-TL-3] New partitions and the newest one are current; other additions are missed."""
     index, _ = by_days(spark, tmp_path)
     root = tmp_path / "lake"
     new = {"day=2026-01-04/h=0/next": [(40, "s4")], "day=2026-01-03/h=2/more": [(39, "s3")],
@@ -87,7 +87,7 @@ SEGMENTS = {
 
 
 def segments(spark: SparkSession, root: Path) -> tuple[SkippingIndex, Path]:
-    """Objects by topic, key and day, of which one key has no third; then what came later."""
+    """Write files by topic, key and day, and return their index and the path."""
     path = write_once(spark, root / "Raw", "x int, s string", SEGMENTS, "avro")
     index = SkippingIndex.for_path(spark, path, format="avro")
     index.create([MinMax("x"), ValueList("s")])
@@ -97,7 +97,7 @@ def segments(spark: SparkSession, root: Path) -> tuple[SkippingIndex, Path]:
 def test_the_last_directories_of_each_directory(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """[PRU-TL-2] Below topics and keys the last days are listed, and whatever is new on any level."""
+    """[PRU-TL-2] The last days below topics and keys are listed, and new directories of any level."""
     index, root = segments(spark, tmp_path)
     later = ["Topic=a/Key=x/Start=2026-01-03", "Topic=a/Key=y/Start=2026-01-04", "Topic=b/Key=y/Start=2026-01-02",
              "Topic=b/Key=z/Start=2026-01-01", "Topic=c/Key=x/Start=2025-12-31"]  # fmt: skip
@@ -120,7 +120,7 @@ def test_the_last_directories_of_each_directory(
 
 
 def test_a_refresh_that_trusts(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """[PRU-TL-5] It finds what it lists, keeps what it does not, and has the metadata of any refresh."""
+    """[PRU-TL-5] The refresh adds the files that it lists, and keeps the metadata of all other files."""
     index, root = segments(spark, tmp_path)
     later = {"Topic=a/Key=x/Start=2026-01-04/new0": [(4, "ax")], "Topic=c/Key=x/Start=2026-01-01/new1": [(9, "n")],
              "Topic=b/Key=y/Start=2026-01-02/new2": [(8, "m")]}  # fmt: skip
@@ -149,7 +149,7 @@ def test_a_refresh_that_trusts(spark: SparkSession, tmp_path: Path, monkeypatch:
 
 
 def test_a_refresh_that_has_nothing_to_trust_in(spark: SparkSession, tmp_path: Path) -> None:
-    """[PRU-TL-5] Without partitions, or with none of the known ones, the dataset is listed."""
+    """[PRU-TL-5] The dataset is listed without partitions, or if all known ones are deleted."""
     path = write_files(spark, tmp_path / "flat", "x int", {"a": [(1,)]})
     flat = SkippingIndex.for_path(spark, path)
     flat.create([MinMax("x")])
@@ -170,7 +170,7 @@ def test_a_refresh_that_has_nothing_to_trust_in(spark: SparkSession, tmp_path: P
 def test_a_refresh_whose_trust_is_overtaken(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """[PRU-TL-5] [MDS-C-19] What another refresh has added meanwhile is not lost: the slower one begins anew."""
+    """[PRU-TL-5] [MDS-C-19] A slower refresh retries and keeps the files of the faster one."""
     index, path = by_days(spark, tmp_path)
     write_files(spark, Path(path), "x int, s string", {"day=2026-01-03/h=2/more": [(39, "s3")]})
     real = Build.run
@@ -187,7 +187,7 @@ def test_a_refresh_whose_trust_is_overtaken(
 
 
 def test_without_partitions(spark: SparkSession, tmp_path: Path) -> None:
-    """[PRU-TL-3] A flat directory is as the index knows it; odd names are found."""
+    """[PRU-TL-3] A flat directory has the files that the index knows, also those with special characters."""
     files = {"a": [(1,)], "b #1": [(2,)], "c%20ü": [(3,)]}
     path = write_files(spark, tmp_path / "flat", "x int", files)
     index = SkippingIndex.for_path(spark, path)
@@ -200,7 +200,7 @@ def test_without_partitions(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_partition_values_of_every_type(spark: SparkSession, tmp_path: Path) -> None:
-    """[PRU-TL-1] Values of partitions are those of a reading that lists: numbers, times, texts, NULL."""
+    """[PRU-TL-1] Partition values of each type are the same as with a listing."""
     values: dict[str, list[Any]] = {
         "i": [7, -3, None], "l": [2**40, 1, None], "f": [0.5, -1.25, None], "s": ["ä/b=c %", "", None],
         "b": [True, False, None], "m": ["1.10", "12345.67", None],
@@ -221,7 +221,7 @@ def test_partition_values_of_every_type(spark: SparkSession, tmp_path: Path) -> 
 
 
 def test_a_schema_of_the_users(spark: SparkSession, tmp_path: Path) -> None:
-    """[PRU-TL-1] A schema that is given is that of the reading."""
+    """[PRU-TL-1] A schema that the user gives is used."""
     _, path = by_days(spark, tmp_path)
     index = SkippingIndex.for_path(spark, path, schema="s string, x int, none double")
     trusting = index.read(trust_listing=True)
@@ -233,7 +233,7 @@ def test_a_schema_of_the_users(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_a_column_with_the_name_of_a_partition(spark: SparkSession, tmp_path: Path) -> None:
-    """[PRU-TL-4] Spark has a rule of its own for it, which a reading without a listing does not follow."""
+    """[PRU-TL-4] A column with the name of a partition is refused, because Spark treats it specially."""
     path = write_files(spark, tmp_path / "lake", "x int, s string", {"s=a/f": [(1, "b")]})
     index = SkippingIndex.for_path(spark, path)
     index.create([MinMax("x")])
@@ -243,7 +243,7 @@ def test_a_column_with_the_name_of_a_partition(spark: SparkSession, tmp_path: Pa
 
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_versions_that_do_not_tell_partitions(spark: SparkSession, tmp_path: Path, version: int) -> None:
-    """[PRU-TL-4] A reading by what they know would have no partition columns."""
+    """[PRU-TL-4] Versions that do not store partition values are refused."""
     path = write_files(spark, tmp_path / "lake", "x int, s string", DAYS)
     index = SkippingIndex.for_path(spark, path)
     index.create([MinMax("x")], version=version)
@@ -254,7 +254,7 @@ def test_versions_that_do_not_tell_partitions(spark: SparkSession, tmp_path: Pat
 
 
 def test_what_cannot_be_trusted(spark: SparkSession, tmp_path: Path) -> None:
-    """[PRU-TL-4] Without an index of xskip's own for this very reading there is an error, and no guess."""
+    """[PRU-TL-4] Without an index of xskip for the same dataset and format, there is an error."""
     index, path = by_days(spark, tmp_path)
     spark.sql("DROP TABLE IF EXISTS trusted_table")
     with pytest.raises(DatasetError, match="catalog"):

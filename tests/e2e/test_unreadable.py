@@ -1,4 +1,4 @@
-"""An index that cannot be read is not taken for none: a warning says why, once, and strict mode raises."""
+"""An index that cannot be read differs from no index: one warning states the reason, and strict mode raises it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 def test_a_location_that_cannot_be_looked_at(spark: SparkSession, path: str, caplog: pytest.LogCaptureFixture) -> None:
-    """[PRU-DS-1] Whether there is an index is not known: queries read all and say why once."""
+    """[PRU-DS-1] If xskip cannot look for an index, queries read all files and log the reason once."""
     spark.conf.set("spark.xskip.metadata.location", "nosuchstore://bucket/metadata")
     spark.conf.set("spark.xskip.strict", "false")
     with caplog.at_level(logging.WARNING, "xskip"):
@@ -53,7 +53,7 @@ def locked(spark: SparkSession, path: str) -> Iterator[Path]:
 def test_a_directory_of_somebody_else(
     spark: SparkSession, path: str, locked: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """[PRU-DS-1] It counts again as soon as it can be read."""
+    """[PRU-DS-1] An index is used again as soon as its directory is readable."""
     locked.chmod(0o000)
     with pytest.raises(Exception, match=r"xskip \(strict\)"):
         spark.read.parquet(path).filter("x > 5").collect()
@@ -68,7 +68,7 @@ def test_a_directory_of_somebody_else(
 def test_a_message_with_a_number_of_its_own_is_said_once(
     spark: SparkSession, path: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Stores number their answers: the problem is the same."""
+    """Messages that differ only in request numbers are one problem."""
     made = index(spark, path, [MinMax("x")])
     engine, requests = engine_of(spark), iter(range(100))
 

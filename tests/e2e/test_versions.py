@@ -1,4 +1,4 @@
-"""Indexes of every version in use: made, refreshed, migrated, looked at; by the API and from a shell."""
+"""Indexes of every version are built, refreshed, migrated and inspected, by the API and from a shell."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def indexed(spark: SparkSession, path: str, version: int) -> SkippingIndex:
 
 @pytest.mark.parametrize("version", range(5))
 def test_an_index_of_every_version(spark: SparkSession, path: str, tmp_path: Path, version: int) -> None:
-    """[MDS-V-1] [MDS-F-5] Made in a version, used, refreshed in the same."""
+    """[MDS-V-1] [MDS-F-5] An index is built, used and refreshed in its version."""
     made = indexed(spark, path, version)
     described, status = made.describe(), made.status()
     assert described.version == version
@@ -63,7 +63,7 @@ def test_an_index_of_every_version(spark: SparkSession, path: str, tmp_path: Pat
 
 @pytest.mark.parametrize(("before", "after"), [(1, 4), (3, 4), (4, 3), (4, 0), (0, 4)])
 def test_migrate(spark: SparkSession, path: str, before: int, after: int) -> None:
-    """[MDS-M-1] [MDS-M-2] Queries skip as before, and by partitions from version 4 on; no file of the data is read."""
+    """[MDS-M-1] [MDS-M-2] Queries skip as before, and by partitions from version 4 on, without a read of the data."""
     made = indexed(spark, path, before)
     told = made.migrate(after, dry_run=True)
     assert made.describe().version == before
@@ -78,7 +78,7 @@ def test_migrate(spark: SparkSession, path: str, before: int, after: int) -> Non
 
 
 def test_versions_that_do_not_exist_or_lack_a_type(spark: SparkSession, path: str) -> None:
-    """[MDS-V-3] [MDS-Z-5] Refused before anything is built."""
+    """[MDS-V-3] [MDS-Z-5] Such versions are refused before anything is built."""
     made = SkippingIndex.for_path(spark, path)
     with pytest.raises(MetadataVersionError, match="version 5"):
         made.create([MinMax("a")], version=5)
@@ -91,7 +91,7 @@ def test_versions_that_do_not_exist_or_lack_a_type(spark: SparkSession, path: st
 
 
 def test_status_of_a_newer_release(spark: SparkSession, path: str) -> None:
-    """[MDS-V-2] [MDS-V-3] TOO_NEW, by file; queries read everything and say why."""
+    """[MDS-V-2] [MDS-V-3] The status is TOO_NEW, and queries read all files and log the reason."""
     made = indexed(spark, path, 4)
     (file,) = Path(made.describe().location).glob("*.parquet")
     key = b"org.apache.spark.sql.parquet.row.metadata"
@@ -107,7 +107,7 @@ def test_status_of_a_newer_release(spark: SparkSession, path: str) -> None:
 def test_migrate_all(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """[MDS-M-2] [MDS-M-3] [MDS-M-5] Every index under a location, with partitions from names; one that fails stays."""
+    """[MDS-M-2] [MDS-M-3] [MDS-M-5] Every index under a location is migrated, or stays unchanged if this fails."""
     monkeypatch.setattr(SparkSession, "stop", lambda _: None)  # the session is of all tests
     base = str(tmp_path / "indexes")
     spark.conf.set("spark.xskip.metadata.location", base)
@@ -136,7 +136,7 @@ def test_migrate_all(
 def test_migrate_from_a_shell(
     spark: SparkSession, path: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """[MDS-M-4] As text, with what becomes of each column."""
+    """[MDS-M-4] The command prints the change of each column."""
     monkeypatch.setattr(SparkSession, "stop", lambda _: None)
     indexed(spark, path, 1)
     assert main(["migrate", path, "--dry-run"]) == 0
