@@ -1,4 +1,4 @@
-"""Datasets that hold one index each, and the check that a query opens exactly the files that it should."""
+"""Datasets with one index each, and a check that a query opens exactly the expected files."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ _TIMES = ("date", "timestamp", "interval")
 
 @dataclass
 class Family:
-    """The same files several times: once without an index, and once for each index, alone.
+    """Copies of the same files: one without an index, and one for each index.
 
     Attributes
     ----------
     spark : SparkSession
     root : Path
-        Holds a directory for each copy; ``plain`` has no index.
+        The directory with a subdirectory for each copy; ``plain`` has no index.
     fmt : str
     options : dict of str to str
     schema : StructType or str, optional
-        That queries give, where they give one.
+        The schema of queries; None lets Spark infer it.
     """
 
     spark: SparkSession
@@ -53,7 +53,7 @@ class Family:
         return {file.stem for file in (self.root / "plain").rglob(f"*.{self.fmt}")}
 
     def add(self, copy: str, indexes: Iterable[Any]) -> xskip.SkippingIndex:
-        """One more copy, with these indexes."""
+        """Add a copy with these indexes, and return its index."""
         shutil.copytree(self.root / "plain", self.root / copy)
         made = self.skipping(copy)
         made.create(list(indexes))
@@ -69,7 +69,7 @@ class Family:
         return (reader if self.schema is None else reader.schema(self.schema)).load(self.path(copy))
 
     def check(self, copy: str, cases: Mapping[str, str] | Sequence[tuple[str | Column, str]]) -> None:
-        """For each predicate: the files opened are those named, and the rows are those of the copy without index."""
+        """Assert for each predicate that the named files are opened, and that the rows are those without an index."""
         cases = list(cases.items()) if isinstance(cases, Mapping) else cases
         self._ask_oracle([predicate for predicate, _ in cases])
         asked = self.read(copy)
@@ -89,23 +89,23 @@ class Family:
         assert not wrong, f"{copy}:\n" + "\n".join(wrong)
 
     def rows(self, predicate: str | Column) -> list[str]:
-        """The rows of the copy without index that match, as :func:`shown`."""
+        """Return the matching rows of the copy without an index, as :func:`shown` does."""
         self._ask_oracle([predicate])
         return self._oracle[self._key(predicate)][0]
 
     def matching(self, predicate: str | Column) -> set[str]:
-        """The files that hold a matching row."""
+        """Return the files that hold a matching row."""
         self._ask_oracle([predicate])
         return self._oracle[self._key(predicate)][1]
 
     def _key(self, predicate: str | Column) -> str:
-        """What a predicate means, and how times are shown, depends on the session's time zone."""
+        """Return the key of a predicate's results, which depend on the session's time zone."""
         return f"{predicate} {self.spark.conf.get('spark.sql.session.timeZone')}"
 
     def _ask_oracle(self, predicates: Sequence[str | Column]) -> None:
-        """The rows that match, and the files that hold them, by one query over the copy without index.
+        """Compute the matching rows and their files with one query over the copy without an index.
 
-        The predicates are columns of its result there, so nothing filters before they are evaluated.
+        The predicates are columns of its result, so that nothing is filtered before they are evaluated.
         """
         new = [predicate for predicate in predicates if self._key(predicate) not in self._oracle]
         if not new:
@@ -120,12 +120,12 @@ class Family:
 
 
 def shown(df: DataFrame) -> list[str]:
-    """Rows as sorted texts: NaN equals itself here, and -0.0 differs from 0.0."""
+    """Return rows as sorted texts, in which NaN equals itself and -0.0 differs from 0.0."""
     return sorted(repr(tuple(row)) for row in df.select(*_readable(df)).collect())
 
 
 def run(df: DataFrame) -> tuple[list[str], set[str]]:
-    """The rows of a query as :func:`shown`, and the files that the very plan which found them opened."""
+    """Return the rows of a query as :func:`shown` does, and the files that the executed plan opened."""
     asked = df.select(*_readable(df))
     rows = sorted(repr(tuple(row)) for row in asked.collect())
     scans = scans_of(asked._jdf.queryExecution().executedPlan())
@@ -133,7 +133,7 @@ def run(df: DataFrame) -> tuple[list[str], set[str]]:
 
 
 def _readable(df: DataFrame) -> list[Column]:
-    """The columns, times as texts: Python's own end with the year 9999."""
+    """Return the columns, with times as text, because Python's times end with the year 9999."""
     columns = []
     for each in df.schema.fields:
         column = F.col("`" + each.name.replace("`", "``") + "`")
@@ -152,7 +152,7 @@ def family(
     options: dict[str, str] | None = None,
     read_schema: StructType | str | None = None,
 ) -> Family:
-    """Writes the files once, and copies them for each entry of ``indexes``."""
+    """Write the files once, copy them for each entry of ``indexes``, and return the copies."""
     write_once(spark, root / "plain", schema, files, fmt, options)
     made = Family(spark, root, fmt, dict(options or {}), read_schema)
     for copy, wanted in indexes.items():

@@ -1,4 +1,4 @@
-"""Only xskip decides here which files and rows are read, and nothing is compiled for so many small queries."""
+"""In these tests, only xskip decides which files and rows are read, and Spark compiles no code."""
 
 from __future__ import annotations
 

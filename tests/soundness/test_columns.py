@@ -1,4 +1,4 @@
-"""Two columns, hidden columns, elements of arrays. Rules: specs/pruning.rst, [PRU-CC], [PRU-FC], [PRU-EL].
+"""Conditions on two columns, hidden columns and array elements skip files. Rules: [PRU-CC], [PRU-FC], [PRU-EL].
 
 Classes: SND-27 (functions over bounds), SND-33 (hidden columns).
 """
@@ -70,7 +70,7 @@ COMPARED = {
 
 @pytest.mark.parametrize("fmt", ["parquet", "avro"])
 def test_two_columns(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, fmt: str) -> None:
-    """[SND-27] [PRU-CC-1] [PRU-CC-2] [PRU-N-7] Exact files: bounds against bounds, and choices between conditions."""
+    """[SND-27] [PRU-CC-1] [PRU-CC-2] [PRU-N-7] Comparisons of bounds with bounds read the expected files."""
     made = family(spark, tmp_path_factory.mktemp("pairs"), PAIRS, FILES, {}, fmt=fmt)
     made.add("bounds", [MinMax(c) for c in ("a", "b", "l", "d", "x", "ts", "s", "u")])
     made.check("bounds", COMPARED)
@@ -79,7 +79,7 @@ def test_two_columns(spark: SparkSession, tmp_path_factory: pytest.TempPathFacto
 
 
 def test_a_partition_against_a_column(spark: SparkSession, tmp_path: Path) -> None:
-    """[PRU-CC-1] A partition's value is both its bounds."""
+    """[PRU-CC-1] The value of a partition is both of its bounds."""
     files = {"p=1/one": [(5,), (7,)], "p=6/six": [(5,), (7,)], "p=9/nine": [(5,), (7,)],
              "p=__HIVE_DEFAULT_PARTITION__/none": [(5,)]}  # fmt: skip
     path = write_files(spark, tmp_path / "data", "a int", files)
@@ -92,9 +92,7 @@ def test_a_partition_against_a_column(spark: SparkSession, tmp_path: Path) -> No
 
 
 def test_hidden_columns(spark: SparkSession, tmp_path: Path) -> None:
-    """[SND-33] [PRU-FC-1] [PRU-FC-2] Name, size and time of files under any connective, where Spark does not prune
-    itself.
-    """
+    """[SND-33] [PRU-FC-1] [PRU-FC-2] Conditions on a file's name, size and time skip files."""
     files = {"p=0/small": [(1,)], "p=0/a b%20c": [(2,)], "p=0/large": [(n,) for n in range(1000)], "p=1/deep": [(3,)]}
     path = write_files(spark, tmp_path / "data", "a int", files)
     for name, when in (("small", 1_600_000_000), ("large", 1_700_000_000.5)):
@@ -160,7 +158,7 @@ CONTAINED = {
 
 @pytest.mark.parametrize("fmt", ["parquet", "avro"])
 def test_elements_of_arrays(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, fmt: str) -> None:
-    """[PRU-EL-1] [PRU-EL-2] An index on an array is one of its elements; exact for what some element must be."""
+    """[PRU-EL-1] [PRU-EL-2] Conditions on elements read the expected files by indexes on arrays."""
     made = family(spark, tmp_path_factory.mktemp("arrays"), ARRAYS, LISTS, {}, fmt=fmt)
     made.add("lists", [ValueList("l"), ValueList("t"), NullCount("l")])
     made.check("lists", CONTAINED)

@@ -1,4 +1,4 @@
-"""Comparisons, IN and NOT on whole numbers.
+"""Comparisons, IN and NOT on integers skip exactly the expected files.
 
 Classes: SND-1 (``!=`` on bounds), SND-2 (negated membership), SND-7 (AND and OR with a leg that no index answers),
 SND-8 (NOT IN with NULL), SND-9 (empty lists), SND-22 (value lists at their cap).
@@ -120,7 +120,7 @@ def test_negated_membership_on_valuelist_and_minmax(spark: SparkSession, ints: F
 
 
 def test_and_or_with_an_unindexed_leg(spark: SparkSession, ints: Family) -> None:
-    """[SND-7] No index on y: it can neither skip a file nor keep one that another leg of an AND rules out."""
+    """[SND-7] A condition on a column without an index skips no file, and keeps no file under AND."""
     bounds = {
         "x = 9 and y = 3": "mixed",
         "x = 100 and y = 1": NONE,
@@ -176,7 +176,7 @@ def test_not_in_with_null(spark: SparkSession, ints: Family) -> None:
 
 @pytest.mark.parametrize("kind", ["minmax", "valuelist", "bloom"])
 def test_empty_in_lists(spark: SparkSession, ints: Family, kind: str) -> None:
-    """[SND-9] ``x IN ()`` is TRUE of no row; its negation of every row, from Spark 4 on NULL included."""
+    """[SND-9] ``x IN ()`` is never TRUE, and its negation is TRUE for every row, from Spark 4 on also for NULL."""
     spark.conf.set("spark.sql.legacy.nullInEmptyListBehavior", "false")
     x = F.col("x")
     ints.check(
@@ -187,7 +187,7 @@ def test_empty_in_lists(spark: SparkSession, ints: Family, kind: str) -> None:
 
 
 def test_empty_lists_under_the_former_rule(spark: SparkSession, ints: Family) -> None:
-    """[SND-9] NULL IN () was NULL once: then the negation leaves NULL out."""
+    """[SND-9] With the former rule, NULL IN () is NULL, and the negation excludes NULL."""
     spark.conf.set("spark.sql.legacy.nullInEmptyListBehavior", "true")
     for kind in ("minmax", "valuelist", "bloom"):
         df = ints.read(kind).filter(~F.col("x").isin([]))
@@ -197,7 +197,7 @@ def test_empty_lists_under_the_former_rule(spark: SparkSession, ints: Family) ->
 
 
 def test_value_lists_at_their_cap(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """[SND-22] A list of as many values as allowed is complete; one more value, and there is no list."""
+    """[SND-22] A list with the maximum number of values is complete; a file with more values has no list."""
     files: dict[str, list[Any]] = {
         "under": [(1,), (2,), (None,)],
         "at": [(1,), (2,), (3,), (3,), (None,)],

@@ -1,4 +1,4 @@
-"""Floating point: NaN is the greatest value and equals itself, -0.0 equals 0.0, infinities are values.
+"""NaN is the greatest value and equals itself, -0.0 equals 0.0, and infinities are values.
 
 Classes: SND-10 (NaN), SND-11 (signed zeros), SND-21 (infinities).
 """
@@ -145,9 +145,7 @@ def test_infinities(spark: SparkSession, doubles: Family, kind: str) -> None:
 
 
 def test_footers_are_not_believed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """[SND-10] [SND-11] [SND-21] A writer may leave NaN out of its bounds, or have no bounds for [NaN]: the data is
-    read instead.
-    """
+    """[SND-10] [SND-11] [SND-21] A build reads the data, because writers may omit NaN from bounds."""
     root = tmp_path_factory.mktemp("footers")
     (root / "plain").mkdir()
     for name, values in VALUES.items():
@@ -168,7 +166,7 @@ def test_footers_are_not_believed(spark: SparkSession, tmp_path_factory: pytest.
 
 
 def test_casts_to_double(spark: SparkSession, floats: Family) -> None:
-    """[SND-10] [SND-11] Every float is a double; 0.1 as a float is another number than 0.1 as a double."""
+    """[SND-10] [SND-11] Every float is a double, but 0.1 as a float differs from 0.1 as a double."""
     cases = {
         "double(x) = double('NaN')": "fivesnan nan",
         "double(x) > 5.0D": "fivesnan nan inf",
@@ -179,7 +177,7 @@ def test_casts_to_double(spark: SparkSession, floats: Family) -> None:
 
 
 def test_bloom_refuses_floating_point(spark: SparkSession, doubles: Family, floats: Family) -> None:
-    """[SND-10] [SND-11] Equal values of different bits would have different hashes."""
+    """[SND-10] [SND-11] Equal values with different bits would have different hashes."""
     for each in (doubles, floats):
         with pytest.raises(UnsupportedTypeError, match="BloomFilter cannot index this type"):
             each.skipping("plain").create([BloomFilter("x")])

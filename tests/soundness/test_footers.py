@@ -1,4 +1,4 @@
-"""Bounds from Parquet footers: what a footer does not say for certain is read from the data.
+"""Facts that a Parquet footer does not prove are read from the data.
 
 Classes: SND-5 and SND-6 (NULL counts that are unknown), SND-12 (no statistics), SND-13 (no NULL count), SND-14 (some
 row groups without statistics), SND-15 (bounds cut short), SND-16 (milliseconds), SND-19 (decimals).
@@ -22,7 +22,7 @@ from xskip.spark.collect.parquet_footers import footer_bounds
 
 
 def _write(root: Path, name: str, groups: list[list[Any]], kind: pa.DataType, **options: Any) -> Path:
-    """One Parquet file with a row group for each list."""
+    """Write a Parquet file with a row group for each list."""
     path = root / "plain" / f"{name}.parquet"
     path.parent.mkdir(parents=True, exist_ok=True)
     schema = pa.schema([("x", kind)])
@@ -34,7 +34,7 @@ def _write(root: Path, name: str, groups: list[list[Any]], kind: pa.DataType, **
 
 
 def _splice(path: Path, old: bytes, new: bytes) -> None:
-    """Replaces bytes of the footer, every time they occur, and corrects its length."""
+    """Replace each occurrence of bytes in the footer, and correct the footer's length."""
     data = path.read_bytes()
     length = int.from_bytes(data[-8:-4], "little")
     body, footer = data[: -8 - length], data[-8 - length : -8]
@@ -44,7 +44,7 @@ def _splice(path: Path, old: bytes, new: bytes) -> None:
 
 
 def _bounds(path: Path, kind: str) -> Any:
-    """What the footer is believed for: bounds, or None where the data is read."""
+    """Return the bounds that the footer proves, or None if the data must be read."""
     found = footer_bounds(pq.read_metadata(path), [("x", kind)])
     return found and found[0]
 
@@ -68,7 +68,7 @@ def test_no_statistics_at_all(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_row_groups_without_bounds(spark: SparkSession, tmp_path: Path) -> None:
-    """[SND-12] [SND-14] Long strings have no bounds: neither "all NULL", nor is the rest of the file all there is."""
+    """[SND-12] [SND-14] A row group of long strings without bounds makes the bounds of its file unknown."""
     long = "z" * 10_000
     first = _write(tmp_path, "first", [[long], ["b", "c"]], pa.string())
     last = _write(tmp_path, "last", [["b", "c"], ["a", None], [long, None]], pa.string())
@@ -100,9 +100,7 @@ def test_row_groups_without_bounds(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_no_null_count(spark: SparkSession, tmp_path: Path) -> None:
-    """[SND-5] [SND-6] [SND-13] Statistics without a NULL count: 0 is not assumed, nor that a column without bounds is
-    all NULL.
-    """
+    """[SND-5] [SND-6] [SND-13] A missing NULL count is not 0, and a column without bounds is not all NULL."""
     bounded = _write(tmp_path, "bounded", [[5, 5, None]], pa.int32())
     # Thrift's compact protocol: fields 1 max, 2 min, 3 null_count (an i64: 0x16, its value), 5 max_value (0x28)
     _splice(bounded, b"\x16\x02\x28", b"\x38")
@@ -129,7 +127,7 @@ def test_no_null_count(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_no_null_count_and_no_bounds(spark: SparkSession, tmp_path: Path) -> None:
-    """[SND-13] Nothing but an empty struct of statistics: nothing is known."""
+    """[SND-13] An empty struct of statistics proves nothing."""
     vague = _write(tmp_path, "vague", [["z" * 10_000, "a"]], pa.string())
     other = _write(tmp_path, "other", [["b"]], pa.string())
     statistics = pq.read_metadata(vague).row_group(0).column(0).statistics
@@ -148,9 +146,7 @@ LAST = "\U0010ffff"
 
 
 def test_bounds_cut_short_by_parquet_mr(spark: SparkSession, tmp_path: Path) -> None:
-    """[SND-15] Spark's writer may cut bounds, rounding the greatest up; where no greater text exists it keeps it
-    whole.
-    """
+    """[SND-15] Spark's writer rounds a truncated upper bound up, or does not truncate it."""
     values = {
         "tail": ["prefix" + LAST * 3],
         "cut": ["prefix\ud7ffxyz", "prefiy"],
@@ -180,7 +176,7 @@ def test_bounds_cut_short_by_parquet_mr(spark: SparkSession, tmp_path: Path) -> 
 
 
 def test_bounds_of_unknown_writers(spark: SparkSession, tmp_path: Path) -> None:
-    """[SND-15] A writer that cuts the greatest value short without rounding it up is not believed for strings."""
+    """[SND-15] String bounds of unknown writers are not used, because they may truncate upper bounds."""
     cut = _write(tmp_path, "cut", [["prefixaaaa", "prefixzzzz"]], pa.string())
     number = _write(tmp_path, "whole", [["prefix"]], pa.string())
     created = pq.read_metadata(cut).created_by.encode()
@@ -199,9 +195,7 @@ def test_bounds_of_unknown_writers(spark: SparkSession, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("index", [MinMax("x"), ValueList("x"), BloomFilter("x", fpp=1e-6)], ids=lambda i: i.name)
 def test_texts_that_are_no_utf8(spark: SparkSession, tmp_path: Path, index: Any) -> None:
-    """[SND-15] A string column may hold bytes that are no UTF-8: an index over such files is still made, and still
-    right.
-    """
+    """[SND-15] An index on a string column with bytes that are not UTF-8 can be built and is correct."""
 
     def texts(*values: bytes) -> pa.Array:
         offsets = [0]
@@ -232,7 +226,7 @@ DECIMALS: dict[str, list[Decimal | None]] = {
 @pytest.mark.parametrize("precision", [4, 16, 30])
 @pytest.mark.parametrize("as_integer", [False, True])
 def test_negative_decimals(spark: SparkSession, tmp_path: Path, precision: int, as_integer: bool) -> None:
-    """[SND-19] Fixed bytes are two's complement, most significant first: -1 is above -2 and below 0."""
+    """[SND-19] Fixed bytes are big-endian two's complement, so that -1 is above -2 and below 0."""
     kind = pa.decimal128(precision, 2)
     for name, values in DECIMALS.items():
         path = _write(tmp_path, name, [values], kind, store_decimal_as_integer=as_integer)
@@ -286,7 +280,7 @@ def test_milliseconds_and_other_units(spark: SparkSession, tmp_path: Path) -> No
 
 
 def test_unsigned_and_small_numbers(spark: SparkSession, tmp_path: Path) -> None:
-    """[SND-14] Other physical or logical types than the one asked for are read from the data."""
+    """[SND-14] Bounds of other physical or logical types are read from the data."""
     big = _write(tmp_path, "big", [[4_294_967_295]], pa.uint32())
     small = _write(tmp_path, "small", [[1]], pa.uint32())
     assert _bounds(big, "bigint") is None
@@ -295,7 +289,7 @@ def test_unsigned_and_small_numbers(spark: SparkSession, tmp_path: Path) -> None
 
 
 def test_a_file_that_no_footer_describes(spark: SparkSession, tmp_path: Path) -> None:
-    """[SND-14] Booleans, repeated columns and files of several kinds in one dataset."""
+    """[SND-14] Booleans, repeated columns and mixed files of a dataset are read correctly."""
     _write(tmp_path, "yes", [[True], [True, None]], pa.bool_())
     _write(tmp_path, "no", [[False]], pa.bool_(), write_statistics=False)
     _write(tmp_path, "both", [[False], [True]], pa.bool_())

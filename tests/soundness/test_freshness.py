@@ -1,4 +1,4 @@
-"""Data that changed since the index was made, indexes that were made anew, and switching skipping off.
+"""Changed data, new indexes and disabled skipping give correct rows.
 
 Classes: SND-34 (identity of files), SND-35 (stale indexes), SND-36 (indexes of other datasets), SND-37 (disabling).
 """
@@ -27,7 +27,7 @@ def _family(spark: SparkSession, root: Path, index: Index) -> Family:
 
 
 def _rewrite(spark: SparkSession, made: Family, name: str, values: list[int]) -> Path:
-    """Another content under the same name, in both copies."""
+    """Write other content under the same name in both copies, and return the path."""
     for copy in ("copy", "plain"):
         write_files(spark, made.root / copy, "x int", {name: [(v,) for v in values]})
     made._oracle.clear()
@@ -36,7 +36,7 @@ def _rewrite(spark: SparkSession, made: Family, name: str, values: list[int]) ->
 
 @by_kind
 def test_overwritten_files(spark: SparkSession, tmp_path: Path, index: Index) -> None:
-    """[SND-34] The same path with other content is another file: read until the index knows it."""
+    """[SND-34] A file with new content is read until the index is refreshed."""
     made = _family(spark, tmp_path, index)
     made.check("copy", {"x = 10": "high", "x = 1": "low"})
     _rewrite(spark, made, "low", [10, 30])
@@ -54,7 +54,7 @@ def test_overwritten_files(spark: SparkSession, tmp_path: Path, index: Index) ->
 @by_kind
 @pytest.mark.parametrize("same", ["time", "size"])
 def test_same_time_or_same_size(spark: SparkSession, tmp_path: Path, index: Index, same: str) -> None:
-    """[SND-34] Of name, time and size any one that differs makes another file."""
+    """[SND-34] A file is another one if its name, time or size differs."""
     made = _family(spark, tmp_path, index)
     path = made.root / "copy" / "low.parquet"
     before = path.stat()
@@ -91,7 +91,7 @@ def test_appended_and_deleted_files(spark: SparkSession, tmp_path: Path, index: 
 
 @by_kind
 def test_replaced_directory(spark: SparkSession, tmp_path: Path, index: Index) -> None:
-    """[SND-35] All files written anew, by Spark itself: overwriting takes the index along, or leaves it harmless."""
+    """[SND-35] If Spark overwrites the dataset, the index is removed or has no effect."""
     made = _family(spark, tmp_path, index)
     made.check("copy", {"x = 1": "low"})
     for copy in ("copy", "plain"):
@@ -104,7 +104,7 @@ def test_replaced_directory(spark: SparkSession, tmp_path: Path, index: Index) -
 
 @by_kind
 def test_metadata_that_is_lost_or_broken(spark: SparkSession, tmp_path: Path, index: Index) -> None:
-    """[SND-35] Without its files, or with files that are no Parquet, an index skips nothing and stops no query."""
+    """[SND-35] An index with missing or invalid metadata files skips nothing and fails no query."""
     made = _family(spark, tmp_path, index)
     made.check("copy", {"x = 1": "low"})
     files = [f for f in (made.root / "copy" / "_xskip").rglob("*.parquet") if f.is_file()]
@@ -122,7 +122,7 @@ def test_metadata_that_is_lost_or_broken(spark: SparkSession, tmp_path: Path, in
 
 @by_kind
 def test_dropped_and_made_again(spark: SparkSession, tmp_path: Path, index: Index) -> None:
-    """[SND-36] Another dataset of the same path and names: nothing of the first index is left in memory."""
+    """[SND-36] Nothing of a dropped index stays in memory."""
     made = _family(spark, tmp_path, index)
     made.check("copy", {"x = 1": "low"})
     made.skipping("copy").drop()
@@ -151,7 +151,7 @@ def test_directory_removed_behind_its_back(spark: SparkSession, tmp_path: Path, 
 
 
 def test_an_index_moved_to_another_dataset(spark: SparkSession, tmp_path: Path) -> None:
-    """[SND-36] Datasets of the same file names: each has its own index, and a copied one is of another place."""
+    """[SND-36] A copied index does not serve another dataset with the same file names."""
     for name, values in (("a", (1, 2)), ("b", (2, 1))):
         write_files(spark, tmp_path / name, "x int", {f"f{i}": [(v,)] for i, v in enumerate(values)})
     SkippingIndex.for_path(spark, str(tmp_path / "a")).create([MinMax("x")])
@@ -168,7 +168,7 @@ def test_an_index_moved_to_another_dataset(spark: SparkSession, tmp_path: Path) 
 
 
 def test_a_base_location_for_all(spark: SparkSession, tmp_path: Path) -> None:
-    """[SND-36] Indexes of many datasets under one base: each dataset meets its own; without the base, none."""
+    """[SND-36] Each dataset uses its own index below a common base, and no index without the base."""
     for name, values in (("a", (1, 2)), ("b", (2, 1))):
         write_files(spark, tmp_path / name, "x int", {f"f{i}": [(v,)] for i, v in enumerate(values)})
     spark.conf.set("spark.xskip.metadata.location", str(tmp_path / "base"))
@@ -182,7 +182,7 @@ def test_a_base_location_for_all(spark: SparkSession, tmp_path: Path) -> None:
 
 @by_kind
 def test_disabling_disables(spark: SparkSession, tmp_path: Path, index: Index) -> None:
-    """[SND-37] By the function and by the setting: nothing is skipped, nothing is asked, and it comes back."""
+    """[SND-37] After disabling by the function or by the setting, no file is skipped until skipping is enabled."""
     made = _family(spark, tmp_path, index)
     made.check("copy", {"x = 1": "low"})
     xskip.disable(spark)

@@ -1,6 +1,6 @@
-"""Functions of a column: what lists, bounds and single values rule out. Rules: specs/pruning.rst, [PRU-FN].
+"""Lists, bounds and single values rule out files for functions of a column. Rules: specs/pruning.rst, [PRU-FN].
 
-The table in specs/functions.rst is what these tests find; ``XSKIP_WRITE=1`` writes it anew.
+The table in specs/functions.rst has the results of these tests; ``XSKIP_WRITE=1`` writes the table.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def year(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Fam
 
 
 def outcome(year: Family, kind: str, expression: str) -> str:
-    """How much of what could be ruled out was."""
+    """Return how many of the files that an expression could rule out were skipped."""
     needed = year.matching(expression)
     opened = opened_files(year.read(kind).filter(expression))
     assert needed <= opened, f"{kind}: {expression}: WRONGLY SKIPPED {sorted(needed - opened)}"
@@ -107,7 +107,7 @@ def outcome(year: Family, kind: str, expression: str) -> str:
 
 @needs_spark_4("plans some of these otherwise")
 def test_the_table_of_expressions(spark: SparkSession, year: Family) -> None:
-    """[PRU-FN-1] [PRU-FN-4] [PRU-FN-6] Every kind of expression is ruled out by some index, and none wrongly."""
+    """[PRU-FN-1] [PRU-FN-4] [PRU-FN-6] An index rules out files for every kind of expression, none wrongly."""
     rows = []
     for title, expressions in EXPRESSIONS.items():
         prunes = []
@@ -167,7 +167,7 @@ def _page(rows: list[tuple[str, ...]]) -> str:
 
 
 def test_null_can_have_a_value(spark: SparkSession, year: Family) -> None:
-    """[PRU-FN-2] Lists and bounds do not tell which objects have NULL rows."""
+    """[PRU-FN-2] Lists and bounds do not show which files have NULL rows."""
     for kind in ("MinMax", "ValueList"):
         assert opened_files(year.read(kind).filter("coalesce(c, 'x') = 'x'")) == year.names
         assert opened_files(year.read(kind).filter("nullif(c, 'c3') IS NULL")) == year.names
@@ -175,7 +175,7 @@ def test_null_can_have_a_value(spark: SparkSession, year: Family) -> None:
 
 
 def test_what_fails_is_met_by_the_query(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """[PRU-FN-3] With ANSI a value that cannot be cast fails the query, with an index as without."""
+    """[PRU-FN-3] With ANSI, a value that cannot be cast fails the query, with and without an index."""
     texts = family(
         spark, tmp_path_factory.mktemp("texts"), "s string", {"one": [("1",)], "two": [("2",)], "bad": [("x",)]},
         {"valuelist": [ValueList("s")]},
@@ -190,7 +190,7 @@ def test_what_fails_is_met_by_the_query(spark: SparkSession, tmp_path_factory: p
 
 
 def test_zeros_and_many_values(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """[PRU-FN-3] A list holds one zero for both; beyond so many values nothing is evaluated."""
+    """[PRU-FN-3] A list has one zero for both zeros; functions of too many values are not evaluated."""
     files = {"zero": [(0.0, 1), (-0.0, 2)], "one": [(1.0, 3)], "two": [(2.0, 4)]}
     path = write_once(spark, tmp_path / "data", "d double, i int", files)
     from xskip import SkippingIndex
@@ -204,7 +204,7 @@ def test_zeros_and_many_values(spark: SparkSession, tmp_path: Path, monkeypatch:
 
 
 def test_one_evaluation_a_query(spark: SparkSession, year: Family, monkeypatch: pytest.MonkeyPatch) -> None:
-    """[PRU-FN-10] All functions of a query are evaluated together, and none again that is remembered."""
+    """[PRU-FN-10] All functions of a query are evaluated in one call, without known results."""
     calls: list[list[int]] = []
     real = Hook.evaluate
 
@@ -235,7 +235,7 @@ WRAPS = {"low": [(-(2**31),), (-(2**31) + 5,)], "mid": [(0,), (10,)], "high": [(
 
 
 def test_overflow_between_bounds(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """[PRU-FN-4] Where a sum wraps around between the bounds, and where a product might, nothing is known."""
+    """[PRU-FN-4] If a sum or a product may overflow between the bounds, the result is unknown."""
     spark.conf.set("spark.sql.ansi.enabled", "false")
     ints = family(spark, tmp_path_factory.mktemp("wraps"), "i int", WRAPS, {"minmax": [MinMax("i")]})
     ints.check(
@@ -258,7 +258,7 @@ def test_overflow_between_bounds(spark: SparkSession, tmp_path_factory: pytest.T
 
 
 def test_what_is_not_a_number_below_zero(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """[PRU-FN-4] A part that is NaN at an end tells nothing of what is between, whatever the whole makes of it."""
+    """[PRU-FN-4] If a part is NaN at a bound, the values between the bounds are unknown."""
     files = {"both": [(-4.0,), (0.0001,), (100.0,)], "plus": [(9.0,), (16.0,)], "minus": [(-9.0,), (-4.0,)]}
     made = family(spark, tmp_path_factory.mktemp("nan"), "d double", files, {"minmax": [MinMax("d")]})
     spark.conf.set("spark.sql.ansi.enabled", "false")
@@ -272,7 +272,7 @@ def test_what_is_not_a_number_below_zero(spark: SparkSession, tmp_path_factory: 
 
 
 def test_absolute_values(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """[PRU-FN-9] Bounds of |x| where x has one sign, and where it has both; a sum of it can wrap around."""
+    """[PRU-FN-9] The bounds of |x| are correct if x has one sign or both; a sum of it can overflow."""
     least = -(2**31)
     files = {"minus": [(-9, -9.5), (-4, -4.0)], "plus": [(3, 3.0), (8, 8.5)], "both": [(-6, -6.0), (2, 2.0)],
              "wide": [(-5, -1.0), (147_483_647, 0.0), (2_000_000_000, 0.5)],
@@ -301,7 +301,7 @@ def test_absolute_values(spark: SparkSession, tmp_path_factory: pytest.TempPathF
 def test_dates_around_a_change_of_the_clock(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, zone: str
 ) -> None:
-    """[PRU-FN-5] Clocks that go back over midnight, and a day that never was: the files of a date are all read."""
+    """[PRU-FN-5] All files of a date are read if the clock goes back over midnight or skips a day."""
     spark.conf.set("spark.sql.session.timeZone", zone)
     minutes = [dt.datetime(2018, 2, 18, tzinfo=dt.timezone.utc) + dt.timedelta(minutes=10 * k) for k in range(36)]
     minutes += [dt.datetime(2011, 12, 30, tzinfo=dt.timezone.utc) + dt.timedelta(hours=k) for k in range(36)]
@@ -325,7 +325,7 @@ def test_dates_around_a_change_of_the_clock(
 
 
 def test_functions_of_users_and_of_several_columns(spark: SparkSession, year: Family) -> None:
-    """[PRU-FN-7] They are not evaluated: c IS NOT NULL or nothing is all that is left."""
+    """[PRU-FN-7] Such functions are not evaluated, so that no file is skipped."""
     spark.udf.register("mine", lambda x: x == 5, BooleanType())
     for kind in ("MinMax", "ValueList"):
         for expression in ("mine(i)", "i + length(s) = 12", "rand() < 0.5"):
@@ -335,7 +335,7 @@ def test_functions_of_users_and_of_several_columns(spark: SparkSession, year: Fa
 
 
 def test_an_answer_is_of_its_session_s_settings(spark: SparkSession, year: Family) -> None:
-    """[PRU-FN-8] The same filter, on the same plan, means something else under another setting."""
+    """[PRU-FN-8] The same filter on the same plan gives other files under another setting."""
     hour = "date_format(ts, 'yyyy-MM-dd HH') = '2020-01-01 00'"
     asked: dict[str, set[frozenset[str]]] = {}
     for zone in ("UTC", "Asia/Tokyo", "UTC"):
@@ -350,5 +350,5 @@ def test_an_answer_is_of_its_session_s_settings(spark: SparkSession, year: Famil
 
 
 def test_everything_is_kept_where_nothing_is_known(spark: SparkSession, year: Family) -> None:
-    """[PRU-FN-1] A Bloom filter is asked of the column alone."""
+    """[PRU-FN-1] A Bloom filter answers only conditions on the column itself."""
     year.check("BloomFilter", {"upper(c) = 'C1'": ALL, "i + 1 = 6": ALL, "c = 'c9'": NONE, "i = 5": "f0"})

@@ -1,4 +1,4 @@
-"""What decides the values that Spark reads from a file: an index serves no query that reads otherwise than its build.
+"""An index serves no query that reads files in another way than the build did.
 
 Class SND-31 (options, settings, named files), the zones of class SND-17, and settings that change between a plan and
 its run.
@@ -25,7 +25,7 @@ FILES = {"low": [(1,), (2,)], "high": [(10,), (20,)]}
 
 @contextmanager
 def lenient(spark: SparkSession) -> Iterator[None]:
-    """Queries read everything where the index cannot be used, as they do for users."""
+    """Run the body without strict mode, so that queries read all files if the index cannot be used."""
     spark.conf.set("spark.xskip.strict", "false")
     yield
     spark.conf.set("spark.xskip.strict", "true")
@@ -33,7 +33,7 @@ def lenient(spark: SparkSession) -> Iterator[None]:
 
 @contextmanager
 def jvm_zone(spark: SparkSession, zone: str) -> Iterator[None]:
-    """The default time zone of the driver's JVM, in which local executors are, too."""
+    """Run the body with another default time zone of the driver's JVM, in which local executors run as well."""
     jvm: Any = spark._jvm
     zones = jvm.java.util.TimeZone
     before = zones.getDefault()
@@ -56,7 +56,7 @@ def csv(spark: SparkSession, root: Path) -> DataFrame:
 
 @pytest.mark.parametrize("column", ["_corrupt_record", "_Corrupt_Record", "length(_corrupt_record)"])
 def test_the_column_of_corrupt_records_has_no_index(spark: SparkSession, tmp_path: Path, column: str) -> None:
-    """[PRU-RD-6] A build that reads it alone finds no record corrupt."""
+    """[PRU-RD-6] A build that reads only this column finds no corrupt record."""
     csv(spark, tmp_path)
     made = SkippingIndex.for_path(spark, str(tmp_path), format="csv", schema=WITH_CORRUPT)
     kind = MinMax(column, expression="(" in column)
@@ -67,7 +67,7 @@ def test_the_column_of_corrupt_records_has_no_index(spark: SparkSession, tmp_pat
 def test_an_index_of_corrupt_records_made_before_is_not_asked(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """[PRU-RD-6] Other indexes beside it are."""
+    """[PRU-RD-6] Such an index is not used, but other indexes beside it are."""
     csv(spark, tmp_path)
     with monkeypatch.context() as former:
         former.setattr(source, "_check_whole", lambda *_: None)
@@ -86,7 +86,7 @@ def test_an_index_of_corrupt_records_made_before_is_not_asked(
 @pytest.mark.parametrize("option", ["ignoreCorruptFiles", "IGNORECORRUPTFILES"])
 @pytest.mark.parametrize("fmt", ["parquet", "avro", "orc"])
 def test_a_build_fails_on_what_it_cannot_read(spark: SparkSession, tmp_path: Path, fmt: str, option: str) -> None:
-    """[PRU-RD-9] Whatever its options say: a file that it passed over would be recorded as empty."""
+    """[PRU-RD-9] The build fails with any options, because an omitted file would count as empty."""
     path = write_files(spark, tmp_path / "data", "x int", FILES, fmt)
     damaged = tmp_path / "data" / f"high.{fmt}"
     content = bytearray(damaged.read_bytes())
@@ -109,7 +109,7 @@ EXTENSIONS: dict[str, Callable[[SparkSession, Path], DataFrame]] = {
 
 @pytest.mark.parametrize("build", EXTENSIONS)
 def test_avro_files_without_the_extension(spark: SparkSession, tmp_path: Path, build: str) -> None:
-    """[SND-31] [PRU-RD-1] With ``ignoreExtension`` false Spark reads them as empty; other queries read their rows."""
+    """[SND-31] [PRU-RD-1] With ``ignoreExtension`` false, Spark reads such files as empty."""
     write_files(spark, tmp_path / "data", "x int", FILES, "avro")
     (tmp_path / "data" / "high.avro").rename(tmp_path / "data" / "high.bin")
     path = str(tmp_path / "data")
@@ -122,7 +122,7 @@ def test_avro_files_without_the_extension(spark: SparkSession, tmp_path: Path, b
 
 
 def test_avro_files_without_the_extension_by_hadoops_setting(spark: SparkSession, tmp_path: Path) -> None:
-    """[PRU-RD-2] The same, where Hadoop's configuration says it."""
+    """[PRU-RD-2] Hadoop's configuration has the same effect as the option."""
     write_files(spark, tmp_path / "data", "x int", FILES, "avro")
     (tmp_path / "data" / "high.avro").rename(tmp_path / "data" / "high.bin")
     path, key = str(tmp_path / "data"), "avro.mapred.ignore.inputs.without.extension"
@@ -139,7 +139,7 @@ def test_avro_files_without_the_extension_by_hadoops_setting(spark: SparkSession
 
 
 def test_a_schema_behind_a_url_counts_by_its_content(spark: SparkSession, tmp_path: Path) -> None:
-    """[PRU-RD-1] Its default fills the column that older files lack."""
+    """[PRU-RD-1] The schema's default fills the column that older files lack."""
     write_files(spark, tmp_path / "data", "x int", FILES, "avro")
     path, url = str(tmp_path / "data"), tmp_path / "schema.avsc"
 
@@ -169,7 +169,7 @@ OLD = {
 
 
 def times(spark: SparkSession, root: Path, fmt: str) -> str:
-    """Timestamps of two eras, the old ones as Spark 2 wrote them where the format has another calendar for them."""
+    """Write timestamps of two eras, the old ones with Spark 2's calendar if possible, and return the path."""
     for source_of in ("parquet", "avro"):
         spark.conf.set(f"spark.sql.{source_of}.datetimeRebaseModeInWrite", "LEGACY")
     for name, rows in OLD.items():
@@ -187,7 +187,7 @@ def times(spark: SparkSession, root: Path, fmt: str) -> str:
 def test_old_times_under_another_zone_of_the_jvm(
     spark: SparkSession, tmp_path: Path, fmt: str, kind: type[MinMax | ValueList | BloomFilter]
 ) -> None:
-    """[SND-17] [PRU-RD-8] What lies before 1901 is not known there; all else is, of all columns."""
+    """[SND-17] [PRU-RD-8] Only timestamps before 1901 are unknown in another zone."""
     spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
     with jvm_zone(spark, "UTC"):
         path = times(spark, tmp_path, fmt)
@@ -209,7 +209,7 @@ def test_old_times_under_another_zone_of_the_jvm(
 
 
 def test_orc_under_another_zone_of_the_jvm(spark: SparkSession, tmp_path: Path) -> None:
-    """[SND-17] [PRU-RD-8] Its timestamps of any date move with the zone."""
+    """[SND-17] [PRU-RD-8] All timestamps of ORC files depend on the zone."""
     with jvm_zone(spark, "UTC"):
         path = times(spark, tmp_path, "orc")
         index(spark, path, [MinMax("t"), ValueList("t")], "orc")
@@ -224,7 +224,7 @@ def test_orc_under_another_zone_of_the_jvm(spark: SparkSession, tmp_path: Path) 
 
 @pytest.mark.parametrize("v1", ["avro,csv,json,orc,parquet", ""], ids=["v1", "v2"])
 def test_settings_that_change_after_a_plan_was_made(spark: SparkSession, tmp_path: Path, v1: str) -> None:
-    """[PRU-RD-10] The settings count with which Spark reads, not those with which it made the plan."""
+    """[PRU-RD-10] The settings at the time of reading count, not those of the plan."""
     spark.conf.set("spark.sql.sources.useV1SourceList", v1)
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     (tmp_path / "a.csv").write_text("2020-01-01 00:30:00\n")
@@ -244,7 +244,7 @@ def test_settings_that_change_after_a_plan_was_made(spark: SparkSession, tmp_pat
 
 
 def test_new_settings_of_a_format_are_not_passed_over(spark: SparkSession, tmp_path: Path) -> None:
-    """[SND-31] [PRU-RD-2] What nobody knows may change values."""
+    """[SND-31] [PRU-RD-2] An unknown setting of a format may change values."""
     path = write_files(spark, tmp_path / "data", "x int", FILES)
     index(spark, path, [MinMax("x")])
     assert kept(spark, path, "x > 5") == {"high"}
@@ -257,7 +257,7 @@ def test_new_settings_of_a_format_are_not_passed_over(spark: SparkSession, tmp_p
 
 
 def test_field_ids_count_where_a_schema_has_them(spark: SparkSession, tmp_path: Path) -> None:
-    """[PRU-RD-2] Delta's extension turns reading by ids on: what has no ids is read by name as before."""
+    """[PRU-RD-2] Without field ids, columns are found by name, even if reading by ids is on."""
     path = write_files(spark, tmp_path / "data", "x int", FILES)
     index(spark, path, [MinMax("x")])
     spark.conf.set("spark.sql.parquet.fieldId.read.enabled", "true")
@@ -267,7 +267,7 @@ def test_field_ids_count_where_a_schema_has_them(spark: SparkSession, tmp_path: 
 @pytest.mark.parametrize("fmt", ["csv", "json", "text"])
 @pytest.mark.parametrize("by", ["session", "Hadoop"])
 def test_lines_that_hadoop_finds_too_long(spark: SparkSession, tmp_path: Path, fmt: str, by: str) -> None:
-    """[SND-31] [PRU-RD-2] [PRU-RD-9] Spark's readers of lines drop them; a build does not."""
+    """[SND-31] [PRU-RD-2] [PRU-RD-9] Spark drops lines that are too long, but a build does not."""
     key, long = "mapreduce.input.linerecordreader.line.maxlength", "x" * 90
     line = {"csv": f"77,{long}\n1,s\n", "json": f'{{"a": 77, "b": "{long}"}}\n{{"a": 1}}\n', "text": f"77{long}\n1\n"}[
         fmt
@@ -287,7 +287,7 @@ def test_lines_that_hadoop_finds_too_long(spark: SparkSession, tmp_path: Path, f
 
 
 def test_keys_of_hadoop_that_nobody_listed(spark: SparkSession, tmp_path: Path) -> None:
-    """[SND-31] [PRU-RD-2] Those that begin with a format's name count, wherever they are set."""
+    """[SND-31] [PRU-RD-2] Keys that begin with a format's name count, wherever they are set."""
     path = write_files(spark, tmp_path / "data", "x int", FILES, "orc")
     index(spark, path, [MinMax("x")], "orc")
     hadoop = spark.sparkContext._jsc.hadoopConfiguration()
@@ -308,7 +308,7 @@ SECRETS = {
 
 
 def test_no_secret_is_recorded(spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """[PRU-RD-7] In no file of the index, in no result, report, log or plan; and another secret reads the same."""
+    """[PRU-RD-7] No file, result, report, log or plan contains a secret, and another secret reads the same."""
     path = write_files(spark, tmp_path / "data", "x int", FILES)
     made = SkippingIndex.for_path(spark, path, options={**SECRETS, "customOption": "s3cr3t-4"})
     results = [made.create([MinMax("x")]), made.describe(), made.status()]

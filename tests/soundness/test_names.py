@@ -1,4 +1,4 @@
-"""Which column a name means: case, dots, nesting, partition columns, positions and field ids.
+"""A name means the column that Spark resolves, by case, dots, nesting, partitions, positions and field ids.
 
 Classes: SND-29 (name resolution), SND-30 (partition columns that files do not hold).
 """
@@ -26,7 +26,7 @@ def _arrow(path: Path, **columns: object) -> None:
 
 
 def _sound(df: DataFrame, plain: DataFrame) -> set[str]:
-    """The files opened; the rows are those of the same query without an index."""
+    """Assert that the rows are those without an index, and return the opened files."""
     assert shown(df) == shown(plain)
     return opened_files(df)
 
@@ -53,7 +53,7 @@ def test_columns_that_differ_by_case(spark: SparkSession, tmp_path_factory: pyte
 def test_case_sensitivity_changed_after_the_build(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """[SND-29] Names are told apart otherwise than at the build: the index is not used, and says so where strict."""
+    """[SND-29] The index is not used with another case sensitivity, and strict mode says so."""
     root = tmp_path_factory.mktemp("changed")
     _arrow(root / "plain" / "one.parquet", Ab=pa.array([1], pa.int32()))
     _arrow(root / "plain" / "two.parquet", Ab=pa.array([2], pa.int32()))
@@ -85,7 +85,7 @@ def test_names_of_files_in_another_case(spark: SparkSession, tmp_path_factory: p
 def test_dotted_names_and_nested_fields(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, dotted_last: bool
 ) -> None:
-    """[SND-29] A field b of a struct a, and a column whose name is a.b: both are written a.b in a footer."""
+    """[SND-29] A field b of a struct a and a column a.b are told apart, although footers write both as a.b."""
     root = tmp_path_factory.mktemp("dots")
     for name, nested, dotted in (("one", 1, 7), ("two", 7, 1)):
         columns = {
@@ -119,7 +119,7 @@ def test_names_of_strange_characters(spark: SparkSession, tmp_path_factory: pyte
 
 
 def test_fields_by_id(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """[SND-29] With field ids a name means whatever column has the id that the query's schema gives it."""
+    """[SND-29] With field ids, a name means the column with the id in the query's schema."""
     root = tmp_path_factory.mktemp("ids")
     fields = [pa.field(n, pa.int32(), metadata={"PARQUET:field_id": str(i)}) for n, i in (("x", 1), ("y", 2))]
     (root / "plain").mkdir()
@@ -141,7 +141,7 @@ def test_fields_by_id(spark: SparkSession, tmp_path_factory: pytest.TempPathFact
 
 
 def test_orc_columns_by_position(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """[SND-29] ORC files of Hive have no names: a column is what stands at its position in the query's schema."""
+    """[SND-29] ORC files of Hive have no names, so that the position in the query's schema counts."""
     files = {"one": [(1, 7)], "two": [(7, 1)]}
     for kind, indexes in _three("a").items():
         root = tmp_path_factory.mktemp("orc")
@@ -181,7 +181,7 @@ MIXED = {
 
 @pytest.mark.parametrize("v1", ["parquet", ""])
 def test_null_partitions(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, v1: str) -> None:
-    """[SND-30] NULL is a partition's own value; conditions over partition and data columns ask both."""
+    """[SND-30] NULL is a partition value; conditions can combine partition and data columns."""
     spark.conf.set("spark.sql.sources.useV1SourceList", v1)
     parted = family(spark, tmp_path_factory.mktemp("parted"), "x int", PARTED, {"valuelist": [ValueList("x")]})
     cases = dict(MIXED)
@@ -190,7 +190,7 @@ def test_null_partitions(spark: SparkSession, tmp_path_factory: pytest.TempPathF
 
 
 def test_partition_types_that_differ(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """[SND-30] Partition 010 is the number 10, or the text 010: the index is asked in its own type alone."""
+    """[SND-30] Partition 010 is a number or a string; only the recorded type is used."""
     root = tmp_path_factory.mktemp("inferred")
     parted = family(spark, root, "x int", PARTED, {"valuelist": [ValueList("x")]})
     spark.conf.set("spark.sql.sources.partitionColumnTypeInference.enabled", "false")
@@ -202,9 +202,7 @@ def test_partition_types_that_differ(spark: SparkSession, tmp_path_factory: pyte
 
 
 def test_timestamp_partitions_and_the_time_zone(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """[SND-30] A directory's name says a local time: which instant that is depends on the zone of the session that
-    reads.
-    """
+    """[SND-30] The instant of a directory's local time depends on the session's zone."""
     files = {"t=2020-01-01 00%3A00%3A00/one": [(1,)], "t=2020-01-01 05%3A00%3A00/two": [(2,)]}
     parted = family(spark, tmp_path_factory.mktemp("zones"), "x int", files, {"valuelist": [ValueList("x")]})
     parted.check("valuelist", {"t = timestamp'2020-01-01 05:00:00' or x = 100": "two"})
@@ -218,7 +216,7 @@ def test_timestamp_partitions_and_the_time_zone(spark: SparkSession, tmp_path_fa
 
 @pytest.fixture
 def lying(tmp_path: Path) -> Family:
-    """Files that hold a column p of other values than their directories say."""
+    """Return files with a column p whose values differ from the directories' names."""
     for name, p, value in (("one", 1, 7), ("two", 2, 8)):
         columns = {"p": pa.array([value], pa.int32()), "x": pa.array([value], pa.int32())}
         _arrow(tmp_path / "plain" / f"p={p}" / f"{name}.parquet", **columns)
@@ -234,9 +232,7 @@ def test_partition_column_that_is_also_in_the_files(spark: SparkSession, lying: 
 
 
 def test_one_partition_read_by_itself(spark: SparkSession, lying: Family) -> None:
-    """[SND-29] [SND-30] A directory p=1 read as a dataset of its own has no partition column: p is what the file
-    holds.
-    """
+    """[SND-29] [SND-30] If only the directory p=1 is read, p is the column in the files."""
     lying.add("valuelist", [ValueList("x")])
     spark.conf.set("spark.xskip.strict", "false")
     for predicate in ("p = 7", "p = 7 or x = 100", "p <> 1", "p > 1"):
@@ -245,7 +241,7 @@ def test_one_partition_read_by_itself(spark: SparkSession, lying: Family) -> Non
 
 
 def test_directories_are_not_partitions_at_the_query(spark: SparkSession, lying: Family) -> None:
-    """[SND-29] [SND-30] With recursiveFileLookup a path says nothing: p is what the files hold."""
+    """[SND-29] [SND-30] With recursiveFileLookup, p is the column in the files."""
     lying.add("copy", [ValueList("x")])
     spark.conf.set("spark.xskip.strict", "false")
     lying.options["recursiveFileLookup"] = "true"
@@ -267,7 +263,7 @@ def test_directories_are_not_partitions_at_the_build(spark: SparkSession, lying:
 
 
 def test_partitions_that_a_table_places_elsewhere(spark: SparkSession, tmp_path: Path) -> None:
-    """[SND-30] [PRU-PC-6] A table may say that p is 9 where the directory says 5; each reading has its own values."""
+    """[SND-30] [PRU-PC-6] A table's partition values count for the table, a directory's for the path."""
     for p in (5, 6):
         _arrow(tmp_path / "t" / f"p={p}" / f"f{p}.parquet", x=pa.array([p], pa.int32()))
     spark.sql(f"CREATE TABLE placed (x INT, p INT) USING parquet PARTITIONED BY (p) LOCATION '{tmp_path}/t'")

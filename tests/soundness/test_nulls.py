@@ -1,4 +1,4 @@
-"""NULL: values, whole files, whole columns, nested columns, and what is known of them.
+"""NULL values, files, columns and nested columns are handled correctly.
 
 Classes: SND-5 (NOT LIKE beside NULL), SND-6 (IS NULL, ``<=>``), SND-8 (NOT IN where a file lacks the column), SND-12
 (no statistics are not "all NULL").
@@ -66,7 +66,7 @@ def test_is_null_and_null_safe_equality(spark: SparkSession, nulls: Family, kind
 
 
 def test_is_null_and_null_safe_equality_on_bloom(spark: SparkSession, nulls: Family) -> None:
-    """[SND-6] A Bloom filter knows nothing of NULL."""
+    """[SND-6] A Bloom filter proves nothing about NULL."""
     nulls.check("bloom", {"x is null": ALL, "x <=> 5": "fives some", "not (x <=> 5)": ALL, "x is not null": ALL})
 
 
@@ -141,9 +141,7 @@ def test_null_in_complex_types_on_bloom(spark: SparkSession, nested: Family) -> 
 def test_column_added_later(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, index: MinMax | ValueList | BloomFilter
 ) -> None:
-    """[SND-8] [SND-12] Files older than a column hold NULL for it: known to hold no value, and never skipped for IS
-    NULL.
-    """
+    """[SND-8] [SND-12] Files older than a column hold only NULL, and are never skipped for IS NULL."""
     root = tmp_path_factory.mktemp("added")
     write_files(spark, root / "plain", "x int", {"old": [(1,), (2,)]})
     write_files(spark, root / "plain", "x int, c int", {"new": [(3, 42), (4, None)], "newer": [(5, 7)]})
@@ -171,7 +169,7 @@ def test_column_added_later(
 def test_values_too_long_for_statistics(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, index: MinMax | ValueList | BloomFilter
 ) -> None:
-    """[SND-12] Ten thousand characters have no bounds in a footer; the column is not NULL for that."""
+    """[SND-12] A column whose values are too long for bounds is not all NULL."""
     files: dict[str, list[Any]] = {
         "a": [("a" * 10_000,), (None,)],
         "b": [("b" * 10_000,)],

@@ -1,4 +1,4 @@
-"""Queries for which Spark leaves fields of structs out of a scan's schema. Rules: specs/pruning.rst, [PRU-RD-2]."""
+"""Queries skip although Spark removes fields of structs from a scan's schema. Rules: specs/pruning.rst, [PRU-RD-2]."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ V1 = "avro,csv,json,orc,parquet"
 @pytest.mark.parametrize("v1", [V1, "" if AVRO_V2 else "avro"], ids=["v1", "v2"])
 @pytest.mark.parametrize("fmt", ["parquet", "orc", "avro", "json"])
 def test_queries_of_some_fields_skip(spark: SparkSession, tmp_path: Path, fmt: str, v1: str) -> None:
-    """[PRU-RD-2] Which fields a query reads is no matter of how it reads them."""
+    """[PRU-RD-2] The fields that a query reads do not change the way in which it reads them."""
     spark.conf.set("spark.sql.sources.useV1SourceList", v1)
     path, schema = write_files(spark, tmp_path / "data", SCHEMA, FILES, fmt), SCHEMA if fmt == "json" else None
     made = SkippingIndex.for_path(spark, path, format=fmt, schema=schema)
@@ -43,7 +43,7 @@ def test_queries_of_some_fields_skip(spark: SparkSession, tmp_path: Path, fmt: s
 
 @pytest.mark.parametrize("given", ["setting", "option"])
 def test_fields_of_orc_that_go_by_position(spark: SparkSession, tmp_path: Path, given: str) -> None:
-    """[PRU-RD-2] With those before it left out, a field has the values of another."""
+    """[PRU-RD-2] Without the fields before it, a field by position has the values of another field."""
     forced = {"orc.force.positional.evolution": "true", "orc.force.positional.evolution.level": "9"}
     options = forced if given == "option" else {}
     if given == "setting":

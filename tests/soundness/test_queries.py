@@ -1,4 +1,4 @@
-"""Queries around the filter: functions of the user, chance, subqueries, hidden columns, limits, aggregates.
+"""User-defined functions, chance, subqueries, hidden columns, limits and aggregates give correct rows.
 
 Classes: SND-32 (a UDF made anew), SND-33 (rand, subqueries, ``_metadata``), SND-38 (LIMIT), SND-39 (top-k with NULL),
 SND-40 (MIN, MAX and COUNT), SND-41 (metadata of several files), SND-42 (a wrong skip leaves no trace: these tests must
@@ -47,14 +47,14 @@ def data(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Fam
 
 @pytest.fixture
 def view(spark: SparkSession, data: Family) -> Family:
-    """The copies as views, named as they are."""
+    """Register the copies as views with their names, and return the copies."""
     for copy in ("plain", *KINDS):
         data.read(copy).createOrReplaceTempView(copy)
     return data
 
 
 def test_udf_defined_anew(spark: SparkSession, data: Family) -> None:
-    """[SND-32] A function of the user is known by its name alone, and may mean something else tomorrow."""
+    """[SND-32] A user-defined function skips no file, because its name may get another meaning."""
     for limit, name in ((10, "high"), (2, "low"), (5, "mid")):
         spark.udf.register("wanted", lambda x, limit=limit: x == limit, BooleanType())
         for kind in KINDS:
@@ -71,7 +71,7 @@ def test_udf_defined_anew(spark: SparkSession, data: Family) -> None:
 
 
 def test_chance(spark: SparkSession, data: Family) -> None:
-    """[SND-33] A condition on chance is never decided by an index, nor does one beside it disturb it."""
+    """[SND-33] A condition on chance skips no file, and does not affect other conditions."""
     for kind in KINDS:
         assert opened_files(data.read(kind).filter("rand() < 0.5")) == set(FILES)
         assert opened_files(data.read(kind).filter("rand() >= 0 and x = 5")) >= {"mid"}
@@ -102,7 +102,7 @@ def test_subqueries(spark: SparkSession, view: Family, kind: str) -> None:
 
 
 def test_hidden_columns(spark: SparkSession, data: Family) -> None:
-    """[SND-33] ``_metadata`` speaks of files, even where a data column has the same name as one of its fields."""
+    """[SND-33] ``_metadata`` describes files, even if a data column has the name of one of its fields."""
     for kind in KINDS:
         cases = {"_metadata.file_size > 0 and x = 5": "mid", "_metadata.file_name = 'low.parquet' or x = 5": "low mid"}
         data.check(kind, cases)
@@ -129,7 +129,7 @@ def _limited(df: DataFrame, count: int) -> int:
 
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_limit(spark: SparkSession, data: Family, kind: str) -> None:
-    """[SND-38] LIMIT counts rows that match, wherever they are."""
+    """[SND-38] LIMIT counts matching rows in all files."""
     everywhere = data.read(kind).filter("x >= 2")
     assert [_limited(everywhere, n) for n in (0, 1, 3, 5, 100)] == [0, 1, 3, 5, 5]
     assert _limited(data.read(kind).filter("x is null"), 2) == 2
@@ -157,7 +157,7 @@ def test_top_k_with_nulls(spark: SparkSession, view: Family, kind: str, nulls: s
 @pytest.mark.parametrize("kind", list(KINDS))
 @pytest.mark.parametrize("v1", ["parquet", ""], ids=["v1", "v2"])
 def test_min_max_count(spark: SparkSession, view: Family, kind: str, v1: str) -> None:
-    """[SND-40] Aggregates are of the rows, also where Spark takes counts from footers by itself."""
+    """[SND-40] Aggregates are those of the rows, also if Spark takes counts from footers."""
     spark.conf.set("spark.sql.sources.useV1SourceList", v1)
     for copy in ("plain", kind):
         view.read(copy).createOrReplaceTempView(copy)
@@ -174,7 +174,7 @@ def test_min_max_count(spark: SparkSession, view: Family, kind: str, v1: str) ->
 
 @pytest.mark.parametrize("index", [MinMax("x"), ValueList("x"), BloomFilter("x", fpp=1e-6)], ids=lambda i: i.name)
 def test_metadata_of_several_files(spark: SparkSession, tmp_path: Path, index: Any) -> None:
-    """[SND-41] An index that was built in portions and grew by refreshes says the same as one made at once."""
+    """[SND-41] An index that grew by chunks and refreshes gives the same files as a new one."""
     spark.conf.set("spark.xskip.build.chunkObjects", "1")
     made = family(spark, tmp_path, "x int, s string", FILES, {"copy": [index]})
     for name, row in (("later", (7, "q")), ("last", (None, "q"))):
@@ -196,7 +196,7 @@ SPLIT: dict[str, list[float | None]] = {
 
 
 def test_files_read_by_several_tasks(spark: SparkSession, tmp_path: Path) -> None:
-    """[SND-41] What each task found of a file is put together: the bounds of all, and no list beyond the cap."""
+    """[SND-41] The results of tasks are combined: bounds of all parts, and no list above the maximum."""
     (tmp_path / "plain").mkdir()
     for name, values in SPLIT.items():
         table = pa.table(
@@ -221,7 +221,7 @@ def test_files_read_by_several_tasks(spark: SparkSession, tmp_path: Path) -> Non
 
 
 def test_indexes_of_a_column_together(spark: SparkSession, tmp_path: Path) -> None:
-    """[SND-41] Each index may rule a file out; none of them brings one back."""
+    """[SND-41] Each of several indexes on a column may skip a file."""
     every = [MinMax("x"), ValueList("x", max_values=2), BloomFilter("x", fpp=1e-6)]
     made = family(spark, tmp_path, "x int, s string", FILES, {"copy": every})
     made.check("copy", {"x = 5": "mid", "x = 15": NONE, "x <> 5": "low mid high", "x not in (5, 6)": "low high"})
@@ -237,7 +237,7 @@ _RIGHT: Callable[..., Any] = bounds._compared
 
 
 def test_a_wrong_skip_would_be_seen(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """[SND-42] Nothing after the scan finds a row of a skipped file again; the check of these tests does."""
+    """[SND-42] The check of these tests detects a wrong skip, which the query itself cannot."""
     made = family(spark, tmp_path, "x int, s string", FILES, {"copy": [MinMax("x")]})
     made.check("copy", {"x <> 6": "low mid high"})
     monkeypatch.setattr(bounds, "_compared", _naive_negation)

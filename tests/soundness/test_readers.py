@@ -1,4 +1,4 @@
-"""The same files under another reader: formats, schemas, options, settings.
+"""Other formats, schemas, options and settings over the same files give correct rows.
 
 Classes: SND-26 (defaults of columns added later), SND-31 (reader options and settings that change values).
 """
@@ -25,7 +25,7 @@ def _three(column: str) -> dict[str, list[Index]]:
 
 
 def _refused(df: DataFrame) -> None:
-    """Strict, the query says why the index is not used; otherwise it reads everything, as it must."""
+    """Assert that a query in strict mode fails with the reason why the index is not used."""
     with pytest.raises(Exception, match=REFUSED):
         df.collect()
 
@@ -73,14 +73,14 @@ OTHER = {**OLD, "fields": [*OLD["fields"], {"name": "c", "type": "int", "default
 
 @pytest.fixture
 def avro(spark: SparkSession, tmp_path: Path) -> Family:
-    """Avro files of two ages: the older without the column c."""
+    """Write Avro files of two ages, the older ones without the column c, and return their copies."""
     write_files(spark, tmp_path / "plain", "x int", {"old": [(1,), (2,)]}, "avro")
     write_files(spark, tmp_path / "plain", "x int, c int", {"new": [(3, 42)], "newer": [(4, 7)]}, "avro")
     return Family(spark, tmp_path, "avro", {"avroSchema": json.dumps(NEW)})
 
 
 def test_avro_defaults_at_the_build_and_at_the_query(spark: SparkSession, avro: Family) -> None:
-    """[SND-26] The reader's schema fills in 42: that is the value of the older file's rows."""
+    """[SND-26] The rows of the older file have the default 42 of the reader's schema."""
     for kind, indexes in _three("c").items():
         avro.add(kind, indexes)
         avro.check(kind, {"c = 42": "old new", "c = 7": "newer", "c = 1": NONE, "c in (7, 8)": "newer"})
@@ -112,7 +112,7 @@ def test_avro_defaults_at_one_side_alone(spark: SparkSession, avro: Family) -> N
 
 
 def test_defaults_of_a_table(spark: SparkSession, tmp_path: Path) -> None:
-    """[SND-26] ADD COLUMN … DEFAULT: the table reads 42 from files without the column, a path reads NULL."""
+    """[SND-26] A table reads its default 42 from files without the column, a path reads NULL."""
     spark.sql(f"CREATE TABLE defaults (x INT) USING parquet LOCATION '{tmp_path}/t'")
     spark.sql("INSERT INTO defaults VALUES (1)")
     spark.sql("ALTER TABLE defaults ADD COLUMNS (c INT DEFAULT 42)")
@@ -141,7 +141,7 @@ def test_defaults_of_a_table(spark: SparkSession, tmp_path: Path) -> None:
 
 @pytest.fixture
 def csv(tmp_path: Path) -> Path:
-    """Text files: 2 < 10 as numbers, '10' < '2' as texts."""
+    """Write CSV files in which 2 < 10 as numbers and '10' < '2' as strings, and return the directory."""
     (tmp_path / "plain").mkdir()
     (tmp_path / "plain" / "low.csv").write_text("1,2020-01-05\n2,2020/01/06\n")
     (tmp_path / "plain" / "high.csv").write_text("10,2021/02/03\n")
@@ -172,7 +172,7 @@ def test_csv_built_as_text_and_read_as_numbers(spark: SparkSession, csv: Path) -
      ("encoding", "UTF-16"), ("timeZone", "Asia/Tokyo"), ("locale", "de")],
 )  # fmt: skip
 def test_csv_options(spark: SparkSession, csv: Path, option: str, value: str) -> None:
-    """[SND-31] An option that can change values, given at one side alone: the index is not used."""
+    """[SND-31] The index is not used if an option that can change values is missing on one side."""
     plain = Family(spark, csv, "csv", schema="a string, b date")
     plain.add("without", [MinMax("a"), MinMax("b")])
     given = Family(spark, csv, "csv", {option: value}, "a string, b date")
@@ -186,7 +186,7 @@ def test_csv_options(spark: SparkSession, csv: Path, option: str, value: str) ->
 
 
 def _under_two_settings(made: Family, indexes: list[Index], setting: tuple[str, str, str], predicate: str) -> None:
-    """Built under one value of a setting and asked under another: the rows are as without the index."""
+    """Assert that a query under another setting than the build's has the rows without an index."""
     key, built, asked = setting
     made.spark.conf.set("spark.xskip.strict", "false")
     made.spark.conf.set(key, built)
@@ -207,7 +207,7 @@ SETTINGS = [
 @pytest.mark.parametrize("kind", ["minmax", "valuelist", "bloom"])
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: s[0].rpartition(".")[2])
 def test_csv_settings(spark: SparkSession, csv: Path, kind: str, setting: tuple[str, str, str]) -> None:
-    """[SND-31] The format does not fit the first file: whether its texts are times all the same, a setting says."""
+    """[SND-31] A setting decides whether texts that do not fit the format are times."""
     own = "" if setting[0].endswith("Fallback") else "2020/01/06"
     made = Family(spark, csv, "csv", {"timestampFormat": "yyyy/MM/dd"}, "a string, b timestamp")
     literal = own.replace("/", "-") or "2020-01-05"
@@ -215,9 +215,7 @@ def test_csv_settings(spark: SparkSession, csv: Path, kind: str, setting: tuple[
 
 
 def test_csv_rows_dropped_for_another_column(spark: SparkSession, tmp_path: Path) -> None:
-    """[SND-31] With DROPMALFORMED a row is dropped for the columns that are read: a build would read more than the
-    query.
-    """
+    """[SND-31] With DROPMALFORMED, a row is dropped because of columns that only some queries read."""
     (tmp_path / "plain").mkdir()
     (tmp_path / "plain" / "bad.csv").write_text("7,x\n1,1\n")
     (tmp_path / "plain" / "good.csv").write_text("2,2\n")
@@ -235,7 +233,7 @@ def test_csv_rows_dropped_for_another_column(spark: SparkSession, tmp_path: Path
 
 @pytest.mark.parametrize("kind", ["minmax", "valuelist", "bloom"])
 def test_json_partial_results(spark: SparkSession, tmp_path: Path, kind: str) -> None:
-    """[SND-31] What is left of a struct with a field that cannot be parsed is decided by a setting."""
+    """[SND-31] A setting decides the value of a struct with a field that cannot be parsed."""
     (tmp_path / "plain").mkdir()
     (tmp_path / "plain" / "bad.json").write_text('{"a": {"x": 7, "y": "no"}}\n{"a": {"x": 1, "y": 1}}\n')
     (tmp_path / "plain" / "good.json").write_text('{"a": {"x": 2, "y": 2}}\n')
@@ -277,7 +275,7 @@ def test_another_format_over_the_same_files(spark: SparkSession, tmp_path: Path)
 
 @pytest.mark.parametrize("option", ["mergeSchema", "pathGlobFilter", "ignoreCorruptFiles"])
 def test_options_that_change_no_value(spark: SparkSession, tmp_path: Path, option: str) -> None:
-    """[SND-31] They choose files or columns: the index stays in use."""
+    """[SND-31] Options that choose files or columns do not prevent the use of the index."""
     made = family(spark, tmp_path, "x int", {"one": [(1,)], "two": [(2,)]}, {"copy": [MinMax("x")]})
     made.options[option] = "*.parquet" if option == "pathGlobFilter" else "true"
     made.check("copy", {"x = 1": "one"})

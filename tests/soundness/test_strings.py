@@ -1,4 +1,4 @@
-r"""Strings: prefixes, patterns, escapes, order by UTF-8 bytes, collations, CHAR.
+"""Prefixes, patterns, escapes, UTF-8 order, collations and CHAR skip exactly the expected files.
 
 Classes: SND-3 (a prefix is not an equality), SND-4 (LIKE with escapes, ``_`` and backslashes), SND-15 (bounds cut
 short), SND-18 (UTF-16 order differs from UTF-8), SND-20 (collations), SND-28 (CHAR padding).
@@ -69,7 +69,7 @@ def test_prefix_is_not_equality(spark: SparkSession, words: Family) -> None:
 
 
 def test_like_escapes_and_wildcards(spark: SparkSession, words: Family) -> None:
-    r"""[SND-4] ``\_`` and ``\%`` are characters; ``_`` is any one character; an escape may be another sign."""
+    r"""[SND-4] ``\_`` and ``\%`` are characters, ``_`` is any character, and the escape can be another character."""
     foo = "under fooo"
     cases = {
         r"s like r'foo\_%'": "under",
@@ -149,7 +149,7 @@ def test_order_is_that_of_utf8(spark: SparkSession, unicode: Family) -> None:
 
 
 def test_prefixes_at_the_end_of_unicode(spark: SparkSession, unicode: Family) -> None:
-    """[SND-15] There is no greater character than the last one: the end of its prefix is not found by adding one."""
+    """[SND-15] The end of the last character's prefix is not the next character, because there is none."""
     cases = {
         f"s like 'p{LAST}%'": "last",
         f"s like '{LAST}%'": NONE,
@@ -192,9 +192,7 @@ CASED = {"upper": [("ABC",), ("ABD",)], "lower": [("abc",), ("abd",)], "other": 
 
 @needs_spark_4("has no collations")
 def test_collated_comparisons_are_left_to_spark(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """[SND-20] Bounds and hashes know nothing of the equality and order of a collation; single values are Spark's to
-    compare.
-    """
+    """[SND-20] Bounds and hashes do not answer comparisons with a collation; Spark tests single values."""
     cased = family(spark, tmp_path_factory.mktemp("cased"), "s string", CASED, KINDS)
     cased_alike = (
         ALL if pyspark.__version__.startswith("4.0.") else "lower upper"
@@ -220,7 +218,7 @@ def test_collated_comparisons_are_left_to_spark(spark: SparkSession, tmp_path_fa
 
 @needs_spark_4("has no collations")
 def test_a_schema_with_a_collation(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """[SND-20] The same files, read with a collated column: the index of the plain column is not asked."""
+    """[SND-20] The index of a column does not serve queries that read the column with a collation."""
     cased = family(spark, tmp_path_factory.mktemp("schema"), "s string", CASED, KINDS)
     cased.schema = "s string collate UTF8_LCASE"
     for kind in KINDS:
@@ -232,9 +230,7 @@ def test_a_schema_with_a_collation(spark: SparkSession, tmp_path_factory: pytest
 
 @pytest.mark.parametrize("padding", ["true", "false"])
 def test_char_by_table_and_by_path(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, padding: str) -> None:
-    """[SND-28] CHAR(5) is padded by the table's reader, or not, and never by a path's: the files here hold it
-    unpadded.
-    """
+    """[SND-28] A table's reader may pad CHAR(5), and a path's reader never does."""
     root = tmp_path_factory.mktemp("char")
     padded = family(spark, root, "c string", {"ab": [("ab",)], "abc": [("abc  ",)], "z": [("z",), ("zz   ",)]}, {})
     for by in ("path", "table"):

@@ -1,4 +1,4 @@
-"""Dates and timestamps: microseconds, the ends of what they can hold, time zones, old calendars.
+"""Dates and timestamps are exact to the microsecond, to their limits, in all zones and in old calendars.
 
 Classes: SND-16 (precision and extreme values), SND-17 (time zone and calendar).
 """
@@ -31,7 +31,7 @@ MICROS = {
 
 @pytest.fixture(scope="module")
 def times(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Family:
-    """Timestamps written by Arrow: to the last microsecond that a long holds."""
+    """Write timestamps with Arrow, up to the last microsecond of a long, and return their copies."""
     root = tmp_path_factory.mktemp("times")
     (root / "plain").mkdir()
     for name, values in MICROS.items():
@@ -96,7 +96,7 @@ ZONES = ("UTC", "America/New_York", "Asia/Kathmandu")
 
 @pytest.mark.parametrize("zone", ZONES)
 def test_time_zone_changed_after_the_build(spark: SparkSession, times: Family, zone: str) -> None:
-    """[SND-17] An instant is the same everywhere; what a text means is decided when the query is planned."""
+    """[SND-17] An instant does not depend on the zone; a literal's meaning is decided at planning."""
     spark.conf.set("spark.sql.session.timeZone", zone)
     hours = {"UTC": "00:00:00.456789", "America/New_York": "19:00:00.456789", "Asia/Kathmandu": "05:45:00.456789"}[zone]
     day = "2019-12-31" if zone == "America/New_York" else "2020-01-01"
@@ -179,9 +179,7 @@ OLD = {
 
 @pytest.mark.parametrize("mode", ["CORRECTED", "LEGACY"])
 def test_old_calendars(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, mode: str) -> None:
-    """[SND-17] Dates before 1582 and local times before 1900 are moved on the way, or not, as the writer says in the
-    file.
-    """
+    """[SND-17] Dates before 1582 and local times before 1900 are rebased as the writer declares in the file."""
     for kind in ("datetimeRebaseModeInWrite", "int96RebaseModeInWrite"):
         spark.conf.set(f"spark.sql.parquet.{kind}", mode)
     root = tmp_path_factory.mktemp("old")
@@ -219,9 +217,7 @@ def test_old_calendars(spark: SparkSession, tmp_path_factory: pytest.TempPathFac
 
 
 def test_int96_is_converted_by_the_session_zone(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """[SND-17] With spark.sql.parquet.int96TimestampConversion other writers' INT96 values depend on the session's
-    zone.
-    """
+    """[SND-17] With int96TimestampConversion, INT96 values of other writers depend on the session's zone."""
     root = tmp_path_factory.mktemp("int96")
     (root / "plain").mkdir()
     for name, micros in {"one": BASE, "two": BASE + 5 * 3_600_000_000, "three": BASE + 86_400_000_000}.items():

@@ -1,4 +1,4 @@
-"""Numbers of every width, decimals, intervals, and what casts and functions do to them.
+"""Numbers of every width, decimals, intervals, casts and functions skip exactly the expected files.
 
 Classes: SND-19 (decimals), SND-23 (Bloom filters of every type), SND-24 (lossy casts), SND-25 (type widening), SND-27
 (functions that keep no order).
@@ -76,7 +76,7 @@ def test_bloom_of_every_type(spark: SparkSession, typed: Family) -> None:
 
 
 def test_int_asked_as_bigint(spark: SparkSession, typed: Family) -> None:
-    """[SND-23] An int column against a long literal: Spark narrows the literal, or the value cannot be there."""
+    """[SND-23] For an int column and a long literal, Spark narrows the literal, or no row can match."""
     cases = {
         "i = -1L": "negative",
         "i = 4294967295L": NONE,
@@ -103,9 +103,7 @@ def test_casts_and_other_columns_are_not_hashed(spark: SparkSession, typed: Fami
 
 
 def test_lossy_literals_and_casts(spark: SparkSession, typed: Family) -> None:
-    """[SND-24] What Spark makes of a literal of another type is Spark's business: no file is lost, and some are ruled
-    out.
-    """
+    """[SND-24] With literals of other types no matching file is lost, and some files are skipped."""
     equal = {
         "i = 2147483648L": NONE,
         "i > 2147483648L": NONE,
@@ -135,14 +133,14 @@ def test_lossy_literals_and_casts(spark: SparkSession, typed: Family) -> None:
 
 
 def _opened(typed: Family, kind: str, predicate: str) -> set[str]:
-    """The files opened; the rows are those of the copy without index."""
+    """Assert that the rows are those of the copy without an index, and return the opened files."""
     found, opened = run(typed.read(kind).filter(predicate))
     assert found == typed.rows(predicate), (kind, predicate)
     return opened
 
 
 def test_texts_as_numbers_and_times(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """[SND-24] '9' is above '10', and below it as a number."""
+    """[SND-24] '9' is above '10' as a string, and below it as a number."""
     files = {"low": [("2",), ("9",)], "high": [("10",), ("100",)], "times": [("2020",), ("2019",)]}
     kinds: dict[str, list[Index]] = {
         "minmax": [MinMax("s")],
@@ -188,7 +186,7 @@ def test_dates_against_timestamps(spark: SparkSession, typed: Family) -> None:
 def test_files_narrower_than_the_schema(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, wide: str
 ) -> None:
-    """[SND-25] Indexed as int, read as something wider: the index of another type says nothing."""
+    """[SND-25] An index on int does not serve a query that reads a wider type."""
     files = {"low": [(1,), (2,)], "high": [(2_147_483_647,)]}
     kinds: dict[str, list[Index]] = {
         "minmax": [MinMax("x")],
@@ -268,7 +266,7 @@ def test_decimals(spark: SparkSession, decimals: Family, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["minmax", "valuelist"])
 def test_decimals_of_other_scales(spark: SparkSession, decimals: Family, kind: str) -> None:
-    """[SND-19] A literal of more digits than the column: Spark widens both sides."""
+    """[SND-19] Spark widens both sides if a literal has more digits than the column."""
     cases = {"a = 99999999.990BD": "big", "a > 0.001BD": "big", "a = 0.005BD": NONE, "a < -0.001BD": "negative small"}
     decimals.check(
         kind,
@@ -283,7 +281,7 @@ def test_bloom_refuses_decimals(spark: SparkSession, decimals: Family) -> None:
 
 
 def test_functions_that_keep_no_order(spark: SparkSession, typed: Family) -> None:
-    """[SND-27] Of bounds of such a function nothing is concluded; of an object's one value, and of a list's, all.
+    """[SND-27] Bounds prove nothing about such functions, but single values and lists do.
 
     zero holds one value of each column, nulls none.
     """
@@ -319,7 +317,7 @@ def test_functions_that_keep_no_order(spark: SparkSession, typed: Family) -> Non
 
 @pytest.mark.parametrize("kind", ["tinyint", "smallint", "int", "bigint"])
 def test_products_that_overflow(spark: SparkSession, tmp_path: Path, kind: str) -> None:
-    """[SND-27] [PRU-FN-3] By the least integer every product but that of 0 can wrap around, between equal ends, too."""
+    """[SND-27] [PRU-FN-3] Products with the least integer can overflow, even between equal bounds."""
     spark.conf.set("spark.sql.ansi.enabled", "false")
     least = -(1 << {"tinyint": 7, "smallint": 15, "int": 31, "bigint": 63}[kind])
     files = {"wraps": [(0,), (1,), (2,)], "both": [(-2,), (1,), (2,)], "zero": [(0,), (0,)], "odd": [(3,), (5,)]}
@@ -340,7 +338,7 @@ def test_products_that_overflow(spark: SparkSession, tmp_path: Path, kind: str) 
 
 
 def test_functions_that_keep_order(spark: SparkSession, typed: Family) -> None:
-    """[SND-27] a + 1 may overflow, which shows; the others follow their column in the session's zone."""
+    """[SND-27] A function that follows its column skips files, except where a + 1 may overflow."""
     ordered = {
         "i + 1 = 2": "positive",
         "try_add(i, 1) = 2": "positive",
