@@ -1,4 +1,4 @@
-"""What scenarios tell the S3 server: buckets, objects, orders. Nothing but HTTP, which it takes unsigned."""
+"""A client with which scenarios control the S3 server by unsigned HTTP requests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Server:
 
     @property
     def endpoint(self) -> str:
-        """Its address."""
+        """Return the server's address."""
         return f"http://127.0.0.1:{self.port}"
 
     def _ask(self, method: str, path: str, data: bytes | None = None) -> bytes:
@@ -33,11 +33,11 @@ class Server:
             return bytes(answer.read())
 
     def make_bucket(self, bucket: str) -> None:
-        """Make a bucket."""
+        """Create a bucket."""
         self._ask("PUT", bucket)
 
     def put_rows(self, bucket: str, key: str, values: Sequence[int]) -> None:
-        """Put a Parquet file of one column, ``x``."""
+        """Put a Parquet file with one column, ``x``."""
         sink = io.BytesIO()
         pq.write_table(pa.table({"x": pa.array(values, pa.int32())}), sink)
         self._ask("PUT", f"{bucket}/{key}", sink.getvalue())
@@ -47,14 +47,14 @@ class Server:
         return self._ask("GET", f"{bucket}/{key}")
 
     def keys(self, bucket: str, part: str = "") -> list[str]:
-        """Return the keys of all objects that have a text in them."""
+        """Return the keys of all objects that contain a text."""
         found = ET.fromstring(self._ask("GET", f"{bucket}?list-type=2&max-keys=1000"))
         keys = [e.text or "" for e in found.iter() if e.tag.rpartition("}")[2] == "Key"]
         return [key for key in keys if part in key and not key.endswith("/")]
 
     @contextmanager
     def order(self, **orders: Any) -> Iterator[None]:
-        """Have the server do something besides S3, until the end."""
+        """Let the server do something in addition to S3 during the body."""
         self._ask("POST", "_control", json.dumps({k.replace("_", " "): v for k, v in orders.items()}).encode())
         try:
             yield

@@ -1,6 +1,6 @@
-"""What is tried on S3, in a process of its own: ``python -m tests.s3.scenarios <port>``.
+"""The scenarios on S3 run in a process of their own: ``python -m tests.s3.scenarios <port>``.
 
-Writes a line of JSON for each scenario: its name, what went wrong or nothing, and its seconds.
+The process writes a line of JSON for each scenario: its name, its error or an empty text, and its seconds.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ SCENARIOS: dict[str, Callable[[Bucket], None]] = {}
 
 
 class Bucket:
-    """A bucket of a scenario's own, with a dataset ``t`` of four files."""
+    """A bucket of a single scenario, with a dataset ``t`` of four files."""
 
     def __init__(self, spark: SparkSession, server: Server, name: str) -> None:
         self.spark, self.server, self.name = spark, server, name
@@ -63,7 +63,7 @@ class Bucket:
 
     @property
     def metadata(self) -> set[str]:
-        """The names of the metadata files, and of the records without identities."""
+        """Return the names of the metadata files and of the records, without identities."""
         keys = self.server.keys(self.name, "_xskip")
         return {key.rpartition("/")[2] for key in keys}
 
@@ -79,7 +79,7 @@ class Bucket:
         return HadoopStorage(hook_of(self.spark))
 
     def requests(self, work: Callable[[], object]) -> int:
-        """Count the requests but for those of data files, whose footers Spark 4.3 keeps for some seconds."""
+        """Return the number of requests, without those for data files, whose footers Spark 4.3 caches."""
         with self.server.order():
             work()
             return sum(f"/{self.name}/t/f" not in each for each in self.server.seen())
@@ -87,7 +87,7 @@ class Bucket:
 
 @contextmanager
 def warnings_of_xskip() -> Iterator[list[str]]:
-    """Collect what xskip logs meanwhile."""
+    """Yield a list of the messages that xskip logs during the body."""
     said: list[str] = []
 
     class Collecting(logging.Handler):
@@ -108,13 +108,13 @@ def scenario(function: Callable[[Bucket], None]) -> Callable[[Bucket], None]:
 
 
 def conditional(function: Callable[[Bucket], None]) -> Callable[[Bucket], None]:
-    """Register a scenario that needs conditional puts, where S3A has them."""
+    """Register a scenario that needs conditional puts, if S3A supports them."""
     return scenario(function) if HADOOP >= CONDITIONAL_PUTS else function
 
 
 @scenario
 def life(bucket: Bucket) -> None:
-    """Create, query, refresh, optimize, migrate, rotate, drop."""
+    """Check that create, query, refresh, optimize, migrate, rotate_keys and drop work."""
     index, spark = bucket.index, bucket.spark
     spark.conf.set("spark.xskip.encryption.footer.key", "footer")
     xskip.use_kms(LocalKms({"footer": bytes(16), "k1": bytes([1] * 16), "k2": bytes([2] * 16)}))
@@ -141,7 +141,7 @@ def life(bucket: Bucket) -> None:
 
 @conditional
 def two_writers(bucket: Bucket) -> None:
-    """Of many at once one wins, the others are told so as on any storage, and leave nothing."""
+    """Check that one of many writers wins, and that the others get an error and leave nothing."""
     md, storage, folder = f"{bucket.path}/_xskip/md", bucket.storage, Path(tempfile.mkdtemp())
     base = None
     for round_ in range(4):
@@ -168,7 +168,7 @@ def two_writers(bucket: Bucket) -> None:
 
 @scenario
 def a_writer_that_began_before_a_drop(bucket: Bucket) -> None:
-    """It is refused, and the index that is there now has its own files alone."""
+    """Check that the writer is refused, and that the new index has only its own files."""
     md, storage, folder = f"{bucket.path}/_xskip/{'0a' * 32}", bucket.storage, Path(tempfile.mkdtemp())
     for i in range(3):
         replace_all(storage, md, folder, [numbered_table(i, i + 1)])
@@ -183,7 +183,7 @@ def a_writer_that_began_before_a_drop(bucket: Bucket) -> None:
 
 @scenario
 def refreshes_that_race(bucket: Bucket) -> None:
-    """The loser begins anew with what it has collected."""
+    """Check that the slower refresh retries with the statistics that it has collected."""
     bucket.index.create([MinMax("x")])
     bucket.add("f4", 40)
     other = SkippingIndex.for_path(bucket.spark, bucket.path)
@@ -208,7 +208,7 @@ def refreshes_that_race(bucket: Bucket) -> None:
 
 @scenario
 def a_lost_answer(bucket: Bucket) -> None:
-    """The record was put and the connection broke: the client puts it again, and it is the writer's own."""
+    """Check that a record whose put lost its response is put again and recognised."""
     bucket.index.create([MinMax("x")])
     bucket.add("f4", 40)
     with bucket.server.order(lose="_commits/"):
@@ -221,7 +221,7 @@ def a_lost_answer(bucket: Bucket) -> None:
 
 @scenario
 def a_listing_that_lags(bucket: Bucket) -> None:
-    """Old listings never lead to wrong rows or to a commit that is lost."""
+    """Check that stale listings lead neither to wrong rows nor to a lost commit."""
     bucket.index.create([MinMax("x")])
     rows = {10 * i + 5 * j for i in range(4) for j in range(2)}
     with bucket.server.order(freeze=True):
@@ -239,7 +239,7 @@ def a_listing_that_lags(bucket: Bucket) -> None:
 
 @conditional
 def records_that_are_not_listed_yet(bucket: Bucket) -> None:
-    """Who does not see the record that won puts none over it."""
+    """Check that a writer overwrites no record that its listing does not show."""
     md, storage, folder = f"{bucket.path}/_xskip/md", bucket.storage, Path(tempfile.mkdtemp())
     commit(storage, md, folder, [numbered_table(0, 1)])
     base = find_live(storage, md)
@@ -259,7 +259,7 @@ def records_that_are_not_listed_yet(bucket: Bucket) -> None:
 
 @scenario
 def a_server_in_trouble(bucket: Bucket) -> None:
-    """It answers 503 and hangs up now and then: all goes on, and nothing is left over."""
+    """Check that operations succeed and leave nothing over if the server fails or hangs up at times."""
     with bucket.server.order(refuse=7, hang_up=11):
         bucket.index.create([MinMax("x")])
         bucket.add("f4", 40)
@@ -275,7 +275,7 @@ def a_server_in_trouble(bucket: Bucket) -> None:
 
 @scenario
 def a_store_that_lets_writers_meet(bucket: Bucket) -> None:
-    """Warn once, at the first commit, where S3A has no conditional puts."""
+    """Check that the first commit warns once if S3A has no conditional puts."""
     with warnings_of_xskip() as said:
         for i in range(2):
             bucket.storage.put_if_absent(f"{bucket.path}/_commits/{i}", b"{}")
@@ -286,7 +286,7 @@ def a_store_that_lets_writers_meet(bucket: Bucket) -> None:
 
 @conditional
 def a_store_without_conditional_puts(bucket: Bucket) -> None:
-    """The error says what to set, and nothing is left over."""
+    """Check that the error names the setting, and that nothing is left over."""
     spark, server = bucket.spark, bucket.server
     other = Bucket(spark, server, UNCONDITIONAL)
     with pytest.raises(StorageError, match=r"set fs\.s3a\.create\.conditional\.enabled=true"):
@@ -297,7 +297,7 @@ def a_store_without_conditional_puts(bucket: Bucket) -> None:
 
 @scenario
 def a_store_that_is_not_there(bucket: Bucket) -> None:
-    """Errors of the store are of the family and say where."""
+    """Check that errors of the store are errors of xskip that name the place."""
     for work in (
         lambda: bucket.storage.list("s3a://no-such-bucket/md"),
         lambda: bucket.storage.read("s3a://no-such-bucket/md/x"),
@@ -312,7 +312,7 @@ def a_store_that_is_not_there(bucket: Bucket) -> None:
 
 @scenario
 def requests(bucket: Bucket) -> None:
-    """A query on a known index costs two requests, a refresh without news at most six."""
+    """Check that a query on a known index costs two requests, and a refresh without changes at most six."""
     spark, index = bucket.spark, bucket.index
     index.create([MinMax("x")])
     bucket.add("f4", 40)
@@ -336,7 +336,7 @@ def requests(bucket: Bucket) -> None:
 
 
 def session(port: int) -> SparkSession:
-    """A Spark session that knows the server."""
+    """Return a Spark session that uses the server."""
     version = ".".join(map(str, HADOOP))
     builder = (
         SparkSession.builder.master("local[2]")
@@ -366,7 +366,7 @@ def session(port: int) -> SparkSession:
 
 
 def main() -> None:
-    """Run the scenarios named, or all."""
+    """Run the named scenarios, or all."""
     spark, server = session(int(sys.argv[1])), Server(int(sys.argv[1]))
     xskip.enable(spark)
     spark.conf.set("spark.xskip.strict", "true")

@@ -1,6 +1,7 @@
 """An S3 server on loopback that can count, refuse, hang up and lag: ``python -m tests.s3.server``.
 
-It prints its port. What it is to do besides S3 comes by ``POST /_control``, what it has seen goes by ``GET /_control``.
+The server prints its port. ``POST /_control`` sets its additional behaviour, and ``GET /_control`` returns the
+requests.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _KEY = re.compile(rb"<Key>(.*?)</Key>", re.DOTALL)
 
 
 class Troubled:
-    """A WSGI application in front of moto's."""
+    """A WSGI application in front of moto's application."""
 
     def __init__(self, app: Callable[..., Iterable[bytes]]) -> None:
         self._app = app
@@ -85,7 +86,7 @@ class Troubled:
         raise ConnectionResetError
 
     def _frozen(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
-        """A listing without what was put since the order came."""
+        """Return a listing without the objects that were put since the order."""
         told: list[Any] = []
 
         def note(*args: Any) -> Callable[[bytes], None]:

@@ -1,6 +1,6 @@
-"""Indexes on a real S3 API, by S3A, with conditional puts. Rules: [MDS-C-12], [MDS-C-20].
+"""Indexes work on an S3 API by S3A, with conditional puts. Rules: [MDS-C-12], [MDS-C-20].
 
-The server is moto's, in a process of its own on loopback; Spark runs in another one, with the packages of Maven.
+The server is moto's, in a process of its own on loopback. Spark runs in another process, with packages from Maven.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SECONDS = 420
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[int]:
-    """The port of an S3 server."""
+    """Yield the port of an S3 server."""
     pytest.importorskip("moto", reason="needs moto[server], of the extra test")
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.s3.server"], cwd=ROOT, stdout=subprocess.PIPE, text=True, env=environment()
@@ -46,7 +46,7 @@ def environment() -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def told(server: int) -> dict[str, str]:
-    """What each scenario had to say."""
+    """Return the error of each scenario, or an empty text."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.s3.scenarios", str(server)],
         cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, env=environment(), check=False,
@@ -60,5 +60,5 @@ def told(server: int) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", scenarios.SCENARIOS)
 def test_scenario(told: dict[str, str], name: str) -> None:
-    """[MDS-C-7] [MDS-C-12] [MDS-C-19] [MDS-C-20] What each is about it says itself."""
+    """[MDS-C-7] [MDS-C-12] [MDS-C-19] [MDS-C-20] Each scenario runs without an error."""
     assert told.get(name, "it was not run") == ""

@@ -1,6 +1,7 @@
-"""A session of its own with a Hive metastore in Derby: ``python -m tests.xskipper.hive DIRECTORY`` prints what it saw.
+"""A session of its own with a Hive metastore in Derby.
 
-A JVM has one catalog for all its sessions, so this cannot be the session that other tests share.
+``python -m tests.xskipper.hive DIRECTORY`` prints the results of its parts. A JVM has one catalog for all its sessions,
+so that the other tests cannot share this session.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ KEY = "io.xskipper.parquet.mdlocation"
 
 
 def session(home: Path) -> SparkSession:
-    """Spark with Hive's metastore, all of it below ``home``."""
+    """Return a session with Hive's metastore, with all files below ``home``."""
     builder = SparkSession.builder.master("local[2]").appName("xskip with Hive").enableHiveSupport()
     settings = {
         "spark.ui.enabled": "false",
@@ -42,7 +43,7 @@ def session(home: Path) -> SparkSession:
 
 
 def table_name(spark: SparkSession, home: Path) -> dict[str, object]:
-    """HIVE_TABLE_NAME on a table in Hive's own way, which Spark reads as Parquet files."""
+    """Return the results of HIVE_TABLE_NAME on a Hive table, which Spark reads as Parquet files."""
     spark.sql("CREATE DATABASE shop")
     spark.sql("CREATE TABLE shop.events (v int) PARTITIONED BY (p int) STORED AS PARQUET")
     for part, value in ((1, 1), (2, 5), (3, 9)):
@@ -55,7 +56,7 @@ def table_name(spark: SparkSession, home: Path) -> dict[str, object]:
 
 
 def database_name(spark: SparkSession, home: Path) -> dict[str, object]:
-    """HIVE_DB_NAME: the table's own property is taken away, its database's counts."""
+    """Return the results of HIVE_DB_NAME, after the table's own property is removed."""
     spark.sql(f"ALTER TABLE shop.events UNSET TBLPROPERTIES ('{KEY}')")
     spark.sql(f"ALTER DATABASE shop SET DBPROPERTIES ('{KEY}'='{home}/shop')")
     Xskipper.setConf(spark, {KEY: "shop", f"{KEY}.type": "HIVE_DB_NAME"})
@@ -67,7 +68,7 @@ def database_name(spark: SparkSession, home: Path) -> dict[str, object]:
 
 
 def asked(spark: SparkSession) -> dict[str, object]:
-    """What queries on the table open once all is forgotten, as in another process."""
+    """Return the number of files that queries on the table open after all state is discarded."""
     Xskipper.reset(spark)
     xskip.enable(spark)
     spark.catalog.refreshTable("shop.events")
@@ -79,7 +80,7 @@ def asked(spark: SparkSession) -> dict[str, object]:
 
 
 def native(spark: SparkSession, home: Path) -> dict[str, object]:
-    """A table of Hive's with a partition elsewhere, by xskip's own names."""
+    """Return the results of xskip's own API on a Hive table with a partition at another place."""
     spark.sql("DROP DATABASE shop CASCADE")
     spark.sql("CREATE DATABASE shop")
     spark.sql(f"CREATE EXTERNAL TABLE shop.events (v int) PARTITIONED BY (p int) STORED AS ORC LOCATION '{home}/orc'")
@@ -92,7 +93,7 @@ def native(spark: SparkSession, home: Path) -> dict[str, object]:
 
 
 def main(home: Path) -> None:
-    """Runs every part and prints what each saw, as JSON in the last line."""
+    """Run every part, and print the results as JSON in the last line."""
     spark = session(home)
     parts: dict[str, Callable[[], dict[str, object]]] = {
         "path": lambda: quickstart.on_a_path(spark, str(home / "md"), str(home / "data")),

@@ -1,4 +1,4 @@
-"""The steps of Xskipper's quick start, with the calls of its documentation: only the import is ours."""
+"""The steps of Xskipper's quick start, with the calls of its documentation and another import."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def texts(frame: DataFrame) -> list[tuple[str, ...]]:
 
 
 def on_a_path(spark: SparkSession, base: str, data: str) -> dict[str, object]:
-    """Configure, write, index, look, query, refresh, drop; what each step gave."""
+    """Run the steps on a path, and return the result of each step."""
     conf = {
         "io.xskipper.parquet.mdlocation": base,
         "io.xskipper.parquet.mdlocation.type": "EXPLICIT_BASE_PATH_LOCATION",
@@ -60,7 +60,7 @@ def on_a_path(spark: SparkSession, base: str, data: str) -> dict[str, object]:
 
 
 def on_a_table(spark: SparkSession, base: str, data: str) -> dict[str, object]:
-    """The same on a table of the catalog, whose database says where the metadata is."""
+    """Run the steps on a table of the catalog, whose database names the metadata location."""
     spark.sql(f"ALTER DATABASE default SET DBPROPERTIES ('io.xskipper.parquet.mdlocation'='{base}')")
     spark.sql(TABLE.format(data))
     spark.sql("ALTER TABLE tbl RECOVER PARTITIONS")

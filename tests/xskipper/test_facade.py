@@ -1,4 +1,4 @@
-"""Xskipper's Python API: names, statuses, DataFrames, configuration, the four kinds of locations."""
+"""Xskipper's Python API has the same names, statuses, DataFrames, configuration and four types of locations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FILES = {"p=1/a": [(1,)], "p=1/b": [(5,)], "p=2/c": [(9,)]}
 
 @pytest.fixture(autouse=True)
 def as_before(spark: SparkSession) -> Iterator[None]:
-    """Configuration is of the whole process, and databases outlive a test: each begins and ends without any."""
+    """Reset the process's configuration and the database's property before and after each test."""
     Xskipper.reset(spark)
     yield
     Xskipper.reset(spark)
@@ -114,7 +114,7 @@ def test_the_quick_start_on_a_table(spark: SparkSession, tmp_path: Path) -> None
 
 
 def test_the_forms_of_dataframes(spark: SparkSession, data: str, tmp_path: Path) -> None:
-    """Names, types and nullability are as the case classes of Scala give them."""
+    """Names, types and nullability are those of the Scala case classes."""
     Xskipper.setConf(spark, {LOCATION: str(tmp_path / "md")})
     xskipper = Xskipper(spark, data)
     failed = "struct<status:string,reason:string>"
@@ -180,7 +180,7 @@ def test_configuration(spark: SparkSession) -> None:
 
 
 def test_keys_with_an_effect_here(spark: SparkSession, data: str, tmp_path: Path) -> None:
-    """Bloom filters, chunks and sizes of files are as configured, by present and by former keys."""
+    """Present and former keys configure Bloom filters, chunks and sizes of files."""
     Xskipper.setConf(
         spark,
         {
@@ -220,7 +220,7 @@ def test_keys_that_are_not_known_are_named(spark: SparkSession, caplog: pytest.L
 
 
 def test_evaluation(spark: SparkSession, data: str, tmp_path: Path) -> None:
-    """Nothing of an indexed dataset is read, and the statistics say what would be."""
+    """In evaluation mode, indexed datasets are not read, and the statistics count the files to skip."""
     Xskipper.setConf(spark, {LOCATION: str(tmp_path / "md"), "io.xskipper.evaluation.enabled": "true"})
     xskipper = Xskipper(spark, data)
     build(spark, xskipper)
@@ -233,7 +233,7 @@ def test_evaluation(spark: SparkSession, data: str, tmp_path: Path) -> None:
 
 
 def test_explicit_base_path_location(spark: SparkSession, data: str, table: str, tmp_path: Path) -> None:
-    """A path by its own digest, a table by its name's; another process that has the same configuration finds both."""
+    """The digests of a path and of a table's name name the directories, also for other processes."""
     Xskipper.setConf(spark, {LOCATION: f"{tmp_path}/md", KIND: "EXPLICIT_BASE_PATH_LOCATION"})
     build(spark, Xskipper(spark, data))
     only(Xskipper(spark, table).indexBuilder().addMinMaxIndex("v").build())
@@ -249,7 +249,7 @@ def test_explicit_base_path_location(spark: SparkSession, data: str, table: str,
 
 
 def test_explicit_location(spark: SparkSession, data: str, tmp_path: Path) -> None:
-    """Of one dataset: queries know of it as soon as an instance was made, by its own configuration or the process's."""
+    """Queries use the location of a dataset as soon as an instance with its configuration exists."""
     xskipper = Xskipper(spark, data)
     xskipper.setParams({LOCATION: f"{tmp_path}/here", KIND: "EXPLICIT_LOCATION"})
     assert not xskipper.isIndexed()
@@ -267,7 +267,7 @@ def test_explicit_location(spark: SparkSession, data: str, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("legacy", [False, True])
 def test_hive_table_name(spark: SparkSession, table: str, tmp_path: Path, *, legacy: bool) -> None:
-    """Where the table's property says; the property is written once there is an index."""
+    """The table's property names the directory, and is written once there is an index."""
     key = "spark.ibm.metaindex.parquet.mdlocation" if legacy else LOCATION
     spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('{key}'='{tmp_path}/by\\'table')")
     xskipper = Xskipper(spark, table)
@@ -283,7 +283,7 @@ def test_hive_table_name(spark: SparkSession, table: str, tmp_path: Path, *, leg
 
 
 def test_hive_table_name_without_a_property(spark: SparkSession, table: str, tmp_path: Path) -> None:
-    """Below the database's location then, and the table is told."""
+    """The directory is below the database's location, and the table's property is written."""
     spark.sql(f"ALTER DATABASE shop SET DBPROPERTIES ('{LOCATION}'='{tmp_path}/db')")
     xskipper = Xskipper(spark, table)
     xskipper.setParams({LOCATION: table, KIND: "HIVE_TABLE_NAME"})
@@ -297,7 +297,7 @@ def test_hive_table_name_without_a_property(spark: SparkSession, table: str, tmp
 
 
 def test_instances_of_a_dataset_share_what_was_set(spark: SparkSession, data: str, tmp_path: Path) -> None:
-    """Another instance moves nothing."""
+    """A second instance of a dataset uses the location of the first one."""
     Xskipper.setConf(spark, {LOCATION: f"{tmp_path}/md"})
     first = Xskipper(spark, data)
     first.setParams({LOCATION: f"{tmp_path}/here", KIND: "EXPLICIT_LOCATION"})
@@ -314,7 +314,7 @@ def told(xskipper: Xskipper, params: dict[str, str]) -> bool:
 
 
 def test_paths_that_are_no_names(spark: SparkSession, tmp_path: Path) -> None:
-    """A name of no table is a path; what cannot be either is one kind of error."""
+    """A text that is not a table's name is a path; other texts raise an XskipperException."""
     Xskipper.setConf(spark, {LOCATION: str(tmp_path / "md")})
     for uri in ("data-2024", "events.v1.parquet", "my data"):
         assert not Xskipper(spark, uri).isIndexed()
@@ -340,7 +340,7 @@ def test_a_broken_index_can_be_dropped(spark: SparkSession, data: str, tmp_path:
 
 
 def test_hive_db_name(spark: SparkSession, data: str, table: str, tmp_path: Path) -> None:
-    """A database's location for paths and tables, of the process as of an instance."""
+    """A database's location serves paths and tables, by the configuration of the process or of an instance."""
     spark.sql(f"ALTER DATABASE shop SET DBPROPERTIES ('{LOCATION}'='{tmp_path}/db')")
     Xskipper.setConf(spark, {LOCATION: "shop", KIND: "HIVE_DB_NAME"})
     build(spark, Xskipper(spark, data))
@@ -352,7 +352,7 @@ def test_hive_db_name(spark: SparkSession, data: str, table: str, tmp_path: Path
 
 
 def test_without_a_location(spark: SparkSession, data: str, table: str) -> None:
-    """As xskip has it: in the dataset."""
+    """Without a location, the index is in the dataset, as with xskip's own API."""
     build(spark, Xskipper(spark, data))
     assert (Path(data) / "_xskip").is_dir()
     assert Xskipper(spark, table).isIndexed()
@@ -373,7 +373,7 @@ def test_places_that_lead_nowhere(spark: SparkSession, data: str, table: str) ->
 
 
 def test_a_reader_s_format_options_and_schema(spark: SparkSession, tmp_path: Path) -> None:
-    """All that a reader was told counts in the index's own reading of the dataset."""
+    """The reader's format, options and schema become part of the index's read profile."""
     root = tmp_path / "csv"
     root.mkdir()
     for name, value in (("a", 1), ("b", 2), ("c", -1)):
@@ -441,7 +441,7 @@ def test_what_goes_wrong(spark: SparkSession, data: str, table: str, tmp_path: P
 
 
 def test_an_encrypted_index(spark: SparkSession, data: str, tmp_path: Path) -> None:
-    """Keys by their labels, the footer's by configuration."""
+    """Labels select the keys of indexes, and the configuration selects the footer key."""
     Xskipper.setConf(spark, {LOCATION: str(tmp_path / "md"), "io.xskipper.parquet.encryption.footer.key": "k1"})
     xskip.use_kms(xskip.LocalKms({"k1": b"0123456789012345", "k2": b"5432109876543210"}))
     try:

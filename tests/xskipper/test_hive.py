@@ -1,4 +1,4 @@
-"""Xskipper's API on a real Hive metastore, embedded in Derby, in a process of its own."""
+"""Xskipper's API works on a Hive metastore, embedded in Derby, in a process of its own."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_the_quick_start(seen: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("part", ["table_name", "database_name", "native"])
 def test_queries_on_tables(seen: dict[str, Any], part: str) -> None:
-    """[MDS-L-4] Found by the table's property, by its database's, and in the data; on tables in Hive's own format."""
+    """[MDS-L-4] An index is found by the table's property, its database's property and in the data."""
     assert seen[part]["opened"] == {"v > 4": 2, "v > 4 AND p < 3": 1, "v = 7": 0}
     assert seen[part]["rows"] == 2
 

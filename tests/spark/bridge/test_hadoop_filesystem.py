@@ -1,6 +1,6 @@
-"""Files through Hadoop's file systems. Rules: specs/metadatastore.rst, [MDS-C-12].
+"""Files are reached through Hadoop's file systems. Rules: specs/metadatastore.rst, [MDS-C-12].
 
-A view file system stands for a remote one: its scheme is no ``file:``, and no network is needed.
+A view file system stands for a remote one: its scheme is not ``file:``, and it needs no network.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from xskip.spark.bridge.hadoop_filesystem import HadoopStorage, storage_for
 
 @pytest.fixture
 def mount(spark: SparkSession, tmp_path: Path) -> Iterator[tuple[str, Path]]:
-    """A view file system of one directory: its URI and the directory."""
+    """Yield the URI of a view file system of one directory, and the directory."""
     name = f"v{uuid.uuid4().hex}"
     home = tmp_path / "mounted"
     home.mkdir()
@@ -45,7 +45,7 @@ def hadoop(spark: SparkSession, uri: str) -> HadoopStorage:
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_contract(check: Check, spark: SparkSession, mount: tuple[str, Path], tmp_path: Path) -> None:
-    """[MDS-C-12] What holds on a local disk holds here."""
+    """[MDS-C-12] The contract of storages holds here as on a local disk."""
     uri, home = mount
     scratch = tmp_path / "scratch"
     scratch.mkdir()
@@ -55,7 +55,7 @@ def test_contract(check: Check, spark: SparkSession, mount: tuple[str, Path], tm
 
 
 def test_commits(spark: SparkSession, mount: tuple[str, Path], tmp_path: Path) -> None:
-    """[MDS-C-2] [MDS-C-3] [MDS-C-7] [MDS-C-9] Commits, conflicts and snapshots are the same."""
+    """[MDS-C-2] [MDS-C-3] [MDS-C-7] [MDS-C-9] Commits, conflicts and snapshots work as on a local disk."""
     uri, home = mount
     md, storage, scratch = f"{uri}/md ü", hadoop(spark, uri), tmp_path / "s"
     assert find_live(storage, md) is None
@@ -76,7 +76,7 @@ def test_commits(spark: SparkSession, mount: tuple[str, Path], tmp_path: Path) -
 
 @pytest.fixture
 def footers(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """For each Parquet footer that the JVM was asked for: was it read."""
+    """Return a list to which each request of the JVM for a footer adds whether it was read."""
     seen: list[bool] = []
     read = Hook.footers
 
@@ -90,7 +90,7 @@ def footers(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
 
 def test_end_to_end(spark: SparkSession, mount: tuple[str, Path], footers: list[bool]) -> None:
-    """[MDS-C-12] [MDS-L-2] Create from footers, query, refresh, drop."""
+    """[MDS-C-12] [MDS-L-2] An index is created from footers, queried, refreshed and dropped."""
     uri, home = mount
     rows = {f"f{i}": [(10 * i + j, f"s{i}") for j in range(5)] for i in range(3)}
     write_files(spark, home / "events", "k int, s string", rows)
@@ -121,7 +121,7 @@ def test_end_to_end(spark: SparkSession, mount: tuple[str, Path], footers: list[
 
 
 def test_a_path_with_a_hash(spark: SparkSession, mount: tuple[str, Path]) -> None:
-    """[MDS-O-3] [MDS-L-1] Python and the JVM look for an index in the same directory, whatever the path holds."""
+    """[MDS-O-3] [MDS-L-1] Python and the JVM look for an index in the same directory for any path."""
     uri, home = mount
     write_files(spark, home / "c#1", "k int", {"a": [(1,)], "b": [(2,)]})
     index = SkippingIndex.for_path(spark, f"{uri}/c#1")

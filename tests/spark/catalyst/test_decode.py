@@ -1,4 +1,4 @@
-"""Filters as the hook encodes them, and the predicates that they become. No Spark needed."""
+"""Filters in the hook's encoding are decoded into predicates, without Spark."""
 
 from __future__ import annotations
 
@@ -316,7 +316,7 @@ CASES = [
 
 @pytest.mark.parametrize(("node", "expected"), CASES, ids=lambda part: str(part)[:80])
 def test_a_filter_and_its_predicate(node: Any, expected: Any) -> None:
-    """[PRU-N-6] [PRU-V-6]"""
+    """[PRU-N-6] [PRU-V-6] Each encoded filter has the expected predicate."""
     assert predicate(node) == expected
 
 
@@ -348,9 +348,7 @@ def test_isnan_is_false_of_null() -> None:
 
 
 def test_a_like_prefix_ends_before_a_replacement_character() -> None:
-    """[SND-4] LIKE compares decoded text, where bytes that are no UTF-8 read as U+FFFD: that is no prefix of those
-    bytes.
-    """
+    """[SND-4] LIKE reads bytes that are not UTF-8 as U+FFFD, which is no prefix of these bytes."""
     assert predicate(like("ab\ufffd_")) == And((StartsWith(s, b"ab"), REST))
 
 

@@ -1,4 +1,4 @@
-"""Which expressions may be analyzed. Rule: [PRU-EX-4]."""
+"""Only expressions of a safe form are analyzed. Rule: [PRU-EX-4]."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ NOT_PLAIN = (
 
 @pytest.mark.parametrize("text", PLAIN)
 def test_plain(spark: SparkSession, text: str) -> None:
-    """[PRU-EX-4] Spark's own functions of columns, and of small literals; and what nothing but the parser will see."""
+    """[PRU-EX-4] Spark's own functions of columns and small literals are safe."""
     assert is_plain(spark, text)
 
 
 @pytest.mark.parametrize("text", NOT_PLAIN, ids=lambda text: text[:30])
 def test_not_plain(spark: SparkSession, text: str) -> None:
-    """[PRU-EX-4] Subqueries, functions of no column, of a catalog or of any class, texts beyond reason."""
+    """[PRU-EX-4] Subqueries, functions without a column, of a catalog or of any class, and huge texts are not safe."""
     spark.udf.register("mine", lambda x: x)
     assert not is_plain(spark, text)

@@ -1,4 +1,4 @@
-"""The kernel gathers what Spark's own aggregates do: its answers, for every type, whole and split files."""
+"""The kernel collects the same statistics as Spark's aggregates, for every type, in whole and split files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ BLOOMS = ["i8", "i16", "i32", "i64", "s", "bin", "day", "ts", "ntz", "st.deep.y"
 
 
 def row(n: int) -> tuple[Any, ...]:
-    """A row whose values grow with n, and now and then are odd."""
+    """Return a row whose values grow with n, with a few special values."""
     odd = {3: math.nan, 5: -0.0, 7: math.inf, 11: -math.inf}.get(n, n / 3)
     text = {3: "", 5: "\U0001f600", 7: "\ufffd", 11: "é"}.get(n, f"v{n % 4}")
     moment = dt.datetime(2020, 1, 1) + dt.timedelta(hours=n, microseconds=n)
@@ -55,7 +55,7 @@ FILES["pair"] = [row(3), row(5)]
 
 
 def write(spark: SparkSession, root: Path, files: Mapping[str, Sequence[Any]], **options: str) -> str:
-    """Python has no intervals of months: they are made of a number on the way."""
+    """Write files with intervals of months, which Spark creates from numbers because Python lacks them."""
     plain = write_files(spark, root.with_name(root.name + "-plain"), SCHEMA, files)
     for name in files:
         df = spark.read.schema(SCHEMA).parquet(f"{plain}/{name}.parquet").coalesce(1)
@@ -84,7 +84,7 @@ def indexes(columns: Sequence[str]) -> list[Index]:
 
 
 def plain(spark: SparkSession, path: str, way: str) -> dict[tuple[str, str, str], str]:
-    """The metadata of a fresh index as plain values by file and index; lists sorted."""
+    """Return the metadata of a new index as plain values by file and index, with sorted lists."""
     spark.conf.set("spark.sql.parquet.enableVectorizedReader", str(way != "rows").lower())
     index = xskip.SkippingIndex.for_path(spark, path)
     if index.exists():
@@ -100,7 +100,7 @@ def plain(spark: SparkSession, path: str, way: str) -> dict[tuple[str, str, str]
 
 
 def distinct(values: list[Any]) -> list[str]:
-    """Values in order, zero without its sign: some Sparks keep both zeros in a set, and they are equal."""
+    """Return the distinct values in order, with zeros without their signs, because some Sparks keep both zeros."""
     return sorted({repr(value + 0.0 if isinstance(value, float) else value) for value in values})
 
 
@@ -117,7 +117,7 @@ def values(index: ValueList, inputs: Sequence[Column]) -> tuple[Column, ...]:
 
 
 def hashes(index: BloomFilter, inputs: Sequence[Column]) -> tuple[Column, ...]:
-    """Pairs of hashes by Spark's own functions: integral types and dates as longs, all else as it is."""
+    """Return pairs of hashes by Spark's own functions, with integers and dates as longs."""
     column = next(c for c in BLOOMS if str(F.expr(quoted(c))) == str(inputs[0]))
     value = F.col(column).cast("bigint") if column.startswith("i") else F.col(column)
     if column == "day":
@@ -145,7 +145,7 @@ def test_the_kernel_finds_what_spark_aggregates_find(
 
 @pytest.mark.parametrize("way", WAYS)
 def test_files_split_into_several_tasks_give_the_same(spark: SparkSession, tmp_path: Path, way: Any) -> None:
-    """One file of many row groups, read whole and in pieces."""
+    """A file of many row groups gives the same metadata as a whole and in pieces."""
     root = tmp_path / "split"
     many = [row(n % 25) for n in range(4000)]
     path = write(spark, root, {"large": many}, **{"parquet.block.size": "4096"})
@@ -167,7 +167,7 @@ def filters(spark: SparkSession, path: str, index: Index) -> list[bytes]:
 
 @pytest.mark.parametrize("rows", [1, 4096, 4097, 70_000])
 def test_filters_of_many_values_hold_each_once(spark: SparkSession, tmp_path: Path, rows: int) -> None:
-    """[PRU-BF-5] Many values are parted before they are made distinct; the hashes of an empty text are both 0."""
+    """[PRU-BF-5] Filters of many values count each once; both hashes of an empty string are 0."""
     texts = ["", *(f"v{n}" for n in range(1, rows))]
     given = [(text,) for text in texts for _ in range(3)]
     path = write_files(spark, tmp_path / "many", "s string", {"a": given})
@@ -220,7 +220,7 @@ def test_files_are_kept_whole_where_there_are_enough_for_all_cores(
 
 
 def shared_out(spark: SparkSession, path: str, most: int, opening: int) -> Dataset:
-    """A dataset in a session where a task has so many bytes, and opening a file costs so many."""
+    """Return a dataset in a session with these maximum bytes of a task and this cost of opening a file."""
     session = build_session(spark)
     session.conf.set("spark.sql.files.maxPartitionBytes", str(most))
     session.conf.set("spark.sql.files.openCostInBytes", str(opening))
@@ -238,8 +238,11 @@ def test_small_files_share_tasks(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_each_core_has_some_tasks_if_they_have_enough_to_do(spark: SparkSession, tmp_path: Path) -> None:
-    """What opening a file is taken to cost, in MB: what makes up to four tasks of 128 MB for each core, and fewer where
-    they would get less than 64 MB with openings of 1 MB, which is the least; never more than the session says."""
+    """The cost of opening a file, in MB, gives each core up to four tasks of 128 MB.
+
+    There are fewer tasks if they would get less than 64 MB with the least cost of 1 MB. The cost never exceeds that of
+    the session.
+    """
     path = write_files(spark, tmp_path / "data", "a bigint", {"f": [(1,)]})
     dataset = shared_out(spark, path, 128 << 20, 4 << 20)
     frugal = shared_out(spark, path, 128 << 20, 1)

@@ -1,4 +1,4 @@
-"""Bounds from Parquet footers, and when a footer does not vouch for them."""
+"""Bounds come from a Parquet footer only if the footer proves them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def footer(table: pa.Table, **options: Any) -> pq.FileMetaData:
 
 
 def bounds(values: pa.Array, spark_type: str, **options: Any) -> Any:
-    """The bounds of one column x in a file of its own; None where the footer does not vouch for them."""
+    """Return the bounds of a column x in a new file, or None if the footer does not prove them."""
     found = footer_bounds(footer(pa.table({"x": values}), **options), [("x", spark_type)])
     return None if found is None else found[0]
 
@@ -196,7 +196,7 @@ def test_string_bounds_of_writers_that_keep_them_whole(writer: Any, trusted: boo
     meta = footer(pa.table({"x": ["a", "b"], "i": pa.array([1, 2], pa.int32())}))
 
     class Written:
-        """The same footer, by another writer."""
+        """The same footer by another writer."""
 
         created_by = writer
         schema, num_row_groups, row_group = meta.schema, meta.num_row_groups, meta.row_group
@@ -314,7 +314,7 @@ def test_a_name_in_backticks_is_left_to_the_data() -> None:
 
 @pytest.mark.parametrize("struct_first", [True, False])
 def test_a_dotted_name_beside_a_field_of_the_same_path(struct_first: bool) -> None:
-    """[SND-29] [PRU-MM-9] Both leaves have the path a.b: which is which, the path does not tell."""
+    """[SND-29] [PRU-MM-9] Two leaves with the same path a.b cannot be told apart by the path."""
     field = {"a": pa.array([{"b": 1}, {"b": 2}], pa.struct([("b", pa.int32())]))}
     dotted = {"a.b": pa.array([100, 200], pa.int32())}
     meta = footer(pa.table(field | dotted if struct_first else dotted | field))
@@ -332,7 +332,7 @@ def test_types_that_footers_can_ever_vouch_for(spark_type: str, served: bool) ->
 
 
 class PlainKms(pe.KmsClient):  # type: ignore[misc]  # Arrow has no types
-    """Keys that nobody wraps."""
+    """A KMS client that does not encrypt the keys."""
 
     def __init__(self, configuration: object) -> None:
         super().__init__()
@@ -345,7 +345,7 @@ class PlainKms(pe.KmsClient):  # type: ignore[misc]  # Arrow has no types
 
 
 def partly_encrypted(path: Path) -> None:
-    """A file with a plaintext footer whose column a is encrypted, and b is not."""
+    """Write a file with a plaintext footer, an encrypted column a and a plaintext column b."""
     settings = pe.EncryptionConfiguration(footer_key="footer", column_keys={"column": ["a"]}, plaintext_footer=True)
     factory = pe.CryptoFactory(PlainKms)
     properties = factory.file_encryption_properties(pe.KmsConnectionConfig(), settings)
@@ -368,14 +368,14 @@ def test_the_end_of_a_file(tmp_path: Path, columns: int) -> None:
 
 
 def test_encrypted_columns_under_a_plaintext_footer(tmp_path: Path) -> None:
-    """Arrow aborts the process at the metadata of a column whose key is missing: such a footer is not asked."""
+    """A footer with encrypted columns is not used, because Arrow would abort the process."""
     partly_encrypted(tmp_path / "locked.parquet")
     tail = tail_of(str(tmp_path / "locked.parquet"))
     assert not is_plain(pq.read_metadata(pa.BufferReader(b"PAR1" + tail)), tail)
 
 
 def test_a_build_over_encrypted_columns(spark: SparkSession, tmp_path: Path) -> None:
-    """The bounds of the other columns come from their data."""
+    """The bounds of the plaintext columns come from their data."""
     partly_encrypted(tmp_path / "locked.parquet")
     made = SkippingIndex.for_path(spark, str(tmp_path), schema="a long, b long")
     assert made.create([MinMax("b")]).added == 1
