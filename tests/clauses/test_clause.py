@@ -76,20 +76,20 @@ def columns_of(size: int) -> tuple[list[tuple[bool | None, ...]], list[Fake]]:
 
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_truth_table_of_all_of(size: int) -> None:
-    """[PRU-V-1]"""
+    """[PRU-V-1] ``AllOf`` follows Kleene's conjunction for up to three children."""
     rows, children = columns_of(size)
     assert run(AllOf(tuple(children)), len(rows)) == [all_of(*row) for row in rows]
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_truth_table_of_any_of(size: int) -> None:
-    """[PRU-V-1]"""
+    """[PRU-V-1] ``AnyOf`` follows Kleene's disjunction for up to three children."""
     rows, children = columns_of(size)
     assert run(AnyOf(tuple(children)), len(rows)) == [any_of(*row) for row in rows]
 
 
 def test_truth_table_of_two_written_out() -> None:
-    """[PRU-V-1]"""
+    """[PRU-V-1] The truth tables of two children are those of the specification."""
     p = Fake((True, True, True, False, False, False, None, None, None))
     q = Fake((True, False, None, True, False, None, True, False, None))
     assert run(AllOf((p, q)), 9) == [True, False, None, False, False, False, None, False, None]

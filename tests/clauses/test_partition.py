@@ -49,12 +49,12 @@ P = Column(("p",), "int")
     ids=str,
 )
 def test_verdicts_by_value_of_the_partition(leaf: Any, expected: Any) -> None:
-    """[SND-30] [PRU-PC-1] [PRU-PC-2]"""
+    """[SND-30] [PRU-PC-1] [PRU-PC-2] A leaf is tested on the partition's value, which can be NULL."""
     assert verdicts(leaf, [None, 1, 2, 3], "int") == expected
 
 
 def test_prefixes_of_partition_values() -> None:
-    """[PRU-PC-1]"""
+    """[PRU-PC-1] Prefix tests on partition values are exact."""
     column = Column(("p",), "string")
     values = [None, b"", b"ab", "\U0001f600".encode()]
     assert verdicts(StartsWith(column, b"a"), values, "string") == [False, False, True, False]

@@ -24,7 +24,7 @@ def spoil(path: str, name: str, fmt: str) -> None:
 @pytest.mark.parametrize("fmt", ["parquet", "avro", "orc"])
 @pytest.mark.parametrize("corrupt", FILES)
 def test_wherever_it_lies(spark: SparkSession, tmp_path: Path, fmt: str, corrupt: str, merge: str) -> None:
-    """[PRU-RD-9]"""
+    """[PRU-RD-9] Errors name the corrupt file, whichever file of the dataset it is."""
     path = write_files(spark, tmp_path / "data", "x int", FILES, fmt)
     made = index(spark, path, [MinMax("x"), ValueList("x")], fmt, mergeSchema=merge)
     spoil(path, corrupt, fmt)

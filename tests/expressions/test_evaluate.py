@@ -64,7 +64,7 @@ def test_binary_compares_unsigned() -> None:
 
 
 def test_negative_decimals() -> None:
-    """[SND-19] [PRU-V-5]"""
+    """[SND-19] [PRU-V-5] Decimals are ordered by value, with their sign."""
     values = [Decimal("0.01"), Decimal("-0.01"), Decimal("-12345678901234567890.12"), Decimal("10.00"), Decimal("9.99")]
     assert ranks(values, pa.decimal128(38, 2)) == [[v] for v in sorted(values)]
 

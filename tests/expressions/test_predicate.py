@@ -78,7 +78,7 @@ def test_double_negation_is_true_exactly_where_the_leaf_is_true(name: Any, leaf:
 
 @pytest.mark.parametrize("value", [True, False, None])
 def test_negation_of_a_constant(value: Any) -> None:
-    """[PRU-N-3]"""
+    """[PRU-N-3] The negation exchanges TRUE and FALSE, and leaves NULL unchanged."""
     assert negate(Constant(value)) == Constant({True: False, False: True, None: None}[value])
 
 
@@ -102,7 +102,7 @@ def test_negation_of_the_unknown_stays_unknown_wherever_it_is() -> None:
 
 
 def test_negation_of_empty_lists() -> None:
-    """[SND-9] [PRU-N-3]"""
+    """[SND-9] [PRU-N-3] The negation of an empty IN list is TRUE, and NULL if the list contains NULL."""
     assert negate(In(A, ())) == Constant(True)
     assert negate(In(A, (), has_null=True)) == Constant(None)
     assert negate(NotIn(A, ())) == Constant(False)

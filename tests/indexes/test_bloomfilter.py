@@ -59,7 +59,7 @@ def verdicts(leaf: Leaf, filters: pa.Array, among: np.ndarray | None = None) -> 
 
 @pytest.mark.parametrize("spark_type", SERVED)
 def test_equality_and_in_for_every_type(spark_type: Any) -> None:
-    """[PRU-BF-1] [PRU-BF-2] [PRU-BF-4]"""
+    """[PRU-BF-1] [PRU-BF-2] [PRU-BF-4] Equality and IN are answered for every type."""
     column = Column(("c",), spark_type)
     a, b, c = (b"a", b"bcdef", "\U0001f600".encode()) if spark_type in ("string", "binary") else (0, -1, 77)
     built = BloomFilter("c").assemble([collected([a, b], [c], [])], [spark_type])

@@ -78,7 +78,7 @@ SHAPES = [MISSING, (None, None), (5, None), (None, 5), (5, 5), (3, 7)]
     ids=str,
 )
 def test_verdicts_by_shape_of_the_bounds(leaf: Any, expected: Any) -> None:
-    """[PRU-MM-1] [PRU-MM-2] [PRU-MM-3] [PRU-MM-4] [PRU-MM-5] [PRU-MM-7] [PRU-V-3]"""
+    """[PRU-MM-1] [PRU-MM-2] [PRU-MM-3] [PRU-MM-4] [PRU-MM-5] [PRU-MM-7] [PRU-V-3] Verdicts follow from the bounds."""
     assert verdicts(leaf, SHAPES, "int") == expected
 
 
@@ -89,12 +89,12 @@ def test_not_equal_on_minmax() -> None:
 
 
 def test_not_in_with_null_on_minmax() -> None:
-    """[SND-8] [PRU-MM-4]"""
+    """[SND-8] [PRU-MM-4] NOT IN with NULL is never TRUE."""
     assert verdicts(NotIn(INT, (1,), has_null=True), [(2, 3), MISSING], "int") == [False, None]
 
 
 def test_empty_in_on_minmax() -> None:
-    """[SND-9] [PRU-MM-4]"""
+    """[SND-9] [PRU-MM-4] IN with an empty list is never TRUE."""
     assert verdicts(In(INT, ()), [(2, 3), MISSING], "int") == [False, None]
 
 
@@ -133,7 +133,7 @@ def test_absent_bounds_are_not_all_null_on_minmax() -> None:
 )
 @pytest.mark.parametrize("spark_type", ["float", "double"])
 def test_nan_zeros_and_infinities_on_minmax(leaf: Any, expected: Any, spark_type: str) -> None:
-    """[SND-10] [SND-11] [SND-21] [PRU-MM-1] [PRU-V-5]"""
+    """[SND-10] [SND-11] [SND-21] [PRU-MM-1] [PRU-V-5] Bounds with NaN, zeros and infinities are in Spark's order."""
     bounds = [(5.0, NAN), (NAN, NAN), (-0.0, -0.0), (-INF, INF)]
     assert verdicts(leaf(Column(("c",), spark_type)), bounds, spark_type) == expected
 
@@ -165,7 +165,7 @@ STR = Column(("c",), "string")
     ids=str,
 )
 def test_strings_and_prefixes_on_minmax(leaf: Any, expected: Any) -> None:
-    """[SND-3] [SND-15] [SND-18] [PRU-MM-8]"""
+    """[SND-3] [SND-15] [SND-18] [PRU-MM-8] Strings are compared as UTF-8 bytes, and a prefix is a range of strings."""
     bounds = [(b"ab", b"ab"), (b"abc1", b"abc9"), (b"a", b"c"), (b"z", "\U0001f600".encode()), MISSING, (None, None)]
     assert verdicts(leaf, bounds, "string") == expected
 
@@ -178,7 +178,7 @@ def test_not_starts_with_on_minmax_with_one_bound() -> None:
 
 
 def test_prefixes_of_ff_bytes_on_minmax() -> None:
-    """[SND-15] [PRU-MM-8]"""
+    """[SND-15] [PRU-MM-8] A prefix of 0xFF bytes has no upper end."""
     bounds = [(b"\xfe", b"\xfe\xff"), (b"\xff", b"\xff\xff"), (b"a", b"a\xff")]
     column = Column(("c",), "binary")
     assert verdicts(StartsWith(column, b"\xff"), bounds, "binary") == [False, True, False]
@@ -213,7 +213,7 @@ MANY: dict[str, tuple[tuple[Any, Any], list[Any], list[Any]]] = {
 
 @pytest.mark.parametrize("spark_type", MANY)
 def test_in_with_values_outside_and_inside_of_the_bounds_for_every_type(spark_type: Any) -> None:
-    """[PRU-MM-4]"""
+    """[PRU-MM-4] IN is true if a value lies between the bounds."""
     bounds, outside, inside = MANY[spark_type]
     column = Column(("c",), spark_type)
     shapes = [bounds, MISSING, (None, None)]

@@ -82,12 +82,12 @@ SHAPES = [None, [], [5], [3, 7], [1, 2, 3]]  # nothing known, no value at all, o
     ids=str,
 )
 def test_verdicts_by_list(leaf: Any, expected: Any) -> None:
-    """[PRU-VL-1] [PRU-VL-2] [PRU-VL-3] [PRU-V-3]"""
+    """[PRU-VL-1] [PRU-VL-2] [PRU-VL-3] [PRU-V-3] Verdicts follow from the values of a list."""
     assert verdicts(leaf, lists_of(SHAPES, "int"), "int") == expected
 
 
 def test_negated_membership_on_valuelist() -> None:
-    """[SND-2] [PRU-VL-1]"""
+    """[SND-2] [PRU-VL-1] Negations skip a file only if no other value is in its list."""
     lists = lists_of([[1], [1, 2], [2]], "int")
     assert verdicts(NotIn(INT, (1,)), lists, "int") == [False, True, True]
     assert verdicts(Comparison(Op.NE, INT, 1), lists, "int") == [False, True, True]
@@ -108,7 +108,7 @@ def test_is_null_is_not_answered_by_valuelist() -> None:
 
 
 def test_nan_and_zeros_on_valuelist() -> None:
-    """[SND-10] [SND-11] [PRU-VL-1] [PRU-V-5]"""
+    """[SND-10] [SND-11] [PRU-VL-1] [PRU-V-5] NaN equals itself and is the greatest value, and both zeros are equal."""
     column = Column(("c",), "double")
     lists = lists_of([[5.0, NAN], [-0.0], [0.0], [5.0]], "double")
     assert verdicts(Comparison(Op.EQ, column, NAN), lists, "double") == [True, False, False, False]
@@ -121,7 +121,7 @@ def test_nan_and_zeros_on_valuelist() -> None:
 
 
 def test_prefixes_on_valuelist() -> None:
-    """[SND-3] [PRU-VL-1]"""
+    """[SND-3] [PRU-VL-1] Prefix tests on the values of a list are exact."""
     column = Column(("c",), "string")
     lists = lists_of([[b"abc1", b"abc9"], [b"ab"], [b""], ["\U0001f600".encode()], [], None], "string")
     assert verdicts(StartsWith(column, b"abc"), lists, "string") == [True, False, False, False, False, None]

@@ -21,7 +21,7 @@ def test_the_same_reading_has_no_differences() -> None:
 
 
 def test_options_that_change_values() -> None:
-    """[SND-31] [PRU-RD-1]"""
+    """[SND-31] [PRU-RD-1] Each option with another value is a difference."""
     built = ReadProfile.of("csv", {"nullValue": "NA", "sep": ";"}, {}, "a INT")
     asked = ReadProfile.of("csv", {"nullValue": "-", "dateFormat": "dd"}, {}, "a INT")
     assert list(differences(built, asked)) == [
@@ -187,7 +187,7 @@ def test_another_format_is_the_only_difference_named() -> None:
 
 
 def test_rebase_modes_and_time_zones_by_format() -> None:
-    """[SND-17] [PRU-RD-2]"""
+    """[SND-17] [PRU-RD-2] A setting counts only for the formats that it concerns."""
     key = "spark.sql.parquet.datetimeRebaseModeInRead"
     assert list(
         differences(ReadProfile.of("parquet", {}, {}, ""), ReadProfile.of("parquet", {}, {key: "LEGACY"}, ""))
@@ -234,7 +234,7 @@ def test_a_reading_survives_its_record() -> None:
 
 @pytest.mark.parametrize("mode", ["DROPMALFORMED", "dropMalformed"])
 def test_rows_that_depend_on_the_columns_read(mode: str) -> None:
-    """[SND-31] [PRU-RD-5]"""
+    """[SND-31] [PRU-RD-5] A profile with mode DROPMALFORMED agrees with no profile."""
     reading = ReadProfile.of("csv", {"mode": mode}, {}, "a INT")
     assert list(differences(reading, reading)) == [
         "with mode DROPMALFORMED a file's rows depend on the columns that a query reads"

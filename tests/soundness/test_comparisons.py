@@ -37,7 +37,7 @@ def ints(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Fam
 
 
 def test_not_equal_on_minmax(spark: SparkSession, ints: Family) -> None:
-    """[SND-1]"""
+    """[SND-1] Bounds skip a file for ``<>`` only if all rows have this value."""
     ints.check(
         "minmax",
         {
@@ -61,7 +61,7 @@ def test_not_equal_on_minmax(spark: SparkSession, ints: Family) -> None:
 
 
 def test_not_equal_on_valuelist(spark: SparkSession, ints: Family) -> None:
-    """[SND-1]"""
+    """[SND-1] Lists skip a file for ``<>`` only if all rows have this value."""
     ints.check(
         "valuelist",
         {
@@ -76,7 +76,7 @@ def test_not_equal_on_valuelist(spark: SparkSession, ints: Family) -> None:
 
 
 def test_ranges_are_exact(spark: SparkSession, ints: Family) -> None:
-    """[SND-1]"""
+    """[SND-1] Ranges read exactly the files with a match."""
     cases = {
         "x < 5": "mixed low",
         "x <= 5": "fives mixed low fivenull",
@@ -96,7 +96,7 @@ def test_ranges_are_exact(spark: SparkSession, ints: Family) -> None:
 
 
 def test_negated_membership_on_bloom(spark: SparkSession, ints: Family) -> None:
-    """[SND-2]"""
+    """[SND-2] A Bloom filter skips no file for a negated membership."""
     ints.check(
         "bloom",
         {
@@ -113,7 +113,7 @@ def test_negated_membership_on_bloom(spark: SparkSession, ints: Family) -> None:
 
 
 def test_negated_membership_on_valuelist_and_minmax(spark: SparkSession, ints: Family) -> None:
-    """[SND-2]"""
+    """[SND-2] Lists and bounds skip files for NOT IN only if every row is in the list."""
     both = {"x not in (1, 5)": "mixed low", "(x = 5) = false": "mixed low", "not (x in (5))": "mixed low"}
     ints.check("valuelist", both | {"x not in (1, 2)": "fives mixed fivenull", "x not in (1, 5, 9)": "low"})
     ints.check("minmax", both | {"x not in (1, 2)": "fives mixed low fivenull", "x not in (1, 5, 9)": "mixed low"})
@@ -145,7 +145,7 @@ def test_and_or_with_an_unindexed_leg(spark: SparkSession, ints: Family) -> None
 
 
 def test_each_leg_has_an_index(spark: SparkSession, ints: Family) -> None:
-    """[SND-7]"""
+    """[SND-7] AND and OR combine the verdicts of indexes on two columns."""
     ints.add("both", [MinMax("x"), ValueList("y")])
     ints.check(
         "both",
@@ -160,7 +160,7 @@ def test_each_leg_has_an_index(spark: SparkSession, ints: Family) -> None:
 
 
 def test_not_in_with_null(spark: SparkSession, ints: Family) -> None:
-    """[SND-8]"""
+    """[SND-8] NOT IN with NULL is never TRUE, and IN ignores the NULL."""
     never = {"x not in (1, null)": NONE, "x not in (null)": NONE, "x in (null)": NONE}
     shared = never | {
         "x in (9, null)": "mixed",
@@ -221,7 +221,7 @@ def test_value_lists_at_their_cap(spark: SparkSession, tmp_path_factory: pytest.
 
 
 def test_lists_of_long_strings_at_their_cap(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """[SND-22]"""
+    """[SND-22] The maximum of a list counts values, not bytes."""
     files = {
         "at": [(str(i) * 500,) for i in range(10, 20)],
         "above": [(str(i) * 500,) for i in range(20, 31)],

@@ -67,7 +67,7 @@ NAN_CASES = {
 
 def test_nan_on_minmax(spark: SparkSession, doubles: Family) -> None:
     # fivesnan spans 5 to NaN, and inf 1 to infinity, whatever lies between
-    """[SND-10]"""
+    """[SND-10] Bounds skip no file with a matching NaN."""
     wider = {
         "x not in (double('NaN'), 5)": "fivesnan minus plus zeros inf ninf",
         "x <> double('NaN')": "fives fivesnan minus plus zeros inf ninf",
@@ -78,12 +78,12 @@ def test_nan_on_minmax(spark: SparkSession, doubles: Family) -> None:
 
 
 def test_nan_on_valuelist(spark: SparkSession, doubles: Family) -> None:
-    """[SND-10]"""
+    """[SND-10] Lists skip no file with a matching NaN."""
     doubles.check("valuelist", NAN_CASES | {"not isnan(x)": ALL, "x = 9": NONE})
 
 
 def test_nan_in_float(spark: SparkSession, floats: Family) -> None:
-    """[SND-10]"""
+    """[SND-10] NaN is the greatest value of a float column, too."""
     cases = {
         "x <> float(5)": "fivesnan nan minus plus zeros inf ninf",
         "x > float(9)": "fivesnan nan inf",
@@ -113,7 +113,7 @@ ZERO_CASES = {
 
 @pytest.mark.parametrize("kind", ["minmax", "valuelist"])
 def test_signed_zeros(spark: SparkSession, doubles: Family, floats: Family, kind: str) -> None:
-    """[SND-11]"""
+    """[SND-11] Both zeros match each other."""
     doubles.check(kind, ZERO_CASES)
     some = ("x = -0.0D", "x in (0.0D, 0.5D)", "x < 0.0D", "x >= 0.0D")
     floats.check(kind, {predicate.replace("D", "F"): ZERO_CASES[predicate] for predicate in some})
@@ -136,7 +136,7 @@ INFINITE_CASES = {
 
 @pytest.mark.parametrize("kind", ["minmax", "valuelist"])
 def test_infinities(spark: SparkSession, doubles: Family, kind: str) -> None:
-    """[SND-21]"""
+    """[SND-21] Infinities are values like others."""
     spanned = {
         "x = double('Infinity')": "fivesnan inf",
         "x in (double('Infinity'), double('-Infinity'))": "fivesnan inf ninf",

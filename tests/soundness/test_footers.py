@@ -56,7 +56,7 @@ def _made(spark: SparkSession, root: Path) -> Family:
 
 
 def test_no_statistics_at_all(spark: SparkSession, tmp_path: Path) -> None:
-    """[SND-12] [SND-14]"""
+    """[SND-12] [SND-14] The data is read if the footer has no statistics."""
     bare = _write(tmp_path, "bare", [[1, 9], [5, None]], pa.int32(), write_statistics=False)
     full = _write(tmp_path, "full", [[2, 3], [4, None]], pa.int32())
     assert _bounds(bare, "int") is None
@@ -248,7 +248,7 @@ def test_negative_decimals(spark: SparkSession, tmp_path: Path, precision: int, 
 
 @needs_spark_4("does not read narrow numbers as wider ones")
 def test_decimals_of_another_precision_are_read(spark: SparkSession, tmp_path: Path) -> None:
-    """[SND-19]"""
+    """[SND-19] Bounds of decimals with another precision come from the data."""
     path = _write(tmp_path, "narrow", [[Decimal("1.25")]], pa.decimal128(5, 2))
     assert _bounds(path, "decimal(10,2)") is None
     assert _bounds(path, "decimal(5,2)") == (Decimal("1.25"), Decimal("1.25"))
@@ -259,7 +259,7 @@ def test_decimals_of_another_precision_are_read(spark: SparkSession, tmp_path: P
 
 
 def test_milliseconds_and_other_units(spark: SparkSession, tmp_path: Path) -> None:
-    """[SND-16]"""
+    """[SND-16] Bounds in milliseconds become exact microseconds; other units are read from the data."""
     millis = _write(tmp_path, "millis", [[1_577_836_800_123]], pa.timestamp("ms", tz="UTC"))
     micros = _write(tmp_path, "micros", [[1_577_836_800_123_456]], pa.timestamp("us", tz="UTC"))
     old = _write(tmp_path, "old", [[-5_000_000_000_000_000]], pa.timestamp("us", tz="UTC"))

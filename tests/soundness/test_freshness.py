@@ -74,7 +74,7 @@ def test_same_time_or_same_size(spark: SparkSession, tmp_path: Path, index: Inde
 
 @by_kind
 def test_appended_and_deleted_files(spark: SparkSession, tmp_path: Path, index: Index) -> None:
-    """[SND-35]"""
+    """[SND-35] New files are read, deleted files have no effect, and refresh() updates both."""
     made = _family(spark, tmp_path, index)
     _rewrite(spark, made, "more", [1, 100])
     made.check("copy", {"x = 100": "more", "x = 20": "high more", "x = 2": "low more"})
@@ -139,7 +139,7 @@ def test_dropped_and_made_again(spark: SparkSession, tmp_path: Path, index: Inde
 
 @by_kind
 def test_directory_removed_behind_its_back(spark: SparkSession, tmp_path: Path, index: Index) -> None:
-    """[SND-36]"""
+    """[SND-36] A dataset that was replaced together with its index is read completely."""
     made = _family(spark, tmp_path, index)
     made.check("copy", {"x = 1": "low"})
     shutil.rmtree(made.root / "copy")
@@ -200,7 +200,7 @@ def test_disabling_disables(spark: SparkSession, tmp_path: Path, index: Index) -
 
 
 def test_other_sessions_are_their_own(spark: SparkSession, tmp_path: Path) -> None:
-    """[SND-37]"""
+    """[SND-37] Skipping is switched on and off for each session separately."""
     made = _family(spark, tmp_path, MinMax("x"))
     other = spark.newSession()
     other.conf.set("spark.xskip.strict", "true")

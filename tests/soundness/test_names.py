@@ -36,7 +36,7 @@ def _three(column: str) -> dict[str, list[MinMax] | list[ValueList] | list[Bloom
 
 
 def test_columns_that_differ_by_case(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """[SND-29]"""
+    """[SND-29] In a case-sensitive session, columns a and A have separate indexes."""
     root = tmp_path_factory.mktemp("case")
     for name, lower, upper in (("one", [1, 2], [7, 8]), ("two", [7, 8], [1, 2])):
         _arrow(root / "plain" / f"{name}.parquet", a=pa.array(lower, pa.int32()), A=pa.array(upper, pa.int32()))
@@ -71,7 +71,7 @@ def test_case_sensitivity_changed_after_the_build(
 
 
 def test_names_of_files_in_another_case(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """[SND-29]"""
+    """[SND-29] In a case-insensitive session, names in files match in upper and lower case."""
     root = tmp_path_factory.mktemp("filecase")
     _arrow(root / "plain" / "lower.parquet", a=pa.array([1], pa.int32()))
     _arrow(root / "plain" / "upper.parquet", A=pa.array([2], pa.int32()))
@@ -104,7 +104,7 @@ def test_dotted_names_and_nested_fields(
 
 
 def test_names_of_strange_characters(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """[SND-29]"""
+    """[SND-29] Columns may have spaces, backticks, keywords and non-ASCII letters as names."""
     schema = "`x y` int, `é\U0001f600` int, `select` int, `a``b` int"
     files = {"one": [(1, 1, 1, 1)], "two": [(2, 2, 2, 2)]}
     columns = ["x y", "é\U0001f600", "select", "`a``b`"]
@@ -224,7 +224,7 @@ def lying(tmp_path: Path) -> Family:
 
 
 def test_partition_column_that_is_also_in_the_files(spark: SparkSession, lying: Family) -> None:
-    """[SND-29] [SND-30]"""
+    """[SND-29] [SND-30] The partition's value replaces the column in the files."""
     lying.add("valuelist", [ValueList("x")])
     lying.check("valuelist", {"p = 1 or x = 100": "one", "p = 7 or x = 100": NONE, "p = 7 or x = 8": "two"})
     with pytest.raises(IndexDefinitionError, match="a partition column needs no index"):
@@ -251,7 +251,7 @@ def test_directories_are_not_partitions_at_the_query(spark: SparkSession, lying:
 
 
 def test_directories_are_not_partitions_at_the_build(spark: SparkSession, lying: Family) -> None:
-    """[SND-29] [SND-30]"""
+    """[SND-29] [SND-30] An index on a file column does not serve a partition column."""
     lying.options["recursiveFileLookup"] = "true"
     lying.add("copy", [MinMax("p"), MinMax("x")])
     lying.check("copy", {"p = 7": "one", "p = 1": NONE})

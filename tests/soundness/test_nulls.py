@@ -61,7 +61,7 @@ def nulls(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Fa
 
 @pytest.mark.parametrize("kind", ["minmax", "valuelist"])
 def test_is_null_and_null_safe_equality(spark: SparkSession, nulls: Family, kind: str) -> None:
-    """[SND-6]"""
+    """[SND-6] IS NULL and ``<=>`` skip no file with a matching NULL."""
     nulls.check(kind, NULL_TESTS)
 
 
@@ -72,7 +72,7 @@ def test_is_null_and_null_safe_equality_on_bloom(spark: SparkSession, nulls: Fam
 
 @pytest.mark.parametrize("kind", ["minmax_y", "valuelist_y"])
 def test_not_like_beside_null(spark: SparkSession, nulls: Family, kind: str) -> None:
-    """[SND-5]"""
+    """[SND-5] NOT LIKE skips no file with a match beside NULL."""
     nulls.check(
         kind,
         {
@@ -107,7 +107,7 @@ def nested(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> F
 
 @pytest.mark.parametrize("kind", ["minmax", "valuelist"])
 def test_null_in_complex_types(spark: SparkSession, nested: Family, kind: str) -> None:
-    """[SND-6]"""
+    """[SND-6] Fields of NULL structs are NULL."""
     nested.check(
         kind,
         {
@@ -133,7 +133,7 @@ def test_null_in_complex_types(spark: SparkSession, nested: Family, kind: str) -
 
 
 def test_null_in_complex_types_on_bloom(spark: SparkSession, nested: Family) -> None:
-    """[SND-6]"""
+    """[SND-6] Bloom filters answer equality on fields of structs."""
     nested.check("bloom", {"s.a = 7": "mixed", "s.t.b = 'y'": "full", "s is null": ALL, "s.a is not null": ALL})
 
 

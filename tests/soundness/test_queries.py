@@ -83,7 +83,7 @@ def test_chance(spark: SparkSession, data: Family) -> None:
 
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_subqueries(spark: SparkSession, view: Family, kind: str) -> None:
-    """[SND-33]"""
+    """[SND-33] Queries with subqueries have the rows of plain Spark."""
     for query in (
         "select * from {0} where x = (select max(x) from plain)",
         "select * from {0} where x = (select max(x) from {0})",
@@ -111,7 +111,7 @@ def test_hidden_columns(spark: SparkSession, data: Family) -> None:
 
 
 def test_data_columns_named_as_hidden_ones(spark: SparkSession, tmp_path: Path) -> None:
-    """[SND-33]"""
+    """[SND-33] Data columns with the names of hidden fields are told apart from them."""
     for name, size in (("small", 1), ("large", 1_000_000)):
         (tmp_path / "plain").mkdir(exist_ok=True)
         table = pa.table({"file_size": pa.array([size], pa.int64()), "file_name": [name + "!"]})
@@ -147,7 +147,7 @@ def test_limit(spark: SparkSession, data: Family, kind: str) -> None:
 @pytest.mark.parametrize("nulls", ["nulls first", "nulls last"])
 @pytest.mark.parametrize("direction", ["asc", "desc"])
 def test_top_k_with_nulls(spark: SparkSession, view: Family, kind: str, nulls: str, direction: str) -> None:
-    """[SND-39]"""
+    """[SND-39] The first rows of an order are those of plain Spark, with NULL first or last."""
     for where in ("true", "x > 1", "x is null or x = 5", "x <> 5"):
         query = f"select x from {{}} where {where} order by x {direction} {nulls} limit 3"
         rows = [row.x for row in spark.sql(query.format(kind)).collect()]
@@ -248,7 +248,7 @@ def test_a_wrong_skip_would_be_seen(spark: SparkSession, tmp_path: Path, monkeyp
 
 
 def test_the_whole_query_is_the_same(spark: SparkSession, data: Family) -> None:
-    """[SND-42]"""
+    """[SND-42] A query has the same rows with skipping on and off."""
     predicates = ("x <> 5", "x > 5", "x is null", "not (x between 2 and 10)", "x in (1, 20)", "s = 'a' or x = 20")
     for kind in KINDS:
         for predicate in predicates:

@@ -55,7 +55,7 @@ CASES = {
 def test_every_format_in_both_readers(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, fmt: str, v1: str
 ) -> None:
-    """[SND-31]"""
+    """[SND-31] Every format skips files in both data source APIs."""
     spark.conf.set("spark.sql.sources.useV1SourceList", v1)
     indexes = [ValueList("i"), ValueList("s"), ValueList("d")]
     schema = "i int, s string, d double"
@@ -88,7 +88,7 @@ def test_avro_defaults_at_the_build_and_at_the_query(spark: SparkSession, avro: 
 
 
 def test_avro_defaults_at_one_side_alone(spark: SparkSession, avro: Family) -> None:
-    """[SND-26]"""
+    """[SND-26] The index is not used if only the build or only the query has the default."""
     for kind, indexes in _three("c").items():
         avro.add(kind, indexes)
     with_default = avro.options
@@ -150,7 +150,7 @@ def csv(tmp_path: Path) -> Path:
 
 
 def test_csv_built_as_text_and_read_as_numbers(spark: SparkSession, csv: Path) -> None:
-    """[SND-31]"""
+    """[SND-31] An index on strings does not serve a query that reads numbers."""
     made = Family(spark, csv, "csv", schema="a string, b string")
     for kind, indexes in _three("a").items():
         made.add(kind, indexes)
@@ -243,7 +243,7 @@ def test_json_partial_results(spark: SparkSession, tmp_path: Path, kind: str) ->
 
 
 def test_json_as_other_types(spark: SparkSession, tmp_path: Path) -> None:
-    """[SND-31]"""
+    """[SND-31] The index is not used if JSON values are read as other types."""
     (tmp_path / "plain").mkdir()
     (tmp_path / "plain" / "low.json").write_text('{"a": 9, "b": "x"}\n')
     (tmp_path / "plain" / "high.json").write_text('{"a": 10}\n{"b": "y"}\n')
@@ -259,7 +259,7 @@ def test_json_as_other_types(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_another_format_over_the_same_files(spark: SparkSession, tmp_path: Path) -> None:
-    """[SND-31]"""
+    """[SND-31] An index on CSV does not serve a query that reads another format."""
     (tmp_path / "plain").mkdir()
     (tmp_path / "plain" / "one.json").write_text("1\n")
     (tmp_path / "plain" / "two.json").write_text("2\n")

@@ -40,7 +40,7 @@ def words(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Fa
 
 
 def test_prefix_is_not_equality(spark: SparkSession, words: Family) -> None:
-    """[SND-3]"""
+    """[SND-3] A prefix test reads all files with a string that starts with the prefix."""
     shared = {
         "s like 'abc%'": "abc abcd",
         "startswith(s, 'abc')": "abc abcd",
@@ -99,14 +99,14 @@ def test_like_escapes_and_wildcards(spark: SparkSession, words: Family) -> None:
 
 
 def test_invalid_patterns_fail_as_without_an_index(spark: SparkSession, words: Family) -> None:
-    """[SND-4]"""
+    """[SND-4] An invalid pattern fails with and without an index."""
     for copy in ("plain", "minmax"):
         with pytest.raises(Exception, match="INVALID_FORMAT"):
             words.read(copy).filter(F.col("s").like("a\\")).collect()
 
 
 def test_patterns_that_are_no_literals(spark: SparkSession, words: Family) -> None:
-    """[SND-4]"""
+    """[SND-4] Patterns without a literal prefix are tested only on single values and lists."""
     some = "abc abcd under fooo back"  # empty holds one value, which is asked
     cases = {"s rlike '^abc'": some, "s like any ('abc1%', 'foo_')": some, "s ilike 'ABC%'": some}
     words.check("minmax", cases | {"s like all ('abc%', '%9')": "abc abcd"})
@@ -131,7 +131,7 @@ def unicode(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def test_order_is_that_of_utf8(spark: SparkSession, unicode: Family) -> None:
-    """[SND-18]"""
+    """[SND-18] Strings are ordered by their UTF-8 bytes."""
     shared = {
         "s > '\ufffd'": "emoji both",
         "s >= '\U0001f600'": "emoji both",
@@ -171,7 +171,7 @@ BYTES: dict[str, list[Any]] = {
 
 
 def test_binary_is_unsigned(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """[SND-18]"""
+    """[SND-18] Binary values are ordered by unsigned bytes."""
     data = family(spark, tmp_path_factory.mktemp("bytes"), "s binary", BYTES, KINDS)
     shared = {
         "s > x'7fff'": "high",

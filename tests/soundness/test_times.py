@@ -71,7 +71,7 @@ def _cases(column: str, literal: str) -> dict[str, str]:
 
 @pytest.mark.parametrize(("column", "literal"), [("t", "timestamp"), ("z", "timestamp_ntz")])
 def test_microseconds_and_extreme_values(spark: SparkSession, times: Family, column: str, literal: str) -> None:
-    """[SND-16]"""
+    """[SND-16] Timestamps are exact to the microsecond, up to their limits."""
     cases = _cases(column, literal)
     times.check(f"minmax_{column}", cases)
     listed = cases | {next(k for k in cases if "not in" in k): "edge noon next far"}
@@ -83,7 +83,7 @@ def test_microseconds_and_extreme_values(spark: SparkSession, times: Family, col
 
 
 def test_the_last_microsecond(spark: SparkSession, times: Family) -> None:
-    """[SND-16]"""
+    """[SND-16] The last microsecond of a long is an exact bound."""
     last, before = "timestamp_micros(9223372036854775807L)", "timestamp_micros(9223372036854775806L)"
     for kind in ("minmax_t", "scanned_t", "valuelist_t"):
         times.check(kind, {f"t = {last}": "far", f"t > {before}": "far", f"t > {last}": NONE, f"t >= {last}": "far"})
@@ -120,7 +120,7 @@ def test_time_zone_changed_after_the_build(spark: SparkSession, times: Family, z
 
 @needs_spark_4("converts the last instants before the filter has left them out")
 def test_local_and_absolute_times_are_not_mixed(spark: SparkSession, times: Family) -> None:
-    """[SND-17]"""
+    """[SND-17] Comparisons of local and absolute times have the rows of plain Spark."""
     spark.conf.set("spark.sql.session.timeZone", "America/New_York")
     near = (
         "z < timestamp_ntz'2021-01-01 00:00:00' and t < timestamp'2021-01-01 00:00:00'"  # the last instant is no time
@@ -140,7 +140,7 @@ FOLD = {  # clocks went back from 2:00 to 1:00 at 2020-11-01 06:00 UTC in New Yo
 
 
 def test_the_hour_that_comes_twice(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """[SND-17]"""
+    """[SND-17] An hour that occurs twice in a zone has two separate instants."""
     files = {name: [(dt.datetime.fromtimestamp(n[0] / 1e6, dt.timezone.utc),) for _ in n] for name, n in FOLD.items()}
     kinds: dict[str, list[Index]] = {
         "minmax": [MinMax("t")],
@@ -237,7 +237,7 @@ def test_int96_is_converted_by_the_session_zone(spark: SparkSession, tmp_path_fa
 
 
 def test_dates(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """[SND-16] [SND-17]"""
+    """[SND-16] [SND-17] Dates are exact up to their limits, in all zones."""
     files: dict[str, list[Any]] = {
         "a": [(dt.date(2020, 1, 1),), (dt.date(2020, 1, 31),)],
         "b": [(dt.date(2020, 2, 1),), (None,)],

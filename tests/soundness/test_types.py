@@ -50,7 +50,7 @@ def typed(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Fa
 
 
 def test_bloom_of_every_type(spark: SparkSession, typed: Family) -> None:
-    """[SND-23]"""
+    """[SND-23] Bloom filters answer equality for every supported type."""
     cases = {
         "s = 'minus'": "negative",
         "s = ''": "positive zero",  # both hashes of nothing are 0: one bit, which this other file has set too
@@ -95,7 +95,7 @@ def test_int_asked_as_bigint(spark: SparkSession, typed: Family) -> None:
 
 
 def test_casts_and_other_columns_are_not_hashed(spark: SparkSession, typed: Family) -> None:
-    """[SND-23]"""
+    """[SND-23] A Bloom filter does not answer casts or comparisons of two columns."""
     valued = "negative zero positive"  # x IS NOT NULL is all that is left
     typed.check("bloom", {"b = l": ALL, "cast(i as string) = '127'": ALL})
     typed.check("minmax", {"b = l": valued, "cast(i as string) = '127'": "negative positive"})  # zero holds one value
@@ -165,7 +165,7 @@ def test_texts_as_numbers_and_times(spark: SparkSession, tmp_path_factory: pytes
 
 
 def test_dates_against_timestamps(spark: SparkSession, typed: Family) -> None:
-    """[SND-24]"""
+    """[SND-24] Comparisons of dates with timestamps skip only files without a match."""
     predicates = {
         "t >= date'2020-01-02'": "positive",
         "d >= timestamp'2020-01-01 12:00:00'": "positive",
@@ -204,7 +204,7 @@ def test_files_narrower_than_the_schema(
 
 @needs_spark_4("does not read narrow numbers as wider ones")
 def test_files_of_two_widths(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """[SND-25]"""
+    """[SND-25] An index covers files of int and bigint together."""
     from tests.helpers import write_files
 
     root = tmp_path_factory.mktemp("widths")
@@ -239,7 +239,7 @@ def decimals(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.mark.parametrize("kind", ["minmax", "valuelist"])
 def test_decimals(spark: SparkSession, decimals: Family, kind: str) -> None:
-    """[SND-19]"""
+    """[SND-19] Decimals are compared by value, with sign and scale."""
     huge = "999999999999999999999999999999999999.99BD"
     decimals.check(
         kind,
@@ -275,7 +275,7 @@ def test_decimals_of_other_scales(spark: SparkSession, decimals: Family, kind: s
 
 
 def test_bloom_refuses_decimals(spark: SparkSession, decimals: Family) -> None:
-    """[SND-19]"""
+    """[SND-19] A BloomFilter on decimals is refused."""
     with pytest.raises(Exception, match="BloomFilter cannot index this type"):
         decimals.skipping("plain").create([BloomFilter("a")])
 
@@ -351,7 +351,7 @@ def test_functions_that_keep_order(spark: SparkSession, typed: Family) -> None:
 
 
 def test_intervals(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """[SND-27]"""
+    """[SND-27] Intervals have bounds and lists."""
     root = tmp_path_factory.mktemp("intervals")
     (root / "plain").mkdir()
     made = Family(spark, root)

@@ -137,7 +137,7 @@ def test_decimal_digits() -> None:
     ],
 )
 def test_casts_that_keep_every_value(source: str, target: str, keeps: bool) -> None:
-    """[SND-24] [PRU-V-6]"""
+    """[SND-24] [PRU-V-6] A cast counts as widening only if it keeps every value and the order."""
     assert is_widening(source, target) is keeps
 
 

@@ -59,7 +59,7 @@ MS_UTC, US_UTC = pa.timestamp("ms", tz="UTC"), pa.timestamp("us", tz="UTC")
     ids=str,
 )
 def test_bounds_of_the_types_that_footers_serve(values: Any, spark_type: str, expected: Any) -> None:
-    """[PRU-MM-9]"""
+    """[PRU-MM-9] Bounds of each supported type are correct."""
     found = bounds(values, spark_type)
     assert found == expected
     assert [type(v) for v in found] == [type(v) for v in expected]
@@ -70,7 +70,7 @@ def test_bounds_of_the_types_that_footers_serve(values: Any, spark_type: str, ex
     [(9, True, "INT32"), (18, True, "INT64"), (9, False, "FIXED_LEN_BYTE_ARRAY"), (38, False, "FIXED_LEN_BYTE_ARRAY")],
 )
 def test_decimals_of_each_physical_form(precision: int, as_integer: bool, physical: str) -> None:
-    """[SND-19] [PRU-MM-9]"""
+    """[SND-19] [PRU-MM-9] Decimals have correct bounds in each physical type."""
     values = pa.array([Decimal("-1.50"), None, Decimal("2.25"), Decimal("-0.01")], pa.decimal128(precision, 2))
     meta = footer(pa.table({"x": values}), store_decimal_as_integer=as_integer)
     assert meta.row_group(0).column(0).physical_type == physical
@@ -78,13 +78,13 @@ def test_decimals_of_each_physical_form(precision: int, as_integer: bool, physic
 
 
 def test_decimals_with_all_38_digits() -> None:
-    """[SND-19] [PRU-MM-9]"""
+    """[SND-19] [PRU-MM-9] Decimals of 38 digits have exact bounds."""
     low, high = Decimal("-" + "9" * 36 + ".99"), Decimal("9" * 36 + ".98")
     assert bounds(pa.array([high, low], pa.decimal128(38, 2)), "decimal(38,2)") == (low, high)
 
 
 def test_a_decimal_of_another_precision_or_scale() -> None:
-    """[SND-19] [PRU-MM-9]"""
+    """[SND-19] [PRU-MM-9] The data is read if the query's precision or scale differs."""
     values = pa.array([Decimal("1.50")], pa.decimal128(10, 2))
     for other in ("decimal(11,2)", "decimal(10,1)", "decimal(10,3)", "bigint", "double"):
         assert bounds(values, other) is None
@@ -105,7 +105,7 @@ def test_a_decimal_of_another_precision_or_scale() -> None:
     ids=str,
 )
 def test_what_a_footer_does_not_vouch_for(values: Any, spark_type: str, options: Any) -> None:
-    """[SND-10] [SND-12] [SND-18] [PRU-MM-9]"""
+    """[SND-10] [SND-12] [SND-18] [PRU-MM-9] Some types, and missing statistics, prove no bounds."""
     assert bounds(values, spark_type, **options) is None
 
 
@@ -132,12 +132,12 @@ def test_what_a_footer_does_not_vouch_for(values: Any, spark_type: str, options:
     ids=str,
 )
 def test_a_column_that_is_read_as_another_type(values: Any, spark_type: str) -> None:
-    """[SND-23] [SND-25] [PRU-MM-9]"""
+    """[SND-23] [SND-25] [PRU-MM-9] Footers prove no bounds of a column that is read as another type."""
     assert bounds(values, spark_type) is None
 
 
 def test_all_null_and_no_rows() -> None:
-    """[PRU-MM-7] [PRU-MM-9]"""
+    """[PRU-MM-7] [PRU-MM-9] A column with only NULL or without rows has null bounds."""
     assert bounds(pa.array([None, None], pa.int32()), "int") == (None, None)
     assert bounds(pa.array([], pa.int32()), "int") == (None, None)
     assert bounds(pa.array([None], pa.string()), "string") == (None, None)
@@ -192,7 +192,7 @@ def test_decimals_are_compared_as_numbers_across_row_groups() -> None:
     ],
 )
 def test_string_bounds_of_writers_that_keep_them_whole(writer: Any, trusted: bool) -> None:
-    """[SND-15] [PRU-MM-9]"""
+    """[SND-15] [PRU-MM-9] String bounds are used only from writers that do not truncate them."""
     meta = footer(pa.table({"x": ["a", "b"], "i": pa.array([1, 2], pa.int32())}))
 
     class Written:
@@ -238,7 +238,7 @@ def test_an_absent_null_count_is_not_zero() -> None:
     ("first", "trusted"), [(date(1582, 10, 14), False), (date(1582, 10, 15), True), (date(1, 1, 1), False)]
 )
 def test_dates_before_the_gregorian_calendar(first: Any, trusted: bool) -> None:
-    """[SND-17] [PRU-MM-9]"""
+    """[SND-17] [PRU-MM-9] The data is read if a date is before the Gregorian calendar."""
     found = bounds(pa.array([first, date(2020, 1, 1)]), "date")
     assert found == (((first - DAY).days, 18262) if trusted else None)
 
@@ -252,7 +252,7 @@ def test_dates_before_the_gregorian_calendar(first: Any, trusted: bool) -> None:
     ],
 )
 def test_timestamps_before_zone_offsets_were_whole(first: Any, trusted: bool) -> None:
-    """[SND-17] [PRU-MM-9]"""
+    """[SND-17] [PRU-MM-9] The data is read if a timestamp with a time zone is before 1900."""
     micros = int((first - EPOCH).total_seconds()) * 1_000_000
     assert bounds(pa.array([micros, 0], US_UTC), "timestamp") == ((micros, 0) if trusted else None)
     assert bounds(pa.array([micros // 1000, 0], MS_UTC), "timestamp") == ((micros, 0) if trusted else None)
@@ -275,7 +275,7 @@ NESTED = pa.table(
 
 
 def test_leaves_of_structs() -> None:
-    """[PRU-MM-9]"""
+    """[PRU-MM-9] Leaves of structs have bounds."""
     assert footer_bounds(footer(NESTED), [("st.x", "bigint"), ("st.in.y", "string"), ("A", "bigint")]) == [
         (1, 1), (b"a", b"a"), (1, 3),
     ]  # fmt: skip
@@ -295,7 +295,7 @@ def test_leaves_of_structs() -> None:
     ],
 )
 def test_repeated_leaves_and_columns_that_the_file_lacks(column: str, spark_type: str) -> None:
-    """[SND-14] [PRU-MM-9]"""
+    """[SND-14] [PRU-MM-9] Footers prove no bounds of repeated or missing columns."""
     assert footer_bounds(footer(NESTED), [(column, spark_type)]) is None
 
 
@@ -327,7 +327,7 @@ def test_a_dotted_name_beside_a_field_of_the_same_path(struct_first: bool) -> No
      ("float", False), ("double", False), ("binary", False), ("interval day to second", False), ("array<int>", False)],
 )  # fmt: skip
 def test_types_that_footers_can_ever_vouch_for(spark_type: str, served: bool) -> None:
-    """[PRU-MM-9]"""
+    """[PRU-MM-9] Only some types can have bounds from footers."""
     assert served_by_footers(spark_type) is served
 
 
