@@ -47,7 +47,9 @@ def fail(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return said.err
 
 
-def test_life(spark: SparkSession, path: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_manage_an_index_from_create_to_drop(
+    spark: SparkSession, path: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     created = run(capsys, "create", path, "--minmax", "a", "--valuelist", "s", "--bloomfilter", "a")
     assert "objects added  3" in created
     assert opened_files(spark.read.parquet(path).filter("a = 1")) == {"f1"}
@@ -69,7 +71,9 @@ def test_life(spark: SparkSession, path: str, capsys: pytest.CaptureFixture[str]
     assert opened_files(spark.read.parquet(path).filter("a = 1")) == {"f0", "f1", "f2", "f9"}
 
 
-def test_json(spark: SparkSession, path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_print_results_as_json(
+    spark: SparkSession, path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     base = str(tmp_path / "base")
     place = ("--location", base)
     created = run_json(capsys, "create", path, *place, "--minmax", "a", "--on-error", "skip")
@@ -92,7 +96,9 @@ def test_json(spark: SparkSession, path: str, tmp_path: Path, capsys: pytest.Cap
     assert run_json(capsys, "list", base) == {"indexes": []}
 
 
-def test_other_formats_and_options(spark: SparkSession, path: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_accept_formats_and_reader_options(
+    spark: SparkSession, path: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     avro = f"{path}-avro"
     spark.read.parquet(path).coalesce(1).write.format("avro").save(avro)
     assert run_json(capsys, "create", avro, "--format", "avro", "--minmax", "a")["added"] == 1
@@ -105,12 +111,14 @@ def test_other_formats_and_options(spark: SparkSession, path: str, capsys: pytes
     assert "option header" in run_json(capsys, "status", csv, "--format", "csv")["problem"]
 
 
-def test_settings(spark: SparkSession, path: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_conf_sets_spark_settings(spark: SparkSession, path: str, capsys: pytest.CaptureFixture[str]) -> None:
     run(capsys, "create", path, "--minmax", "a", "--conf", "spark.sql.shuffle.partitions=3")
     assert spark.conf.get("spark.sql.shuffle.partitions") == "3"
 
 
-def test_errors(spark: SparkSession, path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_errors_are_one_line_on_stderr(
+    spark: SparkSession, path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert "call create([...]) first" in fail(capsys, "status", path)
     assert "call create([...]) first" in fail(capsys, "optimize", path)
     assert "one of a, s" in fail(capsys, "create", path, "--minmax", "nope")
@@ -123,21 +131,21 @@ def test_errors(spark: SparkSession, path: str, tmp_path: Path, capsys: pytest.C
     assert run_json(capsys, "refresh", path, "--on-error", "skip")["failed"] == [f"file:{path}/f9.parquet"]
 
 
-def test_a_predicate_that_is_none(spark: SparkSession, path: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_predicate_is_an_error(spark: SparkSession, path: str, capsys: pytest.CaptureFixture[str]) -> None:
     run(capsys, "create", path, "--minmax", "a")
     assert "nope" in fail(capsys, "files", path, "nope = 1")
     assert "a >" in fail(capsys, "files", path, "a >")
 
 
 @pytest.mark.parametrize("arguments", [[], ["none"], ["create"], ["files", "x"], ["status", "x", "--output", "xml"]])
-def test_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_arguments_print_the_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(arguments)
     assert caught.value.code == 2
     assert "usage: xskip" in capsys.readouterr().err
 
 
-def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+def test_version_prints_the_version_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["--version"])
     assert caught.value.code == 0
@@ -172,7 +180,9 @@ def need_java(environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("version", JAVAS)
 @pytest.mark.parametrize("where", ["JAVA_HOME", "PATH"])
-def test_the_version_of_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, where: str) -> None:
+def test_a_java_that_is_too_old_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, where: str
+) -> None:
     home = fake_java(tmp_path / "jdk", version)
     environment = {"PATH": "/usr/bin:/bin", "JAVA_HOME": str(home)}
     if where == "PATH":
@@ -197,7 +207,7 @@ def test_the_version_of_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ve
 
 
 @pytest.mark.parametrize("broken", ["none on the path", "home without java", "java that fails"])
-def test_no_java(
+def test_a_missing_java_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], broken: str
 ) -> None:
     tools = tmp_path / "tools"

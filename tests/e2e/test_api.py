@@ -35,7 +35,7 @@ def path(spark: SparkSession, fmt: str, tmp_path: Path) -> str:
     return write_once(spark, tmp_path / "data", SCHEMA, rows(0, 1, 2), fmt)
 
 
-def test_life(spark: SparkSession, path: str, fmt: str) -> None:
+def test_an_index_can_be_created_inspected_and_dropped(spark: SparkSession, path: str, fmt: str) -> None:
     made = SkippingIndex.for_path(spark, path, format=fmt)
     assert not made.exists()
     created = made.create([MinMax("a"), ValueList("S", max_values=5), BloomFilter("a", fpp=0.05)])
@@ -73,7 +73,7 @@ def test_a_build_leaves_the_user_s_session_in_place(spark: SparkSession, path: s
     assert SparkSession.active()._jsparkSession.equals(spark._jsparkSession)
 
 
-def test_create_twice(spark: SparkSession, path: str, fmt: str) -> None:
+def test_a_second_create_is_refused(spark: SparkSession, path: str, fmt: str) -> None:
     made = index(spark, path, [MinMax("a")], fmt)
     before = by_name(made)
     with pytest.raises(IndexExistsError, match=r"refresh\(\).*drop\(\)") as caught:
@@ -86,7 +86,7 @@ def test_create_twice(spark: SparkSession, path: str, fmt: str) -> None:
 
 
 @pytest.mark.parametrize("call", ["refresh", "optimize", "describe", "status", "drop"])
-def test_without_an_index(spark: SparkSession, path: str, fmt: str, call: str) -> None:
+def test_operations_without_an_index_raise_an_error(spark: SparkSession, path: str, fmt: str, call: str) -> None:
     made = SkippingIndex.for_path(spark, path, format=fmt)
     with pytest.raises(MetadataNotFoundError, match="create") as caught:
         getattr(made, call)()
@@ -106,7 +106,9 @@ def test_refresh_of_nothing_runs_no_job(spark: SparkSession, path: str, fmt: str
     assert sorted((p.name, p.stat().st_mtime_ns) for p in location.rglob("*")) == before
 
 
-def test_refresh_after_changes(spark: SparkSession, path: str, fmt: str, tmp_path: Path) -> None:
+def test_a_refresh_follows_added_changed_and_deleted_files(
+    spark: SparkSession, path: str, fmt: str, tmp_path: Path
+) -> None:
     made = index(spark, path, [MinMax("a"), ValueList("s")], fmt)
     before = by_name(made)
     fresh = Path(write_once(spark, tmp_path / "fresh", SCHEMA, {**rows(7, 8), "f1": [(100, "x")]}, fmt))
@@ -135,7 +137,7 @@ def test_refresh_after_changes(spark: SparkSession, path: str, fmt: str, tmp_pat
     assert by_name(made) == {**after, "f8": [{"min": 8, "max": 8}, ["s8"]]}
 
 
-def test_refresh_when_all_files_are_gone(spark: SparkSession, path: str, fmt: str) -> None:
+def test_a_refresh_of_an_emptied_dataset_removes_all_files(spark: SparkSession, path: str, fmt: str) -> None:
     made = SkippingIndex.for_path(spark, path, format=fmt, schema=SCHEMA)
     made.create([MinMax("a")])
     for file in Path(path).glob(f"*.{fmt}"):
@@ -145,7 +147,7 @@ def test_refresh_when_all_files_are_gone(spark: SparkSession, path: str, fmt: st
     assert len(made.files("a = 1")) == 0
 
 
-def test_same_name_and_size_with_another_time_is_another_object(spark: SparkSession, path: str, fmt: str) -> None:
+def test_a_file_with_another_time_is_another_file(spark: SparkSession, path: str, fmt: str) -> None:
     made = index(spark, path, [MinMax("a")], fmt)
     file = Path(path, f"f1.{fmt}")
     os.utime(file, ns=(0, file.stat().st_mtime_ns + 5_000_000_000))
@@ -154,7 +156,7 @@ def test_same_name_and_size_with_another_time_is_another_object(spark: SparkSess
     assert (result.added, result.removed, result.unchanged) == (1, 1, 2)
 
 
-def test_another_object_of_the_class_sees_the_same_index(spark: SparkSession, path: str, fmt: str) -> None:
+def test_two_instances_share_one_index(spark: SparkSession, path: str, fmt: str) -> None:
     index(spark, path, [MinMax("a")], fmt)
     other = SkippingIndex.for_path(spark, f"file://{path}/", format=fmt)
     assert other.exists()
@@ -179,7 +181,7 @@ def test_an_index_that_another_process_made_anew(spark: SparkSession, path: str,
     assert opened_files(read.filter("s = 's1'")) == {"f0", "f1", "f2"}
 
 
-def test_for_table(spark: SparkSession, path: str, fmt: str) -> None:
+def test_a_table_and_its_path_share_one_index(spark: SparkSession, path: str, fmt: str) -> None:
     spark.sql(f"CREATE TABLE made (a INT, s STRING) USING {fmt} LOCATION '{path}'")
     made = SkippingIndex.for_table(spark, "made")
     assert made.name == "made"
@@ -193,7 +195,7 @@ def test_for_table(spark: SparkSession, path: str, fmt: str) -> None:
     assert spark.table("made").count() == 7
 
 
-def test_a_base_location(spark: SparkSession, path: str, fmt: str, tmp_path: Path) -> None:
+def test_a_base_location_contains_the_indexes(spark: SparkSession, path: str, fmt: str, tmp_path: Path) -> None:
     base = tmp_path / "base"
     spark.conf.set("spark.xskip.metadata.location", str(base))
     assert len(xskip.list_indexes(spark)) == 0
@@ -225,7 +227,7 @@ REFUSED: dict[str, tuple[list[Any], type[Exception], str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refused(spark: SparkSession, tmp_path: Path, name: str) -> None:
+def test_create_refuses_invalid_indexes(spark: SparkSession, tmp_path: Path, name: str) -> None:
     indexes, error, message = REFUSED[name]
     path = tmp_path / "data"
     exprs = ["1 AS a", "'x' AS s", "named_struct('b', 1D) AS n", "array(1) AS l", "map('k', 1) AS m", "5 AS p"]
@@ -249,12 +251,12 @@ def test_refused(spark: SparkSession, tmp_path: Path, name: str) -> None:
         lambda: BloomFilter("a", ndv=0),
     ],
 )
-def test_impossible_definitions(build: Callable[[], object]) -> None:
+def test_invalid_definitions_are_refused(build: Callable[[], object]) -> None:
     with pytest.raises(IndexDefinitionError):
         build()
 
 
-def test_what_is_no_dataset(spark: SparkSession, path: str, fmt: str, tmp_path: Path) -> None:
+def test_only_datasets_of_files_can_be_indexed(spark: SparkSession, path: str, fmt: str, tmp_path: Path) -> None:
     spark.range(3).createOrReplaceTempView("numbers")
     spark.read.format(fmt).load(path).filter("a > 1").createOrReplaceTempView("narrowed")
     spark.read.format(fmt).load(path).createOrReplaceTempView("whole")
@@ -268,7 +270,7 @@ def test_what_is_no_dataset(spark: SparkSession, path: str, fmt: str, tmp_path: 
         SkippingIndex.for_path(spark, path, format="nonsense").exists()
 
 
-def test_results_are_frozen_and_show_themselves(spark: SparkSession, path: str, fmt: str) -> None:
+def test_results_are_frozen_and_have_a_text_form(spark: SparkSession, path: str, fmt: str) -> None:
     made = SkippingIndex.for_path(spark, path, format=fmt)
     assert path in repr(made)
     refreshed = made.create([MinMax("a"), ValueList("s", max_values=7)])
@@ -298,7 +300,7 @@ def test_results_are_frozen_and_show_themselves(spark: SparkSession, path: str, 
     assert "dropped" in dropped
 
 
-def test_results_as_arrow_and_pandas(spark: SparkSession, path: str, fmt: str) -> None:
+def test_results_convert_to_arrow_and_pandas(spark: SparkSession, path: str, fmt: str) -> None:
     made = index(spark, path, [MinMax("a"), ValueList("s", max_values=7)], fmt)
     described = made.describe()
     assert described.to_arrow().column("index").to_pylist() == ["minmax", "valuelist"]

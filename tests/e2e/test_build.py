@@ -31,7 +31,7 @@ def everything(directory: str) -> list[tuple[str, int]]:
 
 @pytest.mark.parametrize("fmt", FORMATS)
 @pytest.mark.parametrize("bad", ["f2", "not good#2%20"])
-def test_a_corrupt_file(spark: SparkSession, tmp_path: Path, fmt: str, bad: str) -> None:
+def test_a_refresh_fails_on_a_corrupt_file_or_skips_it(spark: SparkSession, tmp_path: Path, fmt: str, bad: str) -> None:
     path = write_once(spark, tmp_path / "data", SCHEMA, {**rows(0, 1), bad: [(2, "s2")]}, fmt)
     broken = Path(path) / f"{bad}.{fmt}"
     made = SkippingIndex.for_path(spark, path, format=fmt, schema=SCHEMA)
@@ -64,7 +64,7 @@ def test_a_corrupt_file(spark: SparkSession, tmp_path: Path, fmt: str, bad: str)
 
 
 @pytest.mark.parametrize("fmt", FORMATS)
-def test_create_with_a_corrupt_file(spark: SparkSession, tmp_path: Path, fmt: str) -> None:
+def test_create_fails_on_a_corrupt_file_or_skips_it(spark: SparkSession, tmp_path: Path, fmt: str) -> None:
     path = write_once(spark, tmp_path / "data", SCHEMA, rows(0, 1, 2, 3), fmt)
     for name in ("f1", "f3"):
         (Path(path) / f"{name}.{fmt}").write_bytes(b"no data at all" * 20)
@@ -140,7 +140,9 @@ def test_chunks_give_the_same_metadata_as_one(spark: SparkSession, tmp_path: Pat
         assert [p.seconds for p in seen] == sorted(p.seconds for p in seen)
 
 
-def test_progress_on_stderr(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_is_shown_on_stderr_on_request(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = write_once(spark, tmp_path / "data", SCHEMA, rows(0, 1))
     made = SkippingIndex.for_path(spark, path)
     capsys.readouterr()
@@ -153,7 +155,7 @@ def test_progress_on_stderr(spark: SparkSession, tmp_path: Path, capsys: pytest.
 
 
 @pytest.mark.parametrize("fmt", FORMATS)
-def test_empty_and_null_files(spark: SparkSession, tmp_path: Path, fmt: str) -> None:
+def test_files_without_values_have_empty_statistics(spark: SparkSession, tmp_path: Path, fmt: str) -> None:
     files: dict[str, list[Any]] = {"some": [(1, "x"), (None, None)], "nulls": [(None, None)] * 2, "none": []}
     path = write_files(spark, tmp_path / "data", SCHEMA, files, fmt)
     (Path(path) / f"zero.{fmt}").write_bytes(b"")  # Spark does not list it
@@ -184,7 +186,7 @@ def test_empty_and_null_files(spark: SparkSession, tmp_path: Path, fmt: str) -> 
 
 
 @pytest.mark.parametrize("fmt", FORMATS)
-def test_the_cap_of_a_value_list(spark: SparkSession, tmp_path: Path, fmt: str) -> None:
+def test_a_file_with_too_many_values_has_a_null_list(spark: SparkSession, tmp_path: Path, fmt: str) -> None:
     files = {f"f{n}": [(i, "x") for i in range(10 * n, 10 * n + n)] + [(None, "x")] for n in (2, 3, 4)}
     path = write_once(spark, tmp_path / "data", SCHEMA, files, fmt)
     made = index(spark, path, [ValueList("a", max_values=3)], fmt)
@@ -250,7 +252,7 @@ def every_type(spark: SparkSession, root: Path, fmt: str) -> str:
 
 
 @pytest.mark.parametrize("fmt", FORMATS)
-def test_every_type(spark: SparkSession, tmp_path: Path, fmt: str) -> None:
+def test_every_type_is_collected(spark: SparkSession, tmp_path: Path, fmt: str) -> None:
     path = every_type(spark, tmp_path, fmt)
     columns = {f"c{i}": kind for i, kind in enumerate(TYPES)}
     unbloomed = ("BOOLEAN", "FLOAT", "DOUBLE", "DECIMAL", "INTERVAL")
@@ -276,7 +278,7 @@ def test_every_type(spark: SparkSession, tmp_path: Path, fmt: str) -> None:
             made.create([BloomFilter(column)])
 
 
-def test_types_that_no_index_serves(spark: SparkSession, tmp_path: Path) -> None:
+def test_unsupported_types_are_refused(spark: SparkSession, tmp_path: Path) -> None:
     exprs = {"array": "array(array(1))", "map": "map(1, 2)", "struct": "named_struct('x', 1)"}
     if SPARK_4:
         exprs |= {"variant": "parse_json('1')", "collated": "'x' COLLATE UTF8_LCASE"}

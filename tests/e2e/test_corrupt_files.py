@@ -23,7 +23,7 @@ def spoil(path: str, name: str, fmt: str) -> None:
 @pytest.mark.parametrize("merge", ["false", "true"])
 @pytest.mark.parametrize("fmt", ["parquet", "avro", "orc"])
 @pytest.mark.parametrize("corrupt", FILES)
-def test_wherever_it_lies(spark: SparkSession, tmp_path: Path, fmt: str, corrupt: str, merge: str) -> None:
+def test_a_corrupt_file_is_named(spark: SparkSession, tmp_path: Path, fmt: str, corrupt: str, merge: str) -> None:
     """[PRU-RD-9] Errors name the corrupt file, whichever file of the dataset it is."""
     path = write_files(spark, tmp_path / "data", "x int", FILES, fmt)
     made = index(spark, path, [MinMax("x"), ValueList("x")], fmt, mergeSchema=merge)
@@ -44,7 +44,7 @@ def test_wherever_it_lies(spark: SparkSession, tmp_path: Path, fmt: str, corrupt
 
 
 @pytest.mark.parametrize("fmt", ["parquet", "avro", "orc"])
-def test_all_are_corrupt(spark: SparkSession, tmp_path: Path, fmt: str) -> None:
+def test_a_dataset_of_corrupt_files_is_refused(spark: SparkSession, tmp_path: Path, fmt: str) -> None:
     path = write_files(spark, tmp_path / "data", "x int", FILES, fmt)
     for name in FILES:
         spoil(path, name, fmt)

@@ -171,7 +171,9 @@ DAMAGE: dict[str, tuple[Callable[[Case], object], str]] = {
 
 
 @pytest.mark.parametrize("name", DAMAGE)
-def test_damage(case: Case, caplog: pytest.LogCaptureFixture, tmp_path: Path, name: str) -> None:
+def test_queries_read_all_files_if_the_index_is_damaged(
+    case: Case, caplog: pytest.LogCaptureFixture, tmp_path: Path, name: str
+) -> None:
     damage, reason = DAMAGE[name]
     backup = shutil.copytree(case.directory, tmp_path / "backup")
     damage(case)
@@ -185,7 +187,7 @@ def test_damage(case: Case, caplog: pytest.LogCaptureFixture, tmp_path: Path, na
 
 
 @pytest.mark.parametrize("name", ["gone", "foreign file"])
-def test_damage_while_the_index_is_in_use(case: Case, caplog: pytest.LogCaptureFixture, name: str) -> None:
+def test_damage_is_detected_while_the_index_is_in_use(case: Case, caplog: pytest.LogCaptureFixture, name: str) -> None:
     damage, reason = DAMAGE[name]
     damage(case)
     assert_reads_all_and_says_once(case, caplog, reason)
@@ -210,7 +212,7 @@ def test_torn_latest_record(case: Case) -> None:
     assert_skips_again(case)
 
 
-def test_directory_gone(case: Case, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_removed_directory_counts_as_no_index(case: Case, caplog: pytest.LogCaptureFixture) -> None:
     backup = case.directory.with_name("backup")
     case.directory.rename(backup)
     with caplog.at_level(logging.WARNING, "xskip"):
@@ -238,7 +240,7 @@ PLACES = {
 
 @pytest.mark.parametrize("kind", [ValueError, SystemExit, KeyboardInterrupt, MemoryError])
 @pytest.mark.parametrize("place", PLACES)
-def test_an_exception_anywhere(
+def test_an_exception_at_any_place_fails_no_query(
     steady: Case,
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
@@ -256,7 +258,7 @@ def test_an_exception_anywhere(
     assert_skips_again(steady)
 
 
-def test_a_warning_is_said_again_after_the_index_was_made_anew(case: Case, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_new_index_logs_its_warnings_again(case: Case, caplog: pytest.LogCaptureFixture) -> None:
     DAMAGE["gone"][0](case)
     assert_reads_all_and_says_once(case, caplog, "metadata files are missing")
     shutil.rmtree(case.directory)
@@ -286,7 +288,7 @@ def test_errors_of_the_data_itself_are_sparks_own(case: Case) -> None:
         case.spark.read.schema(schema).parquet(case.path).filter("a = 1").collect()
 
 
-def test_a_dataset_that_is_gone_is_sparks_own_error(case: Case) -> None:
+def test_a_missing_dataset_is_sparks_own_error(case: Case) -> None:
     shutil.rmtree(case.path)
     with pytest.raises(Exception, match="PATH_NOT_FOUND"):
         case.query().collect()

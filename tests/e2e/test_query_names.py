@@ -19,7 +19,7 @@ NAMES = [
 
 
 @pytest.mark.parametrize("fmt", ["parquet", "avro"])
-def test_file_names(spark: SparkSession, api: str, fmt: str, tmp_path: Path) -> None:
+def test_files_may_have_any_name(spark: SparkSession, api: str, fmt: str, tmp_path: Path) -> None:
     files = {name: [(number, f"v{number}")] for number, name in enumerate(NAMES)}
     path = write_once(spark, tmp_path / "data", "a int, s string", files, fmt)
     made = index(spark, path, [MinMax("a"), ValueList("s")], fmt)
@@ -53,7 +53,7 @@ DIRECTORIES = {
 
 
 @pytest.mark.parametrize("name", DIRECTORIES)
-def test_directory_names(spark: SparkSession, tmp_path: Path, name: str) -> None:
+def test_directories_may_have_any_name(spark: SparkSession, tmp_path: Path, name: str) -> None:
     root = tmp_path / name / "data"
     write_once(spark, root, "a int", {f"f{i}": [(i,)] for i in range(3)})
     path = f"{tmp_path}/{DIRECTORIES[name]}/data"
@@ -91,7 +91,7 @@ VALUES = [
 
 
 @pytest.mark.parametrize("fmt", ["parquet", "avro"])
-def test_partition_values(spark: SparkSession, api: str, fmt: str, tmp_path: Path) -> None:
+def test_partitions_may_have_any_value(spark: SparkSession, api: str, fmt: str, tmp_path: Path) -> None:
     rows = [(number, value) for number, value in enumerate(VALUES)]
     path = str(tmp_path / "data")
     spark.createDataFrame(rows, "a int, p string").coalesce(1).write.format(fmt).partitionBy("p").save(path)
@@ -149,7 +149,7 @@ def test_column_names(spark: SparkSession, api: str, tmp_path: Path) -> None:
     assert assert_same_rows(lambda: df.filter("camelcase > 0 AND N.B.C < 20"), spark) == 2
 
 
-def test_nested_columns_of_avro(spark: SparkSession, lake: Lake, api: str) -> None:
+def test_nested_columns_skip_files(spark: SparkSession, lake: Lake, api: str) -> None:
     df = lake.read()
     assert opened_files(df.filter("n.b.c >= 30")) == {"f3"}
     assert opened_files(df.filter("N.B.C IN (1, 12)")) == {"f0", "f1"}
@@ -157,7 +157,7 @@ def test_nested_columns_of_avro(spark: SparkSession, lake: Lake, api: str) -> No
     assert assert_same_rows(lambda: lake.read().filter("n.b.c IN (1, 12)"), spark) == 2
 
 
-def test_names_told_apart_by_case(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_case_sensitive_session_tells_columns_apart(spark: SparkSession, tmp_path: Path) -> None:
     spark.conf.set("spark.sql.caseSensitive", "true")
     rows = {f"f{i}": [(i, 10 - i)] for i in range(3)}
     path = write_once(spark, tmp_path / "data", "x int, X int", rows)

@@ -117,7 +117,7 @@ HIDDEN: dict[str, tuple[Query, list[set[str]], int]] = {
 
 
 @pytest.mark.parametrize("name", READS)
-def test_read(spark: SparkSession, lake: Lake, api: str, name: str) -> None:
+def test_every_way_to_read_skips_files(spark: SparkSession, lake: Lake, api: str, name: str) -> None:
     query, expected, rows = READS[name]
     df = query(lake)
     assert opened_by_scan(df) == expected
@@ -125,7 +125,7 @@ def test_read(spark: SparkSession, lake: Lake, api: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", HIDDEN)
-def test_hidden_columns(spark: SparkSession, lake: Lake, name: str) -> None:
+def test_hidden_columns_skip_files(spark: SparkSession, lake: Lake, name: str) -> None:
     query, expected, rows = HIDDEN[name]
     df = query(lake)
     assert opened_by_scan(df) == expected
@@ -152,7 +152,7 @@ def test_both_apis_are_tested(spark: SparkSession, lake: Lake, api: str) -> None
     assert kinds == ["FileSourceScanExec" if api == "v1" else "BatchScanExec"]
 
 
-def test_views(spark: SparkSession, lake: Lake, api: str) -> None:
+def test_views_skip_files(spark: SparkSession, lake: Lake, api: str) -> None:
     lake.read().createOrReplaceTempView("temporary")
     lake.read().filter("a > 5").createOrReplaceGlobalTempView("xskip_global")
     spark.sql(f"CREATE OR REPLACE VIEW permanent AS SELECT a AS z, s FROM {lake.fmt}.`{lake.path}` WHERE a > 5")
@@ -170,7 +170,7 @@ def test_views(spark: SparkSession, lake: Lake, api: str) -> None:
 
 
 @pytest.mark.parametrize("layout", ["plain", "partitioned", "bucketed"])
-def test_saved_table(spark: SparkSession, lake: Lake, layout: str) -> None:
+def test_saved_tables_skip_files(spark: SparkSession, lake: Lake, layout: str) -> None:
     data = lake.read().select("a", "s", F.expr("a div 20 AS p")).repartitionByRange(4, "a")
     writer = data.write.format(lake.fmt).mode("overwrite")
     if layout == "partitioned":
@@ -207,7 +207,7 @@ def test_bucketed_table_reads_one_bucket_of_the_kept_files(spark: SparkSession, 
 
 
 @pytest.mark.parametrize("parted", [False, True])
-def test_external_table(spark: SparkSession, lake: Lake, parted: bool) -> None:
+def test_external_tables_skip_files(spark: SparkSession, lake: Lake, parted: bool) -> None:
     path = lake.parted if parted else lake.path
     columns = "a INT, s STRING, p INT" if parted else "a INT, s STRING"
     by = "PARTITIONED BY (p)" if parted else ""
@@ -222,7 +222,7 @@ def test_external_table(spark: SparkSession, lake: Lake, parted: bool) -> None:
         assert opened_files(spark.sql("SELECT * FROM outside WHERE p = 1 OR a = 31")) == {"f0", "f1", "f3"}
 
 
-def test_table_index_serves_its_location_and_the_other_way_round(spark: SparkSession, lake: Lake) -> None:
+def test_a_table_and_its_location_share_one_index(spark: SparkSession, lake: Lake) -> None:
     spark.sql(f"CREATE TABLE outside USING {lake.fmt} LOCATION '{lake.path}'")
     assert SkippingIndex.for_table(spark, "outside").describe().dataset == lake.path
     assert SkippingIndex.for_table(spark, "outside").exists()
@@ -230,7 +230,7 @@ def test_table_index_serves_its_location_and_the_other_way_round(spark: SparkSes
 
 
 @pytest.mark.parametrize("fmt", ["orc", "csv", "json"])
-def test_other_formats(spark: SparkSession, api: str, fmt: str, tmp_path: Path) -> None:
+def test_other_formats_skip_files(spark: SparkSession, api: str, fmt: str, tmp_path: Path) -> None:
     schema = "a int, s string"
     files = [(number * 10 + j, f"s{number}") for number in range(3) for j in range(4)]
     df = spark.createDataFrame(files, schema).repartitionByRange(3, "a")
@@ -261,7 +261,7 @@ def test_text_formats_read_with_another_schema_do_not_use_the_index(spark: Spark
     assert opened_files(as_string) == matching_files(spark.read.schema("a string").csv(path), "a = '9'")
 
 
-def test_an_index_in_a_central_place(spark: SparkSession, lake: Lake, api: str, tmp_path: Path) -> None:
+def test_queries_use_an_index_at_the_base_location(spark: SparkSession, lake: Lake, api: str, tmp_path: Path) -> None:
     spark.conf.set("spark.xskip.metadata.location", str(tmp_path / "indexes"))
     query = lake.read().filter("a = 21")
     assert opened_files(query) == ALL  # the dataset's own index is not looked for there

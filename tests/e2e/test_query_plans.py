@@ -100,7 +100,7 @@ _without: dict[tuple[str, str], list[str]] = {}
 
 
 @pytest.mark.parametrize("name", SEVERAL_SCANS)
-def test_several_scans(spark: SparkSession, api: str, views: Lake, name: str) -> None:
+def test_every_scan_of_a_query_skips_files(spark: SparkSession, api: str, views: Lake, name: str) -> None:
     spark.conf.set("spark.sql.adaptive.enabled", "false")
     sql, expected, count = SEVERAL_SCANS[name]
     rows: list[Any] = []
@@ -168,7 +168,7 @@ def test_rdds_and_iterators_never_open_what_is_skipped(spark: SparkSession, lake
         assert sorted(row.a for row in df.select("a").toLocalIterator()) == [20, 21, 22, 30, 31, 32]
 
 
-def test_sql_that_writes(spark: SparkSession, views: Lake, api: str, tmp_path: Path) -> None:
+def test_sql_that_writes_skips_files(spark: SparkSession, views: Lake, api: str, tmp_path: Path) -> None:
     with spoiled([views.file("f0"), views.file("f1")]):
         for sql in (
             "CREATE TABLE made USING parquet AS SELECT a, s FROM t WHERE a > 15",
@@ -192,7 +192,7 @@ def own(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> 
     shutil.rmtree(path)
 
 
-def test_cache_of_the_whole_dataset(spark: SparkSession, own: Lake) -> None:
+def test_a_cache_of_the_whole_dataset_stays_valid(spark: SparkSession, own: Lake) -> None:
     cached = own.read().cache()
     assert cached.count() == 12
     index(spark, own.path, [MinMax("a")])
@@ -203,7 +203,7 @@ def test_cache_of_the_whole_dataset(spark: SparkSession, own: Lake) -> None:
     assert opened_files(own.read().filter("a > 15")) == {"f2", "f3"}
 
 
-def test_cache_of_a_filtered_dataset(spark: SparkSession, lake: Lake, api: str) -> None:
+def test_a_cache_of_a_filtered_dataset_skips_files(spark: SparkSession, lake: Lake, api: str) -> None:
     base = lake.read()
     cached = base.filter("a > 15").cache()
     with spoiled([lake.file("f0"), lake.file("f1")]):
@@ -215,7 +215,7 @@ def test_cache_of_a_filtered_dataset(spark: SparkSession, lake: Lake, api: str) 
     cached.unpersist()
 
 
-def test_cached_table(spark: SparkSession, views: Lake) -> None:
+def test_a_cached_table_reads_no_file_again(spark: SparkSession, views: Lake) -> None:
     spark.sql("CACHE TABLE hot AS SELECT a, s FROM t WHERE s = 's1'")
     with spoiled([views.file(name) for name in ("f0", "f1", "f2", "f3")]):
         assert [row.a for row in spark.sql("SELECT a FROM hot WHERE a > 10 ORDER BY a").collect()] == [11, 12]
@@ -223,7 +223,7 @@ def test_cached_table(spark: SparkSession, views: Lake) -> None:
 
 
 @pytest.mark.parametrize("own", ["parquet", "avro"], indirect=True)
-def test_plans_made_before_and_after(spark: SparkSession, own: Lake) -> None:
+def test_plans_keep_the_index_that_existed_when_they_were_made(spark: SparkSession, own: Lake) -> None:
     old, planned = own.read(), own.read().filter("a > 15")
     assert planned.count() == 6
     assert ran(spark, planned.collect) == [ALL]
@@ -252,7 +252,7 @@ def test_files_that_changed_are_read(spark: SparkSession, own: Lake, api: str, t
 
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
-def test_dynamic_partition_pruning(spark: SparkSession, lake: Lake, adaptive: str) -> None:
+def test_dynamic_partition_pruning_combines_with_skipping(spark: SparkSession, lake: Lake, adaptive: str) -> None:
     spark.conf.set("spark.sql.adaptive.enabled", adaptive)
     spark.conf.set("spark.sql.optimizer.dynamicPartitionPruning.reuseBroadcastOnly", "true")
     spark.createDataFrame([(1, "one"), (2, "two")], "p int, name string").write.saveAsTable("dim")
@@ -267,7 +267,7 @@ def test_dynamic_partition_pruning(spark: SparkSession, lake: Lake, adaptive: st
 
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
-def test_exchange_reuse(spark: SparkSession, views: Lake, api: str, adaptive: str) -> None:
+def test_spark_still_reuses_exchanges(spark: SparkSession, views: Lake, api: str, adaptive: str) -> None:
     spark.conf.set("spark.sql.adaptive.enabled", adaptive)
     spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
     sql = "WITH g AS (SELECT s, sum(a) x FROM t WHERE a > 15 GROUP BY s) SELECT * FROM g JOIN g h ON g.x = h.x"
@@ -318,7 +318,7 @@ def test_cloned_sessions_skip_as_their_parent(spark: SparkSession, lake: Lake, a
     assert opened_files(lake.read(clone).filter("a > 15")) == {"f2", "f3"}
 
 
-def test_switching_off(spark: SparkSession, lake: Lake, api: str) -> None:
+def test_skipping_can_be_switched_off(spark: SparkSession, lake: Lake, api: str) -> None:
     spark.conf.set("spark.xskip.enabled", "false")
     assert not xskip.is_enabled(spark)
     assert opened_files(lake.read().filter("a > 15")) == ALL
@@ -365,7 +365,7 @@ def test_a_batch_function_skips(spark: SparkSession, lake: Lake, tmp_path: Path)
     assert opened == [({"f2"}, [21])]
 
 
-def test_an_index_of_a_dataset_that_a_stream_writes(spark: SparkSession, lake: Lake, tmp_path: Path) -> None:
+def test_a_dataset_that_a_stream_writes_can_be_indexed(spark: SparkSession, lake: Lake, tmp_path: Path) -> None:
     target = str(tmp_path / "sink")
     query = (
         spark.readStream.format(lake.fmt)

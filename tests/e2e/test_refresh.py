@@ -47,7 +47,7 @@ def below(root: Path, paths: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("fmt", ["parquet", "avro"])
-def test_only_what_has_changed_is_listed(
+def test_only_changed_directories_are_listed(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fmt: str
 ) -> None:
     index, root = dataset(spark, tmp_path, fmt)

@@ -52,7 +52,7 @@ def test_explain_runs_nothing(spark: SparkSession, lake: Lake) -> None:
     assert ran(spark, lambda: xskip.explain(df)) == []
 
 
-def test_what_each_clause_ruled_out(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_report_counts_what_each_clause_ruled_out(spark: SparkSession, tmp_path: Path) -> None:
     files = {f"f{i}": [(i, f"s{i % 2}", i)] for i in range(4)}
     path = write_once(spark, tmp_path / "data", "a int, s string, b int", files)
     index(spark, path, [MinMax("a"), ValueList("a"), ValueList("s"), BloomFilter("b", fpp=1e-9)])
@@ -85,13 +85,13 @@ def test_partition_clauses_are_named(spark: SparkSession, lake: Lake) -> None:
         ("s IS NULL", "cannot answer this"),
     ],
 )
-def test_a_sentence_for_what_is_not_used(spark: SparkSession, lake: Lake, predicate: str, reason: str) -> None:
+def test_a_report_explains_unused_predicates(spark: SparkSession, lake: Lake, predicate: str, reason: str) -> None:
     report = xskip.explain(lake.read().filter(f"({predicate}) AND a >= 0"))
     assert reason in " ".join(why for _, why in only(report).unused)
     assert reason in str(report)
 
 
-def test_not_indexed_after_an_append(spark: SparkSession, tmp_path: Path) -> None:
+def test_added_files_count_as_not_indexed(spark: SparkSession, tmp_path: Path) -> None:
     path = write_once(spark, tmp_path / "data", "a int", {f"f{i}": [(i,)] for i in range(3)})
     made = index(spark, path, [MinMax("a")])
     write_once(spark, tmp_path / "data", "a int", {"f8": [(8,)], "f9": [(9,)]})
@@ -104,7 +104,7 @@ def test_not_indexed_after_an_append(spark: SparkSession, tmp_path: Path) -> Non
     assert (scan.objects, scan.kept, scan.not_indexed) == (5, 1, 0)
 
 
-def test_two_scans_of_a_join(spark: SparkSession, lake: Lake, api: str) -> None:
+def test_both_scans_of_a_join_are_reported(spark: SparkSession, lake: Lake, api: str) -> None:
     lake.read().createOrReplaceTempView("t")
     lake.read_parted().createOrReplaceTempView("u")
     sql = "SELECT * FROM t JOIN u ON t.d = u.d WHERE t.a > 15 AND u.s = 's2'"
@@ -117,14 +117,14 @@ def test_two_scans_of_a_join(spark: SparkSession, lake: Lake, api: str) -> None:
     assert sorted(map(len, opened_by_scan(spark.sql(sql)))) == [1, 2]
 
 
-def test_two_scans_of_one_dataset(spark: SparkSession, lake: Lake, api: str) -> None:
+def test_both_scans_of_one_dataset_are_reported(spark: SparkSession, lake: Lake, api: str) -> None:
     lake.read().createOrReplaceTempView("t")
     both = spark.sql("SELECT * FROM t x, t y WHERE x.a = 1 AND y.s = 's3' AND x.d < y.d")
     assert sorted(scan.kept for scan in xskip.explain(both).scans) == [1, 1]
     assert [scan.kept for scan in after(spark, both).scans] == [1, 1]
 
 
-def test_two_scans_with_filters_that_differ_in_values_alone(spark: SparkSession, lake: Lake, api: str) -> None:
+def test_scans_whose_filters_differ_only_in_values_are_reported(spark: SparkSession, lake: Lake, api: str) -> None:
     lake.read().createOrReplaceTempView("t")
     both = spark.sql("SELECT a FROM t WHERE a = 1 UNION ALL SELECT a FROM t WHERE a = 31")
     assert [scan.kept for scan in xskip.explain(both).scans] == [1, 1]
@@ -145,7 +145,7 @@ def test_the_last_report_is_of_the_latest_query(spark: SparkSession, lake: Lake)
     assert only(xskip.last_report(spark)).kept == 3
 
 
-def test_a_dataset_without_an_index(spark: SparkSession, tmp_path: Path, api: str) -> None:
+def test_a_scan_without_an_index_is_reported(spark: SparkSession, tmp_path: Path, api: str) -> None:
     path = write_once(spark, tmp_path / "data", "a int", {"f0": [(1,)], "f1": [(2,)]})
     report = xskip.explain(spark.read.parquet(path).filter("a = 1"))
     scan = only(report)
@@ -156,7 +156,7 @@ def test_a_dataset_without_an_index(spark: SparkSession, tmp_path: Path, api: st
     assert "no index" in str(report)
 
 
-def test_a_query_of_no_files(spark: SparkSession) -> None:
+def test_a_query_without_files_has_no_scans(spark: SparkSession) -> None:
     report = xskip.explain(spark.range(3).filter("id = 1"))
     assert report.scans == ()
     assert str(report) == "no scan used an index"
@@ -164,7 +164,7 @@ def test_a_query_of_no_files(spark: SparkSession) -> None:
     assert json.loads(report.to_json()) == {"scans": []}
 
 
-def test_text(spark: SparkSession, lake: Lake) -> None:
+def test_a_report_has_a_text_form(spark: SparkSession, lake: Lake) -> None:
     text = str(xskip.explain(lake.read().filter("a > 15 AND d > 0")))
     assert text.splitlines()[0] == f"{lake.path} ({lake.fmt})"
     assert "4 in all, 2 read, 2 skipped (50.0 %), 0 not indexed" in text
@@ -173,7 +173,7 @@ def test_text(spark: SparkSession, lake: Lake) -> None:
     assert " ms in the index" in text
 
 
-def test_json(spark: SparkSession, lake: Lake) -> None:
+def test_a_report_converts_to_json(spark: SparkSession, lake: Lake) -> None:
     report = xskip.explain(lake.read().filter("a > 15 AND d > 0"))
     scan = json.loads(report.to_json())["scans"][0]
     assert (scan["objects"], scan["kept"], scan["skipped"], scan["not_indexed"]) == (4, 2, 2, 0)
@@ -200,7 +200,7 @@ def test_html_is_escaped(spark: SparkSession, tmp_path: Path) -> None:
     assert html in text
 
 
-def test_frozen(spark: SparkSession, lake: Lake) -> None:
+def test_reports_are_frozen(spark: SparkSession, lake: Lake) -> None:
     report = xskip.explain(lake.read().filter("a > 15"))
     for each in (report, only(report), only(report).outcomes[0]):
         with pytest.raises(dataclasses.FrozenInstanceError):

@@ -69,7 +69,7 @@ def test_negative_decimals() -> None:
     assert ranks(values, pa.decimal128(38, 2)) == [[v] for v in sorted(values)]
 
 
-def test_extreme_dates_and_times() -> None:
+def test_extreme_dates_and_times_are_in_order() -> None:
     days = [-(2**31), -719162, -1, 0, 2932896, 2**31 - 1]
     assert ranks(days[::-1], pa.date32()) == [[d] for d in days]
     micros = [-(2**63), -62135596800000000, -1, 0, 253402300799999999, 2**63 - 1]

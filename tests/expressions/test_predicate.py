@@ -126,7 +126,7 @@ def test_negation_keeps_the_null_of_a_list() -> None:
         (Op.GE, Op.LT, Op.LE),
     ],
 )
-def test_negated_and_flipped_comparisons(op: Any, negated: Any, flipped: Any) -> None:
+def test_each_comparison_has_a_negation_and_a_mirror_image(op: Any, negated: Any, flipped: Any) -> None:
     assert (op.negated, op.flipped) == (negated, flipped)
 
 
@@ -149,7 +149,7 @@ def test_paths_are_written_and_read_back(path: Any, text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", ".", "a.", ".a", "a..b", "`a", "`a`b", "`a`.", "``", "a.``", "`a``"])
-def test_texts_that_are_no_path(text: str) -> None:
+def test_invalid_paths_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="the column path has"):
         split_path(text)
 

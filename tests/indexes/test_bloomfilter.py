@@ -133,7 +133,7 @@ def test_sliced_lists_are_assembled_from_their_own_rows() -> None:
     assert verdicts(Comparison(Op.EQ, INT, 4), filters) == [False, None, True]
 
 
-def test_filters_that_are_there_stay_and_what_is_neither_is_unknown() -> None:
+def test_existing_filters_stay_and_other_values_are_unknown() -> None:
     hashes = collected(None, [2, 3], None)
     (made,) = BloomFilter("c").assemble([collected([1])], ["int"]).to_pylist()
     filters = BloomFilter("c").assemble([hashes, pa.array([made, None, None], pa.binary())], ["int"])
@@ -160,7 +160,7 @@ def test_an_index_that_the_table_lacks_is_unknown() -> None:
 
 
 @pytest.mark.parametrize("spark_type", SERVED)
-def test_what_it_stores(spark_type: Any) -> None:
+def test_metadata_is_stored_as_a_bloom_filter(spark_type: Any) -> None:
     assert BloomFilter("c").storage([spark_type]) == Bloom()
 
 
@@ -168,7 +168,7 @@ def test_what_it_stores(spark_type: Any) -> None:
     "spark_type",
     ["boolean", "float", "double", "decimal(10,2)", "interval day", "array<int>", "string collate UNICODE"],
 )
-def test_types_that_it_refuses(spark_type: str) -> None:
+def test_unsupported_types_are_refused(spark_type: str) -> None:
     with pytest.raises(UnsupportedTypeError) as caught:
         BloomFilter("c").storage([spark_type])
     assert str(caught.value) == (
@@ -178,7 +178,7 @@ def test_types_that_it_refuses(spark_type: str) -> None:
 
 
 @pytest.mark.parametrize("fpp", [0, 1, -0.1, 1.5, float("nan"), float("inf")])
-def test_rates_that_it_refuses(fpp: Any) -> None:
+def test_invalid_rates_are_refused(fpp: Any) -> None:
     with pytest.raises(IndexDefinitionError, match=r"invalid rate .*expected: between 0 and 1"):
         BloomFilter("c", fpp=fpp)
 
@@ -262,13 +262,13 @@ def test_many_values_of_many_filters_are_found_as_each_of_one(block: Any, monkey
 
 
 @pytest.mark.parametrize("ndv", [0, -1])
-def test_numbers_of_values_that_it_refuses(ndv: int) -> None:
+def test_invalid_numbers_of_values_are_refused(ndv: int) -> None:
     with pytest.raises(IndexDefinitionError, match=r"invalid ndv .*expected: 1 or more"):
         BloomFilter("c", ndv=ndv)
 
 
 @pytest.mark.parametrize("column", ["", "a.", "`a", "a..b"])
-def test_columns_that_it_refuses(column: str) -> None:
+def test_invalid_columns_are_refused(column: str) -> None:
     with pytest.raises(IndexDefinitionError, match="put a name that holds a dot in backticks"):
         BloomFilter(column)
 
@@ -281,7 +281,7 @@ def test_columns_that_it_refuses(column: str) -> None:
         (BloomFilter("a.b", key_label="k"), ((FPP, "0.01"),)),
     ],
 )
-def test_it_comes_back_from_its_definition(index: Any, params: Any) -> None:
+def test_a_definition_restores_the_index_type(index: Any, params: Any) -> None:
     assert index.params == params
     assert index_of(IndexDefinition("bloomfilter", index.columns, index.params, index.key_label)) == index
 

@@ -263,12 +263,12 @@ def test_keys_of_a_column_are_made_once_for_all_leaves_about_it(monkeypatch: pyt
     assert found[:6] == [verdicts(Comparison(op, INT, 4), [(1, 4), (5, None)], "int") for op in Op]
 
 
-def test_no_objects() -> None:
+def test_a_table_without_files_has_no_verdicts() -> None:
     assert verdicts(In(INT, (1,)), [], "int") == []
     assert verdicts(Comparison(Op.NE, INT, 1), [], "int") == []
 
 
-def test_what_it_stores() -> None:
+def test_metadata_is_stored_as_a_struct_of_bounds() -> None:
     assert MinMax("c").storage(["int"]) == Struct((("min", "int"), ("max", "int")))
     assert MinMax("c").storage(["interval hour to second"]) == Struct(
         (
@@ -286,7 +286,7 @@ def test_assembled_bounds_keep_a_struct_of_nulls_for_an_object_without_values() 
 
 
 @pytest.mark.parametrize("spark_type", ["array<int>", "map<int,int>", "variant", "interval", "string collate UNICODE"])
-def test_types_that_it_refuses(spark_type: str) -> None:
+def test_unsupported_types_are_refused(spark_type: str) -> None:
     with pytest.raises(UnsupportedTypeError) as caught:
         MinMax("a.`b.c`").storage([spark_type])
     assert str(caught.value) == (
@@ -298,12 +298,12 @@ def test_types_that_it_refuses(spark_type: str) -> None:
 
 
 @pytest.mark.parametrize("column", ["", "a.", "`a", "a..b"])
-def test_columns_that_it_refuses(column: str) -> None:
+def test_invalid_columns_are_refused(column: str) -> None:
     with pytest.raises(IndexDefinitionError, match="put a name that holds a dot in backticks"):
         MinMax(column)
 
 
-def test_it_comes_back_from_its_definition() -> None:
+def test_a_definition_restores_the_index_type() -> None:
     index = MinMax("a.`b.c`", key_label="k1")
     definition = IndexDefinition(index.name, index.columns, index.params, index.key_label)
     assert definition.params == ()

@@ -172,14 +172,14 @@ def test_an_index_that_the_table_lacks_is_unknown() -> None:
 
 
 @pytest.mark.parametrize("cap", [0, -1])
-def test_caps_that_it_refuses(cap: int) -> None:
+def test_invalid_maximums_are_refused(cap: int) -> None:
     with pytest.raises(IndexDefinitionError) as caught:
         ValueList("c", max_values=cap)
     assert str(caught.value) == (f"ValueList has an invalid max_values (found: max_values={cap}; expected: 1 or more)")
 
 
 @pytest.mark.parametrize("spark_type", ["array<int>", "map<int,int>", "struct<a:int>", "string collate UNICODE"])
-def test_types_that_it_refuses(spark_type: str) -> None:
+def test_unsupported_types_are_refused(spark_type: str) -> None:
     with pytest.raises(
         UnsupportedTypeError, match=r"ValueList cannot index this type .*expected: one of boolean, "
     ) as e:
@@ -188,7 +188,7 @@ def test_types_that_it_refuses(spark_type: str) -> None:
 
 
 @pytest.mark.parametrize("column", ["", "a.", "`a", "a..b"])
-def test_columns_that_it_refuses(column: str) -> None:
+def test_invalid_columns_are_refused(column: str) -> None:
     with pytest.raises(IndexDefinitionError, match="put a name that holds a dot in backticks"):
         ValueList(column)
 
@@ -201,7 +201,7 @@ def test_columns_that_it_refuses(column: str) -> None:
         (ValueList("c", max_values=7, key_label="k"), (("io.xskip.index.valuelist.maxvalues", "7"),)),
     ],
 )
-def test_it_comes_back_from_its_definition(index: Any, params: Any) -> None:
+def test_a_definition_restores_the_index_type(index: Any, params: Any) -> None:
     assert index.params == params
     assert index_of(IndexDefinition("valuelist", index.columns, index.params, index.key_label)) == index
 

@@ -26,7 +26,7 @@ def test_objects_taken_keep_the_order_asked_for() -> None:
     assert [taken[i] for i in range(len(taken))] == [SOME[2], SOME[0]]
 
 
-def test_no_objects() -> None:
+def test_objects_may_be_empty() -> None:
     nothing = Objects.of([])
     assert (len(nothing), nothing.total_bytes) == (0, 0)
     assert join_ids(nothing.names, nothing.modified).to_pylist() == []
@@ -76,7 +76,7 @@ def test_two_tables_that_differ_behind_a_hash_or_question_mark_differ_in_identif
     assert table_identifier(uri) == identifier
 
 
-def test_identifier_of_a_table_on_a_file_system_without_authority() -> None:
+def test_identifiers_need_no_authority() -> None:
     assert table_identifier("hdfs:/lake/events") == "/lake/events"
     assert table_identifier("dbfs:/lake/events/") == "/lake/events"
 
@@ -96,6 +96,6 @@ def test_identities_are_joined_and_parted_at_the_last_hash(name: str, time: int)
     ["/a/x", "/a/x#", "/a/x#y", "/a#1/x", "/a/x#1.5", "", None, "/a/x#99999999999999999999", "/a#170000000012x"],
 )
 @pytest.mark.parametrize("good", ["/good#1", "/good#1700000000123"])
-def test_an_identity_that_is_none(bad: Any, good: str) -> None:
+def test_an_invalid_identity_is_refused(bad: Any, good: str) -> None:
     with pytest.raises(MetadataCorruptError, match="object identities"):
         split_ids(pa.array([good, bad], pa.string()))

@@ -54,7 +54,7 @@ def test_a_definition_is_known_by_name_and_columns() -> None:
     assert str(definition) == "minmax(a, b.c)"
 
 
-def test_rows_taken_from_every_column() -> None:
+def test_rows_are_taken_from_every_column() -> None:
     taken = FIRST.take(pa.array([1]))
     assert len(taken) == 1
     assert taken.objects[0].name == "/y"
@@ -93,13 +93,13 @@ def test_an_index_of_two_types_is_left_out_and_the_others_stay() -> None:
     assert set(concat([FIRST, wider]).indexes) == {VALUES.key}
 
 
-def test_one_table_is_itself_and_none_is_empty() -> None:
+def test_one_table_stays_as_it_is_and_no_table_is_empty() -> None:
     assert concat([FIRST]) is FIRST
     nothing = concat([])
     assert (len(nothing), nothing.partitions, nothing.indexes) == (0, {}, {})
 
 
-def test_what_is_made_of_a_table_is_made_once_and_not_handed_on() -> None:
+def test_derived_values_are_computed_once_per_table() -> None:
     made: list[str] = []
     first, other = replace(FIRST), replace(FIRST)
 

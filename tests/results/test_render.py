@@ -14,11 +14,11 @@ from xskip.results.render import html_page, html_table, human_bytes, text_table
     [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1536, "1.5 KiB"), (1024**2, "1.0 MiB"), (5 * 1024**3, "5.0 GiB"),
      (3 * 1024**5, "3072.0 TiB")],
 )  # fmt: skip
-def test_bytes_for_people(count: Any, text: str) -> None:
+def test_numbers_of_bytes_have_a_unit(count: Any, text: str) -> None:
     assert human_bytes(count) == text
 
 
-def test_numbers_stand_to_the_right_and_have_separators() -> None:
+def test_numbers_are_right_aligned_with_separators() -> None:
     assert text_table(["file", "rows", "ratio"], [["a", 1234567, 0.5], ["bcd", 5, 12.345]]).split("\n") == [
         "file       rows  ratio",
         "----  ---------  -----",
@@ -27,7 +27,7 @@ def test_numbers_stand_to_the_right_and_have_separators() -> None:
     ]
 
 
-def test_a_column_with_text_stands_to_the_left_and_truth_is_text() -> None:
+def test_text_and_truth_values_are_left_aligned() -> None:
     assert text_table(["x", "y"], [[1, True], ["?", False]]).split("\n") == ["x  y", "-  -----", "1  True", "?  False"]
 
 

@@ -71,7 +71,7 @@ def test_sizes_are_those_of_spark(items: int, fpp: float, hash_functions: int, w
     assert bloom_filter.size_for(items, fpp) == (hash_functions, words)
 
 
-def test_the_header_of_a_filter() -> None:
+def test_a_filter_starts_with_its_header() -> None:
     raw = bloom_filter.build(pack([5]), 3, 2)
     assert raw[:12] == struct.pack(">iii", 1, 3, 2)
     assert len(raw) == 12 + 2 * 8

@@ -35,7 +35,7 @@ from xskip.types.datatypes import (
         ("timestamp_ntz", "timestamp_ntz"),
     ],
 )
-def test_names_in_schema_json_and_in_the_catalog(json: str, catalog: str) -> None:
+def test_names_convert_between_schema_json_and_catalog(json: str, catalog: str) -> None:
     assert from_json(json) == catalog
     assert to_json(catalog) == json
 
@@ -64,7 +64,7 @@ def test_names_in_schema_json_and_in_the_catalog(json: str, catalog: str) -> Non
         ("varchar(5)", None),
     ],
 )
-def test_atomic_names(spark_type: str, kept_as: Any) -> None:
+def test_atomic_types_have_a_canonical_name(spark_type: str, kept_as: Any) -> None:
     assert atomic_name(spark_type) == kept_as
 
 
@@ -87,7 +87,7 @@ def test_atomic_names(spark_type: str, kept_as: Any) -> None:
     ],
     ids=str,
 )
-def test_arrow_types(storage: Any, arrow: Any) -> None:
+def test_each_storage_has_an_arrow_type(storage: Any, arrow: Any) -> None:
     assert arrow_type(storage) == arrow
 
 
@@ -96,7 +96,7 @@ def test_a_type_that_metadata_cannot_hold_has_no_arrow_type() -> None:
         arrow_type("map<string,int>")
 
 
-def test_decimal_digits() -> None:
+def test_decimal_digits_are_parsed() -> None:
     assert decimal_digits("decimal(5,0)") == (5, 0)
     assert decimal_digits("decimal(5, -2)") == (5, -2)
     assert decimal_digits("double") is None

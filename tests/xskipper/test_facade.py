@@ -56,7 +56,7 @@ def digest(text: str) -> str:
     return sha256(text.encode()).hexdigest()
 
 
-def test_the_quick_start(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_quick_start_has_the_documented_results(spark: SparkSession, tmp_path: Path) -> None:
     base, data = str(tmp_path / "md"), str(tmp_path / "data")
     seen = quickstart.on_a_path(spark, base, data)
     assert seen["built"] == {"status": "SUCCESS", "new_entries_added": 2, "old_entries_removed": 0}
@@ -99,7 +99,7 @@ def test_the_quick_start(spark: SparkSession, tmp_path: Path) -> None:
     assert seen["indexed"] is False
 
 
-def test_the_quick_start_on_a_table(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_quick_start_on_a_table_has_the_documented_results(spark: SparkSession, tmp_path: Path) -> None:
     base, data = str(tmp_path / "md"), str(tmp_path / "data")
     quickstart.on_a_path(spark, base, data)
     seen = quickstart.on_a_table(spark, base, data)
@@ -166,7 +166,7 @@ def test_statistics_add_up_until_they_are_cleared(spark: SparkSession, data: str
     assert only(one.getLatestQueryStats())["status"] == "FAILED"
 
 
-def test_configuration(spark: SparkSession) -> None:
+def test_configuration_keys_can_be_set_and_removed(spark: SparkSession) -> None:
     Xskipper.setConf(spark, {FPP: "0.2", NDV: "7"})
     Xskipper.set(spark, "spark.ibm.metaindex.parquet.index.chunksize", "3")
     assert Xskipper.getConf(spark) == {FPP: "0.2", NDV: "7", "spark.ibm.metaindex.parquet.index.chunksize": "3"}
@@ -208,7 +208,7 @@ def test_keys_with_an_effect_here(spark: SparkSession, data: str, tmp_path: Path
         build(spark, xskipper)
 
 
-def test_keys_that_are_not_known_are_named(spark: SparkSession, caplog: pytest.LogCaptureFixture) -> None:
+def test_unknown_keys_and_keys_without_effect_are_logged(spark: SparkSession, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "xskip"):
         Xskipper.set(spark, "io.xskipper.parquet.mdlocaton", "/x")
         Xskipper.set(spark, "io.xskipper.timeout", "1")
@@ -360,7 +360,7 @@ def test_without_a_location(spark: SparkSession, data: str, table: str) -> None:
         Xskipper.listIndexes(spark)
 
 
-def test_places_that_lead_nowhere(spark: SparkSession, data: str, table: str) -> None:
+def test_invalid_locations_are_refused(spark: SparkSession, data: str, table: str) -> None:
     xskipper = Xskipper(spark, data)
     for params, words in (
         ({LOCATION: "/x", KIND: "ANYWHERE"}, "valid values are EXPLICIT_BASE_PATH_LOCATION"),
@@ -390,7 +390,7 @@ def test_a_reader_s_format_options_and_schema(spark: SparkSession, tmp_path: Pat
     assert engine_of(spark).hook.reader(spark.read)[0] == "json"
 
 
-def test_builders(spark: SparkSession, data: str, tmp_path: Path) -> None:
+def test_builders_accept_index_types_by_class_name(spark: SparkSession, data: str, tmp_path: Path) -> None:
     Xskipper.setConf(spark, {LOCATION: str(tmp_path / "md")})
     xskipper = Xskipper(spark, data, "io.xskipper.metadatastore.parquet.ParquetMetadataStoreManager")
     builder = xskipper.indexBuilder()
@@ -405,7 +405,7 @@ def test_builders(spark: SparkSession, data: str, tmp_path: Path) -> None:
         builder.addCustomIndex("org.example.Index", ["v"], {})
 
 
-def test_what_goes_wrong(spark: SparkSession, data: str, table: str, tmp_path: Path) -> None:
+def test_every_error_is_an_xskipper_exception(spark: SparkSession, data: str, table: str, tmp_path: Path) -> None:
     Xskipper.setConf(spark, {LOCATION: str(tmp_path / "md")})
     Xskipper.installExceptionWrapper()
     reader = spark.read.format("parquet")
@@ -456,7 +456,7 @@ def test_an_encrypted_index(spark: SparkSession, data: str, tmp_path: Path) -> N
         xskip.use_kms(None)
 
 
-def test_registration(spark: SparkSession, caplog: pytest.LogCaptureFixture) -> None:
+def test_registration_accepts_only_known_classes(spark: SparkSession, caplog: pytest.LogCaptureFixture) -> None:
     Registration.addMetadataFilterFactory(spark, "io.xskipper.search.filters.BaseFilterFactory")
     Registration.addIndexFactory(spark, "io.xskipper.index.BaseIndexFactory")
     Registration.addMetaDataTranslator(spark, "io.xskipper.metadatastore.parquet.ParquetBaseMetaDataTranslator")

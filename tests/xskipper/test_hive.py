@@ -32,7 +32,7 @@ def built(count: int) -> dict[str, object]:
     return {"status": "SUCCESS", "new_entries_added": count, "old_entries_removed": 0}
 
 
-def test_the_quick_start(seen: dict[str, Any]) -> None:
+def test_the_quick_start_has_the_documented_results(seen: dict[str, Any]) -> None:
     assert seen["catalog"] == "hive"
     path, table = seen["path"], seen["table"]
     assert (path["built"], table["built"]) == (built(2), built(3))
@@ -50,7 +50,7 @@ def test_queries_on_tables(seen: dict[str, Any], part: str) -> None:
     assert seen[part]["rows"] == 2
 
 
-def test_where_the_metadata_is(seen: dict[str, Any]) -> None:
+def test_the_metadata_is_in_the_configured_location(seen: dict[str, Any]) -> None:
     assert (seen["table_name"]["built"], seen["table_name"]["files"]) == (built(3), 1)
     assert (seen["database_name"]["before"], seen["database_name"]["built"]) == (False, built(3))
     assert "shop.events" in seen["database_name"]["listed"]

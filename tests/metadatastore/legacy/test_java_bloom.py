@@ -22,7 +22,7 @@ def test_a_filter_comes_out_of_its_stream_as_it_went_in(words: int) -> None:
     assert java_bloom.unwrap(java_bloom.wrap(raw)) == raw
 
 
-def test_the_stream_of_a_small_filter_byte_for_byte() -> None:
+def test_a_small_filter_has_the_expected_bytes() -> None:
     stream = java_bloom.wrap(ONE_LONG + bytes(8))
     assert stream.startswith(bytes.fromhex("aced00057372002e") + b"io.xskipper.index.metadata.BloomFilterMetaData")
     assert stream.endswith(b"Lorg/apache/spark/util/sketch/BitArray;xp" + b"w\x14" + ONE_LONG + bytes(8) + b"x")
@@ -72,7 +72,7 @@ def test_a_stream_with_a_filter_of_version_2_is_carried_as_it_is() -> None:
 SMALL = java_bloom.wrap(ONE_LONG + bytes(range(8)))
 
 
-def test_a_stream_that_ends_early_at_any_byte() -> None:
+def test_a_truncated_stream_is_refused() -> None:
     """[SND-35]"""
     for end in range(len(SMALL)):
         with pytest.raises(MetadataCorruptError):
@@ -94,7 +94,7 @@ def test_a_stream_with_any_byte_changed_is_refused_or_read_and_nothing_else() ->
 
 
 @pytest.mark.parametrize("tail", [b"x", b"\0", b"p", b"w\1a", SMALL])
-def test_a_stream_with_something_behind_it(tail: Any) -> None:
+def test_a_stream_with_bytes_after_the_value_is_refused(tail: Any) -> None:
     with pytest.raises(MetadataCorruptError, match="bytes after the value"):
         java_bloom.unwrap(SMALL + tail)
 
@@ -107,7 +107,7 @@ def test_a_stream_with_something_behind_it(tail: Any) -> None:
         "io.xskipper.index.metadata.BloomFilterMetaDat0",
     ],
 )
-def test_a_stream_of_a_foreign_class(name: str) -> None:
+def test_a_stream_of_a_foreign_class_is_refused(name: str) -> None:
     genuine = "io.xskipper.index.metadata.BloomFilterMetaData"
     head = struct.pack(">H", len(genuine)) + genuine.encode()
     stream = SMALL.replace(head, struct.pack(">H", len(name)) + name.encode())
@@ -130,18 +130,18 @@ def test_a_stream_of_a_foreign_class(name: str) -> None:
         struct.pack(">iii", 1, 2, 2**31 - 1) + bytes(8),
     ],
 )
-def test_a_stream_whose_filter_contradicts_itself(raw: Any) -> None:
+def test_a_stream_with_a_contradictory_filter_is_refused(raw: Any) -> None:
     with pytest.raises(MetadataCorruptError, match="Bloom filter"):
         java_bloom.unwrap(java_bloom.wrap(raw))
 
 
 @pytest.mark.parametrize("lie", [b"w\xff", b"z\x7f\xff\xff\xff", b"z\xff\xff\xff\xff", b"w\x13"])
-def test_a_stream_whose_block_lies_about_its_length(lie: bytes) -> None:
+def test_a_stream_with_a_wrong_block_length_is_refused(lie: bytes) -> None:
     with pytest.raises(MetadataCorruptError):
         java_bloom.unwrap(SMALL.replace(b"w\x14", lie))
 
 
-def test_what_is_no_stream_at_all() -> None:
+def test_bytes_that_are_no_stream_are_refused() -> None:
     for stream in (b"", b"PAR1", b"\xac\xed", b"\xac\xed\x00\x05p", bytes(1000), ONE_LONG + bytes(8)):
         with pytest.raises(MetadataCorruptError):
             java_bloom.unwrap(stream)

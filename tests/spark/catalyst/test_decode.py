@@ -71,7 +71,7 @@ def predicate(node: Any) -> Predicate:
         ("GreaterThanOrEqual", Op.GE, Op.LE),
     ],
 )
-def test_comparisons_with_the_literal_on_either_side(name: str, op: Any, turned: Any) -> None:
+def test_a_literal_may_be_on_either_side_of_a_comparison(name: str, op: Any, turned: Any) -> None:
     assert predicate([name, A, five()]) == Comparison(op, a, 5)
     assert predicate([name, five(), A]) == Comparison(turned, a, 5)
     assert predicate([name, A, lit("int", None)]) == Constant(None)
@@ -385,13 +385,13 @@ def test_a_like_prefix_ends_before_a_replacement_character() -> None:
         ([1], "array<int>", None),
     ],
 )
-def test_literals(raw: Any, kind: str, value: Any) -> None:
+def test_literals_are_decoded_by_type(raw: Any, kind: str, value: Any) -> None:
     found = literal_value(raw, kind)
     assert found == value
     assert type(found) is type(value)
 
 
-def test_the_literal_minus_zero_and_nan() -> None:
+def test_minus_zero_and_nan_are_decoded() -> None:
     zero, nan = literal_value("-0.0", "double"), literal_value("NaN", "float")
     assert isinstance(zero, float)
     assert isinstance(nan, float)
@@ -411,7 +411,7 @@ def test_the_literal_minus_zero_and_nan() -> None:
         ("float", "-0.0", -0.0),
     ],
 )
-def test_a_comparison_of_each_kind(kind: str, raw: Any, value: Any) -> None:
+def test_comparisons_of_each_type_are_decoded(kind: str, raw: Any, value: Any) -> None:
     column = ["$", ["c"], kind]
     assert predicate(["LessThan", column, lit(kind, raw)]) == Comparison(Op.LT, Column(("c",), kind), value)
 

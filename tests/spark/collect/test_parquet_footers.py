@@ -355,7 +355,7 @@ def partly_encrypted(path: Path) -> None:
 
 
 @pytest.mark.parametrize("columns", [1, 3000])
-def test_the_end_of_a_file(tmp_path: Path, columns: int) -> None:
+def test_the_tail_of_a_file_contains_the_footer(tmp_path: Path, columns: int) -> None:
     table = pa.table({f"column {i}": [i] for i in range(columns)})
     pq.write_table(table, tmp_path / "plain.parquet")
     tail = tail_of(str(tmp_path / "plain.parquet"))
