@@ -117,10 +117,7 @@ def put(md: str, scratch: Path, tables: Iterable[MetadataTable], form: WriteOpti
 
 
 def rows_of(snapshot: Snapshot) -> list[tuple[str, str]]:
-    """Return all metadata of each file as text, whatever the metadata file, row and order of columns.
-
-    NaN equals NaN.
-    """
+    """Return all metadata of each file as text, in any order of files, rows and columns; NaN equals NaN."""
     found = []
     for file in snapshot.files:
         table = decode(file)
@@ -156,7 +153,7 @@ def assert_nothing_to_do(md: str | Path, limits: WriteOptions = LIMITS) -> None:
 
 @pytest.mark.parametrize("version", range(5))
 def test_every_version(version: int, tmp_path: Path) -> None:
-    """[MDS-C-14] [MDS-C-15] Every column of every row stays, in a single file and in order, as does the record."""
+    """[MDS-C-14] [MDS-C-15] A single file contains every value in order, and the record stays."""
     md = str(tmp_path / "md")
     sizes_of_parts = (1, 2, 1, 1, 3) if version else (3, 2, 1, 1, 1)
     put(md, tmp_path / "s", parts(sample(version), *sizes_of_parts), WriteOptions(version, own=OWN))
@@ -182,7 +179,7 @@ def test_every_version(version: int, tmp_path: Path) -> None:
 
 
 def test_version_0_knows_types_by_values_alone(tmp_path: Path) -> None:
-    """[MDS-C-14] [MDS-Z-4] A file with only empty lists is not merged with a file whose lists have a type."""
+    """[MDS-C-14] [MDS-Z-4] A file with only empty lists is not merged with a file of typed lists."""
     md = str(tmp_path / "md")
     put(md, tmp_path / "s", parts(sample(0), 1, 1, 1, 1, 1, 3), WriteOptions(0))
     before = opened(md)
@@ -268,7 +265,7 @@ def shuffled(count: int, seed: int = 7) -> MetadataTable:
     ],
 )
 def test_limits(limits: WriteOptions, sizes: list[int], tmp_path: Path) -> None:
-    """[MDS-C-10] [MDS-C-15] The result has as few files as the limits allow, with separate ranges."""
+    """[MDS-C-10] [MDS-C-15] The result has few files within the limits, with separate ranges."""
     md = str(tmp_path / "md")
     put(md, tmp_path / "s", parts(shuffled(100), *[1, 5, 14] * 5))
     before = rows_of(opened(md))
@@ -295,7 +292,7 @@ def test_a_file_with_too_many_rows(tmp_path: Path) -> None:
 
 
 def test_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """[MDS-C-15] The rows in memory take at most the maximum bytes of a file, rounded to whole files."""
+    """[MDS-C-15] The rows in memory take at most the bytes of a file, rounded to whole files."""
     md = str(tmp_path / "md")
     put(md, tmp_path / "s", parts(shuffled(100), 50, 50))
     held = []
@@ -373,7 +370,7 @@ def test_files_of_other_schemas_stay_apart(tmp_path: Path) -> None:
 
 
 def test_what_footers_may_have_told_proves_nothing_afterwards(tmp_path: Path) -> None:
-    """[MDS-C-14] [MDS-F-3] A file with only bounds is not merged with a file that has other indexes as well."""
+    """[MDS-C-14] [MDS-F-3] A file with only bounds is not merged with a file that has other indexes."""
     bounds, more = parts(numbered_table(0, 4), 2, 2)
     listed = valuelist("s", "string", [["a"], ["b"]])
     md = tmp_path / "md"
@@ -498,10 +495,7 @@ def test_a_reader_goes_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mode", [{"after": False}, {"after": True}])
 @pytest.mark.parametrize("dead", [True, False])
 def test_one_that_dies(mode: dict[str, bool], dead: bool, tmp_path: Path, counted: Counted) -> None:
-    """[MDS-C-3] [MDS-C-14] After a crash at any call, the old or the new snapshot is complete.
-
-    A second run finishes.
-    """
+    """[MDS-C-3] [MDS-C-14] After a crash at any call, a snapshot is complete, and a second run finishes."""
     outcomes = []
     expected = None
     for k in itertools.count(1):
