@@ -25,6 +25,8 @@ LAYERS = (
 SPARK_FREE = LAYERS[: LAYERS.index("spark")]  # but for the aggregates of index types
 #: Who reads Parquet files beside the metadatastore.
 PARQUET = {"spark.collect.collector", "spark.collect.parquet_footers", "cli.demo"}
+#: Dependencies that executors may lack. Python workers import every module that the package's root imports.
+DRIVER_ONLY = ("tqdm",)
 
 MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 40
@@ -135,6 +137,12 @@ def test_py4j_is_imported_by_the_bridge_alone(module: Any) -> None:
 def test_parquet_files_are_opened_by_the_metadatastore_and_the_reader_of_footers(module: Any) -> None:
     found = {name for node in ast.walk(tree(module)) for name in imported(node)}
     assert not {name for name in found if name.startswith("pyarrow.parquet")}
+
+
+@pytest.mark.parametrize("module", FILES)
+def test_dependencies_that_executors_may_lack_are_imported_inside_functions(module: Any) -> None:
+    nodes = outside_functions(tree(module))
+    assert [ast.unparse(node) for node in nodes if names_root(node, *DRIVER_ONLY)] == []
 
 
 @pytest.mark.parametrize("path", [*FILES.values(), *JAVA], ids=lambda p: p.name)

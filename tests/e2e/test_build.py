@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import errno
+import re
+import sys
 from collections.abc import Callable
 from decimal import Decimal
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -141,17 +144,32 @@ def test_chunks_give_the_same_metadata_as_one(spark: SparkSession, tmp_path: Pat
 
 
 def test_progress_is_shown_on_stderr_on_request(
-    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write_once(spark, tmp_path / "data", SCHEMA, rows(0, 1))
     made = SkippingIndex.for_path(spark, path)
     capsys.readouterr()
-    for option, shown in ((False, False), (None, False), (True, True)):  # stderr is no terminal here
+    shown_where = {False: (False, False), None: (False, True), True: (True, True)}  # no terminal, a terminal
+    for (option, shown), terminal in product(shown_where.items(), (False, True)):
+        monkeypatch.setattr(sys.stderr, "isatty", lambda terminal=terminal: terminal)
         made.create([ValueList("s")], progress=option)
         said = capsys.readouterr()
         assert said.out == ""
-        assert ("(2 / 2)]\n" in said.err) is shown
+        assert (re.search(r"xskip: 100%.* 2/2 .*\n$", said.err) is not None) is shown[terminal]
+        assert bool(said.err) is shown[terminal]
         made.drop()
+
+
+def test_no_progress_without_files_to_collect(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_once(spark, tmp_path / "data", SCHEMA, rows(0, 1))
+    made = SkippingIndex.for_path(spark, path)
+    made.create([ValueList("s")])
+    (Path(path) / "f0.parquet").unlink()
+    capsys.readouterr()
+    assert made.refresh(progress=True).removed == 1
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("fmt", FORMATS)

@@ -148,8 +148,9 @@ class SkippingIndex:
         indexes : sequence of Index
             Such as ``[MinMax("ts"), ValueList("city")]``.
         progress : bool or callable, optional
-            True shows a progress bar on stderr. A function receives a :class:`~xskip.results.operations.Progress` after
-            each job. None shows the bar if stderr is a terminal.
+            True shows a progress bar on stderr, or a widget in notebooks with the package ipywidgets. A function
+            receives a :class:`~xskip.results.operations.Progress` after each job. None shows the bar if stderr is a
+            terminal.
         on_error : {"raise", "skip"}
             Whether a file that cannot be read stops the build, or stays without metadata.
         version : int

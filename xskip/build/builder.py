@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -133,19 +134,19 @@ class Build:
 
         Rows that an earlier attempt collected are reused.
         """
-        show = _shown(self.progress)
         for table, left in self.collected.take(collector.listed, fresh, self.planned):
             fresh = left
             if len(table):
                 self._add(table, scratch)
         chunks = list(self._chunks(collector.listed, fresh))
         done = 0
-        for i, chunk in enumerate(chunks, 1):
-            table = self._collect(collector, chunk)
-            if len(table):
-                self.collected.keep(self._add(table, scratch))
-            done += len(chunk)
-            show(Progress(i, len(chunks), done, len(fresh), time.monotonic() - started))
+        with _shown(self.progress, len(fresh)) as show:
+            for i, chunk in enumerate(chunks, 1):
+                table = self._collect(collector, chunk)
+                if len(table):
+                    self.collected.keep(self._add(table, scratch))
+                done += len(chunk)
+                show(Progress(i, len(chunks), done, len(fresh), time.monotonic() - started))
 
     def _chunks(self, listed: ListedObjects, fresh: Positions) -> Iterator[Positions]:
         """Yield the new files in chunks that one job and the memory of the driver can hold."""
@@ -238,18 +239,18 @@ def _culprit(collector: Collector, chunk: Positions, error: CollectError) -> int
         return int(chunk[0])
 
 
-def _shown(option: ProgressOption) -> Callable[[Progress], None]:
+@contextmanager
+def _shown(option: ProgressOption, total: int) -> Iterator[Callable[[Progress], object]]:
+    """Provide the function that shows the progress of each job, and close the bar after the body.
+
+    Without files to collect there is no bar.
+    """
     if callable(option):
-        return option
-    shown = sys.stderr.isatty() if option is None else option
-    return _bar if shown else lambda _: None
+        yield option
+    elif total and (sys.stderr.isatty() if option is None else option):
+        from tqdm.auto import tqdm
 
-
-def _bar(progress: Progress) -> None:
-    """Draw a progress bar on stderr in Spark's style."""
-    width = 40
-    filled = width * progress.objects // max(progress.total, 1)
-    bar = "=" * filled + (">" if filled < width else "")
-    end = "\n" if progress.chunk == progress.chunks else ""
-    sys.stderr.write(f"\r[xskip {bar.ljust(width)} ({progress.objects} / {progress.total})]{end}")
-    sys.stderr.flush()
+        with tqdm(total=total, desc="xskip", unit="file") as bar:
+            yield lambda progress: bar.update(progress.objects - bar.n)
+    else:
+        yield lambda _: None
