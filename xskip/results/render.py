@@ -66,17 +66,18 @@ def text_table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     a     10
     bcd    5
     """
+    from tabulate import SEPARATING_LINE, DataRow, Line, TableFormat, tabulate
+
     cells = [[_text(cell) for cell in row] for row in rows]
-    widths = [
-        max(len(headers[i]), *(len(row[i]) for row in cells)) if cells else len(headers[i]) for i in range(len(headers))
-    ]
-    right = [bool(rows) and all(_is_number(row[i]) for row in rows) for i in range(len(headers))]
-
-    def line(row: Sequence[str]) -> str:
-        pads = (c.rjust(w) if r else c.ljust(w) for c, w, r in zip(row, widths, right, strict=True))
-        return "  ".join(pads).rstrip()
-
-    return "\n".join([line(headers), "  ".join("-" * w for w in widths), *(line(row) for row in cells)])
+    aligned = ["right" if all(map(_is_number, column)) else "left" for column in zip(*rows, strict=True)]
+    between = DataRow("", "  ", "")
+    layout = TableFormat(None, Line("", "-", "  ", ""), None, None, between, between, 0, None)
+    return tabulate(
+        [headers, SEPARATING_LINE, *cells],  # tabulate would widen columns by two for its own headers
+        tablefmt=layout,
+        disable_numparse=True,
+        colalign=aligned,
+    )
 
 
 def html_table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
@@ -135,12 +136,13 @@ class KeyValueView:
         raise NotImplementedError
 
     def __str__(self) -> str:
-        pairs = self._pairs()
-        width = max(len(name) for name, _ in pairs)
-        return "\n".join(f"{name.ljust(width)}  {_shown(value)}" for name, value in pairs)
+        from tabulate import tabulate
+
+        pairs = [(name, _text(value)) for name, value in self._pairs()]
+        return tabulate(pairs, tablefmt="plain", disable_numparse=True)
 
     def _repr_html_(self) -> str:
-        return html_table(["", ""], [(name, _shown(value)) for name, value in self._pairs()])
+        return html_table(["", ""], [(name, _text(value)) for name, value in self._pairs()])
 
 
 class ShownTable:
@@ -180,7 +182,3 @@ def _text(cell: Any) -> str:
         if isinstance(cell, float)
         else str(cell)
     )
-
-
-def _shown(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) else f"{value:.2f}" if isinstance(value, float) else str(value)
