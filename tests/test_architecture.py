@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from configparser import ConfigParser
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ SPARK_FREE = LAYERS[: LAYERS.index("spark")]  # but for the aggregates of index 
 #: Who reads Parquet files beside the metadatastore.
 PARQUET = {"spark.collect.collector", "spark.collect.parquet_footers", "cli.demo"}
 #: Dependencies that executors may lack. Python workers import every module that the package's root imports.
-DRIVER_ONLY = ("tabulate", "tqdm")
+DRIVER_ONLY = ("jinja2", "tabulate", "tqdm")
 
 MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 40
@@ -148,6 +149,18 @@ def test_dependencies_that_executors_may_lack_are_imported_inside_functions(modu
 @pytest.mark.parametrize("path", [*FILES.values(), *JAVA], ids=lambda p: p.name)
 def test_files_are_short(path: Any) -> None:
     assert len(path.read_text().splitlines()) < MAX_FILE_LINES
+
+
+def test_the_wheel_holds_every_file_of_the_package() -> None:
+    setup = ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    patterns = [
+        (PACKAGE.parent.joinpath(*package.split(".")), pattern)
+        for package, listed in setup["options.package_data"].items()
+        for pattern in listed.split()
+    ]
+    shipped = {path for folder, pattern in patterns for path in folder.glob(pattern)}
+    assert {path for path in PACKAGE.rglob("*.*") if path.suffix not in (".py", ".pyc")} == shipped
 
 
 def functions(module: str) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:

@@ -36,10 +36,14 @@ def test_a_table_without_rows_is_its_header() -> None:
 
 
 def test_html_is_escaped_and_numbers_are_marked() -> None:
-    assert html_table(["<x>"], [["<script>&", 1000]]) == (
-        "<table><thead><tr><th>&lt;x&gt;</th></tr></thead>"
-        "<tbody><tr><td>&lt;script&gt;&amp;</td><td class=n>1,000</td></tr></tbody></table>"
-    )
+    assert html_table(["<x>"], [["<script>&'\"", 1000, 0.5, True]]).splitlines() == [
+        "<table>",
+        "<thead><tr><th>&lt;x&gt;</th></tr></thead>",
+        "<tbody>",
+        '<tr><td>&lt;script&gt;&amp;&#39;&#34;</td><td class="n">1,000</td><td class="n">0.50</td><td>True</td></tr>',
+        "</tbody>",
+        "</table>",
+    ]
     page = html_page("a < b", "<p>body</p>")
     assert "<title>a &lt; b</title>" in page
-    assert "<h1>a &lt; b</h1><p>body</p></html>" in page
+    assert "<h1>a &lt; b</h1>\n<p>body</p>\n</body>\n</html>" in page

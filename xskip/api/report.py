@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from html import escape
 from pathlib import Path
 from typing import Any
 
 from xskip.pruning.prune import ClauseOutcome
-from xskip.results.render import html_page, html_table, human_bytes, text_table
+from xskip.results.render import html_page, human_bytes, render_html, text_table
 from xskip.spark.query.engine import Engine
 
 __all__ = ["ScanReport", "SkippingReport", "report_of"]
@@ -71,6 +70,9 @@ class ScanReport:
         """Return the total size in bytes of the files that the scan does not read."""
         return self.bytes - self.kept_bytes
 
+    def _clauses(self) -> list[tuple[str, str, int]]:
+        return [(outcome.predicate, outcome.index, outcome.ruled_out) for outcome in self.outcomes]
+
     def _lines(self) -> Iterable[str]:
         yield f"{self.dataset} ({self.format})"
         if self.problem:
@@ -87,8 +89,7 @@ class ScanReport:
         )
         yield f"  time     {self.milliseconds:.1f} ms in the index"
         if self.outcomes:
-            rows = [(o.predicate, o.index, o.ruled_out) for o in self.outcomes]
-            yield from ("  " + line for line in text_table(_CLAUSES, rows).splitlines())
+            yield from ("  " + line for line in text_table(_CLAUSES, self._clauses()).splitlines())
         for predicate, reason in self.unused:
             yield f"  not used: {predicate}: {reason}"
 
@@ -114,7 +115,8 @@ class SkippingReport:
         return "\n".join(line for scan in self.scans for line in scan._lines())
 
     def _repr_html_(self) -> str:
-        return "".join(_html(scan) for scan in self.scans) or "<p>no scan used an index</p>"
+        scans = [(scan, scan._clauses()) for scan in self.scans]
+        return render_html("scans.html", scans=scans, clause_headers=_CLAUSES)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain Python values.
@@ -207,25 +209,4 @@ def _unasked(dataset: str, scan: dict[str, Any]) -> ScanReport:
         kept_bytes=size,
         milliseconds=0.0,
         problem=problem,
-    )
-
-
-def _html(scan: ScanReport) -> str:
-    totals = html_table(
-        ["", "in all", "read", "skipped", "not indexed"],
-        [
-            ("objects", scan.objects, scan.kept, scan.skipped, scan.not_indexed),
-            ("bytes", human_bytes(scan.bytes), human_bytes(scan.kept_bytes), human_bytes(scan.skipped_bytes), ""),
-        ],
-    )
-    clauses = (
-        html_table(_CLAUSES, [(o.predicate, o.index, o.ruled_out) for o in scan.outcomes]) if scan.outcomes else ""
-    )
-    notes = [f"the index was not used: {scan.problem}"] if scan.problem else []
-    notes += [f"{predicate} was not used: {reason}" for predicate, reason in scan.unused]
-    listed = "<ul>" + "".join(f"<li>{escape(note)}</li>" for note in notes) + "</ul>" if notes else ""
-    return (
-        f"<h2>{escape(scan.dataset)} <small>({escape(scan.format)})</small></h2>"
-        f"<p><code>{escape(scan.predicate)}</code> took {scan.milliseconds:.1f} ms in the index</p>"
-        f"{totals}{clauses}{listed}"
     )

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 if TYPE_CHECKING:
     import pandas as pd
+    from jinja2 import Environment
 
-__all__ = ["KeyValueView", "ShownTable", "html_page", "html_table", "human_bytes", "text_table"]
-
-_STYLE = """
-body{font:14px/1.5 system-ui,sans-serif;margin:2em;color:#1b1f24;max-width:70em}
-table{border-collapse:collapse;margin:.6em 0}th,td{padding:.25em .8em;text-align:left;border-bottom:1px solid #d8dee4}
-th{background:#f6f8fa}td.n{text-align:right;font-variant-numeric:tabular-nums}h2{margin:1.4em 0 .2em;font-size:1.15em}
-"""
+__all__ = ["KeyValueView", "ShownTable", "html_page", "html_table", "human_bytes", "render_html", "text_table"]
 
 
 def human_bytes(count: float) -> str:
@@ -96,15 +91,15 @@ def html_table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 
     Examples
     --------
-    >>> html_table(["a"], [["<b>"]])
-    '<table><thead><tr><th>a</th></tr></thead><tbody><tr><td>&lt;b&gt;</td></tr></tbody></table>'
+    >>> print(html_table(["a"], [["<b>"]]), end="")
+    <table>
+    <thead><tr><th>a</th></tr></thead>
+    <tbody>
+    <tr><td>&lt;b&gt;</td></tr>
+    </tbody>
+    </table>
     """
-    head = "".join(f"<th>{escape(h)}</th>" for h in headers)
-    body = "".join(
-        "<tr>" + "".join(f"<td{' class=n' if _is_number(c) else ''}>{escape(_text(c))}</td>" for c in row) + "</tr>"
-        for row in rows
-    )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return render_html("table.html", headers=headers, rows=rows)
 
 
 def html_page(title: str, body: str) -> str:
@@ -121,10 +116,41 @@ def html_page(title: str, body: str) -> str:
     -------
     str
     """
-    return (
-        f"<!doctype html><html lang=en><meta charset=utf-8><title>{escape(title)}</title>"
-        f"<style>{_STYLE}</style><h1>{escape(title)}</h1>{body}</html>\n"
+    return render_html("page.html", title=title, body=body)
+
+
+def render_html(template: str, **values: Any) -> str:
+    """Render a template of the folder ``templates``, which escapes all values.
+
+    Parameters
+    ----------
+    template : str
+        The name of the template's file.
+    **values
+        The variables of the template.
+
+    Returns
+    -------
+    str
+    """
+    return _environment().get_template(template).render(values)
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("xskip.results"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
     )
+    environment.filters |= {"text": _text, "bytes": human_bytes}
+    environment.tests["numeric"] = _is_number
+    return environment
 
 
 class KeyValueView:
