@@ -27,7 +27,7 @@ SPARK_FREE = LAYERS[: LAYERS.index("spark")]  # but for the aggregates of index 
 #: Who reads Parquet files beside the metadatastore.
 PARQUET = {"spark.collect.collector", "spark.collect.parquet_footers", "cli.demo"}
 #: Dependencies that executors may lack. Python workers import every module that the package's root imports.
-DRIVER_ONLY = ("jinja2", "tabulate", "tqdm")
+DRIVER_ONLY = ("cachetools", "jinja2", "tabulate", "tqdm")
 
 MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 40

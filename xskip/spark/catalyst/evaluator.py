@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections import OrderedDict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -93,26 +92,20 @@ class EvaluationCache:
     """
 
     def __init__(self, size: int = _REMEMBERED_BYTES) -> None:
+        from cachetools import LRUCache
+
         self._lock = threading.Lock()
-        self._found: OrderedDict[tuple[str, ...], Packed] = OrderedDict()
-        self._left = size
+        self._found: LRUCache[tuple[str, ...], Packed] = LRUCache(size, getsizeof=lambda found: sum(map(len, found)))
 
     def get(self, key: tuple[str, ...]) -> Packed | None:
         """Return the cached results for a key, or None if the cache has no results for the key."""
         with self._lock:
-            found = self._found.get(key)
-            if found is not None:
-                self._found.move_to_end(key)
-            return found
+            return self._found.get(key)
 
     def put(self, key: tuple[str, ...], found: Packed) -> None:
-        """Add results to the cache, and remove the least recently used results until the cache fits its size."""
-        with self._lock:
-            if key not in self._found:
-                self._found[key] = found
-                self._left -= sum(map(len, found))
-            while self._left < 0:
-                self._left += sum(map(len, self._found.popitem(last=False)[1]))
+        """Add results to the cache, unless they are larger than the whole cache."""
+        with self._lock, suppress(ValueError):  # LRUCache rejects a value of more than its size
+            self._found[key] = found
 
 
 class Evaluator:
