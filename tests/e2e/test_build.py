@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Callable
 from decimal import Decimal
+from io import StringIO
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -158,6 +159,17 @@ def test_progress_is_shown_on_stderr_on_request(
         assert (re.search(r"xskip: 100%.* 2/2 .*\n$", said.err) is not None) is shown[terminal]
         assert bool(said.err) is shown[terminal]
         made.drop()
+
+
+def test_notebooks_show_the_progress_although_they_are_no_terminals(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kernel's stderr is an object of the package ipykernel."""
+    path = write_once(spark, tmp_path / "data", SCHEMA, rows(0, 1))
+    output = type("OutStream", (StringIO,), {"__module__": "ipykernel.iostream"})()
+    monkeypatch.setattr(sys, "stderr", output)
+    SkippingIndex.for_path(spark, path).create([ValueList("s")])
+    assert "2/2" in output.getvalue()
 
 
 def test_no_progress_without_files_to_collect(

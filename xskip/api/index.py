@@ -149,8 +149,8 @@ class SkippingIndex:
             Such as ``[MinMax("ts"), ValueList("city")]``.
         progress : bool or callable, optional
             True shows a progress bar on stderr, or a widget in notebooks with the package ipywidgets. A function
-            receives a :class:`~xskip.results.operations.Progress` after each job. None shows the bar if stderr is a
-            terminal.
+            receives a :class:`~xskip.results.operations.Progress` after each job. None shows the bar in terminals and
+            notebooks, and not in logs.
         on_error : {"raise", "skip"}
             Whether a file that cannot be read stops the build, or stays without metadata.
         version : int

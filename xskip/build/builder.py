@@ -41,6 +41,9 @@ Positions = npt.NDArray[np.int64]
 _BYTES_PER_CORE = 512 << 20
 _SMALL_ROWS = 10_000
 _MOST_SMALL = 16
+# seconds between two states of the progress bar; each state in a log is a line of its own
+_SECONDS_ON_SCREEN = 0.1
+_SECONDS_IN_LOGS = 10.0
 
 
 @dataclass(slots=True)
@@ -247,10 +250,16 @@ def _shown(option: ProgressOption, total: int) -> Iterator[Callable[[Progress], 
     """
     if callable(option):
         yield option
-    elif total and (sys.stderr.isatty() if option is None else option):
+    elif total and (_is_watched() if option is None else option):
         from tqdm.auto import tqdm
 
-        with tqdm(total=total, desc="xskip", unit="file") as bar:
+        interval = _SECONDS_ON_SCREEN if _is_watched() else _SECONDS_IN_LOGS
+        with tqdm(total=total, desc="xskip", unit="file", mininterval=interval) as bar:
             yield lambda progress: bar.update(progress.objects - bar.n)
     else:
         yield lambda _: None
+
+
+def _is_watched() -> bool:
+    """Return whether stderr is a terminal, or the output of a notebook's cell, which is not a terminal."""
+    return sys.stderr.isatty() or type(sys.stderr).__module__.startswith("ipykernel.")
