@@ -28,8 +28,9 @@ from xskip.metadatastore.versions import WriteOptions
 from xskip.metadatastore.wording import is_worded
 from xskip.results.operations import Progress, RefreshResult
 from xskip.settings import CHUNK_BYTES, CHUNK_OBJECTS, FOOTERS
-from xskip.spark.collect.collector import Collector, PlannedIndex
+from xskip.spark.collect.collector import Collector
 from xskip.spark.collect.listing import ListedObjects, list_objects
+from xskip.spark.collect.planned_index import PlannedIndex
 from xskip.spark.query.engine import Engine
 
 __all__ = ["Build", "OnError", "ProgressOption"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from xskip.expressions.operands import split_path
 from xskip.metadata.table import IndexKey
-from xskip.spark.collect.collector import PlannedIndex
+from xskip.spark.collect.planned_index import PlannedIndex
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

@@ -28,8 +28,8 @@ from xskip.metadatastore.codec import decode, open_file
 from xskip.metadatastore.filesystem import Storage
 from xskip.metadatastore.records import find_latest
 from xskip.metadatastore.temporary import temporary_folder
-from xskip.spark.collect.collector import PlannedIndex
 from xskip.spark.collect.listing import ListedObjects
+from xskip.spark.collect.planned_index import PlannedIndex
 
 __all__ = ["Collected", "again"]
 

@@ -26,7 +26,7 @@ from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.bridge.java_errors import first_line, spark_errors
 from xskip.spark.catalyst.evaluator import ExprNode, decorate
 from xskip.spark.catalyst.vetting import is_plain
-from xskip.spark.collect.collector import PlannedIndex, value_types
+from xskip.spark.collect.planned_index import PlannedIndex, value_types
 from xskip.spark.collect.relation import Dataset
 from xskip.spark.query.engine import Engine
 from xskip.types.datatypes import from_json

@@ -13,64 +13,28 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from xskip.errors import CollectError
-from xskip.indexes import Index, MinMax
+from xskip.indexes import MinMax
 from xskip.indexes.base import Accumulator, Input
 from xskip.metadata.read_profile import ReadProfile
-from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
+from xskip.metadata.table import IndexColumn, MetadataTable
 from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.java_errors import spark_errors, what_failed
 from xskip.spark.collect.kernel import accumulate, gathered_table, merge_runs
 from xskip.spark.collect.listing import ListedObjects
 from xskip.spark.collect.parquet_footers import footer_bounds, is_plain, served_by_footers, tail_of
+from xskip.spark.collect.planned_index import PlannedIndex
 from xskip.spark.collect.relation import ORDINAL, Dataset
-from xskip.types.datatypes import Storage, array_of, arrow_type, atomic_name, element_of
+from xskip.types.datatypes import Storage, array_of, arrow_type, atomic_name
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame
 
-__all__ = ["Collector", "PlannedIndex", "value_types"]
+__all__ = ["Collector"]
 
 _FOOTER_THREADS = 8
 _PARTITION_BYTES = 64 << 20
 _PARTITION_OBJECTS = 256
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedIndex:
-    """An index that a build is about to collect.
-
-    Attributes
-    ----------
-    index : Index
-        The index as the user described it.
-    columns : tuple of str
-        The columns of the index, in the dataset's spelling.
-    definition : IndexDefinition
-        The record of the index in metadata.
-    storage : Storage
-        The type of the index's values in metadata.
-    """
-
-    index: Index
-    columns: tuple[str, ...]
-    definition: IndexDefinition
-    storage: Storage
-
-    @property
-    def inputs(self) -> Sequence[Input]:
-        """Return the columns or expressions from which the index collects its values."""
-        return self.index.inputs(self.columns, self.definition.types)
-
-    @property
-    def types(self) -> tuple[str, ...]:
-        """Return the Spark types of the indexed values: those of the columns, or of the elements of array columns."""
-        return value_types(self.index, self.definition.types)
-
-
-def value_types(index: Index, types: Sequence[str]) -> tuple[str, ...]:
-    """Return the Spark types of the values that an index on columns of the given types covers."""
-    return tuple((index.of_elements and element_of(kind)) or kind for kind in types)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,50 @@
+"""The indexes that a build collects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xskip.indexes import Index
+from xskip.indexes.base import Input
+from xskip.metadata.table import IndexDefinition
+from xskip.types.datatypes import Storage, element_of
+
+__all__ = ["PlannedIndex", "value_types"]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedIndex:
+    """An index that a build is about to collect.
+
+    Attributes
+    ----------
+    index : Index
+        The index as the user described it.
+    columns : tuple of str
+        The columns of the index, in the dataset's spelling.
+    definition : IndexDefinition
+        The record of the index in metadata.
+    storage : Storage
+        The type of the index's values in metadata.
+    """
+
+    index: Index
+    columns: tuple[str, ...]
+    definition: IndexDefinition
+    storage: Storage
+
+    @property
+    def inputs(self) -> Sequence[Input]:
+        """Return the inputs of the index's accumulators or aggregates."""
+        return self.index.inputs(self.columns, self.definition.types)
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """Return the Spark types of the indexed values: those of the columns, or of the elements of array columns."""
+        return value_types(self.index, self.definition.types)
+
+
+def value_types(index: Index, types: Sequence[str]) -> tuple[str, ...]:
+    """Return the Spark types of the values that an index on columns of the given types covers."""
+    return tuple((index.of_elements and element_of(kind)) or kind for kind in types)
