@@ -132,7 +132,7 @@ def test_the_kernel_finds_what_spark_aggregates_find(
     spark: SparkSession, path: Any, monkeypatch: pytest.MonkeyPatch, way: Any
 ) -> None:
     by_kernel = plain(spark, path, way)
-    monkeypatch.setattr("xskip.spark.collect.collector.accumulate", lambda *_: pytest.fail("the kernel ran"))
+    monkeypatch.setattr(Dataset, "accumulate", lambda *_: pytest.fail("the kernel ran"))
     for kind, aggregates in ((MinMax, bounds), (ValueList, values), (BloomFilter, hashes)):
         monkeypatch.setattr(kind, "accumulators", ())
         monkeypatch.setattr(kind, "aggregates", aggregates)

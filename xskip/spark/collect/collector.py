@@ -14,12 +14,13 @@ import pyarrow.parquet as pq
 
 from xskip.errors import CollectError
 from xskip.indexes import MinMax
-from xskip.indexes.base import Accumulator, Input
+from xskip.indexes.base import Input
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadata.table import IndexColumn, MetadataTable
 from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.java_errors import spark_errors, what_failed
-from xskip.spark.collect.kernel import accumulate, gathered_table, merge_runs
+from xskip.spark.collect.accumulator_job import AccumulatorJob
+from xskip.spark.collect.file_results import FileResults
 from xskip.spark.collect.listing import ListedObjects
 from xskip.spark.collect.parquet_footers import footer_bounds, is_plain, served_by_footers, tail_of
 from xskip.spark.collect.planned_index import PlannedIndex
@@ -98,20 +99,20 @@ class Collector:
         """Return the values of every index, with a row for each file in the order of ``chosen``."""
         if not len(chosen):
             return [pa.nulls(0, arrow_type(planned.storage)) for planned in self.indexes]
-        found = self._from_footers(chosen) if self._footers_may_do() else [None] * len(chosen)
-        left = np.array([i for i, bounds in enumerate(found) if bounds is None], np.int64)
-        by_data = self._from_data(chosen[left]) if len(left) else None
-        if by_data is not None and len(left) == len(chosen):
+        bounds: list[Any] = self._from_footers(chosen) if self._footers_may_do() else [None] * len(chosen)
+        is_served = np.array([pairs is not None for pairs in bounds])
+        served, unserved = np.flatnonzero(is_served), np.flatnonzero(~is_served)
+        by_data = self._from_data(chosen[unserved]) if len(unserved) else None
+        if by_data is not None and not len(served):
             return by_data
-        taken = [i for i, bounds in enumerate(found) if bounds is not None]
         order = np.empty(len(chosen), np.int64)
-        order[np.concatenate((np.array(taken, np.int64), left))] = np.arange(len(chosen))
-        merged = []
+        order[np.concatenate((served, unserved))] = np.arange(len(chosen))
+        values = []
         for k, planned in enumerate(self.indexes):
-            parts = [_bounds_array([found[i][k] for i in taken], planned.storage)]  # type: ignore[index]
+            parts = [_bounds_array([bounds[i][k] for i in served], planned.storage)]
             parts += [by_data[k]] if by_data is not None else []
-            merged.append(pa.concat_arrays(parts).take(pa.array(order)))
-        return merged
+            values.append(pa.concat_arrays(parts).take(pa.array(order)))
+        return values
 
     def _footers_may_do(self) -> bool:
         by_name = "parquet.field.id" not in self.reading.schema
@@ -141,34 +142,36 @@ class Collector:
         self.dataset.share_out(self.listed.sizes[chosen])
         rows = self.dataset.subset(mask)
         ways = [(bool(p.index.accumulators), p.index.in_python) for p in self.indexes]
-        found: dict[int, pa.Array] = {}
+        values: dict[int, pa.Array] = {}
         for way in dict.fromkeys(ways):
-            own = [i for i, each in enumerate(ways) if each == way]
-            indexes = [self.indexes[i] for i in own]
+            members = [i for i, other in enumerate(ways) if other == way]
+            indexes = tuple(self.indexes[i] for i in members)
             by_kernel, _ = way
-            if by_kernel:
-                gathered = [_gathered(p) for p in indexes]
-                table = gathered_table(self._run(accumulate(self.dataset, rows, gathered)), gathered)
-                table = _merged(table, indexes)
-            else:
-                table = self._run(self._by_aggregates(rows, indexes, chosen))
-            found.update(zip(own, self._in_order(table, indexes, chosen), strict=True))
-        return [found[i] for i in range(len(ways))]
+            results = self._by_kernel(rows, indexes) if by_kernel else self._by_aggregates(rows, indexes, chosen)
+            values.update(zip(members, self._assembled(results, indexes, chosen), strict=True))
+        return [values[i] for i in range(len(ways))]
+
+    def _by_kernel(self, rows: DataFrame, indexes: tuple[PlannedIndex, ...]) -> FileResults:
+        job = AccumulatorJob.of(indexes)
+        return job.results(self._run(job.query(self.dataset, rows)))
 
     def _by_aggregates(
-        self, rows: DataFrame, indexes: Sequence[PlannedIndex], chosen: npt.NDArray[np.int64]
-    ) -> DataFrame:
+        self, rows: DataFrame, indexes: tuple[PlannedIndex, ...], chosen: npt.NDArray[np.int64]
+    ) -> FileResults:
         """Return the aggregates of the indexes, grouped by file."""
         aggregates = []
         for i, planned in enumerate(indexes):
-            inputs = [_carried(each) for each in planned.inputs]
-            collected = planned.index.aggregates(inputs)
-            aggregates += [aggregate.alias(f"{i}_{j}") for j, aggregate in enumerate(collected)]
+            results = planned.index.aggregates([_carried(source) for source in planned.inputs])
+            aggregates += [result.alias(f"{i}_{j}") for j, result in enumerate(results)]
         # enough reduce tasks to keep the sets of distinct values in a task small
         size = int(self.listed.sizes[chosen].sum())
         tasks = max(self.dataset.cores, size // _PARTITION_BYTES, len(chosen) // _PARTITION_OBJECTS)
         rows.sparkSession.conf.set("spark.sql.shuffle.partitions", str(tasks))
-        return rows.groupBy(ORDINAL).agg(*aggregates)
+        table = self._run(rows.groupBy(ORDINAL).agg(*aggregates))
+        columns = [
+            [table.column(name) for name in table.column_names if name.startswith(f"{i}_")] for i in range(len(indexes))
+        ]
+        return FileResults(table.column(ORDINAL).to_numpy(), columns)
 
     def _run(self, df: DataFrame) -> pa.Table:
         try:
@@ -181,59 +184,28 @@ class Collector:
         except spark_errors() as error:
             raise CollectError("cannot read the data", **what_failed(error)) from error
 
-    def _in_order(
-        self, table: pa.Table, indexes: Sequence[PlannedIndex], chosen: npt.NDArray[np.int64]
+    def _assembled(
+        self, results: FileResults, indexes: Sequence[PlannedIndex], chosen: npt.NDArray[np.int64]
     ) -> list[pa.Array]:
-        """Return the results as metadata with a row for each chosen file; a file without rows has no values."""
-        ordinals = table.column(ORDINAL).to_numpy()
+        """Return the values of indexes with a row for each file in the order of ``chosen``."""
         row_of = np.full(len(self.listed), -1)
-        row_of[ordinals] = np.arange(len(ordinals))
+        row_of[results.ordinals] = np.arange(len(results.ordinals))
         rows = row_of[chosen]
         take = pa.array(rows, pa.int64(), mask=rows < 0)
-        arrays = []
-        for i, planned in enumerate(indexes):
-            names = _columns_of(table, i)
-            collected = [_no_rows_are_empty(table.column(name).combine_chunks().take(take), take) for name in names]
-            values = planned.index.assemble(collected, planned.types)
-            arrays.append(values.cast(arrow_type(planned.storage)))
-        return arrays
+        values = []
+        for planned, columns in zip(indexes, results.columns, strict=True):
+            ordered = [_no_rows_are_empty(column.combine_chunks().take(take), take) for column in columns]
+            values.append(planned.index.assemble(ordered, planned.types).cast(arrow_type(planned.storage)))
+        return values
 
 
-def _gathered(planned: PlannedIndex) -> list[tuple[Input, Accumulator]]:
-    return [(planned.inputs[each.of], each) for each in planned.index.accumulators]
-
-
-def _columns_of(table: pa.Table, i: int) -> list[str]:
-    """Return the names of the result columns of the i-th index, in order."""
-    names: list[str] = []
-    while (name := f"{i}_{len(names)}") in table.column_names:
-        names.append(name)
-    return names
-
-
-def _merged(table: pa.Table, indexes: Sequence[PlannedIndex]) -> pa.Table:
-    """Merge the results of files that several tasks have read, so that each file has a single row."""
-    ordinals = table.column(ORDINAL).to_numpy()
-    if len(np.unique(ordinals)) == len(ordinals):
-        return table
-    table = table.take(pa.array(ordinals.argsort(kind="stable"))).combine_chunks()
-    ordinals = table.column(ORDINAL).to_numpy()
-    starts = np.flatnonzero(np.concatenate(([True], ordinals[1:] != ordinals[:-1])))
-    columns = {ORDINAL: pa.array(ordinals[starts], pa.int32())}
-    for i, planned in enumerate(indexes):
-        names = _columns_of(table, i)
-        parts = [table.column(name).combine_chunks() for name in names]
-        columns.update(zip(names, merge_runs(parts, starts, planned.index.accumulators), strict=True))
-    return pa.table(columns)
-
-
-def _carried(given: Input) -> SparkColumn:
+def _carried(source: Input) -> SparkColumn:
     """Return an input in a type that Spark can convert to Arrow; an interval of months becomes the number of months."""
     from pyspark.sql import functions as F
 
-    if atomic_name(given.type) != "interval year to month":
-        return given.column
-    years, months = (F.extract(F.lit(unit), given.column).cast("int") for unit in ("YEAR", "MONTH"))
+    if atomic_name(source.type) != "interval year to month":
+        return source.column
+    years, months = (F.extract(F.lit(unit), source.column).cast("int") for unit in ("YEAR", "MONTH"))
     return years * 12 + months
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -188,22 +187,22 @@ class Dataset:
         found = self._java.expression(df._jdf)
         return None if found is None else json.loads(found)
 
-    def accumulate(self, rows: DataFrame, specs: Sequence[str], schema: str) -> DataFrame:
+    def accumulate(self, rows: DataFrame, specification: str, schema: str) -> DataFrame:
         """Return a DataFrame of the kernel's results for the rows of a subset.
 
         Parameters
         ----------
         rows : DataFrame
             The column ``ORDINAL`` and the inputs of the accumulators.
-        specs : sequence of str
-            The accumulators, each as ``kind:column:type:cap:rate`` (see ``java/XSkipKernel.java``).
+        specification : str
+            The accumulators, one per line, in the form that ``java/XSkipKernel.java`` reads.
         schema : str
             The schema JSON of the results.
         """
         from pyspark.sql import DataFrame
 
         self._hook.ship_kernel(self._spark)
-        return DataFrame(self._java.accumulate(rows._jdf, "\n".join(specs), schema), self._spark)
+        return DataFrame(self._java.accumulate(rows._jdf, specification, schema), self._spark)
 
     def trusting(self, known: KnownFiles, partitions: str, *, own: bool) -> DataFrame:
         """Return a DataFrame that reads known files in place of the dataset's own listing.

@@ -1,0 +1,28 @@
+"""The results of accumulators or aggregates, in the form in which both kinds of jobs return them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+__all__ = ["FileResults"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FileResults:
+    """The results of several indexes, with one row for each file that has rows.
+
+    Attributes
+    ----------
+    ordinals : numpy.ndarray of int32
+        The position in the listing of each row's file, in any order and without duplicates.
+    columns : sequence of sequences of pyarrow.ChunkedArray
+        The result columns of each index, in the order of its accumulators or aggregates.
+    """
+
+    ordinals: npt.NDArray[np.int32]
+    columns: Sequence[Sequence[pa.ChunkedArray]]
