@@ -14,28 +14,25 @@ import pyarrow.parquet as pq
 
 from xskip.errors import CollectError
 from xskip.indexes import MinMax
-from xskip.indexes.base import Input
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadata.table import IndexColumn, MetadataTable
 from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.java_errors import spark_errors, what_failed
 from xskip.spark.collect.accumulator_job import AccumulatorJob
+from xskip.spark.collect.aggregate_job import AggregateJob
 from xskip.spark.collect.file_results import FileResults
 from xskip.spark.collect.listing import ListedObjects
 from xskip.spark.collect.parquet_footers import footer_bounds, is_plain, served_by_footers, tail_of
 from xskip.spark.collect.planned_index import PlannedIndex
-from xskip.spark.collect.relation import ORDINAL, Dataset
-from xskip.types.datatypes import Storage, array_of, arrow_type, atomic_name
+from xskip.spark.collect.relation import Dataset
+from xskip.types.datatypes import Storage, array_of, arrow_type
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame
 
 __all__ = ["Collector"]
 
 _FOOTER_THREADS = 8
-_PARTITION_BYTES = 64 << 20
-_PARTITION_OBJECTS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,20 +155,8 @@ class Collector:
     def _by_aggregates(
         self, rows: DataFrame, indexes: tuple[PlannedIndex, ...], chosen: npt.NDArray[np.int64]
     ) -> FileResults:
-        """Return the aggregates of the indexes, grouped by file."""
-        aggregates = []
-        for i, planned in enumerate(indexes):
-            results = planned.index.aggregates([_carried(source) for source in planned.inputs])
-            aggregates += [result.alias(f"{i}_{j}") for j, result in enumerate(results)]
-        # enough reduce tasks to keep the sets of distinct values in a task small
-        size = int(self.listed.sizes[chosen].sum())
-        tasks = max(self.dataset.cores, size // _PARTITION_BYTES, len(chosen) // _PARTITION_OBJECTS)
-        rows.sparkSession.conf.set("spark.sql.shuffle.partitions", str(tasks))
-        table = self._run(rows.groupBy(ORDINAL).agg(*aggregates))
-        columns = [
-            [table.column(name) for name in table.column_names if name.startswith(f"{i}_")] for i in range(len(indexes))
-        ]
-        return FileResults(table.column(ORDINAL).to_numpy(), columns)
+        job = AggregateJob(indexes)
+        return job.results(self._run(job.query(rows, self.listed.sizes[chosen], self.dataset.cores)))
 
     def _run(self, df: DataFrame) -> pa.Table:
         try:
@@ -197,16 +182,6 @@ class Collector:
             ordered = [_no_rows_are_empty(column.combine_chunks().take(take), take) for column in columns]
             values.append(planned.index.assemble(ordered, planned.types).cast(arrow_type(planned.storage)))
         return values
-
-
-def _carried(source: Input) -> SparkColumn:
-    """Return an input in a type that Spark can convert to Arrow; an interval of months becomes the number of months."""
-    from pyspark.sql import functions as F
-
-    if atomic_name(source.type) != "interval year to month":
-        return source.column
-    years, months = (F.extract(F.lit(unit), source.column).cast("int") for unit in ("YEAR", "MONTH"))
-    return years * 12 + months
 
 
 def _no_rows_are_empty(values: pa.Array, take: pa.Array) -> pa.Array:

@@ -1,0 +1,83 @@
+"""The job in which Spark's own aggregates, or aggregates in Python, collect statistics, grouped by file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from xskip.indexes.base import Input
+from xskip.spark.collect.file_results import FileResults
+from xskip.spark.collect.planned_index import PlannedIndex
+from xskip.spark.collect.relation import ORDINAL
+from xskip.types.datatypes import atomic_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column as SparkColumn
+    from pyspark.sql import DataFrame
+
+__all__ = ["AggregateJob"]
+
+_PARTITION_BYTES = 64 << 20
+_PARTITION_OBJECTS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateJob:
+    """A job of aggregates for several indexes.
+
+    Attributes
+    ----------
+    indexes : tuple of PlannedIndex
+        Indexes whose aggregates Spark can combine: none or all of them are functions in Python.
+    """
+
+    indexes: tuple[PlannedIndex, ...]
+
+    def query(self, rows: DataFrame, sizes: npt.NDArray[np.int64], cores: int) -> DataFrame:
+        """Return a DataFrame of the results, which :meth:`results` decodes, and set the session's number of partitions.
+
+        Parameters
+        ----------
+        rows : DataFrame
+            A subset of a dataset, from :meth:`Dataset.subset`.
+        sizes : numpy.ndarray of int64
+            The size in bytes of each file of the subset.
+        cores : int
+            The number of tasks that run at the same time.
+        """
+        aggregates = []
+        for i, planned in enumerate(self.indexes):
+            results = planned.index.aggregates([_carried(source) for source in planned.inputs])
+            aggregates += [result.alias(f"{i}_{j}") for j, result in enumerate(results)]
+        # enough reduce tasks to keep the sets of distinct values in a task small
+        tasks = max(cores, int(sizes.sum()) // _PARTITION_BYTES, len(sizes) // _PARTITION_OBJECTS)
+        rows.sparkSession.conf.set("spark.sql.shuffle.partitions", str(tasks))
+        return rows.groupBy(ORDINAL).agg(*aggregates)
+
+    def results(self, table: pa.Table) -> FileResults:
+        """Return the results of each index.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+            The rows of :meth:`query`.
+        """
+        columns = [
+            [table.column(name) for name in table.column_names if name.startswith(f"{i}_")]
+            for i in range(len(self.indexes))
+        ]
+        return FileResults(table.column(ORDINAL).to_numpy(), columns)
+
+
+def _carried(source: Input) -> SparkColumn:
+    """Return an input in a type that Spark can convert to Arrow; an interval of months becomes the number of months."""
+    from pyspark.sql import functions as F
+
+    if atomic_name(source.type) != "interval year to month":
+        return source.column
+    years, months = (F.extract(F.lit(unit), source.column).cast("int") for unit in ("YEAR", "MONTH"))
+    return years * 12 + months
