@@ -95,8 +95,8 @@ class Index(Protocol):
     """An index over one or more columns of a dataset.
 
     A build calls ``storage`` to check the columns' types, computes ``accumulators`` or ``aggregates`` over ``inputs``
-    for every file, and calls ``assemble`` to turn the results into metadata. A query calls ``translate`` to turn a leaf
-    of the predicate into a clause over that metadata.
+    for every file, and calls ``assemble`` to turn the results into metadata values. A query calls ``translate`` to turn
+    a leaf of the predicate into a clause over those values.
     """
 
     #: The name of the index type in the metadata, without an underscore.
@@ -162,21 +162,21 @@ class Index(Protocol):
     def aggregates(self, inputs: Sequence[SparkColumn]) -> Sequence[SparkColumn]:
         """Return the Spark aggregates over the rows of one file, or nothing if the index uses ``accumulators``."""
 
-    def assemble(self, collected: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:
+    def assemble(self, results: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:
         """Assemble the metadata values of many files.
 
         Parameters
         ----------
-        collected : sequence of pyarrow.Array
-            The results of ``accumulators`` or of ``aggregates``, with one row per file. For a file without rows, lists
-            are empty and all other results are null. Dates and times can be plain numbers.
+        results : sequence of pyarrow.Array
+            The result columns of ``accumulators`` or of ``aggregates``, with one row per file. For a file without rows,
+            lists are empty and all other results are null. Dates and times can be plain numbers.
         types : sequence of str
             The Spark types of the columns, or of the array elements if ``of_elements`` is true.
 
         Returns
         -------
         pyarrow.Array
-            One metadata value per file, in the order of ``collected``; null means that nothing is known of the file.
+            One metadata value per file, in the order of ``results``; null means that nothing is known of the file.
         """
 
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> IndexClause | None:
@@ -300,9 +300,9 @@ class OneColumn(ABC):
         """Return no aggregates; subclasses override this method or ``accumulators``."""
         return ()
 
-    def assemble(self, collected: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:
-        """Return the first collected array, cast to the Arrow type of the storage."""
-        return collected[0].cast(arrow_type(self.storage(types)))
+    def assemble(self, results: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:
+        """Return the first result column, cast to the Arrow type of the storage."""
+        return results[0].cast(arrow_type(self.storage(types)))
 
     def translate_all(
         self, leaves: Sequence[Leaf], definition: IndexDefinition, storage: Storage

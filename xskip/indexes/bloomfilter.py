@@ -81,7 +81,7 @@ class BloomFilter(OneColumn):
             raise unsupported("BloomFilter", self.column, types[0], _SERVED)
         return Bloom()
 
-    def assemble(self, collected: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:
+    def assemble(self, results: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:
         """Return one filter per file; the filter of a file without values is empty.
 
         The kernel builds the filter of a file that a single task reads. Where several tasks read parts of a file, the
@@ -89,7 +89,7 @@ class BloomFilter(OneColumn):
 
         Parameters
         ----------
-        collected : sequence of pyarrow.Array
+        results : sequence of pyarrow.Array
             Lists of hash pairs, as int64, and optionally the kernel's filters, as binary; one row per file.
         types : sequence of str
             The column's Spark type.
@@ -99,8 +99,8 @@ class BloomFilter(OneColumn):
         pyarrow.Array of binary
             Null for a file with neither a filter nor hashes.
         """
-        hashes = collected[0]
-        filters = collected[1] if len(collected) > 1 else pa.nulls(len(hashes), pa.binary())
+        hashes = results[0]
+        filters = results[1] if len(results) > 1 else pa.nulls(len(hashes), pa.binary())
         missing = pc.and_(hashes.is_valid(), filters.is_null()).to_numpy(zero_copy_only=False)
         if not missing.any():
             return filters

@@ -125,9 +125,9 @@ class GeoBox:
         """Return no aggregates, because the kernel's accumulator computes the boxes."""
         return ()
 
-    def assemble(self, collected: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:
-        """Return the collected lists of boxes, cast to arrays of doubles."""
-        return collected[0].cast(arrow_type(Array("double")))
+    def assemble(self, results: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:
+        """Return the lists of boxes, cast to arrays of doubles."""
+        return results[0].cast(arrow_type(Array("double")))
 
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> GeoBoxClause | None:
         """Return a clause for a comparison of x or y with literals or ``IS NOT NULL``, or None for any other leaf."""

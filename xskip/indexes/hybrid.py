@@ -81,11 +81,11 @@ class Hybrid(OneColumn):
         self._filter.storage(types)
         return _storage(types[0])
 
-    def assemble(self, collected: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:
+    def assemble(self, results: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:
         """Combine the lists and the filters into one struct per file; the filter is null where the file has a list."""
         kind = arrow_type(_storage(types[0]))
-        values = collected[0].cast(kind[0].type)
-        needed = [pc.if_else(values.is_valid(), pa.scalar(None, each.type), each) for each in collected[1:]]
+        values = results[0].cast(kind[0].type)
+        needed = [pc.if_else(values.is_valid(), pa.scalar(None, each.type), each) for each in results[1:]]
         filters = self._filter.assemble(needed, types)
         return pa.StructArray.from_arrays([values, filters], fields=list(kind))
 

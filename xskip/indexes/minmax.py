@@ -64,10 +64,10 @@ class MinMax(OneColumn):
             raise unsupported("MinMax", self.column, types[0], BOUNDED)
         return Struct((("min", name), ("max", name)))
 
-    def assemble(self, collected: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:
+    def assemble(self, results: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:
         """Combine both bounds into one struct per file; the bounds of a file without values are null."""
         kind = arrow_type(self.storage(types))
-        lo, hi = (values.cast(kind[0].type) for values in collected)
+        lo, hi = (values.cast(kind[0].type) for values in results)
         return pa.StructArray.from_arrays([lo, hi], fields=list(kind))
 
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> IndexClause | None:

@@ -54,10 +54,10 @@ class NullCount(OneColumn):
         """Return a struct of two numbers, ``nulls`` and ``rows``, for a column of any type."""
         return _STORAGE
 
-    def assemble(self, collected: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:
-        """Combine both counts into one struct per file; the struct is null for a file without collected counts."""
+    def assemble(self, results: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:
+        """Combine both counts into one struct per file; the struct is null for a file without counts."""
         kind = arrow_type(_STORAGE)
-        nulls, rows = (values.cast(pa.int64()) for values in collected)
+        nulls, rows = (values.cast(pa.int64()) for values in results)
         return pa.StructArray.from_arrays(
             [nulls, rows], fields=list(kind), mask=pc.or_(nulls.is_null(), rows.is_null())
         )
