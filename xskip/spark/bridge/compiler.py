@@ -10,6 +10,8 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
     from pyspark.sql import SparkSession
 
 __all__ = ["RULE_CLASS", "compiled", "existing_rule", "java_source", "new_rule", "rules_of", "set_rules"]
@@ -32,12 +34,21 @@ def java_source(scala_version: str) -> str:
     >>> "scala.collection.immutable.Seq rootPaths" in java_source("2.13.16")
     True
     """
-    folder = resources.files("xskip.spark") / "java"
-    texts = [f.read_text() for f in sorted(folder.iterdir(), key=lambda f: f.name) if f.name.endswith(".java")]
+    texts = _java_texts(resources.files("xskip.spark") / "java")
     imports = sorted({line for text in texts for line in re.findall(r"^import .*$", text, re.M)})
     bodies = [re.sub(r"^(package|import) .*$", "", text, flags=re.M) for text in texts]
     seq = "scala.collection.Seq" if scala_version.startswith("2.12") else "scala.collection.immutable.Seq"
     return "\n".join(["package io.xskip.jvm;", *imports, *bodies]).replace("@SEQ@", seq)
+
+
+def _java_texts(folder: Traversable) -> list[str]:
+    texts = []
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if entry.is_dir():
+            texts += _java_texts(entry)
+        elif entry.name.endswith(".java"):
+            texts.append(entry.read_text(encoding="utf-8"))
+    return texts
 
 
 def existing_rule(spark: SparkSession) -> Any:
