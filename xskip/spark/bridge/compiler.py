@@ -5,7 +5,7 @@ If a jar on the class path contains the hook's classes, the driver uses that jar
 
 from __future__ import annotations
 
-import re
+import zipfile
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -14,41 +14,47 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-__all__ = ["RULE_CLASS", "compiled", "existing_rule", "java_source", "new_rule", "rules_of", "set_rules"]
+__all__ = ["RULE_CLASS", "compiled", "existing_rule", "java_sources", "new_rule", "rules_of", "set_rules", "write_jar"]
 
-RULE_CLASS = "io.xskip.jvm.XSkipRule"
+RULE_CLASS = "io.xskip.bridge.SkippingRule"
+_SEQ = "import scala.collection.immutable.Seq;"
+#: ``scala.Seq``, the type in the signatures of Spark's methods, is another class in Scala 2.12.
+_SEQ_2_12 = "import scala.collection.Seq;"
 
 
-def java_source(scala_version: str) -> str:
-    """Return the sources of all hook classes as a single Java text.
-
-    Only the type of ``Seq`` in method signatures differs between Scala 2.12 and 2.13.
+def java_sources(scala_version: str) -> dict[str, str]:
+    """Return the sources of the hook's classes.
 
     Parameters
     ----------
     scala_version : str
         The version of Spark's Scala library, such as ``2.13.16``.
 
+    Returns
+    -------
+    dict of str to str
+        The text of each source file, by the path of the file below the source root.
+
     Examples
     --------
-    >>> "scala.collection.immutable.Seq rootPaths" in java_source("2.13.16")
+    >>> "import scala.collection.Seq;" in java_sources("2.12.18")["io/xskip/hook/SkippingFileIndex.java"]
     True
     """
-    texts = _java_texts(resources.files("xskip.spark") / "java")
-    imports = sorted({line for text in texts for line in re.findall(r"^import .*$", text, re.M)})
-    bodies = [re.sub(r"^(package|import) .*$", "", text, flags=re.M) for text in texts]
-    seq = "scala.collection.Seq" if scala_version.startswith("2.12") else "scala.collection.immutable.Seq"
-    return "\n".join(["package io.xskip.jvm;", *imports, *bodies]).replace("@SEQ@", seq)
+    texts = {}
+    for path, file in _java_files(resources.files("xskip.spark") / "java", ""):
+        text = file.read_text(encoding="utf-8")
+        texts[path] = text.replace(_SEQ, _SEQ_2_12) if scala_version.startswith("2.12") else text
+    return texts
 
 
-def _java_texts(folder: Traversable) -> list[str]:
-    texts = []
+def _java_files(folder: Traversable, prefix: str) -> list[tuple[str, Traversable]]:
+    found = []
     for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if entry.is_dir():
-            texts += _java_texts(entry)
+            found += _java_files(entry, f"{prefix}{entry.name}/")
         elif entry.name.endswith(".java"):
-            texts.append(entry.read_text(encoding="utf-8"))
-    return texts
+            found.append((prefix + entry.name, entry))
+    return found
 
 
 def existing_rule(spark: SparkSession) -> Any:
@@ -66,16 +72,42 @@ def new_rule(spark: SparkSession) -> Any:
     try:
         rule = jvm.java.lang.Class.forName(RULE_CLASS, True, loader)
     except Py4JJavaError:  # no jar on the class path contains the class
-        rule = compiled(jvm).getClassLoader().loadClass(RULE_CLASS)
+        util = jvm.org.codehaus.commons.compiler.util
+        finder = util.resource.MapResourceFinder(compiled(jvm))
+        rule = util.ResourceFinderClassLoader(finder, loader).loadClass(RULE_CLASS)
     return rule.getConstructors()[0].newInstance(jvm.java.util.ArrayList().toArray())
 
 
 def compiled(jvm: Any) -> Any:
-    """Compile the hook's classes and return the Janino compiler, which holds their bytecode and class loader."""
-    compiler = jvm.org.codehaus.janino.SimpleCompiler()
-    compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
-    compiler.cook(java_source(jvm.scala.util.Properties.versionNumberString()))
-    return compiler
+    """Compile the hook's classes.
+
+    Returns
+    -------
+    py4j.java_gateway.JavaObject
+        A ``java.util.Map`` from the path of each class file to the bytes of the file.
+    """
+    resource, janino = jvm.org.codehaus.commons.compiler.util.resource, jvm.org.codehaus.janino
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    sources, files = resource.MapResourceFinder(), jvm.java.util.HashMap()
+    texts = java_sources(jvm.scala.util.Properties.versionNumberString())
+    units = jvm.java.lang.reflect.Array.newInstance(resource.Resource._java_lang_class, len(texts))
+    for i, (path, text) in enumerate(texts.items()):
+        sources.addResource(path, bytearray(text, "utf-8"))
+        units[i] = sources.findResource(path)
+    compiler = janino.Compiler(sources, janino.ClassLoaderIClassLoader(loader))
+    compiler.setSourceCharset(jvm.java.nio.charset.StandardCharsets.UTF_8)
+    compiler.setClassFileCreator(resource.MapResourceCreator(files))
+    compiler.setClassFileFinder(resource.MapResourceFinder(files))
+    compiler.compile(units)
+    return files
+
+
+def write_jar(jvm: Any, path: str) -> None:
+    """Compile the hook's classes and write the class files to a jar."""
+    files = compiled(jvm)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as jar:
+        for name in sorted(files.keySet()):
+            jar.writestr(name, bytes(files.get(name)))
 
 
 def rules_of(spark: SparkSession) -> list[Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import threading
-import zipfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from xskip.metadata.format_rules import SETTING_PREFIXES, SETTINGS
 from xskip.metadatastore.location import IndexLocation
 from xskip.metadatastore.temporary import lasting_folder, temporary_folder
 from xskip.spark.bridge.callback import Callback
-from xskip.spark.bridge.compiler import RULE_CLASS, compiled, existing_rule, new_rule, rules_of, set_rules
+from xskip.spark.bridge.compiler import RULE_CLASS, existing_rule, new_rule, rules_of, set_rules, write_jar
 from xskip.spark.bridge.packed_values import Packed, numbers_in
 
 if TYPE_CHECKING:
@@ -287,12 +286,8 @@ class Hook:
         context = spark.sparkContext
         if self._shipped == context.applicationId:
             return
-        codes = compiled(self._jvm).getBytecodes()
-        folder = lasting_folder("kernel")
-        path = f"{folder}/xskip-kernel.jar"
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as jar:
-            for name in codes.keySet():
-                jar.writestr(name.replace(".", "/") + ".class", codes.get(name))
+        path = f"{lasting_folder('kernel')}/xskip-kernel.jar"
+        write_jar(self._jvm, path)
         context._jsc.sc().addJar(path)
         self._shipped = context.applicationId
 

@@ -1,77 +1,103 @@
-package io.xskip.jvm;
+package io.xskip.location;
 
+import io.xskip.common.Paths;
+import io.xskip.common.SkippingSettings;
+import io.xskip.common.SparkCompat;
+import io.xskip.snapshot.Snapshots;
+import java.io.FileNotFoundException;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
+import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 
-/** Which indexes does a relation ask: its table's, else those of its root paths, their parents, and above through Hive
-    partitions (name=value). What a directory showed is remembered, so that a query without an index costs a look-up. */
-class XSkipDiscovery {
+/**
+ * Which indexes does a relation ask: its table's, else those of its root paths, their parents, and
+ * above through Hive partitions (name=value). What a directory showed is remembered, so that a
+ * query without an index costs a look-up.
+ */
+public class IndexDiscovery {
   private static final int MAX_FILES = 16, MAX_DATASETS = 8, UNKNOWN_MS = 5000;
-  private static final ConcurrentHashMap seen = new ConcurrentHashMap();   // directory -> Long: until when; negative: an index is there
+  private static final ConcurrentHashMap seen =
+      new ConcurrentHashMap(); // directory -> Long: until when; negative: an index is there
 
-  static void forget() { seen.clear(); XSkipPlaces.forget(); }
+  public static void forget() {
+    seen.clear();
+    IndexLocations.forget();
+  }
 
-  static List places(FileIndex index, Object table, XSkipSettings settings) throws Exception {
+  public static List places(FileIndex index, Object table, SkippingSettings settings)
+      throws Exception {
     ArrayList found = new ArrayList();
-    XSkipPlace own = table == null ? null : first(XSkipPlaces.ofTable((CatalogTable) table, settings), settings);
+    IndexLocation own =
+        table == null
+            ? null
+            : first(IndexLocations.ofTable((CatalogTable) table, settings), settings);
     if (own != null) found.add(own);
-    if (own != null || table != null && XSkipPlaces.isChosen((CatalogTable) table)) return found;
+    if (own != null || table != null && IndexLocations.isChosen((CatalogTable) table)) return found;
     ofRoots(index, settings, found);
     if (found.isEmpty() && table != null) {
-      own = first(XSkipPlaces.byName((CatalogTable) table, settings), settings);
+      own = first(IndexLocations.byName((CatalogTable) table, settings), settings);
       if (own != null) found.add(own);
     }
     return found;
   }
-  private static void ofRoots(FileIndex index, XSkipSettings settings, List found) throws Exception {
+
+  private static void ofRoots(FileIndex index, SkippingSettings settings, List found)
+      throws Exception {
     HashSet visited = new HashSet();
     scala.collection.Iterator it = index.rootPaths().iterator();
     boolean many = index.rootPaths().length() > MAX_FILES;
     while (it.hasNext() && found.size() < MAX_DATASETS) {
       Path p = (Path) it.next();
-      if (many) p = p.getParent();                 // a long list of files: their directories are asked, not they
+      if (many) p = p.getParent(); // a long list of files: their directories are asked, not they
       for (boolean first = true; p != null && visited.add(p); first = false, p = p.getParent()) {
-        if (hidden(p)) break;                      // e.g. the metadata itself
-        XSkipPlace place = first(XSkipPlaces.ofPath(XSkipHub.key(p), settings), settings);
-        if (place != null) { found.add(place); break; }
+        if (hidden(p)) break; // e.g. the metadata itself
+        IndexLocation place = first(IndexLocations.ofPath(Paths.key(p), settings), settings);
+        if (place != null) {
+          found.add(place);
+          break;
+        }
         if (!first && p.getName().indexOf('=') <= 0) break;
       }
     }
   }
+
   private static boolean hidden(Path p) {
     String n = p.getName();
     return n.startsWith("_") && n.indexOf('=') < 0 || n.startsWith(".");
   }
-  private static XSkipPlace first(List places, XSkipSettings settings) {
-    for (Iterator it = places.iterator(); it.hasNext();) {
-      XSkipPlace place = (XSkipPlace) it.next();
+
+  private static IndexLocation first(List places, SkippingSettings settings) {
+    for (Iterator it = places.iterator(); it.hasNext(); ) {
+      IndexLocation place = (IndexLocation) it.next();
       if (there(place.directory, settings)) return place;
     }
     return null;
   }
-  private static boolean there(String directory, XSkipSettings settings) {
-    if (XSkipHub.snapshots.containsKey(directory)) return true;
+
+  private static boolean there(String directory, SkippingSettings settings) {
+    if (Snapshots.snapshots.containsKey(directory)) return true;
     long now = System.currentTimeMillis();
     Long until = (Long) seen.get(directory);
     if (until != null && Math.abs(until.longValue()) > now) return until.longValue() < 0;
     boolean there = false;
     long expires = settings.rememberMs;
     try {
-      Path d = XSkipHub.path(directory);
-      org.apache.hadoop.fs.FileStatus[] found = d.getFileSystem(XSkipPlans.hadoopConf()).listStatus(d);
+      Path d = Paths.path(directory);
+      FileStatus[] found = d.getFileSystem(SparkCompat.hadoopConf()).listStatus(d);
       for (int i = 0; i < found.length && !there; i++) {
         String n = found[i].getPath().getName();
         there = n.equals("_commits") || n.endsWith(".parquet");
       }
-    } catch (java.io.FileNotFoundException e) {
+    } catch (FileNotFoundException e) {
       there = false;
-    } catch (Throwable t) {                        // whether there is an index is not known: Python looks, and says why not
+    } catch (
+        Throwable t) { // whether there is an index is not known: Python looks, and says why not
       there = true;
       expires = Math.min(settings.rememberMs, UNKNOWN_MS);
     }
