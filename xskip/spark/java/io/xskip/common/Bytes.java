@@ -4,27 +4,43 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Base64;
 
-/** Packed numbers. */
-public class Bytes {
-  public static long[] longs(byte[] b) {
-    long[] r = new long[b.length / 8];
-    ByteBuffer.wrap(b).order(ByteOrder.LITTLE_ENDIAN).asLongBuffer().get(r);
-    return r;
+/** Conversions between bytes and the packed numbers and bits that Python and the hook exchange. */
+public final class Bytes {
+  private Bytes() {}
+
+  /**
+   * Returns the little-endian int64 numbers in {@code bytes}; ignores an incomplete last number.
+   */
+  public static long[] longs(byte[] bytes) {
+    long[] values = new long[bytes.length / Long.BYTES];
+    ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN).asLongBuffer().get(values);
+    return values;
   }
 
-  public static byte[] bytes(long[] v) {
-    ByteBuffer b = ByteBuffer.allocate(v.length * 8).order(ByteOrder.LITTLE_ENDIAN);
-    b.asLongBuffer().put(v);
-    return b.array();
+  /** Returns numbers as little-endian int64. */
+  public static byte[] bytes(long[] values) {
+    ByteBuffer buffer =
+        ByteBuffer.allocate(values.length * Long.BYTES).order(ByteOrder.LITTLE_ENDIAN);
+    buffer.asLongBuffer().put(values);
+    return buffer.array();
   }
 
-  /** A bit of some that begin at a byte, the lowest of each byte first. */
-  public static boolean isSet(byte[] bits, int from, int i) {
-    return (bits[from + (i >>> 3)] & 1 << (i & 7)) != 0;
+  /**
+   * Returns whether a bit of a bitmap is set.
+   *
+   * @param bits the bytes that contain the bitmap, the lowest bit of each byte first
+   * @param offset the position of the bitmap's first byte
+   * @param i the position of the bit in the bitmap
+   */
+  public static boolean isSet(byte[] bits, int offset, int i) {
+    return (bits[offset + (i >>> 3)] & (1 << (i & 7))) != 0;
   }
 
-  /** In base 64: what py4j itself does to bytes takes Python a step for each of them. */
-  public static String text(byte[] b) {
-    return Base64.getEncoder().encodeToString(b);
+  /**
+   * Returns bytes in base 64. py4j's own encoding of byte arrays costs Python a step per byte, so
+   * the hook returns large byte arrays as strings.
+   */
+  public static String text(byte[] bytes) {
+    return Base64.getEncoder().encodeToString(bytes);
   }
 }

@@ -3,36 +3,43 @@ package io.xskip.common;
 import java.net.URI;
 import org.apache.hadoop.fs.Path;
 
-/** Paths as keys: the form in which the hook and Python name files and directories. */
-public class Paths {
+/** Paths as keys, the spelling in which the hook and Python name files and directories. */
+public final class Paths {
   private Paths() {}
 
-  /** file:/a, file:///a and /a are the same; a password in front of a host is left out. */
-  public static String key(Path p) {
-    URI u = p.toUri();
-    String scheme = u.getScheme(), authority = u.getAuthority(), path = u.getPath();
-    if (path.length() > 1 && path.endsWith("/")) path = path.substring(0, path.length() - 1);
-    boolean local = scheme == null || scheme.equals("file");
-    return (local
-            ? ""
-            : scheme
-                + "://"
-                + (authority == null ? "" : authority.replaceFirst("^([^:@]*):[^@]*@", "$1@")))
-        + path;
+  /**
+   * Returns the key of a path. {@code file:/a}, {@code file:///a} and {@code /a} have the same key.
+   * A key contains no trailing slash and no password.
+   */
+  public static String key(Path path) {
+    URI uri = path.toUri();
+    String name = uri.getPath();
+    if (name.length() > 1 && name.endsWith("/")) {
+      name = name.substring(0, name.length() - 1);
+    }
+    String scheme = uri.getScheme();
+    if (scheme == null || scheme.equals("file")) {
+      return name;
+    }
+    return scheme + "://" + withoutPassword(uri.getAuthority()) + name;
   }
 
-  /** A key as a path: one without a scheme is local, whatever the default file system. */
+  private static String withoutPassword(String authority) {
+    return authority == null ? "" : authority.replaceFirst("^([^:@]*):[^@]*@", "$1@");
+  }
+
+  /** Returns the path of a key. A key without a scheme is local on any default file system. */
   public static Path path(String key) {
     return new Path(key.startsWith("/") ? "file:" + key : key);
   }
 
-  /** A path of the user's as a key: without a scheme it is of the default file system. */
-  public static String location(String path) {
-    Path p = new Path(path);
+  /** Returns the key of a user's path. A path without a scheme is on the default file system. */
+  public static String location(String text) {
+    Path path = new Path(text);
     try {
-      return key(p.getFileSystem(SparkCompat.hadoopConf()).makeQualified(p));
-    } catch (Throwable t) {
-      return key(p);
+      return key(path.getFileSystem(SparkCompat.hadoopConf()).makeQualified(path));
+    } catch (Throwable t) { // an unreachable file system still has names
+      return key(path);
     }
   }
 }

@@ -2,21 +2,17 @@ package io.xskip.common;
 
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
+import org.apache.spark.package$;
 import org.apache.spark.sql.internal.SQLConf;
 import scala.Tuple2;
 
-/** A session's settings at the moment a query is optimized. */
-public class SkippingSettings {
-  /** Settings for sessions that do not have them. */
-  public static final ConcurrentHashMap processWide = new ConcurrentHashMap();
+/** The settings of a session at the moment at which Spark optimizes a query. */
+public final class SkippingSettings {
+  /** The settings of all sessions that do not set a key themselves. */
+  public static final ConcurrentHashMap<String, String> processWide = new ConcurrentHashMap<>();
 
-  public final String base; // spark.xskip.metadata.location, or null
-  public final long rememberMs; // for how long a directory without an index is not looked at again
-  public final boolean strict;
-  public boolean evaluate; // count what would be skipped, and read nothing of what is indexed
-  public final String jobObjects; // spark.xskip.pruning.jobObjects, as Python reads it
-  private final SQLConf conf;
-  private static final String[] EVALUATED = {
+  /** The prefixes of the settings that can change the value of an expression. */
+  private static final String[] EVALUATION_PREFIXES = {
     "spark.sql.ansi.",
     "spark.sql.legacy.",
     "spark.sql.icu.",
@@ -28,9 +24,26 @@ public class SkippingSettings {
     "spark.sql.csv"
   };
 
+  /** The key of {@code spark.xskip.metadata.location}, or null. */
+  public final String base;
+
+  /** The time for which the hook does not look again for an index that a directory lacked. */
+  public final long rememberMs;
+
+  /** Whether a query fails where it cannot use its index. */
+  public final boolean strict;
+
+  /** Whether queries only count the files that they would skip, and read no indexed file. */
+  public boolean evaluate;
+
+  /** {@code spark.xskip.pruning.jobObjects}, unparsed: Python reads it. */
+  public final String jobObjects;
+
+  private final SQLConf conf;
+
   public SkippingSettings(SQLConf conf) {
-    String b = value(conf, "spark.xskip.metadata.location", "");
-    base = b.length() == 0 ? null : Paths.location(b);
+    String location = value(conf, "spark.xskip.metadata.location", "");
+    base = location.isEmpty() ? null : Paths.location(location);
     rememberMs = 1000L * Long.parseLong(value(conf, "spark.xskip.discovery.seconds", "60"));
     strict = "true".equalsIgnoreCase(value(conf, "spark.xskip.strict", "false"));
     evaluate = "true".equalsIgnoreCase(value(conf, "spark.xskip.evaluate", "false"));
@@ -38,20 +51,38 @@ public class SkippingSettings {
     this.conf = conf;
   }
 
-  /** What the values of expressions depend on beside their arguments. */
+  /**
+   * Returns a text of everything, other than the arguments, on which the value of an expression
+   * depends: the version of Spark and the settings of the session.
+   */
   public String evaluated() {
-    TreeMap found = new TreeMap();
-    for (scala.collection.Iterator it = conf.getAllConfs().iterator(); it.hasNext(); ) {
-      Tuple2 e = (Tuple2) it.next();
-      for (int i = 0; i < EVALUATED.length; i++)
-        if (((String) e._1()).startsWith(EVALUATED[i])) found.put(e._1(), e._2());
+    TreeMap<Object, Object> settings = new TreeMap<>();
+    scala.collection.Iterator<?> all = conf.getAllConfs().iterator();
+    while (all.hasNext()) {
+      Tuple2<?, ?> setting = (Tuple2<?, ?>) all.next();
+      if (changesValues((String) setting._1())) {
+        settings.put(setting._1(), setting._2());
+      }
     }
-    return "Spark " + org.apache.spark.package$.MODULE$.SPARK_VERSION() + " " + found;
+    return "Spark " + package$.MODULE$.SPARK_VERSION() + " " + settings;
   }
 
-  /** The session's value, else the process's, else the default. */
-  public static String value(SQLConf conf, String key, String otherwise) {
-    String own = conf.getConfString(key, ""), mine = (String) processWide.get(key);
-    return own.length() > 0 ? own : mine == null ? otherwise : mine;
+  private static boolean changesValues(String key) {
+    for (String prefix : EVALUATION_PREFIXES) {
+      if (key.startsWith(prefix)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** Returns the value of a key in the session, else in the process, else the default. */
+  public static String value(SQLConf conf, String key, String defaultValue) {
+    String sessionValue = conf.getConfString(key, "");
+    if (!sessionValue.isEmpty()) {
+      return sessionValue;
+    }
+    String processValue = (String) processWide.get(key);
+    return processValue == null ? defaultValue : processValue;
   }
 }

@@ -11,90 +11,123 @@ import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.internal.SessionState;
 import org.apache.spark.sql.sources.DataSourceRegister;
+import scala.Option;
 import scala.Product;
 
-/** Access to what differs between Spark's versions, and to the running context. */
-public class SparkCompat {
+/** Access to parts of Spark that differ between its versions, and to the running context. */
+public final class SparkCompat {
   private SparkCompat() {}
 
+  /** Returns the execution of a DataFrame, whose class differs between Spark 3 and 4. */
   public static QueryExecution execution(Object df) throws Exception {
-    return (QueryExecution)
-        df.getClass().getMethod("queryExecution", new Class[0]).invoke(df, new Object[0]);
+    return (QueryExecution) df.getClass().getMethod("queryExecution").invoke(df);
+  }
+
+  /** Returns the state of a session, whose class differs between Spark 3 and 4. */
+  public static SessionState state(Object session) throws Exception {
+    return (SessionState) session.getClass().getMethod("sessionState").invoke(session);
   }
 
   /**
-   * A case class's copy with one element exchanged: the number of elements differs between
-   * versions; keeps the tags.
+   * Returns a copy of a node, a case class, with one element exchanged. The copy has the node's
+   * tags. A call of the constructor could not serve all versions of Spark, because they differ in
+   * the number of elements.
+   *
+   * @param element the element to replace, compared by identity
    */
-  public static Object exchange(TreeNode t, Object old, Object neu) {
-    Product p = (Product) t;
-    Object[] a = new Object[p.productArity()];
-    for (int i = 0; i < a.length; i++) {
-      a[i] = p.productElement(i);
-      if (a[i] == old) a[i] = neu;
+  public static Object exchange(TreeNode<?> node, Object element, Object replacement) {
+    Product product = (Product) node;
+    Object[] elements = new Object[product.productArity()];
+    for (int i = 0; i < elements.length; i++) {
+      Object present = product.productElement(i);
+      elements[i] = present == element ? replacement : present;
     }
-    return t.makeCopy(a);
+    return node.makeCopy(elements);
   }
 
-  public static boolean isTimeTravel(FileIndex d) { // FileIndex has it from 4.3 on
+  /** Returns {@code FileIndex.isTimeTravel}, or false before Spark 4.3, which lacks the method. */
+  public static boolean isTimeTravel(FileIndex index) {
     try {
-      return ((Boolean)
-              d.getClass().getMethod("isTimeTravel", new Class[0]).invoke(d, new Object[0]))
-          .booleanValue();
+      return ((Boolean) index.getClass().getMethod("isTimeTravel").invoke(index)).booleanValue();
     } catch (Throwable t) {
       return false;
     }
   }
 
-  public static String format(HadoopFsRelation r) {
-    Object f = r.fileFormat();
-    // a format of another's, such as a table format's Parquet with mapped columns, is not what it
-    // inherits from
-    if (!f.getClass().getName().startsWith("org.apache.spark.sql.")) return f.getClass().getName();
+  /**
+   * Returns the short name of a relation's format in lower case. A format outside of Spark goes by
+   * its class name, because it can differ from the format of Spark that it extends: an example is
+   * the Parquet format of a table format that maps columns.
+   */
+  public static String format(HadoopFsRelation relation) {
+    Object format = relation.fileFormat();
+    String className = format.getClass().getName();
+    if (!className.startsWith("org.apache.spark.sql.")) {
+      return className;
+    }
     String name =
-        f instanceof DataSourceRegister ? ((DataSourceRegister) f).shortName() : f.toString();
+        format instanceof DataSourceRegister
+            ? ((DataSourceRegister) format).shortName()
+            : format.toString();
     return name.toLowerCase(Locale.ROOT);
   }
 
+  /**
+   * Returns whether the schema of a read decides the values that the format returns: the format
+   * parses text by the types, or finds columns by position.
+   */
   public static boolean readsBySchema(String format) {
     return format.equals("csv")
         || format.equals("json")
         || format.equals("text")
         || format.equals("xml")
-        || format.equals("orc") // files of Hive have no names: columns go by position
-        || format.indexOf('.') >= 0; // a class that a plugin declared may do either
+        || format.equals("orc") // files of Hive have no column names: columns go by position
+        || format.indexOf('.') >= 0; // the class of a plugin may do either
   }
 
-  /** A session's state: the session's class differs between Spark 3 and 4. */
-  public static SessionState state(Object session) throws Exception {
-    return (SessionState)
-        session.getClass().getMethod("sessionState", new Class[0]).invoke(session, new Object[0]);
-  }
-
-  /** The running context, or null: asking for one where there is none would start another. */
+  /**
+   * Returns the running context, or null. {@code SparkContext.getOrCreate} would start a context
+   * where none runs.
+   */
   public static SparkContext context() {
-    scala.Option active = SparkContext$.MODULE$.getActive();
-    return active.isEmpty() || ((SparkContext) active.get()).isStopped()
-        ? null
-        : (SparkContext) active.get();
+    Option<SparkContext> active = SparkContext$.MODULE$.getActive();
+    if (active.isEmpty()) {
+      return null;
+    }
+    SparkContext context = (SparkContext) active.get();
+    return context.isStopped() ? null : context;
   }
 
+  /**
+   * Returns the Hadoop configuration of the running context.
+   *
+   * @throws IllegalStateException if no context runs
+   */
   public static Configuration hadoopConf() {
     SparkContext context = context();
-    if (context == null) throw new IllegalStateException("the Spark context was stopped");
+    if (context == null) {
+      throw new IllegalStateException("the Spark context was stopped");
+    }
     return context.hadoopConfiguration();
   }
 
-  /** A DataFrame's session becomes the active one, as when the DataFrame runs; the one before. */
-  public static scala.Option enter(Object df) throws Exception {
-    scala.Option before = SparkSession.getActiveSession();
+  /**
+   * Makes the session of a DataFrame the active session of the thread, as when the DataFrame runs.
+   *
+   * @return the session that was active before, for {@link #activate}
+   */
+  public static Option<SparkSession> enter(Object df) throws Exception {
+    Option<SparkSession> before = SparkSession.getActiveSession();
     SparkSession.setActiveSession(execution(df).sparkSession());
     return before;
   }
 
-  /** A session, or none, becomes the active one of the thread. */
-  public static void activate(scala.Option session) {
-    if (session.isEmpty()) SparkSession.clearActiveSession();
-    else SparkSession.setActiveSession((SparkSession) session.get());
+  /** Makes a session, or none, the active session of the thread. */
+  public static void activate(Option<SparkSession> session) {
+    if (session.isEmpty()) {
+      SparkSession.clearActiveSession();
+    } else {
+      SparkSession.setActiveSession((SparkSession) session.get());
+    }
   }
 }
