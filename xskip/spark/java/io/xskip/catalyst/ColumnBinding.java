@@ -5,25 +5,37 @@ import org.apache.spark.sql.catalyst.expressions.BoundReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GetStructField;
 import org.apache.spark.sql.types.DataType;
-import scala.Function1;
 import scala.runtime.AbstractPartialFunction;
 
-/** Puts the value of a row in the place of the column. */
-public class ColumnBinding extends AbstractPartialFunction {
-  DataType type = null;
+/**
+ * A rewrite of an expression over one column, or one field of a column, which replaces the column
+ * by the first value of a row. One instance serves one expression.
+ */
+final class ColumnBinding extends AbstractPartialFunction<Object, Object> {
+  private DataType type = null;
 
-  public boolean isDefinedAt(Object x) {
-    Object e = x;
-    while (e instanceof GetStructField) e = ((GetStructField) e).child();
-    return e instanceof AttributeReference;
+  /** Returns whether an expression is a column, or a field of nested structs in a column. */
+  static boolean isColumn(Expression expression) {
+    Expression root = expression;
+    while (root instanceof GetStructField) {
+      root = ((GetStructField) root).child();
+    }
+    return root instanceof AttributeReference;
   }
 
-  public Object apply(Object x) {
-    type = ((Expression) x).dataType();
+  /** Returns the type of the replaced column, or null if the expression contained none. */
+  DataType type() {
+    return type;
+  }
+
+  @Override
+  public boolean isDefinedAt(Object expression) {
+    return isColumn((Expression) expression);
+  }
+
+  @Override
+  public Object apply(Object expression) {
+    type = ((Expression) expression).dataType();
     return new BoundReference(0, type, true);
-  }
-
-  public Object applyOrElse(Object x, Function1 orElse) {
-    return isDefinedAt(x) ? apply(x) : orElse.apply(x);
   }
 }

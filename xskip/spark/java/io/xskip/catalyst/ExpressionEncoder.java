@@ -1,10 +1,11 @@
 package io.xskip.catalyst;
 
+import com.fasterxml.jackson.core.JsonGenerator;
 import io.xskip.common.Json;
 import io.xskip.common.SparkCompat;
-import java.util.ArrayList;
-import java.util.Base64;
-import org.apache.spark.sql.catalyst.InternalRow;
+import java.io.IOException;
+import java.io.StringWriter;
+import java.util.ArrayDeque;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -16,258 +17,303 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.types.DataType;
-import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.StructType;
-import org.apache.spark.unsafe.types.UTF8String;
 import scala.None$;
 import scala.Product;
 import scala.Some;
 import scala.collection.immutable.Seq;
 
 /**
- * Catalyst expressions -> compact JSON. Every node is an array, first element = simple class name:
- * ["$", path, type] column reference, path = ["a","b"] through GetStructField ["$meta", path, type]
- * reference to a part of the hidden _metadata column, never a data column ["#", type, value]
- * literal; value null = SQL NULL ["In", child, type, [v...]] In of literals and InSet alike, raw
- * values of one type ["UDF", identity, name, type, [args...]] a call of a user's function: of one
- * in Python a digest of its code, of one in Java or Scala its registered name [Class, args...]
- * anything else: constructor arguments in order; expressions are arrays, data types {"t":..},
- * unknown objects {"?":class} the last of the latter two is {"@":number,"t":type} for Spark's own:
- * see ExpressionEvaluator Literal values: boolean; byte..long, date (days), timestamp(_ntz)
- * (micros), time (nanos), intervals (months/micros) as JSON numbers; float/double/decimal as
- * strings; string as string; binary and ill-formed UTF-8 as {"b64":..}
+ * Writes Catalyst expressions as compact JSON for Python. Every node is an array whose first
+ * element is the node's kind:
+ *
+ * <ul>
+ *   <li>{@code ["$", path, type]}: a column; the path names the fields of nested structs, such as
+ *       {@code ["a", "b"]}
+ *   <li>{@code ["$meta", path, type]}: a part of the hidden column {@code _metadata}, never a data
+ *       column
+ *   <li>{@code ["#", type, value]}: a literal; {@link ValueEncoder} describes the value
+ *   <li>{@code ["In", child, type, [value...]]}: {@code InSet}, or {@code In} with literals of the
+ *       child's type
+ *   <li>{@code ["UDF", identity, name, type, [argument...]]}: a call of a user's function; {@link
+ *       UdfIdentity} describes the identity
+ *   <li>{@code [class, argument...]}: any other expression, with the arguments of its constructor
+ *       in order; an argument is an expression, a plain JSON value, an array, a data type as {@code
+ *       {"t":type}}, or {@code {"?":class}} for any other object
+ * </ul>
+ *
+ * The last element of the kinds {@code In} and {@code class} is {@code {"@":number,"t":type}} for
+ * an expression of Spark that Python may evaluate: see {@link ExpressionEvaluator}.
  */
-public class ExpressionEncoder {
+public final class ExpressionEncoder {
+  /** How deeply collections and records may be nested in an argument that the encoder writes. */
+  private static final int MAX_ARGUMENT_DEPTH = 3;
 
-  public static void list(StringBuilder sb, Seq s, ExpressionEvaluator terms) {
-    sb.append('[');
-    scala.collection.Iterator it = s.iterator();
-    boolean first = true;
-    while (it.hasNext()) {
-      if (!first) sb.append(',');
-      first = false;
-      expr(sb, (Expression) it.next(), terms);
-    }
-    sb.append(']');
+  private final JsonGenerator json;
+  private final ExpressionEvaluator evaluator;
+
+  private ExpressionEncoder(JsonGenerator json, ExpressionEvaluator evaluator) {
+    this.json = json;
+    this.evaluator = evaluator;
   }
 
-  public static String encode(Expression e, ExpressionEvaluator terms) {
-    StringBuilder sb = new StringBuilder();
-    expr(sb, e, terms);
-    return sb.toString();
+  /** Writes expressions as an array, and adds to {@code evaluator} what Python may evaluate. */
+  public static void writeAll(
+      JsonGenerator json, Seq<Expression> expressions, ExpressionEvaluator evaluator)
+      throws IOException {
+    new ExpressionEncoder(json, evaluator).writeExpressions(expressions);
   }
 
-  private static void term(StringBuilder sb, Expression e, ExpressionEvaluator terms) {
-    int k = terms.number(e);
-    if (k < -1) return;
-    sb.append(",{\"@\":").append(k).append(",\"t\":");
-    Json.string(sb, e.dataType().catalogString());
-    sb.append('}');
+  /** Appends expressions as an array, and adds to {@code evaluator} what Python may evaluate. */
+  public static void list(
+      StringBuilder sb, Seq<Expression> expressions, ExpressionEvaluator evaluator)
+      throws IOException {
+    StringWriter text = new StringWriter();
+    JsonGenerator json = Json.generator(text);
+    writeAll(json, expressions, evaluator);
+    json.close();
+    sb.append(text);
   }
 
-  private static void expr(StringBuilder sb, Expression e, ExpressionEvaluator terms) {
-    if (e instanceof Literal) {
-      Literal l = (Literal) e;
-      sb.append("[\"#\",");
-      Json.string(sb, l.dataType().catalogString());
-      sb.append(',');
-      value(sb, l.value(), l.dataType());
-      sb.append(']');
-      return;
-    }
-    if (e instanceof AttributeReference || e instanceof GetStructField) {
-      ArrayList path = new ArrayList();
-      Expression x = e;
-      while (x instanceof GetStructField) {
-        GetStructField g = (GetStructField) x;
-        path.add(0, ((StructType) g.child().dataType()).fields()[g.ordinal()].name());
-        x = g.child();
-      }
-      if (x instanceof AttributeReference) {
-        path.add(0, ((AttributeReference) x).name());
-        // hidden columns: FileSourceStrategy rewrites _metadata.file_size to an attribute
-        // "file_size", a name that a
-        // data column may have as well; only the attribute's metadata tells them apart
-        Metadata m = ((AttributeReference) x).metadata();
-        boolean hidden = m.contains("__metadata_col") || m.contains("__file_source_metadata_col");
-        sb.append(hidden ? "[\"$meta\",[" : "[\"$\",[");
-        for (int i = 0; i < path.size(); i++) {
-          if (i > 0) sb.append(',');
-          Json.string(sb, (String) path.get(i));
-        }
-        sb.append("],");
-        Json.string(sb, e.dataType().catalogString());
-        sb.append(']');
-        return;
-      }
-    }
-    if (e instanceof InSet) {
-      InSet s = (InSet) e;
-      sb.append("[\"In\",");
-      expr(sb, s.child(), terms);
-      sb.append(',');
-      Json.string(sb, s.child().dataType().catalogString());
-      sb.append(",[");
-      values(
-          sb,
-          ((scala.collection.Iterable) (Object) s.hset()).iterator(),
-          s.child().dataType(),
-          false);
-      sb.append(']');
-      term(sb, e, terms);
-      sb.append(']');
-      return;
-    }
-    if (e instanceof In) {
-      In s = (In) e;
-      boolean lits = true;
-      scala.collection.Iterator it = s.list().iterator();
-      while (lits && it.hasNext()) {
-        Object o = it.next();
-        lits = o instanceof Literal && ((Literal) o).dataType().equals(s.value().dataType());
-      }
-      if (lits) {
-        sb.append("[\"In\",");
-        expr(sb, s.value(), terms);
-        sb.append(',');
-        Json.string(sb, s.value().dataType().catalogString());
-        sb.append(",[");
-        values(sb, s.list().iterator(), s.value().dataType(), true);
-        sb.append(']');
-        term(sb, e, terms);
-        sb.append(']');
-        return;
-      }
-    }
-    String identity = UdfIdentity.identity(e);
-    if (identity != null) {
-      sb.append("[\"UDF\",");
-      Json.string(sb, identity);
-      sb.append(',');
-      Json.string(sb, UdfIdentity.name(e));
-      sb.append(',');
-      Json.string(sb, e.dataType().catalogString());
-      sb.append(',');
-      list(sb, e.children(), terms);
-      sb.append(']');
-      return;
-    }
-    sb.append('[');
-    String cn = e.getClass().getName();
-    Json.string(sb, cn.substring(cn.lastIndexOf('.') + 1));
-    Product p = (Product) e;
-    for (int i = 0, m = p.productArity(); i < m; i++) {
-      sb.append(',');
-      any(sb, p.productElement(i), 0, terms);
-    }
-    term(sb, e, terms);
-    sb.append(']');
-  }
-
-  private static void values(
-      StringBuilder sb, scala.collection.Iterator it, DataType t, boolean lits) {
-    boolean first = true;
-    while (it.hasNext()) {
-      Object o = it.next();
-      if (!first) sb.append(',');
-      first = false;
-      value(sb, lits ? ((Literal) o).value() : o, t);
-    }
-  }
-
-  private static void any(StringBuilder sb, Object o, int depth, ExpressionEvaluator terms) {
-    if (o instanceof Expression) expr(sb, (Expression) o, terms);
-    else if (o == null || o == None$.MODULE$) sb.append("null");
-    else if (o instanceof Some) any(sb, ((Some) o).get(), depth, terms);
-    else if (o instanceof String || o instanceof Character) Json.string(sb, o.toString());
-    else if (o instanceof Boolean
-        || o instanceof Integer
-        || o instanceof Long
-        || o instanceof Short
-        || o instanceof Byte) sb.append(o);
-    else if (o instanceof DataType) {
-      sb.append("{\"t\":");
-      Json.string(sb, ((DataType) o).catalogString());
-      sb.append('}');
-    } else if (o instanceof Enum) Json.string(sb, o.toString());
-    else if (o.getClass().getName().indexOf("Enumeration$Val") >= 0) Json.string(sb, o.toString());
-    else if (o instanceof scala.collection.Iterable
-        && depth < 3
-        && !(o instanceof scala.collection.Map)) {
-      sb.append('[');
-      scala.collection.Iterator it = ((scala.collection.Iterable) o).iterator();
-      boolean first = true;
-      while (it.hasNext()) {
-        if (!first) sb.append(',');
-        first = false;
-        any(sb, it.next(), depth + 1, terms);
-      }
-      sb.append(']');
-    } else if (o instanceof Class) Json.string(sb, ((Class) o).getName());
-    else if (o instanceof Product
-        && !(o instanceof TreeNode)
-        && depth < 3) { // Tuple2 of CaseWhen, NumericEvalContext, ...
-      Product p = (Product) o;
-      sb.append('[');
-      Json.string(sb, p.productPrefix());
-      for (int i = 0, m = p.productArity(); i < m; i++) {
-        sb.append(',');
-        any(sb, p.productElement(i), depth + 1, terms);
-      }
-      sb.append(']');
-    } else {
-      sb.append("{\"?\":");
-      Json.string(sb, o.getClass().getName());
-      sb.append('}');
-    }
-  }
-
-  public static void value(StringBuilder sb, Object v, DataType t) {
-    if (v == null) sb.append("null");
-    else if (v instanceof Float || v instanceof Double)
-      Json.string(sb, Double.toString(((Number) v).doubleValue()));
-    else if (v instanceof Number || v instanceof Boolean)
-      sb.append(v); // incl. date, timestamps, time, intervals
-    else if (v instanceof Decimal)
-      Json.string(sb, ((Decimal) v).toJavaBigDecimal().toPlainString());
-    else if (v instanceof UTF8String) {
-      String s = v.toString();
-      if (UTF8String.fromString(s).equals(v)) Json.string(sb, s);
-      else b64(sb, ((UTF8String) v).getBytes());
-    } else if (v instanceof byte[]) b64(sb, (byte[]) v);
-    else {
-      sb.append("{\"?\":");
-      Json.string(sb, v.getClass().getName());
-      sb.append(",\"s\":");
-      Json.string(sb, v.toString());
-      sb.append('}');
-    }
-  }
-
-  private static void b64(StringBuilder sb, byte[] b) {
-    sb.append("{\"b64\":\"").append(Base64.getEncoder().encodeToString(b)).append("\"}");
-  }
-
-  public static String row(InternalRow row, StructType schema) {
-    StringBuilder sb = new StringBuilder("[");
-    for (int i = 0; i < schema.length(); i++) {
-      if (i > 0) sb.append(',');
-      DataType t = schema.apply(i).dataType();
-      value(sb, row.isNullAt(i) ? null : row.get(i, t), t);
-    }
-    return sb.append(']').toString();
+  /** Returns the text of an expression, and adds to {@code evaluator} what Python may evaluate. */
+  public static String encode(final Expression expression, final ExpressionEvaluator evaluator) {
+    return Json.text(
+        new Json.Value() {
+          @Override
+          public void writeTo(JsonGenerator json) throws IOException {
+            new ExpressionEncoder(json, evaluator).writeExpression(expression);
+          }
+        });
   }
 
   /**
-   * The one expression that a DataFrame selects, encoded as filters are; null where Spark has made
-   * it another plan.
+   * Returns the text of the one expression that a DataFrame selects, in the form in which scans
+   * have it: optimized. Returns null if the DataFrame selects several, or if Spark has optimized
+   * the projection away.
    */
   public static String selected(Object df) throws Exception {
-    LogicalPlan p = SparkCompat.execution(df).optimizedPlan();
-    if (!(p instanceof Project) || p.expressions().length() != 1) return null;
-    Expression e = (Expression) p.expressions().head();
-    if (e instanceof Alias) e = ((Alias) e).child();
-    return encode(e, new ExpressionEvaluator());
+    LogicalPlan plan = SparkCompat.execution(df).optimizedPlan();
+    if (!(plan instanceof Project) || plan.expressions().length() != 1) {
+      return null;
+    }
+    Expression expression = (Expression) plan.expressions().head();
+    if (expression instanceof Alias) {
+      expression = ((Alias) expression).child();
+    }
+    return encode(expression, new ExpressionEvaluator());
+  }
+
+  private void writeExpressions(Seq<Expression> expressions) throws IOException {
+    json.writeStartArray();
+    scala.collection.Iterator<?> iterator = expressions.iterator();
+    while (iterator.hasNext()) {
+      writeExpression((Expression) iterator.next());
+    }
+    json.writeEndArray();
+  }
+
+  private void writeExpression(Expression expression) throws IOException {
+    if (expression instanceof Literal) {
+      writeLiteral((Literal) expression);
+    } else if (ColumnBinding.isColumn(expression)) {
+      writeColumn(expression);
+    } else if (expression instanceof InSet) {
+      InSet in = (InSet) expression;
+      writeMembership(in, in.child(), in.hset().iterator());
+    } else if (expression instanceof In && hasLiterals((In) expression)) {
+      In in = (In) expression;
+      writeMembership(in, in.value(), in.list().iterator());
+    } else {
+      String identity = UdfIdentity.identity(expression);
+      if (identity == null) {
+        writeConstructor(expression);
+      } else {
+        writeCall(expression, identity);
+      }
+    }
+  }
+
+  private void writeLiteral(Literal literal) throws IOException {
+    json.writeStartArray();
+    json.writeString("#");
+    json.writeString(literal.dataType().catalogString());
+    ValueEncoder.write(json, literal.value());
+    json.writeEndArray();
+  }
+
+  private void writeColumn(Expression column) throws IOException {
+    ArrayDeque<String> path = new ArrayDeque<>();
+    Expression parent = column;
+    while (parent instanceof GetStructField) {
+      GetStructField field = (GetStructField) parent;
+      parent = field.child();
+      path.addFirst(((StructType) parent.dataType()).fields()[field.ordinal()].name());
+    }
+    AttributeReference attribute = (AttributeReference) parent;
+    path.addFirst(attribute.name());
+    json.writeStartArray();
+    json.writeString(isHidden(attribute) ? "$meta" : "$");
+    json.writeStartArray();
+    for (String name : path) {
+      json.writeString(name);
+    }
+    json.writeEndArray();
+    json.writeString(column.dataType().catalogString());
+    json.writeEndArray();
+  }
+
+  /**
+   * Returns whether an attribute is a part of {@code _metadata}. FileSourceStrategy rewrites {@code
+   * _metadata.file_size} to an attribute {@code file_size}, a name that a data column may have as
+   * well: only the metadata of the attribute distinguishes the two.
+   */
+  private static boolean isHidden(AttributeReference attribute) {
+    Metadata metadata = attribute.metadata();
+    return metadata.contains("__metadata_col") || metadata.contains("__file_source_metadata_col");
+  }
+
+  /** Returns whether all values of a list are literals of the type of the tested value. */
+  private static boolean hasLiterals(In in) {
+    DataType type = in.value().dataType();
+    scala.collection.Iterator<?> values = in.list().iterator();
+    while (values.hasNext()) {
+      Object value = values.next();
+      if (!(value instanceof Literal) || !((Literal) value).dataType().equals(type)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /**
+   * Writes an {@code In} or an {@code InSet}.
+   *
+   * @param values literals, or the values of literals
+   */
+  private void writeMembership(
+      Expression expression, Expression child, scala.collection.Iterator<?> values)
+      throws IOException {
+    json.writeStartArray();
+    json.writeString("In");
+    writeExpression(child);
+    json.writeString(child.dataType().catalogString());
+    json.writeStartArray();
+    while (values.hasNext()) {
+      Object value = values.next();
+      ValueEncoder.write(json, value instanceof Literal ? ((Literal) value).value() : value);
+    }
+    json.writeEndArray();
+    writeNumber(expression);
+    json.writeEndArray();
+  }
+
+  private void writeCall(Expression call, String identity) throws IOException {
+    json.writeStartArray();
+    json.writeString("UDF");
+    json.writeString(identity);
+    json.writeString(UdfIdentity.name(call));
+    json.writeString(call.dataType().catalogString());
+    writeExpressions(call.children());
+    json.writeEndArray();
+  }
+
+  private void writeConstructor(Expression expression) throws IOException {
+    String className = expression.getClass().getName();
+    Product product = (Product) expression;
+    json.writeStartArray();
+    json.writeString(className.substring(className.lastIndexOf('.') + 1));
+    for (int i = 0; i < product.productArity(); i++) {
+      writeArgument(product.productElement(i), 0);
+    }
+    writeNumber(expression);
+    json.writeEndArray();
+  }
+
+  /** Writes the number by which Python can have an expression evaluated, if it has one. */
+  private void writeNumber(Expression expression) throws IOException {
+    int number = evaluator.number(expression);
+    if (number == ExpressionEvaluator.NOT_EVALUABLE) {
+      return;
+    }
+    json.writeStartObject();
+    json.writeNumberField("@", number);
+    json.writeStringField("t", expression.dataType().catalogString());
+    json.writeEndObject();
+  }
+
+  private void writeArgument(Object argument, int depth) throws IOException {
+    if (argument instanceof Expression) {
+      writeExpression((Expression) argument);
+    } else if (argument == null || argument == None$.MODULE$) {
+      json.writeNull();
+    } else if (argument instanceof Some) {
+      writeArgument(((Some<?>) argument).get(), depth);
+    } else if (argument instanceof Boolean) {
+      json.writeBoolean(((Boolean) argument).booleanValue());
+    } else if (isInteger(argument)) {
+      json.writeNumber(((Number) argument).longValue());
+    } else if (isWord(argument)) {
+      json.writeString(argument.toString());
+    } else if (argument instanceof Class) {
+      json.writeString(((Class<?>) argument).getName());
+    } else if (argument instanceof DataType) {
+      writeTagged("t", ((DataType) argument).catalogString());
+    } else if (depth < MAX_ARGUMENT_DEPTH && isCollection(argument)) {
+      writeElements((scala.collection.Iterable<?>) argument, depth);
+    } else if (depth < MAX_ARGUMENT_DEPTH && isRecord(argument)) {
+      writeRecord((Product) argument, depth);
+    } else {
+      writeTagged("?", argument.getClass().getName());
+    }
+  }
+
+  private static boolean isInteger(Object argument) {
+    return argument instanceof Integer
+        || argument instanceof Long
+        || argument instanceof Short
+        || argument instanceof Byte;
+  }
+
+  /** Returns whether an argument is a text, or the constant of an enumeration of Java or Scala. */
+  private static boolean isWord(Object argument) {
+    return argument instanceof String
+        || argument instanceof Character
+        || argument instanceof Enum
+        || argument.getClass().getName().contains("Enumeration$Val");
+  }
+
+  private static boolean isCollection(Object argument) {
+    return argument instanceof scala.collection.Iterable
+        && !(argument instanceof scala.collection.Map);
+  }
+
+  /** Returns whether an argument is a case class: a Tuple2 of CaseWhen, a NumericEvalContext, … */
+  private static boolean isRecord(Object argument) {
+    return argument instanceof Product && !(argument instanceof TreeNode);
+  }
+
+  private void writeElements(scala.collection.Iterable<?> elements, int depth) throws IOException {
+    json.writeStartArray();
+    scala.collection.Iterator<?> iterator = elements.iterator();
+    while (iterator.hasNext()) {
+      writeArgument(iterator.next(), depth + 1);
+    }
+    json.writeEndArray();
+  }
+
+  private void writeRecord(Product product, int depth) throws IOException {
+    json.writeStartArray();
+    json.writeString(product.productPrefix());
+    for (int i = 0; i < product.productArity(); i++) {
+      writeArgument(product.productElement(i), depth + 1);
+    }
+    json.writeEndArray();
+  }
+
+  private void writeTagged(String tag, String text) throws IOException {
+    json.writeStartObject();
+    json.writeStringField(tag, text);
+    json.writeEndObject();
   }
 }

@@ -1,5 +1,6 @@
 package io.xskip.catalyst;
 
+import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.time.Instant;
 import java.time.zone.ZoneOffsetTransition;
@@ -8,6 +9,8 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Base64;
 import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.Map;
 import java.util.TreeMap;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -18,158 +21,236 @@ import org.apache.spark.sql.catalyst.expressions.Unevaluable;
 import org.apache.spark.sql.catalyst.util.DateTimeUtils;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.internal.SQLConf$;
+import scala.PartialFunction;
 import scala.Tuple2;
 import scala.runtime.AbstractFunction0;
 
 /**
- * The expressions of one request that are Spark's own and deterministic; Python may have those over
- * one column evaluated.
+ * The expressions of a request that Python can have evaluated: deterministic expressions of Spark
+ * over a single column. The encoder numbers them; Python sends values of the column with the
+ * number, and gets the values of the expression. The evaluator keeps the session settings of its
+ * creation.
  */
-public class ExpressionEvaluator {
+public final class ExpressionEvaluator {
+  /** The number of an expression of Spark over several columns: it has only a type. */
+  static final int SEVERAL_COLUMNS = -1;
+
+  /** The number of an expression without columns, or of an expression that is not Spark's. */
+  static final int NOT_EVALUABLE = -2;
+
   private static final String PACKAGE = "org.apache.spark.sql.catalyst.expressions.";
-  private static final String NONE = "",
-      MANY = "\u0000",
-      FOREIGN = "\u0001"; // of no column; of several; not Spark's own
+
+  // The values of columnOf other than the names of columns
+  private static final String NONE = "";
+  private static final String SEVERAL = "\u0000";
+  private static final String FOREIGN = "\u0001";
+
+  private static final long MICROS_PER_SECOND = 1000000L;
+  private static final long SECONDS_PER_DAY = 86400L;
+
+  /** A bound that no difference of two offsets of a zone exceeds. */
+  private static final long MAX_OFFSET_SPREAD = 36 * 3600 * MICROS_PER_SECOND;
+
+  /** The first second of the year 10000. */
+  private static final long MAX_INSTANT = 253402300800L;
+
+  private static final int MAX_TRANSITIONS = 10000;
+
   private final SQLConf conf = SQLConf.get();
-  private final ArrayList terms = new ArrayList();
-  private final IdentityHashMap columns =
-      new IdentityHashMap(); // expression -> its one column, or one of these
+  private final List<Expression> numbered = new ArrayList<>();
+
+  /** The name of the column of each visited expression, or {@link #NONE} and so on. */
+  private final Map<Expression, String> columns = new IdentityHashMap<>();
 
   public ExpressionEvaluator() {}
 
-  /** Goes on from another's numbers. */
-  public ExpressionEvaluator(ExpressionEvaluator before) {
-    terms.addAll(before.terms);
-  }
-
-  /** The number of an expression over one column, -1 of one over several, -2 of all others. */
-  int number(Expression e) {
-    String c = column(e);
-    if (c.equals(NONE) || c.equals(FOREIGN)) return -2;
-    if (c.equals(MANY)) return -1;
-    terms.add(e);
-    return terms.size() - 1;
-  }
-
-  private String column(Expression e) {
-    String known = (String) columns.get(e);
-    if (known == null) columns.put(e, known = find(e));
-    return known;
-  }
-
-  private String find(Expression e) {
-    if (e instanceof Literal) return NONE;
-    if (e instanceof AttributeReference) return "c" + ((AttributeReference) e).exprId().id();
-    if (isColumn(e))
-      return column(((GetStructField) e).child()) + "." + ((GetStructField) e).ordinal();
-    if (!isOwn(e)) return FOREIGN;
-    String found = NONE;
-    for (scala.collection.Iterator it = e.children().iterator(); it.hasNext(); ) {
-      String c = column((Expression) it.next());
-      if (c.equals(FOREIGN)) return FOREIGN;
-      if (!c.equals(NONE)) found = found.equals(NONE) || c.equals(found) ? c : MANY;
-    }
-    return found;
-  }
-
-  /** A field of nested structs, from a column on. */
-  private static boolean isColumn(Expression e) {
-    while (e instanceof GetStructField) e = ((GetStructField) e).child();
-    return e instanceof AttributeReference;
+  /** Creates an evaluator whose first expressions are those of another, with the same numbers. */
+  public ExpressionEvaluator(ExpressionEvaluator first) {
+    numbered.addAll(first.numbered);
   }
 
   /**
-   * Functions of users and plans inside of expressions have another life; variables of lambdas keep
-   * state.
+   * Numbers an expression, if it has exactly one column and Spark can evaluate it.
+   *
+   * @return the number, {@link #SEVERAL_COLUMNS} or {@link #NOT_EVALUABLE}
    */
-  private static boolean isOwn(Expression e) {
-    String n = e.getClass().getName();
-    if (!n.startsWith(PACKAGE) || n.indexOf('.', PACKAGE.length()) >= 0) return false;
-    n = n.substring(PACKAGE.length());
-    return e.deterministic()
-        && !(e instanceof Unevaluable)
-        && n.indexOf("UDF") < 0
-        && n.indexOf("Subquery") < 0
-        && n.indexOf("Lambda") < 0
-        && n.indexOf("Reflect") < 0
-        && n.indexOf("UserDefined") < 0;
+  int number(Expression expression) {
+    String column = columnOf(expression);
+    if (column.equals(NONE) || column.equals(FOREIGN)) {
+      return NOT_EVALUABLE;
+    }
+    if (column.equals(SEVERAL)) {
+      return SEVERAL_COLUMNS;
+    }
+    numbered.add(expression);
+    return numbered.size() - 1;
   }
 
-  public String settings() throws Exception {
-    TreeMap sorted = new TreeMap();
-    for (scala.collection.Iterator it = conf.getAllConfs().iterator(); it.hasNext(); ) {
-      Tuple2 e = (Tuple2) it.next();
-      sorted.put(e._1(), e._2());
+  private String columnOf(Expression expression) {
+    String column = (String) columns.get(expression);
+    if (column == null) {
+      column = findColumn(expression);
+      columns.put(expression, column);
     }
-    byte[] digest =
-        MessageDigest.getInstance("SHA-256").digest(sorted.toString().getBytes("UTF-8"));
+    return column;
+  }
+
+  private String findColumn(Expression expression) {
+    if (expression instanceof Literal) {
+      return NONE;
+    }
+    if (expression instanceof AttributeReference) {
+      return "c" + ((AttributeReference) expression).exprId().id();
+    }
+    if (ColumnBinding.isColumn(expression)) {
+      GetStructField field = (GetStructField) expression;
+      return columnOf(field.child()) + "." + field.ordinal();
+    }
+    if (!isOfSpark(expression)) {
+      return FOREIGN;
+    }
+    String column = NONE;
+    scala.collection.Iterator<?> children = expression.children().iterator();
+    while (children.hasNext()) {
+      String childColumn = columnOf((Expression) children.next());
+      if (childColumn.equals(FOREIGN)) {
+        return FOREIGN;
+      }
+      if (column.equals(NONE)) {
+        column = childColumn;
+      } else if (!childColumn.equals(NONE) && !childColumn.equals(column)) {
+        column = SEVERAL;
+      }
+    }
+    return column;
+  }
+
+  /**
+   * Returns whether Spark itself can evaluate an expression, with a result that only the arguments
+   * and the settings decide. Users' functions and subqueries need a query to run, and the variables
+   * of lambda functions have state.
+   */
+  private static boolean isOfSpark(Expression expression) {
+    String className = expression.getClass().getName();
+    if (!className.startsWith(PACKAGE) || className.indexOf('.', PACKAGE.length()) >= 0) {
+      return false;
+    }
+    String name = className.substring(PACKAGE.length());
+    return expression.deterministic()
+        && !(expression instanceof Unevaluable)
+        && !name.contains("UDF")
+        && !name.contains("Subquery")
+        && !name.contains("Lambda")
+        && !name.contains("Reflect")
+        && !name.contains("UserDefined");
+  }
+
+  /** Returns a digest of all settings of the session. */
+  public String settings() throws Exception {
+    TreeMap<Object, Object> sorted = new TreeMap<>();
+    scala.collection.Iterator<?> all = conf.getAllConfs().iterator();
+    while (all.hasNext()) {
+      Tuple2<?, ?> setting = (Tuple2<?, ?>) all.next();
+      sorted.put(setting._1(), setting._2());
+    }
+    byte[] text = sorted.toString().getBytes(StandardCharsets.UTF_8);
+    byte[] digest = MessageDigest.getInstance("SHA-256").digest(text);
     return Base64.getEncoder().encodeToString(digest);
   }
 
+  /**
+   * Returns the greatest offset of a zone minus the least one, from two days before {@code low} to
+   * two days after {@code high}, in microseconds. Returns an upper bound for instants more than
+   * about 8000 years from 1970, and for zones with more transitions than a limit.
+   *
+   * @param low an instant in microseconds since the epoch
+   * @param high an instant in microseconds since the epoch
+   */
   public static long offsetSpread(String zone, long low, long high) {
-    final long day = 86400,
-        most = 36 * 3600 * 1000000L,
-        far = 253402300800L; // no two offsets are further apart; year 10000
-    long from = Math.floorDiv(low, 1000000L) - 2 * day,
-        to = Math.floorDiv(high, 1000000L) + 2 * day;
-    if (from < -far || to > far) return most;
-    ZoneRules rules = DateTimeUtils.getZoneId(zone).getRules();
-    Instant at = Instant.ofEpochSecond(from), end = Instant.ofEpochSecond(to);
-    long least = rules.getOffset(at).getTotalSeconds(), greatest = least;
-    for (int i = 0; true; i++) {
-      ZoneOffsetTransition t = rules.nextTransition(at);
-      if (t == null || t.getInstant().isAfter(end)) break;
-      if (i > 10000) return most;
-      long after = t.getOffsetAfter().getTotalSeconds();
-      least = Math.min(least, after);
-      greatest = Math.max(greatest, after);
-      at = t.getInstant();
+    long start = Math.floorDiv(low, MICROS_PER_SECOND) - 2 * SECONDS_PER_DAY;
+    long end = Math.floorDiv(high, MICROS_PER_SECOND) + 2 * SECONDS_PER_DAY;
+    if (start < -MAX_INSTANT || end > MAX_INSTANT) {
+      return MAX_OFFSET_SPREAD;
     }
-    return (greatest - least) * 1000000L;
+    ZoneRules rules = DateTimeUtils.getZoneId(zone).getRules();
+    Instant at = Instant.ofEpochSecond(start);
+    Instant last = Instant.ofEpochSecond(end);
+    long least = rules.getOffset(at).getTotalSeconds();
+    long greatest = least;
+    ZoneOffsetTransition transition = rules.nextTransition(at);
+    for (int i = 0; transition != null && !transition.getInstant().isAfter(last); i++) {
+      if (i > MAX_TRANSITIONS) {
+        return MAX_OFFSET_SPREAD;
+      }
+      long offset = transition.getOffsetAfter().getTotalSeconds();
+      least = Math.min(least, offset);
+      greatest = Math.max(greatest, offset);
+      transition = rules.nextTransition(transition.getInstant());
+    }
+    return (greatest - least) * MICROS_PER_SECOND;
   }
 
   /**
-   * The values of expressions for values of their columns, one after the other. parts: of each the
-   * expression's number, how many values, how many bytes of theirs.
+   * Evaluates expressions for values of their columns.
+   *
+   * @param parts for each expression three numbers: the number of the expression, the count of
+   *     values, and the count of their bytes
+   * @param states the states of the values of all expressions: see {@link PackedValues}
+   * @param numbers the numbers of the values of all expressions
+   * @param bytes the bytes of the values of all expressions
+   * @return the values of all expressions, concatenated
    */
   public PackedValues evaluate(long[] parts, byte[] states, long[] numbers, byte[] bytes) {
-    PackedValues[] found = new PackedValues[parts.length / 3];
-    for (int i = 0, at = 0, from = 0; i < found.length; i++) {
-      int n = (int) parts[3 * i + 1], length = (int) parts[3 * i + 2];
-      found[i] =
+    PackedValues[] results = new PackedValues[parts.length / 3];
+    int start = 0;
+    int firstByte = 0;
+    for (int i = 0; i < results.length; i++) {
+      Expression expression = (Expression) numbered.get((int) parts[3 * i]);
+      int end = start + (int) parts[3 * i + 1];
+      int endByte = firstByte + (int) parts[3 * i + 2];
+      results[i] =
           evaluate(
-              (int) parts[3 * i],
-              Arrays.copyOfRange(states, at, at + n),
-              Arrays.copyOfRange(numbers, at, at + n),
-              Arrays.copyOfRange(bytes, from, from + length));
-      at += n;
-      from += length;
+              expression,
+              Arrays.copyOfRange(states, start, end),
+              Arrays.copyOfRange(numbers, start, end),
+              Arrays.copyOfRange(bytes, firstByte, endByte));
+      start = end;
+      firstByte = endByte;
     }
-    return PackedValues.joined(found);
+    return PackedValues.concatenated(results);
   }
 
-  private PackedValues evaluate(int number, byte[] states, long[] numbers, byte[] bytes) {
-    final Expression term = (Expression) terms.get(number);
-    final ColumnBinding bind = new ColumnBinding();
-    final Expression bound = (Expression) term.transformDown(bind);
-    final PackedValues in = new PackedValues(bind.type, states, numbers, bytes);
+  private PackedValues evaluate(
+      Expression expression, byte[] states, long[] numbers, byte[] bytes) {
+    ColumnBinding binding = new ColumnBinding();
+    // Janino requires the erased signature of ColumnBinding's methods, so the class implements
+    // PartialFunction<Object, Object>
+    @SuppressWarnings({"rawtypes", "unchecked"})
+    PartialFunction<Expression, Expression> rule = (PartialFunction) binding;
+    final Expression bound = (Expression) expression.transformDown(rule);
+    final PackedValues input = new PackedValues(binding.type(), states, numbers, bytes);
     return (PackedValues)
         SQLConf$.MODULE$.withExistingConf(
             conf,
-            new AbstractFunction0() {
+            new AbstractFunction0<Object>() {
+              @Override
               public Object apply() {
-                PackedValues out = new PackedValues(bound.dataType(), in.n);
-                GenericInternalRow row = new GenericInternalRow(new Object[1]);
-                for (int i = 0; i < in.n; i++) {
-                  try {
-                    row.update(0, in.get(i));
-                    out.add(bound.eval(row));
-                  } catch (Exception e) {
-                    out.fail();
-                  } // a query would fail on such a row: it must meet it
-                }
-                return out;
+                return evaluate(bound, input);
               }
             });
+  }
+
+  private static PackedValues evaluate(Expression bound, PackedValues input) {
+    PackedValues output = new PackedValues(input.count());
+    GenericInternalRow row = new GenericInternalRow(new Object[1]);
+    for (int i = 0; i < input.count(); i++) {
+      try {
+        row.update(0, input.get(i));
+        output.add(bound.eval(row));
+      } catch (Exception e) { // a query fails on such a row, so it must read the row
+        output.addFailure();
+      }
+    }
+    return output;
   }
 }

@@ -5,116 +5,176 @@ import java.io.ByteArrayOutputStream;
 import java.math.BigDecimal;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
-import org.apache.spark.sql.types.*;
+import org.apache.spark.sql.types.BinaryType;
+import org.apache.spark.sql.types.BooleanType;
+import org.apache.spark.sql.types.ByteType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DateType;
+import org.apache.spark.sql.types.Decimal;
+import org.apache.spark.sql.types.DecimalType;
+import org.apache.spark.sql.types.DoubleType;
+import org.apache.spark.sql.types.FloatType;
+import org.apache.spark.sql.types.IntegerType;
+import org.apache.spark.sql.types.ShortType;
+import org.apache.spark.sql.types.StringType;
+import org.apache.spark.sql.types.YearMonthIntervalType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Values of one type on their way between Python and Spark: for each a state (0: there is one, 1:
- * NULL, 2: it failed) and a number, little-endian int64, which of numbers, times and booleans is
- * the value, of floats its bits as a double, and of strings, binary and decimals (as text) the
- * length of its bytes.
+ * The binary form of values that Python and Spark exchange. Three arrays hold the values:
+ *
+ * <ul>
+ *   <li>states: a byte per value; 0 for a value, 1 for NULL, 2 for a value that Spark failed to
+ *       compute
+ *   <li>numbers: a little-endian int64 per value; an integer, time or boolean itself, the bits of a
+ *       float as a double, and the length in bytes of a string, binary value or decimal
+ *   <li>bytes: the concatenated bytes of strings, binary values, and decimals as text
+ * </ul>
  */
-public class PackedValues {
-  final int n;
+public final class PackedValues {
+  private static final byte NULL = 1;
+  private static final byte FAILED = 2;
+
   private final DataType type;
   private final byte[] states;
   private final long[] numbers;
-  private final byte[] bytes;
-  private final ByteArrayOutputStream out = new ByteArrayOutputStream();
-  private int at = 0, next = 0;
+  private final byte[] input;
+  private final ByteArrayOutputStream output = new ByteArrayOutputStream();
+  private int nextByte = 0;
+  private int added = 0;
 
+  /** Wraps values of a type for {@link #get}. */
   PackedValues(DataType type, byte[] states, long[] numbers, byte[] bytes) {
     this.type = type;
     this.states = states;
     this.numbers = numbers;
-    this.bytes = bytes;
-    this.n = states.length;
+    this.input = bytes;
   }
 
-  PackedValues(DataType type, int n) {
-    this.type = type;
-    this.states = new byte[n];
-    this.numbers = new long[n];
-    this.bytes = null;
-    this.n = n;
+  /** Creates an instance to which the caller adds exactly {@code count} values. */
+  PackedValues(int count) {
+    this(null, new byte[count], new long[count], null);
   }
 
-  /** Results, one after the other. */
-  static PackedValues joined(PackedValues[] parts) {
-    int n = 0;
-    for (int i = 0; i < parts.length; i++) n += parts[i].n;
-    PackedValues all = new PackedValues(null, n);
-    for (int i = 0, at = 0; i < parts.length; at += parts[i++].n) {
-      System.arraycopy(parts[i].states, 0, all.states, at, parts[i].n);
-      System.arraycopy(parts[i].numbers, 0, all.numbers, at, parts[i].n);
-      byte[] b = parts[i].out.toByteArray();
-      all.out.write(b, 0, b.length);
+  /** Returns the values that were added to several instances, in order. */
+  static PackedValues concatenated(PackedValues[] parts) {
+    int count = 0;
+    for (PackedValues part : parts) {
+      count += part.count();
+    }
+    PackedValues all = new PackedValues(count);
+    for (PackedValues part : parts) {
+      System.arraycopy(part.states, 0, all.states, all.added, part.count());
+      System.arraycopy(part.numbers, 0, all.numbers, all.added, part.count());
+      all.added += part.count();
+      byte[] bytes = part.output.toByteArray();
+      all.output.write(bytes, 0, bytes.length);
     }
     return all;
   }
 
+  int count() {
+    return states.length;
+  }
+
+  /** Returns the states in base 64. */
   public String states() {
     return Bytes.text(states);
   }
 
+  /** Returns the numbers in base 64. */
   public String numbers() {
     return Bytes.text(Bytes.bytes(numbers));
   }
 
+  /** Returns the bytes of the added values in base 64. */
   public String bytes() {
-    return Bytes.text(out.toByteArray());
+    return Bytes.text(output.toByteArray());
   }
 
-  /** The i-th value as Spark holds it; to be called in order. */
+  /** Returns a value in Catalyst's internal form. Callers must get the values in order. */
   Object get(int i) {
-    if (states[i] != 0) return null;
-    long x = numbers[i];
-    if (type instanceof BooleanType) return x != 0 ? Boolean.TRUE : Boolean.FALSE;
-    if (type instanceof ByteType) return new Byte((byte) x);
-    if (type instanceof ShortType) return new Short((short) x);
+    if (states[i] != 0) {
+      return null;
+    }
+    long number = numbers[i];
+    if (type instanceof BooleanType) {
+      return Boolean.valueOf(number != 0);
+    }
+    if (type instanceof ByteType) {
+      return Byte.valueOf((byte) number);
+    }
+    if (type instanceof ShortType) {
+      return Short.valueOf((short) number);
+    }
     if (type instanceof IntegerType
         || type instanceof DateType
-        || type instanceof YearMonthIntervalType) return new Integer((int) x);
-    if (type instanceof FloatType) return new Float((float) Double.longBitsToDouble(x));
-    if (type instanceof DoubleType) return new Double(Double.longBitsToDouble(x));
+        || type instanceof YearMonthIntervalType) {
+      return Integer.valueOf((int) number);
+    }
+    if (type instanceof FloatType) {
+      return Float.valueOf((float) Double.longBitsToDouble(number));
+    }
+    if (type instanceof DoubleType) {
+      return Double.valueOf(Double.longBitsToDouble(number));
+    }
     if (type instanceof StringType || type instanceof BinaryType || type instanceof DecimalType) {
-      byte[] b = Arrays.copyOfRange(bytes, next, next + (int) x);
-      next += (int) x;
-      if (type instanceof StringType) return UTF8String.fromBytes(b);
-      if (type instanceof BinaryType) return b;
-      DecimalType t = (DecimalType) type;
-      BigDecimal d = new BigDecimal(new String(b, StandardCharsets.US_ASCII));
-      return new Decimal().set(new scala.math.BigDecimal(d), t.precision(), t.scale());
+      return fromBytes((int) number);
     }
-    return new Long(x); // bigint, timestamps, day-time intervals
+    return Long.valueOf(number); // bigint, timestamps, time, day-time intervals
   }
 
-  void fail() {
-    states[at++] = 2;
+  private Object fromBytes(int length) {
+    byte[] bytes = Arrays.copyOfRange(input, nextByte, nextByte + length);
+    nextByte += length;
+    if (type instanceof StringType) {
+      return UTF8String.fromBytes(bytes);
+    }
+    if (type instanceof BinaryType) {
+      return bytes;
+    }
+    DecimalType decimalType = (DecimalType) type;
+    BigDecimal decimal = new BigDecimal(new String(bytes, StandardCharsets.US_ASCII));
+    return new Decimal()
+        .set(new scala.math.BigDecimal(decimal), decimalType.precision(), decimalType.scale());
   }
 
-  void add(Object v) {
-    if (v == null) {
-      states[at++] = 1;
-      return;
+  /** Adds a value that Spark failed to compute. */
+  void addFailure() {
+    states[added] = FAILED;
+    added++;
+  }
+
+  /**
+   * Adds a value in Catalyst's internal form.
+   *
+   * @throws ClassCastException if the value is of a type without a packed form
+   */
+  void add(Object value) {
+    if (value == null) {
+      states[added] = NULL;
+    } else if (value instanceof Boolean) {
+      numbers[added] = ((Boolean) value).booleanValue() ? 1 : 0;
+    } else if (value instanceof Float || value instanceof Double) {
+      numbers[added] = Double.doubleToLongBits(((Number) value).doubleValue());
+    } else if (value instanceof Number && !(value instanceof BigDecimal)) {
+      numbers[added] = ((Number) value).longValue();
+    } else {
+      byte[] bytes = toBytes(value);
+      output.write(bytes, 0, bytes.length);
+      numbers[added] = bytes.length;
     }
-    if (v instanceof Boolean) numbers[at++] = ((Boolean) v).booleanValue() ? 1 : 0;
-    else if (v instanceof Float || v instanceof Double)
-      numbers[at++] = Double.doubleToLongBits(((Number) v).doubleValue());
-    else if (v instanceof Number && !(v instanceof BigDecimal))
-      numbers[at++] = ((Number) v).longValue();
-    else {
-      byte[] b =
-          v instanceof UTF8String
-              ? ((UTF8String) v).getBytes()
-              : v instanceof byte[]
-                  ? (byte[]) v
-                  : ((Decimal) v)
-                      .toJavaBigDecimal()
-                      .toPlainString()
-                      .getBytes(StandardCharsets.US_ASCII);
-      out.write(b, 0, b.length);
-      numbers[at++] = b.length;
+    added++;
+  }
+
+  private static byte[] toBytes(Object value) {
+    if (value instanceof UTF8String) {
+      return ((UTF8String) value).getBytes();
     }
+    if (value instanceof byte[]) {
+      return (byte[]) value;
+    }
+    String text = ((Decimal) value).toJavaBigDecimal().toPlainString();
+    return text.getBytes(StandardCharsets.US_ASCII);
   }
 }

@@ -9,41 +9,62 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.ScalaUDF;
 import scala.Product;
 
-/** Functions of users: which one a call is of. */
-public class UdfIdentity {
-  /** Null for what is no such call, or one of chance, or of a function without a name. */
-  static String identity(Expression e) {
-    if (!e.deterministic()) return null;
-    if (e instanceof ScalaUDF) return name(e) == null ? null : "java:" + name(e);
-    PythonFunction f = code(e);
-    return f == null ? null : digest(f);
+/** Identities of users' functions, which tell whether two calls are calls of the same function. */
+public final class UdfIdentity {
+  private UdfIdentity() {}
+
+  /**
+   * Returns the identity of the function that an expression calls: {@code python:} and a digest of
+   * the code of a function in Python, or {@code java:} and the registered name of a function in
+   * Java or Scala. Returns null if the expression calls no user's function, or if the function is
+   * nondeterministic or has no name.
+   */
+  static String identity(Expression expression) {
+    if (!expression.deterministic()) {
+      return null;
+    }
+    if (expression instanceof ScalaUDF) {
+      String name = name(expression);
+      return name == null ? null : "java:" + name;
+    }
+    PythonFunction function = pythonFunction(expression);
+    return function == null ? null : digest(function);
   }
 
-  static String name(Expression e) {
-    if (e instanceof ScalaUDF)
-      return ((ScalaUDF) e).udfName().isEmpty() ? null : (String) ((ScalaUDF) e).udfName().get();
-    return (String) ((Product) e).productElement(0);
+  /** Returns the name of the user's function that an expression calls, or null. */
+  static String name(Expression call) {
+    if (call instanceof ScalaUDF) {
+      ScalaUDF udf = (ScalaUDF) call;
+      return udf.udfName().isEmpty() ? null : (String) udf.udfName().get();
+    }
+    return (String) ((Product) call).productElement(0);
   }
 
-  private static PythonFunction code(Expression e) {
-    if (!e.getClass().getSimpleName().equals("PythonUDF")) return null;
-    for (scala.collection.Iterator it = ((Product) e).productIterator(); it.hasNext(); ) {
-      Object o = it.next();
-      if (o instanceof PythonFunction) return (PythonFunction) o;
+  private static PythonFunction pythonFunction(Expression expression) {
+    if (!expression.getClass().getSimpleName().equals("PythonUDF")) {
+      return null;
+    }
+    Product call = (Product) expression;
+    for (int i = 0; i < call.productArity(); i++) {
+      if (call.productElement(i) instanceof PythonFunction) {
+        return (PythonFunction) call.productElement(i);
+      }
     }
     return null;
   }
 
-  /** Of a function's code, which is its pickled form. */
-  public static String digest(PythonFunction f) {
-    ByteArrayOutputStream out = new ByteArrayOutputStream();
-    for (scala.collection.Iterator it = f.command().iterator(); it.hasNext(); )
-      out.write(((Byte) it.next()).intValue());
+  /** Returns {@code python:} and a digest of the pickled code of a function in Python. */
+  public static String digest(PythonFunction function) {
+    ByteArrayOutputStream code = new ByteArrayOutputStream();
+    scala.collection.Iterator<?> bytes = function.command().iterator();
+    while (bytes.hasNext()) {
+      code.write(((Byte) bytes.next()).intValue());
+    }
     try {
-      byte[] d = MessageDigest.getInstance("SHA-256").digest(out.toByteArray());
-      return "python:" + Base64.getEncoder().encodeToString(d);
-    } catch (NoSuchAlgorithmException never) {
-      throw new IllegalStateException(never);
+      byte[] digest = MessageDigest.getInstance("SHA-256").digest(code.toByteArray());
+      return "python:" + Base64.getEncoder().encodeToString(digest);
+    } catch (NoSuchAlgorithmException impossible) { // every JVM has SHA-256
+      throw new IllegalStateException(impossible);
     }
   }
 }

@@ -1,89 +1,140 @@
 package io.xskip.files;
 
-import io.xskip.catalyst.ExpressionEncoder;
+import com.fasterxml.jackson.core.JsonGenerator;
+import io.xskip.catalyst.ValueEncoder;
 import io.xskip.common.Bytes;
+import io.xskip.common.Json;
 import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.List;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.types.StructType;
 
-/** A listing, packed for Python in base 64: one entry per file, in the order of the partitions. */
-public class FileListing {
-  final ArrayList files = new ArrayList();
-  public final ArrayList dirs;
-  private final long[] sizes, times, partitions;
+/**
+ * A listing in the packed form in which Python reads it: arrays in base 64 with an entry per file,
+ * in the order of the partitions.
+ */
+public final class FileListing {
+  /** The length for which a buffer reserves space per path. */
+  private static final int TYPICAL_PATH_LENGTH = 64;
 
-  public FileListing(ArrayList dirs) {
-    this.dirs = dirs;
-    ArrayList of = new ArrayList();
-    for (int d = 0; d < dirs.size(); d++) {
-      for (scala.collection.Iterator it = ((PartitionDirectory) dirs.get(d)).files().iterator();
-          it.hasNext(); ) {
-        files.add(((FileStatusWithMetadata) it.next()).fileStatus());
-        of.add(new Integer(d));
+  public final ArrayList<PartitionDirectory> dirs;
+
+  private final List<FileStatus> files;
+  private final long[] partitions;
+
+  public FileListing(ArrayList<PartitionDirectory> directories) {
+    dirs = directories;
+    int count = 0;
+    for (PartitionDirectory directory : directories) {
+      count += directory.files().length();
+    }
+    files = new ArrayList<>(count);
+    partitions = new long[count];
+    for (int partition = 0; partition < directories.size(); partition++) {
+      PartitionDirectory directory = (PartitionDirectory) directories.get(partition);
+      scala.collection.Iterator<?> iterator = directory.files().iterator();
+      while (iterator.hasNext()) {
+        partitions[files.size()] = partition;
+        files.add(((FileStatusWithMetadata) iterator.next()).fileStatus());
       }
     }
-    sizes = new long[files.size()];
-    times = new long[files.size()];
-    partitions = new long[files.size()];
-    for (int i = 0; i < sizes.length; i++) {
-      FileStatus f = (FileStatus) files.get(i);
-      sizes[i] = f.getLen();
-      times[i] = f.getModificationTime();
-      partitions[i] = ((Integer) of.get(i)).intValue();
-    }
   }
 
+  /** Returns the number of files. */
   public int count() {
-    return sizes.length;
+    return files.size();
   }
 
+  /** Returns the length of each file as int64. */
   public String sizes() {
+    long[] sizes = new long[files.size()];
+    int i = 0;
+    for (FileStatus file : files) {
+      sizes[i] = file.getLen();
+      i++;
+    }
     return Bytes.text(Bytes.bytes(sizes));
   }
 
+  /** Returns the modification time of each file in milliseconds, as int64. */
   public String times() {
+    long[] times = new long[files.size()];
+    int i = 0;
+    for (FileStatus file : files) {
+      times[i] = file.getModificationTime();
+      i++;
+    }
     return Bytes.text(Bytes.bytes(times));
   }
 
+  /** Returns the partition of each file as int64: a position in {@link #partitionValues}. */
   public String partitionOf() {
     return Bytes.text(Bytes.bytes(partitions));
   }
 
-  /** Decoded paths without scheme and authority, parted by NUL. */
-  public String names() throws Exception {
-    ByteArrayOutputStream out = new ByteArrayOutputStream(64 * sizes.length + 16);
-    for (int i = 0; i < sizes.length; i++) add(out, path(i).toUri().getPath());
-    return Bytes.text(out.toByteArray());
-  }
-
-  /** Full Hadoop paths of the files at some positions, parted by NUL. */
-  public String paths(byte[] positions) throws Exception {
-    long[] p = Bytes.longs(positions);
-    ByteArrayOutputStream out = new ByteArrayOutputStream(64 * p.length + 16);
-    for (int i = 0; i < p.length; i++) add(out, path((int) p[i]).toString());
-    return Bytes.text(out.toByteArray());
-  }
-
-  private Path path(int i) {
-    return ((FileStatus) files.get(i)).getPath();
-  }
-
-  private static void add(ByteArrayOutputStream out, String text) throws Exception {
-    if (out.size() > 0) out.write(0);
-    out.write(text.getBytes("UTF-8"));
-  }
-
-  /** The partitions' values in the order of partitionOf, each a JSON array. */
-  public String partitionValues(StructType schema) {
-    StringBuilder sb = new StringBuilder("[");
-    for (int d = 0; d < dirs.size(); d++) {
-      if (d > 0) sb.append(',');
-      sb.append(ExpressionEncoder.row(((PartitionDirectory) dirs.get(d)).values(), schema));
+  /** Returns the decoded paths without scheme and authority, separated by NUL. */
+  public String names() {
+    PathWriter writer = new PathWriter(files.size());
+    for (FileStatus file : files) {
+      writer.add(file.getPath().toUri().getPath());
     }
-    return sb.append(']').toString();
+    return writer.text();
+  }
+
+  /**
+   * Returns the full Hadoop paths of files, separated by NUL.
+   *
+   * @param positions the positions of the files as int64
+   */
+  public String paths(byte[] positions) {
+    long[] chosen = Bytes.longs(positions);
+    PathWriter writer = new PathWriter(chosen.length);
+    for (long position : chosen) {
+      Path path = ((FileStatus) files.get((int) position)).getPath();
+      writer.add(path.toString());
+    }
+    return writer.text();
+  }
+
+  /** Returns the values of each partition, as a JSON array of arrays. */
+  public String partitionValues(final StructType schema) {
+    return Json.text(
+        new Json.Value() {
+          @Override
+          public void writeTo(JsonGenerator json) throws IOException {
+            json.writeStartArray();
+            for (PartitionDirectory directory : dirs) {
+              ValueEncoder.writeRow(json, directory.values(), schema);
+            }
+            json.writeEndArray();
+          }
+        });
+  }
+
+  /** Joins texts with NUL. */
+  private static final class PathWriter {
+    private final ByteArrayOutputStream buffer;
+
+    PathWriter(int count) {
+      buffer = new ByteArrayOutputStream(TYPICAL_PATH_LENGTH * count);
+    }
+
+    void add(String path) {
+      if (buffer.size() > 0) {
+        buffer.write(0);
+      }
+      byte[] bytes = path.getBytes(StandardCharsets.UTF_8);
+      buffer.write(bytes, 0, bytes.length);
+    }
+
+    String text() {
+      return Bytes.text(buffer.toByteArray());
+    }
   }
 }

@@ -1,16 +1,18 @@
 package io.xskip.files;
 
+import com.fasterxml.jackson.core.JsonGenerator;
 import io.xskip.common.Json;
 import io.xskip.common.SparkCompat;
 import java.io.EOFException;
 import java.io.FileNotFoundException;
 import java.io.FileOutputStream;
+import java.io.IOException;
 import java.util.Arrays;
 import java.util.HashSet;
+import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.Future;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FSDataOutputStreamBuilder;
@@ -24,129 +26,173 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.io.IOUtils;
 
 /**
- * Files on any file system that Spark reaches, with the credentials it has. A file appears whole or
- * not at all.
+ * Metadata files on any file system that Spark can reach, with Spark's credentials. A file appears
+ * with all its content or not at all.
  */
-public class HadoopFiles {
-  // a put is atomic there and a rename is a copy; elsewhere a rename is atomic and a write is not
-  private static final HashSet OBJECT_STORES =
-      new HashSet(
+public final class HadoopFiles {
+  /**
+   * The schemes of object stores, where a put is atomic and a rename is a copy. On other file
+   * systems a rename is atomic and a write is not.
+   */
+  private static final Set<String> OBJECT_STORES =
+      new HashSet<>(
           Arrays.asList(
-              new String[] {
-                "s3", "s3a", "s3n", "gs", "oss", "cos", "cosn", "obs", "swift", "wasb", "wasbs"
-              }));
+              "s3", "s3a", "s3n", "gs", "oss", "cos", "cosn", "obs", "swift", "wasb", "wasbs"));
 
-  private static final String CONDITIONAL = "fs.option.create.conditional.overwrite";
+  private static final String CONDITIONAL_OVERWRITE = "fs.option.create.conditional.overwrite";
 
-  // files are never changed: what a listing told of one saves the store a request before each
-  // reading
-  private static final ConcurrentHashMap lengths = new ConcurrentHashMap(); // path -> Long
+  private static final int MAX_LENGTHS = 10000;
+  private static final int MAX_CAUSES = 10;
+  private static final int COPY_BUFFER = 1 << 16;
 
-  private static FileSystem fs(Path p) throws Exception {
-    return p.getFileSystem(SparkCompat.hadoopConf());
+  /**
+   * The lengths of listed files, by path. Metadata files never change, so the length in a listing
+   * saves a request to the store before each read.
+   */
+  private static final ConcurrentHashMap<String, Long> listedLengths = new ConcurrentHashMap<>();
+
+  private static FileSystem fileSystem(Path path) throws IOException {
+    return path.getFileSystem(SparkCompat.hadoopConf());
   }
 
-  private static boolean isObjectStore(Path p) {
-    return p.toUri().getScheme() != null && OBJECT_STORES.contains(p.toUri().getScheme());
+  private static boolean isObjectStore(Path path) {
+    String scheme = path.toUri().getScheme();
+    return scheme != null && OBJECT_STORES.contains(scheme);
   }
 
-  private static Path hidden(Path p) {
-    return new Path(p.getParent(), "._" + p.getName() + "." + UUID.randomUUID() + ".tmp");
+  /** Returns a new hidden name next to a path. */
+  private static Path temporary(Path path) {
+    return new Path(path.getParent(), "._" + path.getName() + "." + UUID.randomUUID() + ".tmp");
   }
 
-  /** [["name",size,time],…], empty where there is no such directory. */
-  public String list(String dir) throws Exception {
-    StringBuilder sb = new StringBuilder("[");
-    Path d = new Path(dir);
-    FileStatus[] found;
+  /**
+   * Returns the files of a directory as JSON, {@code [["name",size,time],...]}. A directory that
+   * does not exist has no files.
+   */
+  public String list(String directory) throws IOException {
+    Path path = new Path(directory);
+    final FileStatus[] entries = entries(path);
+    rememberLengths(path, entries);
+    return Json.text(
+        new Json.Value() {
+          @Override
+          public void writeTo(JsonGenerator json) throws IOException {
+            json.writeStartArray();
+            for (FileStatus entry : entries) {
+              if (entry.isFile()) {
+                json.writeStartArray();
+                json.writeString(entry.getPath().getName());
+                json.writeNumber(entry.getLen());
+                json.writeNumber(entry.getModificationTime());
+                json.writeEndArray();
+              }
+            }
+            json.writeEndArray();
+          }
+        });
+  }
+
+  /**
+   * Returns the full paths of the directories in a directory as a JSON array. A directory that does
+   * not exist contains none.
+   */
+  public String directories(String directory) throws IOException {
+    final FileStatus[] entries = entries(new Path(directory));
+    return Json.text(
+        new Json.Value() {
+          @Override
+          public void writeTo(JsonGenerator json) throws IOException {
+            json.writeStartArray();
+            for (FileStatus entry : entries) {
+              if (entry.isDirectory()) {
+                json.writeString(entry.getPath().toString());
+              }
+            }
+            json.writeEndArray();
+          }
+        });
+  }
+
+  private static FileStatus[] entries(Path directory) throws IOException {
     try {
-      found = fs(d).listStatus(d);
+      return fileSystem(directory).listStatus(directory);
     } catch (FileNotFoundException e) {
-      found = new FileStatus[0];
+      return new FileStatus[0];
     }
-    for (int i = 0; i < found.length; i++) {
-      if (!found[i].isFile()) continue;
-      if (lengths.size() > 10000) lengths.clear();
-      lengths.put(
-          new Path(d, found[i].getPath().getName()).toString(), new Long(found[i].getLen()));
-      if (sb.length() > 1) sb.append(',');
-      sb.append('[');
-      Json.string(sb, found[i].getPath().getName());
-      sb.append(',')
-          .append(found[i].getLen())
-          .append(',')
-          .append(found[i].getModificationTime())
-          .append(']');
-    }
-    return sb.append(']').toString();
   }
 
-  /** ["path",…] of the directories in a directory. */
-  public String directories(String dir) throws Exception {
-    StringBuilder sb = new StringBuilder("[");
-    Path d = new Path(dir);
-    FileStatus[] found;
-    try {
-      found = fs(d).listStatus(d);
-    } catch (FileNotFoundException e) {
-      found = new FileStatus[0];
+  private static void rememberLengths(Path directory, FileStatus[] entries) {
+    for (FileStatus entry : entries) {
+      if (entry.isFile()) {
+        if (listedLengths.size() > MAX_LENGTHS) {
+          listedLengths.clear();
+        }
+        String path = new Path(directory, entry.getPath().getName()).toString();
+        listedLengths.put(path, Long.valueOf(entry.getLen()));
+      }
     }
-    for (int i = 0; i < found.length; i++) {
-      if (!found[i].isDirectory()) continue;
-      if (sb.length() > 1) sb.append(',');
-      Json.string(sb, found[i].getPath().toString());
-    }
-    return sb.append(']').toString();
   }
 
-  /** The bytes of a file, null where there is none. */
-  public byte[] read(String path) throws Exception {
-    Path p = new Path(path);
+  /** Returns the length of a file in the latest listing, or null. */
+  private static Long listedLength(Path path) {
+    return (Long) listedLengths.get(path.toString());
+  }
+
+  /** Returns the bytes of a file, or null if the file does not exist. */
+  public byte[] read(String file) throws Exception {
+    Path path = new Path(file);
     try {
       try {
-        return bytes(p, (Long) lengths.get(p.toString()));
-      } catch (EOFException e) {
-        return bytes(p, null);
-      } // another file of this name since it was listed
+        return bytes(path, listedLength(path));
+      } catch (EOFException e) { // since the listing, a shorter file has taken the name
+        return bytes(path, null);
+      }
     } catch (FileNotFoundException e) {
       return null;
     }
   }
 
-  private static byte[] bytes(Path p, Long known) throws Exception {
-    byte[] b =
-        new byte[(int) (known == null ? fs(p).getFileStatus(p).getLen() : known.longValue())];
-    FSDataInputStream in = open(p, known);
+  private static byte[] bytes(Path path, Long knownLength) throws Exception {
+    long length =
+        knownLength == null
+            ? fileSystem(path).getFileStatus(path).getLen()
+            : knownLength.longValue();
+    byte[] bytes = new byte[(int) length];
+    FSDataInputStream in = open(path, knownLength);
     try {
-      in.readFully(b);
+      in.readFully(bytes);
     } finally {
       in.close();
     }
-    return b;
+    return bytes;
   }
 
-  private static FSDataInputStream open(Path p, Long known) throws Exception {
-    if (known == null || !isObjectStore(p)) return fs(p).open(p);
-    FutureDataInputStreamBuilder b = fs(p).openFile(p);
-    b.opt("fs.option.openfile.length", known.toString());
-    b.opt("fs.option.openfile.read.policy", "whole-file");
+  private static FSDataInputStream open(Path path, Long knownLength) throws Exception {
+    if (knownLength == null || !isObjectStore(path)) {
+      return fileSystem(path).open(path);
+    }
+    FutureDataInputStreamBuilder builder = fileSystem(path).openFile(path);
+    builder.opt("fs.option.openfile.length", knownLength.toString());
+    builder.opt("fs.option.openfile.read.policy", "whole-file");
     try {
-      return (FSDataInputStream) ((Future) b.build()).get();
+      return (FSDataInputStream) builder.build().get();
     } catch (ExecutionException e) {
-      if (e.getCause() instanceof Exception) throw (Exception) e.getCause();
+      if (e.getCause() instanceof Exception) {
+        throw (Exception) e.getCause();
+      }
       throw e;
     }
   }
 
-  /** Copies a file to a local path; false where there is none. */
-  public boolean fetch(String path, String local) throws Exception {
-    Path p = new Path(path);
+  /** Copies a file to a local path; returns false if the file does not exist. */
+  public boolean fetch(String file, String local) throws Exception {
+    Path path = new Path(file);
     try {
-      FSDataInputStream in = open(p, (Long) lengths.get(p.toString()));
+      FSDataInputStream in = open(path, listedLength(path));
       try {
         FileOutputStream out = new FileOutputStream(local);
         try {
-          IOUtils.copyBytes(in, out, 1 << 16, false);
+          IOUtils.copyBytes(in, out, COPY_BUFFER, false);
         } finally {
           out.close();
         }
@@ -159,68 +205,62 @@ public class HadoopFiles {
     }
   }
 
-  public void add(String local, String path) throws Exception {
-    Path p = new Path(path), from = new Path("file:" + local);
-    if (isObjectStore(p)) {
-      fs(p).copyFromLocalFile(false, true, from, p);
+  /** Copies a local file to a path, where the file appears with all its content. */
+  public void add(String local, String file) throws IOException {
+    Path path = new Path(file);
+    Path source = new Path("file:" + local);
+    if (isObjectStore(path)) {
+      fileSystem(path).copyFromLocalFile(false, true, source, path);
       return;
     }
-    Path t = hidden(p);
+    Path temporary = temporary(path);
     try {
-      fs(p).copyFromLocalFile(false, true, from, t);
-      rename(t, p);
+      fileSystem(path).copyFromLocalFile(false, true, source, temporary);
+      rename(temporary, path);
     } finally {
-      fs(p).delete(t, false);
+      fileSystem(path).delete(temporary, false);
     }
   }
 
-  public boolean putIfAbsent(String path, byte[] data) throws Exception {
-    Path p = new Path(path);
+  /** Creates a file with all its content; returns false if the file exists. */
+  public boolean putIfAbsent(String file, byte[] data) throws Exception {
+    Path path = new Path(file);
     try {
-      if (isObjectStore(p)) {
-        create(p, data);
-        return true;
-      }
-      Path t = hidden(p);
-      try {
-        create(t, data);
-        rename(t, p);
-      } finally {
-        fs(p).delete(t, false);
+      if (isObjectStore(path)) {
+        create(path, data);
+      } else {
+        createByRename(path, data);
       }
       return true;
     } catch (Exception e) {
-      if (isTaken(e)) return false;
+      if (isNameTaken(e)) {
+        return false;
+      }
       throw e;
     }
   }
 
-  /**
-   * Does an error say that the name is taken; S3A's for a conditional put (HTTP 412) is known by
-   * its name alone.
-   */
-  private static boolean isTaken(Throwable t) {
-    for (int i = 0; t != null && i < 10; i++, t = t.getCause())
-      if (t instanceof FileAlreadyExistsException
-          || t instanceof java.nio.file.FileAlreadyExistsException
-          || t.getClass().getSimpleName().equals("RemoteFileChangedException")) return true;
-    return false;
+  private static void createByRename(Path path, byte[] data) throws IOException {
+    Path temporary = temporary(path);
+    try {
+      create(temporary, data);
+      rename(temporary, path);
+    } finally {
+      fileSystem(path).delete(temporary, false);
+    }
   }
 
-  /** Are two writers of one file kept apart. S3A does so from Hadoop 3.4.2 on. */
-  public boolean keepsWritersApart(String path) throws Exception {
-    Path p = new Path(path);
-    String scheme = p.toUri().getScheme();
-    return scheme == null || !scheme.startsWith("s3") || fs(p).hasPathCapability(p, CONDITIONAL);
-  }
-
-  private static void create(Path p, byte[] data) throws Exception {
-    if (!isObjectStore(p)) fs(p).mkdirs(p.getParent());
-    FSDataOutputStreamBuilder b = fs(p).createFile(p);
-    b.recursive();
-    b.overwrite(false);
-    b.opt(CONDITIONAL, true); // S3: If-None-Match; unknown options are passed over
-    FSDataOutputStream out = (FSDataOutputStream) b.build();
+  /** Creates a file; an object store creates it only if the name is free. */
+  private static void create(Path path, byte[] data) throws IOException {
+    if (!isObjectStore(path)) {
+      fileSystem(path).mkdirs(path.getParent());
+    }
+    FSDataOutputStreamBuilder<?, ?> builder = fileSystem(path).createFile(path);
+    builder.recursive();
+    builder.overwrite(false);
+    // S3A sends If-None-Match for this option; other file systems ignore it
+    builder.opt(CONDITIONAL_OVERWRITE, true);
+    FSDataOutputStream out = (FSDataOutputStream) builder.build();
     try {
       out.write(data);
     } finally {
@@ -228,20 +268,52 @@ public class HadoopFiles {
     }
   }
 
-  private static void rename(Path from, Path to) throws Exception {
+  /** Renames a file, and fails if the new name is taken. */
+  private static void rename(Path from, Path to) throws IOException {
     FileContext.getFileContext(from.toUri(), SparkCompat.hadoopConf())
-        .rename(from, to, new Options.Rename[] {Options.Rename.NONE});
+        .rename(from, to, Options.Rename.NONE);
   }
 
-  public void remove(String[] paths) throws Exception {
-    for (int i = 0; i < paths.length; i++) {
-      Path p = new Path(paths[i]);
-      fs(p).delete(p, false);
+  /**
+   * Returns whether an error means that a name is taken. S3A's error after a refused conditional
+   * put (HTTP 412) goes by its name, because its class is not on every class path.
+   */
+  private static boolean isNameTaken(Throwable error) {
+    Throwable cause = error;
+    for (int i = 0; cause != null && i < MAX_CAUSES; i++) {
+      if (cause instanceof FileAlreadyExistsException
+          || cause instanceof java.nio.file.FileAlreadyExistsException
+          || cause.getClass().getSimpleName().equals("RemoteFileChangedException")) {
+        return true;
+      }
+      cause = cause.getCause();
+    }
+    return false;
+  }
+
+  /**
+   * Returns whether {@link #putIfAbsent} lets only one of several concurrent writers create a file.
+   * S3A supports conditional puts from Hadoop 3.4.2 on.
+   */
+  public boolean keepsWritersApart(String file) throws IOException {
+    Path path = new Path(file);
+    String scheme = path.toUri().getScheme();
+    return scheme == null
+        || !scheme.startsWith("s3")
+        || fileSystem(path).hasPathCapability(path, CONDITIONAL_OVERWRITE);
+  }
+
+  /** Removes files; ignores files that do not exist. */
+  public void remove(String[] files) throws IOException {
+    for (String file : files) {
+      Path path = new Path(file);
+      fileSystem(path).delete(path, false);
     }
   }
 
-  public void removeTree(String dir) throws Exception {
-    Path p = new Path(dir);
-    fs(p).delete(p, true);
+  /** Removes a directory with all its contents. */
+  public void removeTree(String directory) throws IOException {
+    Path path = new Path(directory);
+    fileSystem(path).delete(path, true);
   }
 }

@@ -3,7 +3,6 @@ package io.xskip.files;
 import io.xskip.common.Paths;
 import io.xskip.common.SparkCompat;
 import java.io.IOException;
-import java.io.Serializable;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import org.apache.hadoop.fs.FSDataInputStream;
@@ -13,54 +12,106 @@ import org.apache.spark.sql.api.java.UDF1;
 import org.apache.spark.util.SerializableConfiguration;
 
 /**
- * Reads parts of files on executors. Of each part, by its number: the file's length as int64
- * little-endian, the file's last bytes, ranges of it one after the other. Told as numbers: of each
- * part its file, how many last bytes, how many ranges, and of each range where it starts and its
- * length.
+ * A function that reads parts of metadata files on executors. A part is a file's footer and several
+ * ranges of the file. The function maps the number of a part to these bytes:
+ *
+ * <ul>
+ *   <li>the length of the file as int64, little-endian
+ *   <li>the last bytes of the file
+ *   <li>the ranges, concatenated
+ * </ul>
+ *
+ * An array of numbers describes the parts, one after the other:
+ *
+ * <ul>
+ *   <li>the position of the file in the list of files
+ *   <li>the number of last bytes to read
+ *   <li>the number of ranges
+ *   <li>the start and the length of each range
+ * </ul>
  */
-public class RangeReader implements UDF1, Serializable {
-  private static final int HEADER = 8;
+public final class RangeReader implements UDF1<Object, Object> {
+  private static final long serialVersionUID = 1L;
+
+  // Positions in the description of a part
+  private static final int FILE = 0;
+  private static final int TAIL = 1;
+  private static final int RANGES = 2;
+  private static final int FIRST_RANGE = 3;
+
+  private static final int MAX_ARRAY_LENGTH = Integer.MAX_VALUE - 64;
+
   private final String[] paths;
-  private final long[] told;
+  private final long[] descriptions;
+
+  /** The position in {@link #descriptions} of each part. */
   private final int[] starts;
+
   private final SerializableConfiguration conf;
 
-  public RangeReader(String[] keys, long[] told, int parts) {
+  /**
+   * Creates a reader on the driver.
+   *
+   * @param keys the files, in the spelling of {@link Paths}
+   * @param descriptions the descriptions of all parts
+   * @param parts the number of parts
+   */
+  public RangeReader(String[] keys, long[] descriptions, int parts) {
     paths = new String[keys.length];
-    for (int i = 0; i < keys.length; i++) paths[i] = Paths.path(keys[i]).toString();
-    this.told = told;
+    for (int i = 0; i < keys.length; i++) {
+      paths[i] = Paths.path(keys[i]).toString();
+    }
+    this.descriptions = descriptions;
     starts = new int[parts];
-    for (int i = 0, at = 0; i < parts; i++) {
-      starts[i] = at;
-      at += 3 + 2 * (int) told[at + 2];
+    int start = 0;
+    for (int i = 0; i < parts; i++) {
+      starts[i] = start;
+      start += FIRST_RANGE + 2 * (int) descriptions[start + RANGES];
     }
     conf = new SerializableConfiguration(SparkCompat.hadoopConf());
   }
 
+  /** Returns the bytes of the part with a number. */
+  @Override
   public Object call(Object part) throws Exception {
-    int at = starts[((Number) part).intValue()],
-        tail = (int) told[at + 1],
-        ranges = (int) told[at + 2];
-    Path path = new Path(paths[(int) told[at]]);
-    long length = HEADER + tail;
-    for (int i = 0; i < ranges; i++) length += told[at + 4 + 2 * i];
-    if (length > Integer.MAX_VALUE - 64)
-      throw new IOException("a part of the metadata exceeds 2 GB: " + path);
-    byte[] found = new byte[(int) length];
-    FileSystem fs = path.getFileSystem(conf.value());
-    long size = fs.getFileStatus(path).getLen();
-    ByteBuffer.wrap(found).order(ByteOrder.LITTLE_ENDIAN).putLong(size);
-    FSDataInputStream in = fs.open(path);
+    int start = starts[((Number) part).intValue()];
+    Path path = new Path(paths[(int) descriptions[start + FILE]]);
+    int tail = (int) descriptions[start + TAIL];
+    byte[] bytes = new byte[lengthOf(start, path)];
+    FileSystem fileSystem = path.getFileSystem(conf.value());
+    long fileLength = fileSystem.getFileStatus(path).getLen();
+    ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN).putLong(fileLength);
+    FSDataInputStream in = fileSystem.open(path);
     try {
-      in.readFully(size - tail, found, HEADER, tail);
-      for (int i = 0, k = HEADER + tail; i < ranges; i++) {
-        int n = (int) told[at + 4 + 2 * i];
-        in.readFully(told[at + 3 + 2 * i], found, k, n);
-        k += n;
-      }
+      in.readFully(fileLength - tail, bytes, Long.BYTES, tail);
+      readRanges(start, in, bytes, Long.BYTES + tail);
     } finally {
       in.close();
     }
-    return found;
+    return bytes;
+  }
+
+  private int lengthOf(int start, Path path) throws IOException {
+    int ranges = (int) descriptions[start + RANGES];
+    long length = Long.BYTES + descriptions[start + TAIL];
+    for (int i = 0; i < ranges; i++) {
+      length += descriptions[start + FIRST_RANGE + 2 * i + 1];
+    }
+    if (length > MAX_ARRAY_LENGTH) {
+      throw new IOException("a part of the metadata exceeds 2 GB: " + path);
+    }
+    return (int) length;
+  }
+
+  private void readRanges(int start, FSDataInputStream in, byte[] bytes, int offset)
+      throws IOException {
+    int ranges = (int) descriptions[start + RANGES];
+    int next = offset;
+    for (int i = 0; i < ranges; i++) {
+      long position = descriptions[start + FIRST_RANGE + 2 * i];
+      int length = (int) descriptions[start + FIRST_RANGE + 2 * i + 1];
+      in.readFully(position, bytes, next, length);
+      next += length;
+    }
   }
 }

@@ -3,50 +3,65 @@ package io.xskip.snapshot;
 import org.apache.hadoop.fs.FileStatus;
 
 /**
- * The ordinals of a stretch of files in a snapshot, valid per position by identity: what is listed
- * again is not hashed.
+ * The ordinals of the files of one slice of a listing. Spark caches listings, so the next query
+ * often lists the same {@code FileStatus} objects at the same positions: their paths need no second
+ * hash.
  */
-public class FileOrdinals {
+final class FileOrdinals {
   private FileStatus[] files;
   private int[] ordinals;
-  private boolean isNew;
+  private boolean isChanged;
   private int last = -1;
 
+  /** Creates the ordinals of a slice of which no file is known. */
   FileOrdinals(int size) {
     this(new FileStatus[size], new int[size], true);
   }
 
-  private FileOrdinals(FileStatus[] files, int[] ordinals, boolean isNew) {
+  private FileOrdinals(FileStatus[] files, int[] ordinals, boolean isChanged) {
     this.files = files;
     this.ordinals = ordinals;
-    this.isNew = isNew;
+    this.isChanged = isChanged;
   }
 
-  /** The same, to which others may be added: what has been remembered does not change. */
-  FileOrdinals again() {
+  /** Returns the number of files of several slices. */
+  static int count(FileOrdinals[] slices) {
+    int count = 0;
+    for (FileOrdinals slice : slices) {
+      count += slice.files.length;
+    }
+    return count;
+  }
+
+  /** Returns a copy for another listing. The instance does not change with its copy. */
+  FileOrdinals copyOnWrite() {
     return new FileOrdinals(files, ordinals, false);
   }
 
-  boolean isNew() {
-    return isNew;
+  /** Returns whether the ordinals differ from those that the instance is a copy of. */
+  boolean isChanged() {
+    return isChanged;
   }
 
-  static int count(FileOrdinals[] all) {
-    int n = 0;
-    for (int i = 0; i < all.length; i++) n += all[i].files.length;
-    return n;
-  }
-
-  int of(int i, FileStatus f, FileSnapshot snap) {
-    if (files[i] == f) return ordinals[i];
-    if (!isNew) {
+  /**
+   * Returns the ordinal of the file at a position, as {@link FileSnapshot#ordinal} does.
+   *
+   * @param snapshot the snapshot of all ordinals of the instance
+   */
+  int of(int i, FileStatus file, FileSnapshot snapshot) {
+    if (files[i] == file) {
+      return ordinals[i];
+    }
+    if (!isChanged) {
       files = (FileStatus[]) files.clone();
       ordinals = (int[]) ordinals.clone();
-      isNew = true;
+      isChanged = true;
     }
-    files[i] = f;
-    ordinals[i] = snap.ordinal(f, last + 1);
-    if (ordinals[i] >= 0) last = ordinals[i];
+    files[i] = file;
+    ordinals[i] = snapshot.ordinal(file, last + 1);
+    if (ordinals[i] != FileSnapshot.UNKNOWN) {
+      last = ordinals[i];
+    }
     return ordinals[i];
   }
 }

@@ -4,117 +4,205 @@ import java.lang.ref.SoftReference;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.Map;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.spark.sql.catalyst.expressions.XXH64;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * Path to ordinal, an open-addressing table without strings: two hashes of the path, length, time.
+ * The files of an index: a hash table from a file to its ordinal, the position of the file's bit in
+ * an answer of Python. The table holds no paths, only two hashes of each path, and the file's
+ * length and modification time: a file that has changed is not in the snapshot.
  */
-public class FileSnapshot {
-  private static final int HASH = 0, OTHER = 1, LENGTH = 2, TIME = 3, WIDTH = 4;
-  // both as Spark's function has them: xxhash64(path), xxhash64('xskip', path)
-  private static final long SEED = 42L,
-      OTHER_SEED = hash(new byte[] {'x', 's', 'k', 'i', 'p'}, 0, 5, SEED);
-  final long token;
-  final int n;
-  final int[] partitionOf;
-  private final HashMap partitions = new HashMap();
-  volatile SoftReference memo = null;
-  private final long[] rows; // what is compared of one object lies together
-  private final int[] table;
-  private final int mask;
+public final class FileSnapshot {
+  /** The ordinal of a file that is not in the snapshot. */
+  static final int UNKNOWN = -1;
 
-  public FileSnapshot(long token, int n) {
+  /** The partition of values that no file of the snapshot has. */
+  static final int NO_PARTITION = -2;
+
+  // A row of four numbers per file
+  private static final int HASH = 0;
+  private static final int SECOND_HASH = 1;
+  private static final int LENGTH = 2;
+  private static final int TIME = 3;
+  private static final int WIDTH = 4;
+
+  private static final long UNKNOWN_LENGTH = -1L;
+
+  // As Spark's functions compute them: xxhash64(path) and xxhash64('xskip', path)
+  private static final long SEED = 42L;
+  private static final long SECOND_SEED = hash(new byte[] {'x', 's', 'k', 'i', 'p'}, 0, 5, SEED);
+
+  private static final int EMPTY = -1;
+  private static final int MIN_CAPACITY = 16;
+
+  private final long token;
+  private final int count;
+
+  /** The numbers that a look-up compares: those of a file lie together in memory. */
+  private final long[] rows;
+
+  /** The ordinals, by open addressing with linear probing; at most half of the slots are in use. */
+  private final int[] slots;
+
+  private final int mask;
+  private final int[] partitionOf;
+  private final Map<String, Integer> partitions = new HashMap<>();
+  private volatile SoftReference<FileOrdinals[]> ordinals = null;
+
+  /**
+   * Creates a snapshot without files. The caller adds the files with {@link #put} and {@link
+   * #putPartition}.
+   *
+   * @param token the number of the snapshot, which answers of Python repeat
+   * @param count the number of files
+   */
+  FileSnapshot(long token, int count) {
     this.token = token;
-    this.n = n;
-    rows = new long[WIDTH * n];
-    partitionOf = new int[n];
-    int capacity = 16;
-    while (capacity < n * 2L) capacity <<= 1;
-    table = new int[capacity];
-    Arrays.fill(table, -1);
+    this.count = count;
+    rows = new long[WIDTH * count];
+    partitionOf = new int[count];
+    int capacity = MIN_CAPACITY;
+    while (capacity < count * 2L) {
+      capacity <<= 1;
+    }
+    slots = new int[capacity];
+    Arrays.fill(slots, EMPTY);
     mask = capacity - 1;
   }
 
-  public FileSnapshot(long token, FileTable objects) {
-    this(token, objects.n);
-    for (int i = 0; i < n; i++) {
-      int start = objects.start(i), size = objects.start(i + 1) - start;
-      long h = hash(objects.bytes, start, size, SEED);
-      put(i, h, hash(objects.bytes, start, size, OTHER_SEED), objects.length(i), objects.time(i));
-      partitionOf[i] = objects.partition(i);
+  /** Creates a snapshot of the files of a table. */
+  public FileSnapshot(long token, FileTable files) {
+    this(token, files.n);
+    for (int i = 0; i < count; i++) {
+      long hash = files.pathHash(i, SEED);
+      put(i, hash, files.pathHash(i, SECOND_SEED), files.length(i), files.time(i));
+      partitionOf[i] = files.partition(i);
     }
-    for (int i = 0; i < objects.texts.length; i++) partitions.put(objects.texts[i], new Integer(i));
-  }
-
-  void put(int i, long hash, long other, long length, long time) {
-    rows[WIDTH * i + HASH] = hash;
-    rows[WIDTH * i + OTHER] = other;
-    rows[WIDTH * i + LENGTH] = length;
-    rows[WIDTH * i + TIME] = time;
-    int k = slot(hash, length, time);
-    while (table[k] >= 0) {
-      if (isSame(table[k], i)) return; // of a row that stands here often the first is enough
-      k = (k + 1) & mask;
+    for (int i = 0; i < files.texts.length; i++) {
+      partitions.put(files.texts[i], Integer.valueOf(i));
     }
-    table[k] = i;
   }
 
-  void putPartition(int i, String text) {
-    Integer known = (Integer) partitions.get(text);
-    if (known == null) partitions.put(text, known = new Integer(partitions.size()));
-    partitionOf[i] = known.intValue();
+  /** Returns Spark's {@code xxhash64} of a range of bytes. */
+  static long hash(byte[] bytes, int start, int length, long seed) {
+    return XXH64.hashUnsafeBytes(bytes, Platform.BYTE_ARRAY_OFFSET + start, length, seed);
   }
 
-  /** The partition with these values, or -2. */
-  int partition(String text) {
-    Integer i = (Integer) partitions.get(text);
-    return i == null ? -2 : i.intValue();
+  long token() {
+    return token;
   }
 
-  private static long hash(byte[] b, int start, int size, long seed) {
-    return XXH64.hashUnsafeBytes(b, Platform.BYTE_ARRAY_OFFSET + start, size, seed);
+  int count() {
+    return count;
   }
 
-  private boolean isSame(int o, int i) {
-    for (int part = 0; part < WIDTH; part++)
-      if (rows[WIDTH * o + part] != rows[WIDTH * i + part]) return false;
+  /**
+   * Adds a file. Of several files with equal numbers, look-ups return the first.
+   *
+   * @param hash {@code xxhash64(path)}
+   * @param secondHash {@code xxhash64('xskip', path)}
+   * @param length the file's length, -1 if unknown
+   */
+  void put(int ordinal, long hash, long secondHash, long length, long time) {
+    int row = WIDTH * ordinal;
+    rows[row + HASH] = hash;
+    rows[row + SECOND_HASH] = secondHash;
+    rows[row + LENGTH] = length;
+    rows[row + TIME] = time;
+    int slot = slot(hash, length, time);
+    while (slots[slot] != EMPTY) {
+      if (hasEqualRows(slots[slot], ordinal)) {
+        return;
+      }
+      slot = (slot + 1) & mask;
+    }
+    slots[slot] = ordinal;
+  }
+
+  /** Sets the partition of a file by its values as a JSON array. */
+  void putPartition(int ordinal, String values) {
+    Integer partition = (Integer) partitions.get(values);
+    if (partition == null) {
+      partition = Integer.valueOf(partitions.size());
+      partitions.put(values, partition);
+    }
+    partitionOf[ordinal] = partition.intValue();
+  }
+
+  /** Returns the partition with these values, a JSON array, or {@link #NO_PARTITION}. */
+  int partition(String values) {
+    Integer partition = (Integer) partitions.get(values);
+    return partition == null ? NO_PARTITION : partition.intValue();
+  }
+
+  /** Returns the partition of a file. */
+  int partitionOf(int ordinal) {
+    return partitionOf[ordinal];
+  }
+
+  /** Returns the ordinals of the latest listing, or null. */
+  FileOrdinals[] ordinals() {
+    SoftReference<FileOrdinals[]> reference = ordinals;
+    return reference == null ? null : (FileOrdinals[]) reference.get();
+  }
+
+  /** Remembers the ordinals of a listing while memory suffices. */
+  void remember(FileOrdinals[] latest) {
+    ordinals = new SoftReference<>(latest);
+  }
+
+  /**
+   * Returns the ordinal of a file, or {@link #UNKNOWN} if the snapshot does not have the file with
+   * its length and time. The snapshot can have a path several times, with different times: any of
+   * these can be the file's.
+   *
+   * @param guess the likely ordinal, which saves the search in the table: the order of most
+   *     listings is the order of the snapshot
+   */
+  int ordinal(FileStatus file, int guess) {
+    byte[] path = file.getPath().toUri().getPath().getBytes(StandardCharsets.UTF_8);
+    long hash = hash(path, 0, path.length, SEED);
+    long secondHash = hash(path, 0, path.length, SECOND_SEED);
+    if (guess < count && matches(guess, hash, secondHash, file)) {
+      return guess;
+    }
+    int ordinal = find(hash, secondHash, file, file.getLen());
+    return ordinal == UNKNOWN ? find(hash, secondHash, file, UNKNOWN_LENGTH) : ordinal;
+  }
+
+  private int find(long hash, long secondHash, FileStatus file, long length) {
+    int slot = slot(hash, length, file.getModificationTime());
+    while (slots[slot] != EMPTY) {
+      if (matches(slots[slot], hash, secondHash, file)) {
+        return slots[slot];
+      }
+      slot = (slot + 1) & mask;
+    }
+    return UNKNOWN;
+  }
+
+  private boolean matches(int ordinal, long hash, long secondHash, FileStatus file) {
+    int row = WIDTH * ordinal;
+    long length = rows[row + LENGTH];
+    return rows[row + HASH] == hash
+        && rows[row + SECOND_HASH] == secondHash
+        && rows[row + TIME] == file.getModificationTime()
+        && (length < 0 || length == file.getLen());
+  }
+
+  private boolean hasEqualRows(int first, int second) {
+    for (int i = 0; i < WIDTH; i++) {
+      if (rows[WIDTH * first + i] != rows[WIDTH * second + i]) {
+        return false;
+      }
+    }
     return true;
   }
 
   private int slot(long hash, long length, long time) {
-    long h = hash + 31 * (time + 31 * length) * 0x9E3779B97F4A7C15L;
-    return (int) (h ^ (h >>> 32)) & mask;
-  }
-
-  /**
-   * The ordinal, or -1 where the file is not in the snapshot, or with another length or time. A
-   * path can stand in the snapshot more than once, with several times: any of them may be the
-   * file's. Listings come in the order of the snapshot, mostly: a guess saves the table.
-   */
-  int ordinal(FileStatus f, int guess) {
-    byte[] path = f.getPath().toUri().getPath().getBytes(StandardCharsets.UTF_8);
-    long h = hash(path, 0, path.length, SEED), other = hash(path, 0, path.length, OTHER_SEED);
-    if (guess < n && is(guess, h, other, f)) return guess;
-    int o = find(h, other, f, f.getLen());
-    return o >= 0 ? o : find(h, other, f, -1L);
-  }
-
-  private int find(long h, long other, FileStatus f, long length) {
-    int k = slot(h, length, f.getModificationTime()), o;
-    while ((o = table[k]) >= 0) {
-      if (is(o, h, other, f)) return o;
-      k = (k + 1) & mask;
-    }
-    return -1;
-  }
-
-  private boolean is(int o, long h, long other, FileStatus f) {
-    int r = WIDTH * o;
-    return rows[r + HASH] == h
-        && rows[r + OTHER] == other
-        && rows[r + TIME] == f.getModificationTime()
-        && (rows[r + LENGTH] < 0 || rows[r + LENGTH] == f.getLen());
+    long mixed = hash + 31 * (time + 31 * length) * 0x9E3779B97F4A7C15L;
+    return (int) (mixed ^ (mixed >>> 32)) & mask;
   }
 }

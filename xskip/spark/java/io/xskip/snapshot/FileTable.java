@@ -5,47 +5,74 @@ import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 
 /**
- * The objects of a snapshot as Python sends them, little-endian: their number and that of the last
- * part's bytes as int64; as int64 of each object its length (-1: unknown), its time, its partition;
- * as int32 where each path starts, and the end; the paths; the distinct partition values as JSON
- * arrays, parted by NUL.
+ * The files of a snapshot in the binary form in which Python sends them. A file's position in the
+ * table is its ordinal. The table consists of these parts, all numbers little-endian:
+ *
+ * <ul>
+ *   <li>int64: the number of files
+ *   <li>int64: the length of the last part in bytes
+ *   <li>int64 per file: its length, -1 if unknown
+ *   <li>int64 per file: its modification time
+ *   <li>int64 per file: its partition, a position in the last part
+ *   <li>int32 per file and one more: where its path starts and the last path ends, in the next part
+ *   <li>UTF-8: the paths, concatenated
+ *   <li>UTF-8: the values of each distinct partition as a JSON array, separated by NUL
+ * </ul>
  */
-public class FileTable {
+public final class FileTable {
+  private static final int LENGTHS = 2 * Long.BYTES;
+
   public final int n;
-  final byte[] bytes;
   public final String[] texts;
-  private static final int LENGTHS = 16;
-  private final ByteBuffer in;
-  private final int starts, paths;
+
+  private final byte[] bytes;
+  private final ByteBuffer buffer;
+  private final int times;
+  private final int partitions;
+  private final int starts;
+  private final int paths;
 
   public FileTable(byte[] bytes) {
     this.bytes = bytes;
-    in = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
-    n = (int) in.getLong(0);
-    starts = LENGTHS + 24 * n;
-    paths = starts + 4 * (n + 1);
-    int last = (int) in.getLong(8);
-    String packed = new String(bytes, bytes.length - last, last, StandardCharsets.UTF_8);
-    texts = n == 0 ? new String[0] : packed.split("\u0000", -1);
+    buffer = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
+    n = (int) buffer.getLong(0);
+    times = LENGTHS + Long.BYTES * n;
+    partitions = times + Long.BYTES * n;
+    starts = partitions + Long.BYTES * n;
+    paths = starts + Integer.BYTES * (n + 1);
+    texts = n == 0 ? new String[0] : lastPart((int) buffer.getLong(Long.BYTES)).split("\u0000", -1);
   }
 
+  private String lastPart(int length) {
+    return new String(bytes, bytes.length - length, length, StandardCharsets.UTF_8);
+  }
+
+  /** Returns the length of a file, or -1 if it is unknown. */
   public long length(int i) {
-    return in.getLong(LENGTHS + 8 * i);
+    return buffer.getLong(LENGTHS + Long.BYTES * i);
   }
 
+  /** Returns the modification time of a file in milliseconds. */
   public long time(int i) {
-    return in.getLong(LENGTHS + 8 * (n + i));
+    return buffer.getLong(times + Long.BYTES * i);
   }
 
+  /** Returns the partition of a file, a position in {@link #texts}. */
   public int partition(int i) {
-    return (int) in.getLong(LENGTHS + 8 * (2 * n + i));
+    return (int) buffer.getLong(partitions + Long.BYTES * i);
   }
 
-  int start(int i) {
-    return paths + in.getInt(starts + 4 * i);
-  }
-
+  /** Returns the path of a file, without scheme and authority. */
   public String path(int i) {
     return new String(bytes, start(i), start(i + 1) - start(i), StandardCharsets.UTF_8);
+  }
+
+  /** Returns the hash of a file's path in UTF-8. */
+  long pathHash(int i, long seed) {
+    return FileSnapshot.hash(bytes, start(i), start(i + 1) - start(i), seed);
+  }
+
+  private int start(int i) {
+    return paths + buffer.getInt(starts + Integer.BYTES * i);
   }
 }

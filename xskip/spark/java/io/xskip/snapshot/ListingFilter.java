@@ -1,83 +1,135 @@
 package io.xskip.snapshot;
 
-import java.lang.ref.SoftReference;
 import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.Seq;
 import scala.collection.immutable.VectorBuilder;
-import scala.runtime.AbstractFunction1;
 
 /**
- * The files of a listing in shares, for several threads, and then a predicate on them in their
- * order.
+ * A listing in slices, which several threads can look up at the same time, and the listing's kept
+ * files after the look-up.
  */
-public class ListingFilter extends AbstractFunction1 {
-  final ArrayList shares = new ArrayList();
-  private final Seq directories;
-  private final FileSnapshot snap;
-  private int at = 0;
+final class ListingFilter {
+  private final List<ListingSlice> slices = new ArrayList<>();
+  private final Seq<PartitionDirectory> directories;
+  private final FileSnapshot snapshot;
 
-  ListingFilter(Seq directories, FileSnapshot snap, PruningAnswer reply, StructType schema) {
+  /**
+   * Divides a listing into slices.
+   *
+   * @param snapshot the snapshot of the listing's files, or null
+   * @param schema the partition columns of the listing
+   */
+  ListingFilter(
+      Seq<PartitionDirectory> directories,
+      FileSnapshot snapshot,
+      PruningAnswer answer,
+      StructType schema) {
     this.directories = directories;
-    this.snap = snap;
-    int total = 0;
-    for (scala.collection.Iterator it = directories.iterator(); it.hasNext(); )
-      total += ((PartitionDirectory) it.next()).files().length();
-    FileOrdinals[] before =
-        snap == null || snap.memo == null ? null : (FileOrdinals[]) snap.memo.get();
-    boolean alike = before != null && FileOrdinals.count(before) == total;
-    for (int from = 0; from < total; from += ListingSlice.SIZE) {
-      int size = Math.min(ListingSlice.SIZE, total - from);
-      shares.add(
-          new ListingSlice(size, alike ? before[shares.size()].again() : new FileOrdinals(size)));
-    }
-    for (scala.collection.Iterator it = directories.iterator(); it.hasNext(); ) {
-      PartitionDirectory directory = (PartitionDirectory) it.next();
-      int partition = reply.partition(directory.values(), schema);
-      for (scala.collection.Iterator of = directory.files().iterator(); of.hasNext(); at++) {
-        share(at).set(at % ListingSlice.SIZE, of.next(), partition);
+    this.snapshot = snapshot;
+    createSlices();
+    int position = 0;
+    scala.collection.Iterator<?> iterator = directories.iterator();
+    while (iterator.hasNext()) {
+      PartitionDirectory directory = (PartitionDirectory) iterator.next();
+      int partition = answer.partition(directory.values(), schema);
+      scala.collection.Iterator<?> files = directory.files().iterator();
+      while (files.hasNext()) {
+        FileStatusWithMetadata file = (FileStatusWithMetadata) files.next();
+        sliceOf(position).set(position % ListingSlice.SIZE, file, partition);
+        position++;
       }
     }
   }
 
-  private ListingSlice share(int i) {
-    return (ListingSlice) shares.get(i / ListingSlice.SIZE);
-  }
-
-  /** After all shares are looked up. */
-  void end(PruningCounts counts) {
-    FileOrdinals[] now = new FileOrdinals[shares.size()];
-    boolean isNew = false;
-    for (int i = 0; i < now.length; i++) {
-      ListingSlice share = (ListingSlice) shares.get(i);
-      counts.add(share.counts);
-      now[i] = share.ordinals;
-      isNew |= now[i].isNew();
+  /** Creates empty slices, with the ordinals of the latest listing if it had as many files. */
+  private void createSlices() {
+    int total = 0;
+    scala.collection.Iterator<?> iterator = directories.iterator();
+    while (iterator.hasNext()) {
+      total += ((PartitionDirectory) iterator.next()).files().length();
     }
-    if (isNew && snap != null) snap.memo = new SoftReference(now);
+    FileOrdinals[] latest = snapshot == null ? null : snapshot.ordinals();
+    boolean isReusable = latest != null && FileOrdinals.count(latest) == total;
+    for (int start = 0; start < total; start += ListingSlice.SIZE) {
+      int size = Math.min(ListingSlice.SIZE, total - start);
+      FileOrdinals ordinals =
+          isReusable ? latest[slices.size()].copyOnWrite() : new FileOrdinals(size);
+      slices.add(new ListingSlice(size, ordinals));
+    }
   }
 
-  /** As Spark does, without empty directories. */
-  Seq kept() {
-    at = 0;
-    VectorBuilder b = new VectorBuilder();
-    for (scala.collection.Iterator it = directories.iterator(); it.hasNext(); ) {
-      PartitionDirectory directory = (PartitionDirectory) it.next();
-      Seq kept = (Seq) directory.files().filter(this);
-      int k = kept.length();
-      if (k > 0)
-        b.$plus$eq(
-            k == directory.files().length()
+  List<ListingSlice> slices() {
+    return slices;
+  }
+
+  private ListingSlice sliceOf(int position) {
+    return (ListingSlice) slices.get(position / ListingSlice.SIZE);
+  }
+
+  /** Adds the counts of all slices, and remembers the ordinals, after the look-up. */
+  void finish(PruningCounts counts) {
+    FileOrdinals[] ordinals = new FileOrdinals[slices.size()];
+    boolean isChanged = false;
+    for (int i = 0; i < ordinals.length; i++) {
+      ListingSlice slice = (ListingSlice) slices.get(i);
+      counts.add(slice.counts());
+      ordinals[i] = slice.ordinals();
+      isChanged |= ordinals[i].isChanged();
+    }
+    if (isChanged && snapshot != null) {
+      snapshot.remember(ordinals);
+    }
+  }
+
+  /** Returns the directories with their kept files; like Spark, leaves out empty directories. */
+  Seq<PartitionDirectory> kept() {
+    VectorBuilder<PartitionDirectory> result = new VectorBuilder<>();
+    int start = 0;
+    scala.collection.Iterator<?> iterator = directories.iterator();
+    while (iterator.hasNext()) {
+      PartitionDirectory directory = (PartitionDirectory) iterator.next();
+      int end = start + directory.files().length();
+      int keptCount = countKept(start, end);
+      if (keptCount > 0) {
+        result.$plus$eq(
+            keptCount == end - start
                 ? directory
-                : new PartitionDirectory(directory.values(), kept));
+                : new PartitionDirectory(directory.values(), keptFiles(directory, start)));
+      }
+      start = end;
     }
-    return (Seq) (Object) b.result();
+    return result.result();
   }
 
-  public Object apply(Object next) {
-    boolean keep = share(at).keeps[at % ListingSlice.SIZE];
-    at++;
-    return keep ? Boolean.TRUE : Boolean.FALSE;
+  private boolean keeps(int position) {
+    return sliceOf(position).keeps(position % ListingSlice.SIZE);
+  }
+
+  private int countKept(int start, int end) {
+    int count = 0;
+    for (int position = start; position < end; position++) {
+      if (keeps(position)) {
+        count++;
+      }
+    }
+    return count;
+  }
+
+  private Seq<FileStatusWithMetadata> keptFiles(PartitionDirectory directory, int start) {
+    VectorBuilder<FileStatusWithMetadata> result = new VectorBuilder<>();
+    int position = start;
+    scala.collection.Iterator<?> files = directory.files().iterator();
+    while (files.hasNext()) {
+      FileStatusWithMetadata file = (FileStatusWithMetadata) files.next();
+      if (keeps(position)) {
+        result.$plus$eq(file);
+      }
+      position++;
+    }
+    return result.result();
   }
 }

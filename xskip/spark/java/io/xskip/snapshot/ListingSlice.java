@@ -3,28 +3,58 @@ package io.xskip.snapshot;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 
-/** A stretch of a listing, which one thread looks up. */
-public class ListingSlice {
+/** Consecutive files of a listing, which one thread looks up. */
+final class ListingSlice {
+  /** The number of files of each slice but the last. */
   static final int SIZE = 1 << 13;
-  final boolean[] keeps;
-  final int[] partitions;
-  final FileOrdinals ordinals;
-  final PruningCounts counts = new PruningCounts();
-  private final Object[] files;
+
+  private final FileStatusWithMetadata[] files;
+  private final int[] partitions;
+  private final boolean[] keeps;
+  private final FileOrdinals ordinals;
+  private final PruningCounts counts = new PruningCounts();
 
   ListingSlice(int size, FileOrdinals ordinals) {
-    keeps = new boolean[size];
+    files = new FileStatusWithMetadata[size];
     partitions = new int[size];
-    files = new Object[size];
+    keeps = new boolean[size];
     this.ordinals = ordinals;
   }
 
-  void set(int i, Object file, int partition) {
+  /** Sets the file at a position, and its partition in the snapshot. */
+  void set(int i, FileStatusWithMetadata file, int partition) {
     files[i] = file;
     partitions[i] = partition;
   }
 
+  int size() {
+    return files.length;
+  }
+
   FileStatus file(int i) {
-    return ((FileStatusWithMetadata) files[i]).fileStatus();
+    return files[i].fileStatus();
+  }
+
+  int partition(int i) {
+    return partitions[i];
+  }
+
+  FileOrdinals ordinals() {
+    return ordinals;
+  }
+
+  PruningCounts counts() {
+    return counts;
+  }
+
+  /** Returns whether the query reads the file at a position. */
+  boolean keeps(int i) {
+    return keeps[i];
+  }
+
+  /** Sets and counts whether the query reads the file at a position. */
+  void decide(int i, boolean isKnown, boolean isKept) {
+    keeps[i] = isKept;
+    counts.add(file(i).getLen(), isKnown, isKept);
   }
 }

@@ -1,88 +1,134 @@
 package io.xskip.snapshot;
 
-import io.xskip.catalyst.ExpressionEncoder;
+import io.xskip.catalyst.ValueEncoder;
 import io.xskip.common.Bytes;
 import java.nio.ByteBuffer;
+import java.util.List;
 import java.util.function.Consumer;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.Seq;
 
 /**
- * Python's answer for the files of listings. Bytes: 'B' or 'P', the snapshot's token (8 bytes, big
- * endian), a bitmap (little-endian bit order; a set bit: this ordinal can be skipped). Anything
- * else keeps everything, as does a file that the snapshot does not know or knows with another
- * length or time, and with 'P', an answer that used partition values, a file that the query lists
- * with other ones.
+ * Python's answer to a request: the files that the query does not need to read. The bytes are:
+ *
+ * <ul>
+ *   <li>one byte: {@code 'P'} if the answer depends on partition values, else {@code 'B'}
+ *   <li>int64, big-endian: the token of the snapshot that the answer refers to
+ *   <li>a bitmap, the lowest bit of each byte first: a set bit skips the file with this ordinal
+ * </ul>
+ *
+ * Any other bytes keep all files. An answer keeps a file that the snapshot does not have with the
+ * file's length and time. An answer that depends on partition values also keeps a file that the
+ * query lists with other partition values than the snapshot.
  */
-public class PruningAnswer implements Consumer {
-  private static final int HEADER = 9;
-  private final FileSnapshot snap;
-  private final byte[] bits;
+public final class PruningAnswer {
+  private static final int HEADER = 1 + Long.BYTES;
+
+  private final FileSnapshot snapshot;
+
+  /** The bytes of the answer; null to keep all files, and if there is no snapshot. */
+  private final byte[] bytes;
+
   private final PruningCounts counts = new PruningCounts();
 
-  private PruningAnswer(FileSnapshot snap, byte[] bits) {
-    this.snap = snap;
-    this.bits = bits;
+  private PruningAnswer(FileSnapshot snapshot, byte[] bytes) {
+    this.snapshot = snapshot;
+    this.bytes = bytes;
   }
 
-  public static PruningAnswer parse(byte[] b, FileSnapshot snap) {
-    boolean usable =
-        b != null
-            && b.length >= HEADER
-            && (b[0] == 'B' || b[0] == 'P')
-            && snap != null
-            && ByteBuffer.wrap(b, 1, 8).getLong() == snap.token
-            && (b.length - HEADER) * 8L >= snap.n;
-    return new PruningAnswer(snap, usable ? b : null);
+  /**
+   * Parses an answer.
+   *
+   * @param bytes the answer, or null
+   * @param snapshot the present snapshot of the index, or null
+   */
+  public static PruningAnswer parse(byte[] bytes, FileSnapshot snapshot) {
+    return new PruningAnswer(snapshot, isUsable(bytes, snapshot) ? bytes : null);
   }
 
+  private static boolean isUsable(byte[] bytes, FileSnapshot snapshot) {
+    return bytes != null
+        && bytes.length >= HEADER
+        && (bytes[0] == 'B' || bytes[0] == 'P')
+        && snapshot != null
+        && ByteBuffer.wrap(bytes, 1, Long.BYTES).getLong() == snapshot.token()
+        && (bytes.length - HEADER) * 8L >= snapshot.count();
+  }
+
+  /** Returns the counts of all files to which the answer was applied. */
   public PruningCounts counts() {
     return counts;
   }
 
+  /** Returns whether the answer is about the files of the snapshot with a token. */
   public boolean isOf(long token) {
-    return snap != null && snap.token == token;
+    return snapshot != null && snapshot.token() == token;
   }
 
   /**
-   * Whether an object is kept that is known by its ordinal, with the partition that the snapshot
-   * has.
+   * Returns whether the query reads a file of the snapshot, with the partition values of the
+   * snapshot, and counts the file.
    */
   public boolean keeps(int ordinal, long length) {
-    boolean keep = bits == null || !Bytes.isSet(bits, HEADER, ordinal);
-    counts.add(length, true, keep);
-    return keep;
+    boolean isKept = !skips(ordinal);
+    counts.add(length, true, isKept);
+    return isKept;
   }
 
-  /** The directories with the files that are kept; several threads look up the paths of many. */
-  public Seq filter(Seq directories, StructType schema) {
-    ListingFilter listed = new ListingFilter(directories, snap, this, schema);
-    if (listed.shares.size() == 1) accept(listed.shares.get(0));
-    else listed.shares.parallelStream().forEach(this);
-    listed.end(counts);
-    return listed.kept();
+  /**
+   * Returns the directories of a listing with the files that the query reads, and counts all files.
+   * Several threads look up the files of a long listing.
+   *
+   * @param schema the partition columns of the listing
+   */
+  public Seq<PartitionDirectory> filter(Seq<PartitionDirectory> directories, StructType schema) {
+    ListingFilter filter = new ListingFilter(directories, snapshot, this, schema);
+    List<ListingSlice> slices = filter.slices();
+    if (slices.size() == 1) {
+      lookUp((ListingSlice) slices.get(0));
+    } else {
+      slices.parallelStream()
+          .forEach(
+              new Consumer<Object>() {
+                @Override
+                public void accept(Object slice) {
+                  lookUp((ListingSlice) slice);
+                }
+              });
+    }
+    filter.finish(counts);
+    return filter.kept();
   }
 
-  /** The partition of files with these values as the snapshot counts, or a negative number. */
+  /**
+   * Returns the partition of the snapshot with these values; a negative number if there is none, or
+   * if the answer does not depend on partition values.
+   */
   int partition(InternalRow values, StructType schema) {
-    return usesPartitions() ? snap.partition(ExpressionEncoder.row(values, schema)) : -1;
+    return usesPartitions() ? snapshot.partition(ValueEncoder.row(values, schema)) : -1;
+  }
+
+  /** Looks up the files of a slice and decides which of them the query reads. */
+  private void lookUp(ListingSlice slice) {
+    for (int i = 0; i < slice.size(); i++) {
+      FileStatus file = slice.file(i);
+      int ordinal =
+          snapshot == null ? FileSnapshot.UNKNOWN : slice.ordinals().of(i, file, snapshot);
+      boolean isKnown = ordinal != FileSnapshot.UNKNOWN;
+      boolean isMoved =
+          isKnown && usesPartitions() && snapshot.partitionOf(ordinal) != slice.partition(i);
+      slice.decide(i, isKnown, !isKnown || isMoved || !skips(ordinal));
+    }
   }
 
   private boolean usesPartitions() {
-    return bits != null && bits[0] == 'P';
+    return bytes != null && bytes[0] == 'P';
   }
 
-  public void accept(Object o) {
-    ListingSlice share = (ListingSlice) o;
-    for (int i = 0; i < share.keeps.length; i++) {
-      FileStatus f = share.file(i);
-      int ordinal = snap == null ? -1 : share.ordinals.of(i, f, snap);
-      boolean other =
-          usesPartitions() && ordinal >= 0 && snap.partitionOf[ordinal] != share.partitions[i];
-      share.keeps[i] = bits == null || ordinal < 0 || other || !Bytes.isSet(bits, HEADER, ordinal);
-      share.counts.add(f.getLen(), ordinal >= 0, share.keeps[i]);
-    }
+  private boolean skips(int ordinal) {
+    return bytes != null && Bytes.isSet(bytes, HEADER, ordinal);
   }
 }

@@ -1,27 +1,41 @@
 package io.xskip.snapshot;
 
-/** Files and bytes listed, files that a snapshot knows, files and bytes kept. */
-public class PruningCounts {
-  private long listed, listedBytes, known, kept, keptBytes;
+/** Counts of the files of a listing: all files, the files of the snapshot, and the kept files. */
+public final class PruningCounts {
+  private long listed;
+  private long listedBytes;
+  private long known;
+  private long kept;
+  private long keptBytes;
 
+  /**
+   * Counts a file.
+   *
+   * @param isKnown whether the snapshot has the file
+   * @param isKept whether the query reads the file
+   */
   void add(long length, boolean isKnown, boolean isKept) {
     listed++;
     listedBytes += length;
-    if (isKnown) known++;
+    if (isKnown) {
+      known++;
+    }
     if (isKept) {
       kept++;
       keptBytes += length;
     }
   }
 
-  void add(PruningCounts c) {
-    listed += c.listed;
-    listedBytes += c.listedBytes;
-    known += c.known;
-    kept += c.kept;
-    keptBytes += c.keptBytes;
+  /** Adds the counts of another listing. */
+  void add(PruningCounts other) {
+    listed += other.listed;
+    listedBytes += other.listedBytes;
+    known += other.known;
+    kept += other.kept;
+    keptBytes += other.keptBytes;
   }
 
+  /** Returns listed files, listed bytes, known files, kept files and kept bytes. */
   public long[] all() {
     return new long[] {listed, listedBytes, known, kept, keptBytes};
   }

@@ -4,38 +4,56 @@ import io.xskip.common.SparkCompat;
 import org.apache.spark.sql.catalyst.InternalRow;
 import scala.Tuple2;
 
-/** A snapshot that a job fills: Python sees no name. */
-public class SnapshotFiller {
+/** A snapshot whose files come from Spark jobs, so that the names never pass through Python. */
+public final class SnapshotFiller {
   private final FileSnapshot snapshot;
-  private final boolean[] filled;
-  private int left;
+  private final boolean[] isFilled;
+  private int missing;
 
-  public SnapshotFiller(long token, int n) {
-    snapshot = new FileSnapshot(token, n);
-    filled = new boolean[n];
-    left = n;
+  /**
+   * Creates a filler without files.
+   *
+   * @param token the number of the snapshot
+   * @param count the number of files
+   */
+  public SnapshotFiller(long token, int count) {
+    snapshot = new FileSnapshot(token, count);
+    isFilled = new boolean[count];
+    missing = count;
   }
 
   /**
-   * Rows: ordinal, both hashes of the path, length, time, the partition's values as a JSON array.
+   * Runs a job and adds its rows: the ordinal as int, both hashes of the path (see {@link
+   * FileSnapshot}), the length and the time as bigint, and the partition's values as a JSON array.
+   *
+   * @throws IllegalStateException if an ordinal occurs twice
    */
   public void add(Object df) throws Exception {
-    Tuple2 found = SparkCompat.execution(df).executedPlan().executeCollectIterator();
-    for (scala.collection.Iterator rows = (scala.collection.Iterator) found._2();
-        rows.hasNext(); ) {
-      InternalRow r = (InternalRow) rows.next();
-      int i = r.getInt(0);
-      if (filled[i]) throw new IllegalStateException("the metadata contains an object twice");
-      filled[i] = true;
-      left--;
-      snapshot.put(i, r.getLong(1), r.getLong(2), r.getLong(3), r.getLong(4));
-      snapshot.putPartition(i, r.getUTF8String(5).toString());
+    Tuple2<?, ?> result = SparkCompat.execution(df).executedPlan().executeCollectIterator();
+    scala.collection.Iterator<?> rows = (scala.collection.Iterator<?>) result._2();
+    while (rows.hasNext()) {
+      InternalRow row = (InternalRow) rows.next();
+      int ordinal = row.getInt(0);
+      if (isFilled[ordinal]) {
+        throw new IllegalStateException("the metadata contains an object twice");
+      }
+      isFilled[ordinal] = true;
+      missing--;
+      snapshot.put(ordinal, row.getLong(1), row.getLong(2), row.getLong(3), row.getLong(4));
+      snapshot.putPartition(ordinal, row.getUTF8String(5).toString());
     }
   }
 
+  /**
+   * Registers the snapshot for a metadata directory.
+   *
+   * @throws IllegalStateException if the jobs have not returned all files
+   */
   public void register(String directory) {
-    if (left > 0)
-      throw new IllegalStateException("no job has returned " + left + " objects of the metadata");
+    if (missing > 0) {
+      throw new IllegalStateException(
+          "no job has returned " + missing + " objects of the metadata");
+    }
     Snapshots.snapshots.put(directory, snapshot);
   }
 }

@@ -3,9 +3,9 @@ package io.xskip.snapshot;
 import java.util.concurrent.ConcurrentHashMap;
 
 /** The snapshots that Python has registered. */
-public class Snapshots {
-  private Snapshots() {}
+public final class Snapshots {
+  /** The present snapshot of each metadata directory. */
+  public static final ConcurrentHashMap<String, FileSnapshot> snapshots = new ConcurrentHashMap<>();
 
-  public static final ConcurrentHashMap snapshots =
-      new ConcurrentHashMap(); // directory of the metadata -> FileSnapshot
+  private Snapshots() {}
 }
