@@ -3,28 +3,37 @@ package io.xskip.collect;
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 
-/** The elements of an array, each for itself. */
-public class ArrayElements extends Accumulator {
-  private final Accumulator each;
+/** A statistic of the elements of arrays; NULL arrays and NULL elements add nothing. */
+final class ArrayElements extends Accumulator {
+  private final Accumulator elements;
 
-  ArrayElements(Accumulator each) {
-    this.each = each;
+  ArrayElements(Accumulator elements) {
+    this.elements = elements;
   }
 
+  @Override
   int width() {
-    return each.width();
+    return elements.width();
   }
 
+  @Override
   void reset() {
-    each.reset();
+    elements.reset();
   }
 
-  void add(SpecializedGetters r, int at) {
-    ArrayData a = r.getArray(at);
-    for (int i = 0, n = a.numElements(); i < n; i++) if (!a.isNullAt(i)) each.add(a, i);
+  @Override
+  void add(SpecializedGetters row, int column) {
+    ArrayData array = row.getArray(column);
+    int count = array.numElements();
+    for (int i = 0; i < count; i++) {
+      if (!array.isNullAt(i)) {
+        elements.add(array, i);
+      }
+    }
   }
 
-  void emit(Object[] out, int at, boolean whole) {
-    each.emit(out, at, whole);
+  @Override
+  void emit(Object[] result, int start, boolean isWholeFile) {
+    elements.emit(result, start, isWholeFile);
   }
 }

@@ -9,89 +9,146 @@ import org.apache.spark.unsafe.hash.Murmur3_x86_32;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * A Bloom filter of the values' hashes where the run is all of its object, else the distinct
- * hashes, for filters of parts cannot be joined. A hash is a pair: the first in the upper 32 bits,
- * the second, which the first seeds, in the lower. Numbers are hashed as longs.
+ * A Bloom filter of the values of a file, in Spark's format.
+ *
+ * <p>If several tasks read parts of the file, the result is the list of distinct hashes instead,
+ * because the filters of parts cannot be merged. The result columns are the hashes and the filter;
+ * one of them is null.
+ *
+ * <p>The hashes of a value are a pair of 32-bit hashes in a long: the first hash is in the upper
+ * half, and the second hash, whose seed is the first one, is in the lower half. Integers of all
+ * types are hashed as longs.
  */
-public class BloomHashes extends Accumulator {
-  private final DistinctLongs set = new DistinctLongs();
-  private final int items;
+class BloomHashes extends Accumulator {
+  private static final int FORMAT_VERSION = 1;
+  private static final int HEADER_BYTES = 12;
+  private static final double LN_2 = Math.log(2);
+
+  private final ValueType type;
+  private final int expectedValues;
   private final double logRate;
+  private final DistinctLongs hashes = new DistinctLongs();
 
   /**
-   * For so many items, or as many as there are where they are 0; at this natural logarithm of a
-   * false positive rate.
+   * Creates the accumulator.
+   *
+   * @param expectedValues the number of distinct values for which filters are sized; 0 sizes a
+   *     filter for the values of its file
+   * @param logRate the natural logarithm of the false positive rate
    */
-  BloomHashes(int items, double logRate) {
-    this.items = items;
+  BloomHashes(ValueType type, int expectedValues, double logRate) {
+    this.type = type;
+    this.expectedValues = expectedValues;
     this.logRate = logRate;
   }
 
+  @Override
   int width() {
     return 2;
   }
 
+  @Override
   void reset() {
-    set.clear();
+    hashes.clear();
   }
 
-  void add(SpecializedGetters r, int at) {
-    if (r instanceof UnsafeRow
-        && (kind == STRING || kind == BINARY)) { // without an object for each value
-      UnsafeRow row = (UnsafeRow) r;
-      long place = row.getLong(at);
-      bytes(row.getBaseObject(), row.getBaseOffset() + (place >>> 32), (int) place);
-    } else if (kind == STRING) {
-      UTF8String s = r.getUTF8String(at);
-      bytes(s.getBaseObject(), s.getBaseOffset(), s.numBytes());
-    } else if (kind == BINARY) {
-      byte[] b = r.getBinary(at);
-      bytes(b, Platform.BYTE_ARRAY_OFFSET, b.length);
+  @Override
+  void add(SpecializedGetters row, int column) {
+    if (type.isString()) {
+      addString(row, column);
+    } else if (type.isBinary()) {
+      addBinary(row, column);
     } else {
-      long v = number(r, at);
-      int first = Murmur3_x86_32.hashLong(v, 0);
-      pair(first, Murmur3_x86_32.hashLong(v, first));
+      long number = type.readLong(row, column);
+      int first = Murmur3_x86_32.hashLong(number, 0);
+      addPair(first, Murmur3_x86_32.hashLong(number, first));
     }
   }
 
-  void bytes(Object base, long offset, int length) {
+  private void addString(SpecializedGetters row, int column) {
+    if (row instanceof UnsafeRow) {
+      addBytesOf((UnsafeRow) row, column);
+    } else {
+      UTF8String string = row.getUTF8String(column);
+      addBytes(string.getBaseObject(), string.getBaseOffset(), string.numBytes());
+    }
+  }
+
+  private void addBinary(SpecializedGetters row, int column) {
+    if (row instanceof UnsafeRow) {
+      addBytesOf((UnsafeRow) row, column);
+    } else {
+      byte[] bytes = row.getBinary(column);
+      addBytes(bytes, Platform.BYTE_ARRAY_OFFSET, bytes.length);
+    }
+  }
+
+  /** Adds a string or binary value of a row without an object for the value. */
+  private void addBytesOf(UnsafeRow row, int column) {
+    long offsetAndLength = row.getLong(column);
+    long offset = row.getBaseOffset() + (offsetAndLength >>> 32);
+    addBytes(row.getBaseObject(), offset, (int) offsetAndLength);
+  }
+
+  /** Adds a value that lies in memory, in Spark's addressing of {@link Platform}. */
+  final void addBytes(Object base, long offset, int length) {
     int first = Murmur3_x86_32.hashUnsafeBytes(base, offset, length, 0);
-    pair(first, Murmur3_x86_32.hashUnsafeBytes(base, offset, length, first));
+    addPair(first, Murmur3_x86_32.hashUnsafeBytes(base, offset, length, first));
   }
 
-  private void pair(int first, int second) {
-    set.add((long) first << 32 | second & 0xFFFFFFFFL);
+  private void addPair(int first, int second) {
+    hashes.add(((long) first << 32) | (second & 0xFFFFFFFFL));
   }
 
-  void emit(Object[] out, int at, boolean whole) {
-    long[] hashes = set.values();
-    out[at + (whole ? 1 : 0)] =
-        whole ? filter(hashes) : Bytes.bytes(hashes); // a list of longs would cost each one a call
-  }
-
-  /** As BloomFilter.writeTo of version 1; the size is that of xskip/types/bloom_filter.py. */
-  private byte[] filter(long[] hashes) {
-    int n = Math.max(items > 0 ? items : hashes.length, 1);
-    double ln2 = Math.log(2);
-    double wanted = Math.floor(-n * logRate / (ln2 * ln2));
-    int functions = Math.max(1, (int) Math.floor(wanted / n * ln2 + 0.5)),
-        size = Math.max(1, (int) Math.ceil(wanted / 64));
-    long[] words = new long[size];
-    long bits = size * 64L;
-    for (int i = 0; i < hashes.length; i++) {
-      int combined = (int) (hashes[i] >> 32), step = (int) hashes[i];
-      for (int k = 0; k < functions; k++) {
-        combined += step;
-        int bit = combined ^ combined >> 31; // the complement where negative
-        if (bits <= Integer.MAX_VALUE) bit %= (int) bits;
-        words[bit >>> 6] |= 1L << bit;
-      }
+  @Override
+  void emit(Object[] result, int start, boolean isWholeFile) {
+    long[] distinct = hashes.values();
+    if (isWholeFile) {
+      result[start + 1] = filter(distinct);
+    } else {
+      result[start] = Bytes.bytes(distinct); // Spark would convert a list element by element
     }
-    ByteBuffer b = ByteBuffer.allocate(12 + 8 * size);
-    b.putInt(1);
-    b.putInt(functions);
-    b.putInt(size);
-    b.asLongBuffer().put(words);
-    return b.array();
+  }
+
+  /**
+   * Returns a serialized filter, as {@code xskip.types.bloom_filter} builds it.
+   *
+   * <p>The format is that of Spark's {@code BloomFilter.writeTo}, version 1, in big-endian order:
+   *
+   * <ul>
+   *   <li>int: version
+   *   <li>int: number of hash functions
+   *   <li>int: number of words
+   *   <li>long for each word: bits, the lowest bit first
+   * </ul>
+   */
+  private byte[] filter(long[] pairs) {
+    int values = Math.max(expectedValues > 0 ? expectedValues : pairs.length, 1);
+    double bitCount = Math.floor(-values * logRate / (LN_2 * LN_2));
+    int functions = Math.max(1, (int) Math.floor(bitCount / values * LN_2 + 0.5));
+    long[] words = new long[Math.max(1, (int) Math.ceil(bitCount / 64))];
+    for (long pair : pairs) {
+      setBits(words, functions, pair);
+    }
+    ByteBuffer buffer = ByteBuffer.allocate(HEADER_BYTES + 8 * words.length);
+    buffer.putInt(FORMAT_VERSION);
+    buffer.putInt(functions);
+    buffer.putInt(words.length);
+    buffer.asLongBuffer().put(words);
+    return buffer.array();
+  }
+
+  private static void setBits(long[] words, int functions, long pair) {
+    long bitCount = words.length * 64L;
+    int combined = (int) (pair >> 32);
+    int step = (int) pair;
+    for (int i = 0; i < functions; i++) {
+      combined += step;
+      int bit = combined ^ (combined >> 31); // the complement of a negative sum
+      if (bitCount <= Integer.MAX_VALUE) {
+        bit %= (int) bitCount;
+      }
+      words[bit >>> 6] |= 1L << bit;
+    }
   }
 }

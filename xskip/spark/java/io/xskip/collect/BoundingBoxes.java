@@ -5,60 +5,87 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 
 /**
- * Boxes that hold every point, as many as the cap at most. A point is an array of two doubles;
- * where one of them is NULL, the other's row is in a box without bounds on that side. The boxes
- * come as one list, four numbers each.
+ * Boxes that contain every point of a file, at most as many as a limit.
+ *
+ * <p>A point is an array of two doubles, x and y. If one of them is NULL, the point is in a box
+ * without bounds on that side; if both are NULL, no box needs to contain the point. Coordinates are
+ * compared in Spark's order, in which NaN is above all other numbers.
+ *
+ * <p>The result is one list of doubles with four numbers for each box: the least x, the greatest x,
+ * the least y and the greatest y.
  */
-public class BoundingBoxes extends Accumulator {
-  private static final int HELD = 32;
-  private final int cap;
-  private final double[][] boxes;
-  private int n;
+final class BoundingBoxes extends Accumulator {
+  private static final int MIN_X = 0;
+  private static final int MAX_X = 1;
+  private static final int MIN_Y = 2;
+  private static final int MAX_Y = 3;
 
-  BoundingBoxes(int cap) {
-    this.cap = cap;
-    this.boxes = new double[Math.max(cap, HELD) + 1][];
+  private static final int LEAST_CAPACITY = 32;
+  private static final double UNBOUNDED_GROWTH = 1e9;
+
+  private final int limit;
+
+  /** The boxes, with room for a new box beyond the capacity. */
+  private final double[][] boxes;
+
+  private int count;
+
+  BoundingBoxes(int limit) {
+    this.limit = limit;
+    this.boxes = new double[Math.max(limit, LEAST_CAPACITY) + 1][];
   }
 
+  @Override
   int width() {
     return 1;
   }
 
+  @Override
   void reset() {
-    n = 0;
+    count = 0;
   }
 
-  void add(SpecializedGetters r, int at) {
-    ArrayData p = r.getArray(at);
-    boolean x = !p.isNullAt(0), y = !p.isNullAt(1);
-    if (!x && !y) return;
-    double px = x ? plain(p.getDouble(0)) : 0, py = y ? plain(p.getDouble(1)) : 0;
-    double[] b = {
-      x ? px : Double.NEGATIVE_INFINITY,
-      x ? px : Double.NaN,
-      y ? py : Double.NEGATIVE_INFINITY,
-      y ? py : Double.NaN
+  @Override
+  void add(SpecializedGetters row, int column) {
+    ArrayData point = row.getArray(column);
+    boolean hasX = !point.isNullAt(0);
+    boolean hasY = !point.isNullAt(1);
+    if (!hasX && !hasY) {
+      return;
+    }
+    double x = hasX ? ValueType.withoutNegativeZero(point.getDouble(0)) : 0;
+    double y = hasY ? ValueType.withoutNegativeZero(point.getDouble(1)) : 0;
+    double[] box = {
+      hasX ? x : Double.NEGATIVE_INFINITY,
+      hasX ? x : Double.NaN,
+      hasY ? y : Double.NEGATIVE_INFINITY,
+      hasY ? y : Double.NaN
     };
-    for (int i = 0; i < n; i++) if (within(boxes[i], b)) return;
-    boxes[n++] = b;
-    if (n == boxes.length) join();
+    for (int i = 0; i < count; i++) {
+      if (contains(boxes[i], box)) {
+        return;
+      }
+    }
+    boxes[count] = box;
+    count++;
+    if (count == boxes.length) {
+      joinClosest();
+    }
   }
 
-  private static double plain(double v) {
-    return v == 0.0 ? 0.0 : v;
+  private static boolean contains(double[] outer, double[] inner) {
+    return Double.compare(outer[MIN_X], inner[MIN_X]) <= 0
+        && Double.compare(outer[MAX_X], inner[MAX_X]) >= 0
+        && Double.compare(outer[MIN_Y], inner[MIN_Y]) <= 0
+        && Double.compare(outer[MAX_Y], inner[MAX_Y]) >= 0;
   }
 
-  private static boolean within(
-      double[] a, double[] b) { // Double.compare: NaN is above all, as in Spark
-    return Double.compare(a[0], b[0]) <= 0
-        && Double.compare(a[1], b[1]) >= 0
-        && Double.compare(a[2], b[2]) <= 0
-        && Double.compare(a[3], b[3]) >= 0;
-  }
-
-  private static double[] around(double[] a, double[] b) {
+  private static double[] union(double[] a, double[] b) {
     return new double[] {
-      least(a[0], b[0]), greatest(a[1], b[1]), least(a[2], b[2]), greatest(a[3], b[3])
+      least(a[MIN_X], b[MIN_X]),
+      greatest(a[MAX_X], b[MAX_X]),
+      least(a[MIN_Y], b[MIN_Y]),
+      greatest(a[MAX_Y], b[MAX_Y])
     };
   }
 
@@ -70,38 +97,52 @@ public class BoundingBoxes extends Accumulator {
     return Double.compare(a, b) >= 0 ? a : b;
   }
 
-  /** How much a side grows in a union, in parts of what all boxes span there. */
-  private static double side(double lo, double hi, double span) {
-    double d = hi - lo;
-    return d != d || d == Double.POSITIVE_INFINITY ? 1e9 : span > 0 ? d / span : 0;
-  }
-
-  /** Joins the two boxes whose union is the smallest. */
-  private void join() {
+  /** Replaces the two boxes with the smallest union by their union. */
+  private void joinClosest() {
     double[] all = boxes[0];
-    for (int i = 1; i < n; i++) all = around(all, boxes[i]);
-    double w = all[1] - all[0], h = all[3] - all[2], best = Double.POSITIVE_INFINITY;
-    int first = 0, second = 1;
-    for (int i = 0; i < n; i++) {
-      for (int j = i + 1; j < n; j++) {
-        double[] u = around(boxes[i], boxes[j]);
-        double grown = side(u[0], u[1], w) + side(u[2], u[3], h);
-        if (grown < best) {
-          best = grown;
+    for (int i = 1; i < count; i++) {
+      all = union(all, boxes[i]);
+    }
+    double smallest = Double.POSITIVE_INFINITY;
+    int first = 0;
+    int second = 1;
+    for (int i = 0; i < count; i++) {
+      for (int j = i + 1; j < count; j++) {
+        double size = relativeSize(union(boxes[i], boxes[j]), all);
+        if (size < smallest) {
+          smallest = size;
           first = i;
           second = j;
         }
       }
     }
-    double[] u = around(boxes[first], boxes[second]);
-    boxes[second] = boxes[--n];
-    boxes[first] = u;
+    boxes[first] = union(boxes[first], boxes[second]);
+    count--;
+    boxes[second] = boxes[count];
   }
 
-  void emit(Object[] out, int at, boolean whole) {
-    while (n > cap) join();
-    double[] ends = new double[4 * n];
-    for (int i = 0; i < n; i++) System.arraycopy(boxes[i], 0, ends, 4 * i, 4);
-    out[at] = UnsafeArrayData.fromPrimitiveArray(ends);
+  /** Returns the sum of a box's sides, each as a fraction of the same side of another box. */
+  private static double relativeSize(double[] box, double[] all) {
+    return relativeSide(box[MAX_X] - box[MIN_X], all[MAX_X] - all[MIN_X])
+        + relativeSide(box[MAX_Y] - box[MIN_Y], all[MAX_Y] - all[MIN_Y]);
+  }
+
+  private static double relativeSide(double length, double total) {
+    if (Double.isNaN(length) || length == Double.POSITIVE_INFINITY) {
+      return UNBOUNDED_GROWTH;
+    }
+    return total > 0 ? length / total : 0;
+  }
+
+  @Override
+  void emit(Object[] result, int start, boolean isWholeFile) {
+    while (count > limit) {
+      joinClosest();
+    }
+    double[] sides = new double[4 * count];
+    for (int i = 0; i < count; i++) {
+      System.arraycopy(boxes[i], 0, sides, 4 * i, 4);
+    }
+    result[start] = UnsafeArrayData.fromPrimitiveArray(sides);
   }
 }

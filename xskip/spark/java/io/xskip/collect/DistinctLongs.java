@@ -3,83 +3,154 @@ package io.xskip.collect;
 import java.util.Arrays;
 
 /**
- * A set of well-mixed longs as a log: what comes is written down, and now and then all is parted,
- * so that what is equal is found within a cache, and made distinct. In a table of many entries each
- * addition would miss the caches.
+ * A set of longs whose bits are well mixed, such as hashes.
+ *
+ * <p>The set appends new values to an array. When the array is full, the set partitions the values
+ * by their bits, and removes duplicates from each partition with a hash table that fits into the
+ * processor's cache. A single hash table of all values would miss the cache at each addition.
  */
-public class DistinctLongs {
-  private static final int SMALL = 4096, PART = 2048;
-  private static final long MIX = 0x9E3779B97F4A7C15L;
-  private long[] log = new long[SMALL], parted = new long[SMALL], seen = new long[2 * PART];
-  private int n = 0;
+final class DistinctLongs {
+  private static final int LEAST_CAPACITY = 4096;
 
-  void add(long v) {
-    if (n == log.length) {
-      settle();
-      if (n > log.length / 2) log = Arrays.copyOf(log, log.length * 2);
-    }
-    log[n++] = v;
-  }
+  /** The number of values up to which a set has a single partition. */
+  private static final int PARTITION_SIZE = 2048;
 
-  long[] values() {
-    settle();
-    return Arrays.copyOf(log, n);
-  }
+  /** The multiplier of Fibonacci hashing: 2^64 divided by the golden ratio. */
+  private static final long MULTIPLIER = 0x9E3779B97F4A7C15L;
 
-  /** As large as it was, for the next set is mostly alike; one that was far too large shrinks. */
-  void clear() {
-    if (log.length > SMALL && n * 8L < log.length) {
-      log = new long[log.length / 4];
-      parted = new long[SMALL];
-    }
-    n = 0;
-  }
+  private long[] values = new long[LEAST_CAPACITY];
+  private int size = 0;
 
-  private void settle() {
-    int bits = 0;
-    while (n >> bits > PART) bits++;
-    int[] ends = bits == 0 ? new int[] {n} : part(bits);
-    long[] from = bits == 0 ? log : parted; // what is kept never overtakes what is read
-    boolean zero = false;
-    int start = 0, kept = 0;
-    for (int p = 0; p < ends.length; start = ends[p++]) {
-      int capacity = PART;
-      while (capacity < (ends[p] - start) * 2) capacity *= 2;
-      if (seen.length < capacity) seen = new long[capacity];
-      else Arrays.fill(seen, 0, capacity, 0L);
-      for (int i = start; i < ends[p]; i++) {
-        long v = from[i];
-        if (v == 0L) {
-          zero = true;
-          continue;
-        } // an empty slot is 0
-        int k = (int) (v * MIX >>> 16) & capacity - 1;
-        while (seen[k] != 0L && seen[k] != v) k = k + 1 & capacity - 1;
-        if (seen[k] == 0L) {
-          seen[k] = v;
-          log[kept++] = v;
-        }
+  /** The values in the order of their partitions, see {@link #partition}. */
+  private long[] partitioned = new long[LEAST_CAPACITY];
+
+  /** A hash table with open addressing, in which 0 is an empty slot. */
+  private long[] table = new long[2 * PARTITION_SIZE];
+
+  void add(long value) {
+    if (size == values.length) {
+      removeDuplicates();
+      if (size > values.length / 2) {
+        values = Arrays.copyOf(values, values.length * 2);
       }
     }
-    if (zero) log[kept++] = 0L;
-    n = kept;
+    values[size] = value;
+    size++;
   }
 
-  /** Parts the log by the highest bits of what is mixed; where each part ends. */
-  private int[] part(int bits) {
-    if (parted.length < n) parted = new long[log.length];
+  /** Returns the distinct values, in no particular order. */
+  long[] values() {
+    removeDuplicates();
+    return Arrays.copyOf(values, size);
+  }
+
+  /**
+   * Removes all values.
+   *
+   * <p>The set keeps its capacity for the next file, which probably has as many values. The
+   * capacity shrinks if the values needed only a small part of it.
+   */
+  void clear() {
+    if (values.length > LEAST_CAPACITY && size * 8L < values.length) {
+      values = new long[values.length / 4];
+      partitioned = new long[LEAST_CAPACITY];
+    }
+    size = 0;
+  }
+
+  private void removeDuplicates() {
+    int bits = 0;
+    while (size >> bits > PARTITION_SIZE) {
+      bits++;
+    }
+    int[] ends = bits == 0 ? new int[] {size} : partition(bits);
+    long[] source = bits == 0 ? values : partitioned;
+    boolean hasZero = false;
+    int start = 0;
+    size = 0;
+    for (int end : ends) {
+      hasZero |= appendDistinct(source, start, end);
+      start = end;
+    }
+    if (hasZero) {
+      values[size] = 0L;
+      size++;
+    }
+  }
+
+  /**
+   * Copies the values to {@link #partitioned}, ordered by the highest bits of their hashes.
+   *
+   * @param bits the number of those bits, at least 1
+   * @return the end of each partition
+   */
+  private int[] partition(int bits) {
+    if (partitioned.length < size) {
+      partitioned = new long[values.length];
+    }
     int[] ends = new int[1 << bits];
-    for (int i = 0; i < n; i++) ends[place(log[i], bits)]++;
-    for (int p = 0, sum = 0; p < ends.length; p++) {
-      int count = ends[p];
-      ends[p] = sum;
+    for (int i = 0; i < size; i++) {
+      ends[partitionOf(values[i], bits)]++;
+    }
+    int sum = 0;
+    for (int i = 0; i < ends.length; i++) {
+      int count = ends[i];
+      ends[i] = sum; // the start of the partition; each value moves it towards the end
       sum += count;
     }
-    for (int i = 0; i < n; i++) parted[ends[place(log[i], bits)]++] = log[i];
+    for (int i = 0; i < size; i++) {
+      int partition = partitionOf(values[i], bits);
+      partitioned[ends[partition]] = values[i];
+      ends[partition]++;
+    }
     return ends;
   }
 
-  private static int place(long v, int bits) {
-    return (int) (v * MIX >>> 32 >>> 32 - bits);
+  private static int partitionOf(long value, int bits) {
+    return (int) ((value * MULTIPLIER) >>> (64 - bits));
+  }
+
+  /**
+   * Appends the distinct values of a partition to {@link #values}, except 0.
+   *
+   * <p>The source can be {@link #values} itself: the position of an appended value is never beyond
+   * the position that the loop reads.
+   *
+   * @return whether the partition contains 0
+   */
+  private boolean appendDistinct(long[] source, int start, int end) {
+    int capacity = emptyTable(end - start);
+    boolean hasZero = false;
+    for (int i = start; i < end; i++) {
+      long value = source[i];
+      if (value == 0L) {
+        hasZero = true;
+        continue;
+      }
+      int slot = (int) ((value * MULTIPLIER) >>> 16) & (capacity - 1);
+      while (table[slot] != 0L && table[slot] != value) {
+        slot = (slot + 1) & (capacity - 1);
+      }
+      if (table[slot] == 0L) {
+        table[slot] = value;
+        values[size] = value;
+        size++;
+      }
+    }
+    return hasZero;
+  }
+
+  /** Empties the part of {@link #table} that a number of values needs, and returns its length. */
+  private int emptyTable(int count) {
+    int capacity = PARTITION_SIZE;
+    while (capacity < count * 2) {
+      capacity *= 2;
+    }
+    if (table.length < capacity) {
+      table = new long[capacity];
+    } else {
+      Arrays.fill(table, 0, capacity, 0L);
+    }
+    return capacity;
   }
 }

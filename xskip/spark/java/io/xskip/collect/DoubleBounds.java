@@ -2,39 +2,56 @@ package io.xskip.collect;
 
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
 
-/** Spark's order: NaN above all and equal to itself, -0.0 equal to 0.0. */
-public class DoubleBounds extends Accumulator {
-  private double low, high;
-  private boolean any;
+/**
+ * The least and the greatest floating-point number, in Spark's order: NaN equals itself and is
+ * above all other numbers, and -0.0 equals 0.0.
+ */
+final class DoubleBounds extends Accumulator {
+  private final ValueType type;
+  private double lower;
+  private double upper;
+  private boolean isEmpty = true;
 
+  DoubleBounds(ValueType type) {
+    this.type = type;
+  }
+
+  @Override
   int width() {
     return 2;
   }
 
+  @Override
   void reset() {
-    any = false;
+    isEmpty = true;
   }
 
-  private static boolean below(double a, double b) {
-    return a < b || b != b && a == a;
-  }
-
-  void add(SpecializedGetters r, int at) {
-    double v = real(r, at);
-    if (!any) {
-      low = v;
-      high = v;
-      any = true;
-    } else {
-      if (below(v, low)) low = v;
-      if (below(high, v)) high = v;
+  @Override
+  void add(SpecializedGetters row, int column) {
+    double value = type.readDouble(row, column);
+    if (isEmpty) {
+      lower = value;
+      upper = value;
+      isEmpty = false;
+      return;
+    }
+    if (isLess(value, lower)) {
+      lower = value;
+    }
+    if (isLess(upper, value)) {
+      upper = value;
     }
   }
 
-  void emit(Object[] out, int at, boolean whole) {
-    if (any) {
-      out[at] = boxed(Double.doubleToLongBits(low));
-      out[at + 1] = boxed(Double.doubleToLongBits(high));
+  private static boolean isLess(double a, double b) {
+    return a < b || (Double.isNaN(b) && !Double.isNaN(a));
+  }
+
+  @Override
+  void emit(Object[] result, int start, boolean isWholeFile) {
+    if (!isEmpty) {
+      result[start] = type.box(Double.doubleToLongBits(lower));
+      result[start + 1] = type.box(Double.doubleToLongBits(upper));
     }
   }
 }

@@ -9,18 +9,20 @@ import io.xskip.files.FileListing;
 import io.xskip.hook.IndexedFileIndex;
 import io.xskip.hook.KnownClasses;
 import io.xskip.hook.ScanContext;
+import io.xskip.location.IndexLocation;
 import io.xskip.location.IndexLocations;
 import io.xskip.snapshot.FileTable;
-import java.lang.reflect.Method;
 import java.util.ArrayList;
-import java.util.Iterator;
-import java.util.Map;
-import java.util.TreeMap;
+import java.util.List;
 import org.apache.hadoop.fs.Path;
-import org.apache.spark.api.java.JavaRDD;
+import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation$;
@@ -32,254 +34,249 @@ import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.MetadataBuilder;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
-import scala.Tuple2;
+import scala.Option;
+import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 import scala.collection.immutable.VectorBuilder;
 
 /**
- * A dataset of files as the user's DataFrame reads it: its listing, and the same reading of some of
- * its files.
+ * A dataset of files as a DataFrame of the user reads it.
+ *
+ * <p>Python lists the files of the dataset, reads subsets of them with the same options, and runs
+ * accumulators over their rows.
  */
-public class FileRelation {
+public final class FileRelation {
+  /**
+   * The column that {@link #subset} adds as the last partition column: the ordinal of the file in
+   * the listing.
+   */
+  private static final String ORDINAL = "__xskip_object";
+
+  private final Class<?> dataFrameClass;
   private final LogicalRelation logical;
   private final HadoopFsRelation relation;
-  private final Object df;
+  private final String kind;
   private FileListing listing = null;
 
+  /** Resolves the dataset of a DataFrame that reads files and does nothing else. */
   public FileRelation(Object df) throws Exception {
-    this.df = df;
-    LogicalPlan plan = SparkCompat.execution(df).analyzed();
-    while (plan.children().length() == 1) { // aliases, and the projection that pads CHAR columns
-      String name = plan.getClass().getSimpleName();
-      if (!name.equals("SubqueryAlias") && !name.equals("Project")) break;
-      plan = (LogicalPlan) plan.children().head();
-    }
-    boolean files =
+    dataFrameClass = df.getClass();
+    LogicalPlan plan = source(SparkCompat.execution(df).analyzed());
+    boolean readsFiles =
         plan instanceof LogicalRelation
             && ((LogicalRelation) plan).relation() instanceof HadoopFsRelation;
-    String refused =
-        files
+    kind =
+        readsFiles
             ? KnownClasses.refusal((HadoopFsRelation) ((LogicalRelation) plan).relation())
             : plan.nodeName();
-    logical = refused == null ? (LogicalRelation) plan : null;
-    relation = refused == null ? (HadoopFsRelation) logical.relation() : null;
-    kind = refused;
+    logical = kind == null ? (LogicalRelation) plan : null;
+    relation = kind == null ? (HadoopFsRelation) logical.relation() : null;
   }
 
-  private final String kind;
+  /** Returns the plan below aliases and below the projection that pads CHAR columns. */
+  private static LogicalPlan source(LogicalPlan analyzed) {
+    LogicalPlan plan = analyzed;
+    while (plan.children().length() == 1) {
+      String name = plan.getClass().getSimpleName();
+      if (!name.equals("SubqueryAlias") && !name.equals("Project")) {
+        break;
+      }
+      plan = (LogicalPlan) plan.children().head();
+    }
+    return plan;
+  }
 
+  /** Returns whether the DataFrame reads files of a format and a file index that are supported. */
   public boolean isOfFiles() {
     return relation != null;
   }
 
-  /** What it is where it is not of files. */
+  /** Returns a text that names what the DataFrame reads, or null if it reads supported files. */
   public String kind() {
     return kind;
   }
 
+  /** Returns the root paths of the dataset. */
   public String[] roots() {
-    Seq r = relation.location().rootPaths();
-    String[] a = new String[r.length()];
-    for (int i = 0; i < a.length; i++) a[i] = r.apply(i).toString();
-    return a;
-  }
-
-  /** Where the metadata may be: the table's places, where it is one, then those of its root. */
-  public String places() throws Exception {
-    IndexLocations.forget(); // a build looks for itself
-    SkippingSettings settings = new SkippingSettings(SQLConf.get());
-    ArrayList found = new ArrayList();
-    CatalogTable table =
-        logical.catalogTable().isEmpty() ? null : (CatalogTable) logical.catalogTable().get();
-    if (table != null) found.addAll(IndexLocations.ofTable(table, settings));
-    if (table != null && IndexLocations.isChosen(table)) return IndexLocations.json(found);
-    found.addAll(
-        IndexLocations.ofPath(
-            Paths.key((Path) relation.location().rootPaths().apply(0)), settings));
-    if (table != null) found.addAll(IndexLocations.byName(table, settings));
-    return IndexLocations.json(found);
+    Seq<Path> paths = relation.location().rootPaths();
+    String[] roots = new String[paths.length()];
+    for (int i = 0; i < roots.length; i++) {
+      roots[i] = paths.apply(i).toString();
+    }
+    return roots;
   }
 
   /**
-   * Its relation with the files that an index knows in the place of its own; its own, where asked
-   * for, come in addition.
+   * Returns the possible locations of the metadata as JSON: the locations of the table, if the
+   * dataset is a table, then those of its root path.
    */
-  public HadoopFsRelation trusting(
-      long token, FileTable objects, String root, byte[] replaced, String partitions, boolean own)
-      throws Exception {
-    StructType schema =
-        partitions.length() == 0 ? new StructType() : StructType.fromDDL(partitions);
-    return new IndexedFileIndex(
-            token, objects, own ? relation.location() : null, root, replaced, schema)
-        .in(relation);
+  public String places() throws Exception {
+    IndexLocations.forget(); // a build must not use remembered properties of databases
+    SkippingSettings settings = new SkippingSettings(SQLConf.get());
+    ArrayList<IndexLocation> locations = new ArrayList<>();
+    Option<CatalogTable> catalogTable = logical.catalogTable();
+    CatalogTable table = catalogTable.isEmpty() ? null : (CatalogTable) catalogTable.get();
+    if (table != null) {
+      locations.addAll(IndexLocations.ofTable(table, settings));
+      if (IndexLocations.isChosen(table)) {
+        return IndexLocations.json(locations);
+      }
+    }
+    Path root = (Path) relation.location().rootPaths().apply(0);
+    locations.addAll(IndexLocations.ofPath(Paths.key(root), settings));
+    if (table != null) {
+      locations.addAll(IndexLocations.byName(table, settings));
+    }
+    return IndexLocations.json(locations);
   }
 
+  /**
+   * Returns the relation with the files of a snapshot in place of its own files.
+   *
+   * @param token the number of the snapshot
+   * @param files the files of the snapshot
+   * @param root the root of the dataset
+   * @param replaced the bits of the snapshot's files that the relation leaves out
+   * @param partitions the partition columns in DDL; empty without partition columns
+   * @param includeListed whether the result also has the files that the relation lists
+   */
+  public HadoopFsRelation trusting(
+      long token,
+      FileTable files,
+      String root,
+      byte[] replaced,
+      String partitions,
+      boolean includeListed)
+      throws Exception {
+    StructType schema = partitions.isEmpty() ? new StructType() : StructType.fromDDL(partitions);
+    FileIndex listed = includeListed ? relation.location() : null;
+    return new IndexedFileIndex(token, files, listed, root, replaced, schema).in(relation);
+  }
+
+  /** Returns the files of the dataset, which Spark lists at the first call. */
   public FileListing listing() {
     if (listing == null) {
-      ArrayList dirs = new ArrayList();
-      Seq none = (Seq) (Object) new VectorBuilder().result();
-      for (scala.collection.Iterator it = relation.location().listFiles(none, none).iterator();
-          it.hasNext(); ) dirs.add(it.next());
-      listing = new FileListing(dirs);
+      ArrayList<PartitionDirectory> directories = new ArrayList<>();
+      Seq<Expression> noFilters = (Seq<Expression>) new VectorBuilder<Expression>().result();
+      Iterator<PartitionDirectory> listed =
+          relation.location().listFiles(noFilters, noFilters).iterator();
+      while (listed.hasNext()) {
+        directories.add((PartitionDirectory) listed.next());
+      }
+      listing = new FileListing(directories);
     }
     return listing;
   }
 
-  public StructType partitionSchema() {
-    return relation.partitionSchema();
-  }
-
+  /** Returns the partition columns as Spark's schema JSON. */
   public String partitionSchemaJson() {
     return relation.partitionSchema().json();
   }
 
+  /** Returns the values of each partition as JSON, see {@link FileListing#partitionValues}. */
   public String partitionValues() {
     return listing().partitionValues(relation.partitionSchema());
   }
 
-  /**
-   * {"format":…,"options":{…},"conf":{…},"schema":…} as a query on the same relation would send it.
-   */
+  /** Returns how the relation is read as a JSON object, see {@link ScanContext#reading}. */
   public String reading() throws Exception {
-    ScanContext c =
+    ScanContext context =
         new ScanContext(
             new SkippingSettings(SQLConf.get()),
-            new ArrayList(),
+            new ArrayList<>(),
             SparkCompat.format(relation),
             relation.options(),
             relation.dataSchema(),
             relation.partitionSchema(),
             relation.sparkSession());
-    return "{" + c.reading() + "}";
+    return "{" + context.reading() + "}";
   }
 
-  /** The one expression that a DataFrame selects, as filters have it after optimization. */
+  /** Returns the only expression that a DataFrame selects, see {@link ExpressionEncoder}. */
   public String expression(Object df) throws Exception {
     return ExpressionEncoder.selected(df);
   }
 
   /**
-   * The name of the column that subset() adds: the file's ordinal in the listing, as a partition's
-   * value.
-   */
-  public static final String ORDINAL = "__xskip_object";
-
-  /**
-   * The same relation over the files whose bits are set (little-endian bit order, as the listing
-   * counts).
+   * Returns a DataFrame over a subset of the files, with the additional column {@link #ORDINAL}.
+   *
+   * @param bits a bit for each file of the listing, the lowest bit of each byte first
    */
   public Object subset(byte[] bits) throws Exception {
-    ArrayList dirs = listing().dirs, chosen = new ArrayList();
-    StructType partitions = relation.partitionSchema();
-    int width = partitions.length(), at = 0;
-    for (int d = 0; d < dirs.size(); d++) {
-      PartitionDirectory pd = (PartitionDirectory) dirs.get(d);
-      for (scala.collection.Iterator it = pd.files().iterator(); it.hasNext(); at++) {
-        Object f = it.next();
-        if (!Bytes.isSet(bits, 0, at)) continue;
-        Object[] values = new Object[width + 1];
-        for (int i = 0; i < width; i++) {
-          values[i] =
-              pd.values().isNullAt(i) ? null : pd.values().get(i, partitions.apply(i).dataType());
+    HadoopFsRelation subset =
+        new HadoopFsRelation(
+            new FileSubset(relation.location(), chosenFiles(bits)),
+            relation.partitionSchema().add(ORDINAL, DataTypes.IntegerType),
+            withoutPadding(relation.dataSchema()),
+            Option.empty(),
+            relation.fileFormat(),
+            StrictReadOptions.of(relation.options()),
+            relation.sparkSession());
+    LogicalPlan plan = LogicalRelation$.MODULE$.apply(subset, false);
+    return DataFrames.ofPlan(dataFrameClass, relation.sparkSession(), plan);
+  }
+
+  /** Returns a directory for each chosen file, with the ordinal as the last partition value. */
+  private List<PartitionDirectory> chosenFiles(byte[] bits) {
+    List<PartitionDirectory> chosen = new ArrayList<>();
+    int ordinal = 0;
+    for (Object listed : listing().dirs) {
+      PartitionDirectory directory = (PartitionDirectory) listed;
+      Iterator<FileStatusWithMetadata> files = directory.files().iterator();
+      while (files.hasNext()) {
+        FileStatusWithMetadata file = (FileStatusWithMetadata) files.next();
+        if (Bytes.isSet(bits, 0, ordinal)) {
+          VectorBuilder<FileStatusWithMetadata> single = new VectorBuilder<>();
+          single.$plus$eq(file);
+          chosen.add(
+              new PartitionDirectory(
+                  withOrdinal(directory.values(), ordinal),
+                  (Seq<FileStatusWithMetadata>) single.result()));
         }
-        values[width] = new Integer(at);
-        VectorBuilder one = new VectorBuilder();
-        one.$plus$eq(f);
-        chosen.add(
-            new PartitionDirectory(new GenericInternalRow(values), (Seq) (Object) one.result()));
+        ordinal++;
       }
     }
-    HadoopFsRelation r =
-        new HadoopFsRelation(
-            new FileSubset(relation.location(), chosen),
-            partitions.add(ORDINAL, DataTypes.IntegerType),
-            asStored(relation.dataSchema()),
-            scala.Option.empty(),
-            relation.fileFormat(),
-            whole(relation.options()),
-            relation.sparkSession());
-    return rows(LogicalRelation$.MODULE$.apply(r, false));
+    return chosen;
   }
 
-  /**
-   * Options under which a reader fails on what it cannot read: a build that passed over it would
-   * take it for empty.
-   */
-  private static scala.collection.immutable.Map whole(scala.collection.immutable.Map options) {
-    String[] passing = {
-      "ignoreCorruptFiles",
-      "false",
-      "ignoreMissingFiles",
-      "false",
-      "parquet.read.bad.record.threshold",
-      "0",
-      "orc.skip.corrupt.data",
-      "false",
-      "mapreduce.input.linerecordreader.line.maxlength",
-      "2147483647"
-    };
-    TreeMap found = new TreeMap(String.CASE_INSENSITIVE_ORDER);
-    for (int i = 0; i < passing.length; i += 2) found.put(passing[i], passing[i + 1]);
-    scala.collection.immutable.Map result =
-        (scala.collection.immutable.Map) scala.collection.immutable.Map$.MODULE$.empty();
-    for (scala.collection.Iterator it = options.iterator(); it.hasNext(); ) {
-      Tuple2 e = (Tuple2) it.next();
-      if (!found.containsKey(e._1())) result = (scala.collection.immutable.Map) result.$plus(e);
+  private InternalRow withOrdinal(InternalRow partition, int ordinal) {
+    StructType schema = relation.partitionSchema();
+    Object[] values = new Object[schema.length() + 1];
+    for (int i = 0; i < schema.length(); i++) {
+      DataType type = schema.apply(i).dataType();
+      values[i] = partition.isNullAt(i) ? null : partition.get(i, type);
     }
-    for (Iterator it = found.entrySet().iterator(); it.hasNext(); ) {
-      Map.Entry e = (Map.Entry) it.next();
-      result = (scala.collection.immutable.Map) result.$plus(new Tuple2(e.getKey(), e.getValue()));
-    }
-    return result;
+    values[schema.length()] = Integer.valueOf(ordinal);
+    return new GenericInternalRow(values);
   }
 
-  /** Without the mark of CHAR columns, which would have Spark pad their values. */
-  private static StructType asStored(StructType schema) {
+  /** Returns a schema without the metadata of CHAR columns, with which Spark pads their values. */
+  private static StructType withoutPadding(StructType schema) {
     StructField[] fields = (StructField[]) schema.fields().clone();
     for (int i = 0; i < fields.length; i++) {
-      Metadata m =
+      StructField field = fields[i];
+      Metadata metadata =
           new MetadataBuilder()
-              .withMetadata(fields[i].metadata())
+              .withMetadata(field.metadata())
               .remove("__CHAR_VARCHAR_TYPE_STRING")
               .build();
-      fields[i] = new StructField(fields[i].name(), fields[i].dataType(), fields[i].nullable(), m);
+      fields[i] = new StructField(field.name(), field.dataType(), field.nullable(), metadata);
     }
     return new StructType(fields);
   }
 
   /**
-   * The rows of a subset, through the kernel, as rows of a schema; specs: a line for each
-   * accumulator.
+   * Returns a DataFrame of the results of accumulators, with a row for each file or part of a file
+   * that a task reads.
+   *
+   * @param subset a DataFrame that selects {@link #ORDINAL} and the columns of the accumulators
+   * @param specs the accumulators, one on each line, see {@link AccumulatorSpec}
+   * @param schemaJson the schema of the results
    */
   public Object accumulate(Object subset, String specs, String schemaJson) throws Exception {
-    ScanRows read = new ScanRows(SparkCompat.execution(subset));
-    JavaRDD rows =
-        read.rows
-            .toJavaRDD()
-            .mapPartitions(new AccumulatorKernel(specs.split("\n"), read.at, read.split()));
-    Object session = relation.sparkSession();
-    Method[] ms = session.getClass().getMethods();
-    for (int i = 0; i < ms.length; i++) {
-      if (ms[i].getName().equals("internalCreateDataFrame")
-          && ms[i].getParameterTypes().length == 3) {
-        return ms[i].invoke(
-            session, new Object[] {rows.rdd(), DataType.fromJson(schemaJson), Boolean.FALSE});
-      }
-    }
-    throw new NoSuchMethodException("SparkSession.internalCreateDataFrame");
-  }
-
-  /** Dataset.ofRows(session, plan): the companion's class differs between Spark 3 and 4. */
-  private Object rows(LogicalPlan plan) throws Exception {
-    Class companion =
-        Class.forName(df.getClass().getName() + "$", true, df.getClass().getClassLoader());
-    Object module = companion.getField("MODULE$").get(null);
-    Method[] ms = companion.getMethods();
-    for (int i = 0; i < ms.length; i++) {
-      if (ms[i].getName().equals("ofRows") && ms[i].getParameterTypes().length == 2) {
-        return ms[i].invoke(module, new Object[] {relation.sparkSession(), plan});
-      }
-    }
-    throw new NoSuchMethodException("Dataset.ofRows");
+    ScanRows scan = new ScanRows(SparkCompat.execution(subset));
+    RDD<InternalRow> results = scan.accumulate(specs.split("\n"));
+    StructType schema = (StructType) DataType.fromJson(schemaJson);
+    return DataFrames.ofRows(relation.sparkSession(), results, schema);
   }
 }

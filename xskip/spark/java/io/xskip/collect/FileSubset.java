@@ -1,62 +1,77 @@
 package io.xskip.collect;
 
 import java.util.ArrayList;
-import org.apache.hadoop.fs.FileStatus;
+import java.util.List;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.types.StructType;
+import scala.Option;
+import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 import scala.collection.immutable.VectorBuilder;
 
-/** A fixed choice of a listing's files. */
-public class FileSubset implements FileIndex {
-  private final FileIndex d;
-  private final Seq dirs;
-  private final ArrayList names = new ArrayList();
-  private long bytes = 0;
+/** A file index that lists a fixed subset of the files of another index. */
+final class FileSubset implements FileIndex {
+  private final FileIndex delegate;
+  private final Seq<PartitionDirectory> directories;
+  private final List<String> names = new ArrayList<>();
+  private final long sizeInBytes;
 
-  FileSubset(FileIndex d, ArrayList chosen) {
-    this.d = d;
-    VectorBuilder b = new VectorBuilder();
-    for (int i = 0; i < chosen.size(); i++) {
-      b.$plus$eq(chosen.get(i));
-      for (scala.collection.Iterator it = ((PartitionDirectory) chosen.get(i)).files().iterator();
-          it.hasNext(); ) {
-        FileStatus f = ((FileStatusWithMetadata) it.next()).fileStatus();
-        names.add(f.getPath().toString());
-        bytes += f.getLen();
+  FileSubset(FileIndex delegate, List<PartitionDirectory> chosen) {
+    this.delegate = delegate;
+    VectorBuilder<PartitionDirectory> builder = new VectorBuilder<>();
+    long total = 0;
+    for (PartitionDirectory directory : chosen) {
+      builder.$plus$eq(directory);
+      Iterator<FileStatusWithMetadata> files = directory.files().iterator();
+      while (files.hasNext()) {
+        FileStatusWithMetadata file = (FileStatusWithMetadata) files.next();
+        names.add(file.fileStatus().getPath().toString());
+        total += file.fileStatus().getLen();
       }
     }
-    this.dirs = (Seq) (Object) b.result();
+    directories = (Seq<PartitionDirectory>) builder.result();
+    sizeInBytes = total;
   }
 
-  public Seq rootPaths() {
-    return d.rootPaths();
+  @Override
+  public Seq<Path> rootPaths() {
+    return delegate.rootPaths();
   }
 
-  public Seq listFiles(Seq pf, Seq df) {
-    return dirs;
+  @Override
+  public Seq<PartitionDirectory> listFiles(
+      Seq<Expression> partitionFilters, Seq<Expression> dataFilters) {
+    return directories;
   }
 
+  @Override
   public String[] inputFiles() {
     return (String[]) names.toArray(new String[0]);
   }
 
+  @Override
   public void refresh() {}
 
+  @Override
   public long sizeInBytes() {
-    return bytes;
+    return sizeInBytes;
   }
 
+  @Override
   public StructType partitionSchema() {
-    return d.partitionSchema();
+    return delegate.partitionSchema();
   }
 
-  public scala.Option metadataOpsTimeNs() {
-    return scala.Option.empty();
+  @Override
+  public Option<Object> metadataOpsTimeNs() {
+    return Option.empty();
   }
 
+  /** Returns false; {@code FileIndex} declares the method from Spark 4.3 on. */
   public boolean isTimeTravel() {
     return false;
   }

@@ -2,45 +2,61 @@ package io.xskip.collect;
 
 import io.xskip.common.Bytes;
 import java.io.ByteArrayOutputStream;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 
 /**
- * The Parquet footers of many files on any file system, read by several threads: each is the file's
- * last bytes, from the start of its footer on. A file that cannot be read, or is no plain Parquet,
- * has none.
+ * The Parquet footers of many files, which several threads read from any file system.
+ *
+ * <p>A footer is the end of a file, from the first byte of the footer's metadata. It is empty if
+ * the file cannot be read or is not a Parquet file with a plaintext footer.
  */
-public class FooterReader {
+public final class FooterReader {
   private final byte[][] footers;
 
-  public FooterReader(final String[] paths, int threads) {
+  /** Reads the footers of files with a number of threads. */
+  public FooterReader(String[] paths, int threads) {
     footers = new byte[paths.length][];
-    ExecutorService pool = Executors.newFixedThreadPool(Math.max(1, threads));
+    ExecutorService executor = Executors.newFixedThreadPool(Math.max(1, threads));
     try {
-      Future[] done = new Future[paths.length];
-      for (int i = 0; i < paths.length; i++) done[i] = pool.submit(new FooterTask(paths[i]));
-      for (int i = 0; i < paths.length; i++) {
-        try {
-          footers[i] = (byte[]) done[i].get();
-        } catch (Throwable t) {
-          footers[i] = new byte[0];
-        }
+      List<Future<byte[]>> results = new ArrayList<>();
+      for (String path : paths) {
+        results.add(executor.submit(new FooterTask(path)));
+      }
+      for (int i = 0; i < footers.length; i++) {
+        footers[i] = footerOf((Future<?>) results.get(i));
       }
     } finally {
-      pool.shutdownNow();
+      executor.shutdownNow();
     }
   }
 
+  private static byte[] footerOf(Future<?> result) {
+    try {
+      return (byte[]) result.get();
+    } catch (Throwable failure) {
+      return new byte[0]; // the build reads the data of this file instead
+    }
+  }
+
+  /** Returns all footers, concatenated, in base 64. */
   public String joined() throws Exception {
     ByteArrayOutputStream out = new ByteArrayOutputStream();
-    for (int i = 0; i < footers.length; i++) out.write(footers[i]);
+    for (byte[] footer : footers) {
+      out.write(footer);
+    }
     return Bytes.text(out.toByteArray());
   }
 
+  /** Returns the length of each footer as a little-endian long, in base 64. */
   public String lengths() {
-    long[] n = new long[footers.length];
-    for (int i = 0; i < n.length; i++) n[i] = footers[i].length;
-    return Bytes.text(Bytes.bytes(n));
+    long[] lengths = new long[footers.length];
+    for (int i = 0; i < lengths.length; i++) {
+      lengths[i] = footers[i].length;
+    }
+    return Bytes.text(Bytes.bytes(lengths));
   }
 }

@@ -1,6 +1,7 @@
 package io.xskip.collect;
 
 import io.xskip.common.SparkCompat;
+import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.concurrent.Callable;
@@ -8,34 +9,82 @@ import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
-public class FooterTask implements Callable {
-  private static final int GUESS = 65536, MAX = 1 << 28;
+/**
+ * Reads the Parquet footer of one file.
+ *
+ * <p>A Parquet file ends with:
+ *
+ * <ul>
+ *   <li>the footer's metadata
+ *   <li>int, little-endian: the length of the metadata
+ *   <li>4 bytes: {@code PAR1}, or {@code PARE} if the footer is encrypted
+ * </ul>
+ */
+final class FooterTask implements Callable<byte[]> {
+  /** The bytes that the first request reads; most footers are shorter. */
+  private static final int FIRST_READ = 1 << 16;
+
+  private static final int MAX_FOOTER = 1 << 28;
+
+  /** The length of the shortest Parquet file: the magic bytes twice, and a length. */
+  private static final int MIN_FILE = 12;
+
+  /** The length of the metadata's length and the magic bytes. */
+  private static final int TRAILER = 8;
+
+  private static final byte[] NONE = new byte[0];
+
   private final String path;
 
   FooterTask(String path) {
     this.path = path;
   }
 
-  public Object call() throws Exception {
-    Path p = new Path(path);
-    FileSystem fs = p.getFileSystem(SparkCompat.hadoopConf());
-    long size = fs.getFileStatus(p).getLen();
-    if (size < 12) return new byte[0];
-    FSDataInputStream in = fs.open(p);
+  /** Returns the end of the file from its footer on, or no bytes if the file has no footer. */
+  @Override
+  public byte[] call() throws Exception {
+    Path file = new Path(path);
+    FileSystem fileSystem = file.getFileSystem(SparkCompat.hadoopConf());
+    long size = fileSystem.getFileStatus(file).getLen();
+    if (size < MIN_FILE) {
+      return NONE;
+    }
+    FSDataInputStream in = fileSystem.open(file);
     try {
-      int n = (int) Math.min(size, GUESS);
-      byte[] tail = new byte[n];
-      in.readFully(size - n, tail);
-      if (!(tail[n - 4] == 'P' && tail[n - 3] == 'A' && tail[n - 2] == 'R' && tail[n - 1] == '1'))
-        return new byte[0];
-      long footer = ByteBuffer.wrap(tail, n - 8, 4).order(ByteOrder.LITTLE_ENDIAN).getInt() + 8L;
-      if (footer < 8 || footer > size || footer > MAX) return new byte[0];
-      byte[] whole = new byte[(int) footer];
-      if (footer <= n) System.arraycopy(tail, n - (int) footer, whole, 0, whole.length);
-      else in.readFully(size - footer, whole);
-      return whole;
+      return footer(in, size);
     } finally {
       in.close();
     }
+  }
+
+  private static byte[] footer(FSDataInputStream in, long size) throws IOException {
+    byte[] tail = new byte[(int) Math.min(size, FIRST_READ)];
+    in.readFully(size - tail.length, tail);
+    long length = footerLength(tail);
+    if (length < TRAILER || length > size || length > MAX_FOOTER) {
+      return NONE;
+    }
+    byte[] footer = new byte[(int) length];
+    if (length <= tail.length) {
+      System.arraycopy(tail, tail.length - footer.length, footer, 0, footer.length);
+    } else {
+      in.readFully(size - length, footer);
+    }
+    return footer;
+  }
+
+  /** Returns the length of the footer with its trailer, or 0 if it has not the magic bytes. */
+  private static long footerLength(byte[] tail) {
+    int end = tail.length;
+    boolean isPlaintext =
+        tail[end - 4] == 'P'
+            && tail[end - 3] == 'A'
+            && tail[end - 2] == 'R'
+            && tail[end - 1] == '1';
+    if (!isPlaintext) {
+      return 0;
+    }
+    ByteBuffer trailer = ByteBuffer.wrap(tail, end - TRAILER, 4).order(ByteOrder.LITTLE_ENDIAN);
+    return (long) trailer.getInt() + TRAILER;
   }
 }

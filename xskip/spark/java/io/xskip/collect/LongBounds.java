@@ -2,32 +2,46 @@ package io.xskip.collect;
 
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
 
-public class LongBounds extends Accumulator {
-  private long low, high;
-  private boolean any;
+/** The least and the greatest integer or Boolean. */
+final class LongBounds extends Accumulator {
+  private final ValueType type;
+  private long lower;
+  private long upper;
+  private boolean isEmpty = true;
 
+  LongBounds(ValueType type) {
+    this.type = type;
+  }
+
+  @Override
   int width() {
     return 2;
   }
 
+  @Override
   void reset() {
-    any = false;
+    isEmpty = true;
   }
 
-  void add(SpecializedGetters r, int at) {
-    long v = number(r, at);
-    if (!any) {
-      low = v;
-      high = v;
-      any = true;
-    } else if (v < low) low = v;
-    else if (v > high) high = v;
+  @Override
+  void add(SpecializedGetters row, int column) {
+    long value = type.readLong(row, column);
+    if (isEmpty) {
+      lower = value;
+      upper = value;
+      isEmpty = false;
+    } else if (value < lower) {
+      lower = value;
+    } else if (value > upper) {
+      upper = value;
+    }
   }
 
-  void emit(Object[] out, int at, boolean whole) {
-    if (any) {
-      out[at] = boxed(low);
-      out[at + 1] = boxed(high);
+  @Override
+  void emit(Object[] result, int start, boolean isWholeFile) {
+    if (!isEmpty) {
+      result[start] = type.box(lower);
+      result[start + 1] = type.box(upper);
     }
   }
 }

@@ -2,55 +2,85 @@ package io.xskip.collect;
 
 import java.util.Arrays;
 
-/** A set of longs, open addressing; 0 stands for an empty slot and is kept apart. */
-public class LongSet {
-  private static final int SMALL = 4096;
-  private long[] table = new long[SMALL];
-  private int size;
-  private boolean zero;
+/** A set of longs: a hash table with open addressing. */
+final class LongSet {
+  private static final int LEAST_CAPACITY = 4096;
+
+  /** The multiplier of Fibonacci hashing: 2^64 divided by the golden ratio. */
+  private static final long MULTIPLIER = 0x9E3779B97F4A7C15L;
+
+  /** The values except 0, which is an empty slot. */
+  private long[] table = new long[LEAST_CAPACITY];
+
+  /** The number of values in {@link #table}. */
+  private int used;
+
+  private boolean hasZero;
 
   /**
-   * As large as the set was, for the next is mostly alike; a table that was far too large shrinks.
+   * Removes all values.
+   *
+   * <p>The set keeps its capacity for the next file, which probably has as many values. The
+   * capacity shrinks if the values needed only a small part of it.
    */
   void clear() {
-    if (table.length > SMALL && size * 8L < table.length) table = new long[table.length / 4];
-    else Arrays.fill(table, 0L);
-    size = 0;
-    zero = false;
+    if (table.length > LEAST_CAPACITY && used * 8L < table.length) {
+      table = new long[table.length / 4];
+    } else {
+      Arrays.fill(table, 0L);
+    }
+    used = 0;
+    hasZero = false;
   }
 
   int size() {
-    return zero ? size + 1 : size;
+    return hasZero ? used + 1 : used;
   }
 
-  void add(long v) {
-    if (v == 0L) {
-      zero = true;
+  void add(long value) {
+    if (value == 0L) {
+      hasZero = true;
       return;
     }
-    if (!put(table, v)) return;
-    if (++size * 2L > table.length) {
-      long[] bigger = new long[table.length * 2];
-      for (int i = 0; i < table.length; i++) if (table[i] != 0L) put(bigger, table[i]);
-      table = bigger;
+    if (!insert(table, value)) {
+      return;
+    }
+    used++;
+    if (used * 2L > table.length) {
+      long[] larger = new long[table.length * 2];
+      for (long present : table) {
+        if (present != 0L) {
+          insert(larger, present);
+        }
+      }
+      table = larger;
     }
   }
 
-  private static boolean put(long[] t, long v) {
-    long h = v * 0x9E3779B97F4A7C15L;
-    int mask = t.length - 1, k = (int) (h >>> 32) & mask;
-    while (t[k] != 0L) {
-      if (t[k] == v) return false;
-      k = (k + 1) & mask;
+  /** Inserts a value other than 0, and returns whether the table lacked the value. */
+  private static boolean insert(long[] table, long value) {
+    int mask = table.length - 1;
+    int slot = (int) ((value * MULTIPLIER) >>> 32) & mask;
+    while (table[slot] != 0L) {
+      if (table[slot] == value) {
+        return false;
+      }
+      slot = (slot + 1) & mask;
     }
-    t[k] = v;
+    table[slot] = value;
     return true;
   }
 
+  /** Returns the values, in no particular order. */
   long[] values() {
-    long[] r = new long[size()];
-    int n = 0;
-    for (int i = 0; i < table.length; i++) if (table[i] != 0L) r[n++] = table[i];
-    return r; // the last element is 0 where 0 is in the set
+    long[] values = new long[size()];
+    int count = 0;
+    for (long value : table) {
+      if (value != 0L) {
+        values[count] = value;
+        count++;
+      }
+    }
+    return values; // if the set has the value 0, the last element is 0
   }
 }

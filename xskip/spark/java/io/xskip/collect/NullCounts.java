@@ -2,28 +2,35 @@ package io.xskip.collect;
 
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
 
-public class NullCounts extends Accumulator {
-  private long nulls, values;
+/** The number of rows with NULL in a column, and the number of all rows. */
+final class NullCounts extends Accumulator {
+  private long nulls;
+  private long values;
 
+  @Override
   int width() {
     return 2;
   }
 
+  @Override
   void reset() {
     nulls = 0;
     values = 0;
   }
 
-  void add(SpecializedGetters r, int at) {
+  @Override
+  void add(SpecializedGetters row, int column) {
     values++;
   }
 
-  void none() {
+  @Override
+  void addNull() {
     nulls++;
   }
 
-  void emit(Object[] out, int at, boolean whole) {
-    out[at] = new Long(nulls);
-    out[at + 1] = new Long(nulls + values);
+  @Override
+  void emit(Object[] result, int start, boolean isWholeFile) {
+    result[start] = Long.valueOf(nulls);
+    result[start + 1] = Long.valueOf(nulls + values);
   }
 }

@@ -1,30 +1,63 @@
 package io.xskip.collect;
 
+import java.util.Arrays;
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
+import org.apache.spark.sql.types.Decimal;
+import org.apache.spark.unsafe.types.UTF8String;
 
-public class ObjectBounds extends Accumulator {
-  private Object low, high;
+/**
+ * The least and the greatest string, binary value or decimal, in Spark's order: strings and binary
+ * values compare by their unsigned bytes.
+ */
+final class ObjectBounds extends Accumulator {
+  private final ValueType type;
 
+  /** The least value, or null before the first value. */
+  private Object lower;
+
+  private Object upper;
+
+  ObjectBounds(ValueType type) {
+    this.type = type;
+  }
+
+  @Override
   int width() {
     return 2;
   }
 
+  @Override
   void reset() {
-    low = null;
-    high = null;
+    lower = null;
+    upper = null;
   }
 
-  void add(SpecializedGetters r, int at) {
-    Object v = value(r, at);
-    if (low == null) {
-      low = kept(v);
-      high = low;
-    } else if (compare(v, low) < 0) low = kept(v);
-    else if (compare(v, high) > 0) high = kept(v);
+  @Override
+  void add(SpecializedGetters row, int column) {
+    Object value = type.readObject(row, column);
+    if (lower == null) {
+      lower = ValueType.copyOf(value);
+      upper = lower;
+    } else if (compare(value, lower) < 0) {
+      lower = ValueType.copyOf(value);
+    } else if (compare(value, upper) > 0) {
+      upper = ValueType.copyOf(value);
+    }
   }
 
-  void emit(Object[] out, int at, boolean whole) {
-    out[at] = low;
-    out[at + 1] = high;
+  private static int compare(Object a, Object b) {
+    if (a instanceof UTF8String) {
+      return ((UTF8String) a).compareTo((UTF8String) b);
+    }
+    if (a instanceof byte[]) {
+      return Arrays.compareUnsigned((byte[]) a, (byte[]) b);
+    }
+    return ((Decimal) a).compare((Decimal) b);
+  }
+
+  @Override
+  void emit(Object[] result, int start, boolean isWholeFile) {
+    result[start] = lower;
+    result[start + 1] = upper;
   }
 }

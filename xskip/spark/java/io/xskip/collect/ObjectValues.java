@@ -3,6 +3,7 @@ package io.xskip.collect;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.Map;
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
@@ -10,81 +11,127 @@ import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.array.ByteArrayMethods;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** Distinct strings, binaries or decimals; null beyond the cap. */
-public class ObjectValues extends Accumulator {
-  private final HashMap set = new HashMap(); // each value -> itself, as it is kept
-  private final UTF8String[] recent =
-      new UTF8String[64]; // strings of the set, by their first bytes: most come again soon
-  private final long[] firsts = new long[64];
-  private final int cap;
-  private boolean over;
+/**
+ * The distinct strings, binary values or decimals as a list, or null if there are more of them than
+ * a limit.
+ */
+final class ObjectValues extends Accumulator {
+  /** The binary logarithm of the number of recent strings. */
+  private static final int RECENT_BITS = 6;
 
-  ObjectValues(int cap) {
-    this.cap = cap;
+  /** The multiplier of Fibonacci hashing: 2^64 divided by the golden ratio. */
+  private static final long MULTIPLIER = 0x9E3779B97F4A7C15L;
+
+  private final ValueType type;
+  private final int limit;
+
+  /** The distinct values, each of them mapped to itself; binary values as byte buffers. */
+  private final Map<Object, Object> values = new HashMap<>();
+
+  /**
+   * Strings of {@link #values} that a row had recently, by a hash of their first bytes and their
+   * length. A string that repeats soon is found here without an object for the new string.
+   */
+  private final UTF8String[] recent = new UTF8String[1 << RECENT_BITS];
+
+  /** The first bytes of each string in {@link #recent}. */
+  private final long[] recentFirstBytes = new long[1 << RECENT_BITS];
+
+  private boolean isOverLimit;
+
+  ObjectValues(ValueType type, int limit) {
+    this.type = type;
+    this.limit = limit;
   }
 
+  @Override
   int width() {
     return 1;
   }
 
+  @Override
   void reset() {
-    set.clear();
-    over = false;
+    values.clear();
+    isOverLimit = false;
     Arrays.fill(recent, null);
   }
 
-  void add(SpecializedGetters r, int at) {
-    if (over) return;
-    if (kind == BINARY) keep(ByteBuffer.wrap(r.getBinary(at)));
-    else if (kind == DECIMAL) keep(value(r, at));
-    else if (r instanceof UnsafeRow) { // its memory is padded to whole words
-      UnsafeRow row = (UnsafeRow) r;
-      long place = row.getLong(at), offset = row.getBaseOffset() + (place >>> 32);
-      add(
-          row.getBaseObject(),
-          offset,
-          (int) place,
-          (int) place == 0 ? 0L : Platform.getLong(row.getBaseObject(), offset));
+  @Override
+  void add(SpecializedGetters row, int column) {
+    if (isOverLimit) {
+      return;
+    }
+    if (type.isBinary()) {
+      addObject(ByteBuffer.wrap(row.getBinary(column)));
+    } else if (type.isDecimal()) {
+      addObject(type.readDecimal(row, column));
+    } else if (row instanceof UnsafeRow) {
+      addStringOf((UnsafeRow) row, column);
     } else {
-      UTF8String s = r.getUTF8String(at);
-      add(s.getBaseObject(), s.getBaseOffset(), s.numBytes(), s.getPrefix());
+      UTF8String string = row.getUTF8String(column);
+      addString(
+          string.getBaseObject(), string.getBaseOffset(), string.numBytes(), string.getPrefix());
     }
-    if (set.size() > cap) {
-      over = true;
-      set.clear();
+    if (values.size() > limit) {
+      isOverLimit = true;
+      values.clear();
     }
+  }
+
+  /** Adds a string of a row whose memory is padded with zeros to a multiple of 8 bytes. */
+  private void addStringOf(UnsafeRow row, int column) {
+    Object base = row.getBaseObject();
+    long offsetAndLength = row.getLong(column);
+    long offset = row.getBaseOffset() + (offsetAndLength >>> 32);
+    int length = (int) offsetAndLength;
+    long firstBytes = length == 0 ? 0L : Platform.getLong(base, offset);
+    addString(base, offset, length, firstBytes);
   }
 
   /**
-   * A string, of which an object is made only if it did not just come; first: its 8 first bytes,
-   * padded where it has fewer.
+   * Adds a string that lies in memory, in Spark's addressing of {@link Platform}.
+   *
+   * @param firstBytes the first 8 bytes of the string, padded with zeros if it is shorter
    */
-  private void add(Object base, long offset, int n, long first) {
-    int slot = (int) ((first + n) * 0x9E3779B97F4A7C15L >>> 58);
-    UTF8String s = recent[slot];
-    boolean same = s != null && firsts[slot] == first && s.numBytes() == n;
-    if (same
-        && (n <= 8
-            || ByteArrayMethods.arrayEquals(base, offset, s.getBaseObject(), s.getBaseOffset(), n)))
+  private void addString(Object base, long offset, int length, long firstBytes) {
+    int slot = (int) (((firstBytes + length) * MULTIPLIER) >>> (64 - RECENT_BITS));
+    UTF8String candidate = recent[slot];
+    if (candidate != null
+        && recentFirstBytes[slot] == firstBytes
+        && candidate.numBytes() == length
+        && (length <= 8 || hasBytes(candidate, base, offset))) {
       return;
-    recent[slot] = (UTF8String) keep(UTF8String.fromAddress(base, offset, n));
-    firsts[slot] = first;
-  }
-
-  private Object keep(Object v) {
-    Object known = set.get(v);
-    if (known == null) {
-      known = kept(v);
-      set.put(known, known);
     }
-    return known;
+    recent[slot] = (UTF8String) addObject(UTF8String.fromAddress(base, offset, length));
+    recentFirstBytes[slot] = firstBytes;
   }
 
-  void emit(Object[] out, int at, boolean whole) {
-    if (over) return;
-    Object[] v = set.keySet().toArray();
-    for (int i = 0; i < v.length; i++)
-      if (v[i] instanceof ByteBuffer) v[i] = ((ByteBuffer) v[i]).array();
-    out[at] = new GenericArrayData(v);
+  private static boolean hasBytes(UTF8String string, Object base, long offset) {
+    return ByteArrayMethods.arrayEquals(
+        base, offset, string.getBaseObject(), string.getBaseOffset(), string.numBytes());
+  }
+
+  /** Adds a value, and returns the equal object of {@link #values}. */
+  private Object addObject(Object value) {
+    Object present = values.get(value);
+    if (present == null) {
+      present = ValueType.copyOf(value);
+      values.put(present, present);
+    }
+    return present;
+  }
+
+  @Override
+  void emit(Object[] result, int start, boolean isWholeFile) {
+    if (isOverLimit) {
+      return;
+    }
+    Object[] distinct = values.keySet().toArray();
+    for (int i = 0; i < distinct.length; i++) {
+      if (distinct[i] instanceof ByteBuffer) {
+        distinct[i] = ((ByteBuffer) distinct[i]).array();
+      }
+    }
+    result[start] = new GenericArrayData(distinct);
   }
 }

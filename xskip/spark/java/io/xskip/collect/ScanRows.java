@@ -1,12 +1,16 @@
 package io.xskip.collect;
 
 import java.util.HashSet;
+import java.util.Iterator;
 import org.apache.spark.Partition;
+import org.apache.spark.api.java.JavaRDD;
+import org.apache.spark.api.java.function.FlatMapFunction;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.ProjectExec;
 import org.apache.spark.sql.execution.QueryExecution;
@@ -16,57 +20,113 @@ import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import scala.collection.immutable.Seq;
 
 /**
- * The rows of a plan, and the place of each of its columns in them: as its scan gives them, in
- * batches where it can, if the plan does no more than to choose among their columns. Spark would
- * copy each row into one of the chosen.
+ * The rows of a DataFrame over files, and the position of each of the DataFrame's columns in them.
+ *
+ * <p>If the plan only selects columns of a scan, these are the scan's own rows, or its column
+ * batches if it has them: Spark's projection would copy every row.
  */
-public class ScanRows {
-  final RDD rows;
-  final int[] at;
+final class ScanRows {
+  private final RDD<?> rows;
+  private final int[] positions;
 
   ScanRows(QueryExecution execution) {
     SparkPlan plan = execution.sparkPlan();
-    boolean chooses =
-        plan instanceof ProjectExec && ((ProjectExec) plan).child() instanceof FileSourceScanExec;
-    FileSourceScanExec scan = chooses ? (FileSourceScanExec) ((ProjectExec) plan).child() : null;
-    int[] places = chooses ? places(((ProjectExec) plan).projectList(), scan.output()) : null;
-    at = new int[plan.output().length()];
-    for (int i = 0; i < at.length; i++) at[i] = places == null ? i : places[i];
-    rows =
-        places == null
-            ? execution.toRdd()
-            : scan.supportsColumnar() ? scan.executeColumnar() : scan.execute();
+    FileSourceScanExec scan = projectedScan(plan);
+    int[] selected =
+        scan == null ? null : selectedColumns(((ProjectExec) plan).projectList(), scan.output());
+    if (selected == null) {
+      rows = execution.toRdd();
+      positions = inOrder(plan.output().length());
+    } else {
+      rows = rowsOf(scan);
+      positions = selected;
+    }
   }
 
-  /** The ordinals of the objects that are read in parts; null where Spark does not say. */
-  HashSet split() {
-    Partition[] tasks = rows.partitions();
-    HashSet found = new HashSet();
-    for (int i = 0; i < tasks.length; i++) {
-      if (!(tasks[i] instanceof FilePartition)) return null;
-      PartitionedFile[] files = ((FilePartition) tasks[i]).files();
-      for (int k = 0; k < files.length; k++) {
-        InternalRow values = files[k].partitionValues();
-        if (files[k].start() != 0 || files[k].length() != files[k].fileSize())
-          found.add(new Integer(values.getInt(values.numFields() - 1)));
+  /**
+   * Returns the results of accumulators over the rows, as a job that has yet to run.
+   *
+   * @param specs the accumulators, see {@link AccumulatorSpec}
+   */
+  @SuppressWarnings("unchecked") // the kernel accepts an iterator over objects of any class
+  RDD<InternalRow> accumulate(String[] specs) {
+    FlatMapFunction<?, InternalRow> kernel = new AccumulatorKernel(specs, positions, splitFiles());
+    JavaRDD<Object> input = (JavaRDD<Object>) rows.toJavaRDD();
+    return input.mapPartitions((FlatMapFunction<Iterator<Object>, InternalRow>) kernel).rdd();
+  }
+
+  /**
+   * Returns the ordinals of the files that are read in parts, or null if Spark's tasks do not show
+   * their files. The ordinal is the last partition value of a file.
+   */
+  private HashSet<Integer> splitFiles() {
+    HashSet<Integer> split = new HashSet<>();
+    for (Partition task : rows.partitions()) {
+      if (!(task instanceof FilePartition)) {
+        return null;
+      }
+      for (PartitionedFile file : ((FilePartition) task).files()) {
+        InternalRow values = file.partitionValues();
+        if (file.start() != 0 || file.length() != file.fileSize()) {
+          split.add(Integer.valueOf(values.getInt(values.numFields() - 1)));
+        }
       }
     }
-    return found;
+    return split;
   }
 
-  /** Null where an expression is more than a column. */
-  private static int[] places(Seq expressions, Seq columns) {
-    int[] found = new int[expressions.length()];
-    for (int i = 0; i < found.length; i++) {
-      Object e = expressions.apply(i);
-      if (e instanceof Alias) e = ((Alias) e).child();
-      if (!(e instanceof AttributeReference)) return null;
-      int k = 0;
-      while (k < columns.length()
-          && !((Attribute) columns.apply(k)).exprId().equals(((Attribute) e).exprId())) k++;
-      if (k == columns.length()) return null;
-      found[i] = k;
+  /** Returns the scan below a projection, or null if the plan is anything else. */
+  private static FileSourceScanExec projectedScan(SparkPlan plan) {
+    if (!(plan instanceof ProjectExec)) {
+      return null;
     }
-    return found;
+    SparkPlan child = ((ProjectExec) plan).child();
+    return child instanceof FileSourceScanExec ? (FileSourceScanExec) child : null;
+  }
+
+  private static RDD<?> rowsOf(FileSourceScanExec scan) {
+    if (scan.supportsColumnar()) {
+      return scan.executeColumnar();
+    }
+    return scan.execute();
+  }
+
+  private static int[] inOrder(int count) {
+    int[] positions = new int[count];
+    for (int i = 0; i < count; i++) {
+      positions[i] = i;
+    }
+    return positions;
+  }
+
+  /**
+   * Returns the position of the column that each expression selects, or null if an expression does
+   * more than that.
+   */
+  private static int[] selectedColumns(Seq<NamedExpression> expressions, Seq<Attribute> columns) {
+    int[] positions = new int[expressions.length()];
+    for (int i = 0; i < positions.length; i++) {
+      Object expression = expressions.apply(i);
+      if (expression instanceof Alias) {
+        expression = ((Alias) expression).child();
+      }
+      positions[i] =
+          expression instanceof AttributeReference
+              ? indexOf(columns, (AttributeReference) expression)
+              : -1;
+      if (positions[i] < 0) {
+        return null;
+      }
+    }
+    return positions;
+  }
+
+  private static int indexOf(Seq<Attribute> columns, AttributeReference column) {
+    for (int i = 0; i < columns.length(); i++) {
+      if (((Attribute) columns.apply(i)).exprId().equals(column.exprId())) {
+        return i;
+      }
+    }
+    return -1;
   }
 }

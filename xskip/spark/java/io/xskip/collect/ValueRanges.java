@@ -1,116 +1,198 @@
 package io.xskip.collect;
 
 import java.util.Arrays;
+import java.util.Comparator;
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
-import org.apache.spark.sql.types.Decimal;
 
 /**
- * Ranges that hold every value, as many as the cap at most, with the widest gaps between them. Of
- * numbers: values are kept as longs in Spark's order, decimals by their unscaled value. The ranges
- * come as one list, ends in turn.
+ * Ranges that contain every number of a file, at most as many as a limit, separated by the widest
+ * gaps.
+ *
+ * <p>Ranges are pairs of longs in Spark's order of the values: see {@link #toOrdered} for
+ * floating-point numbers; a decimal is its unscaled value. The result is one list of the lower and
+ * the upper end of each range in turn, in ascending order.
+ *
+ * <p>New values become ranges of their own. When the arrays are full, narrow gaps are closed.
  */
-public class ValueRanges extends Accumulator {
-  private static final int HELD = 8192,
-      KEPT = 1024; // of the ends held, and of those kept where they are too many
-  private final int cap;
-  private final long[] low = new long[HELD], high = new long[HELD];
-  private int n;
+final class ValueRanges extends Accumulator {
+  private static final int CAPACITY = 8192;
 
-  ValueRanges(int cap) {
-    this.cap = cap;
+  /** The number of ranges that remain when the arrays are full. */
+  private static final int REDUCED_SIZE = 1024;
+
+  private final ValueType type;
+  private final int limit;
+  private final long[] lower = new long[CAPACITY];
+  private final long[] upper = new long[CAPACITY];
+  private int size;
+
+  /**
+   * Creates the accumulator.
+   *
+   * @param limit the maximum number of ranges, at least 2
+   */
+  ValueRanges(ValueType type, int limit) {
+    this.type = type;
+    this.limit = limit;
   }
 
+  @Override
   int width() {
     return 1;
   }
 
+  @Override
   void reset() {
-    n = 0;
+    size = 0;
   }
 
-  void add(SpecializedGetters r, int at) {
-    long v =
-        kind == FLOAT || kind == DOUBLE
-            ? ordered(real(r, at))
-            : kind == DECIMAL ? r.getDecimal(at, precision, scale).toUnscaledLong() : number(r, at);
-    if (n > 0 && low[n - 1] <= v && v <= high[n - 1]) return;
-    if (n == HELD) narrow(KEPT);
-    low[n] = v;
-    high[n++] = v;
+  @Override
+  void add(SpecializedGetters row, int column) {
+    long value = read(row, column);
+    if (size > 0 && lower[size - 1] <= value && value <= upper[size - 1]) {
+      return;
+    }
+    if (size == CAPACITY) {
+      reduceTo(REDUCED_SIZE);
+    }
+    append(value, value);
   }
 
-  /** The bits of one zero and one NaN, so that they rise as the numbers do. */
-  static long ordered(double v) {
-    long bits = Double.doubleToLongBits(v == 0.0 ? 0.0 : v);
+  private long read(SpecializedGetters row, int column) {
+    if (type.isFloatingPoint()) {
+      return toOrdered(type.readDouble(row, column));
+    }
+    if (type.isDecimal()) {
+      return type.readDecimal(row, column).toUnscaledLong();
+    }
+    return type.readLong(row, column);
+  }
+
+  private void append(long low, long high) {
+    lower[size] = low;
+    upper[size] = high;
+    size++;
+  }
+
+  /**
+   * Returns a long for a double so that the longs have Spark's order of the doubles: both zeros are
+   * equal, and NaN is above all other numbers.
+   */
+  private static long toOrdered(double number) {
+    long bits = ValueType.canonicalBits(number);
     return bits < 0 ? bits ^ Long.MAX_VALUE : bits;
   }
 
-  static long bits(long ordered) {
+  /** Returns the bits of the double with a result of {@link #toOrdered}. */
+  private static long toBits(long ordered) {
     return ordered < 0 ? ordered ^ Long.MAX_VALUE : ordered;
   }
 
-  /** As a number, for how far apart two are. */
-  private double place(long v) {
-    return kind == FLOAT || kind == DOUBLE ? Double.longBitsToDouble(bits(v)) : (double) v;
+  /** Sorts the ranges and joins them until at most a number of them, at least 2, remain. */
+  private void reduceTo(int most) {
+    joinAdjacent();
+    if (size > most) {
+      joinNarrowest(most);
+    }
   }
 
-  private void narrow(int most) {
-    final long[] a = low, b = high;
-    Integer[] order = new Integer[n];
-    for (int i = 0; i < n; i++) order[i] = new Integer(i);
-    Arrays.sort(order, new ValueOrder(a));
-    long[] l = new long[n], h = new long[n];
-    int m = 0;
-    for (int i = 0; i < n; i++) {
-      int k = order[i].intValue();
-      // between whole numbers that are neighbours there is no gap
-      if (m > 0 && (a[k] <= h[m - 1] || kind != FLOAT && kind != DOUBLE && a[k] - 1 == h[m - 1]))
-        h[m - 1] = Math.max(h[m - 1], b[k]);
-      else {
-        l[m] = a[k];
-        h[m++] = b[k];
+  /** Sorts the ranges, and joins ranges that overlap or have no value between them. */
+  private void joinAdjacent() {
+    long[] lows = Arrays.copyOf(lower, size);
+    long[] highs = Arrays.copyOf(upper, size);
+    Integer[] order = new Integer[size];
+    for (int i = 0; i < order.length; i++) {
+      order[i] = Integer.valueOf(i);
+    }
+    Arrays.sort(order, new ByLowerEnd(lows));
+    size = 0;
+    for (Integer position : order) {
+      long low = lows[position.intValue()];
+      long high = highs[position.intValue()];
+      if (size > 0 && isAdjacent(upper[size - 1], low)) {
+        upper[size - 1] = Math.max(upper[size - 1], high);
+      } else {
+        append(low, high);
       }
     }
-    double least = -1;
-    int wide = m;
-    if (m > most) { // the narrowest of the widest gaps, of which there may be several
-      double[] gaps = new double[m - 1];
-      for (int i = 1; i < m; i++) gaps[i - 1] = gap(h[i - 1], l[i]);
-      Arrays.sort(gaps);
-      least = gaps[m - most];
-      wide = 0;
-      for (int i = m - most; i < m - 1 && gaps[i] == least; i++) wide++;
+  }
+
+  private boolean isAdjacent(long high, long nextLow) {
+    return nextLow <= high || (!type.isFloatingPoint() && nextLow - 1 == high);
+  }
+
+  /** Closes all gaps but the widest ones, so that a number of ranges remains. */
+  private void joinNarrowest(int most) {
+    double[] gaps = new double[size - 1];
+    for (int i = 1; i < size; i++) {
+      gaps[i - 1] = gap(upper[i - 1], lower[i]);
     }
-    n = 0;
-    for (int i = 0; i < m; i++) {
-      double g = i == 0 ? 0 : gap(h[i - 1], l[i]);
-      boolean apart = i == 0 || g > least || g == least && wide-- > 0;
-      if (apart) {
-        low[n] = l[i];
-        high[n++] = h[i];
-      } else high[n - 1] = h[i];
+    double[] sorted = Arrays.copyOf(gaps, gaps.length);
+    Arrays.sort(sorted);
+    // of the gaps that are as wide as the narrowest open gap, only the first ones remain open
+    int firstOpen = sorted.length - (most - 1);
+    double narrowest = sorted[firstOpen];
+    int equal = 0;
+    while (firstOpen + equal < sorted.length && sorted[firstOpen + equal] == narrowest) {
+      equal++;
+    }
+    int total = size;
+    size = 1;
+    for (int i = 1; i < total; i++) {
+      double gap = gaps[i - 1];
+      boolean isOpen = gap > narrowest;
+      if (gap == narrowest && equal > 0) {
+        isOpen = true;
+        equal--;
+      }
+      if (isOpen) {
+        append(lower[i], upper[i]);
+      } else {
+        upper[size - 1] = upper[i];
+      }
     }
   }
 
-  /** NaN is as far from all else as infinity is. */
+  /** Returns the distance of two values; NaN is as far from numbers as infinity is. */
   private double gap(long from, long to) {
-    double g = place(to) - place(from);
-    return g != g ? Double.POSITIVE_INFINITY : g;
+    double distance = toNumber(to) - toNumber(from);
+    return Double.isNaN(distance) ? Double.POSITIVE_INFINITY : distance;
   }
 
-  void emit(Object[] out, int at, boolean whole) {
-    narrow(cap);
-    Object[] ends = new Object[2 * n];
-    for (int i = 0; i < n; i++) {
-      ends[2 * i] = end(low[i]);
-      ends[2 * i + 1] = end(high[i]);
+  private double toNumber(long value) {
+    return type.isFloatingPoint() ? Double.longBitsToDouble(toBits(value)) : (double) value;
+  }
+
+  @Override
+  void emit(Object[] result, int start, boolean isWholeFile) {
+    reduceTo(limit);
+    Object[] ends = new Object[2 * size];
+    for (int i = 0; i < size; i++) {
+      ends[2 * i] = toObject(lower[i]);
+      ends[2 * i + 1] = toObject(upper[i]);
     }
-    out[at] = new GenericArrayData(ends);
+    result[start] = new GenericArrayData(ends);
   }
 
-  private Object end(long v) {
-    if (kind == DECIMAL) return new Decimal().set(v, precision, scale);
-    return boxed(kind == FLOAT || kind == DOUBLE ? bits(v) : v);
+  private Object toObject(long value) {
+    if (type.isDecimal()) {
+      return type.decimal(value);
+    }
+    return type.box(type.isFloatingPoint() ? toBits(value) : value);
+  }
+
+  /** The order of positions of ranges by the lower ends of the ranges. */
+  private static final class ByLowerEnd implements Comparator<Object> {
+    private final long[] lows;
+
+    ByLowerEnd(long[] lows) {
+      this.lows = lows;
+    }
+
+    @Override
+    public int compare(Object a, Object b) {
+      return Long.compare(lows[((Integer) a).intValue()], lows[((Integer) b).intValue()]);
+    }
   }
 }

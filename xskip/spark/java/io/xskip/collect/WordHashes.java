@@ -4,28 +4,36 @@ import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * The hashes of the words of a string: its longest runs of bytes that are ASCII letters, digits,
- * underscores, or not ASCII.
+ * A Bloom filter, or the distinct hashes, of the words of strings.
+ *
+ * <p>A word is a maximal sequence of bytes that are ASCII letters, ASCII digits, underscores, or
+ * not ASCII.
  */
-public class WordHashes extends BloomHashes {
-  WordHashes(int items, double logRate) {
-    super(items, logRate);
+final class WordHashes extends BloomHashes {
+  WordHashes(ValueType type, int expectedValues, double logRate) {
+    super(type, expectedValues, logRate);
   }
 
-  void add(SpecializedGetters r, int at) {
-    byte[] b = r.getUTF8String(at).getBytes();
-    for (int start = 0, i = 0; i <= b.length; i++) {
-      if (i < b.length && isOfWord(b[i])) continue;
-      if (i > start) bytes(b, Platform.BYTE_ARRAY_OFFSET + start, i - start);
+  @Override
+  void add(SpecializedGetters row, int column) {
+    byte[] bytes = row.getUTF8String(column).getBytes();
+    int start = 0;
+    for (int i = 0; i <= bytes.length; i++) {
+      if (i < bytes.length && isWordByte(bytes[i])) {
+        continue;
+      }
+      if (i > start) {
+        addBytes(bytes, Platform.BYTE_ARRAY_OFFSET + start, i - start);
+      }
       start = i + 1;
     }
   }
 
-  private static boolean isOfWord(byte b) {
-    return b < 0
+  private static boolean isWordByte(byte b) {
+    return b < 0 // not ASCII
         || b == '_'
-        || b >= '0' && b <= '9'
-        || b >= 'a' && b <= 'z'
-        || b >= 'A' && b <= 'Z';
+        || (b >= '0' && b <= '9')
+        || (b >= 'a' && b <= 'z')
+        || (b >= 'A' && b <= 'Z');
   }
 }

@@ -1,0 +1,84 @@
+package io.xskip.collect;
+
+/**
+ * The description of an accumulator, which Python sends as {@code kind:column:type:limit:logRate}.
+ *
+ * <ul>
+ *   <li>kind: {@code bounds}, {@code values}, {@code hashes}, {@code words}, {@code counts}, {@code
+ *       ranges} or {@code boxes}
+ *   <li>column: the position of the column in the DataFrame that the kernel reads
+ *   <li>type: the type of the values, see {@link ValueType#parse}, or {@code array<type>} for the
+ *       elements of arrays
+ *   <li>limit: the maximum number of values, ranges or boxes, or the number of distinct values for
+ *       which a Bloom filter is sized
+ *   <li>logRate: the natural logarithm of the false positive rate of a Bloom filter
+ * </ul>
+ */
+final class AccumulatorSpec {
+  private static final String ARRAY_PREFIX = "array<";
+
+  private final String kind;
+  private final int column;
+  private final String type;
+  private final int limit;
+  private final double logRate;
+
+  /** Parses the text of a description. */
+  AccumulatorSpec(String text) {
+    String[] parts = text.split(":");
+    kind = parts[0];
+    column = Integer.parseInt(parts[1]);
+    type = parts[2];
+    limit = Integer.parseInt(parts[3]);
+    logRate = Double.parseDouble(parts[4]);
+  }
+
+  /** Returns the position of the column in the DataFrame. */
+  int column() {
+    return column;
+  }
+
+  /** Creates the accumulator. */
+  Accumulator create() {
+    if (kind.equals("boxes")) { // an array is a single point
+      return new BoundingBoxes(limit);
+    }
+    if (type.startsWith(ARRAY_PREFIX)) {
+      String elementType = type.substring(ARRAY_PREFIX.length(), type.length() - 1);
+      return new ArrayElements(create(ValueType.parse(elementType)));
+    }
+    return create(ValueType.parse(type));
+  }
+
+  private Accumulator create(ValueType valueType) {
+    switch (kind) {
+      case "counts":
+        return new NullCounts();
+      case "hashes":
+        return new BloomHashes(valueType, limit, logRate);
+      case "words":
+        return new WordHashes(valueType, limit, logRate);
+      case "ranges":
+        return new ValueRanges(valueType, limit);
+      case "values":
+        return isNumeric(valueType)
+            ? new NumberValues(valueType, limit)
+            : new ObjectValues(valueType, limit);
+      case "bounds":
+        return bounds(valueType);
+      default:
+        throw new IllegalArgumentException("the kernel has no accumulator of kind " + kind);
+    }
+  }
+
+  private static Accumulator bounds(ValueType valueType) {
+    if (valueType.isIntegral()) {
+      return new LongBounds(valueType);
+    }
+    return valueType.isFloatingPoint() ? new DoubleBounds(valueType) : new ObjectBounds(valueType);
+  }
+
+  private static boolean isNumeric(ValueType valueType) {
+    return valueType.isIntegral() || valueType.isFloatingPoint();
+  }
+}

@@ -1,0 +1,44 @@
+package io.xskip.collect;
+
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.TreeMap;
+import org.apache.spark.api.python.PythonUtils;
+import scala.Tuple2;
+import scala.collection.Iterator;
+
+/**
+ * The options under which a reader fails at data that it cannot read.
+ *
+ * <p>If a build passed over such data, its statistics would lack values that a later query reads.
+ */
+final class StrictReadOptions {
+  private static final Map<String, String> STRICT = strictOptions();
+
+  private StrictReadOptions() {}
+
+  private static Map<String, String> strictOptions() {
+    Map<String, String> options = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
+    options.put("ignoreCorruptFiles", "false");
+    options.put("ignoreMissingFiles", "false");
+    options.put("parquet.read.bad.record.threshold", "0");
+    options.put("orc.skip.corrupt.data", "false");
+    options.put("mapreduce.input.linerecordreader.line.maxlength", "2147483647");
+    return options;
+  }
+
+  /** Returns a relation's options, with the strict options in place of those of the same name. */
+  static scala.collection.immutable.Map<String, String> of(
+      scala.collection.immutable.Map<String, String> given) {
+    Map<String, String> options = new LinkedHashMap<>();
+    Iterator<Tuple2<String, String>> entries = given.iterator();
+    while (entries.hasNext()) {
+      Tuple2<String, String> entry = (Tuple2<String, String>) entries.next();
+      if (!STRICT.containsKey(entry._1())) {
+        options.put((String) entry._1(), (String) entry._2());
+      }
+    }
+    options.putAll(STRICT);
+    return PythonUtils.toScalaMap(options);
+  }
+}
