@@ -12,11 +12,15 @@ import scala.Tuple2;
 
 /**
  * JSON texts for Python. The texts are pure ASCII, because py4j counts the bytes of a command where
- * the JVM counts characters.
+ * the JVM counts characters. Strings and integers have the text that Python's {@code json.dumps}
+ * returns: snapshots compare the texts of partition values.
  */
 public final class Json {
   private static final JsonFactory FACTORY =
-      new JsonFactory().configure(JsonWriteFeature.ESCAPE_NON_ASCII.mappedFeature(), true);
+      new JsonFactory().configure(JsonWriteFeature.WRITE_HEX_UPPER_CASE.mappedFeature(), false);
+
+  /** The last printable ASCII character. */
+  private static final int LAST_UNESCAPED = '~';
 
   private Json() {}
 
@@ -33,21 +37,25 @@ public final class Json {
   /** Returns a generator that writes to {@code text} and escapes all non-ASCII characters. */
   public static JsonGenerator generator(StringWriter text) {
     try {
-      return FACTORY.createGenerator(text);
+      return FACTORY.createGenerator(text).setHighestNonEscapedChar(LAST_UNESCAPED);
     } catch (IOException impossible) { // a StringWriter does no I/O
       throw new UncheckedIOException(impossible);
     }
   }
 
-  /** Returns the JSON text of a value. */
+  /**
+   * Returns the JSON text of a value.
+   *
+   * @throws UncheckedIOException if the value is nested more deeply than Jackson allows
+   */
   public static String text(Value value) {
     StringWriter text = new StringWriter();
     try {
       JsonGenerator json = generator(text);
       value.writeTo(json);
       json.close();
-    } catch (IOException impossible) { // a StringWriter does no I/O
-      throw new UncheckedIOException(impossible);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
     }
     return text.toString();
   }

@@ -23,13 +23,12 @@ public final class FileListing {
   /** The length for which a buffer reserves space per path. */
   private static final int TYPICAL_PATH_LENGTH = 64;
 
-  public final ArrayList<PartitionDirectory> dirs;
-
+  private final ArrayList<PartitionDirectory> directories;
   private final List<FileStatus> files;
   private final long[] partitions;
 
   public FileListing(ArrayList<PartitionDirectory> directories) {
-    dirs = directories;
+    this.directories = directories;
     int count = 0;
     for (PartitionDirectory directory : directories) {
       count += directory.files().length();
@@ -49,6 +48,11 @@ public final class FileListing {
   /** Returns the number of files. */
   public int count() {
     return files.size();
+  }
+
+  /** Returns the directories of the listing, one per partition. */
+  public ArrayList<PartitionDirectory> directories() {
+    return directories;
   }
 
   /** Returns the length of each file as int64. */
@@ -109,7 +113,7 @@ public final class FileListing {
           @Override
           public void writeTo(JsonGenerator json) throws IOException {
             json.writeStartArray();
-            for (PartitionDirectory directory : dirs) {
+            for (PartitionDirectory directory : directories) {
               ValueEncoder.writeRow(json, directory.values(), schema);
             }
             json.writeEndArray();

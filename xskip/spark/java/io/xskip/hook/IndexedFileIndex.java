@@ -54,8 +54,9 @@ public class IndexedFileIndex implements FileIndex {
     this.scheme = this.root.toUri().getScheme();
     this.authority =
         this.root.toUri().getAuthority() == null ? "" : this.root.toUri().getAuthority();
-    this.values = new InternalRow[objects.texts.length];
-    for (int i = 0; i < values.length; i++) values[i] = row(objects.texts[i], partitions);
+    this.values = new InternalRow[objects.partitionValues().length];
+    for (int i = 0; i < values.length; i++)
+      values[i] = row(objects.partitionValues()[i], partitions);
   }
 
   public Seq rootPaths() {
@@ -78,7 +79,7 @@ public class IndexedFileIndex implements FileIndex {
     for (int i = 0; i < wanted.length; i++) wanted[i] = holds(pf, values[i]);
     scala.collection.immutable.Map none =
         (scala.collection.immutable.Map) scala.collection.immutable.Map$.MODULE$.empty();
-    for (int i = 0; i < objects.n; i++) {
+    for (int i = 0; i < objects.count(); i++) {
       int p = objects.partition(i);
       if (!wanted[p] || Bytes.isSet(replaced, 0, i)) continue;
       if (reply != null && !reply.keeps(i, objects.length(i))) continue;
@@ -134,7 +135,8 @@ public class IndexedFileIndex implements FileIndex {
 
   public long sizeInBytes() {
     long sum = listed == null ? 0 : listed.sizeInBytes();
-    for (int i = 0; i < objects.n; i++) if (!Bytes.isSet(replaced, 0, i)) sum += objects.length(i);
+    for (int i = 0; i < objects.count(); i++)
+      if (!Bytes.isSet(replaced, 0, i)) sum += objects.length(i);
     return sum;
   }
 

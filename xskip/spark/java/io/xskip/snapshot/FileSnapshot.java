@@ -74,14 +74,15 @@ public final class FileSnapshot {
 
   /** Creates a snapshot of the files of a table. */
   public FileSnapshot(long token, FileTable files) {
-    this(token, files.n);
+    this(token, files.count());
     for (int i = 0; i < count; i++) {
       long hash = files.pathHash(i, SEED);
       put(i, hash, files.pathHash(i, SECOND_SEED), files.length(i), files.time(i));
       partitionOf[i] = files.partition(i);
     }
-    for (int i = 0; i < files.texts.length; i++) {
-      partitions.put(files.texts[i], Integer.valueOf(i));
+    String[] partitionValues = files.partitionValues();
+    for (int i = 0; i < partitionValues.length; i++) {
+      partitions.put(partitionValues[i], Integer.valueOf(i));
     }
   }
 

@@ -22,9 +22,8 @@ import java.nio.charset.StandardCharsets;
 public final class FileTable {
   private static final int LENGTHS = 2 * Long.BYTES;
 
-  public final int n;
-  public final String[] texts;
-
+  private final int count;
+  private final String[] partitionValues;
   private final byte[] bytes;
   private final ByteBuffer buffer;
   private final int times;
@@ -35,16 +34,27 @@ public final class FileTable {
   public FileTable(byte[] bytes) {
     this.bytes = bytes;
     buffer = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
-    n = (int) buffer.getLong(0);
-    times = LENGTHS + Long.BYTES * n;
-    partitions = times + Long.BYTES * n;
-    starts = partitions + Long.BYTES * n;
-    paths = starts + Integer.BYTES * (n + 1);
-    texts = n == 0 ? new String[0] : lastPart((int) buffer.getLong(Long.BYTES)).split("\u0000", -1);
+    count = (int) buffer.getLong(0);
+    times = LENGTHS + Long.BYTES * count;
+    partitions = times + Long.BYTES * count;
+    starts = partitions + Long.BYTES * count;
+    paths = starts + Integer.BYTES * (count + 1);
+    partitionValues =
+        count == 0 ? new String[0] : lastPart((int) buffer.getLong(Long.BYTES)).split("\u0000", -1);
   }
 
   private String lastPart(int length) {
     return new String(bytes, bytes.length - length, length, StandardCharsets.UTF_8);
+  }
+
+  /** Returns the number of files. */
+  public int count() {
+    return count;
+  }
+
+  /** Returns the values of each distinct partition as a JSON array. */
+  public String[] partitionValues() {
+    return partitionValues;
   }
 
   /** Returns the length of a file, or -1 if it is unknown. */
@@ -57,7 +67,7 @@ public final class FileTable {
     return buffer.getLong(times + Long.BYTES * i);
   }
 
-  /** Returns the partition of a file, a position in {@link #texts}. */
+  /** Returns the partition of a file, a position in {@link #partitionValues}. */
   public int partition(int i) {
     return (int) buffer.getLong(partitions + Long.BYTES * i);
   }
