@@ -288,7 +288,7 @@ public final class ExpressionEncoder {
         && !(argument instanceof scala.collection.Map);
   }
 
-  /** Returns whether an argument is a case class: a Tuple2 of CaseWhen, a NumericEvalContext, … */
+  /** Returns whether an argument is a case class: a Tuple2 of CaseWhen or a NumericEvalContext. */
   private static boolean isRecord(Object argument) {
     return argument instanceof Product && !(argument instanceof TreeNode);
   }

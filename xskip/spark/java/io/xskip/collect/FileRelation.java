@@ -220,8 +220,7 @@ public final class FileRelation {
   private List<PartitionDirectory> chosenFiles(byte[] bits) {
     List<PartitionDirectory> chosen = new ArrayList<>();
     int ordinal = 0;
-    for (Object listed : listing().directories()) {
-      PartitionDirectory directory = (PartitionDirectory) listed;
+    for (PartitionDirectory directory : listing().directories()) {
       Iterator<FileStatusWithMetadata> files = directory.files().iterator();
       while (files.hasNext()) {
         FileStatusWithMetadata file = (FileStatusWithMetadata) files.next();

@@ -23,11 +23,11 @@ public final class FileListing {
   /** The length for which a buffer reserves space per path. */
   private static final int TYPICAL_PATH_LENGTH = 64;
 
-  private final ArrayList<PartitionDirectory> directories;
+  private final List<PartitionDirectory> directories;
   private final List<FileStatus> files;
   private final long[] partitions;
 
-  public FileListing(ArrayList<PartitionDirectory> directories) {
+  public FileListing(List<PartitionDirectory> directories) {
     this.directories = directories;
     int count = 0;
     for (PartitionDirectory directory : directories) {
@@ -51,7 +51,7 @@ public final class FileListing {
   }
 
   /** Returns the directories of the listing, one per partition. */
-  public ArrayList<PartitionDirectory> directories() {
+  public List<PartitionDirectory> directories() {
     return directories;
   }
 
