@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import logging
 import re
 import struct
@@ -11,7 +10,7 @@ import threading
 import time
 from collections import OrderedDict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -19,13 +18,13 @@ from xskip.clauses.clause import PartitionKey, collect_evaluations
 from xskip.errors import DatasetError, XskipError
 from xskip.expressions.operands import Computed
 from xskip.expressions.predicate import Predicate, operands
-from xskip.metadata.read_profile import ReadProfile, zones_differ
+from xskip.metadata.read_profile import zones_differ
 from xskip.metadatastore.known_failures import Failures
 from xskip.metadatastore.location import IndexLocation
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot
 from xskip.pruning.prune import PruneResult, prune, requirements
 from xskip.pruning.translate import Available, translate, without_column
-from xskip.settings import JOB_OBJECTS, METADATA_BYTES, Setting
+from xskip.settings import METADATA_BYTES, Setting
 from xskip.spark.bridge.gateway import Hook, hook_of
 from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.bridge.java_errors import reason
@@ -33,6 +32,7 @@ from xskip.spark.catalyst.decode import to_predicate
 from xskip.spark.catalyst.evaluator import EvaluationCache, Evaluator
 from xskip.spark.collect.listing import packed_objects
 from xskip.spark.query.distributed_pruning import DistributedPruner, driver_only_reason
+from xskip.spark.query.request import RequestError, RequestHeader, ScanRequest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,7 +41,6 @@ __all__ = ["Engine", "ScanTrace", "engine_of", "forget_indexes"]
 
 T = TypeVar("T")
 _log = logging.getLogger("xskip")
-_NOWHERE = IndexLocation("", "", "")
 _tokens = itertools.count(1)
 # seconds until the engine checks a directory for a new snapshot; pruning by a stale snapshot is still sound
 _RECHECK_LOCAL_SECONDS = 0.0
@@ -85,11 +84,11 @@ class _Answer(NamedTuple):
     settings: str
 
 
-def _settings_of(predicate: Predicate, key: str, evaluator: Evaluator) -> str:
+def _settings_of(predicate: Predicate, request: ScanRequest, evaluator: Evaluator) -> str:
     """Return the settings for which an answer is valid: ``""`` for any settings, ``"none"`` for no other request."""
     if not any(isinstance(operand, Computed) for operand in operands(predicate)):
         return ""
-    return "none" if '"?":' in key else evaluator.settings()  # the key omits a part of an expression
+    return "none" if request.is_partly_encoded else evaluator.settings()
 
 
 @dataclass(slots=True)
@@ -132,25 +131,26 @@ class Engine:
         """Return the hook whose requests the engine answers."""
         return self._hook
 
-    def answer(self, request: str) -> bytes | None:
+    def answer(self, text: str) -> bytes | None:
         """Return the bitmap of the files that a scan can skip, as bytes for the hook, or None to read all files.
 
         The method never raises: after an error the query reads all files, and the engine logs the reason once. A
         request in strict mode gets ``b"E"`` and the reason instead.
         """
-        place, number, strict = _NOWHERE, -1, False
+        header = RequestHeader()
         try:
-            asked = json.loads(request)
-            place, number, strict = IndexLocation(**asked["place"]), int(asked["id"]), bool(asked["strict"])
-            answer, trace = self._decide(place, asked)
+            request = ScanRequest.parse(text)
+            header = request.header
+            answer, trace = self._decide(request)
         except BaseException as error:  # noqa: BLE001 - the fail-open point: a query never fails because of xskip
+            header = error.header if isinstance(error, RequestError) else header
             answer, trace = None, ScanTrace("", None, reason(error))
-            self._drop_unreadable(place.directory, error)
-        self._remember(number, trace)
+            self._drop_unreadable(header.location.directory, error)
+        self._remember(header.id, trace)
         if trace.problem:
-            self._say(place, trace.problem)
-            if strict:
-                return b"E" + f"{place.root}: {trace.problem}".encode()
+            self._say(header.location, trace.problem)
+            if header.strict:
+                return b"E" + f"{header.location.root}: {trace.problem}".encode()
         return answer
 
     def trace(self, number: int) -> ScanTrace | None:
@@ -218,21 +218,20 @@ class Engine:
                 found.append((snapshot, directory))
         return found
 
-    def _decide(self, place: IndexLocation, asked: dict[str, Any]) -> tuple[bytes | None, ScanTrace]:
-        loaded = self._load(place.directory, JOB_OBJECTS.of(asked["jobObjects"]))
+    def _decide(self, request: ScanRequest) -> tuple[bytes | None, ScanTrace]:
+        location = request.header.location
+        loaded = self._load(location.directory, request.job_threshold)
         if loaded is None:
-            return None, ScanTrace("", None, filters=json.dumps(asked["df"]))
-        reading = ReadProfile.of(asked["format"], asked["options"], asked["conf"], asked["schema"])
-        problem = loaded.snapshot.not_usable(place, reading)
+            return None, ScanTrace("", None, filters=request.filters_text())
+        problem = loaded.snapshot.not_usable(location, request.read_profile())
         if problem:
-            return None, ScanTrace("", None, problem, json.dumps(asked["df"]))
-        parts = ("df", "options", "conf", "partitions", "evaluated", "jobObjects")
-        key = json.dumps([asked[part] for part in parts])
-        evaluator = Evaluator(self._hook, int(asked["id"]), self._remembered)
+            return None, ScanTrace("", None, problem, request.filters_text())
+        key = request.cache_key()
+        evaluator = Evaluator(self._hook, request.header.id, self._remembered)
         with self._lock:
             known = loaded.answers.get(key)
         if known is None or known.settings not in ("", evaluator.settings() if known.settings else ""):
-            known = self._prune(loaded, {**asked, "reading": reading}, key, evaluator)
+            known = self._prune(loaded, request, evaluator)
         with self._lock:
             loaded.answers[key] = known
             loaded.answers.move_to_end(key)
@@ -240,20 +239,20 @@ class Engine:
                 loaded.answers.popitem(last=False)
         return known.answer, known.trace
 
-    def _prune(self, loaded: _Loaded, asked: dict[str, Any], key: str, evaluator: Evaluator) -> _Answer:
-        snapshot, predicate = loaded.snapshot, to_predicate(asked["df"], evaluator)
-        reading: ReadProfile = asked["reading"]
+    def _prune(self, loaded: _Loaded, request: ScanRequest, evaluator: Evaluator) -> _Answer:
+        snapshot, predicate = loaded.snapshot, to_predicate(request.filters, evaluator)
+        reading = request.read_profile()
         available = Available(
             without_column(snapshot.indexes, reading.corrupt_record),
             snapshot.partitions,
-            asked["partitions"],
+            request.partition_types,
             case_sensitive=snapshot.reading is not None and snapshot.reading.case_sensitive,
             untyped=not snapshot.is_ours,
-            settings=asked["evaluated"],
+            settings=request.expression_settings,
         )
         clause = translate(predicate, available)
         wanted = requirements(clause)
-        if self._is_for_job(loaded, JOB_OBJECTS.of(asked["jobObjects"])):
+        if self._is_for_job(loaded, request.job_threshold):
             if snapshot.reading is not None and zones_differ(snapshot.reading, reading):
                 raise XskipError(
                     "a job cannot determine which statistics are valid in another time zone",
@@ -267,8 +266,8 @@ class Engine:
             result = prune(clause, table)
         bits = np.packbits(result.skip, bitorder="little").tobytes()
         by_partition = any(isinstance(requirement, PartitionKey) for requirement in wanted)
-        trace = ScanTrace(str(predicate), replace(result, skip=np.zeros(0, bool)), filters=json.dumps(asked["df"]))
-        settings = _settings_of(predicate, key, evaluator)
+        trace = ScanTrace(str(predicate), replace(result, skip=np.zeros(0, bool)), filters=request.filters_text())
+        settings = _settings_of(predicate, request, evaluator)
         if not result.outcomes:  # no leaf of the clause reads metadata
             return _Answer(None, trace, settings)
         return _Answer((b"P" if by_partition else b"B") + struct.pack(">q", loaded.token) + bits, trace, settings)

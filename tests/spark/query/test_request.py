@@ -1,0 +1,161 @@
+"""The request of a scan, from the hook's JSON. No Spark needed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from xskip.metadata.read_profile import ReadProfile
+from xskip.metadatastore.location import IndexLocation
+from xskip.settings import JOB_OBJECTS
+from xskip.spark.query.request import RequestError, RequestHeader, ScanRequest
+
+FILTERS = [["EqualTo", ["$", ["a"], "int"], ["#", "int", 5]]]
+LOCATION = {"root": "/lake/t", "directory": "/lake/t/_xskip/1", "identifier": "/lake/t"}
+MEMBERS: dict[str, Any] = {
+    "id": 7,
+    "strict": True,
+    "jobObjects": "30",
+    "place": LOCATION,
+    "format": "CSV",
+    "options": {"Header": "true"},
+    "conf": {"spark.sql.caseSensitive": "false"},
+    "evaluated": "Spark 4.1.1 {}",
+    "schema": "a INT",
+    "partitions": {"p": "date"},
+    "df": FILTERS,
+}
+HEADER = RequestHeader(7, IndexLocation("/lake/t", "/lake/t/_xskip/1", "/lake/t"), strict=True)
+
+
+def parsed(**other: Any) -> ScanRequest:
+    return ScanRequest.parse(json.dumps(MEMBERS | other))
+
+
+def error_of(text: str) -> RequestError:
+    with pytest.raises(RequestError) as caught:
+        ScanRequest.parse(text)
+    return caught.value
+
+
+def test_every_member_becomes_a_field() -> None:
+    assert parsed() == ScanRequest(
+        HEADER,
+        filters=FILTERS,
+        format="CSV",
+        options={"Header": "true"},
+        settings={"spark.sql.caseSensitive": "false"},
+        schema="a INT",
+        partition_types={"p": "date"},
+        expression_settings="Spark 4.1.1 {}",
+        job_threshold=30,
+    )
+
+
+def test_the_threshold_of_a_session_without_one_is_the_default() -> None:
+    assert parsed(jobObjects="").job_threshold == JOB_OBJECTS.default
+
+
+def test_the_read_profile_is_that_of_the_members() -> None:
+    profile = parsed().read_profile()
+    assert profile == ReadProfile.of("csv", MEMBERS["options"], MEMBERS["conf"], "a INT")
+    assert (profile.format, profile.options) == ("csv", {"header": "true"})
+
+
+def test_members_that_the_engine_does_not_know_have_no_effect() -> None:
+    assert parsed(later={"x": [1]}) == parsed()
+    assert parsed(place=LOCATION | {"later": 1}) == parsed()
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+def test_a_missing_member_is_named(name: str) -> None:
+    error = error_of(json.dumps({key: value for key, value in MEMBERS.items() if key != name}))
+    assert str(error) == f"the hook sent a request without a required member (where: {name})"
+
+
+@pytest.mark.parametrize("name", LOCATION)
+def test_a_missing_part_of_the_location_is_named(name: str) -> None:
+    error = error_of(json.dumps(MEMBERS | {"place": {key: LOCATION[key] for key in LOCATION if key != name}}))
+    assert str(error) == f"the hook sent a request without a required member (where: {name})"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "found", "expected"),
+    [
+        ("id", "7", "str", "int"),
+        ("id", True, "bool", "int"),
+        ("strict", 1, "int", "bool"),
+        ("jobObjects", 30, "int", "str"),
+        ("place", "/lake/t", "str", "dict"),
+        ("format", None, "NoneType", "str"),
+        ("options", [], "list", "dict"),
+        ("conf", "", "str", "dict"),
+        ("evaluated", {}, "dict", "str"),
+        ("schema", None, "NoneType", "str"),
+        ("partitions", [], "list", "dict"),
+        ("df", {}, "dict", "list"),
+    ],
+)
+def test_a_member_of_another_type_is_named(name: str, value: Any, found: str, expected: str) -> None:
+    text = str(error_of(json.dumps(MEMBERS | {name: value})))
+    assert text.endswith(f"(where: {name}; found: {found}; expected: {expected})")
+
+
+@pytest.mark.parametrize("name", ["options", "conf", "partitions"])
+def test_values_of_options_settings_and_types_are_strings(name: str) -> None:
+    text = str(error_of(json.dumps(MEMBERS | {name: {"k": 1}})))
+    assert text.endswith("(where: k; found: int; expected: str)")
+
+
+@pytest.mark.parametrize("text", ["", "{", "null", "[]", '"x"', "\x01"])
+def test_a_text_that_is_no_object_has_no_header(text: str) -> None:
+    assert error_of(text).header == RequestHeader()
+
+
+@pytest.mark.parametrize("name", ["id", "place", "strict"])
+def test_an_error_in_the_header_has_no_header(name: str) -> None:
+    assert error_of(json.dumps(MEMBERS | {name: None})).header == RequestHeader(-1, IndexLocation("", "", ""))
+
+
+@pytest.mark.parametrize("name", sorted(MEMBERS.keys() - {"id", "place", "strict"}))
+def test_an_error_behind_the_header_has_the_header(name: str) -> None:
+    """The query of a strict session then fails with the dataset's name."""
+    assert error_of(json.dumps(MEMBERS | {name: None})).header == HEADER
+
+
+def test_an_invalid_threshold_is_the_error_of_the_setting() -> None:
+    error = error_of(json.dumps(MEMBERS | {"jobObjects": "many"}))
+    assert error.header == HEADER
+    assert str(error) == (
+        "invalid value for spark.xskip.pruning.jobObjects (where: spark.xskip.pruning.jobObjects; found: many; "
+        "expected: a number of objects)"
+    )
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"df": []},
+        {"options": {}},
+        {"conf": {}},
+        {"partitions": {}},
+        {"evaluated": "Spark 4.1.1 {spark.sql.ansi.enabled=true}"},
+        {"jobObjects": "31"},
+    ],
+    ids=str,
+)
+def test_whatever_changes_the_decision_changes_the_cache_key(other: dict[str, Any]) -> None:
+    assert parsed(**other).cache_key() != parsed().cache_key()
+
+
+def test_the_cache_key_is_that_of_every_session_and_scan() -> None:
+    assert parsed(id=8, strict=False).cache_key() == parsed().cache_key()
+
+
+def test_filters_with_an_object_that_the_hook_does_not_encode() -> None:
+    text = ["#", "string", '"?":']
+    assert not parsed(df=[["EqualTo", ["$", ["s"], "string"], text]]).is_partly_encoded
+    assert parsed(df=[["Other", ["$", ["s"], "string"], {"?": "org.example.State"}]]).is_partly_encoded
+    assert parsed().filters_text() == json.dumps(FILTERS)

@@ -1,0 +1,205 @@
+"""The request of a scan, which the engine parses once from the JSON text that the hook sends."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from xskip.errors import SettingError, XskipError
+from xskip.metadata.read_profile import ReadProfile
+from xskip.metadatastore.location import IndexLocation
+from xskip.settings import JOB_OBJECTS
+
+__all__ = ["RequestError", "RequestHeader", "ScanRequest"]
+
+T = TypeVar("T")
+#: The mark of an object that the hook encodes only by its class (``java/XSkipEncoder.java``).
+_UNENCODED = '"?":'
+_NO_LOCATION = IndexLocation("", "", "")
+
+
+@dataclass(frozen=True, slots=True)
+class RequestHeader:
+    """The part of a request that the engine needs to report a problem.
+
+    The default values are those of a request that cannot be parsed.
+
+    Attributes
+    ----------
+    id : int
+        The number of the request.
+    location : IndexLocation
+        The location of the index that can answer the request.
+    strict : bool
+        Whether the query fails if the index cannot be used.
+    """
+
+    id: int = -1
+    location: IndexLocation = _NO_LOCATION
+    strict: bool = False
+
+
+class RequestError(XskipError):
+    """Error for a request that is malformed, or whose session has an invalid setting.
+
+    Parameters
+    ----------
+    what : str
+        One sentence that states what went wrong.
+    where : str, optional
+        The member of the request.
+    found : str, optional
+        The type of the member's value.
+    expected : str, optional
+        The type that the member requires.
+
+    Attributes
+    ----------
+    header : RequestHeader
+        The header of the request, as far as the header can be parsed.
+    """
+
+    header = RequestHeader()
+
+
+@dataclass(frozen=True, slots=True)
+class ScanRequest:
+    """The request of a scan: which files of a dataset can the scan skip.
+
+    Attributes
+    ----------
+    header : RequestHeader
+        The number of the request, the location of the index, and the strict mode.
+    filters : sequence of list
+        The filters of the scan in the hook's encoding, for :func:`~xskip.spark.catalyst.decode.to_predicate`.
+    format : str
+        Spark's short name of the file format, or the class of a plugin's format.
+    options : mapping of str to str
+        The reader options.
+    settings : mapping of str to str
+        The settings of the session that can change the values that Spark reads.
+    schema : str
+        The part of the data schema that changes values, or an empty string.
+    partition_types : mapping of str to str
+        The partition columns of the relation, with their Spark types.
+    expression_settings : str
+        The settings of the session on which the values of expressions depend.
+    job_threshold : int
+        The number of files above which a Spark job prunes the metadata.
+    """
+
+    header: RequestHeader
+    filters: Sequence[Any]
+    format: str
+    options: Mapping[str, str]
+    settings: Mapping[str, str]
+    schema: str
+    partition_types: Mapping[str, str]
+    expression_settings: str
+    job_threshold: int
+
+    @staticmethod
+    def parse(text: str) -> ScanRequest:
+        """Parse a request in the form that ``java/XSkipEncoder.java`` writes; members with other names have no effect.
+
+        Parameters
+        ----------
+        text : str
+            The JSON text of the request.
+
+        Raises
+        ------
+        RequestError
+            If the text is not a JSON object, if a member is missing or has another type, or if the number of files is
+            not a valid setting.
+        """
+        try:
+            members = json.loads(text)
+        except ValueError as error:
+            raise RequestError("the hook sent a request that is not valid JSON", found=str(error)) from error
+        header = _header(members)
+        try:
+            return ScanRequest(
+                header,
+                filters=_member(members, "df", list),
+                format=_member(members, "format", str),
+                options=_texts(members, "options"),
+                settings=_texts(members, "conf"),
+                schema=_member(members, "schema", str),
+                partition_types=_texts(members, "partitions"),
+                expression_settings=_member(members, "evaluated", str),
+                job_threshold=_job_threshold(members),
+            )
+        except RequestError as error:
+            error.header = header
+            raise
+
+    def read_profile(self) -> ReadProfile:
+        """Return how the query reads the data files."""
+        return ReadProfile.of(self.format, self.options, self.settings, self.schema)
+
+    def cache_key(self) -> str:
+        """Return the key under which the engine caches the decision about this request.
+
+        Two requests with one key get one decision from a snapshot. The key omits the format and the schema, because the
+        engine compares the read profile of every request with the profile of the build.
+        """
+        return json.dumps(
+            [
+                self.filters,
+                self.options,
+                self.settings,
+                self.partition_types,
+                self.expression_settings,
+                self.job_threshold,
+            ]
+        )
+
+    def filters_text(self) -> str:
+        """Return the filters as JSON with literal values."""
+        return json.dumps(self.filters)
+
+    @property
+    def is_partly_encoded(self) -> bool:
+        """Return whether the hook omits a part of the filters, so that equal encodings can stand for other filters."""
+        return _UNENCODED in self.filters_text()
+
+
+def _header(members: object) -> RequestHeader:
+    place = _member(members, "place", dict)
+    location = IndexLocation(*(_member(place, name, str) for name in ("root", "directory", "identifier")))
+    return RequestHeader(_member(members, "id", int), location, _member(members, "strict", bool))
+
+
+def _member(members: object, name: str, kind: type[T]) -> T:
+    """Return a member of a JSON object after a check of its type."""
+    if not isinstance(members, dict):
+        raise RequestError(
+            "the hook sent a request that is not a JSON object", found=type(members).__name__, expected="an object"
+        )
+    if name not in members:
+        raise RequestError("the hook sent a request without a required member", where=name)
+    value = members[name]
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise RequestError(
+            "the hook sent a request with a member of another type",
+            where=name,
+            found=type(value).__name__,
+            expected=kind.__name__,
+        )
+    return value
+
+
+def _texts(members: object, name: str) -> dict[str, str]:
+    """Return a member that is an object of strings."""
+    texts = _member(members, name, dict)
+    return {key: _member(texts, key, str) for key in texts}
+
+
+def _job_threshold(members: object) -> int:
+    try:
+        return JOB_OBJECTS.of(_member(members, "jobObjects", str))
+    except SettingError as error:
+        raise RequestError(str(error)) from error
