@@ -7,6 +7,7 @@ import logging
 import shutil
 import struct
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 import xskip
 import xskip.metadatastore.snapshot as snapshot_module
-import xskip.spark.query.engine as scan_module
+import xskip.spark.query.engine as engine_module
+import xskip.spark.query.loaded_indexes as indexes_module
 from tests.helpers import index, opened_files, record_again, write_once
 from xskip import MinMax, ValueList
 from xskip.errors import RecordDamagedError
 from xskip.metadatastore.snapshot import Snapshot
+from xskip.spark.query.decision import Decision
 
 ALL = {"f0", "f1", "f2"}
 
@@ -228,12 +231,12 @@ def test_a_removed_directory_counts_as_no_index(case: Case, caplog: pytest.LogCa
 
 
 PLACES = {
-    "translate": (scan_module, "translate"),
-    "prune": (scan_module, "prune"),
+    "translate": (engine_module, "translate"),
+    "prune": (engine_module, "prune"),
     "load": (Snapshot, "load"),
-    "to_predicate": (scan_module, "to_predicate"),
-    "open_snapshot": (scan_module, "open_snapshot"),
-    "requirements": (scan_module, "requirements"),
+    "to_predicate": (engine_module, "to_predicate"),
+    "open_snapshot": (indexes_module, "open_snapshot"),
+    "requirements": (engine_module, "requirements"),
     "reading": (snapshot_module, "differences"),
 }
 
@@ -305,16 +308,17 @@ WRONG_ANSWERS: dict[str, Callable[[bytes], bytes]] = {
 @pytest.mark.parametrize("name", WRONG_ANSWERS)
 def test_an_answer_that_does_not_fit_skips_nothing(case: Case, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     engine = xskip.spark.query.engine.engine_of(case.spark)
-    original = scan_module.Engine._prune
+    original = engine_module.Engine._prune
 
-    def spoilt(self: Any, *args: Any) -> Any:
-        found: Any = original(self, *args)
-        answer, *rest = found
-        return (WRONG_ANSWERS[name](answer), *rest)
+    def spoilt(self: Any, *args: Any) -> Decision:
+        decision = original(self, *args)
+        assert decision.answer is not None
+        return replace(decision, answer=WRONG_ANSWERS[name](decision.answer))
 
+    case.spark.conf.set("spark.xskip.strict", "true")  # an error in Python would fail the query
     engine.forget_all()
     with monkeypatch.context() as patched:
-        patched.setattr(scan_module.Engine, "_prune", spoilt)
+        patched.setattr(engine_module.Engine, "_prune", spoilt)
         assert opened_files(case.query()) == ALL
         assert [row.a for row in case.query().collect()] == [1]
     engine.forget_all()

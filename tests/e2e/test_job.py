@@ -23,7 +23,7 @@ from xskip.metadatastore.commit import LiveSnapshot
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.splits import Part, parts_of
 from xskip.spark.bridge.gateway import hook_of
-from xskip.spark.query import distributed_pruning
+from xskip.spark.query import distributed_pruning, loaded_indexes
 from xskip.spark.query.engine import forget_indexes
 
 SCHEMA = "a int, s string, d double, n struct<b:int>"
@@ -90,7 +90,7 @@ def by_job(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cal
         forget_indexes()
         spark.conf.set(LIMIT, "0")
         monkeypatch.setattr(Snapshot, "load", refuse)
-        monkeypatch.setattr("xskip.spark.query.engine.packed_objects", refuse)
+        monkeypatch.setattr(loaded_indexes, "packed_objects", refuse)
 
     yield start
     forget_indexes()
@@ -139,7 +139,7 @@ def test_objects_have_the_same_ordinals_however_the_jvm_was_told(
     with monkeypatch.context() as inside:
         forget_indexes()
         spark.conf.set(LIMIT, "0")
-        inside.setattr("xskip.spark.query.engine.packed_objects", lambda _: pytest.fail("registered by the driver"))
+        inside.setattr(loaded_indexes, "packed_objects", lambda _: pytest.fail("registered by the driver"))
         assert kept(spark, path, "a = 40") == {"f4", "nan", "gaps"}
         spark.conf.set(LIMIT, "1000")
         registered = answers(spark, path, "parquet", some)

@@ -125,7 +125,7 @@ def test_a_directory_of_its_own(spark: SparkSession, events: str, tmp_path: Path
 def test_settings_of_the_process(spark: SparkSession, events: str, tmp_path: Path) -> None:
     """[MDS-L-1] Sessions without their own setting use that of the process, in builds and queries."""
     engine = engine_of(spark)
-    engine.set_process_wide("spark.xskip.metadata.location", f"{tmp_path}/process")
+    engine.settings.set_process_wide("spark.xskip.metadata.location", f"{tmp_path}/process")
     try:
         made = xskip.SkippingIndex.for_path(spark, events)
         made.create([xskip.MinMax("v")])
@@ -134,14 +134,14 @@ def test_settings_of_the_process(spark: SparkSession, events: str, tmp_path: Pat
         spark.conf.set("spark.xskip.metadata.location", f"{tmp_path}/mine")
         assert kept(spark, events, "v > 4") == {"a", "b", "c"}
         spark.conf.unset("spark.xskip.metadata.location")
-        engine.set_process_wide("spark.xskip.enabled", "false")
+        engine.settings.set_process_wide("spark.xskip.enabled", "false")
         assert not xskip.is_enabled(spark)
         assert kept(spark, events, "v > 4") == {"a", "b", "c"}
-        engine.set_process_wide("spark.xskip.enabled", None)
+        engine.settings.set_process_wide("spark.xskip.enabled", None)
         assert kept(spark, events, "v > 4") == {"b", "c"}
     finally:
-        engine.set_process_wide("spark.xskip.metadata.location", None)
-        engine.set_process_wide("spark.xskip.enabled", None)
+        engine.settings.set_process_wide("spark.xskip.metadata.location", None)
+        engine.settings.set_process_wide("spark.xskip.enabled", None)
     assert kept(spark, events, "v > 4") == {"a", "b", "c"}
 
 

@@ -76,7 +76,7 @@ def test_a_message_with_a_number_of_its_own_is_said_once(
         raise XskipError(f"the store is busy (request 7F{next(requests)}A)")
 
     spark.conf.set("spark.xskip.strict", "false")
-    monkeypatch.setattr(engine, "_look", refused)
+    monkeypatch.setattr(engine.indexes, "_open", refused)
     with caplog.at_level(logging.WARNING, "xskip"):
         for least in range(3):
             assert kept(spark, made.name, f"x > {least}") == {"low", "high"}

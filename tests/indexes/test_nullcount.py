@@ -73,7 +73,7 @@ def test_a_file_in_several_tasks(spark: SparkSession, tmp_path: Path) -> None:
     made = SkippingIndex.for_path(spark, path)
     made.create([NullCount("x")])
     engine = engine_of(spark)
-    (snapshot, _), *_ = [found for found in engine.known(None) if found[1] == made.describe().location]
+    (snapshot, _), *_ = [found for found in engine.indexes.list_snapshots(None) if found[1] == made.describe().location]
     (column,) = snapshot.load().indexes.values()
     assert column.values.to_pylist() == [{"nulls": 5, "rows": 200_000}]
     spark.range(10).selectExpr("id x").coalesce(1).write.mode("append").parquet(path)

@@ -38,7 +38,7 @@ def list_indexes(spark: SparkSession) -> IndexList:
     engine = engine_of(spark)
     base = base_location(spark, engine)
     found = []
-    for snapshot, directory in engine.known(base):
+    for snapshot, directory in engine.indexes.list_snapshots(base):
         record = snapshot.record
         dataset = record.root if record else snapshot.table_identifier
         found.append(ListedIndex(dataset, directory, snapshot.rows, tuple(str(d) for d, _ in snapshot.indexes)))

@@ -108,7 +108,7 @@ def is_enabled(spark: SparkSession) -> bool:
         If ``spark.xskip.enabled`` has an invalid value.
     """
     engine = engine_of(spark)
-    return engine.hook.is_installed(spark) and engine.setting(spark, ENABLED)
+    return engine.hook.is_installed(spark) and engine.settings.of(spark, ENABLED)
 
 
 def use_kms(client: KmsClient | None) -> None:

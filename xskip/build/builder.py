@@ -130,7 +130,7 @@ class Build:
         return RefreshResult(added, gone, unchanged, time.monotonic() - started, tuple(self._failed))
 
     def _collector(self, listed: ListedObjects) -> Collector:
-        source, footers = self.source, self.engine.setting(self.source.df.sparkSession, FOOTERS)
+        source, footers = self.source, self.engine.settings.of(self.source.df.sparkSession, FOOTERS)
         return Collector(self.engine.hook, source.dataset, listed, self.planned, source.reading, footers)
 
     def _collect_all(self, collector: Collector, fresh: Positions, scratch: Path, started: float) -> None:
@@ -155,7 +155,7 @@ class Build:
     def _chunks(self, listed: ListedObjects, fresh: Positions) -> Iterator[Positions]:
         """Yield the new files in chunks that one job and the memory of the driver can hold."""
         session = self.source.df.sparkSession
-        most_objects, most_bytes = (self.engine.setting(session, each) for each in (CHUNK_OBJECTS, CHUNK_BYTES))
+        most_objects, most_bytes = (self.engine.settings.of(session, each) for each in (CHUNK_OBJECTS, CHUNK_BYTES))
         most_bytes = most_bytes or _BYTES_PER_CORE * max(4, session.sparkContext.defaultParallelism)
         sizes = listed.sizes
         start, volume = 0, 0

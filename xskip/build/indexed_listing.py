@@ -294,7 +294,7 @@ def _load(engine: Engine, snapshot: Snapshot, place: IndexLocation, reader: Path
 def _in_use(engine: Engine, reader: PathReader) -> tuple[IndexLocation, Snapshot, int]:
     root = engine.hook.location(reader.path)
     for place in engine.hook.places(root):
-        found = engine.snapshot(place.directory)
+        found = engine.indexes.snapshot(place.directory)
         if found is not None:
             return (place, *found)
     raise MetadataNotFoundError.at(root)

@@ -97,7 +97,7 @@ class Source:
 
 def base_location(spark: SparkSession, engine: Engine) -> str | None:
     """Return the configured base location of all indexes, or None if each index lies inside its dataset."""
-    configured = engine.setting(spark, LOCATION)
+    configured = engine.settings.of(spark, LOCATION)
     return engine.hook.location(configured) if configured else None
 
 
@@ -159,16 +159,16 @@ def form_of(spark: SparkSession, engine: Engine, version: int) -> WriteOptions:
     """Return the write options of a new index from the settings of a session."""
     return WriteOptions(
         version,
-        engine.setting(spark, FOOTER_KEY) or None,
-        engine.setting(spark, PLAINTEXT_FOOTER),
-        engine.setting(spark, ROWS_PER_FILE),
-        engine.setting(spark, BYTES_PER_FILE),
+        engine.settings.of(spark, FOOTER_KEY) or None,
+        engine.settings.of(spark, PLAINTEXT_FOOTER),
+        engine.settings.of(spark, ROWS_PER_FILE),
+        engine.settings.of(spark, BYTES_PER_FILE),
     )
 
 
 def existing_write_options(spark: SparkSession, engine: Engine, snapshot: Snapshot) -> WriteOptions:
     """Return the write options of an existing index: its version, its keys and the session's size limits."""
-    rows, size = engine.setting(spark, ROWS_PER_FILE), engine.setting(spark, BYTES_PER_FILE)
+    rows, size = engine.settings.of(spark, ROWS_PER_FILE), engine.settings.of(spark, BYTES_PER_FILE)
     return replace(snapshot.form, rows_per_file=rows, bytes_per_file=size)
 
 

@@ -177,14 +177,14 @@ def configure(spark: SparkSession, engine: Engine, conf: Mapping[str, str]) -> N
     conf : mapping of str to str
         The configuration, by present names. A missing key removes the setting from the queries.
     """
-    engine.set_process_wide(EVALUATE.key, settings_of(conf).get(EVALUATE.key))
+    engine.settings.set_process_wide(EVALUATE.key, settings_of(conf).get(EVALUATE.key))
     location, kind = conf.get(LOCATION, ""), conf.get(LOCATION_TYPE, _BASE)
     base = None
     if location and kind == _DATABASE:
         base = engine.hook.database_location(spark, location)
     elif location and kind == _BASE:
         base = engine.hook.location(location)
-    engine.set_process_wide(BASE.key, None if base is None else as_uri(base))
+    engine.settings.set_process_wide(BASE.key, None if base is None else as_uri(base))
 
 
 def _choose(hook: Hook, dataset: str, directory: str | None) -> None:

@@ -306,7 +306,7 @@ class Xskipper:
         engine = engine_of(sparkSession)
         with translated("Failed To List Indexes"):
             base = base_of(sparkSession, engine.hook, conf.JVM_WIDE.canonical())
-            return frames.listed(sparkSession, base, engine.known(base))
+            return frames.listed(sparkSession, base, engine.indexes.list_snapshots(base))
 
     @staticmethod
     def enable(sparkSession: SparkSession) -> None:

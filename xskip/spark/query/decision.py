@@ -1,0 +1,52 @@
+"""The decision about the request of a scan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xskip.pruning.prune import PruneResult
+
+__all__ = ["Decision", "ScanTrace"]
+
+
+@dataclass(frozen=True, slots=True)
+class ScanTrace:
+    """The part of a decision that reports show.
+
+    Attributes
+    ----------
+    predicate : str
+        The decoded filters, without literal values.
+    result : PruneResult or None
+        The result without its skip mask, to save memory; None if the engine did not use the index.
+    problem : str
+        The reason why the engine did not use the index; empty without a problem.
+    filters : str
+        The filters as JSON with literal values, which distinguish two scans of a query.
+    """
+
+    predicate: str
+    result: PruneResult | None
+    problem: str = ""
+    filters: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The decision about a request.
+
+    Attributes
+    ----------
+    answer : bytes or None
+        The bitmap of the files that the scan can skip, in the form that ``java/XSkipReply.java`` reads; None if the
+        scan reads all files.
+    trace : ScanTrace
+        The details for reports.
+    settings : str or None
+        The digest of the only settings for which the decision is valid; empty if the decision is valid for any
+        settings; None if the decision is valid for no other request.
+    """
+
+    answer: bytes | None
+    trace: ScanTrace
+    settings: str | None = ""

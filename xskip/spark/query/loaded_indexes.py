@@ -1,0 +1,248 @@
+"""The indexes in use: their snapshots, and the files that the JVM knows of each snapshot."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import threading
+import time
+from dataclasses import dataclass, field
+
+from xskip.errors import XskipError
+from xskip.metadatastore.known_failures import Failures
+from xskip.metadatastore.snapshot import Snapshot, open_snapshot
+from xskip.settings import METADATA_BYTES
+from xskip.spark.bridge.gateway import Hook
+from xskip.spark.bridge.hadoop_filesystem import storage_for
+from xskip.spark.bridge.java_errors import reason
+from xskip.spark.collect.listing import packed_objects
+from xskip.spark.query.bounded_map import BoundedMap
+from xskip.spark.query.decision import Decision
+from xskip.spark.query.distributed_pruning import DistributedPruner, driver_only_reason
+from xskip.spark.query.session_settings import SessionSettings
+from xskip.spark.query.warning_log import WarningLog
+
+__all__ = ["LoadedIndex", "LoadedIndexes"]
+
+_log = logging.getLogger("xskip")
+_tokens = itertools.count(1)
+# seconds until a query checks a directory for a new snapshot; pruning by a stale snapshot is still sound
+_RECHECK_LOCAL_SECONDS = 0.0
+_RECHECK_REMOTE_SECONDS = 5.0
+#: The number of seconds for which an unreadable remote directory is not read again: a failure can take long.
+_RETRY_SECONDS = 5.0
+_MAX_INDEXES = 32
+_MAX_DECISIONS = 64
+
+
+def _no_decisions() -> BoundedMap[str, Decision]:
+    return BoundedMap(_MAX_DECISIONS)
+
+
+@dataclass(slots=True)
+class LoadedIndex:
+    """An index in use.
+
+    Attributes
+    ----------
+    directory : str
+        The directory of the metadata, in the hook's spelling.
+    snapshot : Snapshot
+        The snapshot by which queries are pruned.
+    token : int
+        The number by which the JVM knows the snapshot.
+    checked : float
+        The time of the last check for a new snapshot.
+    is_registered : bool
+        Whether the JVM has the files of the snapshot.
+    decisions : BoundedMap of str to Decision
+        The latest decisions by the snapshot, by the cache keys of their requests.
+    """
+
+    directory: str
+    snapshot: Snapshot
+    token: int
+    checked: float = 0.0
+    is_registered: bool = False
+    decisions: BoundedMap[str, Decision] = field(default_factory=_no_decisions)
+
+
+class LoadedIndexes:
+    """The indexes in use, at most 32; the JVM has the files of their snapshots.
+
+    One lock guards all attributes, ``checked`` and ``is_registered`` of each :class:`LoadedIndex`, and the calls that
+    register and unregister snapshots in the JVM, among them the job that registers a large snapshot. So the JVM never
+    has an older snapshot than Python.
+
+    A thread that holds the lock can take the locks of the :class:`DistributedPruner`, of the :class:`WarningLog`, of a
+    :class:`~xskip.metadatastore.snapshot.Snapshot` and of a :class:`BoundedMap`. No thread takes the locks in another
+    order.
+
+    Parameters
+    ----------
+    hook : Hook
+        The hook of the JVM.
+    jobs : DistributedPruner
+        The runner of the jobs that register large snapshots.
+    settings : SessionSettings
+        The settings that limit the memory for an index.
+    warnings : WarningLog
+        The log of large indexes that no job can prune.
+    """
+
+    def __init__(self, hook: Hook, jobs: DistributedPruner, settings: SessionSettings, warnings: WarningLog) -> None:
+        self._hook = hook
+        self._jobs = jobs
+        self._settings = settings
+        self._warnings = warnings
+        self._lock = threading.RLock()
+        self._loaded: BoundedMap[str, LoadedIndex] = BoundedMap(_MAX_INDEXES)  # by directory
+        self._changed: dict[str, None] = {}  # the directories whose index this process has changed
+        self._failures = Failures()
+        self._unreadable: dict[str, tuple[float, str]] = {}  # time and reason, by directory
+        self._max_bytes = METADATA_BYTES.default
+
+    def load(self, directory: str, job_threshold: int) -> LoadedIndex | None:
+        """Return the index in a directory after its files are registered in the JVM, or None without an index.
+
+        Parameters
+        ----------
+        directory : str
+            The directory of the metadata, in the hook's spelling.
+        job_threshold : int
+            The number of files above which a job registers the files, if a job can prune the index.
+
+        Raises
+        ------
+        XskipError
+            If the index cannot be read.
+        """
+        wait = _RECHECK_LOCAL_SECONDS if directory.startswith("/") else _RECHECK_REMOTE_SECONDS
+        with self._lock:
+            loaded = self._loaded.get(directory)
+            if loaded is None or time.monotonic() - loaded.checked >= wait:
+                loaded = self._recheck(directory, loaded)
+            if loaded is not None and not loaded.is_registered:
+                self._register(loaded, job_threshold)
+            return loaded
+
+    def is_for_job(self, loaded: LoadedIndex, job_threshold: int) -> bool:
+        """Return whether a job prunes an index; warn once if a large index cannot be pruned by a job.
+
+        Parameters
+        ----------
+        loaded : LoadedIndex
+            The index.
+        job_threshold : int
+            The number of files up to which the driver prunes.
+        """
+        if loaded.snapshot.rows <= job_threshold:
+            return False
+        why = driver_only_reason(loaded.snapshot)
+        if why:
+            self._warnings.warn_driver_only(loaded.directory, loaded.snapshot.rows, why)
+        return not why
+
+    def snapshot(self, directory: str) -> tuple[Snapshot, int] | None:
+        """Return the present snapshot of a directory and its number in the JVM, or None without an index."""
+        with self._lock:
+            loaded = self._open(directory, self._loaded.get(directory))
+        return None if loaded is None else (loaded.snapshot, loaded.token)
+
+    def directories(self) -> list[str]:
+        """Return the directories of the indexes in use."""
+        return self._loaded.keys()
+
+    def list_snapshots(self, base: str | None) -> list[tuple[Snapshot, str]]:
+        """Return the present snapshots with their directories, and warn of each index that cannot be read.
+
+        Parameters
+        ----------
+        base : str or None
+            The base location of the indexes. None lists the indexes that this process has changed or used.
+        """
+        if base is None:
+            with self._lock:
+                directories = dict.fromkeys(self._loaded.keys()) | self._changed
+        else:
+            directories = dict.fromkeys(storage_for(self._hook, base).directories(base))
+        snapshots = []
+        for directory in directories:
+            try:
+                snapshot = open_snapshot(storage_for(self._hook, directory), directory)
+            except XskipError as error:
+                _log.warning("xskip ignores the index in %s: %s", directory, error)
+                continue
+            if snapshot is not None:
+                snapshots.append((snapshot, directory))
+        return snapshots
+
+    def forget(self, directory: str) -> None:
+        """Discard all state of a directory, whose index this process has created, changed or dropped."""
+        with self._lock:
+            self._loaded.discard(directory)
+            self._unreadable.pop(directory, None)
+            self._failures.forget(directory)
+            self._changed[directory] = None
+            self._jobs.forget()
+            self._hook.unregister(directory)  # under the lock: a concurrent query registers afterwards
+        self._hook.forget_directories()
+
+    def discard_unreadable(self, directory: str, error: BaseException) -> None:
+        """Discard the index in a directory if its metadata are damaged; do not read it until the directory changes.
+
+        Parameters
+        ----------
+        directory : str
+            The directory of the metadata.
+        error : BaseException
+            The error of a query. Errors that do not last have no effect.
+        """
+        with self._lock:
+            if self._failures.remember(directory, error):
+                self._loaded.discard(directory)
+
+    def _register(self, loaded: LoadedIndex, job_threshold: int) -> None:
+        if self.is_for_job(loaded, job_threshold):
+            self._jobs.register(loaded.directory, loaded.snapshot, loaded.token)
+        else:
+            table = loaded.snapshot.load(loaded.snapshot.partition_keys)
+            self._hook.register(loaded.directory, loaded.token, packed_objects(table))
+        loaded.is_registered = True
+
+    def _recheck(self, directory: str, loaded: LoadedIndex | None) -> LoadedIndex | None:
+        """Check a directory, unless a check has just failed: a remote directory can take minutes to fail."""
+        when, why = self._unreadable.get(directory, (0.0, ""))
+        if why and time.monotonic() - when < _RETRY_SECONDS:
+            raise XskipError(why)
+        try:
+            present = self._open(directory, loaded)
+        except Exception as error:
+            if not directory.startswith("/"):
+                self._unreadable[directory] = (time.monotonic(), reason(error))
+            raise
+        self._unreadable.pop(directory, None)
+        return present
+
+    def _open(self, directory: str, loaded: LoadedIndex | None) -> LoadedIndex | None:
+        """Return the present index of a directory, which is the loaded index if nothing has changed."""
+        storage = storage_for(self._hook, directory)
+        if loaded is None:
+            self._max_bytes = self._present_max_bytes()
+            self._failures.look(storage, directory, self._max_bytes)
+        before = None if loaded is None else loaded.snapshot
+        snapshot = open_snapshot(storage, directory, before, self._max_bytes)
+        if snapshot is None:
+            self._loaded.discard(directory)
+            self._hook.unregister(directory)
+            return None
+        if loaded is None or snapshot is not before:
+            loaded = LoadedIndex(directory, snapshot, next(_tokens))
+        loaded.checked = time.monotonic()
+        for evicted in self._loaded.put(directory, loaded):
+            self._hook.unregister(evicted)
+        return loaded
+
+    def _present_max_bytes(self) -> int:
+        spark = self._jobs.spark
+        return METADATA_BYTES.default if spark is None else self._settings.of(spark, METADATA_BYTES)

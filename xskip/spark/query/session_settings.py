@@ -1,0 +1,46 @@
+"""The settings ``spark.xskip.*`` of sessions and of the process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from xskip.settings import Setting
+from xskip.spark.bridge.gateway import Hook
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["SessionSettings"]
+
+T = TypeVar("T")
+
+
+class SessionSettings:
+    """The settings of sessions, with values of the process for the sessions that do not set a key themselves.
+
+    Parameters
+    ----------
+    hook : Hook
+        The hook of the JVM, which reads the settings while Spark plans a query.
+    """
+
+    def __init__(self, hook: Hook) -> None:
+        self._hook = hook
+        self._process_wide: dict[str, str] = {}
+
+    def of(self, spark: SparkSession, setting: Setting[T]) -> T:
+        """Return the value of a setting for a session.
+
+        Raises
+        ------
+        SettingError
+            If the session or the process has set an invalid value.
+        """
+        return setting.of(spark.conf.get(setting.key, None) or self._process_wide.get(setting.key))
+
+    def set_process_wide(self, key: str, value: str | None) -> None:
+        """Set a value for all sessions that do not set the key themselves; None removes the value."""
+        self._process_wide.pop(key, None)
+        if value is not None:
+            self._process_wide[key] = value
+        self._hook.set_process_wide(key, value)

@@ -1,0 +1,72 @@
+"""The warnings about indexes that queries cannot use."""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+
+from xskip.metadatastore.location import IndexLocation
+
+__all__ = ["WarningLog"]
+
+_log = logging.getLogger("xskip")
+_MAX_WARNINGS = 1024
+_NUMBERED = re.compile(r"\w*\d\w*")
+
+
+class WarningLog:
+    """A log that writes each warning about an index once.
+
+    Several threads can use the log. One lock guards the record of written warnings; no method runs other code under
+    the lock.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._written: set[tuple[str, str, str]] = set()
+
+    def warn_unused(self, location: IndexLocation, problem: str) -> None:
+        """Warn that queries on a dataset read all files, unless the log has a warning about the same problem.
+
+        Problems that differ only in words with digits count as the same problem, because the messages of stores contain
+        request numbers and times.
+
+        Parameters
+        ----------
+        location : IndexLocation
+            The location of the index.
+        problem : str
+            The reason why the index is not used.
+        """
+        text = f"the index of {location.root} is not used, queries read all files: {problem}"
+        self._warn((location.directory, location.root, _NUMBERED.sub("#", problem)), text)
+
+    def warn_driver_only(self, directory: str, rows: int, reason: str) -> None:
+        """Warn that the driver prunes large metadata, unless the log has this warning.
+
+        Parameters
+        ----------
+        directory : str
+            The directory of the metadata.
+        rows : int
+            The number of files that the metadata describe.
+        reason : str
+            The reason why no job can prune the metadata.
+        """
+        text = f"the driver prunes {rows:,} objects of metadata in {directory}: {reason}"
+        self._warn((directory, "", reason), text)
+
+    def forget(self, directory: str) -> None:
+        """Forget the warnings about the index in a directory, so that the log writes them again."""
+        with self._lock:
+            self._written = {key for key in self._written if key[0] != directory}
+
+    def _warn(self, key: tuple[str, str, str], text: str) -> None:
+        with self._lock:
+            if key in self._written:
+                return
+            if len(self._written) >= _MAX_WARNINGS:
+                self._written.clear()
+            self._written.add(key)
+        _log.warning("%s", text)
