@@ -110,9 +110,9 @@ def measure(folder: Path, limit: str) -> None:
     for name, query in QUERIES.items():
         times = []
         for i in range(RUNS + 1):
-            last = hook.last_scan()
-            hook.explain(df.filter(query.format(i=i)))
-            (scan,) = hook.scans_after(last)
+            last = hook.queries.last_scan()
+            hook.queries.explain(df.filter(query.format(i=i)))
+            (scan,) = hook.queries.scans_after(last)
             assert scan["known"] == scan["listed"] == LISTED, scan
             times.append(scan["asked_ms"] / 1e3)
         found[name] = {"first": times[0], "next": statistics.median(times[1:]), "kept": scan["kept"]}

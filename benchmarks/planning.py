@@ -59,9 +59,9 @@ def added(df: DataFrame, listing: Any, predicate: str, *, cold: bool = False) ->
         listing.refresh()
         if cold:
             forget_indexes()
-        before = hook.last_scan()
-        hook.explain(df.filter(predicate.format(start=START, i=next(NEW))))
-        (scan,) = hook.scans_after(before)
+        before = hook.queries.last_scan()
+        hook.queries.explain(df.filter(predicate.format(start=START, i=next(NEW))))
+        (scan,) = hook.queries.scans_after(before)
         assert scan["known"] == scan["listed"], scan
         asked.append(scan["asked_ms"])
         filtered.append(scan["filtered_ms"])

@@ -80,7 +80,7 @@ def test_a_flipped_bit(
         assert len(caplog.records) == 1
     damaged.write_bytes(whole)
     os.utime(damaged, (time.time() + 9, time.time() + 9))
-    engine_of(spark).hook.forget_directories()
+    engine_of(spark).hook.locations.forget_directories()
     assert kept(spark, path, "a = 1") == {"f1"}
 
 

@@ -156,10 +156,10 @@ def test_names_of_all_kinds(spark: SparkSession, tmp_path: Path, by_job: Callabl
     path = write_once(spark, tmp_path / "da ta", "a int", {name: [(i,)] for i, name in enumerate(names)})
     index(spark, path, [MinMax("a")])
     by_job()
-    before = hook_of(spark).last_scan()
+    before = hook_of(spark).queries.last_scan()
     for i, name in enumerate(names):
         assert kept(spark, path, f"a = {i}") == {name}
-    assert {(scan["listed"], scan["known"]) for scan in hook_of(spark).scans_after(before)} == {(6, 6)}
+    assert {(scan["listed"], scan["known"]) for scan in hook_of(spark).queries.scans_after(before)} == {(6, 6)}
 
 
 def test_only_row_groups_that_statistics_leave_are_read(

@@ -33,7 +33,7 @@ def events(spark: SparkSession, tmp_path: Path) -> Iterator[str]:
     yield path
     spark.sql("DROP DATABASE shop CASCADE")
     for name in ("shop.events", path):
-        engine_of(spark).hook.set_location(name, None)
+        engine_of(spark).hook.locations.choose(name, None)
 
 
 def by_table(spark: SparkSession, predicate: str) -> set[str]:
@@ -81,7 +81,7 @@ def test_the_order_of_places(spark: SparkSession, events: str, tmp_path: Path) -
     assert by_table(spark, "v > 4") == {"b", "c"}
     assert table.describe().location == made[0]
     spark.sql(f"ALTER DATABASE shop SET DBPROPERTIES ('{KEYS[0]}'='{tmp_path}/base')")
-    engine_of(spark).hook.forget_directories()
+    engine_of(spark).hook.locations.forget_directories()
     assert table.describe().location == made[0]  # there is none in the place before it yet
     spark.sql(f"ALTER TABLE shop.events SET TBLPROPERTIES ('{KEYS[0]}'='{tmp_path}/own')")
     path.drop()
@@ -100,7 +100,7 @@ def test_a_table_s_name_below_the_configured_base(spark: SparkSession, events: s
     """[MDS-L-5] The place of other programs for a table is the last one."""
     table = xskip.SkippingIndex.for_table(spark, "shop.events").at(f"{tmp_path}/base/{digest('shop.events')}")
     table.create([xskip.MinMax("v")])
-    engine_of(spark).hook.set_location("shop.events", None)
+    engine_of(spark).hook.locations.choose("shop.events", None)
     assert by_table(spark, "v > 4") == {"a", "b", "c"}
     spark.conf.set("spark.xskip.metadata.location", f"{tmp_path}/base")
     assert by_table(spark, "v > 4") == {"b", "c"}

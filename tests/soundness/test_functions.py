@@ -31,8 +31,8 @@ from xskip import (
     TokenBloom,
     ValueList,
 )
-from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.packed_values import Packed
+from xskip.spark.bridge.queries import QueryCalls
 from xskip.spark.catalyst import evaluator
 
 PAGE = Path(__file__).parents[2] / "specs/functions.rst"
@@ -206,13 +206,13 @@ def test_zeros_and_many_values(spark: SparkSession, tmp_path: Path, monkeypatch:
 def test_one_evaluation_a_query(spark: SparkSession, year: Family, monkeypatch: pytest.MonkeyPatch) -> None:
     """[PRU-FN-10] All functions of a query are evaluated in one call, without known results."""
     calls: list[list[int]] = []
-    real = Hook.evaluate
+    real = QueryCalls.evaluate
 
-    def counted(hook: Hook, request: int, asked: Sequence[tuple[int, Packed]]) -> Packed:
-        calls.append([len(values.states) for _, values in asked])
-        return real(hook, request, asked)
+    def counted(queries: QueryCalls, request: int, terms: Sequence[tuple[int, Packed]]) -> Packed:
+        calls.append([len(values.states) for _, values in terms])
+        return real(queries, request, terms)
 
-    monkeypatch.setattr(Hook, "evaluate", counted)
+    monkeypatch.setattr(QueryCalls, "evaluate", counted)
     spark.conf.set("spark.sql.session.timeZone", "Asia/Kolkata")  # what no test before has asked
     filters = "month(ts) = 3 AND hour(ts) < 23 AND (lower(s) LIKE '%9' OR cast(ts as date) + i % 7 > dt)"
     for kind in ("MinMax", "ValueList"):

@@ -75,7 +75,7 @@ def migrate_all(
     """
     rules_of(version)
     engine = engine_of(spark)
-    base = engine.hook.location(location)
+    base = engine.hook.locations.qualified(location)
     storage = storage_for(engine.hook, base)
     results = []
     for directory in storage.directories(base):

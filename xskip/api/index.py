@@ -129,8 +129,8 @@ class SkippingIndex:
             or by a call of this method.
         """
         engine, source = self._open()
-        table = engine.hook.table(self._spark, self.name) if isinstance(self._reader, TableReader) else None
-        engine.hook.set_location(table.name if table else source.root, engine.hook.location(location))
+        table = engine.hook.locations.table(self._spark, self.name) if isinstance(self._reader, TableReader) else None
+        engine.hook.locations.choose(table.name if table else source.root, engine.hook.locations.qualified(location))
         return self
 
     def create(

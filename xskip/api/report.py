@@ -190,7 +190,8 @@ def report_of(
             problem=trace.problem if trace else "the details of this scan are no longer available",
         )
         reports[report.dataset, trace.filters if trace else scan["id"], report.objects] = report
-    return SkippingReport((*reports.values(), *(_unasked(engine.hook.key(s["path"]), s) for s in unasked)))
+    normalized = engine.hook.locations.normalized
+    return SkippingReport((*reports.values(), *(_unasked(normalized(scan["path"]), scan) for scan in unasked)))
 
 
 def _unasked(dataset: str, scan: dict[str, Any]) -> ScanReport:

@@ -140,7 +140,7 @@ def register_function(spark: SparkSession, function: Any, implies: Implies | Non
         call is TRUE, or None if it knows no such predicate. None instead of a function removes the registration.
     """
     engine = engine_of(spark)
-    identity = engine.hook.identity(function)
+    identity = engine.hook.queries.identity(function)
     if implies is None:
         forget_function(identity)
     else:
@@ -188,7 +188,7 @@ def last_report(spark: SparkSession) -> SkippingReport:
         A report without scans if there was no such query.
     """
     engine = engine_of(spark)
-    scans = engine.hook.scans_after(-1)
+    scans = engine.hook.queries.scans_after(-1)
     latest = scans[-1]["query"] if scans else None
     return report_of(engine, [scan for scan in scans if scan["query"] == latest])
 
@@ -207,9 +207,9 @@ def explain(df: DataFrame) -> SkippingReport:
         All scans of the query, with the reason for each scan that cannot skip files.
     """
     engine = engine_of(df.sparkSession)
-    before = engine.hook.last_scan()
-    listed = engine.hook.explain(df)
-    asked = [scan for scan in engine.hook.scans_after(before) if scan["query"] == listed["query"]]
+    before = engine.hook.queries.last_scan()
+    listed = engine.hook.queries.explain(df)
+    asked = [scan for scan in engine.hook.queries.scans_after(before) if scan["query"] == listed["query"]]
     return report_of(engine, asked, [scan for scan in listed["scans"] if not scan["asked"]])
 
 

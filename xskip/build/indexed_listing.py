@@ -266,7 +266,7 @@ def compare(engine: Engine, reader: Reader) -> IndexedListing | None:
     """
     if not isinstance(reader, PathReader) or reader.format.lower() not in _TYPED:
         return None
-    if not isinstance(storage_for(engine.hook, engine.hook.location(reader.path)), LocalStorage):
+    if not isinstance(storage_for(engine.hook, engine.hook.locations.qualified(reader.path)), LocalStorage):
         return None
     place, found, token = _in_use(engine, reader)
     snapshot = Snapshot(found.live, found.files)  # the engine's snapshot would keep all loaded values
@@ -292,8 +292,8 @@ def _load(engine: Engine, snapshot: Snapshot, place: IndexLocation, reader: Path
 
 
 def _in_use(engine: Engine, reader: PathReader) -> tuple[IndexLocation, Snapshot, int]:
-    root = engine.hook.location(reader.path)
-    for place in engine.hook.places(root):
+    root = engine.hook.locations.qualified(reader.path)
+    for place in engine.hook.locations.of_path(root):
         found = engine.indexes.snapshot(place.directory)
         if found is not None:
             return (place, *found)
@@ -355,7 +355,7 @@ def _of_ddl(engine: Engine, text: str) -> StructType:
     from pyspark.sql.types import StructType
 
     try:
-        return StructType.fromJson(json.loads(engine.hook.schema_of(text)))
+        return StructType.fromJson(json.loads(engine.hook.builds.schema_of(text)))
     except spark_errors() as error:
         raise DatasetError("cannot parse the schema", where=text, found=first_line(error)) from error
 

@@ -21,9 +21,9 @@ from xskip.metadatastore.location import IndexLocation
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot
 from xskip.metadatastore.versions import WriteOptions
 from xskip.settings import BYTES_PER_FILE, FOOTER_KEY, LOCATION, PLAINTEXT_FOOTER, ROWS_PER_FILE
-from xskip.spark.bridge.gateway import build_session
 from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.bridge.java_errors import first_line, spark_errors
+from xskip.spark.bridge.sessions import clone_session
 from xskip.spark.catalyst.evaluator import ExprNode, decorate
 from xskip.spark.catalyst.vetting import is_plain
 from xskip.spark.collect.planned_index import PlannedIndex, value_types
@@ -98,7 +98,7 @@ class Source:
 def base_location(spark: SparkSession, engine: Engine) -> str | None:
     """Return the configured base location of all indexes, or None if each index lies inside its dataset."""
     configured = engine.settings.of(spark, LOCATION)
-    return engine.hook.location(configured) if configured else None
+    return engine.hook.locations.qualified(configured) if configured else None
 
 
 def open_source(spark: SparkSession, engine: Engine, read: Callable[[SparkSession], DataFrame]) -> Source:
@@ -109,12 +109,12 @@ def open_source(spark: SparkSession, engine: Engine, read: Callable[[SparkSessio
     DatasetError
         If the dataset cannot be read, or does not have exactly one root.
     """
-    session = build_session(spark)
+    session = clone_session(spark)
     for key, value in _SETTINGS.items():
         session.conf.set(key, value)
     df = read(session)
     dataset = Dataset(engine.hook, df)
-    roots = [engine.hook.key(root) for root in dataset.roots()]
+    roots = [engine.hook.locations.normalized(root) for root in dataset.roots()]
     if len(roots) != 1:
         raise DatasetError(
             "an index needs exactly one root path", found=f"{len(roots)} root paths", expected="one",

@@ -10,7 +10,8 @@ from xskip.metadata.objects import table_identifier
 from xskip.metadatastore.location import as_uri, metadata_directory
 from xskip.settings import EVALUATE
 from xskip.settings import LOCATION as BASE
-from xskip.spark.bridge.gateway import Hook, Table
+from xskip.spark.bridge.gateway import Hook
+from xskip.spark.bridge.locations import Table
 from xskip.spark.query.engine import Engine, engine_of
 from xskip.xskipper.conf import LOCATION, LOCATION_TYPE, settings_of
 from xskip.xskipper.errors import XskipperException
@@ -88,14 +89,14 @@ def target_of(spark: SparkSession, uri: str, conf: Mapping[str, str]) -> Target:
         If the dataset is a view, or if the configuration leads to no directory.
     """
     hook = engine_of(spark).hook
-    table = None if "/" in uri else hook.table(spark, uri)
+    table = None if "/" in uri else hook.locations.table(spark, uri)
     if table is not None and table.is_view:
         raise XskipperException("Index build Failed - can't index views")
-    root = table.root if table else hook.location(uri)
+    root = table.root if table else hook.locations.qualified(uri)
     identifier = table.name if table else table_identifier(root)
     directory, noted_in = _directory(spark, hook, identifier, conf)
     if not directory:
-        directory = (table and _by_properties(spark, hook, table)) or hook.places(root)[0].directory
+        directory = (table and _by_properties(spark, hook, table)) or hook.locations.of_path(root)[0].directory
     _choose(hook, table.name if table else root, directory)
     return Target(root, directory, identifier, table is not None, noted_in)
 
@@ -107,9 +108,9 @@ def _directory(spark: SparkSession, hook: Hook, identifier: str, conf: Mapping[s
         return "", ""
     match conf.get(LOCATION_TYPE, _BASE):
         case "EXPLICIT_LOCATION":
-            return hook.location(location), ""
+            return hook.locations.qualified(location), ""
         case "HIVE_TABLE_NAME":
-            table = hook.table(spark, location)
+            table = hook.locations.table(spark, location)
             if table is None:
                 raise XskipperException(f"Table {location} Not Found")
             if table.location:
@@ -121,7 +122,7 @@ def _directory(spark: SparkSession, hook: Hook, identifier: str, conf: Mapping[s
 
 def _by_properties(spark: SparkSession, hook: Hook, table: Table) -> str:
     """Return the metadata directory by the properties of a table or of its database, or an empty string."""
-    base = hook.database_location(spark, table.database)
+    base = hook.locations.of_database(spark, table.database)
     return table.location or (metadata_directory(table.name, base) if base else "")
 
 
@@ -153,11 +154,11 @@ def base_of(spark: SparkSession, hook: Hook, conf: Mapping[str, str]) -> str:
             f"{LOCATION_TYPE} is {kind}: valid values are {_BASE} and {_DATABASE} for all datasets, "
             f"{_EXPLICIT} and {_TABLE} for one"
         )
-    return hook.location(location)
+    return hook.locations.qualified(location)
 
 
 def _base_of_database(spark: SparkSession, hook: Hook, database: str) -> str:
-    found = hook.database_location(spark, database)
+    found = hook.locations.of_database(spark, database)
     if found is None:
         raise XskipperException(
             f"Unable to resolve metadata location - DB properties of {database} do not contain {LOCATION}"
@@ -181,14 +182,14 @@ def configure(spark: SparkSession, engine: Engine, conf: Mapping[str, str]) -> N
     location, kind = conf.get(LOCATION, ""), conf.get(LOCATION_TYPE, _BASE)
     base = None
     if location and kind == _DATABASE:
-        base = engine.hook.database_location(spark, location)
+        base = engine.hook.locations.of_database(spark, location)
     elif location and kind == _BASE:
-        base = engine.hook.location(location)
+        base = engine.hook.locations.qualified(location)
     engine.settings.set_process_wide(BASE.key, None if base is None else as_uri(base))
 
 
 def _choose(hook: Hook, dataset: str, directory: str | None) -> None:
-    hook.set_location(dataset, directory)
+    hook.locations.choose(dataset, directory)
     if directory is None:
         _chosen.discard(dataset)
     else:

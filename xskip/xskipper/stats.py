@@ -24,7 +24,7 @@ _cleared: dict[int, int] = {}  # id of the engine: number of the last scan befor
 def clear(engine: Engine) -> None:
     """Exclude all scans until now from the statistics."""
     _cleared.clear()
-    _cleared[id(engine)] = engine.hook.last_scan()
+    _cleared[id(engine)] = engine.hook.queries.last_scan()
 
 
 def scans_of(engine: Engine, dataset: str | None = None) -> list[ScanReport]:
@@ -39,7 +39,7 @@ def scans_of(engine: Engine, dataset: str | None = None) -> list[ScanReport]:
     dataset : str, optional
         The root of a dataset; None stands for all datasets.
     """
-    scans = engine.hook.scans_after(_cleared.get(id(engine), -1))
+    scans = engine.hook.queries.scans_after(_cleared.get(id(engine), -1))
     by_query = groupby(scans, key=lambda scan: scan["query"])
     reports = [scan for _, group in by_query for scan in report_of(engine, list(group)).scans]
     return [scan for scan in reports if dataset in (None, scan.dataset)]

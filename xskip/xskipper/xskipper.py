@@ -13,8 +13,8 @@ from xskip.indexes import Index
 from xskip.metadatastore.commit import find_live
 from xskip.metadatastore.maintenance.drop import remove_index
 from xskip.results.operations import RefreshResult
-from xskip.spark.bridge.gateway import build_session
 from xskip.spark.bridge.hadoop_filesystem import storage_for
+from xskip.spark.bridge.sessions import clone_session
 from xskip.spark.query.engine import engine_of, forget_indexes
 from xskip.xskipper import conf, frames, stats
 from xskip.xskipper.errors import XskipperException, translated
@@ -192,7 +192,7 @@ class Xskipper:
     def _index(self, reader: DataFrameReader | None) -> tuple[SkippingIndex, Target]:
         """Return the dataset's index, in a new session with the settings of this instance, and the dataset."""
         target = self._target()
-        own = build_session(self.spark)
+        own = clone_session(self.spark)
         for key, value in conf.settings_of(self.conf()).items():
             own.conf.set(key, value)
         if target.is_table:
@@ -201,7 +201,7 @@ class Xskipper:
             raise XskipperException("Indexing of Glob paths is not supported")
         if reader is None:
             raise XskipperException(f"Table {self.uri} Not Found: a path needs a DataFrameReader")
-        form, options, schema = engine_of(self.spark).hook.reader(reader)
+        form, options, schema = engine_of(self.spark).hook.builds.reader(reader)
         return SkippingIndex.for_path(own, self.uri, format=form, options=options, schema=frames.schema(schema)), target
 
     def _finished(self, result: RefreshResult, target: Target) -> DataFrame:

@@ -20,7 +20,8 @@ from xskip import MinMax, SkippingIndex
 from xskip.errors import CommitConflictError
 from xskip.metadatastore.commit import find_live
 from xskip.metadatastore.snapshot import open_snapshot
-from xskip.spark.bridge.gateway import Hook, hook_of
+from xskip.spark.bridge.builds import BuildCalls
+from xskip.spark.bridge.gateway import hook_of
 from xskip.spark.bridge.hadoop_filesystem import HadoopStorage, storage_for
 
 
@@ -78,14 +79,14 @@ def test_commits(spark: SparkSession, mount: tuple[str, Path], tmp_path: Path) -
 def footers(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Return a list to which each request of the JVM for a footer adds whether it was read."""
     seen: list[bool] = []
-    read = Hook.footers
+    read = BuildCalls.footers
 
-    def spy(self: Hook, paths: Sequence[str], threads: int) -> list[bytes]:
+    def spy(self: BuildCalls, paths: Sequence[str], threads: int) -> list[bytes]:
         found = read(self, paths, threads)
         seen.extend(footer[-4:] == b"PAR1" for footer in found)
         return found
 
-    monkeypatch.setattr(Hook, "footers", spy)
+    monkeypatch.setattr(BuildCalls, "footers", spy)
     return seen
 
 

@@ -19,7 +19,7 @@ from tests.helpers import index as made
 from tests.helpers import metadata, write_files
 from xskip.expressions.operands import quoted
 from xskip.indexes import BloomFilter, Index, MinMax, ValueList
-from xskip.spark.bridge.gateway import build_session
+from xskip.spark.bridge.sessions import clone_session
 from xskip.spark.collect.collector import Collector
 from xskip.spark.collect.relation import Dataset
 from xskip.spark.query.engine import engine_of
@@ -221,7 +221,7 @@ def test_files_are_kept_whole_where_there_are_enough_for_all_cores(
 
 def shared_out(spark: SparkSession, path: str, most: int, opening: int) -> Dataset:
     """Return a dataset in a session with these maximum bytes of a task and this cost of opening a file."""
-    session = build_session(spark)
+    session = clone_session(spark)
     session.conf.set("spark.sql.files.maxPartitionBytes", str(most))
     session.conf.set("spark.sql.files.openCostInBytes", str(opening))
     return Dataset(engine_of(spark).hook, session.read.parquet(path))

@@ -12,9 +12,10 @@ from xskip.spark.bridge.gateway import Hook
 
 
 class FakeHook:
-    """A hook without a JVM."""
+    """A hook without a JVM, which has its own operations on snapshots and locations."""
 
     def __init__(self) -> None:
+        self.queries = self.locations = self
         self.tokens: dict[str, int] = {}
         self.forgotten = 0
         self.settings_wide: dict[str, str | None] = {}

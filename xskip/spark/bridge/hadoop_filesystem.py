@@ -15,6 +15,7 @@ from xskip.errors import StorageError
 from xskip.metadatastore.filesystem import FileEntry, LocalStorage, PutInDoubtError, Storage
 from xskip.metadatastore.temporary import lasting_folder
 from xskip.spark.bridge.gateway import Hook
+from xskip.spark.bridge.java_arrays import string_array
 
 __all__ = ["HadoopStorage", "storage_for"]
 
@@ -47,7 +48,7 @@ class HadoopStorage:
     """
 
     def __init__(self, hook: Hook) -> None:
-        self._hook = hook
+        self._gateway = hook.gateway
         self._files: Any = hook.files()
         self._lock = threading.Lock()
 
@@ -131,7 +132,7 @@ class HadoopStorage:
         """Remove files, and ignore files that do not exist."""
         listed = list(paths)
         with _family("remove", listed[0] if listed else ""):
-            self._files.remove(self._hook.strings(listed))
+            self._files.remove(string_array(self._gateway, listed))
 
     def remove_tree(self, directory: str) -> None:
         """Remove a directory with all its contents."""

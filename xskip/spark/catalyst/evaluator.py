@@ -187,7 +187,7 @@ class Evaluator:
         found = {each: packed for each, packed in known.items() if packed is not None}
         unknown = [each for each in asked if each not in found]
         if unknown:
-            answer = self._hook.evaluate(self._request, [(each.term, each.values) for each in unknown])
+            answer = self._hook.queries.evaluate(self._request, [(each.term, each.values) for each in unknown])
             kinds, counts = [each.kind for each in unknown], [len(each.values.states) for each in unknown]
             for each, packed in zip(unknown, parted(answer, kinds, counts), strict=True):
                 found[each] = packed
@@ -207,7 +207,7 @@ class Evaluator:
     def settings(self) -> str:
         """Return a digest of the settings of the session that sent the request."""
         if not self._settings:
-            self._settings = self._hook.settings(self._request)
+            self._settings = self._hook.queries.settings(self._request)
         return self._settings
 
     def spread(self, zone: str, low: int, high: int) -> int:
@@ -223,6 +223,6 @@ class Evaluator:
         Returns
         -------
         int
-            The greatest offset minus the least one, in microseconds, see :meth:`Hook.offset_spread`.
+            The greatest offset minus the least one, in microseconds, see :meth:`QueryCalls.offset_spread`.
         """
-        return self._hook.offset_spread(zone, low, high)
+        return self._hook.queries.offset_spread(zone, low, high)

@@ -125,7 +125,7 @@ class Collector:
         if all(path.startswith("file:") for path in paths):
             sources: Sequence[str | bytes] = [path.removeprefix("file:") for path in paths]
         else:
-            sources = self.hook.footers(paths, _FOOTER_THREADS)
+            sources = self.hook.builds.footers(paths, _FOOTER_THREADS)
         return [_bounds_of(source, columns) for source in sources]
 
     def _from_data(self, chosen: npt.NDArray[np.int64]) -> list[pa.Array]:

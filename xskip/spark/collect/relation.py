@@ -15,8 +15,10 @@ import pyarrow as pa
 from xskip.errors import DatasetError
 from xskip.metadata.objects import Objects
 from xskip.metadatastore.location import IndexLocation
-from xskip.spark.bridge.gateway import Hook, Pieces, places_in
+from xskip.spark.bridge.gateway import Hook
+from xskip.spark.bridge.locations import parse_locations
 from xskip.spark.bridge.packed_values import numbers_in
+from xskip.spark.bridge.queries import Pieces
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -164,7 +166,7 @@ class Dataset:
 
     def places(self) -> list[IndexLocation]:
         """Return the possible locations of the metadata, in the order in which queries try them."""
-        return places_in(self._java.places())
+        return parse_locations(self._java.places())
 
     def listing(self) -> Listing:
         """Return all files of the dataset, which the JVM lists once."""
@@ -219,7 +221,7 @@ class Dataset:
         from pyspark.sql import DataFrame
 
         bits = bytearray(np.packbits(known.replaced, bitorder="little").tobytes())
-        objects = self._hook.objects(known.objects)
+        objects = self._hook.queries.objects(known.objects)
         relation = self._java.trusting(known.token, objects, known.root, bits, partitions, own)
         return DataFrame(self._spark._jsparkSession.baseRelationToDataFrame(relation), self._spark)
 

@@ -31,7 +31,8 @@ from xskip.metadatastore.splits import Part, parts_of
 from xskip.metadatastore.temporary import lasting_folder
 from xskip.metadatastore.versions import rules_of
 from xskip.pruning.prune import ClauseOutcome, PruneResult, prune, requirements
-from xskip.spark.bridge.gateway import Hook, build_session
+from xskip.spark.bridge.gateway import Hook
+from xskip.spark.bridge.sessions import clone_session
 from xskip.spark.collect.listing import partition_texts
 from xskip.types.datatypes import Storage
 
@@ -190,7 +191,7 @@ class DistributedPruner:
         assert self.spark is not None, "the engine needs a session"
         context = self.spark.sparkContext
         if self._own is None or self._own[0] != context.applicationId:
-            own = build_session(self.spark)
+            own = clone_session(self.spark)
             own.conf.set("spark.xskip.enabled", "false")
             own.conf.set("spark.sql.adaptive.enabled", "false")
             own.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "1")  # a part can be large

@@ -185,8 +185,8 @@ class LoadedIndexes:
             self._failures.forget(directory)
             self._changed[directory] = None
             self._jobs.forget()
-            self._hook.unregister(directory)  # under the lock: a concurrent query registers afterwards
-        self._hook.forget_directories()
+            self._hook.queries.unregister(directory)  # under the lock: a concurrent query registers afterwards
+        self._hook.locations.forget_directories()
 
     def discard_unreadable(self, directory: str, error: BaseException) -> None:
         """Discard the index in a directory if its metadata are damaged; do not read it until the directory changes.
@@ -207,7 +207,7 @@ class LoadedIndexes:
             self._jobs.register(loaded.directory, loaded.snapshot, loaded.token)
         else:
             table = loaded.snapshot.load(loaded.snapshot.partition_keys)
-            self._hook.register(loaded.directory, loaded.token, packed_objects(table))
+            self._hook.queries.register(loaded.directory, loaded.token, packed_objects(table))
         loaded.is_registered = True
 
     def _recheck(self, directory: str, loaded: LoadedIndex | None) -> LoadedIndex | None:
@@ -234,13 +234,13 @@ class LoadedIndexes:
         snapshot = open_snapshot(storage, directory, before, self._max_bytes)
         if snapshot is None:
             self._loaded.discard(directory)
-            self._hook.unregister(directory)
+            self._hook.queries.unregister(directory)
             return None
         if loaded is None or snapshot is not before:
             loaded = LoadedIndex(directory, snapshot, next(_tokens))
         loaded.checked = time.monotonic()
         for evicted in self._loaded.put(directory, loaded):
-            self._hook.unregister(evicted)
+            self._hook.queries.unregister(evicted)
         return loaded
 
     def _present_max_bytes(self) -> int:

@@ -1,0 +1,95 @@
+"""The hook's operations on paths, on the metadata locations of datasets, and on tables of the catalog."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from xskip.metadatastore.location import IndexLocation
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["LocationCalls", "Table", "parse_locations"]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table or view of a catalog.
+
+    Attributes
+    ----------
+    name : str
+        The name with its database, ``db.table``.
+    database : str
+        The name of the database.
+    root : str
+        The location of the data, in the hook's spelling; empty for a view.
+    location : str
+        The metadata location in the table's properties, in the hook's spelling; empty if the properties name none.
+    is_view : bool
+        Whether the catalog entry is a view.
+    """
+
+    name: str
+    database: str
+    root: str
+    location: str
+    is_view: bool
+
+
+class LocationCalls:
+    """The hook's operations on paths and metadata locations.
+
+    Parameters
+    ----------
+    rule : JavaObject
+        The optimizer rule, which has the operations.
+    """
+
+    def __init__(self, rule: Any) -> None:
+        self._rule = rule
+
+    def normalized(self, path: str) -> str:
+        """Return a path in the hook's spelling: without ``file:``, a password or a trailing slash."""
+        return str(self._rule.key(path))
+
+    def qualified(self, path: str) -> str:
+        """Return a user's path in the hook's spelling; a path without a scheme is on the default file system."""
+        return str(self._rule.location(path))
+
+    def of_path(self, root: str) -> list[IndexLocation]:
+        """Return the possible locations of a path's metadata, in the order in which queries try them."""
+        return parse_locations(self._rule.placesOf(root))
+
+    def of_database(self, spark: SparkSession, database: str) -> str | None:
+        """Return the base location of indexes in a database's properties, or None if the properties name none."""
+        location = self._rule.databaseLocation(spark._jsparkSession, database)
+        return None if location is None else self.qualified(location)
+
+    def choose(self, dataset: str, directory: str | None) -> None:
+        """Choose the metadata directory of a dataset for the rest of the process.
+
+        Parameters
+        ----------
+        dataset : str
+            The dataset's root in the hook's spelling, or ``db.table``.
+        directory : str or None
+            The metadata directory in the hook's spelling. None restores the default locations.
+        """
+        self._rule.choosePlace(dataset, directory)
+
+    def table(self, spark: SparkSession, name: str) -> Table | None:
+        """Return a table or view of the session's catalog, or None if the catalog does not have the name."""
+        text = self._rule.table(spark._jsparkSession, name)
+        return None if text is None else Table(**json.loads(text))
+
+    def forget_directories(self) -> None:
+        """Clear the JVM's record of which directories have an index."""
+        self._rule.forgetDirectories()
+
+
+def parse_locations(text: str) -> list[IndexLocation]:
+    """Parse the metadata locations that the JVM sends as JSON."""
+    return [IndexLocation(**location) for location in json.loads(text)]

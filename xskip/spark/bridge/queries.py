@@ -1,0 +1,163 @@
+"""The hook's operations for queries: snapshots, evaluations for pending requests, and counts of finished requests."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from xskip.metadatastore.temporary import temporary_folder
+from xskip.spark.bridge.packed_values import Packed
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["Pieces", "QueryCalls"]
+
+#: The number of bytes above which a snapshot goes to the JVM as a local file: py4j sends bytes as text, which is slow.
+_MOST_BYTES = 1 << 20
+Pieces = Sequence[bytes | memoryview]
+
+
+class QueryCalls:
+    """The hook's operations for queries.
+
+    Parameters
+    ----------
+    rule : JavaObject
+        The optimizer rule, which has the operations.
+    """
+
+    def __init__(self, rule: Any) -> None:
+        self._rule = rule
+
+    def register(self, directory: str, token: int, objects: Pieces) -> None:
+        """Send the files of a snapshot to the JVM; each bit of an answer refers to the file at that position.
+
+        Parameters
+        ----------
+        directory : str
+            The directory of the metadata, in the hook's spelling.
+        token : int
+            The number of the snapshot. The JVM ignores an answer with another number.
+        objects : sequence of bytes-like
+            The files in the format of ``java/XSkipSnapshot.java``, in pieces.
+        """
+        self._rule.register(directory, token, self.objects(objects))
+
+    def objects(self, objects: Pieces) -> Any:
+        """Return the JVM's representation of a snapshot's files.
+
+        Many bytes go through a local file. If the JVM cannot read that file, the bytes go through py4j.
+
+        Parameters
+        ----------
+        objects : sequence of bytes-like
+            The files in the format of ``java/XSkipSnapshot.java``, in pieces.
+
+        Returns
+        -------
+        JavaObject
+            An instance of ``XSkipObjects``.
+        """
+        from py4j.protocol import Py4JJavaError
+
+        if sum(map(len, objects)) > _MOST_BYTES:
+            with temporary_folder("objects") as folder, suppress(Py4JJavaError):
+                path = Path(folder) / "objects"
+                with path.open("wb") as file:
+                    file.writelines(objects)
+                return self._rule.objectsFrom(str(path))
+        return self._rule.objects(bytearray(b"".join(objects)))
+
+    def unregister(self, directory: str) -> None:
+        """Remove the snapshot of a metadata directory from the JVM."""
+        self._rule.unregister(directory)
+
+    def evaluate(self, request: int, terms: Sequence[tuple[int, Packed]]) -> Packed:
+        """Evaluate expressions of a pending request, all in a single call of the JVM.
+
+        Parameters
+        ----------
+        request : int
+            The number of the request.
+        terms : sequence of (int, Packed)
+            The number of each expression in the request, and the values of its column.
+
+        Returns
+        -------
+        Packed
+            The results of all expressions, concatenated in the order of ``terms``.
+        """
+        lengths = np.array([(term, len(v.states), len(v.data)) for term, v in terms], "<i8").tobytes()
+        joined = (bytearray(b"".join(parts)) for parts in zip(*(values for _, values in terms), strict=True))
+        results = self._rule.evaluate(request, bytearray(lengths), *joined)
+        return Packed(*map(base64.b64decode, (results.states(), results.numbers(), results.bytes())))
+
+    def settings(self, request: int) -> str:
+        """Return a digest of all settings of the session that waits for a pending request."""
+        return str(self._rule.settings(request))
+
+    def offset_spread(self, zone: str, low: int, high: int) -> int:
+        """Return the range of a zone's UTC offsets between two instants, extended by two days on either side.
+
+        Parameters
+        ----------
+        zone : str
+            The name of the time zone.
+        low, high : int
+            The instants, in microseconds since the epoch.
+
+        Returns
+        -------
+        int
+            The greatest offset minus the least one, in microseconds; 36 hours if the hook does not compute the range.
+        """
+        return int(self._rule.offsetSpread(zone, low, high))
+
+    def identity(self, function: Any) -> str:
+        """Return the text by which requests distinguish a user's function from all other functions.
+
+        Parameters
+        ----------
+        function : UserDefinedFunction or str
+            The result of ``udf`` or ``spark.udf.register``, or the registered name of a function in Java or Scala.
+
+        Returns
+        -------
+        str
+            A digest of a Python function, or the name after ``java:``.
+        """
+        if isinstance(function, str):
+            return f"java:{function}"
+        return str(self._rule.identity(getattr(function, "_unwrapped", function)._judf))
+
+    def last_scan(self) -> int:
+        """Return the number of the latest request."""
+        return int(self._rule.lastScanId())
+
+    def scans_after(self, number: int) -> list[dict[str, Any]]:
+        """Return the pruning counts of the requests after a request's number, oldest first, at most the last 512.
+
+        Returns
+        -------
+        list of dict
+            For each request: its number, dataset root, format and query, the listed, known and kept files, the listed
+            and kept bytes, and the times in milliseconds (see ``XSkipScan`` in ``java/XSkipHub.java``).
+        """
+        return list(json.loads(self._rule.scansAfter(number)))
+
+    def explain(self, df: DataFrame) -> dict[str, Any]:
+        """List the files of every scan of a query without running the query.
+
+        Returns
+        -------
+        dict
+            The name of this call under ``query``, and a dict for each scan under ``scans``.
+        """
+        return dict(json.loads(self._rule.explain(df._jdf)))
