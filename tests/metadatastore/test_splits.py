@@ -24,9 +24,11 @@ from tests.metadatastore.samples import (
     table_of,
     valuelist,
 )
-from xskip.clauses.clause import Clause, PartitionKey, Requirement
+from xskip.clauses.clause import AllOf, AnyOf, Clause, PartitionKey, Requirement
+from xskip.clauses.partition import PartitionClause
 from xskip.expressions.operands import Column
-from xskip.expressions.predicate import And, Comparison, IsNotNull, IsNull, Op, Or, StartsWith
+from xskip.expressions.predicate import And, ColumnComparison, Comparison, IsNotNull, IsNull, Op, Or, StartsWith
+from xskip.indexes.minmax import MinMaxClause
 from xskip.metadata.table import MetadataTable, PartitionColumn
 from xskip.metadatastore import codec, splits
 from xskip.metadatastore.codec import decode, encode, open_file
@@ -199,6 +201,29 @@ def test_partitions_stay_where_files_disagree(tmp_path: Path) -> None:
         table_of(objects_of(["/g"])),
     ]
     assert ruled_out(snapshot_of(tmp_path, *tables), Comparison(Op.EQ, Column(("p",), "int"), 7)) == [False, False]
+
+
+def test_a_column_against_a_partition_column(tmp_path: Path) -> None:
+    """[PRU-JB-3] Bounds of the column against the range of the partition values, on either side of the comparison."""
+    places = PartitionColumn("p", "int", pa.array([6, 7, 4, 5], pa.int32()))
+    bounds = of_k([0, 5, 10, 12], [4, 9, 11, 30])
+    snapshot = snapshot_of(tmp_path, table_of(bounds.objects, bounds.indexes.values(), [places]))
+    p = Column(("p",), "int")
+    assert ruled_out(snapshot, ColumnComparison(Op.LT, K, p)) == [False, True]
+    assert ruled_out(snapshot, ColumnComparison(Op.LT, p, K)) == [False, False]
+    assert ruled_out(snapshot, ColumnComparison(Op.EQ, p, K)) == [False, True]
+
+
+def test_an_index_with_the_name_of_a_partition_column(tmp_path: Path) -> None:
+    """[PRU-JB-3] The bounds of both are apart."""
+    places = PartitionColumn("k", "int", pa.array([6, 7, 40, 50], pa.int32()))
+    bounds = of_k([0, 5, 10, 12], [4, 9, 11, 30])
+    snapshot = snapshot_of(tmp_path, table_of(bounds.objects, bounds.indexes.values(), [places]))
+    leaf = Comparison(Op.LT, K, 20)
+    of_index, of_partition = MinMaxClause(leaf, ("minmax", ("k",))), PartitionClause(leaf, "k")
+    for both in ((of_index, of_partition), (of_partition, of_index)):
+        assert RowGroups(snapshot).ruled_out(AnyOf(both)).tolist() == [False, False]
+        assert RowGroups(snapshot).ruled_out(AllOf(both)).tolist() == [False, True]
 
 
 @pytest.mark.parametrize("kind", VALUES)

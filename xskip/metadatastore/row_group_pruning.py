@@ -64,7 +64,7 @@ class RowGroups:
         self._files = snapshot.files
         self._storages = {definition.key: storage for definition, storage in snapshot.indexes}
         self._partitions = snapshot.partitions
-        self._known: dict[IndexKey, IndexColumn] = {}
+        self._cached: dict[Requirement, IndexColumn] = {}
         self.places = [(i, g) for i, file in enumerate(self._files) for g in range(file.footer.num_row_groups)]
         self.rows = np.array([self._files[i].footer.row_group(g).num_rows for i, g in self.places], np.int64)
 
@@ -80,100 +80,106 @@ class RowGroups:
         numpy.ndarray of bool
             True for each row group that need not be read, in the order of ``places``.
         """
-        keys: dict[IndexKey, None] = {}
-        asked = self._of_bounds(clause, keys)
+        needed: dict[Requirement, None] = {}
+        over_bounds = self._over_bounds(clause, needed)
         count = len(self.places)
         nothing = Objects(*(pa.nulls(count, kind) for kind in (pa.string(), pa.int64(), pa.int64())))
-        table = MetadataTable(nothing, {}, {key: self._column(key) for key in keys})
-        return is_false(evaluate(asked, table, np.full(count, True), Trace()))
+        table = MetadataTable(nothing, {}, {_bounds_key(source): self._column(source) for source in needed})
+        return is_false(evaluate(over_bounds, table, np.full(count, True), Trace()))
 
-    def _of_bounds(self, clause: Clause, keys: dict[IndexKey, None]) -> Clause:
-        """Return the clause on the bounds of row groups, and add the bounds that the new clause reads to ``keys``.
+    def _over_bounds(self, clause: Clause, needed: dict[Requirement, None]) -> Clause:
+        """Return the clause over the bounds of row groups, and add the sources of these bounds to ``needed``.
 
         A partition column becomes a range of its values. Any clause that does not read bounds becomes undetermined.
         """
         match clause:
             case AllOf(children):
-                return AllOf(tuple(self._of_bounds(child, keys) for child in children))
+                return AllOf(tuple(self._over_bounds(child, needed) for child in children))
             case AnyOf(children):
-                return AnyOf(tuple(self._of_bounds(child, keys) for child in children))
+                return AnyOf(tuple(self._over_bounds(child, needed) for child in children))
             case Always() | Undetermined():
                 return clause
-        asked: Clause | None = None
-        if not clause.asks_spark and all(map(self._has_bounds, clause.needs)):
+        leaf_over_bounds: Clause | None = None
+        if not clause.asks_spark and all(map(self._bounds_type, clause.needs)):
             if type(clause) is MinMaxClause:
-                asked = clause
+                leaf_over_bounds = clause
             elif isinstance(clause, PartitionClause) and not isinstance(clause.leaf, IsNull):
-                asked = MinMaxClause(clause.leaf, (_PARTITION, (clause.requires,)))
+                leaf_over_bounds = MinMaxClause(clause.leaf, _bounds_key(PartitionKey(clause.requires)))
             elif isinstance(clause, ColumnPairClause):
-                asked = ColumnPairClause(clause.compared, _key(clause.left), _key(clause.right))
-        if asked is None:
+                left, right = _bounds_key(clause.left), _bounds_key(clause.right)
+                leaf_over_bounds = ColumnPairClause(clause.compared, left, right)
+        if leaf_over_bounds is None:
             return Undetermined(clause.predicate, _UNKNOWN)
-        keys.update(dict.fromkeys(map(_key, clause.needs)))
-        return asked
+        needed.update(dict.fromkeys(clause.needs))
+        return leaf_over_bounds
 
-    def _has_bounds(self, needed: Requirement) -> bool:
-        if isinstance(needed, PartitionKey):
-            return needed.column in self._partitions
-        return self._kind(self._storages.get(needed)) != ""
+    def _bounds_type(self, source: Requirement) -> str:
+        """Return the Spark type of the bounds that a source has; an empty text if the source has no bounds."""
+        match source:
+            case PartitionKey(column):
+                return self._partitions.get(column, "")
+            case key:
+                return _stored_bounds_type(self._storages.get(key))
 
-    @staticmethod
-    def _kind(storage: Storage | None) -> str:
-        """Return the Spark type of the bounds in a storage; an empty text if the storage has no bounds."""
-        match storage:
-            case Struct((("min", low), ("max", high))) if low == high:
-                return low
-            case _:
-                return ""
+    def _column(self, source: Requirement) -> IndexColumn:
+        """Return the bounds that row groups have of a source; each source is read once."""
+        if source not in self._cached:
+            self._cached[source] = self._read_column(source)
+        return self._cached[source]
 
-    def _column(self, key: IndexKey) -> IndexColumn:
-        if key not in self._known:
-            self._known[key] = self._gathered(key)
-        return self._known[key]
-
-    def _gathered(self, key: IndexKey) -> IndexColumn:
-        name, columns = key
-        kind = self._partitions[columns[0]] if name == _PARTITION else self._kind(self._storages[key])
-        found = [bounds for file in self._files for bounds in self._of_file(file, key, kind)]
-        unknown = np.array([bounds is None for bounds in found], bool)
+    def _read_column(self, source: Requirement) -> IndexColumn:
+        kind = self._bounds_type(source)
+        pairs = [pair for file in self._files for pair in self._pairs(file, source, kind)]
+        unknown = np.array([pair is None for pair in pairs], bool)
         storage = Struct((("min", kind), ("max", kind)))
-        sides = [_array([None if bounds is None else bounds[side] for bounds in found], kind) for side in (0, 1)]
+        sides = [_array([None if pair is None else pair[side] for pair in pairs], kind) for side in (0, 1)]
         values = pa.StructArray.from_arrays(sides, fields=list(arrow_type(storage)), mask=pa.array(unknown))
-        return IndexColumn(IndexDefinition("minmax", columns), storage, values)
+        return IndexColumn(IndexDefinition("minmax", _bounds_key(source)[1]), storage, values)
 
-    def _of_file(self, file: MetadataFile, key: IndexKey, kind: str) -> Iterator[_Bounds]:
+    def _pairs(self, file: MetadataFile, source: Requirement, kind: str) -> Iterator[_Bounds]:
         """Yield the bounds of each row group of a file."""
-        leaves = self._leaves(file, key)
+        leaves = self._leaves(file, source)
         paths = leaf_paths(file.footer)
         columns = [paths.index(leaf) for leaf in leaves]
         for group in range(file.footer.num_row_groups):
             yield _bounds(file.footer.row_group(group), columns, kind) if columns else None
 
-    def _leaves(self, file: MetadataFile, key: IndexKey) -> tuple[str, ...]:
+    def _leaves(self, file: MetadataFile, source: Requirement) -> tuple[str, ...]:
         """Return the Parquet leaves of the minima and the maxima in a file; an empty tuple if their types differ."""
-        name, columns = key
-        if name == _PARTITION:
-            column, storage = (
-                rules_of(file.schema.version).partition_name(columns[0]),
-                arrow_type(self._partitions[columns[0]]),
-            )
-            leaves: tuple[str, ...] = (column, column)
-        else:
-            index = next((i for i in file.schema.indexes if i.definition.key == key), None)
-            if index is None or index.storage != self._storages[key]:
-                return ()
-            column, storage = index.column, arrow_type(index.storage)
-            leaves = (f"{column}.min", f"{column}.max")
-        held = file.reader.schema_arrow.field(column).type
-        return leaves if same_values(held, storage) and set(leaves) <= set(leaf_paths(file.footer)) else ()
+        match source:
+            case PartitionKey(partition):  # each partition value is both minimum and maximum
+                column = rules_of(file.schema.version).partition_name(partition)
+                snapshot_type = arrow_type(self._partitions[partition])
+                leaves: tuple[str, ...] = (column, column)
+            case key:
+                index = next((i for i in file.schema.indexes if i.definition.key == key), None)
+                if index is None or index.storage != self._storages[key]:
+                    return ()
+                column, snapshot_type = index.column, arrow_type(index.storage)
+                leaves = (f"{column}.min", f"{column}.max")
+        file_type = file.reader.schema_arrow.field(column).type
+        return leaves if same_values(file_type, snapshot_type) and set(leaves) <= set(leaf_paths(file.footer)) else ()
 
 
-#: The index name in the key of a partition column. Each partition value is both minimum and maximum.
-_PARTITION = ""
+def _bounds_key(source: Requirement) -> IndexKey:
+    """Return the key under which clauses find the bounds of a source in the table of row groups.
+
+    :class:`MinMaxClause` and :class:`ColumnPairClause` read bounds of indexes. The bounds of a partition column get a
+    key that no index has, because the names of index types are not empty.
+    """
+    match source:
+        case PartitionKey(column):
+            return "", (column,)
+        case key:
+            return key
 
 
-def _key(needed: Requirement) -> IndexKey:
-    return (_PARTITION, (needed.column,)) if isinstance(needed, PartitionKey) else needed
+def _stored_bounds_type(storage: Storage | None) -> str:
+    match storage:
+        case Struct((("min", low), ("max", high))) if low == high:
+            return low
+        case _:
+            return ""
 
 
 def _bounds(group: pq.RowGroupMetaData, columns: list[int], kind: str) -> _Bounds:
