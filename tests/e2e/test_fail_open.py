@@ -24,6 +24,7 @@ from tests.helpers import index, opened_files, record_again, write_once
 from xskip import MinMax, ValueList
 from xskip.errors import RecordDamagedError
 from xskip.metadatastore.snapshot import Snapshot
+from xskip.spark.query import driver_pruning
 from xskip.spark.query.decision import Decision
 
 ALL = {"f0", "f1", "f2"}
@@ -232,7 +233,7 @@ def test_a_removed_directory_counts_as_no_index(case: Case, caplog: pytest.LogCa
 
 PLACES = {
     "translate": (engine_module, "translate"),
-    "prune": (engine_module, "prune"),
+    "prune": (driver_pruning, "prune"),
     "load": (Snapshot, "load"),
     "to_predicate": (engine_module, "to_predicate"),
     "open_snapshot": (indexes_module, "open_snapshot"),

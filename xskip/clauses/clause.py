@@ -20,7 +20,7 @@ No code negates a clause: predicates are negated before they become clauses.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -46,7 +46,6 @@ __all__ = [
     "Trace",
     "Undetermined",
     "Verdicts",
-    "collect_evaluations",
     "evaluate",
     "is_false",
     "leaves",
@@ -256,24 +255,6 @@ def evaluate(clause: Clause, table: MetadataTable, among: Mask, trace: Trace) ->
             verdicts = clause.evaluate(table, among)
             trace.add(clause, verdicts)
             return verdicts
-
-
-def collect_evaluations(clause: Clause, table: MetadataTable) -> None:
-    """Evaluate the leaf clauses that need Spark, one by one, and discard their verdicts.
-
-    Inside ``Evaluator.together()`` this pass only gathers the values that Spark must evaluate. Each leaf clause gets a
-    copy of the table, so that no result of this pass enters the table's cache.
-
-    Parameters
-    ----------
-    clause : Clause
-        The clause whose leaf clauses are evaluated.
-    table : MetadataTable
-        The metadata that the clause requires.
-    """
-    for leaf in leaves(clause):
-        if not isinstance(leaf, Undetermined) and leaf.asks_spark:
-            leaf.evaluate(replace(table), np.full(len(table), True))
 
 
 def _all_of(children: tuple[Clause, ...], table: MetadataTable, among: Mask, trace: Trace) -> Verdicts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
@@ -17,11 +17,11 @@ from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.packed_values import Packed, pack, parted, unpack
 from xskip.types.datatypes import arrow_type
 
-__all__ = ["EvaluationCache", "Evaluator", "ExprNode", "decorate"]
+__all__ = ["Evaluation", "EvaluationCache", "Evaluator", "ExprNode", "decorate"]
 
 #: The number of distinct values above which Spark evaluates nothing: planning must not take longer than reading.
 _MOST_VALUES = 1_000_000
-_REMEMBERED_BYTES = 1 << 26
+_CACHED_BYTES = 1 << 26
 
 
 class ExprNode(list[Any]):
@@ -72,8 +72,18 @@ def decorate(node: Any, evaluate: Evaluate | None = None) -> Any:
     return call
 
 
-class _Asked(NamedTuple):
-    """An expression's number and Spark type, with distinct values of its column."""
+class Evaluation(NamedTuple):
+    """The evaluation of an expression for distinct values of its column.
+
+    Attributes
+    ----------
+    term : int
+        The number of the expression in the request.
+    kind : str
+        The Spark type of the expression.
+    values : Packed
+        The distinct values of the column.
+    """
 
     term: int
     kind: str
@@ -83,7 +93,8 @@ class _Asked(NamedTuple):
 class EvaluationCache:
     """A cache of evaluation results, which removes the least recently used results first.
 
-    A key consists of the expression, the session's settings and the input values.
+    A key consists of the expression, the session's settings and the input values. Several threads can use the cache:
+    one lock guards the results, and no method runs other code under the lock.
 
     Parameters
     ----------
@@ -91,25 +102,27 @@ class EvaluationCache:
         The most bytes of results.
     """
 
-    def __init__(self, size: int = _REMEMBERED_BYTES) -> None:
+    def __init__(self, size: int = _CACHED_BYTES) -> None:
         from cachetools import LRUCache
 
         self._lock = threading.Lock()
-        self._found: LRUCache[tuple[str, ...], Packed] = LRUCache(size, getsizeof=lambda found: sum(map(len, found)))
+        self._results: LRUCache[tuple[str, ...], Packed] = LRUCache(size, getsizeof=lambda value: sum(map(len, value)))
 
     def get(self, key: tuple[str, ...]) -> Packed | None:
         """Return the cached results for a key, or None if the cache has no results for the key."""
         with self._lock:
-            return self._found.get(key)
+            return self._results.get(key)
 
-    def put(self, key: tuple[str, ...], found: Packed) -> None:
+    def put(self, key: tuple[str, ...], results: Packed) -> None:
         """Add results to the cache, unless they are larger than the whole cache."""
         with self._lock, suppress(ValueError):  # LRUCache rejects a value of more than its size
-            self._found[key] = found
+            self._results[key] = results
 
 
 class Evaluator:
     """An evaluator of the expressions of a single request; Spark evaluates an expression once for equal input values.
+
+    Only the thread that answers the request uses the evaluator.
 
     Parameters
     ----------
@@ -117,7 +130,7 @@ class Evaluator:
         The hook that sent the request.
     request : int
         The number of the request.
-    remembered : EvaluationCache, optional
+    cache : EvaluationCache, optional
         The results of earlier requests. None starts an empty cache.
 
     Attributes
@@ -126,14 +139,14 @@ class Evaluator:
         The marked expressions by number, as :func:`decorate` records them.
     """
 
-    def __init__(self, hook: Hook, request: int, remembered: EvaluationCache | None = None) -> None:
+    def __init__(self, hook: Hook, request: int, cache: EvaluationCache | None = None) -> None:
         self.terms: dict[int, ExprNode] = {}
         self._hook = hook
         self._request = request
-        self._remembered = remembered or EvaluationCache()
+        self._cache = cache or EvaluationCache()
         self._settings = ""
-        self._found: dict[_Asked, Evaluated] = {}
-        self._noted: dict[_Asked, None] | None = None
+        self._results: dict[Evaluation, Evaluated] = {}
+        self._collected: dict[Evaluation, None] | None = None
 
     def __call__(self, term: int, kind: str, values: pa.Array) -> Evaluated:
         """Return the values of an expression for values of its column.
@@ -151,58 +164,69 @@ class Evaluator:
         -------
         Evaluated
             A value for each input value, and the mask of values that are not known. All values are unknown if the
-            input has too many distinct values, or if :meth:`together` postpones their evaluation.
+            input has too many distinct values, or if :meth:`collecting` postpones their evaluation.
         """
         encoded = values.dictionary_encode(null_encoding="encode")
         if len(encoded.dictionary) > _MOST_VALUES:
-            return Evaluated(pa.nulls(len(values), arrow_type(kind)), np.full(len(values), True))
-        asked = _Asked(term, kind, pack(encoded.dictionary))
-        if asked not in self._found:
-            if self._noted is not None:
-                self._noted[asked] = None
-                return Evaluated(pa.nulls(len(values), arrow_type(kind)), np.full(len(values), True))
-            self._ask([asked])
-        results, failed = self._found[asked]
+            return _unknown(kind, len(values))
+        evaluation = Evaluation(term, kind, pack(encoded.dictionary))
+        if evaluation not in self._results:
+            if self._collected is not None:
+                self._collected[evaluation] = None
+                return _unknown(kind, len(values))
+            self.evaluate([evaluation])
+        results, failed = self._results[evaluation]
         if pa.types.is_floating(values.type):  # a zero in metadata can be -0.0 or 0.0, which differ for a function
             failed = failed | pc.equal(encoded.dictionary, 0).fill_null(False).to_numpy(zero_copy_only=False)
         at = encoded.indices
         return Evaluated(results.take(at), failed[at.to_numpy()])
 
     @contextmanager
-    def together(self) -> Iterator[None]:
-        """Run the body and collect its evaluations; after the body, evaluate all of them in a single call of Spark.
+    def collecting(self) -> Iterator[Iterable[Evaluation]]:
+        """Collect the evaluations that the body requests, and postpone them.
 
-        Inside the body, every result that is not known yet is marked as failed.
+        Inside the body, a call of the evaluator returns unknown values for each evaluation without results.
+
+        Yields
+        ------
+        iterable of Evaluation
+            The postponed evaluations, for :meth:`evaluate` after the body.
         """
-        self._noted = {}
+        collected = self._collected = {}
         try:
-            yield
+            yield collected
         finally:
-            noted, self._noted = self._noted, None
-        self._ask(list(noted))
+            self._collected = None
 
-    def _ask(self, asked: list[_Asked]) -> None:
-        keys = {each: self._key(each) for each in asked}
-        known = {each: self._remembered.get(key) for each, key in keys.items() if key is not None}
-        found = {each: packed for each, packed in known.items() if packed is not None}
-        unknown = [each for each in asked if each not in found]
-        if unknown:
-            answer = self._hook.queries.evaluate(self._request, [(each.term, each.values) for each in unknown])
-            kinds, counts = [each.kind for each in unknown], [len(each.values.states) for each in unknown]
-            for each, packed in zip(unknown, parted(answer, kinds, counts), strict=True):
-                found[each] = packed
-                key = keys[each]
+    def evaluate(self, evaluations: Iterable[Evaluation]) -> None:
+        """Run evaluations in at most one call of Spark; later calls of the evaluator use the results.
+
+        Parameters
+        ----------
+        evaluations : iterable of Evaluation
+            The evaluations. The cache answers those that Spark has run for an earlier request.
+        """
+        keys = {evaluation: self._key(evaluation) for evaluation in evaluations}
+        cached = {evaluation: self._cache.get(key) for evaluation, key in keys.items() if key is not None}
+        results = {evaluation: packed for evaluation, packed in cached.items() if packed is not None}
+        missing = [evaluation for evaluation in keys if evaluation not in results]
+        if missing:
+            answer = self._hook.queries.evaluate(self._request, [(e.term, e.values) for e in missing])
+            kinds, counts = [e.kind for e in missing], [len(e.values.states) for e in missing]
+            for evaluation, packed in zip(missing, parted(answer, kinds, counts), strict=True):
+                results[evaluation] = packed
+                key = keys[evaluation]
                 if key is not None:
-                    self._remembered.put(key, packed)
-        self._found |= {each: unpack(each.kind, packed) for each, packed in found.items()}
+                    self._cache.put(key, packed)
+        self._results |= {evaluation: unpack(evaluation.kind, packed) for evaluation, packed in results.items()}
 
-    def _key(self, asked: _Asked) -> tuple[str, ...] | None:
+    def _key(self, evaluation: Evaluation) -> tuple[str, ...] | None:
         """Return the cache key of an expression and its values, or None if no form identifies the expression."""
-        form = form_of(self.terms[asked.term]) if asked.term in self.terms else ""
+        form = form_of(self.terms[evaluation.term]) if evaluation.term in self.terms else ""
         if not form:
             return None
-        digest = hashlib.blake2b(b"".join(asked.values), digest_size=32).hexdigest()
-        return form, asked.kind, self.settings(), digest
+        digest = hashlib.blake2b(b"".join(evaluation.values), digest_size=32).hexdigest()
+        return form, evaluation.kind, self.settings(), digest
 
     def settings(self) -> str:
         """Return a digest of the settings of the session that sent the request."""
@@ -226,3 +250,8 @@ class Evaluator:
             The greatest offset minus the least one, in microseconds, see :meth:`QueryCalls.offset_spread`.
         """
         return self._hook.queries.offset_spread(zone, low, high)
+
+
+def _unknown(kind: str, count: int) -> Evaluated:
+    """Return values that are not known."""
+    return Evaluated(pa.nulls(count, arrow_type(kind)), np.full(count, True))

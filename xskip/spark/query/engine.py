@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from xskip.clauses.clause import Clause, PartitionKey, Requirement, collect_evaluations
+from xskip.clauses.clause import Clause, PartitionKey, Requirement
 from xskip.errors import DatasetError, XskipError
 from xskip.expressions.operands import Computed
 from xskip.expressions.predicate import Predicate, operands
 from xskip.metadata.read_profile import ReadProfile, zones_differ
 from xskip.metadatastore.snapshot import Snapshot
-from xskip.pruning.prune import PruneResult, prune, requirements
+from xskip.pruning.prune import PruneResult, requirements
 from xskip.pruning.translate import Available, translate, without_column
 from xskip.spark.bridge.gateway import Hook, hook_of
 from xskip.spark.bridge.java_errors import reason
@@ -23,6 +23,7 @@ from xskip.spark.catalyst.evaluator import EvaluationCache, Evaluator
 from xskip.spark.query.bounded_map import BoundedMap
 from xskip.spark.query.decision import Decision, ScanTrace
 from xskip.spark.query.distributed_pruning import DistributedPruner
+from xskip.spark.query.driver_pruning import prune_in_driver
 from xskip.spark.query.loaded_indexes import LoadedIndex, LoadedIndexes
 from xskip.spark.query.request import RequestError, RequestHeader, ScanRequest
 from xskip.spark.query.session_settings import SessionSettings
@@ -136,10 +137,7 @@ class Engine:
         if self.indexes.is_for_job(loaded, request.job_threshold):
             result = self._prune_by_job(loaded, clause, profile)
         else:
-            table = snapshot.proved(needed, profile)
-            with evaluator.together():
-                collect_evaluations(clause, table)
-            result = prune(clause, table)
+            result = prune_in_driver(clause, snapshot.proved(needed, profile), evaluator)
         trace = ScanTrace(str(predicate), replace(result, skip=np.zeros(0, bool)), filters=request.filters_text())
         return Decision(_packed(result, loaded.token, needed), trace, _valid_settings(predicate, request, evaluator))
 
