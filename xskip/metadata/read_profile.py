@@ -118,7 +118,7 @@ class ReadProfile:
         """
         fmt, conf = text_of(value["format"]), texts_of(value["conf"])
         conf.pop(_FIELD_IDS, None)
-        return ReadProfile(fmt, _kept(fmt, texts_of(value["options"])), conf, text_of(value["schema"]))
+        return ReadProfile(fmt, _recorded_options(fmt, texts_of(value["options"])), conf, text_of(value["schema"]))
 
     @staticmethod
     def of(fmt: str, options: Mapping[str, str], conf: Mapping[str, str], schema: str) -> ReadProfile:
@@ -142,22 +142,22 @@ class ReadProfile:
         {'header': 'true'}
         """
         name = fmt.lower()
-        known = {
+        recorded = {
             # the former default EXCEPTION fails on old dates and reads all other dates as CORRECTED does
             key: (conf.get(key) or default).replace("EXCEPTION", "CORRECTED")
             for key, (default, formats) in SETTINGS.items()
             if (not formats or name in formats or name not in FORMATS) and key not in (_FIELD_IDS, ZONE)
         }
-        if name == "parquet" and known[_INT96_ZONE].lower() != "true":
-            del known[_SESSION_ZONE]
+        if name == "parquet" and recorded[_INT96_ZONE].lower() != "true":
+            del recorded[_SESSION_ZONE]
         if conf.get(ZONE):
-            known[ZONE] = conf[ZONE]
+            recorded[ZONE] = conf[ZONE]
         others = {
             key: _WITHHELD if is_credential(key.lower()) else _digest(key, text)
             for key, text in conf.items()
             if concerns(name, key)
         }
-        return ReadProfile(name, _kept(name, options), known | others, schema)
+        return ReadProfile(name, _recorded_options(name, options), recorded | others, schema)
 
 
 def text_of(value: object) -> str:
@@ -186,18 +186,18 @@ def texts_of(value: object) -> dict[str, str]:
     return {key: text_of(text) for key, text in value.items()}
 
 
-def _kept(fmt: str, options: Mapping[str, str]) -> dict[str, str]:
+def _recorded_options(fmt: str, options: Mapping[str, str]) -> dict[str, str]:
     """Return the options that can change values, in the form that a profile stores."""
     rules = rules_of(fmt)
-    kept = {}
+    recorded = {}
     for key, value in sorted((name.lower(), text) for name, text in options.items()):
         if rules.keeps(key):
             continue
         if key in rules.deciding or value.startswith(_DIGEST):
-            kept[key] = value
+            recorded[key] = value
         else:
-            kept[key] = _WITHHELD if is_credential(key) else _digest(key, value)
-    return kept
+            recorded[key] = _WITHHELD if is_credential(key) else _digest(key, value)
+    return recorded
 
 
 def _digest(name: str, value: str) -> str:
@@ -210,19 +210,19 @@ def _digest(name: str, value: str) -> str:
     return _DIGEST + hashlib.sha256(f"{name}={value}".encode()).hexdigest()
 
 
-def _same(name: str, built: str, asked: str) -> bool:
+def _same(name: str, built: str, queried: str) -> bool:
     """Return whether a recorded value, or its digest, agrees with the value of a query."""
-    return built == asked or (built.startswith(_DIGEST) and built == _digest(name, asked))
+    return built == queried or (built.startswith(_DIGEST) and built == _digest(name, queried))
 
 
-def differences(built: ReadProfile, asked: ReadProfile, *, but_zone: bool = False) -> Iterator[str]:
+def differences(built: ReadProfile, queried: ReadProfile, *, but_zone: bool = False) -> Iterator[str]:
     """Yield the differences between the profiles of a build and of a query, as plain sentences.
 
     Parameters
     ----------
     built : ReadProfile
         The profile of the build.
-    asked : ReadProfile
+    queried : ReadProfile
         The profile of the query.
     but_zone : bool
         True ignores the JVM's default time zone.
@@ -232,28 +232,28 @@ def differences(built: ReadProfile, asked: ReadProfile, *, but_zone: bool = Fals
     >>> list(differences(ReadProfile("avro"), ReadProfile("avro", {"mode": "PERMISSIVE"})))
     ['option mode was not given when the index was built']
     """
-    if built.format != asked.format:
-        yield f"the index was built from {built.format} and the query reads {asked.format}"
+    if built.format != queried.format:
+        yield f"the index was built from {built.format} and the query reads {queried.format}"
         return
-    if asked.problem:
-        yield asked.problem
-    for key in sorted({*built.options, *asked.options}):
-        before, now = built.options.get(key), asked.options.get(key)
+    if queried.problem:
+        yield queried.problem
+    for key in sorted({*built.options, *queried.options}):
+        before, now = built.options.get(key), queried.options.get(key)
         if before is None:
             yield f"option {key} was not given when the index was built"
         elif now is None or not _same(key, before, now):
             yield f"option {key} has another value than when the index was built"
-    for key in sorted({*built.conf, *asked.conf} - {ZONE}):
+    for key in sorted({*built.conf, *queried.conf} - {ZONE}):
         default = SETTINGS[key][0] if key in SETTINGS else None
-        if built.conf.get(key, default) != asked.conf.get(key, default):
+        if built.conf.get(key, default) != queried.conf.get(key, default):
             yield f"{key} has another value than when the index was built"
-    if zones_differ(built, asked) and not but_zone:
+    if zones_differ(built, queried) and not but_zone:
         yield "the default time zone of the JVM differs from when the index was built, or the build did not record it"
-    if not _same("schema", built.schema, asked.schema):
+    if not _same("schema", built.schema, queried.schema):
         yield f"the schema given to {built.format} differs from the one that the index was built with"
 
 
-def zones_differ(built: ReadProfile, asked: ReadProfile) -> bool:
+def zones_differ(built: ReadProfile, queried: ReadProfile) -> bool:
     """Return whether the query's JVM has another default time zone than the build recorded.
 
     A build that recorded no zone differs from every zone. A query without a zone differs from no build.
@@ -262,7 +262,7 @@ def zones_differ(built: ReadProfile, asked: ReadProfile) -> bool:
     ----------
     built : ReadProfile
         The profile of the build.
-    asked : ReadProfile
+    queried : ReadProfile
         The profile of the query.
 
     Examples
@@ -270,4 +270,4 @@ def zones_differ(built: ReadProfile, asked: ReadProfile) -> bool:
     >>> zones_differ(ReadProfile("orc", conf={ZONE: "UTC"}), ReadProfile("orc", conf={ZONE: "Asia/Tokyo"}))
     True
     """
-    return ZONE in asked.conf and built.conf.get(ZONE) != asked.conf[ZONE]
+    return ZONE in queried.conf and built.conf.get(ZONE) != queried.conf[ZONE]

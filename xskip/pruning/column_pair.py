@@ -70,14 +70,11 @@ class ColumnPairClause:
             False if no value of the left column satisfies the comparison with any value of the right column, or if all
             values of a column are NULL. Null if bounds are missing.
         """
-        found = [
-            _taken(operand, source, table)
-            for operand, source in ((self.compared.left, self.left), (self.compared.right, self.right))
-        ]
-        sides = [side for side in found if side is not None]
-        if len(sides) < 2:
+        left_side = _side(self.compared.left, self.left, table)
+        right_side = _side(self.compared.right, self.right, table)
+        if left_side is None or right_side is None:
             return pa.nulls(len(table), pa.bool_())
-        (left, no_left), (right, no_right) = sides
+        (left, no_left), (right, no_right) = left_side, right_side
         # a comparison with NULL is never TRUE
         return pc.if_else(pc.or_(no_left, no_right), pa.scalar(False), _possible(self.compared.op, left, right))
 
@@ -96,19 +93,21 @@ def _possible(op: Op, left: Bounds, right: Bounds) -> pa.BooleanArray:
             return pc.or_kleene(spread, compare(Op.NE, left.lo, right.lo))
 
 
-def _taken(operand: Operand, source: Requirement, table: MetadataTable) -> tuple[Bounds, pa.BooleanArray] | None:
+def _side(operand: Operand, source: Requirement, table: MetadataTable) -> tuple[Bounds, pa.BooleanArray] | None:
     """Return the bounds of an operand and whether all rows of its column are NULL, or None if nothing is known."""
-    if isinstance(source, PartitionKey):
-        column = table.partitions.get(source.column)
-        if column is None:
-            return None
-        bounds, empty = Bounds.of(operand, column.values, column.values), column.values.is_null()
-    else:
-        index = table.indexes.get(source)
-        if index is None:
-            return None
-        bounds, asked, unasked = table.once((source, cast_type(operand)), lambda: bounds_in(operand, index.values))
-        empty = pc.and_(pc.invert(asked), unasked.is_valid())
+    match source:
+        case PartitionKey(name):
+            column = table.partitions.get(name)
+            if column is None:
+                return None
+            bounds, empty = Bounds.of(operand, column.values, column.values), column.values.is_null()
+        case key:
+            index = table.indexes.get(key)
+            if index is None:
+                return None
+            values = index.values
+            bounds, bounded, unbounded = table.once((key, cast_type(operand)), lambda: bounds_in(operand, values))
+            empty = pc.and_(pc.invert(bounded), unbounded.is_valid())
     if not isinstance(operand, Computed):
         return bounds, empty
     of_null = operand(pa.nulls(1, arrow_type(operand.column.type)))

@@ -143,11 +143,11 @@ class Available:
         list of (IndexDefinition, Storage)
             Empty if the expression contains a partition column.
         """
-        found = [(d, s) for d, s in self.indexes if d.expression is not None and d.settings == self.settings]
-        if not form or not found or any(self.is_partition(path[:1]) for path in columns_in(json.loads(form))):
+        usable = [(d, s) for d, s in self.indexes if d.expression is not None and d.settings == self.settings]
+        if not form or not usable or any(self.is_partition(path[:1]) for path in columns_in(json.loads(form))):
             return []
-        asked = form if self.case_sensitive else folded(form)
-        return [(d, s) for d, s in found if d.expression == asked]
+        expression = form if self.case_sensitive else folded(form)
+        return [(d, s) for d, s in usable if d.expression == expression]
 
     def is_partition(self, path: tuple[str, ...]) -> bool:
         """Return whether a name is that of a partition column, of the query or of the metadata.
@@ -162,8 +162,8 @@ class Available:
         bool
         """
         name = self.name(path)
-        known = (*self.partitions, *(self.queried or ()))
-        return any(self.name((partition,)) == name for partition in known)
+        partitions = (*self.partitions, *(self.queried or ()))
+        return any(self.name((partition,)) == name for partition in partitions)
 
     def place(self, column: Column) -> str | Undetermined | None:
         """Return the name of the partition column that a column is, or None if it is no partition column.
@@ -285,8 +285,8 @@ def _on_column(leaf: Leaf, column: Column, available: Available, *, of_elements:
     on_column = available.on_column(name)
     if not on_column:
         return Undetermined(str(leaf), f"there is no index on {name}")
-    fitting = [each for each in on_column if _same_type(column, each, available)]
-    fitting = [each for each in fitting if not element_of(column.type) or _is_of_elements(each) == of_elements]
+    fitting = [index for index in on_column if _same_type(column, index, available)]
+    fitting = [index for index in fitting if not element_of(column.type) or _is_of_elements(index) == of_elements]
     if not fitting and element_of(column.type):
         return Undetermined(
             str(leaf), f"the indexes on {name} describe only {'the array' if of_elements else 'elements'}"
@@ -297,7 +297,7 @@ def _on_column(leaf: Leaf, column: Column, available: Available, *, of_elements:
         )
     kinds = ", ".join(definition.name for definition, _ in fitting)
     cannot = Undetermined(str(leaf), f"the index on {name} ({kinds}) cannot answer this condition")
-    return _all(_asked(leaf, fitting)) or cannot
+    return _all(_clauses(leaf, fitting)) or cannot
 
 
 def _is_of_elements(described: _Described) -> bool:
@@ -307,16 +307,16 @@ def _is_of_elements(described: _Described) -> bool:
 
 def _on_expression(leaf: Leaf, form: str, kind: str, available: Available) -> list[Clause]:
     """Return the clauses of all indexes on an expression, which answer leaves as indexes on a column do."""
-    found: list[Clause] = []
+    clauses: list[Clause] = []
     for definition, storage in available.on_expression(form):
         if definition.types == (kind,):
-            found += _asked(replace(leaf, operand=Column(definition.columns, kind)), [(definition, storage)])
-    return found
+            clauses += _clauses(replace(leaf, operand=Column(definition.columns, kind)), [(definition, storage)])
+    return clauses
 
 
-def _asked(leaf: Leaf, described: Sequence[_Described]) -> list[Clause]:
-    found = ((index_of(definition), definition, storage) for definition, storage in described)
-    clauses = (index.translate(leaf, definition, storage) for index, definition, storage in found if index is not None)
+def _clauses(leaf: Leaf, described: Sequence[_Described]) -> list[Clause]:
+    indexes = ((index_of(d), d, s) for d, s in described)
+    clauses = (index.translate(leaf, d, s) for index, d, s in indexes if index is not None)
     return [clause for clause in clauses if clause is not None]
 
 
@@ -384,12 +384,12 @@ def _same_type(column: Column, described: _Described, available: Available) -> b
     index = index_of(definition)
     if definition.name not in _OF_THE_FORMAT or (index is not None and not index.keeps_values):
         return bool(definition.types)
-    kept = atomic_name(element_of(column.type) or column.type)
+    value_type = atomic_name(element_of(column.type) or column.type)
     match storage:
         case Struct(fields):
-            return all(kind == kept for _, kind in fields)
+            return all(kind == value_type for _, kind in fields)
         case Array(element):
-            return element == kept
+            return element == value_type
         case Opaque():
             return False
         case Bloom() if available.untyped:

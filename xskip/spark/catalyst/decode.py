@@ -85,13 +85,13 @@ def to_predicate(filters: Sequence[Node], evaluate: Evaluate | None = None) -> P
 
 def _predicate(node: Node) -> Predicate:
     """Decode a filter by its form, or as a Boolean expression that must be TRUE, or by its cases."""
-    found = _by_form(node)
-    if isinstance(found, Unknown):
-        held = _operand(node) if _is_a(node, "UDF") else _expression(node, found.reason)
-        if isinstance(held, Unknown) or held.type != "boolean":
-            return _by_cases(node) or found
-        return (_by_cases(node) if isinstance(held, Derived) else None) or Comparison(Op.EQ, held, True)
-    return found
+    predicate = _by_form(node)
+    if not isinstance(predicate, Unknown):
+        return predicate
+    operand = _operand(node) if _is_a(node, "UDF") else _expression(node, predicate.reason)
+    if isinstance(operand, Unknown) or operand.type != "boolean":
+        return _by_cases(node) or predicate
+    return (_by_cases(node) if isinstance(operand, Derived) else None) or Comparison(Op.EQ, operand, True)
 
 
 def _by_cases(node: Node) -> Predicate | None:
@@ -198,8 +198,8 @@ def _expression(node: Node, reason: str) -> Computed | Derived | Unknown:
         return Unknown(reason)
     column, form = _column_in(node), form_of(node)
     name = _words(node[0]).replace(" ", "_")
-    known = isinstance(column, Column) or (isinstance(column, FileColumn) and column.name in FILE_COLUMNS)
-    if node.term >= 0 and node.evaluate is not None and known and column is not None and atomic_name(column.type):
+    has_values = isinstance(column, Column) or (isinstance(column, FileColumn) and column.name in FILE_COLUMNS)
+    if node.term >= 0 and node.evaluate is not None and has_values and column is not None and atomic_name(column.type):
         return Computed(column, node.type, name, node.term, monotonicity_of(node), node.evaluate, _call_in(node), form)
     return Derived(form, node.type, reason) if form else Unknown(reason)
 
@@ -222,7 +222,7 @@ def _column_in(node: Node) -> Column | FileColumn | None:
         case ["$meta", [*_, str() as name], str() as kind]:
             return FileColumn(name, kind)
         case list():
-            return next((found for part in node if (found := _column_in(part)) is not None), None)
+            return next((column for part in node if (column := _column_in(part)) is not None), None)
         case _:
             return None
 

@@ -177,8 +177,8 @@ def _local(shape: Monotonicity, child: Any, zone: str) -> Monotonicity:
 
     Clauses look up the zone's offsets between the bounds of the column, which are instants only for a bare column.
     """
-    own = isinstance(child, list) and child[:1] == ["$"]
-    return replace(shape, zone=zone) if own else _UNKNOWN
+    is_column = isinstance(child, list) and child[:1] == ["$"]
+    return replace(shape, zone=zone) if is_column else _UNKNOWN
 
 
 def _cast(child: Any, target: str, zone: Any) -> Monotonicity:

@@ -71,6 +71,9 @@ def driver_only_reason(snapshot: Snapshot) -> str:
 class DistributedPruner:
     """A runner of pruning jobs, in a separate session in which xskip is disabled.
 
+    Several threads can use the runner. One lock guards the session of the jobs, the latest row groups, and the start of
+    a job in the JVM. A job runs after its thread has released the lock.
+
     Parameters
     ----------
     hook : Hook
@@ -86,7 +89,7 @@ class DistributedPruner:
         self.spark: SparkSession | None = None
         self._hook = hook
         self._lock = threading.RLock()
-        self._own: tuple[str, SparkSession] | None = None
+        self._job_session: tuple[str, SparkSession] | None = None  # with the id of its application
         self._groups: tuple[str, RowGroups] | None = None
         self._failed: dict[str, tuple[float, str]] = {}
 
@@ -112,10 +115,10 @@ class DistributedPruner:
             parts = parts_of(snapshot.files, self._groups_of(snapshot).places, wanted, has_names=True)
             filling = self._hook.rule.filling(token, snapshot.rows)
             for first in range(0, len(parts), _REGISTERED_PARTS):
-                some = parts[first : first + _REGISTERED_PARTS]
-                found = self._mapped(directory, snapshot, some, (_registering(some, wanted), _REGISTERED))
+                batch = parts[first : first + _REGISTERED_PARTS]
+                files = self._mapped(directory, snapshot, batch, (_registering(batch, wanted), _REGISTERED))
                 hashes = ("ordinal", "xxhash64(path)", "xxhash64('xskip', path)", "size", "time", "place")
-                filling.add(found.selectExpr(*hashes)._jdf)
+                filling.add(files.selectExpr(*hashes)._jdf)
             filling.register(directory)
 
     def prune(self, directory: str, snapshot: Snapshot, clause: Clause) -> PruneResult:
@@ -181,8 +184,8 @@ class DistributedPruner:
             spark = self._session()
             self._hook.ship_kernel(spark)
             paths = "\0".join(f"{directory}/{name}" for name in snapshot.live.names)
-            told = np.array([number for part in parts for number in part.told], "<i8").tobytes()
-            self._hook.rule.parts(spark._jsparkSession, _READER, paths, bytearray(told), len(parts))
+            layout = np.array([number for part in parts for number in part.told], "<i8").tobytes()
+            self._hook.rule.parts(spark._jsparkSession, _READER, paths, bytearray(layout), len(parts))
             tasks = min(-(-len(parts) // _PARTS_PER_TASK), spark.sparkContext.defaultParallelism)
             read = spark.range(0, len(parts), 1, tasks).selectExpr("id", f"{_READER}(id) AS data")
             return read.mapInArrow(task[0], task[1])
@@ -190,14 +193,14 @@ class DistributedPruner:
     def _session(self) -> SparkSession:
         assert self.spark is not None, "the engine needs a session"
         context = self.spark.sparkContext
-        if self._own is None or self._own[0] != context.applicationId:
-            own = clone_session(self.spark)
-            own.conf.set("spark.xskip.enabled", "false")
-            own.conf.set("spark.sql.adaptive.enabled", "false")
-            own.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "1")  # a part can be large
+        if self._job_session is None or self._job_session[0] != context.applicationId:
+            session = clone_session(self.spark)
+            session.conf.set("spark.xskip.enabled", "false")
+            session.conf.set("spark.sql.adaptive.enabled", "false")
+            session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "1")  # a part can be large
             context.addPyFile(_package())
-            self._own = context.applicationId, own
-        return self._own[1]
+            self._job_session = context.applicationId, session
+        return self._job_session[1]
 
     @contextmanager
     def _trying(self, snapshot: Snapshot) -> Iterator[None]:
@@ -232,8 +235,8 @@ def _without_functions(clause: Clause) -> Clause:
 
 def _cause(error: Exception) -> str:
     """Return the root cause of a failed job as a single line."""
-    found = [cause for kind in _CAUSES for cause in kind.findall(str(error))[-1:]]
-    return str(found[0] if found else f"{type(error).__name__}: {error}".splitlines()[0])
+    causes = [cause for kind in _CAUSES for cause in kind.findall(str(error))[-1:]]
+    return str(causes[0] if causes else f"{type(error).__name__}: {error}".splitlines()[0])
 
 
 def _registering(parts: Sequence[Part], wanted: set[Requirement]) -> _Map:
@@ -263,14 +266,14 @@ def _pruning(parts: Sequence[Part], clause: Clause, storages: dict[IndexKey, Sto
         for number, part, data in _read(parts, batches):
             table = part.table(data, wanted, has_names=has_names)
             # as in the driver's concatenation of metadata files: ignore a column of another type than in the snapshot
-            known = {key: column for key, column in table.indexes.items() if column.storage == storages[key]}
-            result = prune(clause, replace(table, indexes=known))
-            told = {
+            usable = {key: column for key, column in table.indexes.items() if column.storage == storages[key]}
+            result = prune(clause, replace(table, indexes=usable))
+            outcomes = {
                 "ruled_out": [outcome.ruled_out for outcome in result.outcomes],
-                "unreadable": {str(c.definition): c.unreadable for c in known.values() if c.unreadable},
+                "unreadable": {str(c.definition): c.unreadable for c in usable.values() if c.unreadable},
             }
             bits = np.packbits(result.skip, bitorder="little").tobytes()
-            columns = [pa.array([number], pa.int32()), pa.array([bits], pa.binary()), pa.array([json.dumps(told)])]
+            columns = [pa.array([number], pa.int32()), pa.array([bits], pa.binary()), pa.array([json.dumps(outcomes)])]
             yield pa.record_batch(columns, ["part", "skip", "outcomes"])
 
     return run
@@ -288,10 +291,10 @@ def _joined(result: PruneResult, skip: Mask, parts: Sequence[Part], rows: Iterab
     counts = np.zeros(len(result.outcomes), np.int64)
     unreadable: Counter[str] = Counter()
     for number, bits, text in rows:
-        ordinals, told = parts[number].ordinals, json.loads(text)
+        ordinals, of_part = parts[number].ordinals, json.loads(text)
         skip[ordinals] = np.unpackbits(np.frombuffer(bits, np.uint8), count=len(ordinals), bitorder="little")
-        counts += told["ruled_out"]
-        unreadable.update(told["unreadable"])
+        counts += of_part["ruled_out"]
+        unreadable.update(of_part["unreadable"])
     outcomes = [replace(o, ruled_out=int(n)) for o, n in zip(result.outcomes, counts, strict=True)]
     notes = [(index, f"the metadata of {n:,} objects cannot be read") for index, n in unreadable.items()]
     return PruneResult(skip, (*outcomes, by_statistics), (*result.unused, *notes))
