@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from xskip.errors import DatasetError, IndexDefinitionError, MetadataCorruptError, MetadataNotFoundError
-from xskip.expressions.operands import columns_in, folded, join_path, split_path
-from xskip.expressions.operands import form_of as text_of
+from xskip.expressions.operands import join_path, split_path
 from xskip.indexes import Index, index_of
 from xskip.metadata.read_profile import ReadProfile, differences
 from xskip.metadata.table import EXPRESSION, SETTINGS, IndexDefinition
@@ -24,6 +23,7 @@ from xskip.settings import BYTES_PER_FILE, FOOTER_KEY, LOCATION, PLAINTEXT_FOOTE
 from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.bridge.java_errors import first_line, spark_errors
 from xskip.spark.bridge.sessions import clone_session
+from xskip.spark.catalyst import forms
 from xskip.spark.catalyst.evaluator import ExprNode, decorate
 from xskip.spark.catalyst.vetting import is_plain
 from xskip.spark.collect.planned_index import PlannedIndex, value_types
@@ -249,18 +249,19 @@ def _planned_expression(source: Source, index: Index, partitions: set[str]) -> P
     if not is_plain(source.df.sparkSession, text):  # metadata can hold any text: Spark may analyze plain text only
         raise _not_indexable(text)
     node, kind = _expression(source, text)
-    columns = {path[0].lower() for path in columns_in(node)}
-    _check_whole(source, {path[0] for path in columns_in(node)}, text)
-    hidden = '["$meta",' in text_of(node)
-    if not isinstance(node, ExprNode) or node.term is None or not text_of(node) or columns & partitions or hidden:
+    columns = {path[0].lower() for path in forms.columns_in(node)}
+    _check_whole(source, {path[0] for path in forms.columns_in(node)}, text)
+    form = forms.form_of(node)
+    hidden = form is not None and '["$meta",' in form.text
+    if not isinstance(node, ExprNode) or node.term is None or form is None or columns & partitions or hidden:
         raise _not_indexable(text)
     if index.key_label is not None and any(sign in text for sign in ",;:"):
         raise IndexDefinitionError(
             "an encrypted index cannot have an expression with a comma, semicolon or colon", found=text,
             hint="write the value to a column, and index that column",
         )  # fmt: skip
-    form = text_of(node) if source.reading.case_sensitive else folded(text_of(node))
-    params = (*index.params, (EXPRESSION, form), (SETTINGS, source.dataset.reading()["evaluated"]))
+    expression = form.text if source.reading.case_sensitive else form.folded
+    params = (*index.params, (EXPRESSION, expression), (SETTINGS, source.dataset.reading()["evaluated"]))
     definition = IndexDefinition(index.name, (text,), params, index.key_label, (kind,))
     return _checked(PlannedIndex(index, (text,), definition, index.storage(value_types(index, (kind,)))))
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,12 +20,10 @@ __all__ = [
     "Evaluate",
     "Evaluated",
     "FileColumn",
+    "Form",
     "Monotonicity",
     "Operand",
     "column_of",
-    "columns_in",
-    "folded",
-    "form_of",
     "in_backticks",
     "join_path",
     "quoted",
@@ -101,6 +97,25 @@ class Monotonicity:
     wraps: tuple[tuple[int, str, int], ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The identity of an expression: expressions with equal texts are equal.
+
+    Attributes
+    ----------
+    text : str
+        The text of the expression, with the names of columns as the query spells them.
+    folded : str
+        The text with the names of columns in lower case.
+    columns : tuple of tuple of str
+        The paths of the columns in the expression, including repeats.
+    """
+
+    text: str
+    folded: str
+    columns: tuple[tuple[str, ...], ...]
+
+
 class Evaluated(NamedTuple):
     """The values of a function.
 
@@ -157,8 +172,8 @@ class Computed:
     call : tuple
         The function's class in Spark and its other arguments, with literals as values, if the function takes the column
         itself and literals. Else empty.
-    form : str
-        The text of the function, from :func:`form_of`.
+    form : Form or None
+        The form of the function; None if no form identifies the function.
     """
 
     column: Column | FileColumn
@@ -168,7 +183,7 @@ class Computed:
     shape: Monotonicity
     evaluate: Evaluate = field(compare=False, repr=False)
     call: tuple[object, ...] = ()
-    form: str = ""
+    form: Form | None = None
 
     def __str__(self) -> str:
         return f"{self.name}({self.column})"
@@ -217,15 +232,15 @@ class Derived:
 
     Attributes
     ----------
-    form : str
-        The text of the expression, from :func:`form_of`.
+    form : Form
+        The form of the expression.
     type : str
         The Spark type of the expression.
     reason : str
         Why the expression cannot be used without such an index, as a plain sentence.
     """
 
-    form: str
+    form: Form
     type: str
     reason: str
 
@@ -279,53 +294,6 @@ def column_of(operand: Operand) -> Column | None:
             return column
         case _:
             return None
-
-
-def form_of(node: Any) -> str:
-    """Return the text of an encoded expression; expressions with equal texts are equal.
-
-    The text is empty if the encoding does not describe the whole expression.
-
-    >>> form_of(["Size", ["$", ["tags"], "array<string>"], True])
-    '["Size",["$",["tags"],"array<string>"],true]'
-    """
-    text = json.dumps(node, separators=(",", ":"))
-    return "" if '{"?":' in text else text
-
-
-def columns_in(node: Any) -> Iterator[tuple[str, ...]]:
-    """Yield the paths of the columns in an encoded expression, including repeats.
-
-    >>> list(columns_in(["Subtract", ["$", ["a"], "int"], ["$", ["s", "b"], "int"]]))
-    [('a',), ('s', 'b')]
-    """
-    match node:
-        case ["$", [*path], _]:
-            yield tuple(map(str, path))
-        case [*parts]:
-            for part in parts:
-                yield from columns_in(part)
-        case _:
-            return
-
-
-def folded(form: str) -> str:
-    """Return a form with the names of columns in lower case.
-
-    >>> folded('["Upper",["$",["S"],"string"],"A"]')
-    '["Upper",["$",["s"],"string"],"A"]'
-    """
-    return form_of(_folded(json.loads(form))) if form else ""
-
-
-def _folded(node: Any) -> Any:
-    match node:
-        case ["$", [*path], kind]:
-            return ["$", [str(name).lower() for name in path], kind]
-        case [*parts]:
-            return [_folded(part) for part in parts]
-        case _:
-            return node
 
 
 def join_path(path: tuple[str, ...]) -> str:

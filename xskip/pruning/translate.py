@@ -5,7 +5,6 @@ Rules: specs/pruning.rst, [PRU-V], [PRU-PC], [PRU-CC].
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -20,9 +19,8 @@ from xskip.expressions.operands import (
     Derived,
     Elements,
     FileColumn,
+    Form,
     column_of,
-    columns_in,
-    folded,
     join_path,
     split_path,
 )
@@ -130,24 +128,24 @@ class Available:
         """
         return [(d, s) for d, s in self.indexes if d.expression is None and name in d.columns]
 
-    def on_expression(self, form: str) -> list[_Described]:
+    def on_expression(self, form: Form | None) -> list[_Described]:
         """Return the indexes on an expression that were built with the query's settings.
 
         Parameters
         ----------
-        form : str
-            The text of the expression, see :func:`xskip.expressions.operands.form_of`.
+        form : Form or None
+            The form of the expression; None if no form identifies the expression.
 
         Returns
         -------
         list of (IndexDefinition, Storage)
-            Empty if the expression contains a partition column.
+            Empty if the expression contains a partition column, or has no form.
         """
         usable = [(d, s) for d, s in self.indexes if d.expression is not None and d.settings == self.settings]
-        if not form or not usable or any(self.is_partition(path[:1]) for path in columns_in(json.loads(form))):
+        if form is None or not usable or any(self.is_partition(path[:1]) for path in form.columns):
             return []
-        expression = form if self.case_sensitive else folded(form)
-        return [(d, s) for d, s in usable if d.expression == expression]
+        text = form.text if self.case_sensitive else form.folded
+        return [(d, s) for d, s in usable if d.expression == text]
 
     def is_partition(self, path: tuple[str, ...]) -> bool:
         """Return whether a name is that of a partition column, of the query or of the metadata.
@@ -305,7 +303,7 @@ def _is_of_elements(described: _Described) -> bool:
     return index is not None and index.of_elements
 
 
-def _on_expression(leaf: Leaf, form: str, kind: str, available: Available) -> list[Clause]:
+def _on_expression(leaf: Leaf, form: Form | None, kind: str, available: Available) -> list[Clause]:
     """Return the clauses of all indexes on an expression, which answer leaves as indexes on a column do."""
     clauses: list[Clause] = []
     for definition, storage in available.on_expression(form):

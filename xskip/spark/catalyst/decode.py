@@ -24,7 +24,6 @@ from xskip.expressions.operands import (
     FileColumn,
     Operand,
     column_of,
-    form_of,
 )
 from xskip.expressions.predicate import (
     And,
@@ -42,6 +41,7 @@ from xskip.expressions.predicate import (
     negate,
 )
 from xskip.spark.catalyst.evaluator import ExprNode, decorate
+from xskip.spark.catalyst.forms import form_of
 from xskip.spark.catalyst.literals import is_literal, literal_value
 from xskip.spark.catalyst.monotonicity import monotonicity_of
 from xskip.types.datatypes import atomic_name, element_of, is_widening
@@ -201,7 +201,7 @@ def _expression(node: Node, reason: str) -> Computed | Derived | Unknown:
     has_values = isinstance(column, Column) or (isinstance(column, FileColumn) and column.name in FILE_COLUMNS)
     if node.term >= 0 and node.evaluate is not None and has_values and column is not None and atomic_name(column.type):
         return Computed(column, node.type, name, node.term, monotonicity_of(node), node.evaluate, _call_in(node), form)
-    return Derived(form, node.type, reason) if form else Unknown(reason)
+    return Unknown(reason) if form is None else Derived(form, node.type, reason)
 
 
 def _call_in(node: Node) -> tuple[object, ...]:

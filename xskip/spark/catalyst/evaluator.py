@@ -12,9 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.expressions.operands import Evaluate, Evaluated, form_of
+from xskip.expressions.operands import Evaluate, Evaluated
 from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.packed_values import Packed, pack, parted, unpack
+from xskip.spark.catalyst.forms import form_of
 from xskip.types.datatypes import arrow_type
 
 __all__ = ["Evaluation", "EvaluationCache", "Evaluator", "ExprNode", "decorate"]
@@ -222,11 +223,11 @@ class Evaluator:
 
     def _key(self, evaluation: Evaluation) -> tuple[str, ...] | None:
         """Return the cache key of an expression and its values, or None if no form identifies the expression."""
-        form = form_of(self.terms[evaluation.term]) if evaluation.term in self.terms else ""
-        if not form:
+        form = form_of(self.terms[evaluation.term]) if evaluation.term in self.terms else None
+        if form is None:
             return None
         digest = hashlib.blake2b(b"".join(evaluation.values), digest_size=32).hexdigest()
-        return form, evaluation.kind, self.settings(), digest
+        return form.text, evaluation.kind, self.settings(), digest
 
     def settings(self) -> str:
         """Return a digest of the settings of the session that sent the request."""

@@ -1,0 +1,55 @@
+"""The forms of expressions in the hook's encoding."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from xskip.expressions.operands import Form
+
+__all__ = ["columns_in", "form_of"]
+
+
+def form_of(node: Any) -> Form | None:
+    """Return the form of an encoded expression, or None if the encoding does not describe the whole expression.
+
+    Examples
+    --------
+    >>> form_of(["Size", ["$", ["Tags"], "array<string>"], True])
+    Form(text='["Size",["$",["Tags"],"array<string>"],true]',
+         folded='["Size",["$",["tags"],"array<string>"],true]', columns=(('Tags',),))
+    """
+    text = _compact(node)
+    return None if '{"?":' in text else Form(text, _compact(_folded(node)), tuple(columns_in(node)))
+
+
+def columns_in(node: Any) -> Iterator[tuple[str, ...]]:
+    """Yield the paths of the columns in an encoded expression, including repeats.
+
+    >>> list(columns_in(["Subtract", ["$", ["a"], "int"], ["$", ["s", "b"], "int"]]))
+    [('a',), ('s', 'b')]
+    """
+    match node:
+        case ["$", [*path], _]:
+            yield tuple(map(str, path))
+        case [*parts]:
+            for part in parts:
+                yield from columns_in(part)
+        case _:
+            return
+
+
+def _compact(node: Any) -> str:
+    return json.dumps(node, separators=(",", ":"))
+
+
+def _folded(node: Any) -> Any:
+    """Return an encoded expression with the names of columns in lower case."""
+    match node:
+        case ["$", [*path], kind]:
+            return ["$", [str(name).lower() for name in path], kind]
+        case [*parts]:
+            return [_folded(part) for part in parts]
+        case _:
+            return node
