@@ -94,6 +94,13 @@ def test_the_table_of_the_layers_is_complete() -> None:
     assert tuple(table) == LAYERS
 
 
+@pytest.mark.parametrize("path", JAVA, ids=lambda p: p.stem)
+def test_java_imports_come_from_the_same_package_or_from_below(path: Path) -> None:
+    packages = re.findall(r"^``io/xskip/(\w+)`` ", (ROOT / "CONTRIBUTING.rst").read_text(), re.MULTILINE)
+    below = packages[: packages.index(path.parent.name) + 1]
+    assert set(re.findall(r"^import io\.xskip\.(\w+)\.", path.read_text(), re.MULTILINE)) <= set(below)
+
+
 @pytest.mark.parametrize("module", FILES)
 def test_imports_come_from_the_same_layer_or_from_below(module: Any) -> None:
     own = LAYERS.index(layer_of(module))

@@ -178,6 +178,7 @@ DAMAGE: dict[str, tuple[Callable[[Case], object], str]] = {
 def test_queries_read_all_files_if_the_index_is_damaged(
     case: Case, caplog: pytest.LogCaptureFixture, tmp_path: Path, name: str
 ) -> None:
+    """[JVM-AN-3]"""
     damage, reason = DAMAGE[name]
     backup = shutil.copytree(case.directory, tmp_path / "backup")
     damage(case)

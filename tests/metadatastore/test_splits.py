@@ -67,7 +67,7 @@ def sample(count: int) -> MetadataTable:
 @pytest.mark.parametrize("version", [1, 2, 3, 4])
 @pytest.mark.parametrize("groups", [[0], [1, 3], [0, 1, 2, 3]])
 def test_a_part_is_these_rows_of_its_file(tmp_path: Path, version: int, groups: list[int]) -> None:
-    """[PRU-JB-2] A part has the rows of its row groups, in any version."""
+    """[JVM-RG-1] [PRU-JB-2] A part has the rows of its row groups, in any version."""
     path = tmp_path / "file"
     encode(sample(7), ROOT, path, WriteOptions(version))
     file = open_file(path)

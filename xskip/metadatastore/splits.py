@@ -66,7 +66,7 @@ class Part:
 
     @property
     def told(self) -> list[int]:
-        """Return the part as numbers for the JVM, in the layout that ``java/XSkipParts.java`` reads."""
+        """Return the part as numbers for the JVM, in the layout that ``io.xskip.files.RangeReader`` reads."""
         return [self.file, self.tail, len(self.ranges), *(number for each in self.ranges for number in each)]
 
     def table(self, data: bytes, wanted: Iterable[Requirement], *, has_names: bool) -> MetadataTable:

@@ -3,5 +3,5 @@
 .. code-block:: text
 
     build    collect.relation -> collect.listing -> collect.collector (parquet_footers) -> a MetadataTable
-    query    java/XSkip*.java -> bridge.callback -> query.engine (request) -> catalyst.decode -> pruning -> a bitmap
+    query    java -> bridge.callback -> query.engine (request) -> catalyst.decode -> pruning -> a bitmap
 """

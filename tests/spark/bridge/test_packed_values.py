@@ -89,7 +89,7 @@ def _random_value(random: np.random.Generator, target: pa.DataType) -> Any:
 
 @pytest.mark.parametrize("kind", VALUES)
 def test_round_trip(spark: SparkSession, kind: str) -> None:
-    """Values pass through an expression that returns its argument, and come back with equal bits."""
+    """[JVM-EV-2] Values pass through an expression that returns its argument, and come back with equal bits."""
     evaluator = Evaluator(spark, f"c {kind}")
     number = evaluator.number("coalesce(c)")
     for count in (0, 1, 500):
@@ -105,7 +105,7 @@ def test_round_trip(spark: SparkSession, kind: str) -> None:
 
 
 def test_several_expressions(spark: SparkSession) -> None:
-    """A call evaluates several expressions, whose results follow one another."""
+    """[JVM-EV-1] A call evaluates several expressions, whose results follow one another."""
     random = np.random.default_rng(2)
     kinds = ["string", "int", "binary", "decimal(38,10)", "double", "string"]
     names = "abcdef"
@@ -122,7 +122,7 @@ def test_several_expressions(spark: SparkSession) -> None:
 
 
 def test_failures(spark: SparkSession) -> None:
-    """A value that Spark fails to compute is marked, and the values after it are right."""
+    """[JVM-EV-2] A value that Spark fails to compute is marked, and the values after it are right."""
     evaluator = Evaluator(spark, "s string, i int")
     before = spark.conf.get("spark.sql.ansi.enabled")
     spark.conf.set("spark.sql.ansi.enabled", "true")

@@ -72,7 +72,7 @@ def with_sizes(files: list[File]) -> list[File]:
 @pytest.mark.parametrize("count", [0, 1, 2, 40])
 @pytest.mark.parametrize("partitioned", [True, False])
 def test_file_table(java: JavaSnapshots, count: int, partitioned: bool) -> None:
-    """The hook reads the names, sizes, times and partitions that Python packs."""
+    """[JVM-SN-1] The hook reads the names, sizes, times and partitions that Python packs."""
     whole = random_table(np.random.default_rng(count), count + 7, partitioned=partitioned)
     table = whole.take(np.arange(3, count + 3))
     for packed in (table, MetadataTable(_sliced(whole, count).objects, table.partitions)):
@@ -95,7 +95,7 @@ def _sliced(table: MetadataTable, count: int) -> MetadataTable:
 
 
 def test_listing(java: JavaSnapshots) -> None:
-    """A listing reaches Python with the names, sizes, times, paths and partition values of its files."""
+    """[JVM-LS-1] A listing reaches Python with the names, sizes, times, paths and partition values of its files."""
     table = random_table(np.random.default_rng(1), 3000, partitioned=True)
     of, texts = partition_texts(table)
     order = np.argsort(of, kind="stable")
@@ -120,7 +120,7 @@ def test_empty_listing(java: JavaSnapshots) -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 9, 700])
 def test_ordinals(java: JavaSnapshots, count: int) -> None:
-    """A look-up finds each file of the snapshot with its size and time, in any order, and no other file."""
+    """[JVM-SN-2] A look-up finds each file of the snapshot with its size and time, in any order, and no other file."""
     random = np.random.default_rng(count)
     files = random_files(random, 4 * count)
     known, listed = files[: 3 * count], with_sizes(files)
@@ -176,7 +176,7 @@ def test_colliding_files(java: JavaSnapshots, spark: SparkSession) -> None:
 
 
 def test_partitions(java: JavaSnapshots) -> None:
-    """An answer that depends on partition values keeps files that the query lists with other values."""
+    """[JVM-AN-2] An answer that depends on partition values keeps files that the query lists with other values."""
     random = np.random.default_rng(3)
     files = with_sizes(random_files(random, 300))
     kept_in, listed_in = ([PARTITIONS[i] for i in random.integers(0, 5, 300)] for _ in range(2))
@@ -193,7 +193,7 @@ def test_partitions(java: JavaSnapshots) -> None:
 
 
 def test_unusable_answers(java: JavaSnapshots) -> None:
-    """An answer for another snapshot, a short answer, and no answer at all keep every file."""
+    """[JVM-AN-1] An answer for another snapshot, a short answer, and no answer at all keep every file."""
     files = with_sizes(random_files(np.random.default_rng(4), 20))
     snapshot, listing, skips = java.snapshot(file_table(files)), java.listing(file_table(files)), np.ones(20, bool)
     usable = Answer(skips)
@@ -243,7 +243,7 @@ def test_remembered_ordinals(java: JavaSnapshots, long_listing: tuple[list[File]
 
 
 def test_filled_snapshot(java: JavaSnapshots, spark: SparkSession, tmp_path: Path) -> None:
-    """A snapshot that jobs fill has the ordinals and the partitions of a snapshot that Python packs."""
+    """[JVM-SN-2] A snapshot that jobs fill has the ordinals and the partitions of a snapshot that Python packs."""
     random = np.random.default_rng(8)
     files = random_files(random, 200)
     partitions = [PARTITIONS[i] for i in random.integers(0, 5, 200)]

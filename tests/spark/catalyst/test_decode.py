@@ -316,7 +316,7 @@ CASES = [
 
 @pytest.mark.parametrize(("node", "expected"), CASES, ids=lambda part: str(part)[:80])
 def test_a_filter_and_its_predicate(node: Any, expected: Any) -> None:
-    """[PRU-N-6] [PRU-V-6] Each encoded filter has the expected predicate."""
+    """[JVM-RQ-3] [PRU-N-6] [PRU-V-6] Each encoded filter has the expected predicate."""
     assert predicate(node) == expected
 
 
@@ -386,6 +386,7 @@ def test_a_like_prefix_ends_before_a_replacement_character() -> None:
     ],
 )
 def test_literals_are_decoded_by_type(raw: Any, kind: str, value: Any) -> None:
+    """[JVM-RQ-4]"""
     found = literal_value(raw, kind)
     assert found == value
     assert type(found) is type(value)

@@ -75,6 +75,7 @@ def listed(element: str) -> object:
     ids=str,
 )  # fmt: skip
 def test_the_text_of_an_index(index: Any, types: Any, specification: Any, results: Any) -> None:
+    """[JVM-AC-1]"""
     job = AccumulatorJob.of([planned(index, *types)])
     assert job.specification == specification
     assert len(job.selection) == 2
@@ -172,6 +173,7 @@ def results_of(accumulation: Accumulation, parts: list[list[Any]]) -> tuple[Any,
 @settings(max_examples=50)
 @given(data=st.data(), chunk=st.integers(1, 5))
 def test_results_of_several_tasks_are_those_of_one(accumulation: Any, values: Any, data: Any, chunk: Any) -> None:
+    """[JVM-AC-2]"""
     part = st.tuples(st.integers(0, 4), st.lists(st.none() | VALUES[values], max_size=5))
     tasks = data.draw(st.lists(part, max_size=12))
     files = [ordinal for ordinal, _ in tasks]

@@ -41,6 +41,7 @@ def error_of(text: str) -> RequestError:
 
 
 def test_every_member_becomes_a_field() -> None:
+    """[JVM-RQ-1]"""
     assert parsed() == ScanRequest(
         HEADER,
         filters=FILTERS,
@@ -65,6 +66,7 @@ def test_the_read_profile_is_that_of_the_members() -> None:
 
 
 def test_members_that_the_engine_does_not_know_have_no_effect() -> None:
+    """[JVM-RQ-1]"""
     assert parsed(later={"x": [1]}) == parsed()
     assert parsed(place=LOCATION | {"later": 1}) == parsed()
 

@@ -41,7 +41,7 @@ def hook_of(spark: SparkSession) -> Hook:
 
 
 class Hook:
-    """The hook in the JVM, ``java/XSkipRule.java``: its connection to Python and its life cycle.
+    """The hook in the JVM, ``io.xskip.bridge.SkippingRule``: its connection to Python and its life cycle.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class Hook:
             self.rule.answerAtOnce(self.gateway.java_gateway_server)
 
     def files(self) -> Any:
-        """Return the JVM's access to Hadoop's file systems (``java/XSkipFiles.java``)."""
+        """Return the JVM's access to Hadoop's file systems (``io.xskip.files.HadoopFiles``)."""
         return self.rule.files()
 
     def ship_kernel(self, spark: SparkSession) -> None:

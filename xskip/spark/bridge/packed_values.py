@@ -1,4 +1,4 @@
-"""The binary format in which Python and Spark exchange values: see ``java/XSkipValues.java``."""
+"""The binary format in which Python and Spark exchange values: see ``io.xskip.catalyst.PackedValues``."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class QueryCalls:
         token : int
             The number of the snapshot. The JVM ignores an answer with another number.
         objects : sequence of bytes-like
-            The files in the format of ``java/XSkipSnapshot.java``, in pieces.
+            The files in the format of ``io.xskip.snapshot.FileTable``, in pieces.
         """
         self._rule.register(directory, token, self.objects(objects))
 
@@ -58,12 +58,12 @@ class QueryCalls:
         Parameters
         ----------
         objects : sequence of bytes-like
-            The files in the format of ``java/XSkipSnapshot.java``, in pieces.
+            The files in the format of ``io.xskip.snapshot.FileTable``, in pieces.
 
         Returns
         -------
         JavaObject
-            An instance of ``XSkipObjects``.
+            An instance of ``io.xskip.snapshot.FileTable``.
         """
         from py4j.protocol import Py4JJavaError
 
@@ -148,7 +148,7 @@ class QueryCalls:
         -------
         list of dict
             For each request: its number, dataset root, format and query, the listed, known and kept files, the listed
-            and kept bytes, and the times in milliseconds (see ``XSkipScan`` in ``java/XSkipHub.java``).
+            and kept bytes, and the times in milliseconds (see ``io.xskip.hook.ScanRecord``).
         """
         return list(json.loads(self._rule.scansAfter(number)))
 

@@ -1,7 +1,7 @@
 """The decoder of Catalyst filters, which turns the hook's encoding of a filter into a predicate.
 
-``java/XSkipEncoder.java`` describes the encoding: every node is an array whose first element is the class name. A node
-that the decoder does not know becomes Unknown with a reason in words, and Unknown keeps files. The decoder leaves
+``specs/protocol.rst`` defines the encoding (JVM-RQ-3): every node is an array whose first element is the class name. A
+node that the decoder does not know becomes Unknown with a reason in words, and Unknown keeps files. The decoder leaves
 negation to :func:`~xskip.expressions.predicate.negate`.
 """
 

@@ -2,8 +2,8 @@
 
 A task reads the rows of a file consecutively, so the accumulators need no grouping and no shuffle: the task builds a
 file's state, emits the state and resets the accumulators. Spark's own aggregates would cost several times as much; only
-indexes without accumulators use aggregates. The kernel's classes (``java/XSkipKernel.java``) reach the executors in a
-jar that the driver builds at run time.
+indexes without accumulators use aggregates. The kernel's classes (``io.xskip.collect.AccumulatorKernel``) reach the
+executors in a jar that the driver builds at run time.
 
 No other module knows the protocol between Python and the kernel: the text of the accumulators, the names of the
 columns, and that several tasks can return rows of the same file.

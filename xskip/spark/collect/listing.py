@@ -78,7 +78,7 @@ def list_objects(dataset: Dataset) -> ListedObjects:
 
 
 def packed_objects(table: MetadataTable) -> list[bytes | memoryview]:
-    """Return the files of a table and their partitions in the binary format of ``java/XSkipSnapshot.java``.
+    """Return the files of a table and their partitions in the binary format of ``io.xskip.snapshot.FileTable``.
 
     Parameters
     ----------

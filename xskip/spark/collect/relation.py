@@ -42,7 +42,7 @@ class Listing:
     Attributes
     ----------
     java : JavaObject
-        The listing in the JVM (``java/XSkipListing.java``).
+        The listing in the JVM (``io.xskip.files.FileListing``).
     """
 
     java: Any
@@ -83,7 +83,7 @@ class KnownFiles(NamedTuple):
     token : int
         The number by which the JVM knows the snapshot.
     objects : sequence of bytes-like
-        The files in the format of ``java/XSkipSnapshot.java``, in pieces.
+        The files in the format of ``io.xskip.snapshot.FileTable``, in pieces.
     root : str
         The root of the dataset, in the hook's spelling.
     replaced : numpy.ndarray of bool
@@ -197,7 +197,7 @@ class Dataset:
         rows : DataFrame
             The column ``ORDINAL`` and the inputs of the accumulators.
         specification : str
-            The accumulators, one per line, in the form that ``java/XSkipKernel.java`` reads.
+            The accumulators, one per line, in the form that ``io.xskip.collect.AccumulatorKernel`` reads.
         schema : str
             The schema JSON of the results.
         """

@@ -38,8 +38,7 @@ class Decision:
     Attributes
     ----------
     answer : bytes or None
-        The bitmap of the files that the scan can skip, in the form that ``java/XSkipReply.java`` reads; None if the
-        scan reads all files.
+        The bitmap of the files that the scan can skip, in the form of JVM-AN-1; None if the scan reads all files.
     trace : ScanTrace
         The details for reports.
     settings : str or None

@@ -164,7 +164,7 @@ def _available(request: ScanRequest, snapshot: Snapshot, profile: ReadProfile) -
 
 
 def _packed(result: PruneResult, token: int, needed: frozenset[Requirement]) -> bytes | None:
-    """Return the bytes of an answer (``java/XSkipReply.java``), or None if no leaf of the clause reads metadata."""
+    """Return the bytes of an answer (JVM-AN-1), or None if no leaf of the clause reads metadata."""
     if not result.outcomes:
         return None
     by_partition = any(isinstance(requirement, PartitionKey) for requirement in needed)

@@ -15,7 +15,7 @@ from xskip.settings import JOB_OBJECTS
 __all__ = ["RequestError", "RequestHeader", "ScanRequest"]
 
 T = TypeVar("T")
-#: The mark of an object that the hook encodes only by its class (``java/XSkipEncoder.java``).
+#: The mark of an object that the hook encodes only by its class (JVM-RQ-3).
 _UNENCODED = '"?":'
 _NO_LOCATION = IndexLocation("", "", "")
 
@@ -102,7 +102,7 @@ class ScanRequest:
 
     @staticmethod
     def parse(text: str) -> ScanRequest:
-        """Parse a request in the form that ``java/XSkipEncoder.java`` writes; members with other names have no effect.
+        """Parse a request in the form of JVM-RQ-1; members with other names have no effect.
 
         Parameters
         ----------
