@@ -14,19 +14,22 @@ import io.xskip.files.HadoopFiles;
 import io.xskip.files.RangeReader;
 import io.xskip.hook.HookState;
 import io.xskip.hook.KnownClasses;
-import io.xskip.hook.PlanScans;
-import io.xskip.hook.PythonAnswers;
-import io.xskip.hook.ReaderOptions;
+import io.xskip.hook.PhysicalScans;
+import io.xskip.hook.PruningRequest;
+import io.xskip.hook.ReadSettings;
+import io.xskip.hook.ReaderDescription;
 import io.xskip.hook.RelationRewriter;
+import io.xskip.hook.ScanLog;
+import io.xskip.location.CatalogMetadata;
 import io.xskip.location.IndexDiscovery;
 import io.xskip.location.IndexLocations;
 import io.xskip.snapshot.FileSnapshot;
 import io.xskip.snapshot.FileTable;
 import io.xskip.snapshot.SnapshotFiller;
 import io.xskip.snapshot.Snapshots;
+import java.io.IOException;
 import java.lang.reflect.Field;
 import java.nio.file.Files;
-import java.util.Iterator;
 import java.util.List;
 import java.util.function.Function;
 import org.apache.hadoop.fs.Path;
@@ -35,224 +38,263 @@ import org.apache.spark.sql.UDFRegistration;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.catalyst.rules.Rule;
-import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.DataTypes;
 import py4j.GatewayServer;
 import py4j.Py4JServerConnection;
 
 /**
- * The optimizer rule, and the surface that Python calls. It never throws: on any problem the plan
- * goes on unchanged.
+ * The optimizer rule, and the methods that Python calls, mostly from {@code
+ * xskip.spark.bridge.gateway}. Paths of datasets and metadata are keys of {@link Paths}.
  */
-public class SkippingRule extends Rule {
-  public LogicalPlan apply(LogicalPlan plan) {
+public final class SkippingRule extends PlanRule<LogicalPlan> {
+
+  // The optimizer rule.
+
+  /**
+   * Gives skipping file indexes to the indexed relations of a plan. After an error the plan stays
+   * as it is, unless the session is in strict mode.
+   */
+  @Override
+  protected LogicalPlan rewrite(LogicalPlan plan) {
     SkippingSettings settings = null;
     try {
       settings = HookState.settings();
-      if (settings == null) return plan;
-      if (plan instanceof Command) settings.evaluate = false; // it may write
+      if (settings == null) {
+        return plan;
+      }
+      if (plan instanceof Command) {
+        settings.evaluate = false; // a command may write what it reads
+      }
       return (LogicalPlan) plan.transformDown(new RelationRewriter(settings));
     } catch (Throwable t) {
-      HookState.failed("the optimizer rule", t);
-      if (settings != null && settings.strict)
+      HookState.logFailure("the optimizer rule", t);
+      if (settings != null && settings.strict) {
         throw new RuntimeException("xskip (strict): " + t, t);
+      }
       return plan;
     }
   }
 
-  // Rule is generic and raw here: this is the method that implements Rule.apply, the one above is
-  // an overload
-  public TreeNode apply(TreeNode p) {
-    return apply((LogicalPlan) p);
-  }
-
+  @Override
   public String ruleName() {
     return "io.xskip.bridge.SkippingRule";
   }
 
-  public void declareIndex(String name) {
-    KnownClasses.declareIndex(name);
+  // The connection to Python, and settings of the process.
+
+  /** Sets the function in Python that answers pruning requests. */
+  public void setCallback(Function<String, byte[]> callback) {
+    HookState.setCallback(callback);
   }
 
-  public void declareFormat(String name) {
-    KnownClasses.declareFormat(name);
-  }
-
-  public void setCallback(Function f) {
-    PythonAnswers.home = Thread.currentThread();
-    HookState.callback = f;
-  }
-
+  /** Sets the names, and the beginnings of names, of the settings that decide values. */
   public void setConfKeys(String[] keys, String[] prefixes) {
-    HookState.confKeys = keys;
-    HookState.confPrefixes = prefixes;
+    ReadSettings.setKeys(keys, prefixes);
   }
 
-  public String location(String path) {
-    return Paths.location(path);
+  /** Sets a value for the sessions that do not set the key themselves; null removes the value. */
+  public void setProcessWide(String key, String value) {
+    if (value == null) {
+      SkippingSettings.processWide.remove(key);
+    } else {
+      SkippingSettings.processWide.put(key, value);
+    }
   }
 
+  /** Declares a class of file indexes whose relations the rule prunes. */
+  public void declareIndex(String className) {
+    KnownClasses.declareIndex(className);
+  }
+
+  /** Declares a class of file formats whose relations the rule prunes. */
+  public void declareFormat(String className) {
+    KnownClasses.declareFormat(className);
+  }
+
+  /**
+   * Sets TCP_NODELAY on the connections of a py4j server. The sockets gather small packets: an
+   * answer of more than 8 KB would wait some 40 ms for a delayed ACK.
+   */
+  public void answerAtOnce(Object server) {
+    try {
+      Field connections = GatewayServer.class.getDeclaredField("connections");
+      connections.setAccessible(true);
+      for (Object connection : (List<?>) connections.get(server)) {
+        ((Py4JServerConnection) connection).getSocket().setTcpNoDelay(true);
+      }
+    } catch (Throwable t) {
+      // Another type of server: its answers are only slower.
+    }
+  }
+
+  // Paths, and the locations of indexes.
+
+  /** Returns a path as a key. */
   public String key(String path) {
     return Paths.key(new Path(path));
   }
 
-  /** A digest of all settings of the session whose request is being answered. */
-  public String settings(long request) throws Exception {
-    return ((ExpressionEvaluator) HookState.asking.get(new Long(request))).settings();
+  /** Returns a user's path as a key; without a scheme it is on the default file system. */
+  public String location(String path) {
+    return Paths.location(path);
   }
 
   /**
-   * By how many microseconds a zone's offsets differ among themselves between two instants, and two
-   * days around.
+   * Chooses the metadata directory of a dataset for the rest of the process.
+   *
+   * @param dataset the root of the dataset, or db.table
+   * @param directory the metadata directory; null restores the default locations
    */
-  public long offsetSpread(String zone, long low, long high) {
-    return ExpressionEvaluator.offsetSpread(zone, low, high);
+  public void choosePlace(String dataset, String directory) {
+    IndexLocations.choose(dataset, directory);
   }
 
-  public String encode(Expression e) {
-    return ExpressionEncoder.encode(e, new ExpressionEvaluator());
+  /** Returns the possible locations of a path's metadata as JSON. */
+  public String placesOf(String root) throws Exception {
+    return IndexLocations.json(IndexLocations.ofPath(root, new SkippingSettings(SQLConf.get())));
   }
 
-  /** What tells a function in Python from all others. */
-  public String identity(Object udf) throws Exception {
-    Object f = udf.getClass().getMethod("func", new Class[0]).invoke(udf, new Object[0]);
-    return UdfIdentity.digest((PythonFunction) f);
+  /** Returns a table or view of the catalog as JSON, or null if there is none of that name. */
+  public String table(Object session, String name) throws Exception {
+    return CatalogMetadata.describeTable(session, name);
   }
 
-  /**
-   * The values of expressions of a request that is being answered, for values of their columns: see
-   * ExpressionEvaluator.
-   */
-  public PackedValues evaluate(
-      long request, byte[] parts, byte[] states, byte[] numbers, byte[] bytes) {
-    return ((ExpressionEvaluator) HookState.asking.get(new Long(request)))
-        .evaluate(Bytes.longs(parts), states, Bytes.longs(numbers), bytes);
+  /** Returns the metadata location in the properties of a database, or null. */
+  public String databaseLocation(Object session, String name) throws Exception {
+    return CatalogMetadata.databaseLocation(session, name);
   }
 
-  /** The objects of a snapshot: see FileTable. */
+  /** Forgets which directories contain an index, because one was created or dropped. */
+  public void forgetDirectories() {
+    IndexDiscovery.forget();
+  }
+
+  // Snapshots of indexes.
+
+  /** Returns the files of a snapshot, from the format of {@link FileTable}. */
   public FileTable objects(byte[] objects) {
     return new FileTable(objects);
   }
 
-  /** The same, of many, from a local file. */
-  public FileTable objectsFrom(String path) throws Exception {
-    return objects(Files.readAllBytes(java.nio.file.Paths.get(path, new String[0])));
+  /** Returns the files of a snapshot, from a local file in the format of {@link FileTable}. */
+  public FileTable objectsFrom(String path) throws IOException {
+    return objects(Files.readAllBytes(java.nio.file.Paths.get(path)));
   }
 
+  /**
+   * Registers the snapshot of a metadata directory.
+   *
+   * @param token the number of the snapshot, which the answers of Python repeat
+   */
   public void register(String directory, long token, FileTable objects) {
     Snapshots.snapshots.put(directory, new FileSnapshot(token, objects));
   }
 
   /**
-   * A snapshot of so many objects that a job fills, and that counts from its register(directory)
-   * on.
+   * Returns a filler for a snapshot whose files come from a Spark job. The snapshot has effect once
+   * the filler has registered it.
    */
   public SnapshotFiller filling(long token, int objects) {
     return new SnapshotFiller(token, objects);
   }
 
-  /**
-   * A function of a session's own that reads parts of files, whose names are parted by NUL: see
-   * RangeReader.
-   */
-  public void parts(Object session, String name, String keys, byte[] told, int parts)
-      throws Exception {
-    Object functions =
-        session.getClass().getMethod("udf", new Class[0]).invoke(session, new Object[0]);
-    ((UDFRegistration) functions)
-        .register(
-            name,
-            new RangeReader(keys.split("\u0000"), Bytes.longs(told), parts),
-            DataTypes.BinaryType);
-  }
-
+  /** Removes the snapshot of a metadata directory. */
   public void unregister(String directory) {
     Snapshots.snapshots.remove(directory);
   }
 
-  /** A setting for sessions that do not have it themselves; null takes it away. */
-  public void setProcessWide(String key, String value) {
-    if (value == null) SkippingSettings.processWide.remove(key);
-    else SkippingSettings.processWide.put(key, value);
+  // Expressions.
+
+  /** Returns an expression in the format of {@link ExpressionEncoder}. */
+  public String encode(Expression expression) {
+    return ExpressionEncoder.encode(expression, new ExpressionEvaluator());
+  }
+
+  /** Returns a text that distinguishes a Python function from all other functions. */
+  public String identity(Object udf) throws Exception {
+    Object function = udf.getClass().getMethod("func").invoke(udf);
+    return UdfIdentity.digest((PythonFunction) function);
   }
 
   /**
-   * Where the metadata of a dataset (its root, or db.table) are from now on; null: where they would
-   * be.
+   * Returns the values of expressions of a request that is being answered, for values of their
+   * columns: see {@link ExpressionEvaluator#evaluate}.
    */
-  public void choosePlace(String dataset, String directory) {
-    if (directory == null) IndexLocations.chosen.remove(dataset);
-    else IndexLocations.chosen.put(dataset, directory);
+  public PackedValues evaluate(
+      long request, byte[] parts, byte[] states, byte[] numbers, byte[] bytes) {
+    return PruningRequest.evaluatorOf(request)
+        .evaluate(Bytes.longs(parts), states, Bytes.longs(numbers), bytes);
   }
 
-  /** The places of a path, as JSON. */
-  public String placesOf(String root) throws Exception {
-    return IndexLocations.json(IndexLocations.ofPath(root, new SkippingSettings(SQLConf.get())));
+  /** Returns a digest of all settings of the session whose request is being answered. */
+  public String settings(long request) throws Exception {
+    return PruningRequest.evaluatorOf(request).settings();
   }
 
-  /** A table, as JSON; null where there is none. */
-  public String table(Object session, String name) throws Exception {
-    return IndexLocations.table(session, name);
+  /**
+   * Returns the range of a zone's UTC offsets between two instants, extended by two days on either
+   * side; all values are in microseconds.
+   */
+  public long offsetSpread(String zone, long low, long high) {
+    return ExpressionEvaluator.offsetSpread(zone, low, high);
   }
 
-  /** The metadata location in a database's properties, or null. */
-  public String databaseLocation(Object session, String name) throws Exception {
-    return IndexLocations.ofDatabase(session, name);
-  }
+  // Scans of queries.
 
-  /** Format, options and schema of a DataFrameReader, as JSON. */
-  public String reader(Object reader) throws Exception {
-    return ReaderOptions.json(reader);
-  }
-
-  /** An index was made or dropped: what was remembered of directories counts no more. */
-  public void forgetDirectories() {
-    IndexDiscovery.forget();
-  }
-
-  public String scansAfter(long id) {
-    return HookState.scansAfter(id);
-  }
-
+  /** Returns the number of the latest pruning request. */
   public long lastScanId() {
-    return HookState.sequence.get();
+    return ScanLog.lastId();
   }
 
-  /**
-   * py4j's sockets gather small packets: an answer of more than 8 KB would wait some 40 ms for a
-   * delayed ACK.
-   */
-  public void answerAtOnce(Object server) {
-    try {
-      Field f = GatewayServer.class.getDeclaredField("connections");
-      f.setAccessible(true);
-      for (Iterator it = ((List) f.get(server)).iterator(); it.hasNext(); ) {
-        ((Py4JServerConnection) it.next()).getSocket().setTcpNoDelay(true);
-      }
-    } catch (Throwable t) {
-      /* another kind of server: it is only slower */
-    }
+  /** Returns the records of the requests after a request's number as JSON, oldest first. */
+  public String scansAfter(long id) {
+    return ScanLog.after(id);
   }
 
+  /** Lists the files of a query's scans and returns their counts as JSON. */
+  public String explain(Object df) throws Exception {
+    return PhysicalScans.explain(df);
+  }
+
+  /** Returns the files that the scans of a query read. */
+  public FileListing selected(Object df) throws Exception {
+    return PhysicalScans.selected(df);
+  }
+
+  // Datasets and files.
+
+  /** Returns the relation of files that a DataFrame reads. */
   public FileRelation dataset(Object df) throws Exception {
     return new FileRelation(df);
   }
 
-  public String explain(Object df) throws Exception {
-    return PlanScans.explain(df);
+  /** Returns the format, options and schema of a DataFrameReader as JSON. */
+  public String reader(Object reader) throws Exception {
+    return ReaderDescription.json(reader);
   }
 
-  public FileListing selected(Object df) throws Exception {
-    return PlanScans.selected(df);
-  }
-
+  /** Returns the access to Hadoop's file systems. */
   public HadoopFiles files() {
     return new HadoopFiles();
   }
 
+  /** Reads the footers of Parquet files in several threads. */
   public FooterReader tails(String[] paths, int threads) {
     return new FooterReader(paths, threads);
+  }
+
+  /**
+   * Registers a function of a session that reads parts of files: see {@link RangeReader}.
+   *
+   * @param keys the keys of the files, separated by NUL
+   * @param ranges the numbers that describe the parts, as little-endian int64
+   * @param parts how many parts there are
+   */
+  public void parts(Object session, String name, String keys, byte[] ranges, int parts)
+      throws Exception {
+    Object functions = session.getClass().getMethod("udf").invoke(session);
+    RangeReader reader = new RangeReader(keys.split("\u0000"), Bytes.longs(ranges), parts);
+    ((UDFRegistration) functions).register(name, reader, DataTypes.BinaryType);
   }
 }

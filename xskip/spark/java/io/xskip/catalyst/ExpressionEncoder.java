@@ -76,6 +76,13 @@ public final class ExpressionEncoder {
     sb.append(text);
   }
 
+  /** Writes an expression, and adds to {@code evaluator} what Python may evaluate. */
+  public static void write(
+      JsonGenerator json, Expression expression, ExpressionEvaluator evaluator)
+      throws IOException {
+    new ExpressionEncoder(json, evaluator).writeExpression(expression);
+  }
+
   /** Returns the text of an expression, and adds to {@code evaluator} what Python may evaluate. */
   public static String encode(final Expression expression, final ExpressionEvaluator evaluator) {
     return Json.text(

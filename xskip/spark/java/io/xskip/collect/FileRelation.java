@@ -8,7 +8,7 @@ import io.xskip.common.SparkCompat;
 import io.xskip.files.FileListing;
 import io.xskip.hook.IndexedFileIndex;
 import io.xskip.hook.KnownClasses;
-import io.xskip.hook.ScanContext;
+import io.xskip.hook.ReadProfile;
 import io.xskip.location.IndexLocation;
 import io.xskip.location.IndexLocations;
 import io.xskip.snapshot.FileTable;
@@ -178,18 +178,9 @@ public final class FileRelation {
     return listing().partitionValues(relation.partitionSchema());
   }
 
-  /** Returns how the relation is read as a JSON object, see {@link ScanContext#reading}. */
+  /** Returns how the relation is read as a JSON object, see {@link ReadProfile}. */
   public String reading() throws Exception {
-    ScanContext context =
-        new ScanContext(
-            new SkippingSettings(SQLConf.get()),
-            new ArrayList<>(),
-            SparkCompat.format(relation),
-            relation.options(),
-            relation.dataSchema(),
-            relation.partitionSchema(),
-            relation.sparkSession());
-    return "{" + context.reading() + "}";
+    return ReadProfile.of(relation).json();
   }
 
   /** Returns the only expression that a DataFrame selects, see {@link ExpressionEncoder}. */

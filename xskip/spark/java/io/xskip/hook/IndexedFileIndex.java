@@ -1,199 +1,237 @@
 package io.xskip.hook;
 
-import com.fasterxml.jackson.databind.ObjectMapper;
 import io.xskip.common.Bytes;
 import io.xskip.common.Paths;
 import io.xskip.snapshot.FileTable;
 import io.xskip.snapshot.PruningAnswer;
 import java.util.ArrayList;
+import java.util.List;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.InterpretedPredicate;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
-import org.apache.spark.sql.types.*;
-import org.apache.spark.unsafe.types.UTF8String;
+import org.apache.spark.sql.types.StructType;
+import scala.Option;
+import scala.collection.immutable.Map;
+import scala.collection.immutable.Map$;
 import scala.collection.immutable.Seq;
 import scala.collection.immutable.VectorBuilder;
-import scala.math.BigDecimal;
 
 /**
- * The files of a dataset as an index knows them, and those of some directories as they were listed:
- * no other directory is looked at. A status is made for the files alone that are asked for.
+ * The files of a dataset as a snapshot of its index has them, except for some directories, which
+ * were listed. Spark does not list the other directories. A file status is created only for files
+ * that a query reads.
  */
-public class IndexedFileIndex implements FileIndex {
-  private final long token;
-  private final FileTable objects;
-  private final FileIndex listed;
-  private final Path root;
-  private final String scheme, authority;
-  private final byte[] replaced; // a set bit: this ordinal lies in a directory that was listed
-  private final StructType partitions;
-  private final InternalRow[] values;
+public final class IndexedFileIndex implements FileIndex {
+  private static final long BLOCK_SIZE = 128L << 20;
 
-  /** listed: the files of the directories that were looked at, null where none was. */
+  private final long token;
+  private final FileTable files;
+  private final FileIndex listedIndex;
+  private final Path root;
+  private final String scheme;
+  private final String authority;
+  private final byte[] replacedFiles;
+  private final StructType partitionSchema;
+  private final InternalRow[] partitionValues;
+
+  /**
+   * Creates the index of a dataset.
+   *
+   * @param token the number of the snapshot
+   * @param files the files of the snapshot
+   * @param listedIndex the files in the directories that were listed, or null if none was
+   * @param root the root of the dataset, as a key of {@link Paths}
+   * @param replacedFiles a bitmap with the lowest bit of each byte first: a set bit means that the
+   *     file with this ordinal is in a directory that was listed
+   */
   public IndexedFileIndex(
       long token,
-      FileTable objects,
-      FileIndex listed,
+      FileTable files,
+      FileIndex listedIndex,
       String root,
-      byte[] replaced,
-      StructType partitions)
+      byte[] replacedFiles,
+      StructType partitionSchema)
       throws Exception {
-    this.objects = objects;
-    this.listed = listed;
-    this.replaced = replaced;
-    this.partitions = partitions;
     this.token = token;
+    this.files = files;
+    this.listedIndex = listedIndex;
     this.root = Paths.path(root);
     this.scheme = this.root.toUri().getScheme();
-    this.authority =
-        this.root.toUri().getAuthority() == null ? "" : this.root.toUri().getAuthority();
-    this.values = new InternalRow[objects.partitionValues().length];
-    for (int i = 0; i < values.length; i++)
-      values[i] = row(objects.partitionValues()[i], partitions);
-  }
-
-  public Seq rootPaths() {
-    VectorBuilder b = new VectorBuilder();
-    b.$plus$eq(root);
-    return (Seq) (Object) b.result();
-  }
-
-  public Seq listFiles(Seq pf, Seq df) {
-    return listFiles(pf, df, null);
-  }
-
-  /** The files of the partitions that are wanted, without those that an answer rules out. */
-  Seq listFiles(Seq pf, Seq df, PruningAnswer reply) {
-    if (reply != null && !reply.isOf(token))
-      return reply.filter(listFiles(pf, df, null), partitions);
-    VectorBuilder b = new VectorBuilder();
-    VectorBuilder[] files = new VectorBuilder[values.length];
-    boolean[] wanted = new boolean[values.length];
-    for (int i = 0; i < wanted.length; i++) wanted[i] = holds(pf, values[i]);
-    scala.collection.immutable.Map none =
-        (scala.collection.immutable.Map) scala.collection.immutable.Map$.MODULE$.empty();
-    for (int i = 0; i < objects.count(); i++) {
-      int p = objects.partition(i);
-      if (!wanted[p] || Bytes.isSet(replaced, 0, i)) continue;
-      if (reply != null && !reply.keeps(i, objects.length(i))) continue;
-      if (files[p] == null) files[p] = new VectorBuilder();
-      files[p].$plus$eq(new FileStatusWithMetadata(status(i), none));
+    String authority = this.root.toUri().getAuthority();
+    this.authority = authority == null ? "" : authority;
+    this.replacedFiles = replacedFiles;
+    this.partitionSchema = partitionSchema;
+    String[] encoded = files.partitionValues();
+    this.partitionValues = new InternalRow[encoded.length];
+    for (int i = 0; i < encoded.length; i++) {
+      partitionValues[i] = PartitionValues.parse(encoded[i], partitionSchema);
     }
-    for (int i = 0; i < files.length; i++) {
-      if (files[i] != null)
-        b.$plus$eq(new PartitionDirectory(values[i], (Seq) (Object) files[i].result()));
-    }
-    if (listed != null) {
-      Seq others = listed.listFiles(pf, df);
-      if (reply != null) others = reply.filter(others, partitions);
-      for (scala.collection.Iterator it = others.iterator(); it.hasNext(); ) b.$plus$eq(it.next());
-    }
-    return (Seq) (Object) b.result();
   }
 
-  private FileStatus status(int i) {
-    return new FileStatus(
-        objects.length(i),
-        false,
-        1,
-        128L << 20,
-        objects.time(i),
-        new Path(scheme, authority, objects.path(i)));
+  /** Returns a relation that differs from another one in its file index, which is this one. */
+  public HadoopFsRelation in(HadoopFsRelation relation) {
+    return new HadoopFsRelation(
+        this,
+        partitionSchema,
+        relation.dataSchema(),
+        relation.bucketSpec(),
+        relation.fileFormat(),
+        relation.options(),
+        relation.sparkSession());
   }
 
-  private boolean holds(Seq filters, InternalRow row) {
-    for (scala.collection.Iterator it = filters.iterator(); it.hasNext(); ) {
-      Expression bound =
-          (Expression) ((Expression) it.next()).transformDown(new PartitionBinding(partitions));
-      if (!new InterpretedPredicate(bound).eval(row)) return false;
+  @Override
+  public Seq<Path> rootPaths() {
+    VectorBuilder<Path> paths = new VectorBuilder<>();
+    paths.$plus$eq(root);
+    return paths.result();
+  }
+
+  @Override
+  public Seq<PartitionDirectory> listFiles(
+      Seq<Expression> partitionFilters, Seq<Expression> dataFilters) {
+    return listFiles(partitionFilters, dataFilters, null);
+  }
+
+  /**
+   * Returns the files of the partitions that match, without those that an answer rules out.
+   *
+   * @param answer the answer of Python, or null
+   */
+  Seq<PartitionDirectory> listFiles(
+      Seq<Expression> partitionFilters, Seq<Expression> dataFilters, PruningAnswer answer) {
+    if (answer != null && !answer.isOf(token)) {
+      return answer.filter(listFiles(partitionFilters, dataFilters, null), partitionSchema);
+    }
+    VectorBuilder<PartitionDirectory> directories = new VectorBuilder<>();
+    addIndexed(partitionFilters, answer, directories);
+    if (listedIndex != null) {
+      Seq<PartitionDirectory> others = listedIndex.listFiles(partitionFilters, dataFilters);
+      if (answer != null) {
+        others = answer.filter(others, partitionSchema);
+      }
+      scala.collection.Iterator<PartitionDirectory> iterator = others.iterator();
+      while (iterator.hasNext()) {
+        directories.$plus$eq((PartitionDirectory) iterator.next());
+      }
+    }
+    return directories.result();
+  }
+
+  /** Adds the files of the snapshot, in a directory for each partition that has any. */
+  private void addIndexed(
+      Seq<Expression> partitionFilters,
+      PruningAnswer answer,
+      VectorBuilder<PartitionDirectory> directories) {
+    List<VectorBuilder<FileStatusWithMetadata>> statuses = new ArrayList<>();
+    for (InternalRow values : partitionValues) {
+      boolean isRead = matches(partitionFilters, values);
+      statuses.add(isRead ? new VectorBuilder<FileStatusWithMetadata>() : null);
+    }
+    addStatuses(answer, statuses);
+    for (int i = 0; i < partitionValues.length; i++) {
+      if (statuses.get(i) == null) {
+        continue;
+      }
+      Seq<FileStatusWithMetadata> partition =
+          ((VectorBuilder<FileStatusWithMetadata>) statuses.get(i)).result();
+      if (!partition.isEmpty()) {
+        directories.$plus$eq(new PartitionDirectory(partitionValues[i], partition));
+      }
+    }
+  }
+
+  /** Adds the status of each file to its partition; a partition that is not read is null. */
+  private void addStatuses(
+      PruningAnswer answer, List<VectorBuilder<FileStatusWithMetadata>> partitions) {
+    Map<String, Object> noMetadata = Map$.MODULE$.<String, Object>empty();
+    for (int i = 0; i < files.count(); i++) {
+      VectorBuilder<FileStatusWithMetadata> partition =
+          (VectorBuilder<FileStatusWithMetadata>) partitions.get(files.partition(i));
+      if (partition == null || Bytes.isSet(replacedFiles, 0, i)) {
+        continue;
+      }
+      if (answer == null || answer.keeps(i, files.length(i))) {
+        partition.$plus$eq(new FileStatusWithMetadata(status(i), noMetadata));
+      }
+    }
+  }
+
+  private boolean matches(Seq<Expression> partitionFilters, InternalRow values) {
+    scala.collection.Iterator<Expression> filters = partitionFilters.iterator();
+    while (filters.hasNext()) {
+      Expression filter = (Expression) filters.next();
+      Expression bound = (Expression) filter.transformDown(new PartitionBinding(partitionSchema));
+      if (!new InterpretedPredicate(bound).eval(values)) {
+        return false;
+      }
     }
     return true;
   }
 
+  private FileStatus status(int i) {
+    Path path = new Path(scheme, authority, files.path(i));
+    return new FileStatus(files.length(i), false, 1, BLOCK_SIZE, files.time(i), path);
+  }
+
+  @Override
   public String[] inputFiles() {
-    Seq none = (Seq) (Object) new VectorBuilder().result();
-    ArrayList names = new ArrayList();
-    for (scala.collection.Iterator d = listFiles(none, none).iterator(); d.hasNext(); ) {
-      for (scala.collection.Iterator f = ((PartitionDirectory) d.next()).files().iterator();
-          f.hasNext(); ) {
-        names.add(((FileStatusWithMetadata) f.next()).fileStatus().getPath().toUri().toString());
+    Seq<Expression> noFilters = new VectorBuilder<Expression>().result();
+    List<String> names = new ArrayList<>();
+    scala.collection.Iterator<PartitionDirectory> directories =
+        listFiles(noFilters, noFilters).iterator();
+    while (directories.hasNext()) {
+      scala.collection.Iterator<FileStatusWithMetadata> statuses =
+          ((PartitionDirectory) directories.next()).files().iterator();
+      while (statuses.hasNext()) {
+        FileStatus status = ((FileStatusWithMetadata) statuses.next()).fileStatus();
+        names.add(status.getPath().toUri().toString());
       }
     }
     return (String[]) names.toArray(new String[0]);
   }
 
+  @Override
   public void refresh() {
-    if (listed != null) listed.refresh();
+    if (listedIndex != null) {
+      listedIndex.refresh();
+    }
   }
 
+  @Override
   public long sizeInBytes() {
-    long sum = listed == null ? 0 : listed.sizeInBytes();
-    for (int i = 0; i < objects.count(); i++)
-      if (!Bytes.isSet(replaced, 0, i)) sum += objects.length(i);
+    long sum = listedIndex == null ? 0 : listedIndex.sizeInBytes();
+    for (int i = 0; i < files.count(); i++) {
+      if (!Bytes.isSet(replacedFiles, 0, i)) {
+        sum += files.length(i);
+      }
+    }
     return sum;
   }
 
+  @Override
   public StructType partitionSchema() {
-    return partitions;
+    return partitionSchema;
   }
 
-  public scala.Option metadataOpsTimeNs() {
-    return scala.Option.empty();
+  @Override
+  public Option<Object> metadataOpsTimeNs() {
+    return Option.empty();
   }
 
+  /** Implements a method that FileIndex has from Spark 4.3 on. */
   public boolean isTimeTravel() {
     return false;
   }
 
+  @Override
   public String toString() {
     return "IndexedFileIndex(" + root + ")";
-  }
-
-  /** A relation with these files in the place of its own. */
-  public HadoopFsRelation in(HadoopFsRelation r) {
-    return new HadoopFsRelation(
-        this,
-        partitions,
-        r.dataSchema(),
-        r.bucketSpec(),
-        r.fileFormat(),
-        r.options(),
-        r.sparkSession());
-  }
-
-  /** Partition values, from the text in which the hook encodes them. */
-  private static InternalRow row(String text, StructType partitions) throws Exception {
-    Object[] raw = (Object[]) new ObjectMapper().readValue(text, Object[].class);
-    Object[] row = new Object[raw.length];
-    for (int i = 0; i < raw.length; i++)
-      row[i] = raw[i] == null ? null : value(raw[i], partitions.apply(i).dataType());
-    return new GenericInternalRow(row);
-  }
-
-  private static Object value(Object raw, DataType t) {
-    if (t instanceof StringType) return UTF8String.fromString((String) raw);
-    if (t instanceof BooleanType) return raw;
-    if (t instanceof ByteType) return new Byte(((Number) raw).byteValue());
-    if (t instanceof ShortType) return new Short(((Number) raw).shortValue());
-    if (t instanceof IntegerType || t instanceof DateType)
-      return new Integer(((Number) raw).intValue());
-    if (t instanceof LongType || t instanceof TimestampType || t instanceof TimestampNTZType)
-      return new Long(((Number) raw).longValue());
-    if (t instanceof FloatType) return new Float(Float.parseFloat((String) raw));
-    if (t instanceof DoubleType) return new Double(Double.parseDouble((String) raw));
-    if (t instanceof DecimalType) {
-      DecimalType d = (DecimalType) t;
-      return new Decimal()
-          .set(new BigDecimal(new java.math.BigDecimal((String) raw)), d.precision(), d.scale());
-    }
-    throw new IllegalArgumentException(
-        "xskip does not support partition values of type " + t.catalogString());
   }
 }

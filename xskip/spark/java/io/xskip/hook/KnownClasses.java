@@ -4,6 +4,7 @@ import java.util.Arrays;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.sql.execution.FileSourceScanExec;
+import org.apache.spark.sql.execution.datasources.FileFormat;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
@@ -12,110 +13,126 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import org.apache.spark.sql.execution.datasources.v2.FileScan;
 
 /**
- * The classes of relations that the rule looks at: Spark's own whose files hold just the rows that
- * Spark reads from them, and those that a plugin declared. A class must be one of these itself: a
- * subclass may give files another meaning, as table formats do that keep deleted rows apart. All
- * else stays in its plan as it is.
+ * The classes of relations that the rule prunes: Spark's classes whose files contain just the rows
+ * that Spark reads from them, and the classes that a plugin declared.
+ *
+ * <p>An object must have exactly one of these classes. A subclass may give files another meaning,
+ * as table formats do that store deleted rows separately. The rule leaves all other relations in
+ * their plan.
  */
-public class KnownClasses {
-  private static final String SPARK = "org.apache.spark.sql.",
-      SOURCES = SPARK + "execution.datasources.";
-  private static final Set INDEXES =
-      set(
-          new String[] {
-            SOURCES + "InMemoryFileIndex",
-            SOURCES + "CatalogFileIndex",
-            SPARK + "execution.streaming.MetadataLogFileIndex",
-            SPARK + "execution.streaming.runtime.MetadataLogFileIndex",
-            "io.xskip.hook.IndexedFileIndex"
-          });
-  private static final Set FORMATS =
-      set(
-          new String[] {
-            SOURCES + "parquet.ParquetFileFormat",
-            SOURCES + "orc.OrcFileFormat",
-            SPARK + "hive.orc.OrcFileFormat",
-            SOURCES + "csv.CSVFileFormat",
-            SOURCES + "json.JsonFileFormat",
-            SOURCES + "text.TextFileFormat",
-            SOURCES + "xml.XmlFileFormat",
-            SOURCES + "binaryfile.BinaryFileFormat",
-            SPARK + "avro.AvroFileFormat"
-          });
-  private static final Set SCANS =
-      set(
-          new String[] {
-            SOURCES + "v2.parquet.ParquetScan",
-            SOURCES + "v2.orc.OrcScan",
-            SOURCES + "v2.csv.CSVScan",
-            SOURCES + "v2.json.JsonScan",
-            SOURCES + "v2.text.TextScan",
-            SPARK + "v2.avro.AvroScan"
-          });
+public final class KnownClasses {
+  private static final String SQL = "org.apache.spark.sql.";
+  private static final String SOURCES = SQL + "execution.datasources.";
 
-  private static Set set(String[] names) {
-    Set found = ConcurrentHashMap.newKeySet();
-    found.addAll(Arrays.asList(names));
-    return found;
+  private static final Set<String> FILE_INDEXES =
+      setOf(
+          SOURCES + "InMemoryFileIndex",
+          SOURCES + "CatalogFileIndex",
+          SQL + "execution.streaming.MetadataLogFileIndex",
+          SQL + "execution.streaming.runtime.MetadataLogFileIndex",
+          "io.xskip.hook.IndexedFileIndex");
+
+  private static final Set<String> FORMATS =
+      setOf(
+          SOURCES + "parquet.ParquetFileFormat",
+          SOURCES + "orc.OrcFileFormat",
+          SQL + "hive.orc.OrcFileFormat",
+          SOURCES + "csv.CSVFileFormat",
+          SOURCES + "json.JsonFileFormat",
+          SOURCES + "text.TextFileFormat",
+          SOURCES + "xml.XmlFileFormat",
+          SOURCES + "binaryfile.BinaryFileFormat",
+          SQL + "avro.AvroFileFormat");
+
+  private static final Set<String> SCANS =
+      setOf(
+          SOURCES + "v2.parquet.ParquetScan",
+          SOURCES + "v2.orc.OrcScan",
+          SOURCES + "v2.csv.CSVScan",
+          SOURCES + "v2.json.JsonScan",
+          SOURCES + "v2.text.TextScan",
+          SQL + "v2.avro.AvroScan");
+
+  private KnownClasses() {}
+
+  private static Set<String> setOf(String... names) {
+    Set<String> set = ConcurrentHashMap.newKeySet();
+    set.addAll(Arrays.asList(names));
+    return set;
   }
 
-  /** A file index whose files hold all rows of its table and no others. */
-  public static void declareIndex(String name) {
-    INDEXES.add(name);
+  /** Declares a class of file indexes whose files contain all rows of the table and no others. */
+  public static void declareIndex(String className) {
+    FILE_INDEXES.add(className);
   }
 
-  /** A format whose files give the same rows whichever relation reads them. */
-  public static void declareFormat(String name) {
-    FORMATS.add(name);
+  /** Declares a class of formats whose files give the same rows in each relation. */
+  public static void declareFormat(String className) {
+    FORMATS.add(className);
   }
 
-  static boolean isIndex(FileIndex index) {
-    return INDEXES.contains(index.getClass().getName());
+  private static boolean isKnown(FileIndex index) {
+    return FILE_INDEXES.contains(index.getClass().getName());
   }
 
-  static boolean isFormat(Object format) {
+  private static boolean isKnown(FileFormat format) {
     return FORMATS.contains(format.getClass().getName());
   }
 
-  /** A relation of the first data source API that may be pruned: batch, of known classes. */
+  /**
+   * Returns whether a plan node is a relation of the first data source API that the rule prunes: a
+   * batch relation of known classes.
+   */
   static boolean isRelation(Object plan) {
     if (plan == null
         || plan.getClass() != LogicalRelation.class
-        || ((LogicalRelation) plan).isStreaming()) return false;
-    Object r = ((LogicalRelation) plan).relation();
-    return r.getClass() == HadoopFsRelation.class
-        && isFormat(((HadoopFsRelation) r).fileFormat())
-        && isIndex(((HadoopFsRelation) r).location());
+        || ((LogicalRelation) plan).isStreaming()) {
+      return false;
+    }
+    Object relation = ((LogicalRelation) plan).relation();
+    return relation.getClass() == HadoopFsRelation.class
+        && isKnown(((HadoopFsRelation) relation).fileFormat())
+        && isKnown(((HadoopFsRelation) relation).location());
   }
 
-  /** A scan of the second data source API that may be pruned. */
+  /** Returns whether a plan node is a scan of the second data source API that the rule prunes. */
   static boolean isScan(Object plan) {
-    if (plan == null || plan.getClass() != DataSourceV2ScanRelation.class) return false;
+    if (plan == null || plan.getClass() != DataSourceV2ScanRelation.class) {
+      return false;
+    }
     Object scan = ((DataSourceV2ScanRelation) plan).scan();
-    return SCANS.contains(scan.getClass().getName()) && isIndex(((FileScan) scan).fileIndex());
+    return SCANS.contains(scan.getClass().getName()) && isKnown(((FileScan) scan).fileIndex());
   }
 
-  /** What the rule leaves alone in a physical scan of files, in words; empty where it does not. */
+  /**
+   * Returns what the rule does not know in a physical scan of files.
+   *
+   * @param scan a {@code FileSourceScanExec}, or a {@code BatchScanExec} of files
+   * @return a description, or an empty text if the rule knows all classes
+   */
   static String refusal(Object scan) {
     if (scan instanceof FileSourceScanExec) {
-      String refused = refusal(((FileSourceScanExec) scan).relation());
-      return refused == null ? "" : refused;
+      String refusal = refusal(((FileSourceScanExec) scan).relation());
+      return refusal == null ? "" : refusal;
     }
-    Object v2 = ((BatchScanExec) scan).scan();
-    if (!SCANS.contains(v2.getClass().getName()))
-      return "a scan of the class " + v2.getClass().getName();
-    return isIndex(((FileScan) v2).fileIndex())
-        ? ""
-        : "files listed by " + ((FileScan) v2).fileIndex().getClass().getName();
+    Object fileScan = ((BatchScanExec) scan).scan();
+    if (!SCANS.contains(fileScan.getClass().getName())) {
+      return "a scan of the class " + fileScan.getClass().getName();
+    }
+    FileIndex index = ((FileScan) fileScan).fileIndex();
+    return isKnown(index) ? "" : "files listed by " + index.getClass().getName();
   }
 
-  /** The same of a relation; null where the rule looks at it. */
-  public static String refusal(HadoopFsRelation r) {
-    if (!isFormat(r.fileFormat()))
-      return "files of the format " + r.fileFormat().getClass().getName();
-    if (!isIndex(r.location())) return "files listed by " + r.location().getClass().getName();
-    return r.getClass() == HadoopFsRelation.class
+  /** Returns what the rule does not know in a relation, or null if it knows all classes. */
+  public static String refusal(HadoopFsRelation relation) {
+    if (!isKnown(relation.fileFormat())) {
+      return "files of the format " + relation.fileFormat().getClass().getName();
+    }
+    if (!isKnown(relation.location())) {
+      return "files listed by " + relation.location().getClass().getName();
+    }
+    return relation.getClass() == HadoopFsRelation.class
         ? null
-        : "a relation of the class " + r.getClass().getName();
+        : "a relation of the class " + relation.getClass().getName();
   }
 }

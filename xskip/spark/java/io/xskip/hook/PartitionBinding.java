@@ -2,30 +2,28 @@ package io.xskip.hook;
 
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.BoundReference;
-import org.apache.spark.sql.types.*;
-import scala.Function1;
-import scala.runtime.AbstractPartialFunction;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.types.StructType;
 
 /**
- * Puts the value of a partition in the place of its column, by name as Spark's own listing does.
+ * Replaces partition columns by references to the row of a partition's values. Columns are found by
+ * name, as in Spark's listing.
  */
-public class PartitionBinding extends AbstractPartialFunction {
-  private final StructType partitions;
+final class PartitionBinding extends NodeRewriter<Expression> {
+  private final StructType partitionSchema;
 
-  PartitionBinding(StructType partitions) {
-    this.partitions = partitions;
+  PartitionBinding(StructType partitionSchema) {
+    this.partitionSchema = partitionSchema;
   }
 
-  public boolean isDefinedAt(Object x) {
-    return x instanceof AttributeReference;
+  @Override
+  protected boolean matches(Object node) {
+    return node instanceof AttributeReference;
   }
 
-  public Object apply(Object x) {
-    int i = partitions.fieldIndex(((AttributeReference) x).name());
-    return new BoundReference(i, partitions.apply(i).dataType(), true);
-  }
-
-  public Object applyOrElse(Object x, Function1 orElse) {
-    return isDefinedAt(x) ? apply(x) : orElse.apply(x);
+  @Override
+  protected Object rewrite(Object node) {
+    int i = partitionSchema.fieldIndex(((AttributeReference) node).name());
+    return new BoundReference(i, partitionSchema.apply(i).dataType(), true);
   }
 }

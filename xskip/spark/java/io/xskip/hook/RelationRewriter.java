@@ -1,16 +1,14 @@
 package io.xskip.hook;
 
-import io.xskip.catalyst.ExpressionEncoder;
-import io.xskip.catalyst.ExpressionEvaluator;
 import io.xskip.common.SkippingSettings;
 import io.xskip.common.SparkCompat;
 import io.xskip.location.IndexDiscovery;
-import java.lang.reflect.Constructor;
+import io.xskip.location.IndexLocation;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
-import java.util.Locale;
-import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -19,171 +17,183 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
-import org.apache.spark.sql.execution.datasources.PartitioningAwareFileIndex;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
-import org.apache.spark.sql.execution.datasources.v2.FileScan;
 import org.apache.spark.sql.types.StructType;
-import org.apache.spark.sql.util.CaseInsensitiveStringMap;
-import scala.Function1;
-import scala.Product;
-import scala.runtime.AbstractPartialFunction;
 
 /**
- * transformDown's partial function: V1 LogicalRelation(HadoopFsRelation), V2
- * DataSourceV2ScanRelation(FileScan). A V1 scan is not told of conditions that mix partition and
- * data columns: they are taken from the Filter above it, as are those with functions in Python,
- * which Spark evaluates between the two.
+ * Gives a skipping file index to the indexed relations of a plan: {@code LogicalRelation} of the
+ * first data source API, {@code DataSourceV2ScanRelation} of the second.
+ *
+ * <p>Spark does not pass conditions that mix partition columns and data columns to a V1 scan, so
+ * they come from the Filter above the relation. Neither does it pass conditions with Python
+ * functions, which it evaluates between the relation and the Filter.
  */
-public class RelationRewriter extends AbstractPartialFunction {
+public final class RelationRewriter extends NodeRewriter<LogicalPlan> {
   private final SkippingSettings settings;
 
   public RelationRewriter(SkippingSettings settings) {
     this.settings = settings;
   }
 
-  public boolean isDefinedAt(Object x) {
-    if (x instanceof Filter)
-      return KnownClasses.isRelation(((Filter) x).child()) || isPython(((Filter) x).child());
-    return KnownClasses.isRelation(x) || KnownClasses.isScan(x);
+  @Override
+  protected boolean matches(Object node) {
+    if (node instanceof Filter) {
+      LogicalPlan child = ((Filter) node).child();
+      return KnownClasses.isRelation(child) || PythonUdfInlining.isEvaluation(child);
+    }
+    return KnownClasses.isRelation(node) || KnownClasses.isScan(node);
   }
 
-  private static boolean isPython(LogicalPlan p) {
-    return p.getClass().getSimpleName().endsWith("EvalPython");
-  }
-
-  public Object apply(Object x) {
+  @Override
+  protected Object rewrite(Object node) {
     try {
-      if (x instanceof DataSourceV2ScanRelation) return v2((DataSourceV2ScanRelation) x);
-      if (x instanceof LogicalRelation) return v1((LogicalRelation) x, null, new ArrayList());
-      Filter f = (Filter) x;
-      if (isPython(f.child())) return python(f);
-      Object child = v1((LogicalRelation) f.child(), f.condition(), new ArrayList());
-      return child == f.child() ? f : SparkCompat.exchange(f, f.child(), child);
+      if (node instanceof DataSourceV2ScanRelation) {
+        return FileScanRewriter.rewrite((DataSourceV2ScanRelation) node, settings);
+      }
+      if (node instanceof LogicalRelation) {
+        return rewriteRelation((LogicalRelation) node, null, Collections.emptyList());
+      }
+      return rewriteFilter((Filter) node);
     } catch (Throwable t) {
-      HookState.failed("the optimizer rule", t);
-      if (settings.strict) throw new RuntimeException(t);
-      return x;
+      HookState.logFailure("the optimizer rule", t);
+      if (settings.strict) {
+        throw new RuntimeException(t);
+      }
+      return node;
     }
   }
 
-  public Object applyOrElse(Object x, Function1 orElse) {
-    return isDefinedAt(x) ? apply(x) : orElse.apply(x);
-  }
-
-  private Object v1(LogicalRelation l, Expression condition, List calls) throws Exception {
-    HadoopFsRelation r = (HadoopFsRelation) l.relation();
-    List places =
-        IndexDiscovery.places(
-            r.location(), l.catalogTable().isEmpty() ? null : l.catalogTable().get(), settings);
-    if (places.isEmpty()) return l;
-    ScanContext c =
-        new ScanContext(
-            settings,
-            places,
-            SparkCompat.format(r),
-            r.options(),
-            r.dataSchema(),
-            r.partitionSchema(),
-            r.sparkSession());
-    if (condition != null) c.mixed = mixed(condition, r.partitionSchema(), c.terms);
-    for (int i = 0; i < calls.size(); i++) {
-      c.mixed +=
-          (c.mixed.length() == 0 ? "" : ",")
-              + ExpressionEncoder.encode((Expression) calls.get(i), c.terms);
+  private LogicalPlan rewriteFilter(Filter filter) throws Exception {
+    LogicalPlan child = filter.child();
+    if (PythonUdfInlining.isEvaluation(child)) {
+      return rewritePythonFilter(filter);
     }
-    HadoopFsRelation n =
-        new HadoopFsRelation(
-            new SkippingFileIndex(r.location(), c),
-            r.partitionSchema(),
-            r.dataSchema(),
-            r.bucketSpec(),
-            r.fileFormat(),
-            r.options(),
-            r.sparkSession());
-    return SparkCompat.exchange(l, r, n);
+    LogicalPlan rewritten =
+        rewriteRelation((LogicalRelation) child, filter.condition(), Collections.emptyList());
+    return rewritten == child
+        ? filter
+        : (LogicalPlan) SparkCompat.exchange(filter, child, rewritten);
   }
 
   /**
-   * A filter on results of functions in Python, and all below it: where nothing but projections,
-   * filters and other such functions lies between, the relation is told of the conditions whose
-   * columns are its own.
+   * Rewrites a filter on results of Python functions, with the plan below it. If only projections,
+   * filters and calls of Python functions lie above a relation, then all conditions on columns of
+   * the relation apply to the relation.
    */
-  private Object python(Filter f) throws Exception {
-    ArrayList calls = new ArrayList(); // conditions, in which results become calls on the way down
-    Expression direct = null;
-    LogicalPlan p = f;
-    for (;
-        isPython(p) || p instanceof Filter || p instanceof Project;
-        p = (LogicalPlan) p.children().head()) {
-      if (!p.deterministic()) return f;
-      if (isPython(p))
-        for (int i = 0; i < calls.size(); i++)
-          calls.set(i, ((Expression) calls.get(i)).transformDown(new CallInlining(p)));
-      if (!(p instanceof Filter)) continue;
-      direct = ((Filter) p).condition();
-      if (!KnownClasses.isRelation(((Filter) p).child())) {
-        calls.add(direct);
-        direct = null;
+  private LogicalPlan rewritePythonFilter(Filter filter) throws Exception {
+    // On the way down, the results of Python functions in the conditions become calls.
+    List<Expression> conditions = new ArrayList<>();
+    Expression adjacent = null;
+    LogicalPlan plan = filter;
+    while (isPythonFilterPart(plan)) {
+      if (!plan.deterministic()) {
+        return filter;
+      }
+      if (PythonUdfInlining.isEvaluation(plan)) {
+        inlineCalls(plan, conditions);
+      } else if (plan instanceof Filter) {
+        Expression condition = ((Filter) plan).condition();
+        if (KnownClasses.isRelation(((Filter) plan).child())) {
+          adjacent = condition;
+        } else {
+          conditions.add(condition);
+        }
+      }
+      plan = (LogicalPlan) plan.children().head();
+    }
+    if (!KnownClasses.isRelation(plan)) {
+      return filter;
+    }
+    LogicalRelation relation = (LogicalRelation) plan;
+    LogicalPlan rewritten = rewriteRelation(relation, adjacent, conditionsOn(relation, conditions));
+    // The same relation can occur elsewhere in the query without this filter: it is replaced only
+    // below the filter.
+    return (LogicalPlan) filter.transformDown(new NodeReplacement(relation, rewritten));
+  }
+
+  private static boolean isPythonFilterPart(LogicalPlan plan) {
+    return plan instanceof Filter
+        || plan instanceof Project
+        || PythonUdfInlining.isEvaluation(plan);
+  }
+
+  private static void inlineCalls(LogicalPlan evaluation, List<Expression> conditions) {
+    PythonUdfInlining inlining = new PythonUdfInlining(evaluation);
+    for (int i = 0; i < conditions.size(); i++) {
+      Expression condition = (Expression) conditions.get(i);
+      conditions.set(i, (Expression) condition.transformDown(inlining));
+    }
+  }
+
+  /** Returns the conditions whose columns are all columns of a relation. */
+  private static List<Expression> conditionsOn(
+      LogicalRelation relation, List<Expression> conditions) {
+    List<Expression> applicable = new ArrayList<>();
+    for (Expression condition : conditions) {
+      if (condition.references().subsetOf(relation.outputSet())) {
+        applicable.add(condition);
       }
     }
-    if (!KnownClasses.isRelation(p)) return f;
-    LogicalRelation l = (LogicalRelation) p;
-    ArrayList own = new ArrayList();
-    for (int i = 0; i < calls.size(); i++)
-      if (((Expression) calls.get(i)).references().subsetOf(l.outputSet())) own.add(calls.get(i));
-    // the very relation can stand elsewhere in the query, without this filter: it is exchanged
-    // below the filter alone
-    return f.transformDown(new ConditionSplit(l, v1(l, direct, own)));
+    return applicable;
   }
 
-  /** The conjuncts that name partition columns and others, encoded and joined by commas. */
-  private static String mixed(
-      Expression condition, StructType partitions, ExpressionEvaluator terms) {
-    if (partitions.length() == 0) return "";
+  /**
+   * Returns a relation with a skipping file index, or the relation itself if it has no index.
+   *
+   * @param filter the condition of the Filter above the relation, or null
+   * @param conditions conditions with Python functions
+   */
+  private LogicalPlan rewriteRelation(
+      LogicalRelation logical, Expression filter, List<Expression> conditions) throws Exception {
+    HadoopFsRelation relation = (HadoopFsRelation) logical.relation();
+    CatalogTable table =
+        logical.catalogTable().isEmpty() ? null : (CatalogTable) logical.catalogTable().get();
+    List<IndexLocation> locations = IndexDiscovery.locations(relation.location(), table, settings);
+    if (locations.isEmpty()) {
+      return logical;
+    }
+    ScanContext context = new ScanContext(settings, locations, ReadProfile.of(relation));
+    if (filter != null) {
+      addMixed(filter, relation.partitionSchema(), context);
+    }
+    for (Expression condition : conditions) {
+      context.addCondition(condition);
+    }
+    HadoopFsRelation rewritten =
+        new HadoopFsRelation(
+            new SkippingFileIndex(relation.location(), context),
+            relation.partitionSchema(),
+            relation.dataSchema(),
+            relation.bucketSpec(),
+            relation.fileFormat(),
+            relation.options(),
+            relation.sparkSession());
+    return (LogicalPlan) SparkCompat.exchange(logical, relation, rewritten);
+  }
+
+  /** Adds the conjuncts that refer to both partition columns and other columns. */
+  private static void addMixed(
+      Expression condition, StructType partitionSchema, ScanContext context) {
     if (condition instanceof And) {
-      String a = mixed(((And) condition).left(), partitions, terms),
-          b = mixed(((And) condition).right(), partitions, terms);
-      return a.length() == 0 ? b : b.length() == 0 ? a : a + "," + b;
+      addMixed(((And) condition).left(), partitionSchema, context);
+      addMixed(((And) condition).right(), partitionSchema, context);
+    } else if (isMixed(condition, partitionSchema)) {
+      context.addCondition(condition);
     }
-    List names = Arrays.asList(partitions.fieldNames());
-    boolean partition = false, data = false;
-    for (scala.collection.Iterator it = condition.references().iterator(); it.hasNext(); ) {
-      if (names.contains(((Attribute) it.next()).name())) partition = true;
-      else data = true;
-    }
-    return partition && data ? ExpressionEncoder.encode(condition, terms) : "";
   }
 
-  private Object v2(DataSourceV2ScanRelation d) throws Exception {
-    FileScan s = (FileScan) d.scan();
-    PartitioningAwareFileIndex old = s.fileIndex();
-    List places = IndexDiscovery.places(old, null, settings);
-    if (places.isEmpty()) return d;
-    Product p = (Product) s; // ParquetScan, OrcScan, CSVScan, JsonScan, TextScan, AvroScan
-    Object[] a = new Object[p.productArity()];
-    SparkSession session = null;
-    Object options = null, schema = null;
-    for (int i = 0; i < a.length; i++) {
-      a[i] = p.productElement(i);
-      if (a[i] instanceof SparkSession) session = (SparkSession) a[i];
-      if (a[i] instanceof CaseInsensitiveStringMap) options = a[i];
-      if (schema == null && a[i] instanceof StructType) schema = a[i]; // the data schema is first
+  private static boolean isMixed(Expression condition, StructType partitionSchema) {
+    List<String> partitionNames = Arrays.asList(partitionSchema.fieldNames());
+    boolean hasPartitionColumn = false;
+    boolean hasDataColumn = false;
+    scala.collection.Iterator<Attribute> columns = condition.references().iterator();
+    while (columns.hasNext()) {
+      if (partitionNames.contains(((Attribute) columns.next()).name())) {
+        hasPartitionColumn = true;
+      } else {
+        hasDataColumn = true;
+      }
     }
-    String name = s.getClass().getSimpleName();
-    String format =
-        name.endsWith("Scan")
-            ? name.substring(0, name.length() - 4).toLowerCase(Locale.ROOT)
-            : name;
-    ScanContext c =
-        new ScanContext(
-            settings, places, format, options, (StructType) schema, old.partitionSchema(), session);
-    PartitioningAwareFileIndex n = new SkippingV2FileIndex(session, old, c);
-    for (int i = 0; i < a.length; i++) if (a[i] == old) a[i] = n;
-    Constructor[] cs = s.getClass().getConstructors();
-    for (int i = 0; i < cs.length; i++) {
-      if (cs[i].getParameterTypes().length == a.length)
-        return SparkCompat.exchange(d, s, cs[i].newInstance(a));
-    }
-    return d;
+    return hasPartitionColumn && hasDataColumn;
   }
 }

@@ -1,66 +1,85 @@
 package io.xskip.hook;
 
 import io.xskip.common.SparkCompat;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.types.StructType;
+import scala.Option;
 import scala.collection.immutable.Seq;
 
 /**
- * V1. equals and hashCode delegate: exchange reuse and cached plans compare the relations of
- * canonicalized scans.
+ * The file index of an indexed relation of the first data source API. Its listing lacks the files
+ * that the indexes rule out.
+ *
+ * <p>equals and hashCode delegate, because the reuse of exchanges and of cached plans compares the
+ * relations of canonicalized scans.
  */
-public class SkippingFileIndex implements FileIndex {
-  final FileIndex d;
-  final ScanContext context;
+final class SkippingFileIndex implements FileIndex {
+  private final FileIndex delegate;
+  private final ScanContext context;
 
-  SkippingFileIndex(FileIndex d, ScanContext context) {
-    this.d = d;
+  SkippingFileIndex(FileIndex delegate, ScanContext context) {
+    this.delegate = delegate;
     this.context = context;
   }
 
-  public Seq rootPaths() {
-    return d.rootPaths();
+  @Override
+  public Seq<Path> rootPaths() {
+    return delegate.rootPaths();
   }
 
-  public Seq listFiles(Seq pf, Seq df) {
-    return HookState.prune(context, d, pf, df);
+  @Override
+  public Seq<PartitionDirectory> listFiles(
+      Seq<Expression> partitionFilters, Seq<Expression> dataFilters) {
+    return ScanPruner.listFiles(context, delegate, partitionFilters, dataFilters);
   }
 
+  @Override
   public String[] inputFiles() {
-    return d.inputFiles();
+    return delegate.inputFiles();
   }
 
+  @Override
   public void refresh() {
-    d.refresh();
+    delegate.refresh();
   }
 
+  @Override
   public long sizeInBytes() {
-    return d.sizeInBytes();
+    return delegate.sizeInBytes();
   }
 
+  @Override
   public StructType partitionSchema() {
-    return d.partitionSchema();
+    return delegate.partitionSchema();
   }
 
-  public scala.Option metadataOpsTimeNs() {
-    return d.metadataOpsTimeNs();
+  @Override
+  public Option<Object> metadataOpsTimeNs() {
+    return delegate.metadataOpsTimeNs();
   }
 
+  /** Implements a method that FileIndex has from Spark 4.3 on. */
   public boolean isTimeTravel() {
-    return SparkCompat.isTimeTravel(d);
+    return SparkCompat.isTimeTravel(delegate);
   }
 
-  public boolean equals(Object o) {
-    return o instanceof SkippingFileIndex
-        && ((SkippingFileIndex) o).d.equals(d)
-        && ((SkippingFileIndex) o).context.mixed.equals(context.mixed);
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof SkippingFileIndex
+        && ((SkippingFileIndex) other).delegate.equals(delegate)
+        && ((SkippingFileIndex) other).context.conditions().equals(context.conditions());
   }
 
+  @Override
   public int hashCode() {
-    return d.hashCode() * 31 + 7;
+    return delegate.hashCode() * 31 + 7;
   }
 
+  @Override
   public String toString() {
-    return "SkippingFileIndex(" + d + ")";
+    return "SkippingFileIndex(" + delegate + ")";
   }
 }

@@ -1,99 +1,157 @@
 package io.xskip.hook;
 
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.execution.datasources.NoopCache$;
+import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.execution.datasources.PartitionSpec;
 import org.apache.spark.sql.execution.datasources.PartitioningAwareFileIndex;
 import org.apache.spark.sql.types.StructType;
+import scala.Option;
+import scala.collection.immutable.Map;
+import scala.collection.immutable.Map$;
 import scala.collection.immutable.Seq;
+import scala.collection.mutable.LinkedHashMap;
 
-/** V2. FileScan wants a PartitioningAwareFileIndex: a subclass whose abstract members delegate. */
-public class SkippingV2FileIndex extends PartitioningAwareFileIndex {
-  final PartitioningAwareFileIndex d;
-  final ScanContext context;
-  // a V2 scan lists twice or more per plan: the last answer of this instance, of which there is one
-  // per optimized plan
-  private Object[] last = null;
+/**
+ * The file index of an indexed scan of the second data source API. FileScan requires a
+ * PartitioningAwareFileIndex: this subclass delegates all abstract members, and does not use the
+ * state of its superclass.
+ */
+final class SkippingV2FileIndex extends PartitioningAwareFileIndex {
+  private final PartitioningAwareFileIndex delegate;
+  private final ScanContext context;
 
-  SkippingV2FileIndex(SparkSession s, PartitioningAwareFileIndex d, ScanContext context) {
-    // an empty map, None and NoopCache: nothing of the superclass' own state is used
-    super(
-        s,
-        (scala.collection.immutable.Map) scala.collection.immutable.Map$.MODULE$.empty(),
-        scala.Option.empty(),
-        NoopCache$.MODULE$);
-    this.d = d;
+  /**
+   * The latest listing, or null. Spark lists the files of a V2 scan more than once for each plan,
+   * and each optimized plan has its own instance of this class.
+   */
+  private Listing listing = null;
+
+  SkippingV2FileIndex(
+      SparkSession session, PartitioningAwareFileIndex delegate, ScanContext context) {
+    super(session, Map$.MODULE$.<String, String>empty(), Option.empty(), NoopCache$.MODULE$);
+    this.delegate = delegate;
     this.context = context;
   }
 
-  public PartitionSpec partitionSpec() {
-    return d.partitionSpec();
-  }
+  /** A listing, with the filters and the read profile that it depends on. */
+  private static final class Listing {
+    private final Seq<Expression> partitionFilters;
+    private final Seq<Expression> dataFilters;
+    private final String profile;
+    private final Seq<PartitionDirectory> directories;
 
-  public StructType partitionSchema() {
-    return d.partitionSchema();
-  }
-
-  public scala.collection.mutable.LinkedHashMap leafFiles() {
-    return d.leafFiles();
-  }
-
-  public scala.collection.immutable.Map leafDirToChildrenFiles() {
-    return d.leafDirToChildrenFiles();
-  }
-
-  public Seq rootPaths() {
-    return d.rootPaths();
-  }
-
-  public Seq allFiles() {
-    return d.allFiles();
-  }
-
-  public synchronized Seq listFiles(Seq pf, Seq df) {
-    String reading;
-    try {
-      reading = context.reading();
-    } catch (Throwable t) {
-      return HookState.prune(context, d, pf, df);
+    Listing(
+        Seq<Expression> partitionFilters,
+        Seq<Expression> dataFilters,
+        String profile,
+        Seq<PartitionDirectory> directories) {
+      this.partitionFilters = partitionFilters;
+      this.dataFilters = dataFilters;
+      this.profile = profile;
+      this.directories = directories;
     }
-    if (last != null && last[0].equals(pf) && last[1].equals(df) && last[3].equals(reading))
-      return (Seq) last[2];
-    Seq r = HookState.prune(context, d, pf, df);
-    last = new Object[] {pf, df, r, reading};
-    return r;
+
+    boolean isOf(Seq<Expression> partitionFilters, Seq<Expression> dataFilters, String profile) {
+      return this.partitionFilters.equals(partitionFilters)
+          && this.dataFilters.equals(dataFilters)
+          && this.profile.equals(profile);
+    }
+
+    Seq<PartitionDirectory> directories() {
+      return directories;
+    }
   }
 
+  @Override
+  public PartitionSpec partitionSpec() {
+    return delegate.partitionSpec();
+  }
+
+  @Override
+  public StructType partitionSchema() {
+    return delegate.partitionSchema();
+  }
+
+  @Override
+  public LinkedHashMap<Path, FileStatus> leafFiles() {
+    return delegate.leafFiles();
+  }
+
+  @Override
+  public Map<Path, FileStatus[]> leafDirToChildrenFiles() {
+    return delegate.leafDirToChildrenFiles();
+  }
+
+  @Override
+  public Seq<Path> rootPaths() {
+    return delegate.rootPaths();
+  }
+
+  @Override
+  public Seq<FileStatus> allFiles() {
+    return delegate.allFiles();
+  }
+
+  @Override
+  public synchronized Seq<PartitionDirectory> listFiles(
+      Seq<Expression> partitionFilters, Seq<Expression> dataFilters) {
+    String profile;
+    try {
+      profile = context.profile().json();
+    } catch (Throwable t) { // the request fails in the same way, and reports it
+      return ScanPruner.listFiles(context, delegate, partitionFilters, dataFilters);
+    }
+    if (listing == null || !listing.isOf(partitionFilters, dataFilters, profile)) {
+      Seq<PartitionDirectory> directories =
+          ScanPruner.listFiles(context, delegate, partitionFilters, dataFilters);
+      listing = new Listing(partitionFilters, dataFilters, profile, directories);
+    }
+    return listing.directories();
+  }
+
+  @Override
   public String[] inputFiles() {
-    return d.inputFiles();
+    return delegate.inputFiles();
   }
 
+  @Override
   public synchronized void refresh() {
-    last = null;
-    d.refresh();
+    listing = null;
+    delegate.refresh();
   }
 
-  synchronized void refreshAnswer() {
-    last = null;
+  /** Forgets the latest listing, so that the next one asks the indexes. */
+  synchronized void forgetListing() {
+    listing = null;
   }
 
+  @Override
   public long sizeInBytes() {
-    return d.sizeInBytes();
+    return delegate.sizeInBytes();
   }
 
-  public scala.Option metadataOpsTimeNs() {
-    return d.metadataOpsTimeNs();
+  @Override
+  public Option<Object> metadataOpsTimeNs() {
+    return delegate.metadataOpsTimeNs();
   }
 
-  public boolean equals(Object o) {
-    return o instanceof SkippingV2FileIndex && ((SkippingV2FileIndex) o).d.equals(d);
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof SkippingV2FileIndex
+        && ((SkippingV2FileIndex) other).delegate.equals(delegate);
   }
 
+  @Override
   public int hashCode() {
-    return d.hashCode() * 31 + 7;
+    return delegate.hashCode() * 31 + 7;
   }
 
+  @Override
   public String toString() {
-    return "SkippingV2FileIndex(" + d + ")";
+    return "SkippingV2FileIndex(" + delegate + ")";
   }
 }

@@ -7,8 +7,9 @@ import io.xskip.snapshot.Snapshots;
 import java.io.FileNotFoundException;
 import java.util.ArrayList;
 import java.util.HashSet;
-import java.util.Iterator;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
@@ -16,94 +17,150 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 
 /**
- * Which indexes does a relation ask: its table's, else those of its root paths, their parents, and
- * above through Hive partitions (name=value). What a directory showed is remembered, so that a
- * query without an index costs a look-up.
+ * Finds the indexes of a relation. The result of each look into a directory is reused for some
+ * time, so that a query without an index costs a look-up in a map.
  */
-public class IndexDiscovery {
-  private static final int MAX_FILES = 16, MAX_DATASETS = 8, UNKNOWN_MS = 5000;
-  private static final ConcurrentHashMap seen =
-      new ConcurrentHashMap(); // directory -> Long: until when; negative: an index is there
+public final class IndexDiscovery {
+  /** The number of root paths above which the search begins in their parent directories. */
+  private static final int MAX_ROOT_PATHS = 16;
 
+  private static final int MAX_DATASETS = 8;
+  private static final int MAX_DIRECTORIES = 100_000;
+
+  /** For how long a directory that cannot be listed counts as one with an index. */
+  private static final int ERROR_MS = 5000;
+
+  private static final Map<String, DirectoryState> DIRECTORIES = new ConcurrentHashMap<>();
+
+  private IndexDiscovery() {}
+
+  /** Whether a directory contains an index, with the time at which the entry expires. */
+  private static final class DirectoryState {
+    final boolean hasIndex;
+    final long expiresAt;
+
+    DirectoryState(boolean hasIndex, long expiresAt) {
+      this.hasIndex = hasIndex;
+      this.expiresAt = expiresAt;
+    }
+  }
+
+  /** Forgets which directories contain an index, and the locations in properties of databases. */
   public static void forget() {
-    seen.clear();
+    DIRECTORIES.clear();
     IndexLocations.forget();
   }
 
-  public static List places(FileIndex index, Object table, SkippingSettings settings)
-      throws Exception {
-    ArrayList found = new ArrayList();
-    IndexLocation own =
-        table == null
-            ? null
-            : first(IndexLocations.ofTable((CatalogTable) table, settings), settings);
-    if (own != null) found.add(own);
-    if (own != null || table != null && IndexLocations.isChosen((CatalogTable) table)) return found;
-    ofRoots(index, settings, found);
-    if (found.isEmpty() && table != null) {
-      own = first(IndexLocations.byName((CatalogTable) table, settings), settings);
-      if (own != null) found.add(own);
+  /**
+   * Returns the locations of the indexes of a relation: the index of its table, else those of its
+   * root paths.
+   *
+   * @param table the table of the relation, or null
+   */
+  public static List<IndexLocation> locations(
+      FileIndex index, CatalogTable table, SkippingSettings settings) {
+    List<IndexLocation> locations = new ArrayList<>();
+    if (table != null) {
+      addFirst(IndexLocations.ofTable(table, settings), settings, locations);
+      if (!locations.isEmpty() || IndexLocations.isChosen(table)) {
+        return locations;
+      }
     }
-    return found;
+    addOfRootPaths(index, settings, locations);
+    if (locations.isEmpty() && table != null) {
+      addFirst(IndexLocations.byName(table, settings), settings, locations);
+    }
+    return locations;
   }
 
-  private static void ofRoots(FileIndex index, SkippingSettings settings, List found)
-      throws Exception {
-    HashSet visited = new HashSet();
-    scala.collection.Iterator it = index.rootPaths().iterator();
-    boolean many = index.rootPaths().length() > MAX_FILES;
-    while (it.hasNext() && found.size() < MAX_DATASETS) {
-      Path p = (Path) it.next();
-      if (many) p = p.getParent(); // a long list of files: their directories are asked, not they
-      for (boolean first = true; p != null && visited.add(p); first = false, p = p.getParent()) {
-        if (hidden(p)) break; // e.g. the metadata itself
-        IndexLocation place = first(IndexLocations.ofPath(Paths.key(p), settings), settings);
-        if (place != null) {
-          found.add(place);
-          break;
-        }
-        if (!first && p.getName().indexOf('=') <= 0) break;
+  private static void addOfRootPaths(
+      FileIndex index, SkippingSettings settings, List<IndexLocation> locations) {
+    Set<Path> visited = new HashSet<>();
+    boolean isListOfFiles = index.rootPaths().length() > MAX_ROOT_PATHS;
+    scala.collection.Iterator<Path> roots = index.rootPaths().iterator();
+    while (roots.hasNext() && locations.size() < MAX_DATASETS) {
+      Path root = (Path) roots.next();
+      addOfPath(isListOfFiles ? root.getParent() : root, visited, settings, locations);
+    }
+  }
+
+  /**
+   * Adds the first index of a path, its parent, and the directories above it. Above the parent, the
+   * search goes on only from a Hive partition, name=value.
+   *
+   * @param start the path, or null
+   * @param visited the paths that were searched before, where the search ends
+   */
+  private static void addOfPath(
+      Path start, Set<Path> visited, SkippingSettings settings, List<IndexLocation> locations) {
+    for (Path path = start; path != null && visited.add(path); path = path.getParent()) {
+      if (isHidden(path)) { // such as the metadata
+        return;
+      }
+      if (addFirst(IndexLocations.ofPath(Paths.key(path), settings), settings, locations)) {
+        return;
+      }
+      if (path != start && path.getName().indexOf('=') <= 0) {
+        return;
       }
     }
   }
 
-  private static boolean hidden(Path p) {
-    String n = p.getName();
-    return n.startsWith("_") && n.indexOf('=') < 0 || n.startsWith(".");
+  private static boolean isHidden(Path path) {
+    String name = path.getName();
+    return name.startsWith(".") || (name.startsWith("_") && name.indexOf('=') < 0);
   }
 
-  private static IndexLocation first(List places, SkippingSettings settings) {
-    for (Iterator it = places.iterator(); it.hasNext(); ) {
-      IndexLocation place = (IndexLocation) it.next();
-      if (there(place.directory, settings)) return place;
+  /** Adds the first candidate that contains an index, and returns whether there is one. */
+  private static boolean addFirst(
+      List<IndexLocation> candidates, SkippingSettings settings, List<IndexLocation> locations) {
+    for (IndexLocation candidate : candidates) {
+      if (hasIndex(candidate.directory(), settings)) {
+        locations.add(candidate);
+        return true;
+      }
     }
-    return null;
+    return false;
   }
 
-  private static boolean there(String directory, SkippingSettings settings) {
-    if (Snapshots.snapshots.containsKey(directory)) return true;
-    long now = System.currentTimeMillis();
-    Long until = (Long) seen.get(directory);
-    if (until != null && Math.abs(until.longValue()) > now) return until.longValue() < 0;
-    boolean there = false;
-    long expires = settings.rememberMs;
+  private static boolean hasIndex(String directory, SkippingSettings settings) {
+    if (Snapshots.snapshots.containsKey(directory)) {
+      return true;
+    }
+    DirectoryState cached = (DirectoryState) DIRECTORIES.get(directory);
+    if (cached != null && cached.expiresAt > System.currentTimeMillis()) {
+      return cached.hasIndex;
+    }
+    boolean hasIndex;
+    long validMs = settings.rememberMs;
     try {
-      Path d = Paths.path(directory);
-      FileStatus[] found = d.getFileSystem(SparkCompat.hadoopConf()).listStatus(d);
-      for (int i = 0; i < found.length && !there; i++) {
-        String n = found[i].getPath().getName();
-        there = n.equals("_commits") || n.endsWith(".parquet");
-      }
-    } catch (FileNotFoundException e) {
-      there = false;
-    } catch (
-        Throwable t) { // whether there is an index is not known: Python looks, and says why not
-      there = true;
-      expires = Math.min(settings.rememberMs, UNKNOWN_MS);
+      hasIndex = containsMetadata(Paths.path(directory));
+    } catch (Throwable t) {
+      // Whether there is an index is not known: Python reads the directory, and reports the error.
+      hasIndex = true;
+      validMs = Math.min(validMs, ERROR_MS);
     }
-    expires += System.currentTimeMillis();
-    if (seen.size() > 100000) seen.clear();
-    seen.put(directory, new Long(there ? -expires : expires));
-    return there;
+    if (DIRECTORIES.size() > MAX_DIRECTORIES) {
+      DIRECTORIES.clear();
+    }
+    long expiresAt = System.currentTimeMillis() + validMs;
+    DIRECTORIES.put(directory, new DirectoryState(hasIndex, expiresAt));
+    return hasIndex;
+  }
+
+  private static boolean containsMetadata(Path directory) throws Exception {
+    FileStatus[] entries;
+    try {
+      entries = directory.getFileSystem(SparkCompat.hadoopConf()).listStatus(directory);
+    } catch (FileNotFoundException e) {
+      return false;
+    }
+    for (FileStatus entry : entries) {
+      String name = entry.getPath().getName();
+      if (name.equals("_commits") || name.endsWith(".parquet")) {
+        return true;
+      }
+    }
+    return false;
   }
 }

@@ -1,0 +1,99 @@
+package io.xskip.hook;
+
+import com.fasterxml.jackson.core.JsonGenerator;
+import io.xskip.common.Json;
+import io.xskip.common.SparkCompat;
+import io.xskip.files.FileListing;
+import java.io.IOException;
+import java.io.StringWriter;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
+import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import scala.Option;
+
+/** The scans of a DataFrame's query. Their files are listed without running the query. */
+public final class PhysicalScans {
+  private PhysicalScans() {}
+
+  /**
+   * Lists the files of each scan, which asks the indexes as the query would.
+   *
+   * @return a JSON object with the name of this call in the records of {@link ScanLog} and, for
+   *     each scan, its path and format, whether it has an index, whether the index was asked, the
+   *     files and bytes that it reads, and what the rule does not know in it
+   */
+  public static String explain(Object df) throws Exception {
+    Option<SparkSession> before = SparkCompat.enter(df);
+    try {
+      return explainInSession(df);
+    } finally {
+      SparkCompat.activate(before);
+    }
+  }
+
+  private static String explainInSession(Object df) throws Exception {
+    String name = "explain-" + ScanLog.lastId() + "-" + Thread.currentThread().getId();
+    List<PhysicalScan> scans = PhysicalScan.of(SparkCompat.execution(df).executedPlan());
+    StringWriter text = new StringWriter();
+    JsonGenerator json = Json.generator(text);
+    json.writeStartObject();
+    json.writeStringField("query", name);
+    json.writeArrayFieldStart("scans");
+    ScanLog.beginExplain(name);
+    try {
+      for (PhysicalScan scan : scans) {
+        writeScan(scan, json);
+      }
+    } finally {
+      ScanLog.endExplain();
+    }
+    json.writeEndArray();
+    json.writeEndObject();
+    json.close();
+    return text.toString();
+  }
+
+  private static void writeScan(PhysicalScan scan, JsonGenerator json) throws IOException {
+    scan.forgetListing();
+    long before = ScanLog.lastId();
+    int files = 0;
+    long bytes = 0;
+    scala.collection.Iterator<PartitionDirectory> directories = scan.listFiles().iterator();
+    while (directories.hasNext()) {
+      scala.collection.Iterator<FileStatusWithMetadata> statuses =
+          ((PartitionDirectory) directories.next()).files().iterator();
+      while (statuses.hasNext()) {
+        files++;
+        bytes += ((FileStatusWithMetadata) statuses.next()).fileStatus().getLen();
+      }
+    }
+    json.writeStartObject();
+    json.writeStringField("path", scan.rootPath());
+    json.writeStringField("format", scan.format());
+    json.writeBooleanField("indexed", scan.isIndexed());
+    json.writeBooleanField("asked", ScanLog.lastId() > before);
+    json.writeNumberField("files", files);
+    json.writeNumberField("bytes", bytes);
+    json.writeStringField("refused", scan.refusal());
+    json.writeEndObject();
+  }
+
+  /** Returns the files that the scans read. */
+  public static FileListing selected(Object df) throws Exception {
+    List<PartitionDirectory> directories = new ArrayList<>();
+    Option<SparkSession> before = SparkCompat.enter(df);
+    try {
+      for (PhysicalScan scan : PhysicalScan.of(SparkCompat.execution(df).executedPlan())) {
+        scala.collection.Iterator<PartitionDirectory> iterator = scan.listFiles().iterator();
+        while (iterator.hasNext()) {
+          directories.add((PartitionDirectory) iterator.next());
+        }
+      }
+    } finally {
+      SparkCompat.activate(before);
+    }
+    return new FileListing(directories);
+  }
+}

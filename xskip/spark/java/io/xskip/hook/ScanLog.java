@@ -1,0 +1,76 @@
+package io.xskip.hook;
+
+import com.fasterxml.jackson.core.JsonGenerator;
+import io.xskip.common.Json;
+import java.io.IOException;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
+
+/** The numbers of all pruning requests, and the records of the latest ones. */
+public final class ScanLog {
+  private static final int CAPACITY = 512;
+  private static final AtomicLong LAST_ID = new AtomicLong();
+  private static final Deque<ScanRecord> RECORDS = new ArrayDeque<>();
+  private static final ThreadLocal<String> EXPLAIN = new ThreadLocal<>();
+
+  private ScanLog() {}
+
+  /** Returns the number of the next request. */
+  static long nextId() {
+    return LAST_ID.incrementAndGet();
+  }
+
+  /** Returns the number of the latest request. */
+  public static long lastId() {
+    return LAST_ID.get();
+  }
+
+  static void add(ScanRecord scan) {
+    synchronized (RECORDS) {
+      RECORDS.addLast(scan);
+      while (RECORDS.size() > CAPACITY) {
+        RECORDS.removeFirst();
+      }
+    }
+  }
+
+  /** Returns the records of the requests after a request's number as a JSON array, oldest first. */
+  public static String after(long id) {
+    final List<ScanRecord> later = new ArrayList<>();
+    synchronized (RECORDS) {
+      for (ScanRecord scan : RECORDS) {
+        if (scan.id() > id) {
+          later.add(scan);
+        }
+      }
+    }
+    return Json.text(
+        new Json.Value() {
+          @Override
+          public void writeTo(JsonGenerator json) throws IOException {
+            json.writeStartArray();
+            for (ScanRecord scan : later) {
+              scan.writeTo(json);
+            }
+            json.writeEndArray();
+          }
+        });
+  }
+
+  /** Gives the name of an explain as query to the records of this thread. */
+  static void beginExplain(String name) {
+    EXPLAIN.set(name);
+  }
+
+  static void endExplain() {
+    EXPLAIN.remove();
+  }
+
+  /** Returns the name of this thread's explain, or null. */
+  static String currentExplain() {
+    return (String) EXPLAIN.get();
+  }
+}

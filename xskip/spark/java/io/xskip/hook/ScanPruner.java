@@ -1,0 +1,125 @@
+package io.xskip.hook;
+
+import io.xskip.common.SkippingSettings;
+import io.xskip.location.IndexLocation;
+import io.xskip.snapshot.FileSnapshot;
+import io.xskip.snapshot.PruningAnswer;
+import io.xskip.snapshot.Snapshots;
+import java.nio.charset.StandardCharsets;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import scala.collection.immutable.Seq;
+import scala.collection.immutable.VectorBuilder;
+
+/**
+ * Lists the files of one scan without those that the indexes rule out. After an error the scan
+ * reads all files of the listing, unless the session is in strict mode.
+ */
+final class ScanPruner {
+  /** The first byte of an answer that refuses a query in strict mode; the reason follows. */
+  private static final byte REFUSAL = 'E';
+
+  private final ScanContext context;
+  private final FileIndex index;
+  private final Seq<Expression> partitionFilters;
+  private final Seq<Expression> dataFilters;
+
+  /**
+   * The listing, without the files that the answers so far rule out. Null before the first answer
+   * if the index applies that answer while it lists.
+   */
+  private Seq<PartitionDirectory> listing = null;
+
+  private boolean hasAnswer = false;
+
+  /** Why a query in strict mode fails, or null. */
+  private String refusal = null;
+
+  private ScanPruner(
+      ScanContext context,
+      FileIndex index,
+      Seq<Expression> partitionFilters,
+      Seq<Expression> dataFilters) {
+    this.context = context;
+    this.index = index;
+    this.partitionFilters = partitionFilters;
+    this.dataFilters = dataFilters;
+  }
+
+  /** Returns the files of an index that a scan reads. */
+  static Seq<PartitionDirectory> listFiles(
+      ScanContext context,
+      FileIndex index,
+      Seq<Expression> partitionFilters,
+      Seq<Expression> dataFilters) {
+    boolean hasConditions = !dataFilters.isEmpty() || !context.conditions().isEmpty();
+    if (!hasConditions || !HookState.isActive()) {
+      return index.listFiles(partitionFilters, dataFilters);
+    }
+    return new ScanPruner(context, index, partitionFilters, dataFilters).prune();
+  }
+
+  private Seq<PartitionDirectory> prune() {
+    SkippingSettings settings = context.settings();
+    if (!(index instanceof IndexedFileIndex)) {
+      listing = index.listFiles(partitionFilters, dataFilters);
+    }
+    try {
+      applyAnswers();
+    } catch (Throwable t) {
+      HookState.logFailure("pruning", t);
+      if (settings.strict) {
+        refusal = String.valueOf(t);
+      }
+    }
+    if (listing == null) {
+      listing = index.listFiles(partitionFilters, dataFilters);
+    }
+    if (settings.strict && refusal != null) {
+      throw new RuntimeException("xskip (strict): " + refusal);
+    }
+    return hasAnswer && settings.evaluate ? noFiles() : listing;
+  }
+
+  /** Asks each index. An answer rules out files of its own dataset only: any order is sound. */
+  private void applyAnswers() throws Throwable {
+    for (IndexLocation location : context.locations()) {
+      applyAnswer(location);
+      if (refusal != null) {
+        return;
+      }
+    }
+  }
+
+  private void applyAnswer(IndexLocation location) throws Throwable {
+    long start = System.nanoTime();
+    PruningRequest request = new PruningRequest(location, context, dataFilters);
+    byte[] bytes = request.send();
+    long received = System.nanoTime();
+    if (bytes != null && bytes.length > 0 && bytes[0] == REFUSAL) {
+      refusal = new String(bytes, 1, bytes.length - 1, StandardCharsets.UTF_8);
+      return;
+    }
+    FileSnapshot snapshot = (FileSnapshot) Snapshots.snapshots.get(location.directory());
+    PruningAnswer answer = PruningAnswer.parse(bytes, snapshot);
+    if (listing == null) {
+      listing = ((IndexedFileIndex) index).listFiles(partitionFilters, dataFilters, answer);
+    } else {
+      listing = answer.filter(listing, context.profile().partitionSchema());
+    }
+    hasAnswer |= bytes != null;
+    ScanLog.add(
+        new ScanRecord(
+            request.id(),
+            location.root(),
+            context.profile().format(),
+            answer.counts().all(),
+            received - start,
+            System.nanoTime() - received));
+  }
+
+  private static Seq<PartitionDirectory> noFiles() {
+    return new VectorBuilder<PartitionDirectory>().result();
+  }
+}
