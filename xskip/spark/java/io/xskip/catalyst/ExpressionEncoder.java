@@ -4,7 +4,6 @@ import com.fasterxml.jackson.core.JsonGenerator;
 import io.xskip.common.Json;
 import io.xskip.common.SparkCompat;
 import java.io.IOException;
-import java.io.StringWriter;
 import java.util.ArrayDeque;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
@@ -58,27 +57,8 @@ public final class ExpressionEncoder {
     this.evaluator = evaluator;
   }
 
-  /** Writes expressions as an array, and adds to {@code evaluator} what Python may evaluate. */
-  public static void writeAll(
-      JsonGenerator json, Seq<Expression> expressions, ExpressionEvaluator evaluator)
-      throws IOException {
-    new ExpressionEncoder(json, evaluator).writeExpressions(expressions);
-  }
-
-  /** Appends expressions as an array, and adds to {@code evaluator} what Python may evaluate. */
-  public static void list(
-      StringBuilder sb, Seq<Expression> expressions, ExpressionEvaluator evaluator)
-      throws IOException {
-    StringWriter text = new StringWriter();
-    JsonGenerator json = Json.generator(text);
-    writeAll(json, expressions, evaluator);
-    json.close();
-    sb.append(text);
-  }
-
   /** Writes an expression, and adds to {@code evaluator} what Python may evaluate. */
-  public static void write(
-      JsonGenerator json, Expression expression, ExpressionEvaluator evaluator)
+  public static void write(JsonGenerator json, Expression expression, ExpressionEvaluator evaluator)
       throws IOException {
     new ExpressionEncoder(json, evaluator).writeExpression(expression);
   }
@@ -89,7 +69,7 @@ public final class ExpressionEncoder {
         new Json.Value() {
           @Override
           public void writeTo(JsonGenerator json) throws IOException {
-            new ExpressionEncoder(json, evaluator).writeExpression(expression);
+            write(json, expression, evaluator);
           }
         });
   }

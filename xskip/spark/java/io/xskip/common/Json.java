@@ -6,7 +6,6 @@ import com.fasterxml.jackson.core.json.JsonWriteFeature;
 import java.io.IOException;
 import java.io.StringWriter;
 import java.io.UncheckedIOException;
-import java.util.Iterator;
 import java.util.Map;
 import scala.Tuple2;
 
@@ -79,48 +78,5 @@ public final class Json {
       json.writeStringField(String.valueOf(entry._1()), String.valueOf(entry._2()));
     }
     json.writeEndObject();
-  }
-
-  /** A Scala or Java map of strings. */
-  @SuppressWarnings("rawtypes")
-  public static void strings(StringBuilder sb, Object m) {
-    sb.append('{');
-    boolean first = true;
-    if (m instanceof Map) {
-      for (Iterator it = ((Map) m).entrySet().iterator(); it.hasNext(); first = false) {
-        Map.Entry e = (Map.Entry) it.next();
-        pair(sb, first, e.getKey(), e.getValue());
-      }
-    } else if (m != null) {
-      for (scala.collection.Iterator it = ((scala.collection.Iterable) m).iterator();
-          it.hasNext();
-          first = false) {
-        Tuple2 e = (Tuple2) it.next();
-        pair(sb, first, e._1(), e._2());
-      }
-    }
-    sb.append('}');
-  }
-
-  private static void pair(StringBuilder sb, boolean first, Object k, Object v) {
-    if (!first) sb.append(',');
-    string(sb, String.valueOf(k));
-    sb.append(':');
-    string(sb, String.valueOf(v));
-  }
-
-  public static void string(StringBuilder sb, String s) {
-    sb.append('"');
-    for (int i = 0, m = s.length(); i < m; i++) {
-      char c = s.charAt(i);
-      if (c == '"' || c == '\\') sb.append('\\').append(c);
-      else if (c < 32 || c > 126) { // pure ASCII: one byte per char in py4j's buffer
-        sb.append("\\u");
-        String h = Integer.toHexString(c);
-        for (int k = h.length(); k < 4; k++) sb.append('0');
-        sb.append(h);
-      } else sb.append(c);
-    }
-    sb.append('"');
   }
 }
