@@ -7,15 +7,15 @@ WORKERS ?= 2
 STAMP = $(VENV)/installed-$(SPARK)
 export PYSPARK_PYTHON = $(abspath $(BIN)/python)
 
-.PHONY: help demo test lint types check bench test-spark clean
+.PHONY: help demo test lint types java java-format check bench test-spark clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-demo: $(STAMP) java  ## index a year of real flights as Avro and Parquet, and run six queries with and without
+demo: $(STAMP) need-java  ## index a year of real flights as Avro and Parquet, and run six queries with and without
 	$(BIN)/python -m xskip demo --directory build/demo
 
-test: $(STAMP) java  ## every test, in WORKERS processes (2) of one Spark session each
+test: $(STAMP) need-java  ## every test, in WORKERS processes (2) of one Spark session each
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(PYTEST)
 
 lint: $(STAMP)  ## style
@@ -25,20 +25,26 @@ lint: $(STAMP)  ## style
 types: $(STAMP)  ## types
 	$(BIN)/mypy
 
-check: lint types test  ## everything that CI runs
+java:  ## the hook's Java: javac with all warnings against each Spark, format (needs a JDK and Maven)
+	bash .ci/java
 
-bench: $(STAMP) java  ## every benchmark
+java-format:  ## lay out the hook's Java
+	bash .ci/java --format
+
+check: lint types java test  ## everything that CI runs
+
+bench: $(STAMP) need-java  ## every benchmark
 	@for file in benchmarks/[a-z]*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
 
-test-spark: java  ## every test on another Spark: make test-spark VERSION=3.5.7
+test-spark: need-java  ## every test on another Spark: make test-spark VERSION=3.5.7
 	@test -n "$(VERSION)" || { echo "which Spark? make test-spark VERSION=3.5.7"; exit 2; }
 	XSKIP_TEST_AVRO=$(if $(filter 4.2.% 4.3.%,$(VERSION)),4.1.1) $(MAKE) test SPARK=$(VERSION) VENV=.venv-$(VERSION)
 
 clean:  ## remove what make made
 	rm -rf .venv .venv-* build .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: java
-java:
+.PHONY: need-java
+need-java:
 	@sh .ci/need-java
 
 $(STAMP): setup.cfg pyproject.toml
