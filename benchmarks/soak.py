@@ -33,8 +33,10 @@ import xskip
 
 QUERIES, REFRESHES, SESSIONS, THREADS = 10_000, 500, 100, 8
 FILES, ROWS = 20, 100
-#: Limits on the finished queries, jobs, stages and tasks that Spark retains for its UI, and two shuffle partitions.
+#: Limits on the finished queries, jobs, stages and tasks that Spark retains for its UI, on the file listings that Spark
+#: caches (each ``spark.read`` adds one, up to 250 MB by default), and two shuffle partitions.
 SETTINGS = {
+    "spark.sql.hive.filesourcePartitionFileCacheSize": str(1 << 20),
     "spark.sql.ui.retainedExecutions": "10",
     "spark.ui.retainedJobs": "10",
     "spark.ui.retainedStages": "10",
