@@ -2,57 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import cache, partial
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from xskip.api.inspect import describe, status
+from xskip.api.maintenance import IndexMaintenance
 from xskip.build.builder import Build, OnError, ProgressOption
 from xskip.build.indexed_listing import IndexedListing
-from xskip.build.reader import PathReader, Reader, TableReader
+from xskip.build.reader import PathReader, TableReader
 from xskip.build.refresh import Refresh, trusted
-from xskip.build.retry import Collected, again
-from xskip.build.source import (
-    Source,
-    existing_write_options,
-    form_of,
-    open_source,
-    plan,
-    require_own_snapshot,
-)
-from xskip.errors import (
-    IndexExistsError,
-    KeyNotAvailableError,
-    MetadataCorruptError,
-    MetadataNotFoundError,
-    MetadataVersionError,
-    PredicateError,
-    RecordDamagedError,
-)
+from xskip.build.retry import Collected
+from xskip.build.source import form_of, plan
+from xskip.errors import IndexExistsError, PredicateError, RecordDamagedError
 from xskip.indexes import Index
 from xskip.metadatastore.commit import find_live
-from xskip.metadatastore.maintenance.compact import optimize
-from xskip.metadatastore.maintenance.drop import remove_index
-from xskip.metadatastore.maintenance.migrate import Migration
-from xskip.metadatastore.maintenance.rotate_keys import rotate_keys
 from xskip.metadatastore.versions import CURRENT_VERSION, rules_of
-from xskip.results.operations import (
-    DropResult,
-    FileList,
-    IndexDescription,
-    IndexStatus,
-    MigrationResult,
-    OptimizeResult,
-    RefreshResult,
-    RotationResult,
-)
-from xskip.spark.bridge.hadoop_filesystem import storage_for
+from xskip.results.operations import FileList, IndexDescription, IndexStatus, RefreshResult
 from xskip.spark.bridge.java_errors import first_line
 from xskip.spark.collect.listing import list_objects
 from xskip.spark.collect.relation import selected
-from xskip.spark.query.engine import Engine, engine_of
+from xskip.spark.query.engine import engine_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -60,11 +31,9 @@ if TYPE_CHECKING:
 
 __all__ = ["SkippingIndex"]
 
-_T = TypeVar("_T")
-
 
 @dataclass(frozen=True, slots=True)
-class SkippingIndex:
+class SkippingIndex(IndexMaintenance):
     """The index of one dataset, which need not exist yet.
 
     Create an instance with :meth:`for_path` or :meth:`for_table`.
@@ -74,10 +43,6 @@ class SkippingIndex:
     name : str
         The path or table, as the user gave it.
     """
-
-    name: str
-    _spark: SparkSession = field(repr=False)
-    _reader: Reader = field(repr=False)
 
     @staticmethod
     def for_path(
@@ -220,78 +185,6 @@ class SkippingIndex:
         """
         return Refresh(self._spark, self._reader, progress, on_error, recheck if trust_listing else None).run()
 
-    def _again(self, attempt: Callable[[], _T]) -> _T:
-        hook = engine_of(self._spark).hook
-        return again(attempt, partial(storage_for, hook))
-
-    def migrate(self, version: int = CURRENT_VERSION, *, dry_run: bool = False) -> MigrationResult:
-        """Convert the metadata to another version of the format in one commit, without reading the data.
-
-        Parameters
-        ----------
-        version : int
-            The target version, older or newer than the present version.
-        dry_run : bool
-            Whether to report the changes without making them.
-
-        Raises
-        ------
-        MetadataNotFoundError
-            If there is no index.
-        MetadataVersionError
-            If this release does not know the version of the index or the target version.
-        UnsupportedTypeError
-            If the target version cannot store a type.
-        """
-        engine, source = self._open()
-        require_own_snapshot(source)
-        listed = cache(lambda: list_objects(source.dataset))
-        migration = Migration(
-            source.storage, source.directory, version, lambda objects: listed().partitions_of(objects)
-        )
-        result = self._again(lambda: migration.run(dry_run=dry_run))
-        engine.forget(source.directory)
-        return result
-
-    def optimize(self) -> OptimizeResult:
-        """Merge many metadata files into few in one commit, in an order that suits queries, without reading the data.
-
-        Raises
-        ------
-        MetadataNotFoundError
-            If there is no index.
-        KeyNotAvailableError
-            If the index is encrypted and a key is not available; nothing has changed.
-        CommitConflictError
-            If other writers committed first in every attempt; nothing has changed.
-        """
-        engine, source = self._open()
-        form = existing_write_options(self._spark, engine, require_own_snapshot(source))
-        result = self._again(lambda: optimize(source.storage, source.directory, form))
-        engine.forget(source.directory)
-        return result
-
-    def rotate_keys(self, labels: Mapping[str, str] | None = None) -> RotationResult:
-        """Encrypt the metadata with new data keys, which the current master keys wrap, without reading the data.
-
-        Parameters
-        ----------
-        labels : mapping of str to str, optional
-            New labels of the master keys by their present labels. A key that the mapping does not name keeps its label.
-
-        Raises
-        ------
-        MetadataNotFoundError
-            If there is no index.
-        KeyNotAvailableError
-            If the index is not encrypted or has no such label, or a key is not available; nothing has changed.
-        """
-        engine, source = self._open()
-        require_own_snapshot(source)
-        result = self._again(lambda: rotate_keys(source.storage, source.directory, labels or {}))
-        engine.forget(source.directory)
-        return result
-
     def exists(self) -> bool:
         """Return whether the dataset has an index."""
         _, source = self._open()
@@ -318,25 +211,6 @@ class SkippingIndex:
         """
         _, source = self._open()
         return status(source)
-
-    def drop(self) -> DropResult:
-        """Remove the index with all its metadata files; the data stays unchanged.
-
-        Raises
-        ------
-        MetadataNotFoundError
-            If there is no index.
-        IndexDefinitionError
-            If the directory holds the index of another dataset.
-        MetadataCorruptError
-            If a user chose the directory and it holds Parquet files that are not metadata; nothing was removed.
-        """
-        engine, source = self._open()
-        with suppress(MetadataNotFoundError, MetadataCorruptError, MetadataVersionError, KeyNotAvailableError):
-            require_own_snapshot(source)  # unreadable metadata names no dataset, so it may be removed
-        files = remove_index(source.storage, source.directory)
-        engine.forget(source.directory)
-        return DropResult(source.directory, files)
 
     def read(self, *, trust_listing: bool = False, recheck: Sequence[str] = ()) -> DataFrame:
         """Return the dataset as a DataFrame, like ``spark.read`` or ``spark.table``.
@@ -386,10 +260,6 @@ class SkippingIndex:
                 "Spark cannot resolve the predicate", where=str(predicate), found=first_line(error)
             ) from error
         return FileList(kept.objects(), len(listed), listed.objects.total_bytes)
-
-    def _open(self) -> tuple[Engine, Source]:
-        engine = engine_of(self._spark)
-        return engine, open_source(self._spark, engine, self._reader)
 
     def _trust(self, recheck: Sequence[str]) -> IndexedListing:
         return trusted(engine_of(self._spark), self._reader, recheck)

@@ -1,0 +1,140 @@
+"""The operations on an index that rewrite or remove its metadata without reading the data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache, partial
+from typing import TYPE_CHECKING, TypeVar
+
+from xskip.build.reader import Reader
+from xskip.build.retry import again
+from xskip.build.source import Source, existing_write_options, open_source, require_own_snapshot
+from xskip.errors import KeyNotAvailableError, MetadataCorruptError, MetadataNotFoundError, MetadataVersionError
+from xskip.metadatastore.maintenance.compact import optimize
+from xskip.metadatastore.maintenance.drop import remove_index
+from xskip.metadatastore.maintenance.migrate import Migration
+from xskip.metadatastore.maintenance.rotate_keys import rotate_keys
+from xskip.metadatastore.versions import CURRENT_VERSION
+from xskip.results.operations import DropResult, MigrationResult, OptimizeResult, RotationResult
+from xskip.spark.bridge.hadoop_filesystem import storage_for
+from xskip.spark.collect.listing import list_objects
+from xskip.spark.query.engine import Engine, engine_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["IndexMaintenance"]
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class IndexMaintenance:
+    """The base of :class:`xskip.SkippingIndex` with the operations that maintain the metadata.
+
+    Attributes
+    ----------
+    name : str
+        The path or table, as the user gave it.
+    """
+
+    name: str
+    _spark: SparkSession = field(repr=False)
+    _reader: Reader = field(repr=False)
+
+    def migrate(self, version: int = CURRENT_VERSION, *, dry_run: bool = False) -> MigrationResult:
+        """Convert the metadata to another version of the format in one commit, without reading the data.
+
+        Parameters
+        ----------
+        version : int
+            The target version, older or newer than the present version.
+        dry_run : bool
+            Whether to report the changes without making them.
+
+        Raises
+        ------
+        MetadataNotFoundError
+            If there is no index.
+        MetadataVersionError
+            If this release does not know the version of the index or the target version.
+        UnsupportedTypeError
+            If the target version cannot store a type.
+        """
+        engine, source = self._open()
+        require_own_snapshot(source)
+        listed = cache(lambda: list_objects(source.dataset))
+        migration = Migration(
+            source.storage, source.directory, version, lambda objects: listed().partitions_of(objects)
+        )
+        result = self._again(lambda: migration.run(dry_run=dry_run))
+        engine.forget(source.directory)
+        return result
+
+    def optimize(self) -> OptimizeResult:
+        """Merge many metadata files into few in one commit, in an order that suits queries, without reading the data.
+
+        Raises
+        ------
+        MetadataNotFoundError
+            If there is no index.
+        KeyNotAvailableError
+            If the index is encrypted and a key is not available; nothing has changed.
+        CommitConflictError
+            If other writers committed first in every attempt; nothing has changed.
+        """
+        engine, source = self._open()
+        form = existing_write_options(self._spark, engine, require_own_snapshot(source))
+        result = self._again(lambda: optimize(source.storage, source.directory, form))
+        engine.forget(source.directory)
+        return result
+
+    def rotate_keys(self, labels: Mapping[str, str] | None = None) -> RotationResult:
+        """Encrypt the metadata with new data keys, which the current master keys wrap, without reading the data.
+
+        Parameters
+        ----------
+        labels : mapping of str to str, optional
+            New labels of the master keys by their present labels. A key that the mapping does not name keeps its label.
+
+        Raises
+        ------
+        MetadataNotFoundError
+            If there is no index.
+        KeyNotAvailableError
+            If the index is not encrypted or has no such label, or a key is not available; nothing has changed.
+        """
+        engine, source = self._open()
+        require_own_snapshot(source)
+        result = self._again(lambda: rotate_keys(source.storage, source.directory, labels or {}))
+        engine.forget(source.directory)
+        return result
+
+    def drop(self) -> DropResult:
+        """Remove the index with all its metadata files; the data stays unchanged.
+
+        Raises
+        ------
+        MetadataNotFoundError
+            If there is no index.
+        IndexDefinitionError
+            If the directory holds the index of another dataset.
+        MetadataCorruptError
+            If a user chose the directory and it holds Parquet files that are not metadata; nothing was removed.
+        """
+        engine, source = self._open()
+        with suppress(MetadataNotFoundError, MetadataCorruptError, MetadataVersionError, KeyNotAvailableError):
+            require_own_snapshot(source)  # unreadable metadata names no dataset, so it may be removed
+        files = remove_index(source.storage, source.directory)
+        engine.forget(source.directory)
+        return DropResult(source.directory, files)
+
+    def _again(self, attempt: Callable[[], _T]) -> _T:
+        hook = engine_of(self._spark).hook
+        return again(attempt, partial(storage_for, hook))
+
+    def _open(self) -> tuple[Engine, Source]:
+        engine = engine_of(self._spark)
+        return engine, open_source(self._spark, engine, self._reader)
