@@ -1,11 +1,11 @@
 """The index types, one module per type.
 
 The module of an index type defines how a build collects the statistics and which clauses test the statistics at query
-time. To add an index type, write a class that follows the protocol :class:`~xskip.indexes.base.Index` and pass the
+time. To add an index type, write a class that follows the protocol :class:`~xskip.indexes.protocol.Index` and pass the
 class to :func:`~xskip.indexes.registry.register`. This package imports ``clauses`` and the layers below ``clauses``.
 """
 
-from xskip.indexes.base import Index, OneColumn, Parameter
+from xskip.indexes.base import OneColumn, Parameter
 from xskip.indexes.bloomfilter import BloomFilter
 from xskip.indexes.formatted import Formatted
 from xskip.indexes.gaplist import GapList
@@ -14,6 +14,7 @@ from xskip.indexes.hybrid import Hybrid
 from xskip.indexes.minmax import MinMax
 from xskip.indexes.nullcount import NullCount
 from xskip.indexes.prefix import Prefix
+from xskip.indexes.protocol import Index
 from xskip.indexes.registry import index_of, register, registered
 from xskip.indexes.tokenbloom import TokenBloom
 from xskip.indexes.valuelist import ValueList

@@ -18,7 +18,8 @@ from xskip.clauses.clause import Mask, Verdicts
 from xskip.clauses.index_clause import ColumnClause, Lists, Once
 from xskip.expressions.operands import Column
 from xskip.expressions.predicate import Comparison, In, Leaf, Op, Value
-from xskip.indexes.base import Accumulator, OneColumn, Parameter, check_at_least_one, check_rate, unsupported
+from xskip.indexes.base import OneColumn, Parameter, check_at_least_one, check_rate, unsupported
+from xskip.indexes.protocol import Accumulator
 from xskip.metadata.table import IndexDefinition
 from xskip.types import bloom_filter
 from xskip.types.datatypes import INTEGRAL, Bloom, Storage

@@ -17,7 +17,8 @@ from xskip.errors import IndexDefinitionError
 from xskip.expressions.evaluate import holds
 from xskip.expressions.operands import Computed
 from xskip.expressions.predicate import Leaf
-from xskip.indexes.base import Accumulator, Input, OneColumn, Parameter, check_at_least_one, unsupported
+from xskip.indexes.base import OneColumn, Parameter, check_at_least_one, unsupported
+from xskip.indexes.protocol import Accumulator, Input
 from xskip.metadata.table import IndexDefinition
 from xskip.types.datatypes import Array, Storage
 

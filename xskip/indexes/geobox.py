@@ -19,16 +19,8 @@ from xskip.clauses.index_clause import Lists, PartsClause, conjoin
 from xskip.errors import IndexDefinitionError
 from xskip.expressions.operands import Cast, Column, column_of, join_path, quoted
 from xskip.expressions.predicate import Comparison, In, IsNotNull, Leaf, NotIn
-from xskip.indexes.base import (
-    Accumulator,
-    Input,
-    Parameter,
-    attributes_of,
-    check_at_least_one,
-    check_column,
-    params_of,
-    unsupported,
-)
+from xskip.indexes.base import Parameter, attributes_of, check_at_least_one, check_column, params_of, unsupported
+from xskip.indexes.protocol import Accumulator, Input
 from xskip.metadata.table import IndexDefinition
 from xskip.types.datatypes import Array, Storage, arrow_type
 

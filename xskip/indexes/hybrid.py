@@ -16,8 +16,9 @@ import pyarrow.compute as pc
 from xskip.clauses.clause import Mask, Verdicts
 from xskip.clauses.index_clause import ColumnClause, Once
 from xskip.expressions.predicate import Leaf
-from xskip.indexes.base import Accumulator, OneColumn, Parameter, check_at_least_one, check_rate
+from xskip.indexes.base import OneColumn, Parameter, check_at_least_one, check_rate
 from xskip.indexes.bloomfilter import BloomFilter
+from xskip.indexes.protocol import Accumulator
 from xskip.indexes.valuelist import ValueList
 from xskip.metadata.table import IndexDefinition
 from xskip.types.datatypes import Array, Bloom, Storage, Struct, arrow_type, element_of

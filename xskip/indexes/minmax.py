@@ -19,7 +19,8 @@ from xskip.clauses.index_clause import ColumnClause, Once
 from xskip.expressions.evaluate import cast_type, null_may_match
 from xskip.expressions.operands import Computed, Operand
 from xskip.expressions.predicate import IsNull, Leaf
-from xskip.indexes.base import Accumulator, OneColumn, unsupported
+from xskip.indexes.base import OneColumn, unsupported
+from xskip.indexes.protocol import Accumulator
 from xskip.metadata.table import IndexDefinition
 from xskip.types.datatypes import BOUNDED, Storage, Struct, arrow_type, atomic_name
 

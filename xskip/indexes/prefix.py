@@ -20,7 +20,8 @@ from xskip.clauses.index_clause import ValuesClause
 from xskip.expressions.evaluate import compare
 from xskip.expressions.operands import Column
 from xskip.expressions.predicate import Comparison, In, IsNull, Leaf, NotIn, NotStartsWith, Op, StartsWith, Value
-from xskip.indexes.base import Accumulator, Input, OneColumn, Parameter, check_at_least_one, unsupported
+from xskip.indexes.base import OneColumn, Parameter, check_at_least_one, unsupported
+from xskip.indexes.protocol import Accumulator, Input
 from xskip.metadata.table import IndexDefinition
 from xskip.types.datatypes import Array, Storage
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from xskip.errors import IndexDefinitionError
-from xskip.indexes.base import Index
+from xskip.indexes.protocol import Index
 from xskip.metadata.table import IndexDefinition
 
 __all__ = ["index_of", "register", "registered"]

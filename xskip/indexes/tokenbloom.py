@@ -20,8 +20,9 @@ from xskip.clauses.index_clause import ColumnClause, Once
 from xskip.expressions.like import like_parts
 from xskip.expressions.operands import Column, Computed
 from xskip.expressions.predicate import Comparison, In, Leaf, Op, StartsWith
-from xskip.indexes.base import Accumulator, Parameter, unsupported
+from xskip.indexes.base import Parameter, unsupported
 from xskip.indexes.bloomfilter import BloomFilter
+from xskip.indexes.protocol import Accumulator
 from xskip.metadata.table import IndexDefinition
 from xskip.types import bloom_filter
 from xskip.types.datatypes import Bloom, Storage

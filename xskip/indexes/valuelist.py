@@ -16,7 +16,8 @@ from xskip.clauses.index_clause import ValuesClause
 from xskip.expressions.evaluate import matches
 from xskip.expressions.operands import Computed
 from xskip.expressions.predicate import IsNull, Leaf
-from xskip.indexes.base import Accumulator, OneColumn, Parameter, check_at_least_one, unsupported
+from xskip.indexes.base import OneColumn, Parameter, check_at_least_one, unsupported
+from xskip.indexes.protocol import Accumulator
 from xskip.metadata.table import IndexDefinition
 from xskip.types.datatypes import BOUNDED, Array, Storage, atomic_name
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from xskip.indexes.base import Input
+from xskip.indexes.protocol import Input
 from xskip.spark.collect.file_results import FileResults
 from xskip.spark.collect.planned_index import PlannedIndex
 from xskip.spark.collect.relation import ORDINAL

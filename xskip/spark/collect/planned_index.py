@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xskip.indexes import Index
-from xskip.indexes.base import Input
+from xskip.indexes.protocol import Input
 from xskip.metadata.table import IndexDefinition
 from xskip.types.datatypes import Storage, element_of
 

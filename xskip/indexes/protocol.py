@@ -1,0 +1,186 @@
+"""The protocol of index types, and the inputs and statistics that a build computes for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol
+
+import pyarrow as pa
+
+from xskip.clauses.clause import IndexClause
+from xskip.expressions.predicate import Leaf
+from xskip.metadata.table import IndexDefinition
+from xskip.types.datatypes import Storage
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column as SparkColumn
+
+__all__ = ["Accumulator", "Index", "Input"]
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulator:
+    """A statistic that the build's kernel computes over one input of an index, per file.
+
+    Attributes
+    ----------
+    kind : {"bounds", "values", "hashes", "words", "counts", "ranges", "boxes"}
+        The statistic:
+
+        - ``bounds``: the minimum and the maximum.
+        - ``values``: the list of distinct values.
+        - ``hashes``: a Bloom filter of the values. If several tasks read parts of the file, the kernel returns the
+          distinct pairs of hashes instead, because the filters of parts cannot be merged.
+        - ``words``: as ``hashes``, for the words of the values.
+        - ``counts``: the number of NULL rows and the number of rows.
+        - ``ranges``: ranges that cover all numbers, as a flat list of alternating lower and upper ends.
+        - ``boxes``: boxes that cover all points, as a flat list of four numbers per box.
+    cap : int
+        For ``values``, the maximum length of the list; a file with more distinct values has a null list. For ``ranges``
+        and ``boxes``, the maximum number of ranges or boxes per task that reads a part of the file. For ``hashes`` and
+        ``words``, the number of distinct values that every filter is sized for; 0 sizes a filter for the number of
+        values in its file.
+    of : int
+        The position of the input in the result of :meth:`Index.inputs`.
+    fpp : float
+        The false positive rate of the Bloom filters.
+    """
+
+    kind: Literal["bounds", "values", "hashes", "words", "counts", "ranges", "boxes"]
+    cap: int = 0
+    of: int = 0
+    fpp: float = 1.0
+
+
+class Input(NamedTuple):
+    """A column, or an expression over columns, that a build aggregates.
+
+    Attributes
+    ----------
+    sql : str
+        The column or the expression, in SQL.
+    type : str
+        The Spark type of the values.
+    """
+
+    sql: str
+    type: str
+
+    @property
+    def column(self) -> SparkColumn:
+        """Return the input as a Spark column, for Spark aggregates."""
+        from pyspark.sql import functions as F
+
+        return F.expr(self.sql)
+
+
+class Index(Protocol):
+    """An index over one or more columns of a dataset.
+
+    A build calls ``storage`` to check the columns' types, computes ``accumulators`` or ``aggregates`` over ``inputs``
+    for every file, and calls ``assemble`` to turn the results into metadata values. A query calls ``translate`` to turn
+    a leaf of the predicate into a clause over those values.
+    """
+
+    #: The name of the index type in the metadata, without an underscore.
+    name: ClassVar[str]
+    #: Whether the metadata holds values of the column's own type, so that the metadata shows which type was indexed.
+    keeps_values: ClassVar[bool] = True
+    #: Whether the index covers the elements of an array column, rather than whole arrays or no arrays at all.
+    of_elements: ClassVar[bool] = False
+    #: Whether the index answers calls of user-defined functions whose column arguments are the columns of the index.
+    of_calls: ClassVar[bool] = False
+    #: Whether ``aggregates`` are grouped pandas functions, which Spark cannot combine with its own aggregates.
+    in_python: ClassVar[bool] = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the columns in Spark's notation, as the user wrote them."""
+
+    @property
+    def params(self) -> tuple[tuple[str, str], ...]:
+        """Return the parameters that the metadata records, as pairs of full name and text."""
+
+    @property
+    def key_label(self) -> str | None:
+        """Return the label of the encryption key, or None if the index is in plaintext."""
+
+    @property
+    def expression(self) -> bool:
+        """Return whether the column of the index is an SQL expression."""
+
+    @classmethod
+    def from_definition(cls, definition: IndexDefinition) -> Index:
+        """Return the index that a definition in the metadata describes."""
+
+    @property
+    def accumulators(self) -> tuple[Accumulator, ...]:
+        """Return the accumulators that the build's kernel runs, or an empty tuple if the index uses ``aggregates``."""
+
+    def storage(self, types: Sequence[str]) -> Storage:
+        """Return the type of one metadata value.
+
+        Parameters
+        ----------
+        types : sequence of str
+            The Spark types of the columns, or of the array elements if ``of_elements`` is true.
+
+        Raises
+        ------
+        UnsupportedTypeError
+            If the index cannot serve a type.
+        """
+
+    def inputs(self, columns: Sequence[str], types: Sequence[str]) -> Sequence[Input]:
+        """Return the inputs of the accumulators or of the aggregates.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            The columns as the dataset spells them.
+        types : sequence of str
+            The columns' Spark types.
+        """
+
+    def aggregates(self, inputs: Sequence[SparkColumn]) -> Sequence[SparkColumn]:
+        """Return the Spark aggregates over the rows of one file, or nothing if the index uses ``accumulators``."""
+
+    def assemble(self, results: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:
+        """Assemble the metadata values of many files.
+
+        Parameters
+        ----------
+        results : sequence of pyarrow.Array
+            The result columns of ``accumulators`` or of ``aggregates``, with one row per file. For a file without rows,
+            lists are empty and all other results are null. Dates and times can be plain numbers.
+        types : sequence of str
+            The Spark types of the columns, or of the array elements if ``of_elements`` is true.
+
+        Returns
+        -------
+        pyarrow.Array
+            One metadata value per file, in the order of ``results``; null means that nothing is known of the file.
+        """
+
+    def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> IndexClause | None:
+        """Return a clause that answers a leaf about a column of the index, or None if the index cannot answer the leaf.
+
+        Parameters
+        ----------
+        leaf : Leaf
+            A predicate about one operand.
+        definition : IndexDefinition
+            The index as the metadata records it.
+        storage : Storage
+            The type of the metadata values.
+        """
+
+    def translate_all(
+        self, leaves: Sequence[Leaf], definition: IndexDefinition, storage: Storage
+    ) -> IndexClause | None:
+        """Return a clause for leaves that a single row must satisfy together.
+
+        The parameters are those of :meth:`translate`. The result is None if the joint clause would rule out no more
+        files than the separate clauses of the leaves.
+        """
