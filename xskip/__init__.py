@@ -42,7 +42,7 @@ from xskip.indexes import (
     ValueList,
     register,
 )
-from xskip.metadatastore.encryption import KmsClient, LocalKms
+from xskip.metadatastore.kms import KmsClient, LocalKms
 from xskip.types import datatypes
 
 # plugins may import these modules by the names that earlier versions of specs/custom-index.rst gave

@@ -31,8 +31,9 @@ from xskip.expressions.predicate import Comparison, Op
 from xskip.metadata.table import MetadataTable, PartitionColumn
 from xskip.metadatastore.codec import decode, encode, open_file
 from xskip.metadatastore.commit import publish
-from xskip.metadatastore.encryption import LocalKms, use_kms
+from xskip.metadatastore.encryption import use_kms
 from xskip.metadatastore.filesystem import LocalStorage
+from xskip.metadatastore.kms import LocalKms
 from xskip.metadatastore.maintenance.migrate import Migration
 from xskip.metadatastore.maintenance.rotate_keys import rotate_keys
 from xskip.metadatastore.schema import parse_schema, render_schema

@@ -12,7 +12,7 @@ from xskip.api.report import SkippingReport, report_of
 from xskip.errors import JavaNotFoundError
 from xskip.expressions.udf import Implies, forget_function, register_implied
 from xskip.metadatastore import encryption
-from xskip.metadatastore.encryption import KmsClient
+from xskip.metadatastore.kms import KmsClient
 from xskip.settings import ENABLED
 from xskip.spark.query.engine import engine_of, forget_indexes
 

@@ -19,8 +19,9 @@ from tests.fuzz.metadata.known import KEYS, READING, Known, filters, known
 from tests.metadatastore.samples import ROOT, golden_directories
 from xskip.errors import XskipError
 from xskip.metadata.objects import ObjectStatus
-from xskip.metadatastore.encryption import LocalKms, use_kms
+from xskip.metadatastore.encryption import use_kms
 from xskip.metadatastore.filesystem import LocalStorage
+from xskip.metadatastore.kms import LocalKms
 from xskip.metadatastore.location import IndexLocation
 from xskip.metadatastore.snapshot import open_snapshot
 from xskip.pruning.prune import prune, requirements

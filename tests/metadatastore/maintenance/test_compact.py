@@ -40,8 +40,9 @@ from xskip.metadata.read_profile import ReadProfile
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable, PartitionColumn
 from xskip.metadatastore.codec import GROUP_ROWS, decode, encode
 from xskip.metadatastore.commit import find_live, publish
-from xskip.metadatastore.encryption import LocalKms, use_kms
+from xskip.metadatastore.encryption import use_kms
 from xskip.metadatastore.filesystem import LocalStorage
+from xskip.metadatastore.kms import LocalKms
 from xskip.metadatastore.maintenance.compact import optimize
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot, write_files
 from xskip.metadatastore.versions import WriteOptions
