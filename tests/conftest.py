@@ -1,23 +1,16 @@
-"""Fixtures and hooks of all tests; the tests share one Spark session in strict mode.
-
-In strict mode, a query that cannot use an index fails with the reason instead of reading all files.
-"""
+"""Fixtures and hooks of all tests; ``conftest.py`` in the root provides the Spark session that the tests share."""
 
 from __future__ import annotations
 
 import gc
-import os
 import re
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from pyspark.sql import SparkSession
 
-import xskip
 from tests.helpers import AVRO_V2, Counted
 from xskip.results.render import text_table
 
@@ -26,11 +19,6 @@ settings.register_profile(
 )
 settings.load_profile("xskip")
 
-_REBASE = [
-    f"{source}RebaseModeIn{way}"
-    for source in ("parquet.datetime", "parquet.int96", "avro.datetime")
-    for way in ("Read", "Write")
-]
 _SHARED = Path(__file__).parents[2] / "shared"
 #: What tests count, in the order of the table.
 COUNTS = (
@@ -82,56 +70,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if rows:
         terminalreporter.section("seen in passing tests")
         terminalreporter.write_line(text_table(["what", "how many"], rows))
-
-
-@pytest.fixture(scope="session")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """Yield the Spark session that all tests share."""
-    home = tmp_path_factory.mktemp("spark")
-    builder = (
-        SparkSession.builder.master("local[2]")
-        .appName("xskip tests")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.log.level", "ERROR")
-        .config("spark.driver.memory", "2g")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.default.parallelism", "2")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.warehouse.dir", str(home / "warehouse"))
-        .config("spark.driver.extraJavaOptions", f"-Dderby.system.home={home}")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-    )
-    for key in _REBASE:  # Spark 4's defaults; 3.5 refuses to write old dates
-        builder = builder.config(f"spark.sql.{key}", "CORRECTED")
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # functions in Python have what the tests have
-    spark = xskip.configure(builder, avro_version=os.environ.get("XSKIP_TEST_AVRO")).getOrCreate()
-    yield spark
-    spark.stop()
-
-
-@pytest.fixture
-def spark(session: SparkSession) -> Iterator[SparkSession]:
-    """Yield the shared session in strict mode with skipping on, and restore its settings and catalog after the test."""
-    before = _settings(session)
-    session.conf.set("spark.xskip.strict", "true")
-    xskip.enable(session)
-    yield session
-    xskip.enable(session)
-    assert not list(session._jsparkSession.listenerManager().listListeners()), "a listener would hear all later queries"
-    for view in session.catalog.listTables():
-        session.sql(f"DROP {'VIEW' if view.isTemporary else 'TABLE'} IF EXISTS `{view.name}`")
-    session.catalog.clearCache()
-    after = _settings(session)
-    for key in after.keys() | before.keys():
-        if key.startswith(("spark.sql.", "spark.xskip.")) and after.get(key) != before.get(key):
-            session.conf.set(key, before[key]) if key in before else session.conf.unset(key)
-
-
-def _settings(session: SparkSession) -> dict[str, str]:
-    """Return the settings of a session, which Spark 3.5 shows only in the JVM."""
-    return dict(session._jsparkSession.sessionState().conf().settings())
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -1,0 +1,122 @@
+"""Fixtures that the tests share with the examples in docstrings: a Spark session in strict mode, and datasets.
+
+In strict mode, a query that cannot use an index fails with the reason instead of reading all files.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+import xskip
+
+_REBASE = [
+    f"{source}RebaseModeIn{way}"
+    for source in ("parquet.datetime", "parquet.int96", "avro.datetime")
+    for way in ("Read", "Write")
+]
+
+
+@pytest.fixture(scope="session")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """Yield the Spark session that all tests share."""
+    home = tmp_path_factory.mktemp("spark")
+    builder = (
+        SparkSession.builder.master("local[2]")
+        .appName("xskip tests")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.log.level", "ERROR")
+        .config("spark.driver.memory", "2g")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.default.parallelism", "2")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.warehouse.dir", str(home / "warehouse"))
+        .config("spark.driver.extraJavaOptions", f"-Dderby.system.home={home}")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+    )
+    for key in _REBASE:  # Spark 4's defaults; 3.5 refuses to write old dates
+        builder = builder.config(f"spark.sql.{key}", "CORRECTED")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # functions in Python have what the tests have
+    spark = xskip.configure(builder, avro_version=os.environ.get("XSKIP_TEST_AVRO")).getOrCreate()
+    yield spark
+    spark.stop()
+
+
+@pytest.fixture
+def spark(session: SparkSession) -> Iterator[SparkSession]:
+    """Yield the shared session in strict mode with skipping on, and restore its settings and catalog after the test."""
+    before = _settings(session)
+    session.conf.set("spark.xskip.strict", "true")
+    xskip.enable(session)
+    yield session
+    xskip.enable(session)
+    assert not list(session._jsparkSession.listenerManager().listListeners()), "a listener would hear all later queries"
+    for view in session.catalog.listTables():
+        session.sql(f"DROP {'VIEW' if view.isTemporary else 'TABLE'} IF EXISTS `{view.name}`")
+    session.catalog.clearCache()
+    after = _settings(session)
+    for key in after.keys() | before.keys():
+        if key.startswith(("spark.sql.", "spark.xskip.")) and after.get(key) != before.get(key):
+            session.conf.set(key, before[key]) if key in before else session.conf.unset(key)
+
+
+def _settings(session: SparkSession) -> dict[str, str]:
+    """Return the settings of a session, which Spark 3.5 shows only in the JVM."""
+    return dict(session._jsparkSession.sessionState().conf().settings())
+
+
+#: The temperatures of three cities, one Parquet file for each city.
+_TEMPERATURES = {"oslo": [-4.0, 8.5], "lima": [15.0, 24.0], "cairo": [18.5, 36.0]}
+
+
+def _write_cities(root: Path) -> str:
+    root.mkdir()
+    for city, temperatures in _TEMPERATURES.items():
+        table = pa.table({"city": [city] * len(temperatures), "temp": temperatures})
+        pq.write_table(table, root / f"{city}.parquet")
+    return str(root)
+
+
+@pytest.fixture
+def cities(spark: SparkSession, tmp_path: Path) -> dict[str, Any]:
+    """Return the names that examples can use: ``spark``, and two directories with the same three Parquet files.
+
+    The dataset at ``path`` has no index. The dataset at ``indexed_path`` has an index below a base location.
+    """
+    spark.conf.set("spark.xskip.metadata.location", str(tmp_path / "metadata"))
+    names = {"path": _write_cities(tmp_path / "cities"), "indexed_path": _write_cities(tmp_path / "indexed")}
+    index = xskip.SkippingIndex.for_path(spark, names["indexed_path"])
+    index.create([xskip.MinMax("temp"), xskip.ValueList("city")])
+    return {"spark": spark, **names}
+
+
+@pytest.fixture(autouse=True)
+def _example_names(request: pytest.FixtureRequest, doctest_namespace: dict[str, Any]) -> Iterator[None]:
+    """Define ``xskip`` for all examples, and the names of ``cities`` for examples that contain ``spark``."""
+    added: dict[str, Any] = {}
+    if isinstance(request.node, pytest.DoctestItem):
+        added |= {"xskip": xskip}
+        if "spark" in _names_in(request.node):
+            added |= request.getfixturevalue("cities")
+    doctest_namespace.update(added)
+    yield
+    for name in added:
+        del doctest_namespace[name]
+
+
+def _names_in(item: pytest.DoctestItem) -> set[str]:
+    """Return the variables that the examples of a docstring use or define."""
+    examples = item.dtest.examples if item.dtest else []
+    nodes = (node for example in examples for node in ast.walk(ast.parse(example.source)))
+    return {node.id for node in nodes if isinstance(node, ast.Name)}
