@@ -29,11 +29,17 @@ def list_indexes(spark: SparkSession) -> IndexList:
     Parameters
     ----------
     spark : SparkSession
+        The session whose setting applies.
 
     Returns
     -------
     IndexList
         The indexes in the order of their datasets' names.
+
+    Examples
+    --------
+    >>> [entry.indexes for entry in xskip.list_indexes(spark)]
+    [('minmax(temp)', 'valuelist(city)')]
     """
     engine = engine_of(spark)
     base = base_location(spark, engine)
@@ -56,6 +62,7 @@ def migrate_all(
     Parameters
     ----------
     spark : SparkSession
+        The session whose file systems hold the indexes.
     location : str
         The base location of the indexes, as in ``spark.xskip.metadata.location``.
     version : int
@@ -72,6 +79,12 @@ def migrate_all(
     ------
     MetadataVersionError
         If the target version does not exist.
+
+    Examples
+    --------
+    >>> location = spark.conf.get("spark.xskip.metadata.location")
+    >>> [(result.before, result.after) for result in xskip.migrate_all(spark, location, 3)]
+    [((4,), 3)]
     """
     rules_of(version)
     engine = engine_of(spark)

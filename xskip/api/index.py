@@ -36,12 +36,25 @@ __all__ = ["SkippingIndex"]
 class SkippingIndex(IndexMaintenance):
     """The index of one dataset, which need not exist yet.
 
-    Create an instance with :meth:`for_path` or :meth:`for_table`.
+    Create an instance with :meth:`for_path` or :meth:`for_table`. An operation raises
+    :class:`~xskip.errors.DatasetError` if Spark cannot read the dataset.
 
     Attributes
     ----------
     name : str
         The path or table, as the user gave it.
+
+    Examples
+    --------
+    Build an index of three Parquet files, one for each city, and list the files that a query must read.
+
+    >>> index = xskip.SkippingIndex.for_path(spark, path)
+    >>> index.create([xskip.MinMax("temp"), xskip.ValueList("city")]).added
+    3
+    >>> index.files("temp > 30").names
+    ['/.../cairo.parquet']
+    >>> index.status().up_to_date
+    True
     """
 
     @staticmethod
@@ -58,14 +71,21 @@ class SkippingIndex(IndexMaintenance):
         Parameters
         ----------
         spark : SparkSession
+            The session that reads the files.
         path : str
             The dataset's root directory.
         format : str
             ``parquet``, ``avro``, ``orc``, ``csv`` or ``json``.
-        options : mapping, optional
-            Reader options. A query does not use the index if its options differ in a way that may change values.
+        options : mapping of str to str, optional
+            Reader options; None means no options. A query does not use the index if its options differ in a way that
+            may change values.
         schema : StructType or str, optional
             The schema of the files; None lets Spark infer the schema.
+
+        Returns
+        -------
+        SkippingIndex
+            The index, which need not exist yet.
         """
         return SkippingIndex(path, spark, PathReader(path, format, options or {}, schema))
 
@@ -79,8 +99,14 @@ class SkippingIndex(IndexMaintenance):
         Parameters
         ----------
         spark : SparkSession
+            The session that reads the table.
         table : str
             The name of the table in Spark's catalog.
+
+        Returns
+        -------
+        SkippingIndex
+            The index, which need not exist yet.
         """
         return SkippingIndex(table, spark, TableReader(table))
 
@@ -92,6 +118,11 @@ class SkippingIndex(IndexMaintenance):
         location : str
             The directory. Other processes find the directory by the table property ``io.xskipper.parquet.mdlocation``,
             or by a call of this method.
+
+        Returns
+        -------
+        SkippingIndex
+            This instance.
         """
         engine, source = self._open()
         table = engine.hook.locations.table(self._spark, self.name) if isinstance(self._reader, TableReader) else None
@@ -121,6 +152,11 @@ class SkippingIndex(IndexMaintenance):
         version : int
             The version of the metadata format, for other programs that read only older versions. Partition columns need
             version 4.
+
+        Returns
+        -------
+        RefreshResult
+            The number of indexed files, the duration, and the files that could not be read.
 
         Raises
         ------
@@ -172,6 +208,11 @@ class SkippingIndex(IndexMaintenance):
         recheck : sequence of str
             Further directories to list with ``trust_listing``, see :meth:`read`.
 
+        Returns
+        -------
+        RefreshResult
+            The numbers of added, removed and unchanged files, the duration, and the files that could not be read.
+
         Raises
         ------
         MetadataNotFoundError
@@ -186,12 +227,28 @@ class SkippingIndex(IndexMaintenance):
         return Refresh(self._spark, self._reader, progress, on_error, recheck if trust_listing else None).run()
 
     def exists(self) -> bool:
-        """Return whether the dataset has an index."""
+        """Return whether the dataset has an index.
+
+        Returns
+        -------
+        bool
+            Whether the directory of the metadata holds an index.
+
+        Raises
+        ------
+        MetadataCorruptError
+            If the commit records of the index are damaged.
+        """
         _, source = self._open()
         return find_live(source.storage, source.directory) is not None
 
     def describe(self) -> IndexDescription:
         """Return the description of the index: its location, version, size, partition columns and index definitions.
+
+        Returns
+        -------
+        IndexDescription
+            The description, which prints as text, shows as HTML in notebooks and converts to an Arrow table.
 
         Raises
         ------
@@ -203,6 +260,11 @@ class SkippingIndex(IndexMaintenance):
 
     def status(self) -> IndexStatus:
         """Return the state of the index in comparison with the present files of the dataset.
+
+        Returns
+        -------
+        IndexStatus
+            The numbers of indexed, missing and stale files, and the reason why queries do not use the index, if any.
 
         Raises
         ------
@@ -226,6 +288,11 @@ class SkippingIndex(IndexMaintenance):
         recheck : sequence of str
             Further directories to list below the root, such as ``["date=2026-11-20"]``.
 
+        Returns
+        -------
+        DataFrame
+            All rows of the dataset. Filters on the DataFrame skip files.
+
         Raises
         ------
         MetadataNotFoundError, IndexDefinitionError, DatasetError
@@ -240,6 +307,11 @@ class SkippingIndex(IndexMaintenance):
         ----------
         predicate : str or Column
             The predicate, as for ``DataFrame.filter``.
+
+        Returns
+        -------
+        FileList
+            The paths, sizes and modification times of the files, and the totals of the dataset.
 
         Raises
         ------

@@ -54,6 +54,11 @@ class IndexMaintenance:
         dry_run : bool
             Whether to report the changes without making them.
 
+        Returns
+        -------
+        MigrationResult
+            The versions before and after the migration, and the changes to the columns of the metadata.
+
         Raises
         ------
         MetadataNotFoundError
@@ -76,6 +81,11 @@ class IndexMaintenance:
     def optimize(self) -> OptimizeResult:
         """Merge many metadata files into few in one commit, in an order that suits queries, without reading the data.
 
+        Returns
+        -------
+        OptimizeResult
+            The number and the size of the metadata files before and after the merge.
+
         Raises
         ------
         MetadataNotFoundError
@@ -97,7 +107,13 @@ class IndexMaintenance:
         Parameters
         ----------
         labels : mapping of str to str, optional
-            New labels of the master keys by their present labels. A key that the mapping does not name keeps its label.
+            New labels of the master keys by their present labels. A key that the mapping does not name keeps its label;
+            None keeps all labels.
+
+        Returns
+        -------
+        RotationResult
+            The number of encrypted files, and the present labels.
 
         Raises
         ------
@@ -114,6 +130,11 @@ class IndexMaintenance:
 
     def drop(self) -> DropResult:
         """Remove the index with all its metadata files; the data stays unchanged.
+
+        Returns
+        -------
+        DropResult
+            The directory of the metadata, and the number of removed files.
 
         Raises
         ------

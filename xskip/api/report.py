@@ -105,6 +105,20 @@ class SkippingReport:
     ----------
     scans : tuple of ScanReport
         The scans of the query.
+
+    Examples
+    --------
+    >>> df = spark.read.parquet(indexed_path).filter("temp > 30")
+    >>> print(xskip.explain(df))
+    /.../indexed (parquet)
+      filter   (temp IS NOT NULL AND temp > ?)
+      objects  3 in all, 1 read, 2 skipped (66.7 %), 0 not indexed
+      bytes    ... in all, ... read, ... skipped
+      time     ... ms in the index
+      clause            index         objects ruled out
+      ----------------  ------------  -----------------
+      temp IS NOT NULL  minmax(temp)                  0
+      temp > ?          minmax(temp)                  2
     """
 
     scans: tuple[ScanReport, ...]
@@ -130,7 +144,13 @@ class SkippingReport:
         return {"scans": [asdict(scan) | {"skipped": scan.skipped} for scan in self.scans]}
 
     def to_json(self) -> str:
-        """Return the result of :meth:`to_dict` as JSON text."""
+        """Return the result of :meth:`to_dict` as JSON text.
+
+        Returns
+        -------
+        str
+            The JSON text, with an indentation of one space.
+        """
         return json.dumps(self.to_dict(), indent=1)
 
     def save(self, path: str | Path) -> Path:

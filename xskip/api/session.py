@@ -53,12 +53,19 @@ def configure(
     Returns
     -------
     SparkSession.Builder
-        The builder.
+        The same builder.
 
     Raises
     ------
     JavaNotFoundError
         If Java is missing or older than version 17.
+
+    Examples
+    --------
+    >>> from pyspark.sql import SparkSession
+    >>> spark = xskip.configure(SparkSession.builder).getOrCreate()
+    >>> "spark-avro" in spark.conf.get("spark.jars.packages")
+    True
     """
     import pyspark
 
@@ -76,6 +83,14 @@ def enable(spark: SparkSession) -> None:
     Parameters
     ----------
     spark : SparkSession
+        The session, which can run already.
+
+    Examples
+    --------
+    >>> xskip.enable(spark)
+    >>> df = spark.read.parquet(indexed_path).filter("city = 'oslo'")
+    >>> df.count(), xskip.last_report(spark).scans[0].skipped
+    (2, 2)
     """
     engine_of(spark).hook.install(spark)
 
@@ -86,6 +101,13 @@ def disable(spark: SparkSession) -> None:
     Parameters
     ----------
     spark : SparkSession
+        The session.
+
+    Examples
+    --------
+    >>> xskip.disable(spark)
+    >>> xskip.is_enabled(spark)
+    False
     """
     engine_of(spark).hook.uninstall(spark)
 
@@ -96,6 +118,7 @@ def is_enabled(spark: SparkSession) -> bool:
     Parameters
     ----------
     spark : SparkSession
+        The session.
 
     Returns
     -------
@@ -106,6 +129,15 @@ def is_enabled(spark: SparkSession) -> bool:
     ------
     SettingError
         If ``spark.xskip.enabled`` has an invalid value.
+
+    Examples
+    --------
+    >>> xskip.enable(spark)
+    >>> xskip.is_enabled(spark)
+    True
+    >>> spark.conf.set("spark.xskip.enabled", "false")
+    >>> xskip.is_enabled(spark)
+    False
     """
     engine = engine_of(spark)
     return engine.hook.is_installed(spark) and engine.settings.of(spark, ENABLED)
@@ -119,6 +151,11 @@ def use_kms(client: KmsClient | None) -> None:
     client : KmsClient or None
         An object with ``wrap(key, label)`` and ``unwrap(wrapped, label)``, such as :class:`xskip.LocalKms`, or a
         ``pyarrow.parquet.encryption.KmsClient``. None removes the client.
+
+    Examples
+    --------
+    >>> xskip.use_kms(xskip.LocalKms({"footer": bytes(16), "k1": bytes(16)}))
+    >>> xskip.use_kms(None)
     """
     encryption.use_kms(client)
     forget_indexes()
@@ -130,6 +167,7 @@ def register_function(spark: SparkSession, function: Any, implies: Implies | Non
     Parameters
     ----------
     spark : SparkSession
+        A session of the process; the registration holds for all sessions.
     function : UserDefinedFunction or str
         The object that ``udf`` or ``spark.udf.register`` returned; another function of the same name is not meant. For
         a function in Java or Scala, its registered name. The name is the only identity of such a function: register the
@@ -138,6 +176,22 @@ def register_function(spark: SparkSession, function: Any, implies: Implies | Non
         A function that receives each :class:`~xskip.expressions.udf.FunctionCall` of a query, ``function(arguments) op
         value``. It returns a :data:`~xskip.expressions.predicate.Predicate` that is TRUE for every row for which the
         call is TRUE, or None if it knows no such predicate. None instead of a function removes the registration.
+
+    Examples
+    --------
+    The margin of one degree allows for rounding.
+
+    >>> from pyspark.sql import functions as F
+    >>> from xskip.expressions import Comparison, Op
+    >>> to_celsius = F.udf(lambda fahrenheit: (fahrenheit - 32) / 1.8, "double")
+    >>> def implies(call):
+    ...     (column,) = call.arguments
+    ...     return Comparison(Op.GT, column, call.value * 1.8 + 31) if call.op is Op.GT else None
+    >>> xskip.register_function(spark, to_celsius, implies)
+    >>> df = spark.read.parquet(indexed_path).filter(to_celsius("temp") > 1)
+    >>> xskip.explain(df).scans[0].skipped
+    2
+    >>> xskip.register_function(spark, to_celsius, None)
     """
     engine = engine_of(spark)
     identity = engine.hook.queries.identity(function)
@@ -157,16 +211,17 @@ def declare_classes(spark: SparkSession, *, file_index: str | None = None, file_
     Parameters
     ----------
     spark : SparkSession
+        A session of the process.
     file_index : str, optional
-        The full name of a Java class that implements Spark's ``FileIndex``. The files that it lists must hold exactly
-        the rows of the relation.
+        The full name of a Java class that implements Spark's ``FileIndex``; None declares no file index. The files that
+        it lists must hold exactly the rows of the relation.
     file_format : str, optional
-        The full name of a Java class that implements Spark's ``FileFormat``. A file of the format must have the same
-        rows in every relation. Indexes record the format by the name of this class.
+        The full name of a Java class that implements Spark's ``FileFormat``; None declares no file format. A file of
+        the format must have the same rows in every relation. Indexes record the format by the name of this class.
 
     Examples
     --------
-    >>> declare_classes(spark, file_index="com.example.LakeFileIndex")  # doctest: +SKIP
+    >>> xskip.declare_classes(spark, file_index="com.example.LakeFileIndex")
     """
     rule = engine_of(spark).hook.rule
     if file_index is not None:
@@ -181,11 +236,20 @@ def last_report(spark: SparkSession) -> SkippingReport:
     Parameters
     ----------
     spark : SparkSession
+        The session.
 
     Returns
     -------
     SkippingReport
         A report without scans if there was no such query.
+
+    Examples
+    --------
+    >>> spark.read.parquet(indexed_path).filter("temp > 30").count()
+    1
+    >>> (scan,) = xskip.last_report(spark).scans
+    >>> scan.objects, scan.kept, scan.skipped
+    (3, 1, 2)
     """
     engine = engine_of(spark)
     scans = engine.hook.queries.scans_after(-1)
@@ -205,6 +269,12 @@ def explain(df: DataFrame) -> SkippingReport:
     -------
     SkippingReport
         All scans of the query, with the reason for each scan that cannot skip files.
+
+    Examples
+    --------
+    >>> report = xskip.explain(spark.read.parquet(path).filter("temp > 30"))
+    >>> report.scans[0].problem
+    'the dataset has no index, or skipping is off'
     """
     engine = engine_of(df.sparkSession)
     before = engine.hook.queries.last_scan()

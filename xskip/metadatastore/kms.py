@@ -22,7 +22,27 @@ _KEY_BYTES = (16, 24, 32)
 
 
 class KmsClient(Protocol):
-    """The interface of a client of a key management service; any error means that the key is not available."""
+    """The interface of a client of a key management service; any error means that the key is not available.
+
+    Examples
+    --------
+    A client that records the label of each master key that it uses:
+
+    >>> class RecordingClient:
+    ...     def __init__(self, client: KmsClient) -> None:
+    ...         self.client, self.labels = client, []
+    ...
+    ...     def wrap(self, key: bytes, label: str) -> bytes:
+    ...         self.labels.append(label)
+    ...         return self.client.wrap(key, label)
+    ...
+    ...     def unwrap(self, wrapped: bytes, label: str) -> bytes:
+    ...         self.labels.append(label)
+    ...         return self.client.unwrap(wrapped, label)
+    >>> client = RecordingClient(LocalKms({"k1": bytes(16)}))
+    >>> client.unwrap(client.wrap(b"0123456789abcdef", "k1"), "k1"), client.labels
+    (b'0123456789abcdef', ['k1', 'k1'])
+    """
 
     def wrap(self, key: bytes, label: str) -> bytes:
         """Encrypt a data key with the master key of a label.
@@ -102,10 +122,12 @@ class LocalKms:
         Parameters
         ----------
         path : str or Path
+            The path of the file.
 
         Returns
         -------
         LocalKms
+            A client with one master key for each label.
 
         Raises
         ------
@@ -134,6 +156,7 @@ class LocalKms:
         Returns
         -------
         LocalKms
+            A client with one master key for each variable.
 
         Raises
         ------
@@ -150,7 +173,19 @@ class LocalKms:
             ) from None
 
     def wrap(self, key: bytes, label: str) -> bytes:
-        """Encrypt a data key, see :meth:`KmsClient.wrap`.
+        """Encrypt a data key with the master key of a label.
+
+        Parameters
+        ----------
+        key : bytes
+            The data key.
+        label : str
+            The label of the master key.
+
+        Returns
+        -------
+        bytes
+            A random nonce and the encrypted key, in base 64.
 
         Raises
         ------
@@ -161,7 +196,19 @@ class LocalKms:
         return base64.b64encode(nonce + self._cipher(label).encrypt(nonce, key, label.encode()))
 
     def unwrap(self, wrapped: bytes, label: str) -> bytes:
-        """Decrypt a data key, see :meth:`KmsClient.unwrap`.
+        """Decrypt a data key with the master key of a label.
+
+        Parameters
+        ----------
+        wrapped : bytes
+            The result of :meth:`wrap`.
+        label : str
+            The label of the master key.
+
+        Returns
+        -------
+        bytes
+            The data key.
 
         Raises
         ------
