@@ -42,6 +42,15 @@ class Bounds:
         The lower and upper bounds as values, of equal length. Null where a bound is missing.
     lo, hi : pyarrow.Array
         The sort keys of ``low`` and ``high``.
+
+    Examples
+    --------
+    The bounds of the second file contradict each other.
+
+    >>> from xskip.expressions import Column
+    >>> bounds = Bounds.of(Column(("a",), "int"), pa.array([1, 9], pa.int32()), pa.array([3, 2], pa.int32()))
+    >>> bounds.low.to_pylist(), bounds.high.to_pylist()
+    ([1, None], [3, None])
     """
 
     low: pa.Array

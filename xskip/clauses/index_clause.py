@@ -100,6 +100,12 @@ class Lists:
         The values of all lists, end to end.
     starts, ends : numpy.ndarray of int64
         The position of the first value of each list, and the position after its last value.
+
+    Examples
+    --------
+    >>> lists = Lists.of(pa.array([[1, 2], None, [5]]))
+    >>> lists.values.to_pylist(), lists.starts.tolist(), lists.ends.tolist()
+    ([1, 2, 5], [0, 2, 2], [2, 2, 3])
     """
 
     values: pa.Array
@@ -114,6 +120,11 @@ class Lists:
         ----------
         lists : pyarrow.ListArray
             The lists, one per file.
+
+        Returns
+        -------
+        Lists
+            The values of all lists, and one start and end per list.
         """
         offsets = lists.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
         starts, ends = offsets[:-1], offsets[1:]
@@ -187,8 +198,34 @@ class PartsClause(ColumnClause, ABC, Generic[_Taken]):
 
     Attributes
     ----------
+    leaf : Leaf
+        The leaf that the clause answers.
+    requires : IndexKey
+        The index that the clause reads.
+    expensive : bool
+        True if the clause must run only on the files that all cheaper clauses leave undecided.
     also : tuple of PartsClause
         Further clauses of the same class whose leaves the same row must satisfy.
+
+    Examples
+    --------
+    A clause over lists of numbers, which answers ``a = value``:
+
+    >>> from xskip.expressions import Column, Comparison, Op
+    >>> from xskip.metadata.table import IndexDefinition
+    >>> @dataclass(frozen=True, slots=True)
+    ... class NumbersClause(PartsClause):
+    ...     def parts(self, values):
+    ...         lists = Lists.of(values)
+    ...         return lists, lists.values
+    ...
+    ...     def matching(self, leaf, parts):
+    ...         return pc.equal(parts, leaf.value)
+    >>> leaf = Comparison(Op.EQ, Column(("a",), "int"), 5)
+    >>> clause = NumbersClause(leaf, IndexDefinition("numbers", ("a",)).key)
+    >>> lists = pa.array([[1, 5], [2], None])
+    >>> clause.verdicts(lists, np.full(3, True), lambda key, make: make()).to_pylist()
+    [True, False, None]
     """
 
     also: tuple[PartsClause[_Taken], ...] = field(default=(), kw_only=True)

@@ -41,6 +41,11 @@ class Column:
         The names of the column and of the nested fields, as the query spells them.
     type : str
         The Spark type by its catalog name.
+
+    Examples
+    --------
+    >>> print(Column(("s", "a.b"), "bigint"))
+    s.`a.b`
     """
 
     path: tuple[str, ...]
@@ -174,6 +179,17 @@ class Computed:
         itself and literals. Else empty.
     form : Form or None
         The form of the function; None if no form identifies the function.
+
+    Examples
+    --------
+    An index type recognizes a function by its call, here of ``endswith(name, '.csv')``:
+
+    >>> name = Column(("name",), "string")
+    >>> operand = Computed(name, "boolean", "endswith", 0, Monotonicity(), None, call=("EndsWith", b".csv"))
+    >>> match operand:
+    ...     case Computed(call=("EndsWith", bytes() as end)):
+    ...         print(operand, end)
+    endswith(name) b'.csv'
     """
 
     column: Column | FileColumn

@@ -40,7 +40,13 @@ Value = object
 
 
 class Op(Enum):
-    """The six comparison operators."""
+    """The six comparison operators.
+
+    Examples
+    --------
+    >>> Op.LT.negated, Op.LT.flipped
+    (<Op.GE: '>='>, <Op.GT: '>'>)
+    """
 
     EQ = "="
     NE = "!="
@@ -66,7 +72,23 @@ _FLIPPED = {Op.EQ: Op.EQ, Op.NE: Op.NE, Op.LT: Op.GT, Op.GT: Op.LT, Op.LE: Op.GE
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The leaf ``operand op value``, whose value is not null and has the operand's type."""
+    """The leaf ``operand op value``.
+
+    Attributes
+    ----------
+    op : Op
+        The comparison operator.
+    operand : Operand
+        The left side.
+    value : Value
+        The literal on the right side, which is not null and has the operand's type.
+
+    Examples
+    --------
+    >>> from xskip.expressions import Column
+    >>> print(Comparison(Op.GE, Column(("s", "a"), "int"), 5))
+    s.a >= ?
+    """
 
     op: Op
     operand: Operand

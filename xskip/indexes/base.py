@@ -46,6 +46,12 @@ class Parameter(NamedTuple):
         A function that parses the value from text.
     is_always_told : bool
         Whether the metadata always records the parameter. If not, the metadata omits the default value.
+
+    Examples
+    --------
+    >>> parameter = Parameter("length", "example.suffix.length", int, is_always_told=True)
+    >>> parameter.read("4")
+    4
     """
 
     attribute: str
@@ -58,6 +64,9 @@ class Parameter(NamedTuple):
 class OneColumn(ABC):
     """A base class for indexes over one column, including user-defined index types.
 
+    A subclass defines ``name``, :meth:`storage`, :meth:`translate`, and either :attr:`accumulators` or
+    :meth:`aggregates`. The class attributes have the meaning and the defaults of :class:`xskip.Index`.
+
     Parameters
     ----------
     column : str
@@ -68,10 +77,35 @@ class OneColumn(ABC):
         Whether ``column`` is an SQL expression such as ``size(tags)`` or ``props['k']``. The index then answers
         predicates about that expression.
 
+    Attributes
+    ----------
+    parameters : tuple of Parameter
+        The parameters of the index type that the metadata records.
+
     Raises
     ------
     IndexDefinitionError
         If ``column`` is not a valid column path and ``expression`` is false.
+
+    Examples
+    --------
+    An index type that collects the years of a date, without a clause:
+
+    >>> from pyspark.sql import functions as F
+    >>> from xskip.types import Array
+    >>> class Years(xskip.OneColumn):
+    ...     name = "years"
+    ...
+    ...     def storage(self, types):
+    ...         return Array("int")
+    ...
+    ...     def aggregates(self, inputs):
+    ...         return [F.collect_set(F.year(inputs[0]))]
+    ...
+    ...     def translate(self, leaf, definition, storage):
+    ...         return None
+    >>> Years("ts").columns
+    ('ts',)
     """
 
     column: str
@@ -100,7 +134,23 @@ class OneColumn(ABC):
 
     @classmethod
     def from_definition(cls: type[_Own], definition: IndexDefinition) -> _Own:
-        """Return the index that a definition in the metadata describes."""
+        """Return the index that a definition in the metadata describes.
+
+        Parameters
+        ----------
+        definition : IndexDefinition
+            The index as the metadata records it.
+
+        Returns
+        -------
+        OneColumn
+            An instance of this class with the recorded column and parameters.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a recorded parameter is invalid. xskip then does not use the index.
+        """
         (column,) = definition.columns
         expression = definition.expression is not None
         own = attributes_of(definition, cls.parameters)
@@ -108,11 +158,42 @@ class OneColumn(ABC):
 
     @abstractmethod
     def storage(self, types: Sequence[str]) -> Storage:
-        """Return the type of one metadata value for a column of this Spark type."""
+        """Return the type of one metadata value for a column of this Spark type.
+
+        Parameters
+        ----------
+        types : sequence of str
+            The Spark type of the column, or of the array elements if ``of_elements`` is true; of length 1.
+
+        Returns
+        -------
+        Storage
+            The storage type, such as ``Array("int")``.
+
+        Raises
+        ------
+        UnsupportedTypeError
+            If the index cannot serve the type.
+        """
 
     @abstractmethod
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> IndexClause | None:
-        """Return a clause that answers a leaf about the column, or None if the index cannot answer the leaf."""
+        """Return a clause that answers a leaf about the column, or None if the index cannot answer the leaf.
+
+        Parameters
+        ----------
+        leaf : Leaf
+            A predicate about one operand.
+        definition : IndexDefinition
+            The index as the metadata records it.
+        storage : Storage
+            The type of the metadata values.
+
+        Returns
+        -------
+        IndexClause or None
+            A clause that is false for a file only if no row of the file can satisfy the leaf.
+        """
 
     @property
     def accumulators(self) -> tuple[Accumulator, ...]:
@@ -120,25 +201,88 @@ class OneColumn(ABC):
         return ()
 
     def inputs(self, columns: Sequence[str], types: Sequence[str]) -> Sequence[Input]:
-        """Return one input: the column or the expression."""
+        """Return one input: the column or the expression.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            The column as the dataset spells it, of length 1.
+        types : sequence of str
+            The Spark type of the column, of length 1.
+
+        Returns
+        -------
+        sequence of Input
+            A list of length 1.
+        """
         return [Input(self.source(columns[0]), types[0])]
 
     def source(self, column: str) -> str:
-        """Return the SQL text of the column, or of the expression; ``column`` is spelled as in the dataset."""
+        """Return the SQL text of the column or of the expression.
+
+        Parameters
+        ----------
+        column : str
+            The column as the dataset spells it, or the expression.
+
+        Returns
+        -------
+        str
+            The column with its names in backticks, or the expression in parentheses.
+        """
         return f"({column})" if self.expression else quoted(column)
 
     def aggregates(self, inputs: Sequence[SparkColumn]) -> Sequence[SparkColumn]:
-        """Return no aggregates; subclasses override this method or ``accumulators``."""
+        """Return no aggregates; subclasses override this method or ``accumulators``.
+
+        Parameters
+        ----------
+        inputs : sequence of Column
+            The inputs of the index as Spark columns.
+
+        Returns
+        -------
+        sequence of Column
+            The aggregates, in the order that :meth:`assemble` expects.
+        """
         return ()
 
     def assemble(self, results: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:
-        """Return the first result column, cast to the Arrow type of the storage."""
+        """Return the first result column, cast to the Arrow type of the storage.
+
+        Parameters
+        ----------
+        results : sequence of pyarrow.Array
+            The result columns of ``accumulators`` or of ``aggregates``, with one row per file.
+        types : sequence of str
+            The Spark type of the column, or of the array elements if ``of_elements`` is true; of length 1.
+
+        Returns
+        -------
+        pyarrow.Array
+            One metadata value per file, in the order of ``results``; null means that nothing is known of the file.
+        """
         return results[0].cast(arrow_type(self.storage(types)))
 
     def translate_all(
         self, leaves: Sequence[Leaf], definition: IndexDefinition, storage: Storage
     ) -> IndexClause | None:
-        """Return one clause that tests all leaves on every list part, or None for fewer than two clauses over lists."""
+        """Return one clause that tests all leaves on every list part, or None for fewer than two clauses over lists.
+
+        Parameters
+        ----------
+        leaves : sequence of Leaf
+            Predicates about columns of the index, which the query combines with AND.
+        definition : IndexDefinition
+            The index as the metadata records it.
+        storage : Storage
+            The type of the metadata values.
+
+        Returns
+        -------
+        IndexClause or None
+            A clause that is false for a file only if no part of the list can satisfy all leaves.
+        """
         return conjoin(self.translate(leaf, definition, storage) for leaf in leaves)
 
 

@@ -41,6 +41,13 @@ class Formatted(OneColumn):
         The maximum length of a list, at least 1. The index never skips a file with more distinct values.
     key_label : str, optional
         Label of the key that encrypts the metadata of this index. None leaves the metadata in plaintext.
+    expression : bool
+        Whether ``column`` is an SQL expression such as ``size(tags)``, which queries must contain in the same form.
+
+    Raises
+    ------
+    IndexDefinitionError
+        If ``column`` is not a valid column path, ``pattern`` is empty, or a number is out of range.
 
     Examples
     --------

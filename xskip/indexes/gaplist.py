@@ -41,6 +41,13 @@ class GapList(OneColumn):
         The maximum number of gaps, at least 1. If several tasks read parts of a file, the maximum applies per task.
     key_label : str, optional
         Label of the key that encrypts the metadata of this index. None leaves the metadata in plaintext.
+    expression : bool
+        Whether ``column`` is an SQL expression such as ``size(tags)``, which queries must contain in the same form.
+
+    Raises
+    ------
+    IndexDefinitionError
+        If ``column`` is not a valid column path, or ``gaps`` is below 1.
 
     Examples
     --------

@@ -49,6 +49,11 @@ class GeoBox:
     key_label : str, optional
         Label of the key that encrypts the metadata of this index. None leaves the metadata in plaintext.
 
+    Raises
+    ------
+    IndexDefinitionError
+        If a column path is invalid, both columns are equal, or ``boxes`` is below 1.
+
     Examples
     --------
     >>> GeoBox("lon", "lat").columns
@@ -86,7 +91,23 @@ class GeoBox:
 
     @classmethod
     def from_definition(cls, definition: IndexDefinition) -> GeoBox:
-        """Return the index that a definition in the metadata describes."""
+        """Return the index that a definition in the metadata describes.
+
+        Parameters
+        ----------
+        definition : IndexDefinition
+            The index as the metadata records it.
+
+        Returns
+        -------
+        GeoBox
+            The index with the recorded columns and number of boxes.
+
+        Raises
+        ------
+        ValueError
+            If the recorded number of boxes is invalid.
+        """
         x, y = definition.columns
         return cls(x, y, key_label=definition.key_label, **attributes_of(definition, cls.parameters))
 
@@ -97,6 +118,16 @@ class GeoBox:
 
     def storage(self, types: Sequence[str]) -> Storage:
         """Return an array of doubles: the minimum x, maximum x, minimum y and maximum y of every box.
+
+        Parameters
+        ----------
+        types : sequence of str
+            The Spark types of both columns.
+
+        Returns
+        -------
+        Storage
+            ``Array("double")``.
 
         Raises
         ------
@@ -109,20 +140,72 @@ class GeoBox:
         return Array("double")
 
     def inputs(self, columns: Sequence[str], types: Sequence[str]) -> Sequence[Input]:
-        """Return one input: the points, as arrays of two doubles."""
+        """Return one input: the points, as arrays of two doubles.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            Both columns as the dataset spells them.
+        types : sequence of str
+            The Spark types of both columns.
+
+        Returns
+        -------
+        sequence of Input
+            A list of length 1.
+        """
         numbers = ", ".join(f"CAST({quoted(column)} AS DOUBLE)" for column in columns)
         return [Input(f"array({numbers})", "array<double>")]
 
     def aggregates(self, inputs: Sequence[SparkColumn]) -> Sequence[SparkColumn]:
-        """Return no aggregates, because the kernel's accumulator computes the boxes."""
+        """Return no aggregates, because the kernel's accumulator computes the boxes.
+
+        Parameters
+        ----------
+        inputs : sequence of Column
+            The inputs of the index as Spark columns.
+
+        Returns
+        -------
+        sequence of Column
+            An empty tuple.
+        """
         return ()
 
     def assemble(self, results: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:
-        """Return the lists of boxes, cast to arrays of doubles."""
+        """Return the lists of boxes, cast to arrays of doubles.
+
+        Parameters
+        ----------
+        results : sequence of pyarrow.Array
+            The result columns of the accumulator, with one row per file.
+        types : sequence of str
+            The Spark types of both columns.
+
+        Returns
+        -------
+        pyarrow.Array
+            One metadata value per file, in the order of ``results``; null means that nothing is known of the file.
+        """
         return results[0].cast(arrow_type(Array("double")))
 
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> GeoBoxClause | None:
-        """Return a clause for a comparison of x or y with literals or ``IS NOT NULL``, or None for any other leaf."""
+        """Return a clause for a comparison of x or y with literals or ``IS NOT NULL``, or None for any other leaf.
+
+        Parameters
+        ----------
+        leaf : Leaf
+            A predicate about one operand.
+        definition : IndexDefinition
+            The index as the metadata records it.
+        storage : Storage
+            The type of the metadata values.
+
+        Returns
+        -------
+        GeoBoxClause or None
+            A clause that is false for a file only if no box holds a point that can satisfy the leaf.
+        """
         if _axis(leaf, definition.columns) is None or storage != Array("double"):
             return None
         return GeoBoxClause(leaf, definition.key)
@@ -130,7 +213,22 @@ class GeoBox:
     def translate_all(
         self, leaves: Sequence[Leaf], definition: IndexDefinition, storage: Storage
     ) -> IndexClause | None:
-        """Return one clause that tests all leaves on every box, or None if boxes answer fewer than two leaves."""
+        """Return one clause that tests all leaves on every box, or None if boxes answer fewer than two leaves.
+
+        Parameters
+        ----------
+        leaves : sequence of Leaf
+            Predicates about columns of the index, which the query combines with AND.
+        definition : IndexDefinition
+            The index as the metadata records it.
+        storage : Storage
+            The type of the metadata values.
+
+        Returns
+        -------
+        IndexClause or None
+            A clause that is false for a file only if no box holds a point that can satisfy all leaves.
+        """
         return conjoin(self.translate(leaf, definition, storage) for leaf in leaves)
 
 

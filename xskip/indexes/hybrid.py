@@ -40,6 +40,13 @@ class Hybrid(OneColumn):
         The probability that a filter reports a value that its file lacks, between 0 and 1.
     key_label : str, optional
         Label of the key that encrypts the metadata of this index. None leaves the metadata in plaintext.
+    expression : bool
+        Whether ``column`` is an SQL expression such as ``size(tags)``, which queries must contain in the same form.
+
+    Raises
+    ------
+    IndexDefinitionError
+        If ``column`` is not a valid column path, or ``max_values`` or ``fpp`` is out of range.
 
     Examples
     --------

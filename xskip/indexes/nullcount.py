@@ -36,6 +36,13 @@ class NullCount(OneColumn):
         A column, or a struct field such as ``a.b``. Put a name that contains a dot in backticks.
     key_label : str, optional
         Label of the key that encrypts the metadata of this index. None leaves the metadata in plaintext.
+    expression : bool
+        Whether ``column`` is an SQL expression such as ``size(tags)``, which queries must contain in the same form.
+
+    Raises
+    ------
+    IndexDefinitionError
+        If ``column`` is not a valid column path.
 
     Examples
     --------

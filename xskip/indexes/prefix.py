@@ -44,6 +44,13 @@ class Prefix(OneColumn):
         The maximum length of a list, at least 1. The index never skips a file with more distinct prefixes.
     key_label : str, optional
         Label of the key that encrypts the metadata of this index. None leaves the metadata in plaintext.
+    expression : bool
+        Whether ``column`` is an SQL expression such as ``size(tags)``, which queries must contain in the same form.
+
+    Raises
+    ------
+    IndexDefinitionError
+        If ``column`` is not a valid column path, or ``length`` or ``max_values`` is below 1.
 
     Examples
     --------

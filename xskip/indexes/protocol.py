@@ -81,17 +81,33 @@ class Index(Protocol):
     A build calls ``storage`` to check the columns' types, computes ``accumulators`` or ``aggregates`` over ``inputs``
     for every file, and calls ``assemble`` to turn the results into metadata values. A query calls ``translate`` to turn
     a leaf of the predicate into a clause over those values.
+
+    Attributes
+    ----------
+    name : str
+        The name of the index type in the metadata, without an underscore.
+    keeps_values : bool
+        Whether the metadata holds values of the column's own type, so that the metadata shows which type was indexed.
+    of_elements : bool
+        Whether the index covers the elements of an array column, rather than whole arrays or no arrays at all.
+    of_calls : bool
+        Whether the index answers calls of user-defined functions whose column arguments are the columns of the index.
+    in_python : bool
+        Whether ``aggregates`` are grouped pandas functions, which Spark cannot combine with its own aggregates.
+
+    Examples
+    --------
+    >>> index: xskip.Index = xskip.MinMax("ts")
+    >>> index.storage(["date"])
+    Struct(fields=(('min', 'date'), ('max', 'date')))
+    >>> index.inputs(["ts"], ["date"])
+    [Input(sql='`ts`', type='date')]
     """
 
-    #: The name of the index type in the metadata, without an underscore.
     name: ClassVar[str]
-    #: Whether the metadata holds values of the column's own type, so that the metadata shows which type was indexed.
     keeps_values: ClassVar[bool] = True
-    #: Whether the index covers the elements of an array column, rather than whole arrays or no arrays at all.
     of_elements: ClassVar[bool] = False
-    #: Whether the index answers calls of user-defined functions whose column arguments are the columns of the index.
     of_calls: ClassVar[bool] = False
-    #: Whether ``aggregates`` are grouped pandas functions, which Spark cannot combine with its own aggregates.
     in_python: ClassVar[bool] = False
 
     @property
@@ -112,7 +128,23 @@ class Index(Protocol):
 
     @classmethod
     def from_definition(cls, definition: IndexDefinition) -> Index:
-        """Return the index that a definition in the metadata describes."""
+        """Return the index that a definition in the metadata describes.
+
+        Parameters
+        ----------
+        definition : IndexDefinition
+            The index as the metadata records it.
+
+        Returns
+        -------
+        Index
+            An instance of this class with the recorded columns and parameters.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a recorded parameter is invalid. xskip then does not use the index.
+        """
 
     @property
     def accumulators(self) -> tuple[Accumulator, ...]:
@@ -125,6 +157,11 @@ class Index(Protocol):
         ----------
         types : sequence of str
             The Spark types of the columns, or of the array elements if ``of_elements`` is true.
+
+        Returns
+        -------
+        Storage
+            The storage type, such as ``Array("int")``.
 
         Raises
         ------
@@ -141,10 +178,26 @@ class Index(Protocol):
             The columns as the dataset spells them.
         types : sequence of str
             The columns' Spark types.
+
+        Returns
+        -------
+        sequence of Input
+            Columns or expressions, in the order that ``accumulators`` or ``aggregates`` expect.
         """
 
     def aggregates(self, inputs: Sequence[SparkColumn]) -> Sequence[SparkColumn]:
-        """Return the Spark aggregates over the rows of one file, or nothing if the index uses ``accumulators``."""
+        """Return the Spark aggregates over the rows of one file, or nothing if the index uses ``accumulators``.
+
+        Parameters
+        ----------
+        inputs : sequence of Column
+            The inputs of the index as Spark columns.
+
+        Returns
+        -------
+        sequence of Column
+            The aggregates, in the order that ``assemble`` expects.
+        """
 
     def assemble(self, results: Sequence[pa.Array], types: Sequence[str]) -> pa.Array:
         """Assemble the metadata values of many files.
@@ -174,6 +227,11 @@ class Index(Protocol):
             The index as the metadata records it.
         storage : Storage
             The type of the metadata values.
+
+        Returns
+        -------
+        IndexClause or None
+            A clause that is false for a file only if no row of the file can satisfy the leaf.
         """
 
     def translate_all(
@@ -181,6 +239,17 @@ class Index(Protocol):
     ) -> IndexClause | None:
         """Return a clause for leaves that a single row must satisfy together.
 
-        The parameters are those of :meth:`translate`. The result is None if the joint clause would rule out no more
-        files than the separate clauses of the leaves.
+        Parameters
+        ----------
+        leaves : sequence of Leaf
+            Predicates about columns of the index, which the query combines with AND.
+        definition : IndexDefinition
+            The index as the metadata records it.
+        storage : Storage
+            The type of the metadata values.
+
+        Returns
+        -------
+        IndexClause or None
+            None if the joint clause would rule out no more files than the separate clauses of the leaves.
         """

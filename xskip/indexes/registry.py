@@ -30,6 +30,13 @@ def register(kind: type[Index]) -> type[Index]:
     ------
     IndexDefinitionError
         If another class is registered under the name.
+
+    Examples
+    --------
+    A further registration of the same class has no effect.
+
+    >>> xskip.register(xskip.MinMax)
+    <class 'xskip.indexes.minmax.MinMax'>
     """
     known = _TYPES.setdefault(kind.name, kind)
     if known is not kind:

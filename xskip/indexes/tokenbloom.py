@@ -46,6 +46,13 @@ class TokenBloom(BloomFilter):
         The number of distinct words to size every filter for, at least 1. None sizes a filter for its file's words.
     key_label : str, optional
         Label of the key that encrypts the metadata of this index. None leaves the metadata in plaintext.
+    expression : bool
+        Whether ``column`` is an SQL expression such as ``size(tags)``, which queries must contain in the same form.
+
+    Raises
+    ------
+    IndexDefinitionError
+        If ``column`` is not a valid column path, or ``fpp`` or ``ndv`` is out of range.
 
     Examples
     --------

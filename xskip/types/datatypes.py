@@ -101,6 +101,11 @@ class Array:
     ----------
     element : str
         The Spark type of the elements.
+
+    Examples
+    --------
+    >>> arrow_type(Array("int"))
+    ListType(list<element: int32>)
     """
 
     element: str
