@@ -10,6 +10,7 @@ __all__ = [
     "CollectError",
     "CommitConflictError",
     "DatasetError",
+    "HookVersionError",
     "IndexDefinitionError",
     "IndexDroppedError",
     "IndexExistsError",
@@ -169,6 +170,10 @@ class CollectError(XskipError, RuntimeError):
 
 class StorageError(XskipError, OSError):
     """Error for a metadata storage that refused to list, read, write or remove files."""
+
+
+class HookVersionError(XskipError, RuntimeError):
+    """Error for a jar with Java classes of another version of xskip, or compiled for another Spark."""
 
 
 class JavaNotFoundError(XskipError, OSError):

@@ -7,6 +7,7 @@ import json
 import logging
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xskip import __version__
@@ -49,6 +50,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             from xskip.cli.demo import run_demo
 
             return run_demo(arguments.directory)
+        if arguments.command == "jar":
+            return _write_jar(arguments)
         return _on_index(arguments)
     except XskipError as error:
         print(f"xskip: {error}", file=sys.stderr)
@@ -61,6 +64,9 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     demo = commands.add_parser("demo", help="index a year of real flights and query them")
     demo.add_argument("--directory", default="xskip-demo", help="where the data goes (default: %(default)s)")
+    jar = commands.add_parser("jar", help="write the Java classes that drivers otherwise compile to a jar")
+    jar.add_argument("--directory", default=".", help="where the jar goes (default: %(default)s)")
+    _add_common(jar)
     for name, text in (
         ("create", "build an index"),
         ("refresh", "add new objects, drop those that are gone"),
@@ -123,6 +129,21 @@ def _on_index(arguments: argparse.Namespace) -> int:
         _show(arguments, _run(index, arguments))
     finally:
         spark.stop()
+    return 0
+
+
+def _write_jar(arguments: argparse.Namespace) -> int:
+    from xskip.spark.bridge.compiler import write_jar
+
+    spark = _session(arguments)
+    try:
+        folder = Path(arguments.directory)
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"xskip-{__version__}-spark-{spark.version}.jar"
+        write_jar(spark, str(path))
+    finally:
+        spark.stop()
+    print(path if arguments.output == "text" else json.dumps({"path": str(path)}))
     return 0
 
 

@@ -5,9 +5,14 @@ If a jar on the class path contains the hook's classes, the driver uses that jar
 
 from __future__ import annotations
 
+import hashlib
+import os
 import zipfile
+from collections.abc import Mapping
 from importlib import resources
 from typing import TYPE_CHECKING, Any
+
+from xskip.errors import HookVersionError
 
 if TYPE_CHECKING:
     from importlib.abc import Traversable
@@ -64,7 +69,13 @@ def existing_rule(spark: SparkSession) -> Any:
 
 
 def new_rule(spark: SparkSession) -> Any:
-    """Create a rule from the class on the class path, or compile the class if the class path lacks it."""
+    """Create a rule from the class on the class path, or compile the class if the class path lacks it.
+
+    Raises
+    ------
+    HookVersionError
+        If a jar on the class path contains the classes of another version of xskip, or for another Spark.
+    """
     from py4j.protocol import Py4JJavaError
 
     jvm: Any = spark._jvm
@@ -75,7 +86,36 @@ def new_rule(spark: SparkSession) -> Any:
         util = jvm.org.codehaus.commons.compiler.util
         finder = util.resource.MapResourceFinder(compiled(jvm))
         rule = util.ResourceFinderClassLoader(finder, loader).loadClass(RULE_CLASS)
+    else:
+        _check_version(spark, rule)
     return rule.getConstructors()[0].newInstance(jvm.java.util.ArrayList().toArray())
+
+
+def _check_version(spark: SparkSession, rule: Any) -> None:
+    """Raise an error if a class on the class path was not compiled from this package's sources for this Spark."""
+    found, expected = rule.getPackage().getImplementationVersion(), _version(spark)
+    if found != expected:
+        raise HookVersionError(
+            "a jar on the class path contains the hook of another version of xskip, or for another Spark",
+            where=str(rule.getProtectionDomain().getCodeSource().getLocation()),
+            found=found,
+            expected=expected,
+            hint="write the jar again with 'python -m xskip jar', or remove it from the class path",
+        )
+
+
+def _version(spark: SparkSession) -> str:
+    """Return the version of the hook's classes: the digest of their sources, and the Spark that they are for."""
+    jvm: Any = spark._jvm
+    minor = ".".join(spark.version.split(".")[:2])
+    return f"{_digest(java_sources(jvm.scala.util.Properties.versionNumberString()))} for Spark {minor}"
+
+
+def _digest(sources: Mapping[str, str]) -> str:
+    digest = hashlib.sha256()
+    for path, text in sources.items():
+        digest.update(f"{path}\0{text}\0".encode())
+    return digest.hexdigest()[:16]
 
 
 def compiled(jvm: Any) -> Any:
@@ -102,12 +142,28 @@ def compiled(jvm: Any) -> Any:
     return files
 
 
-def write_jar(jvm: Any, path: str) -> None:
-    """Compile the hook's classes and write the class files to a jar."""
+def write_jar(spark: SparkSession, path: str) -> None:
+    """Compile the hook's classes for a session's Spark, and write the class files to a jar, which replaces a file.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    path : str
+        The local path of the jar.
+    """
+    jvm: Any = spark._jvm
     files = compiled(jvm)
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as jar:
-        for name in sorted(files.keySet()):
-            jar.writestr(name, bytes(files.get(name)))
+    manifest = f"Manifest-Version: 1.0\r\nImplementation-Title: xskip\r\nImplementation-Version: {_version(spark)}\r\n"
+    partial = f"{path}.{os.getpid()}.tmp"
+    try:
+        with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as jar:
+            jar.writestr("META-INF/MANIFEST.MF", manifest)
+            for name in sorted(files.keySet()):
+                jar.writestr(name, bytes(files.get(name)))
+        os.replace(partial, path)
+    finally:
+        if os.path.exists(partial):
+            os.remove(partial)
 
 
 def rules_of(spark: SparkSession) -> list[Any]:

@@ -123,6 +123,6 @@ class Hook:
         if self._shipped == context.applicationId:
             return
         path = f"{lasting_folder('kernel')}/xskip-kernel.jar"
-        write_jar(self.gateway.jvm, path)
+        write_jar(spark, path)
         context._jsc.sc().addJar(path)
         self._shipped = context.applicationId
