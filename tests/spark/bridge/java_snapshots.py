@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
+from tests.spark.java_classes import JavaClasses
 from xskip.metadata.objects import Objects
 from xskip.metadata.table import MetadataTable, PartitionColumn
 from xskip.spark.bridge.gateway import hook_of
@@ -82,25 +83,10 @@ class JavaSnapshots:
 
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         self._jvm: Any = spark._jvm
-        self._gateway: Any = spark.sparkContext._gateway
         self._rule = hook_of(spark).rule
-        self._loader = self._rule.getClass().getClassLoader()
-        self._parse = self._method("snapshot.PruningAnswer", "parse")
-        self._new_listing = self._class("files.FileListing").getConstructors()[0]
+        self._classes = JavaClasses(spark)
         pq.write_table(pa.table({"x": [1]}), folder / "f.parquet")
         self._relation = self._rule.dataset(spark.read.parquet(str(folder))._jdf)
-
-    def _class(self, name: str) -> Any:
-        return self._loader.loadClass(f"io.xskip.{name}")
-
-    def _method(self, class_name: str, name: str) -> Any:
-        return next(m for m in self._class(class_name).getMethods() if m.getName() == name)
-
-    def _array(self, *values: Any) -> Any:
-        array = self._gateway.new_array(self._jvm.java.lang.Object, len(values))
-        for i, value in enumerate(values):
-            array[i] = value
-        return array
 
     def table(self, table: MetadataTable) -> Any:
         """Return the files of a table as a ``FileTable``."""
@@ -118,7 +104,7 @@ class JavaSnapshots:
 
     def registered(self, directory: str) -> Any:
         """Return the ``FileSnapshot`` of a metadata directory, and unregister it."""
-        snapshots = self._class("snapshot.Snapshots").getField("snapshots").get(None)
+        snapshots = self._classes.field("snapshot.Snapshots", "snapshots")
         return snapshots.remove(directory)
 
     def listing(self, table: MetadataTable) -> Any:
@@ -144,7 +130,7 @@ class JavaSnapshots:
 
     def packed(self, listing: Any) -> Listing:
         """Return a listing as Python reads it."""
-        return Listing(self._new_listing.newInstance(self._array(listing)))
+        return Listing(self._classes.new("files.FileListing", listing))
 
     def partition_values(self, listing: Any) -> str:
         """Return the values of each partition of a listing by ``p`` and ``q``."""
@@ -169,7 +155,7 @@ class JavaSnapshots:
             The partition columns of the listing in DDL.
         """
         data = None if answer is None else bytearray(answer)
-        parsed = self._parse.invoke(None, self._array(data, snapshot))
+        parsed = self._classes.call("snapshot.PruningAnswer", "parse", data, snapshot)
         left = self._list(parsed.filter(self._sequence(listing), self._schema(ddl)))
         return Filtered(self.packed(left).objects().names.to_pylist(), list(parsed.counts().all()))
 

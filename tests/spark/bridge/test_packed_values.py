@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.metadatastore.samples import VALUES, array_of
-from xskip.spark.bridge.gateway import hook_of
+from tests.spark.java_classes import JavaClasses
 from xskip.spark.bridge.packed_values import Packed, pack, parted, unpack
 from xskip.types.datatypes import arrow_type
 
@@ -23,39 +23,22 @@ class Evaluator:
 
     def __init__(self, spark: SparkSession, columns: str) -> None:
         self._spark = spark
-        self._gateway: Any = spark.sparkContext._gateway
-        self._loader = hook_of(spark).rule.getClass().getClassLoader()
         self._columns = columns
-        constructors = self._class("catalyst.ExpressionEvaluator").getConstructors()
-        empty = next(c for c in constructors if c.getParameterCount() == 0)
-        self._java = empty.newInstance(self._array([]))
-        self._encode = self._method("catalyst.ExpressionEncoder", "encode")
-        self._longs = self._method("common.Bytes", "longs")
-
-    def _class(self, name: str) -> Any:
-        return self._loader.loadClass(f"io.xskip.{name}")
-
-    def _method(self, class_name: str, name: str) -> Any:
-        return next(m for m in self._class(class_name).getMethods() if m.getName() == name)
-
-    def _array(self, values: Sequence[Any]) -> Any:
-        array = self._gateway.new_array(self._gateway.jvm.java.lang.Object, len(values))
-        for i, value in enumerate(values):
-            array[i] = value
-        return array
+        self._classes = JavaClasses(spark)
+        self._java = self._classes.new("catalyst.ExpressionEvaluator")
 
     def number(self, text: str) -> int:
         """Number an expression, which the analyzer has resolved and the optimizer has not simplified."""
         df = self._spark.createDataFrame([], self._columns).selectExpr(f"{text} AS x")
         alias = df._jdf.queryExecution().analyzed().expressions().head()
-        encoded = str(self._encode.invoke(None, self._array([alias.child(), self._java])))
+        encoded = str(self._classes.call("catalyst.ExpressionEncoder", "encode", alias.child(), self._java))
         return int(encoded.rpartition('{"@":')[2].partition(",")[0])
 
     def evaluate(self, asked: Sequence[tuple[int, Packed]]) -> Packed:
         """Evaluate numbered expressions for packed values of their columns, in a single call."""
         parts = np.array([(number, len(v.states), len(v.data)) for number, v in asked], "<i8").tobytes()
         states, numbers, data = (b"".join(pieces) for pieces in zip(*(v for _, v in asked), strict=True))
-        longs = [self._longs.invoke(None, self._array([bytearray(each)])) for each in (parts, numbers)]
+        longs = [self._classes.call("common.Bytes", "longs", bytearray(each)) for each in (parts, numbers)]
         found = self._java.evaluate(longs[0], bytearray(states), longs[1], bytearray(data))
         return Packed(*map(base64.b64decode, (found.states(), found.numbers(), found.bytes())))
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from xskip.spark.bridge.gateway import hook_of
+from tests.spark.java_classes import JavaClasses
 
 #: How the kernel receives rows: in two column batches for each file, as the rows of one batch, or as copies of rows.
 Form = Literal["batches", "rows", "unsafe rows"]
@@ -21,23 +21,15 @@ FORMS: tuple[Form, ...] = ("batches", "rows", "unsafe rows")
 Longs = npt.NDArray[np.int64]
 
 
-def java_class(spark: SparkSession, name: str) -> Any:
-    """Returns the class of the hook with a name, from the class loader that compiled the hook."""
-    return hook_of(spark).rule.getClass().getClassLoader().loadClass(f"io.xskip.collect.{name}")
-
-
 class JavaSet:
     """A set of longs, ``DistinctLongs`` or ``LongSet``, whose methods only the package of the set can call."""
 
     def __init__(self, spark: SparkSession, name: str) -> None:
         jvm: Any = spark._jvm
         self._jvm = jvm
-        self._gateway: Any = spark.sparkContext._gateway
-        cls = java_class(spark, name)
-        constructor = cls.getDeclaredConstructors()[0]
-        constructor.setAccessible(True)
-        self._set = constructor.newInstance(self._array(jvm.java.lang.Object, 0))
-        self._methods = {method.getName(): method for method in cls.getDeclaredMethods()}
+        self._classes = JavaClasses(spark)
+        self._set = self._classes.new(f"collect.{name}")
+        self._methods = {m.getName(): m for m in self._classes.load(f"collect.{name}").getDeclaredMethods()}
         for method in self._methods.values():
             method.setAccessible(True)
         handles = jvm.java.lang.invoke
@@ -46,14 +38,14 @@ class JavaSet:
         self._consumer = handles.MethodHandleProxies.asInterfaceInstance(consumer, add)
 
     def add(self, values: Longs) -> None:
-        """Adds values one by one; the loop runs in the JVM."""
+        """Add values one by one; the loop runs in the JVM."""
         packed = self._little_endian(self._jvm.java.nio.ByteBuffer.wrap(bytearray(values.astype("<i8").tobytes())))
-        longs = self._array(self._jvm.long, len(values))
+        longs = self._classes.empty_array(len(values), self._jvm.long)
         packed.asLongBuffer().get(longs)
         self._jvm.java.util.Spliterators.spliterator(longs, 0).forEachRemaining(self._consumer)
 
     def values(self) -> Longs:
-        """Returns the values in ascending order."""
+        """Return the values in ascending order."""
         longs = self._call("values")
         packed = self._little_endian(self._jvm.java.nio.ByteBuffer.allocate(8 * len(longs)))
         packed.asLongBuffer().put(longs)
@@ -66,13 +58,10 @@ class JavaSet:
         self._call("clear")
 
     def _call(self, name: str) -> Any:
-        return self._methods[name].invoke(self._set, self._array(self._jvm.java.lang.Object, 0))
+        return self._methods[name].invoke(self._set, self._classes.array([]))
 
     def _little_endian(self, buffer: Any) -> Any:
         return buffer.order(self._jvm.java.nio.ByteOrder.LITTLE_ENDIAN)
-
-    def _array(self, kind: Any, length: int) -> Any:
-        return self._gateway.new_array(kind, length)
 
 
 class Kernel:
@@ -80,13 +69,12 @@ class Kernel:
 
     def __init__(self, spark: SparkSession) -> None:
         self._jvm: Any = spark._jvm
-        self._gateway: Any = spark.sparkContext._gateway
-        self._constructor = java_class(spark, "AccumulatorKernel").getConstructors()[0]
+        self._classes = JavaClasses(spark)
 
     def run(
         self, specs: Sequence[str], files: Sequence[pa.Array], form: Form, *, split: Sequence[int] = ()
     ) -> list[list[Any]]:
-        """Runs accumulators over one column of files that have at least one row each.
+        """Run accumulators over one column of files that have at least one row each.
 
         Parameters
         ----------
@@ -110,8 +98,8 @@ class Kernel:
         split_files = jvm.java.util.HashSet()
         for i in split:
             split_files.add(i)
-        arguments = [self._array(jvm.java.lang.String, specs), self._array(jvm.int, [0, 1]), split_files]
-        kernel = self._constructor.newInstance(self._array(jvm.java.lang.Object, arguments))
+        lines, columns = self._classes.array(specs, jvm.java.lang.String), self._classes.array([0, 1], jvm.int)
+        kernel = self._classes.new("collect.AccumulatorKernel", lines, columns, split_files)
         with self._pieces(batches, form) as pieces:
             results = [[self._plain(value) for value in row.values()] for row in kernel.call(pieces)]
         assert [ordinal for ordinal, *_ in results] == list(range(len(files)))
@@ -119,7 +107,7 @@ class Kernel:
 
     @contextmanager
     def _pieces(self, batches: Sequence[pa.RecordBatch], form: Form) -> Iterator[Any]:
-        """Provides a Java iterator over the rows or batches; its memory is free afterwards."""
+        """Provide a Java iterator over the rows or batches; its memory is free afterwards."""
         with ExitStack() as stack:
             if form == "batches":
                 pieces = self._jvm.java.util.ArrayList()
@@ -144,24 +132,18 @@ class Kernel:
         assert reader.loadNextBatch()
         vectorized = self._jvm.org.apache.spark.sql.vectorized
         columns = [vectorized.ArrowColumnVector(v) for v in reader.getVectorSchemaRoot().getFieldVectors()]
-        return vectorized.ColumnarBatch(self._array(vectorized.ColumnVector, columns), batch.num_rows)
+        return vectorized.ColumnarBatch(self._classes.array(columns, vectorized.ColumnVector), batch.num_rows)
 
     def _unsafe(self, rows: Any, schema: pa.Schema) -> Any:
-        """Returns an iterator over copies of rows in a single UnsafeRow."""
+        """Return an iterator over copies of rows in a single UnsafeRow."""
         ddl = ", ".join(f"{field.name} {_ddl(field.type)}" for field in schema)
         types = self._jvm.org.apache.spark.sql.types.StructType.fromDDL(ddl)
         projection = self._jvm.org.apache.spark.sql.catalyst.expressions.UnsafeProjection.create(types)
         converters = self._jvm.scala.collection.JavaConverters
         return converters.asJavaIterator(converters.asScalaIterator(rows).map(projection))
 
-    def _array(self, kind: Any, values: Sequence[Any]) -> Any:
-        array = self._gateway.new_array(kind, len(values))
-        for i, value in enumerate(values):
-            array[i] = value
-        return array
-
     def _plain(self, value: Any) -> Any:
-        """Returns a result as a Python value; strings as bytes."""
+        """Return a result as a Python value; strings as bytes."""
         if not hasattr(value, "getClass"):
             return value
         match value.getClass().getSimpleName():
