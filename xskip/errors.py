@@ -169,7 +169,7 @@ class CollectError(XskipError, RuntimeError):
 
 
 class StorageError(XskipError, OSError):
-    """Error for a metadata storage that refused to list, read, write or remove files."""
+    """Error for a storage that refused to list, read, write or remove files."""
 
 
 class HookVersionError(XskipError, RuntimeError):

@@ -72,3 +72,15 @@ def test_a_jar_of_other_sources_is_refused(jar: Path, tmp_path: Path) -> None:
     assert output.startswith("error: a jar on the class path contains the hook of another version of xskip")
     assert str(other) in output
     assert "python -m xskip jar" in output
+
+
+def test_a_directory_that_cannot_be_written_is_a_clear_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    assert main(["jar", "--directory", str(file)]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("xskip: cannot write the jar")
+    assert str(file) in error
+    assert len(error.splitlines()) == 1

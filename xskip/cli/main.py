@@ -6,7 +6,8 @@ import argparse
 import json
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from xskip import __version__
 from xskip.api.catalog import list_indexes, migrate_all
 from xskip.api.index import SkippingIndex
 from xskip.api.session import check_java, configure
-from xskip.errors import XskipError
+from xskip.errors import StorageError, XskipError
 from xskip.indexes import BloomFilter, GapList, Hybrid, MinMax, NullCount, OneColumn, Prefix, TokenBloom, ValueList
 from xskip.metadatastore.versions import CURRENT_VERSION
 
@@ -135,16 +136,27 @@ def _on_index(arguments: argparse.Namespace) -> int:
 def _write_jar(arguments: argparse.Namespace) -> int:
     from xskip.spark.bridge.compiler import write_jar
 
+    folder = Path(arguments.directory)
+    with _writing_to(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     spark = _session(arguments)
     try:
-        folder = Path(arguments.directory)
-        folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"xskip-{__version__}-spark-{spark.version}.jar"
-        write_jar(spark, str(path))
+        with _writing_to(folder):
+            write_jar(spark, str(path))
     finally:
         spark.stop()
     print(path if arguments.output == "text" else json.dumps({"path": str(path)}))
     return 0
+
+
+@contextmanager
+def _writing_to(folder: Path) -> Iterator[None]:
+    """Run the body, and raise its failure to write as an error that names the folder."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageError("cannot write the jar", where=str(folder), found=str(error)) from error
 
 
 def _run(index: SkippingIndex, arguments: argparse.Namespace) -> object:
