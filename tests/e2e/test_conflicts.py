@@ -1,4 +1,4 @@
-"""Of two writers on one index, the slower one retries with the statistics that it has collected. Rules: [MDS-C-19]."""
+"""The slower of two writers on one index retries with the statistics that it has collected. Rules: [MDS-C-19]."""
 
 from __future__ import annotations
 

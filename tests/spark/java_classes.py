@@ -13,7 +13,7 @@ __all__ = ["JavaClasses"]
 
 
 class JavaClasses:
-    """The classes of the hook, from the class loader that compiled them; names stand below ``io.xskip``."""
+    """The classes of the hook, from the class loader that compiled them. Names are relative to ``io.xskip``."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._gateway: Any = spark.sparkContext._gateway

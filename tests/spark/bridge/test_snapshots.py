@@ -138,7 +138,7 @@ def test_ordinals(java: JavaSnapshots, count: int) -> None:
 
 
 def test_repeated_paths(java: JavaSnapshots) -> None:
-    """Of equal files, a look-up finds the first; of files with a path in common, the one with the time."""
+    """A look-up finds the first of equal files, and the one with the listed time among files with the same path."""
     known: list[File] = [
         ("/lake/a", 1, 10),
         ("/lake/b", 1, 10),

@@ -1,4 +1,4 @@
-"""What Python and the hook both compute or name is the same on both sides."""
+"""Python and the hook compute the same locations, and agree on names and default values."""
 
 from __future__ import annotations
 
