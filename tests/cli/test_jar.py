@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from tests.helpers import write_once
 from xskip import MinMax, SkippingIndex
 from xskip.cli.main import main
+from xskip.spark.bridge.compiler import compiled
 
 ROOT = Path(__file__).parents[2]
 QUERY = """
@@ -59,6 +60,11 @@ def test_a_driver_takes_the_classes_from_the_jar(spark: SparkSession, jar: Path,
     data = write_once(spark, tmp_path / "data", "a int", {f"f{i}": [(i,)] for i in range(3)})
     SkippingIndex.for_path(spark, data).create([MinMax("a")])
     assert output_of(jar, data) == "from the jar: True\nrows: 1\nskipped: 2\n"
+
+
+def test_the_classes_are_compiled_once(spark: SparkSession) -> None:
+    """The driver's class loader, the executors and a jar get the classes of one compilation."""
+    assert compiled(spark._jvm) is compiled(spark._jvm)
 
 
 def test_a_jar_of_other_sources_is_refused(jar: Path, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import hashlib
 import os
 import zipfile
 from collections.abc import Mapping
+from functools import lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -118,8 +119,9 @@ def _digest(sources: Mapping[str, str]) -> str:
     return digest.hexdigest()[:16]
 
 
+@lru_cache(maxsize=1)  # the driver loads the classes, and the first build sends the same classes to executors
 def compiled(jvm: Any) -> Any:
-    """Compile the hook's classes.
+    """Compile the hook's classes, once for each JVM.
 
     Returns
     -------
