@@ -38,8 +38,7 @@ final class ListingFilter {
       int partition = answer.partition(directory.values(), schema);
       scala.collection.Iterator<?> files = directory.files().iterator();
       while (files.hasNext()) {
-        FileStatusWithMetadata file = (FileStatusWithMetadata) files.next();
-        sliceOf(position).set(position % ListingSlice.SIZE, file, partition);
+        sliceOf(position).set(position % ListingSlice.SIZE, files.next(), partition);
         position++;
       }
     }
@@ -98,7 +97,7 @@ final class ListingFilter {
         result.$plus$eq(
             keptCount == end - start
                 ? directory
-                : new PartitionDirectory(directory.values(), keptFiles(directory, start)));
+                : new PartitionDirectory(directory.values(), keptFiles(start, end)));
       }
       start = end;
     }
@@ -119,17 +118,14 @@ final class ListingFilter {
     return count;
   }
 
-  private Seq<FileStatusWithMetadata> keptFiles(PartitionDirectory directory, int start) {
-    VectorBuilder<FileStatusWithMetadata> result = new VectorBuilder<>();
-    int position = start;
-    scala.collection.Iterator<?> files = directory.files().iterator();
-    while (files.hasNext()) {
-      FileStatusWithMetadata file = (FileStatusWithMetadata) files.next();
+  @SuppressWarnings("unchecked")
+  private Seq<FileStatusWithMetadata> keptFiles(int start, int end) {
+    VectorBuilder<Object> result = new VectorBuilder<>();
+    for (int position = start; position < end; position++) {
       if (keeps(position)) {
-        result.$plus$eq(file);
+        result.$plus$eq(sliceOf(position).listed(position % ListingSlice.SIZE));
       }
-      position++;
     }
-    return result.result();
+    return (Seq<FileStatusWithMetadata>) (Seq<?>) result.result();
   }
 }

@@ -8,21 +8,27 @@ final class ListingSlice {
   /** The number of files of each slice but the last. */
   static final int SIZE = 1 << 13;
 
-  private final FileStatusWithMetadata[] files;
+  /** Objects, because a cast loads the file from memory, and only the look-up needs its fields. */
+  private final Object[] files;
+
   private final int[] partitions;
   private final boolean[] keeps;
   private final FileOrdinals ordinals;
   private final PruningCounts counts = new PruningCounts();
 
   ListingSlice(int size, FileOrdinals ordinals) {
-    files = new FileStatusWithMetadata[size];
+    files = new Object[size];
     partitions = new int[size];
     keeps = new boolean[size];
     this.ordinals = ordinals;
   }
 
-  /** Sets the file at a position, and its partition in the snapshot. */
-  void set(int i, FileStatusWithMetadata file, int partition) {
+  /**
+   * Sets the file at a position, and its partition in the snapshot.
+   *
+   * @param file a {@code FileStatusWithMetadata}
+   */
+  void set(int i, Object file, int partition) {
     files[i] = file;
     partitions[i] = partition;
   }
@@ -32,7 +38,12 @@ final class ListingSlice {
   }
 
   FileStatus file(int i) {
-    return files[i].fileStatus();
+    return ((FileStatusWithMetadata) files[i]).fileStatus();
+  }
+
+  /** Returns the {@code FileStatusWithMetadata} at a position. */
+  Object listed(int i) {
+    return files[i];
   }
 
   int partition(int i) {
