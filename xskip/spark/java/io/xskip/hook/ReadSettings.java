@@ -2,6 +2,7 @@ package io.xskip.hook;
 
 import io.xskip.common.SparkCompat;
 import java.lang.reflect.Method;
+import java.util.BitSet;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
@@ -30,6 +31,10 @@ public final class ReadSettings {
 
   private static volatile String[] keys = {};
   private static volatile String[] prefixes = {};
+
+  /** The first characters of the prefixes, which rule out most names of Hadoop's settings. */
+  private static volatile BitSet firstCharacters = new BitSet();
+
   private static volatile Method hadoopProperties = null;
 
   private ReadSettings() {}
@@ -44,6 +49,11 @@ public final class ReadSettings {
   public static void setKeys(String[] keys, String[] prefixes) {
     ReadSettings.keys = keys;
     ReadSettings.prefixes = prefixes;
+    BitSet characters = new BitSet();
+    for (String prefix : prefixes) {
+      characters.set(prefix.charAt(0));
+    }
+    firstCharacters = characters;
   }
 
   /**
@@ -110,6 +120,9 @@ public final class ReadSettings {
   }
 
   private static boolean hasPrefix(String key) {
+    if (key.isEmpty() || !firstCharacters.get(key.charAt(0))) {
+      return false;
+    }
     for (String prefix : prefixes) {
       if (key.startsWith(prefix)) {
         return true;
