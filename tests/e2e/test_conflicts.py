@@ -11,13 +11,13 @@ from pyspark.sql import SparkSession
 
 import xskip
 import xskip.build.builder
-import xskip.build.retry
+import xskip.build.commit_attempts
 import xskip.metadatastore.maintenance.rewrite
 from tests.helpers import by_days, kept, rows_of, write_once
 from xskip import LocalKms, MinMax, SkippingIndex, ValueList
 from xskip.errors import CommitConflictError, IndexDroppedError, KeyNotAvailableError
 from xskip.metadatastore.commit import publish
-from xskip.metadatastore.records import find_latest
+from xskip.metadatastore.commit_records import find_latest
 from xskip.spark.collect.collector import Collector
 from xskip.spark.query.engine import forget_indexes
 
@@ -225,12 +225,12 @@ def test_a_drop_after_a_lost_race(spark: SparkSession, tmp_path: Path, monkeypat
     real = find_latest
 
     def late(*args: Any) -> Any:
-        monkeypatch.setattr(xskip.build.retry, "find_latest", real)
+        monkeypatch.setattr(xskip.build.commit_attempts, "find_latest", real)
         index.drop()
         index.create([MinMax("x")])
         return real(*args)
 
-    monkeypatch.setattr(xskip.build.retry, "find_latest", late)
+    monkeypatch.setattr(xskip.build.commit_attempts, "find_latest", late)
     interrupt(monkeypatch, index.refresh)
     with pytest.raises(IndexDroppedError):
         index.refresh()

@@ -245,7 +245,6 @@ def test_a_job_that_fails(
         return failing()
 
     monkeypatch.setattr(distributed_pruning, task, fails)
-    monkeypatch.setattr(distributed_pruning, "_RETRY_SECONDS", 1000.0)
     with caplog.at_level(logging.WARNING, "xskip"):
         assert len(kept(spark, path, "a = 11")) == len(files())
         assert spark.read.parquet(path).filter("a = 11").count() == 1

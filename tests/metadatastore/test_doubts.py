@@ -97,8 +97,10 @@ def test_a_record_beside_another_program_s_files(tmp_path: Path) -> None:
     md = mixed(tmp_path, ReadProfile.of("parquet", {}, {key: "LEGACY"}, ""))
     snapshot = opened(md)
     assert not snapshot.is_ours
-    assert key in snapshot.not_usable(IndexLocation(ROOT, "", ROOT), ReadProfile.of("parquet", {}, {}, ""))
-    assert key in snapshot.not_usable(IndexLocation(ROOT, "", ROOT), ReadProfile.of("parquet", {}, {key: "LEGACY"}, ""))
+    assert key in snapshot.reason_unusable(IndexLocation(ROOT, "", ROOT), ReadProfile.of("parquet", {}, {}, ""))
+    assert key in snapshot.reason_unusable(
+        IndexLocation(ROOT, "", ROOT), ReadProfile.of("parquet", {}, {key: "LEGACY"}, "")
+    )
     with pytest.raises(MetadataCorruptError, match=r"call refresh\(\) first"):
         Migration(LocalStorage(), md, 3).run()
 
@@ -106,7 +108,7 @@ def test_a_record_beside_another_program_s_files(tmp_path: Path) -> None:
 def test_a_record_that_agrees(tmp_path: Path) -> None:
     """[MDS-F-1] The index is used if both programs read with default options."""
     snapshot = opened(mixed(tmp_path, ReadProfile.of("parquet", {}, {}, "")))
-    assert snapshot.not_usable(IndexLocation(ROOT, "", ROOT), ReadProfile.of("parquet", {}, {}, "")) == ""
+    assert snapshot.reason_unusable(IndexLocation(ROOT, "", ROOT), ReadProfile.of("parquet", {}, {}, "")) == ""
 
 
 def box(fields: tuple[tuple[str, str], ...], payload: bytes) -> bytes:

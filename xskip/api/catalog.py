@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from xskip.build.retry import again
+from xskip.build.commit_attempts import retry_conflicts
 from xskip.build.source import base_location
 from xskip.errors import MetadataNotFoundError, XskipError
 from xskip.metadatastore.maintenance.migrate import Migration
@@ -94,7 +94,7 @@ def migrate_all(
     for directory in storage.directories(base):
         try:
             migration = Migration(storage, directory, version)
-            results.append(again(partial(migration.run, dry_run=dry_run), lambda _: storage))
+            results.append(retry_conflicts(partial(migration.run, dry_run=dry_run), lambda _: storage))
         except MetadataNotFoundError:
             continue
         except XskipError as error:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from xskip.api.inspect import describe, status
 from xskip.api.maintenance import IndexMaintenance
 from xskip.build.builder import Build, OnError, ProgressOption
+from xskip.build.commit_attempts import Collected
 from xskip.build.indexed_listing import IndexedListing
 from xskip.build.reader import PathReader, TableReader
 from xskip.build.refresh import Refresh, trusted
-from xskip.build.retry import Collected
 from xskip.build.source import form_of, plan
 from xskip.errors import IndexExistsError, PredicateError, RecordDamagedError
 from xskip.indexes import Index

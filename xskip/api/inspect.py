@@ -83,7 +83,7 @@ def status(source: Source) -> IndexStatus:
         return IndexStatus(VersionStatus.TOO_NEW.value, 0, missing, 0, problem, files)
     listed = list_objects(source.dataset)
     fresh, alive = compare_objects(listed.objects, snapshot.load(()).objects)
-    problem = snapshot.not_usable(source.place, source.reading)
+    problem = snapshot.reason_unusable(source.location, source.reading)
     present = int(alive.sum())
     files = tuple(zip(snapshot.live.names, (file.schema.version for file in snapshot.files), strict=True))
     return IndexStatus(_worst(files).value, present, len(fresh), len(alive) - present, problem, files)

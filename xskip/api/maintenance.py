@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import TYPE_CHECKING, TypeVar
 
+from xskip.build.commit_attempts import retry_conflicts
 from xskip.build.reader import Reader
-from xskip.build.retry import again
 from xskip.build.source import Source, existing_write_options, open_source, require_own_snapshot
 from xskip.errors import KeyNotAvailableError, MetadataCorruptError, MetadataNotFoundError, MetadataVersionError
 from xskip.metadatastore.maintenance.compact import optimize
@@ -74,7 +74,7 @@ class IndexMaintenance:
         migration = Migration(
             source.storage, source.directory, version, lambda objects: listed().partitions_of(objects)
         )
-        result = self._again(lambda: migration.run(dry_run=dry_run))
+        result = self._retry_conflicts(lambda: migration.run(dry_run=dry_run))
         engine.forget(source.directory)
         return result
 
@@ -97,7 +97,7 @@ class IndexMaintenance:
         """
         engine, source = self._open()
         form = existing_write_options(self._spark, engine, require_own_snapshot(source))
-        result = self._again(lambda: optimize(source.storage, source.directory, form))
+        result = self._retry_conflicts(lambda: optimize(source.storage, source.directory, form))
         engine.forget(source.directory)
         return result
 
@@ -124,7 +124,7 @@ class IndexMaintenance:
         """
         engine, source = self._open()
         require_own_snapshot(source)
-        result = self._again(lambda: rotate_keys(source.storage, source.directory, labels or {}))
+        result = self._retry_conflicts(lambda: rotate_keys(source.storage, source.directory, labels or {}))
         engine.forget(source.directory)
         return result
 
@@ -152,9 +152,9 @@ class IndexMaintenance:
         engine.forget(source.directory)
         return DropResult(source.directory, files)
 
-    def _again(self, attempt: Callable[[], _T]) -> _T:
+    def _retry_conflicts(self, attempt: Callable[[], _T]) -> _T:
         hook = engine_of(self._spark).hook
-        return again(attempt, partial(storage_for, hook))
+        return retry_conflicts(attempt, partial(storage_for, hook))
 
     def _open(self) -> tuple[Engine, Source]:
         engine = engine_of(self._spark)

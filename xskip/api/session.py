@@ -223,11 +223,7 @@ def declare_classes(spark: SparkSession, *, file_index: str | None = None, file_
     --------
     >>> xskip.declare_classes(spark, file_index="com.example.LakeFileIndex")
     """
-    rule = engine_of(spark).hook.rule
-    if file_index is not None:
-        rule.declareIndex(file_index)
-    if file_format is not None:
-        rule.declareFormat(file_format)
+    engine_of(spark).hook.declare_classes(file_index, file_format)
 
 
 def last_report(spark: SparkSession) -> SkippingReport:

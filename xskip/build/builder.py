@@ -15,8 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from xskip.build.commit_attempts import Collected
 from xskip.build.naming import mistaken
-from xskip.build.retry import Collected
 from xskip.build.source import Source
 from xskip.errors import CollectError
 from xskip.metadata.objects import compare_objects, table_identifier
@@ -117,7 +117,7 @@ class Build:
         if ours:
             ours.demand_keys()
         scratch = self.collected.begin(self.source.reading, self.planned)
-        self._identifier = ours.table_identifier if ours else self.source.place.identifier
+        self._identifier = ours.table_identifier if ours else self.source.location.identifier
         kept = self._keep(ours, alive, scratch) if ours else []
         collector = self._collector(listed)
         self._collect_all(collector, fresh, scratch, started)

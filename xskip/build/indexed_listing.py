@@ -73,7 +73,7 @@ class IndexedListing:
         The engine of the session's JVM.
     reader : PathReader
         The reader of the dataset.
-    place : IndexLocation
+    location : IndexLocation
         The location of the dataset and of its metadata.
     known : Known
         The snapshot of the index.
@@ -83,7 +83,7 @@ class IndexedListing:
 
     engine: Engine
     reader: PathReader
-    place: IndexLocation
+    location: IndexLocation
     known: Known
     changed: DirectoryChanges
 
@@ -146,7 +146,7 @@ class IndexedListing:
         if found != known:
             raise DatasetError(
                 "the changed directories have other partition columns than the index",
-                where=self.place.root, found=str(found), expected=str(known),
+                where=self.location.root, found=str(found), expected=str(known),
             )  # fmt: skip
         return self._trusting(template, none)
 
@@ -160,7 +160,7 @@ class IndexedListing:
     def _read(self, session: SparkSession, shown: MetadataTable, **options: str) -> DataFrame:
         """Return the files of ``shown`` that are not replaced, and all files in the listed directories."""
         left = self.known.table.objects.names.filter(pa.array(~self.changed.replaced))
-        some = [_uri(self.place, name) for name in left[:_TRIED].to_pylist()]
+        some = [_uri(self.location, name) for name in left[:_TRIED].to_pylist()]
         if self.changed.listed and not some:
             some = [_literal(unquote(each)) for each in self._load_listed(session, self.reader).inputFiles()[:_TRIED]]
         if not some:
@@ -171,7 +171,7 @@ class IndexedListing:
         return self._trusting(_first(typed, session, some, **options), shown)
 
     def _load_listed(self, session: SparkSession, reader: PathReader, **options: str) -> DataFrame:
-        uri = as_uri(self.place.root)
+        uri = as_uri(self.location.root)
         if len(self.changed.listed) == 1:  # Spark looks for a stream's log only in a single path
             _demand_no_log(self.engine, f"{uri}/{self.changed.listed[0]}")
         directories = [_literal(f"{uri}/{each}") for each in self.changed.listed]
@@ -179,7 +179,7 @@ class IndexedListing:
 
     def _trusting(self, template: DataFrame, shown: MetadataTable) -> DataFrame:
         """Return known files, read as a template is, and the template's files if it covers listed directories."""
-        files = KnownFiles(self.known.token, packed_objects(shown), self.place.root, self.changed.replaced)
+        files = KnownFiles(self.known.token, packed_objects(shown), self.location.root, self.changed.replaced)
         # in DDL, "timestamp" is the type that the session configures; the recorded type has a time zone
         types = {k: "timestamp_ltz" if v == "timestamp" else v for k, v in self.snapshot.partitions.items()}
         ddl = ", ".join(f"{in_backticks(name)} {kind}" for name, kind in types.items())
@@ -236,11 +236,11 @@ def trust(engine: Engine, reader: PathReader, recheck: Sequence[str]) -> Indexed
     """
     if any(part in ("", ".", "..") for each in recheck for part in each.strip("/").split("/")):
         raise DatasetError("a directory to recheck is not below the root", where=reader.path, found=", ".join(recheck))
-    place, snapshot, token = _in_use(engine, reader)
-    table = _load(engine, snapshot, place, reader)
-    uri = as_uri(place.root)
+    location, snapshot, token = _in_use(engine, reader)
+    table = _load(engine, snapshot, location, reader)
+    uri = as_uri(location.root)
     changed = changed_partitions(table, uri, storage_for(engine.hook, uri), recheck)
-    return IndexedListing(engine, reader, place, Known(snapshot, token, table), changed)
+    return IndexedListing(engine, reader, location, Known(snapshot, token, table), changed)
 
 
 def compare(engine: Engine, reader: Reader) -> IndexedListing | None:
@@ -268,69 +268,70 @@ def compare(engine: Engine, reader: Reader) -> IndexedListing | None:
         return None
     if not isinstance(storage_for(engine.hook, engine.hook.locations.qualified(reader.path)), LocalStorage):
         return None
-    place, found, token = _in_use(engine, reader)
+    location, found, token = _in_use(engine, reader)
     snapshot = Snapshot(found.live, found.files)  # the engine's snapshot would keep all loaded values
-    table = _load(engine, snapshot, place, reader)
-    changed = diff_files(table, as_uri(place.root))
-    return IndexedListing(engine, reader, place, Known(snapshot, token, table), changed) if changed else None
+    table = _load(engine, snapshot, location, reader)
+    changed = diff_files(table, as_uri(location.root))
+    return IndexedListing(engine, reader, location, Known(snapshot, token, table), changed) if changed else None
 
 
-def _load(engine: Engine, snapshot: Snapshot, place: IndexLocation, reader: PathReader) -> MetadataTable:
+def _load(engine: Engine, snapshot: Snapshot, location: IndexLocation, reader: PathReader) -> MetadataTable:
     """Load all files that an index knows, with their partitions, after a check that the index can replace a listing."""
-    _check(snapshot, place, reader)
-    _demand_no_log(engine, as_uri(place.root))
+    _check(snapshot, location, reader)
+    _demand_no_log(engine, as_uri(location.root))
     table = snapshot.load(snapshot.partition_keys)
-    outside = snapshot.count_outside(table_identifier(place.root))
+    outside = snapshot.count_outside(table_identifier(location.root))
     if outside:
         raise DatasetError(
-            "the index lists files outside of the dataset", where=place.directory, found=f"{outside:,} of them",
-            expected=f"files below {place.root}", hint="call refresh() first",
+            "the index lists files outside of the dataset", where=location.directory, found=f"{outside:,} of them",
+            expected=f"files below {location.root}", hint="call refresh() first",
         )  # fmt: skip
     if pc.count_distinct(table.objects.names).as_py() < len(table):
-        raise DatasetError("the index lists an object twice", where=place.directory, hint="call refresh() first")
+        raise DatasetError("the index lists an object twice", where=location.directory, hint="call refresh() first")
     return table
 
 
 def _in_use(engine: Engine, reader: PathReader) -> tuple[IndexLocation, Snapshot, int]:
     root = engine.hook.locations.qualified(reader.path)
-    for place in engine.hook.locations.of_path(root):
-        found = engine.indexes.snapshot(place.directory)
+    for location in engine.hook.locations.of_path(root):
+        found = engine.indexes.snapshot(location.directory)
         if found is not None:
-            return (place, *found)
+            return (location, *found)
     raise MetadataNotFoundError.at(root)
 
 
-def _check(snapshot: Snapshot, place: IndexLocation, reader: PathReader) -> None:
+def _check(snapshot: Snapshot, location: IndexLocation, reader: PathReader) -> None:
     record = snapshot.record
-    check_dataset(snapshot, place)
+    check_dataset(snapshot, location)
     if not snapshot.is_ours or record is None or record.reading is None:
         raise IndexDefinitionError(
             "metadata of another program does not contain object sizes",
-            where=place.directory,
+            where=location.directory,
             hint="call refresh() first",
         )
     if record.reading.format != reader.format.lower():
         raise IndexDefinitionError(
             "the index was built from another format",
-            where=place.directory,
+            where=location.directory,
             found=reader.format,
             expected=record.reading.format,
         )
     oldest = min(file.schema.version for file in snapshot.files)
     if not rules_of(oldest).partitions:
         raise IndexDefinitionError(
-            "the metadata does not contain the partitions of objects", where=place.directory, found=f"version {oldest}",
+            "the metadata does not contain the partitions of objects",
+            where=location.directory, found=f"version {oldest}",
             hint=f"call migrate({CURRENT_VERSION}) first",
         )  # fmt: skip
     if any(dict(file.schema.partitions) != snapshot.partitions for file in snapshot.files):
         raise IndexDefinitionError(
-            "the partition columns of the metadata differ from file to file", where=place.directory,
+            "the partition columns of the metadata differ from file to file", where=location.directory,
             hint="drop the index and create it again",
         )  # fmt: skip
     chosen = [name for name in reader.lower_options if name in _CHOOSING]
     if chosen:
         raise DatasetError(
-            "the index cannot determine which files an option selects", where=place.root, found=chosen[0]
+            "the index cannot determine which files an option selects", where=location.root, found=chosen[0]
         )
 
 
@@ -368,10 +369,10 @@ def _first(reader: PathReader, spark: SparkSession, some: Sequence[str], **optio
     return reader.load(spark, some[-1], **options)
 
 
-def _uri(place: IndexLocation, name: str) -> str:
+def _uri(location: IndexLocation, name: str) -> str:
     """Return a known file's name with the scheme and authority of the dataset's root, as a literal path for Spark."""
-    path = table_identifier(place.root)
-    return _literal(as_uri(place.root)[: -len(path)] + name if place.root.endswith(path) else as_uri(name))
+    path = table_identifier(location.root)
+    return _literal(as_uri(location.root)[: -len(path)] + name if location.root.endswith(path) else as_uri(name))
 
 
 def _literal(path: str) -> str:

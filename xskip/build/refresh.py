@@ -9,9 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from xskip.build.builder import Build, OnError, ProgressOption
+from xskip.build.commit_attempts import Collected, retry_conflicts
 from xskip.build.indexed_listing import IndexedListing, compare, trust
 from xskip.build.reader import Reader, TableReader
-from xskip.build.retry import Collected, again
 from xskip.build.source import check_reading, existing_write_options, open_source, plan_existing, require_own_snapshot
 from xskip.errors import DatasetError
 from xskip.results.operations import RefreshResult
@@ -65,7 +65,7 @@ class Refresh:
             If another writer committed first in every attempt, or dropped the index.
         """
         with self._collected:
-            return again(self._attempt, partial(storage_for, engine_of(self.spark).hook))
+            return retry_conflicts(self._attempt, partial(storage_for, engine_of(self.spark).hook))
 
     def _attempt(self) -> RefreshResult:
         """Refresh the index once, and leave the collected rows for the next attempt if the commit fails."""

@@ -40,10 +40,10 @@ __all__ = [
     "base_location",
     "check_dataset",
     "check_reading",
+    "choose_location",
     "existing_write_options",
     "form_of",
     "open_source",
-    "placed",
     "plan",
     "plan_existing",
     "require_own_snapshot",
@@ -71,7 +71,7 @@ class Source:
     df : DataFrame
         The dataset, in a session that only the build uses.
     dataset : Dataset
-    place : IndexLocation
+    location : IndexLocation
         The present or future location of the metadata.
     storage : Storage
     reading : ReadProfile
@@ -80,19 +80,19 @@ class Source:
 
     df: DataFrame
     dataset: Dataset
-    place: IndexLocation
+    location: IndexLocation
     storage: Storage
     reading: ReadProfile
 
     @property
     def root(self) -> str:
         """Return the dataset's root in the notation of the hook."""
-        return self.place.root
+        return self.location.root
 
     @property
     def directory(self) -> str:
         """Return the directory of the metadata."""
-        return self.place.directory
+        return self.location.directory
 
 
 def base_location(spark: SparkSession, engine: Engine) -> str | None:
@@ -120,32 +120,30 @@ def open_source(spark: SparkSession, engine: Engine, read: Callable[[SparkSessio
             "an index needs exactly one root path", found=f"{len(roots)} root paths", expected="one",
             hint="index each directory separately, or index their common parent directory",
         )  # fmt: skip
-    place, storage = placed(engine, dataset.places())
-    described = dataset.reading()
-    reading = ReadProfile.of(described["format"], described["options"], described["conf"], described["schema"])
-    return Source(df, dataset, place, storage, reading)
+    location, storage = choose_location(engine, dataset.locations())
+    return Source(df, dataset, location, storage, dataset.read_profile())
 
 
-def placed(engine: Engine, places: Sequence[IndexLocation]) -> tuple[IndexLocation, Storage]:
-    """Return the place and the storage of an index, even of a damaged one; without an index, use the first place.
+def choose_location(engine: Engine, locations: Sequence[IndexLocation]) -> tuple[IndexLocation, Storage]:
+    """Return the location and the storage of an index, even of a damaged one; without an index, use the first location.
 
     Raises
     ------
     IndexDefinitionError
         If the metadata would lie where readers of the data find it.
     """
-    for place in places[1:] and places:
-        storage = storage_for(engine.hook, place.directory)
-        if _holds_one(storage, place.directory):
-            return place, storage
-    place = places[0]
-    if place.is_among_data:
+    for location in locations[1:] and locations:
+        storage = storage_for(engine.hook, location.directory)
+        if _holds_one(storage, location.directory):
+            return location, storage
+    location = locations[0]
+    if location.is_among_data:
         raise IndexDefinitionError(
             "the metadata directory would be among the data files",
-            where=place.directory, found=f"the dataset is {place.root}",
+            where=location.directory, found=f"the dataset is {location.root}",
             hint="choose a directory outside of the dataset, or a name that begins with an underscore",
         )  # fmt: skip
-    return place, storage_for(engine.hook, place.directory)
+    return location, storage_for(engine.hook, location.directory)
 
 
 def _holds_one(storage: Storage, directory: str) -> bool:
@@ -261,7 +259,7 @@ def _planned_expression(source: Source, index: Index, partitions: set[str]) -> P
             hint="write the value to a column, and index that column",
         )  # fmt: skip
     expression = form.text if source.reading.case_sensitive else form.folded
-    params = (*index.params, (EXPRESSION, expression), (SETTINGS, source.dataset.reading()["evaluated"]))
+    params = (*index.params, (EXPRESSION, expression), (SETTINGS, source.dataset.evaluation_settings()))
     definition = IndexDefinition(index.name, (text,), params, index.key_label, (kind,))
     return _checked(PlannedIndex(index, (text,), definition, index.storage(value_types(index, (kind,)))))
 
@@ -363,11 +361,11 @@ def require_own_snapshot(source: Source) -> Snapshot:
         If the directory holds the index of another dataset.
     """
     snapshot = require_snapshot(source)
-    check_dataset(snapshot, source.place)
+    check_dataset(snapshot, source.location)
     return snapshot
 
 
-def check_dataset(snapshot: Snapshot, place: IndexLocation) -> None:
+def check_dataset(snapshot: Snapshot, location: IndexLocation) -> None:
     """Raise an error if a snapshot describes another dataset.
 
     Raises
@@ -375,11 +373,11 @@ def check_dataset(snapshot: Snapshot, place: IndexLocation) -> None:
     IndexDefinitionError
         If the metadata belongs to another dataset.
     """
-    other = snapshot.of_another(place)
+    other = snapshot.of_another(location)
     if other:
         raise IndexDefinitionError(
-            "the directory contains the index of another dataset", where=place.directory, found=other,
-            expected=place.root, hint="choose another directory",
+            "the directory contains the index of another dataset", where=location.directory, found=other,
+            expected=location.root, hint="choose another directory",
         )  # fmt: skip
 
 

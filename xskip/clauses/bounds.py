@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from xskip.clauses.function_bounds import bounds_of
 from xskip.clauses.interval_search import any_between
-from xskip.clauses.monotone import bounds_of
 from xskip.expressions.evaluate import (
     cast_type,
     compare,

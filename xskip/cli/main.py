@@ -63,28 +63,30 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="xskip", description="Data skipping for PySpark.")
     parser.add_argument("--version", action="version", version=f"xskip {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
-    demo = commands.add_parser("demo", help="index a year of real flights and query them")
-    demo.add_argument("--directory", default="xskip-demo", help="where the data goes (default: %(default)s)")
-    jar = commands.add_parser("jar", help="write the Java classes that drivers otherwise compile to a jar")
-    jar.add_argument("--directory", default=".", help="where the jar goes (default: %(default)s)")
+    demo = commands.add_parser("demo", help="index a year of real flights, and run queries with and without skipping")
+    demo.add_argument("--directory", default="xskip-demo", help="the directory of the data (default: %(default)s)")
+    jar = commands.add_parser("jar", help="write a jar of the Java classes that each driver compiles without the jar")
+    jar.add_argument("--directory", default=".", help="the directory of the jar (default: %(default)s)")
     _add_common(jar)
     for name, text in (
         ("create", "build an index"),
-        ("refresh", "add new objects, drop those that are gone"),
-        ("optimize", "join many files of metadata into few"),
-        ("describe", "what the index is"),
-        ("status", "how the index stands to the data"),
-        ("files", "the files that a predicate must read"),
-        ("drop", "remove the index"),
+        ("refresh", "add new and changed files to the index, and remove deleted files"),
+        ("optimize", "merge small metadata files"),
+        ("describe", "show the columns, index types and files of the index"),
+        ("status", "compare the index with the present files of the dataset"),
+        ("files", "list the files that a query with a predicate reads"),
+        ("drop", "delete the index"),
     ):
         _add_dataset(commands.add_parser(name, help=text), name)
-    migrate = commands.add_parser("migrate", help="bring an index to a version of the metadata format")
+    migrate = commands.add_parser("migrate", help="rewrite an index in another version of the metadata format")
     _add_dataset(migrate, "migrate")
-    migrate.add_argument("--to", type=int, default=CURRENT_VERSION, metavar="VERSION")
-    migrate.add_argument("--dry-run", action="store_true", help="only say what would change")
-    migrate.add_argument("--all", action="store_true", help="PATH is a location of indexes: migrate each of them")
-    listed = commands.add_parser("list", help="the indexes under a location")
-    listed.add_argument("location", help="as spark.xskip.metadata.location")
+    migrate.add_argument(
+        "--to", type=int, default=CURRENT_VERSION, metavar="VERSION", help="the version (default: %(default)s)"
+    )
+    migrate.add_argument("--dry-run", action="store_true", help="show the changes without making them")
+    migrate.add_argument("--all", action="store_true", help="migrate each index in the base location PATH")
+    listed = commands.add_parser("list", help="list the indexes in a base location")
+    listed.add_argument("location", help="the base location, as in spark.xskip.metadata.location")
     _add_common(listed)
     return parser
 
@@ -92,25 +94,31 @@ def _parser() -> argparse.ArgumentParser:
 def _add_common(command: argparse.ArgumentParser) -> None:
     command.add_argument("--output", choices=("text", "json"), default="text")
     command.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE", help="a Spark setting")
-    command.add_argument("--package", action="append", default=[], metavar="GROUP:ARTIFACT:VERSION")
+    command.add_argument(
+        "--package", action="append", default=[], metavar="GROUP:ARTIFACT:VERSION", help="a Maven package"
+    )
 
 
 def _add_dataset(command: argparse.ArgumentParser, name: str) -> None:
-    command.add_argument("path", help="the dataset's root")
+    command.add_argument("path", help="the root directory of the dataset")
     command.add_argument("--format", default="parquet")
     command.add_argument("--option", action="append", default=[], metavar="KEY=VALUE", help="a reader option")
-    command.add_argument("--location", help="where all indexes live; default: in the dataset")
+    command.add_argument("--location", help="the base location of the indexes (default: in the dataset)")
     _add_common(command)
     if name == "files":
-        command.add_argument("predicate", help="such as: temp > 30 and city = 'Oslo'")
+        command.add_argument("predicate", help="a condition, such as: temp > 30 and city = 'Oslo'")
     if name == "create":
         for kind in _INDEXES:
             command.add_argument(f"--{kind.name}", action="append", default=[], metavar="COLUMN")
     if name in ("create", "refresh"):
         command.add_argument("--on-error", choices=("raise", "skip"), default="raise")
     if name == "refresh":
-        command.add_argument("--trust-listing", action="store_true", help="list new partitions and the last ones alone")
-        command.add_argument("--recheck", action="append", default=[], metavar="DIRECTORY", help="list this one, too")
+        command.add_argument(
+            "--trust-listing", action="store_true", help="list only new partitions and the latest ones"
+        )
+        command.add_argument(
+            "--recheck", action="append", default=[], metavar="DIRECTORY", help="also list this directory"
+        )
 
 
 def _on_index(arguments: argparse.Namespace) -> int:

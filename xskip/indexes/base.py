@@ -44,12 +44,12 @@ class Parameter(NamedTuple):
         The full name of the parameter in the metadata.
     read : callable
         A function that parses the value from text.
-    is_always_told : bool
+    is_always_recorded : bool
         Whether the metadata always records the parameter. If not, the metadata omits the default value.
 
     Examples
     --------
-    >>> parameter = Parameter("length", "example.suffix.length", int, is_always_told=True)
+    >>> parameter = Parameter("length", "example.suffix.length", int, is_always_recorded=True)
     >>> parameter.read("4")
     4
     """
@@ -57,7 +57,7 @@ class Parameter(NamedTuple):
     attribute: str
     key: str
     read: Callable[[str], Any]
-    is_always_told: bool = False
+    is_always_recorded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,8 +289,8 @@ class OneColumn(ABC):
 def params_of(index: object, parameters: Sequence[Parameter]) -> tuple[tuple[str, str], ...]:
     """Return the parameters of an index that the metadata records, as pairs of full name and text."""
     kind = {each.name: each.default for each in fields(index)}  # type: ignore[arg-type]
-    told = [(p, getattr(index, p.attribute)) for p in parameters]
-    return tuple((p.key, str(value)) for p, value in told if p.is_always_told or value != kind[p.attribute])
+    values = [(p, getattr(index, p.attribute)) for p in parameters]
+    return tuple((p.key, str(value)) for p, value in values if p.is_always_recorded or value != kind[p.attribute])
 
 
 def attributes_of(definition: IndexDefinition, parameters: Sequence[Parameter]) -> dict[str, Any]:

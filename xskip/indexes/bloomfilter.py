@@ -63,7 +63,7 @@ class BloomFilter(OneColumn):
     of_elements: ClassVar[bool] = True
     parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("ndv", "io.xskipper.index.bloom.ndv", int),
-        Parameter("fpp", "io.xskipper.index.bloom.fpp", float, is_always_told=True),
+        Parameter("fpp", "io.xskipper.index.bloom.fpp", float, is_always_recorded=True),
     )
 
     def __post_init__(self) -> None:

@@ -61,8 +61,8 @@ class Formatted(OneColumn):
     name: ClassVar[str] = "formatted"
     keeps_values: ClassVar[bool] = False
     parameters: ClassVar[tuple[Parameter, ...]] = (
-        Parameter("pattern", "io.xskip.index.formatted.pattern", str, is_always_told=True),
-        Parameter("group", "io.xskip.index.formatted.group", int, is_always_told=True),
+        Parameter("pattern", "io.xskip.index.formatted.pattern", str, is_always_recorded=True),
+        Parameter("group", "io.xskip.index.formatted.group", int, is_always_recorded=True),
         Parameter("max_values", "io.xskip.index.formatted.maxvalues", int),
     )
 

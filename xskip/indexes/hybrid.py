@@ -60,8 +60,8 @@ class Hybrid(OneColumn):
     of_elements: ClassVar[bool] = True
     keeps_values: ClassVar[bool] = False
     parameters: ClassVar[tuple[Parameter, ...]] = (
-        Parameter("max_values", "io.xskip.index.hybrid.maxvalues", int, is_always_told=True),
-        Parameter("fpp", "io.xskip.index.hybrid.fpp", float, is_always_told=True),
+        Parameter("max_values", "io.xskip.index.hybrid.maxvalues", int, is_always_recorded=True),
+        Parameter("fpp", "io.xskip.index.hybrid.fpp", float, is_always_recorded=True),
     )
 
     def __post_init__(self) -> None:

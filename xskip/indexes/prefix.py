@@ -63,7 +63,7 @@ class Prefix(OneColumn):
     name: ClassVar[str] = "prefix"
     keeps_values: ClassVar[bool] = False
     parameters: ClassVar[tuple[Parameter, ...]] = (
-        Parameter("length", "io.xskip.index.prefix.length", int, is_always_told=True),
+        Parameter("length", "io.xskip.index.prefix.length", int, is_always_recorded=True),
         Parameter("max_values", "io.xskip.index.prefix.maxvalues", int),
     )
 

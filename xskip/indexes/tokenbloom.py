@@ -65,7 +65,7 @@ class TokenBloom(BloomFilter):
     keeps_values: ClassVar[bool] = False
     parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("ndv", "io.xskip.index.tokenbloom.ndv", int),
-        Parameter("fpp", "io.xskip.index.tokenbloom.fpp", float, is_always_told=True),
+        Parameter("fpp", "io.xskip.index.tokenbloom.fpp", float, is_always_recorded=True),
     )
 
     @property

@@ -38,7 +38,7 @@ from xskip.metadatastore.schema import (
     parse_version,
     render_schema,
 )
-from xskip.metadatastore.stored import from_file
+from xskip.metadatastore.value_conversion import from_file
 from xskip.metadatastore.versions import VersionRules, WriteOptions, is_udt, rules_of
 from xskip.metadatastore.wording import field_of, is_list, list_from_file, list_to_file, wording_of
 from xskip.settings import METADATA_BYTES

@@ -23,8 +23,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from xskip.errors import CommitConflictError, IndexDroppedError, MetadataCorruptError, RecordDamagedError, StorageError
-from xskip.metadatastore.filesystem import FileEntry, PutInDoubtError, Storage
-from xskip.metadatastore.records import (
+from xskip.metadatastore.commit_records import (
     COMMITS,
     CommitRecord,
     Latest,
@@ -36,6 +35,7 @@ from xskip.metadatastore.records import (
     read_record,
     records_among,
 )
+from xskip.metadatastore.filesystem import FileEntry, PutInDoubtError, Storage
 
 __all__ = [
     "COMMITS",

@@ -34,7 +34,7 @@ from xskip.metadata.objects import Objects
 from xskip.metadata.table import IndexColumn, IndexDefinition, IndexKey, MetadataTable
 from xskip.metadatastore.codec import MetadataFile, leaf_paths
 from xskip.metadatastore.snapshot import Snapshot
-from xskip.metadatastore.stored import same_values
+from xskip.metadatastore.value_conversion import same_values
 from xskip.metadatastore.versions import rules_of
 from xskip.pruning.column_pair import ColumnPairClause
 from xskip.types.datatypes import Storage, Struct, array_of, arrow_type, decimal_digits

@@ -21,7 +21,7 @@ from xskip.metadatastore.codec import MetadataFile, decode, encode, null_rows, o
 from xskip.metadatastore.commit import CommitRecord, LiveSnapshot, RecordedFile, find_live, new_file_name
 from xskip.metadatastore.digests import footer_digest
 from xskip.metadatastore.filesystem import Storage
-from xskip.metadatastore.legacy.xskipper_metadata import may_be_of_footers, not_usable, proved
+from xskip.metadatastore.legacy.xskipper_metadata import may_be_of_footers, proved, reason_unusable
 from xskip.metadatastore.location import IndexLocation
 from xskip.metadatastore.schema import IndexField
 from xskip.metadatastore.time_zones import FORMATS, in_every_zone
@@ -81,54 +81,54 @@ class Snapshot:
         """Return the newest version among the metadata files."""
         return max((file.schema.version for file in self.files), default=CURRENT_VERSION)
 
-    def of_another(self, place: IndexLocation) -> str:
+    def of_another(self, location: IndexLocation) -> str:
         """Return the dataset of the metadata if it is not the dataset of a location; otherwise an empty text.
 
         Parameters
         ----------
-        place : IndexLocation
+        location : IndexLocation
             The location of the expected dataset.
         """
         if self.record is not None and self.is_ours:
-            return "" if self.record.root == place.root else self.record.root
-        return "" if place.is_named(self.table_identifier) else self.table_identifier
+            return "" if self.record.root == location.root else self.record.root
+        return "" if location.is_named(self.table_identifier) else self.table_identifier
 
-    def not_usable(self, place: IndexLocation, asked: ReadProfile) -> str:
+    def reason_unusable(self, location: IndexLocation, profile: ReadProfile) -> str:
         """Return why the metadata prove nothing about a dataset as a query reads it; an empty text if they are usable.
 
         Parameters
         ----------
-        place : IndexLocation
+        location : IndexLocation
             The location of the dataset's metadata.
-        asked : ReadProfile
+        profile : ReadProfile
             How the query reads the data files.
         """
         recorded = self.record.reading if self.record else None
-        other = self.of_another(place)
-        if other:
+        if other := self.of_another(location):
             return f"the index belongs to another dataset, {other}"
         if recorded is None or not self.is_ours:
             # xskip may have written other files of the directory, and recorded how it read the data files
-            return not_usable(asked) or "; ".join(differences(recorded, asked, but_zone=True) if recorded else ())
-        return "; ".join(differences(recorded, asked, but_zone=asked.format in FORMATS))
+            other_reads = differences(recorded, profile, but_zone=True) if recorded else ()
+            return reason_unusable(profile) or "; ".join(other_reads)
+        return "; ".join(differences(recorded, profile, but_zone=profile.format in FORMATS))
 
-    def proved(self, wanted: Iterable[Requirement], asked: ReadProfile) -> MetadataTable:
+    def proved(self, wanted: Iterable[Requirement], profile: ReadProfile) -> MetadataTable:
         """Return the result of :meth:`load` without statistics that prove nothing about the values that a query reads.
 
         Parameters
         ----------
         wanted : iterable of Requirement
             The indexes and partition columns to load.
-        asked : ReadProfile
+        profile : ReadProfile
             How the query reads the data files.
         """
         table = self.load(wanted)
-        if zones_differ(self.reading or ReadProfile(asked.format), asked):
+        if zones_differ(self.reading or ReadProfile(profile.format), profile):
             table = in_every_zone(table, (definition for definition, _ in self.indexes))
         if self.is_ours:
             return table
         files = (tuple((i.definition, i.storage) for i in file.schema.indexes) for file in self.files)
-        return proved(table, footers=any(may_be_of_footers(asked.format, indexes) for indexes in files))
+        return proved(table, footers=any(may_be_of_footers(profile.format, indexes) for indexes in files))
 
     @property
     def form(self) -> WriteOptions:

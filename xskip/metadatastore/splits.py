@@ -65,7 +65,7 @@ class Part:
         return np.concatenate([np.arange(*span) for span in self.spans])
 
     @property
-    def told(self) -> list[int]:
+    def layout(self) -> list[int]:
         """Return the part as numbers for the JVM, in the layout that ``io.xskip.files.RangeReader`` reads."""
         return [self.file, self.tail, len(self.ranges), *(number for each in self.ranges for number in each)]
 

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from xskip.clauses.bounds import Bounds
 from xskip.clauses.clause import Mask, PartitionKey, Requirement, Verdicts
-from xskip.clauses.monotone import bounds_of
+from xskip.clauses.function_bounds import bounds_of
 from xskip.expressions.evaluate import cast_type, compare, sort_key
 from xskip.expressions.operands import Computed, Operand
 from xskip.expressions.predicate import ColumnComparison, Op

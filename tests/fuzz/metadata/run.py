@@ -105,7 +105,7 @@ def case(md: Path, random: Random, base: Known, outcome: Outcome) -> str:
     asked = filters(random, _FILTERS)
     try:
         snapshot = open_snapshot(LocalStorage(), str(md))
-        if snapshot is None or (base.objects and snapshot.not_usable(IndexLocation(ROOT, str(md), ROOT), READING)):
+        if snapshot is None or (base.objects and snapshot.reason_unusable(IndexLocation(ROOT, str(md), ROOT), READING)):
             outcome.refused += 1
             return ""
         if not base.objects:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.metadatastore.samples import bloomfilter, minmax, objects_of, opened, put_foreign, table_of, valuelist
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
-from xskip.metadatastore.legacy.xskipper_metadata import may_be_of_footers, not_usable, proved
+from xskip.metadatastore.legacy.xskipper_metadata import may_be_of_footers, proved, reason_unusable
 from xskip.metadatastore.location import IndexLocation
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.types.datatypes import Array, Storage, Struct
@@ -86,16 +86,18 @@ def test_other_indexes_are_left_alone() -> None:
 @pytest.mark.parametrize("fmt", ["parquet", "avro"])
 def test_readings_that_files_decide(fmt: str) -> None:
     """[MDS-F-1] Formats whose files contain their types are used with Spark's default options."""
-    assert not_usable(ReadProfile.of(fmt, {"mergeSchema": "true"}, {}, "")) == ""
-    assert "option avroschema" in not_usable(ReadProfile.of(fmt, {"avroSchema": "{}"}, {}, ""))
-    assert "spark.sql.caseSensitive" in not_usable(ReadProfile.of(fmt, {}, {"spark.sql.caseSensitive": "true"}, ""))
-    assert "schema" in not_usable(ReadProfile.of(fmt, {}, {}, "a default 1;"))
+    assert reason_unusable(ReadProfile.of(fmt, {"mergeSchema": "true"}, {}, "")) == ""
+    assert "option avroschema" in reason_unusable(ReadProfile.of(fmt, {"avroSchema": "{}"}, {}, ""))
+    assert "spark.sql.caseSensitive" in reason_unusable(
+        ReadProfile.of(fmt, {}, {"spark.sql.caseSensitive": "true"}, "")
+    )
+    assert "schema" in reason_unusable(ReadProfile.of(fmt, {}, {}, "a default 1;"))
 
 
 @pytest.mark.parametrize("fmt", ["csv", "json", "text", "xml", "orc", "org.example.Format"])
 def test_readings_that_somebody_decided(fmt: str) -> None:
     """[MDS-F-1] Text formats are not used, because the build did not record how it read them."""
-    assert "did not record how it read" in not_usable(ReadProfile.of(fmt, {}, {}, ""))
+    assert "did not record how it read" in reason_unusable(ReadProfile.of(fmt, {}, {}, ""))
 
 
 def foreign(directory: Path, table: MetadataTable) -> Snapshot:
@@ -107,13 +109,13 @@ def test_a_snapshot_of_another_program(tmp_path: Path) -> None:
     """[MDS-F-1] [MDS-F-4] A snapshot serves a dataset with its path and default options."""
     snapshot = foreign(tmp_path, table_of(objects_of(NAMES[:1]), [minmax("d", "double", [1.0], [2.0])]))
     default = ReadProfile.of("parquet", {}, {}, "")
-    assert snapshot.not_usable(IndexLocation("/lake", "", "/lake"), default) == ""
-    assert snapshot.not_usable(IndexLocation("s3a://bucket/lake", "", "/lake"), default) == ""
+    assert snapshot.reason_unusable(IndexLocation("/lake", "", "/lake"), default) == ""
+    assert snapshot.reason_unusable(IndexLocation("s3a://bucket/lake", "", "/lake"), default) == ""
     assert (
-        snapshot.not_usable(IndexLocation("/lake/other", "", "/lake/other"), default)
+        snapshot.reason_unusable(IndexLocation("/lake/other", "", "/lake/other"), default)
         == "the index belongs to another dataset, /lake"
     )
-    assert "did not record" in snapshot.not_usable(
+    assert "did not record" in snapshot.reason_unusable(
         IndexLocation("/lake", "", "/lake"), ReadProfile.of("json", {}, {}, "")
     )
     key = ("minmax", ("d",))
@@ -127,7 +129,7 @@ def test_old_times_of_another_program_are_not_known_by_their_zone(tmp_path: Path
     columns = [minmax("t", "timestamp", days, days), minmax("i", "int", [1, 2], [1, 2])]
     snapshot = foreign(tmp_path, table_of(objects_of(NAMES[:2]), columns))
     asked = ReadProfile.of("avro", {}, {"user.timezone": "UTC"}, "")
-    assert snapshot.not_usable(IndexLocation("/lake", "", "/lake"), asked) == ""
+    assert snapshot.reason_unusable(IndexLocation("/lake", "", "/lake"), asked) == ""
     found = snapshot.proved([("minmax", ("t",)), ("minmax", ("i",))], asked).indexes
     assert [value is None for value in found["minmax", ("t",)].values.to_pylist()] == [True, False]
     assert [value is None for value in found["minmax", ("i",)].values.to_pylist()] == [False, False]

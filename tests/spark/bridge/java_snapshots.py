@@ -83,24 +83,24 @@ class JavaSnapshots:
 
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         self._jvm: Any = spark._jvm
-        self._rule = hook_of(spark).rule
+        self._hook = hook_of(spark)
         self._classes = JavaClasses(spark)
         pq.write_table(pa.table({"x": [1]}), folder / "f.parquet")
-        self._relation = self._rule.dataset(spark.read.parquet(str(folder))._jdf)
+        self._relation = self._hook.builds.dataset(spark.read.parquet(str(folder)))
 
     def table(self, table: MetadataTable) -> Any:
         """Return the files of a table as a ``FileTable``."""
-        return self._rule.objects(bytearray(b"".join(packed_objects(table))))
+        return self._hook.queries.objects(packed_objects(table))
 
     def snapshot(self, table: MetadataTable) -> Any:
         """Return a ``FileSnapshot`` of a table, registered as the hook registers it."""
         directory = f"/snapshots/{uuid.uuid4().hex}"
-        self._rule.register(directory, TOKEN, self.table(table))
+        self._hook.queries.register(directory, TOKEN, packed_objects(table))
         return self.registered(directory)
 
     def filler(self, count: int) -> Any:
         """Return a ``SnapshotFiller`` for a number of files."""
-        return self._rule.filling(TOKEN, count)
+        return self._hook.queries.filler(TOKEN, count)
 
     def registered(self, directory: str) -> Any:
         """Return the ``FileSnapshot`` of a metadata directory, and unregister it."""

@@ -276,8 +276,8 @@ def in_parquet(spark: SparkSession, table: MetadataTable, ordered: MetadataTable
         "path": objects.names,
         "size": objects.sizes.fill_null(-1),
         "time": objects.modified,
-        "place": [texts[i] for i in of],
+        "partition": [texts[i] for i in of],
     }
     pq.write_table(pa.table(columns), path)
-    hashes = ("ordinal", "xxhash64(path)", "xxhash64('xskip', path)", "size", "time", "place")
+    hashes = ("ordinal", "xxhash64(path)", "xxhash64('xskip', path)", "size", "time", "partition")
     return spark.read.parquet(str(path)).selectExpr(*hashes)

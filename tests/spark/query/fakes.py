@@ -51,13 +51,13 @@ def request_text(directory: str, **members: Any) -> str:
         "id": 1,
         "strict": False,
         "jobObjects": "",
-        "place": {"root": ROOT, "directory": directory, "identifier": ROOT},
+        "location": {"root": ROOT, "directory": directory, "identifier": ROOT},
         "format": "parquet",
         "options": {},
         "conf": {},
         "evaluated": "",
         "schema": "",
         "partitions": {},
-        "df": [["EqualTo", ["$", ["k"], "int"], ["#", "int", 5]]],
+        "filters": [["EqualTo", ["$", ["k"], "int"], ["#", "int", 5]]],
     }
     return json.dumps(request | members)

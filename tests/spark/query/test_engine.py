@@ -74,7 +74,7 @@ def test_the_trace_of_an_answer(engine: Engine, directory: str) -> None:
     assert trace.result is not None
     assert (trace.predicate, trace.problem, len(trace.result.skip)) == ("k = ?", "", 0)
     assert [(outcome.index, outcome.ruled_out) for outcome in trace.result.outcomes] == [("minmax(k)", 8)]
-    assert json.loads(trace.filters) == json.loads(request_text(directory))["df"]
+    assert json.loads(trace.filters) == json.loads(request_text(directory))["filters"]
     assert engine.trace(4) is None
 
 
@@ -106,12 +106,12 @@ def test_only_the_latest_decisions_are_cached(
     assert index is not None
     monkeypatch.setattr(index.decisions, "_size", 1)
     for value in (1, 2, 1):
-        engine.answer(request_text(directory, df=[["EqualTo", ["$", ["k"], "int"], ["#", "int", value]]]))
+        engine.answer(request_text(directory, filters=[["EqualTo", ["$", ["k"], "int"], ["#", "int", value]]]))
     assert len(decoded) == 3
 
 
 def test_a_filter_that_no_metadata_answers(engine: Engine, directory: str) -> None:
-    assert engine.answer(request_text(directory, df=[["EqualTo", ["$", ["x"], "int"], ["#", "int", 5]]])) is None
+    assert engine.answer(request_text(directory, filters=[["EqualTo", ["$", ["x"], "int"], ["#", "int", 5]]])) is None
     trace = engine.trace(1)
     assert trace is not None
     assert trace.result is not None
@@ -130,15 +130,15 @@ def test_a_dataset_without_an_index_is_no_problem(
 PROBLEMS: dict[str, tuple[dict[str, Any], str]] = {
     "profile": ({"format": "avro"}, "the index was built from parquet and the query reads avro"),
     "malformed": (
-        {"df": None},
-        "the hook sent a request with a member of another type (where: df; found: NoneType; expected: list)",
+        {"filters": None},
+        "the hook sent a request with a member of another type (where: filters; found: NoneType; expected: list)",
     ),
     "setting": (
         {"jobObjects": "x"},
         f"invalid value for {JOB_OBJECTS.key} (where: {JOB_OBJECTS.key}; found: x; expected: a number of objects)",
     ),
     "another dataset": (
-        {"place": {"root": "/lake/other", "directory": "<directory>", "identifier": "/lake/other"}},
+        {"location": {"root": "/lake/other", "directory": "<directory>", "identifier": "/lake/other"}},
         f"the index belongs to another dataset, {ROOT}",
     ),
 }
@@ -154,7 +154,7 @@ def test_a_problem_is_logged_once_and_fails_strict_queries(
         for number in (1, 2, 3)
     ]
     answers = [engine.answer(text) for text in texts]
-    root = json.loads(texts[0])["place"]["root"]
+    root = json.loads(texts[0])["location"]["root"]
     assert answers == [None, None, f"E{root}: {problem}".encode()]
     assert caplog.messages == [f"the index of {root} is not used, queries read all files: {problem}"]
     assert [trace.problem for number in (1, 2, 3) if (trace := engine.trace(number))] == [problem] * 3

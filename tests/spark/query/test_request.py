@@ -18,14 +18,14 @@ MEMBERS: dict[str, Any] = {
     "id": 7,
     "strict": True,
     "jobObjects": "30",
-    "place": LOCATION,
+    "location": LOCATION,
     "format": "CSV",
     "options": {"Header": "true"},
     "conf": {"spark.sql.caseSensitive": "false"},
     "evaluated": "Spark 4.1.1 {}",
     "schema": "a INT",
     "partitions": {"p": "date"},
-    "df": FILTERS,
+    "filters": FILTERS,
 }
 HEADER = RequestHeader(7, IndexLocation("/lake/t", "/lake/t/_xskip/1", "/lake/t"), strict=True)
 
@@ -45,6 +45,7 @@ def test_every_member_becomes_a_field() -> None:
     assert parsed() == ScanRequest(
         HEADER,
         filters=FILTERS,
+        filters_text=json.dumps(FILTERS),
         format="CSV",
         options={"Header": "true"},
         settings={"spark.sql.caseSensitive": "false"},
@@ -68,7 +69,7 @@ def test_the_read_profile_is_that_of_the_members() -> None:
 def test_members_that_the_engine_does_not_know_have_no_effect() -> None:
     """[JVM-RQ-1]"""
     assert parsed(later={"x": [1]}) == parsed()
-    assert parsed(place=LOCATION | {"later": 1}) == parsed()
+    assert parsed(location=LOCATION | {"later": 1}) == parsed()
 
 
 @pytest.mark.parametrize("name", MEMBERS)
@@ -79,7 +80,7 @@ def test_a_missing_member_is_named(name: str) -> None:
 
 @pytest.mark.parametrize("name", LOCATION)
 def test_a_missing_part_of_the_location_is_named(name: str) -> None:
-    error = error_of(json.dumps(MEMBERS | {"place": {key: LOCATION[key] for key in LOCATION if key != name}}))
+    error = error_of(json.dumps(MEMBERS | {"location": {key: LOCATION[key] for key in LOCATION if key != name}}))
     assert str(error) == f"the hook sent a request without a required member (where: {name})"
 
 
@@ -90,14 +91,14 @@ def test_a_missing_part_of_the_location_is_named(name: str) -> None:
         ("id", True, "bool", "int"),
         ("strict", 1, "int", "bool"),
         ("jobObjects", 30, "int", "str"),
-        ("place", "/lake/t", "str", "dict"),
+        ("location", "/lake/t", "str", "dict"),
         ("format", None, "NoneType", "str"),
         ("options", [], "list", "dict"),
         ("conf", "", "str", "dict"),
         ("evaluated", {}, "dict", "str"),
         ("schema", None, "NoneType", "str"),
         ("partitions", [], "list", "dict"),
-        ("df", {}, "dict", "list"),
+        ("filters", {}, "dict", "list"),
     ],
 )
 def test_a_member_of_another_type_is_named(name: str, value: Any, found: str, expected: str) -> None:
@@ -116,12 +117,12 @@ def test_a_text_that_is_no_object_has_no_header(text: str) -> None:
     assert error_of(text).header == RequestHeader()
 
 
-@pytest.mark.parametrize("name", ["id", "place", "strict"])
+@pytest.mark.parametrize("name", ["id", "location", "strict"])
 def test_an_error_in_the_header_has_no_header(name: str) -> None:
     assert error_of(json.dumps(MEMBERS | {name: None})).header == RequestHeader(-1, IndexLocation("", "", ""))
 
 
-@pytest.mark.parametrize("name", sorted(MEMBERS.keys() - {"id", "place", "strict"}))
+@pytest.mark.parametrize("name", sorted(MEMBERS.keys() - {"id", "location", "strict"}))
 def test_an_error_behind_the_header_has_the_header(name: str) -> None:
     """The query of a strict session then fails with the dataset's name."""
     assert error_of(json.dumps(MEMBERS | {name: None})).header == HEADER
@@ -139,7 +140,7 @@ def test_an_invalid_threshold_is_the_error_of_the_setting() -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        {"df": []},
+        {"filters": []},
         {"options": {}},
         {"conf": {}},
         {"partitions": {}},
@@ -158,6 +159,6 @@ def test_the_cache_key_is_that_of_every_session_and_scan() -> None:
 
 def test_filters_with_an_object_that_the_hook_does_not_encode() -> None:
     text = ["#", "string", '"?":']
-    assert not parsed(df=[["EqualTo", ["$", ["s"], "string"], text]]).is_partly_encoded
-    assert parsed(df=[["Other", ["$", ["s"], "string"], {"?": "org.example.State"}]]).is_partly_encoded
-    assert parsed().filters_text() == json.dumps(FILTERS)
+    assert not parsed(filters=[["EqualTo", ["$", ["s"], "string"], text]]).is_partly_encoded
+    assert parsed(filters=[["Other", ["$", ["s"], "string"], {"?": "org.example.State"}]]).is_partly_encoded
+    assert parsed().filters_text == json.dumps(FILTERS)

@@ -16,7 +16,7 @@ from xskip.metadata.read_profile import ReadProfile, differences
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
 from xskip.types.datatypes import INTEGRAL, Storage, Struct
 
-__all__ = ["may_be_of_footers", "not_usable", "proved"]
+__all__ = ["may_be_of_footers", "proved", "reason_unusable"]
 
 #: The formats whose files contain the types of their columns.
 _TYPED = ("parquet", "avro")
@@ -30,15 +30,15 @@ _IS_OF_FOOTERS = (
 _ORDERED_OTHERWISE = "another program orders byte arrays differently from Spark; call refresh()"
 
 
-def not_usable(asked: ReadProfile) -> str:
+def reason_unusable(profile: ReadProfile) -> str:
     """Return why a query cannot use metadata of another program; an empty text if it can [MDS-F-1].
 
-    >>> not_usable(ReadProfile.of("csv", {}, {}, ""))
+    >>> reason_unusable(ReadProfile.of("csv", {}, {}, ""))
     'another program built the index and did not record how it read csv; call refresh()'
     """
-    if asked.format not in _TYPED:
-        return f"another program built the index and did not record how it read {asked.format}; call refresh()"
-    return "; ".join(differences(ReadProfile.of(asked.format, {}, {}, ""), asked, but_zone=True))
+    if profile.format not in _TYPED:
+        return f"another program built the index and did not record how it read {profile.format}; call refresh()"
+    return "; ".join(differences(ReadProfile.of(profile.format, {}, {}, ""), profile, but_zone=True))
 
 
 def may_be_of_footers(fmt: str, indexes: Iterable[tuple[IndexDefinition, Storage]]) -> bool:

@@ -7,8 +7,8 @@ import re
 from xskip.errors import MetadataCorruptError, MetadataNotFoundError, XskipError
 from xskip.metadatastore.codec import version_of
 from xskip.metadatastore.commit import COMMITS, is_own_name
+from xskip.metadatastore.commit_records import list_records
 from xskip.metadatastore.filesystem import Storage
-from xskip.metadatastore.records import list_records
 
 __all__ = ["remove_index"]
 

@@ -13,7 +13,7 @@ from xskip.spark.bridge.java_arrays import string_array
 from xskip.spark.bridge.packed_values import numbers_in
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrameReader
+    from pyspark.sql import DataFrame, DataFrameReader
 
 __all__ = ["BuildCalls"]
 
@@ -25,13 +25,25 @@ class BuildCalls:
     ----------
     gateway : JavaGateway
         The connection to the JVM.
-    rule : JavaObject
-        The optimizer rule, which has the operations.
+    calls : JavaObject
+        The operations in Java, ``io.xskip.bridge.BuildCalls``.
     """
 
-    def __init__(self, gateway: Any, rule: Any) -> None:
+    def __init__(self, gateway: Any, calls: Any) -> None:
         self._gateway = gateway
-        self._rule = rule
+        self._calls = calls
+
+    def dataset(self, df: DataFrame) -> Any:
+        """Return the relation of files that a DataFrame reads (``io.xskip.collect.FileRelation``)."""
+        return self._calls.dataset(df._jdf)
+
+    def selected(self, df: DataFrame) -> Any:
+        """Return the files that the scans of a query read (``io.xskip.files.FileListing``)."""
+        return self._calls.selected(df._jdf)
+
+    def files(self) -> Any:
+        """Return the JVM's access to Hadoop's file systems (``io.xskip.files.HadoopFiles``)."""
+        return self._calls.files()
 
     def schema_of(self, ddl: str) -> str:
         """Return the schema JSON of a schema in DDL."""
@@ -39,7 +51,7 @@ class BuildCalls:
 
     def reader(self, reader: DataFrameReader) -> tuple[str, dict[str, str], str]:
         """Return the format, the options and the schema JSON of a reader; the JSON is empty without a schema."""
-        described = json.loads(self._rule.reader(reader._jreader))
+        described = json.loads(self._calls.reader(reader._jreader))
         return described["format"], described["options"], described["schema"]
 
     def footers(self, paths: Sequence[str], threads: int) -> list[bytes]:
@@ -57,8 +69,8 @@ class BuildCalls:
         list of bytes
             The bytes for each file; empty for a file without a readable Parquet footer.
         """
-        tails = self._rule.tails(string_array(self._gateway, paths), threads)
-        lengths = numbers_in(tails.lengths())
+        footers = self._calls.footers(string_array(self._gateway, paths), threads)
+        lengths = numbers_in(footers.lengths())
         ends = np.cumsum(lengths)
-        joined = base64.b64decode(tails.joined())
+        joined = base64.b64decode(footers.joined())
         return [joined[end - length : end] for end, length in zip(ends.tolist(), lengths.tolist(), strict=True)]

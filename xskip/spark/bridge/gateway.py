@@ -67,9 +67,10 @@ class Hook:
     def __init__(self, spark: SparkSession, rule: Any) -> None:
         self.rule = rule
         self.gateway: Any = spark.sparkContext._gateway
-        self.locations = LocationCalls(rule)
-        self.queries = QueryCalls(rule)
-        self.builds = BuildCalls(self.gateway, rule)
+        self._connection = rule.connection()
+        self.locations = LocationCalls(rule.locations())
+        self.queries = QueryCalls(rule.queries())
+        self.builds = BuildCalls(self.gateway, rule.builds())
         self._callback: Callback | None = None
         self._shipped: str | None = None
 
@@ -88,8 +89,8 @@ class Hook:
             ensure_callback_server_started(self.gateway)  # type: ignore[no-untyped-call]
             self._callback = Callback(answer)
             keys, prefixes = string_array(self.gateway, [*SETTINGS]), string_array(self.gateway, SETTING_PREFIXES)
-            self.rule.setConfKeys(keys, prefixes)
-            self.rule.setCallback(self._callback)
+            self._connection.setConfKeys(keys, prefixes)
+            self._connection.setCallback(self._callback)
 
     def install(self, spark: SparkSession) -> None:
         """Add the rule to a session, unless the session already has the rule."""
@@ -106,16 +107,19 @@ class Hook:
 
     def set_process_wide(self, key: str, value: str | None) -> None:
         """Set a value for all sessions that do not set the key themselves; None removes the value."""
-        self.rule.setProcessWide(key, value)
+        self._connection.setProcessWide(key, value)
+
+    def declare_classes(self, file_index: str | None, file_format: str | None) -> None:
+        """Declare classes of file indexes and file formats whose relations the rule prunes; None declares nothing."""
+        if file_index is not None:
+            self._connection.declareIndex(file_index)
+        if file_format is not None:
+            self._connection.declareFormat(file_format)
 
     def answer_at_once(self) -> None:
         """Make the JVM send large results without delay (``TCP_NODELAY``)."""
         with suppress(AttributeError):  # a gateway of another type lacks java_gateway_server
-            self.rule.answerAtOnce(self.gateway.java_gateway_server)
-
-    def files(self) -> Any:
-        """Return the JVM's access to Hadoop's file systems (``io.xskip.files.HadoopFiles``)."""
-        return self.rule.files()
+            self._connection.answerAtOnce(self.gateway.java_gateway_server)
 
     def ship_kernel(self, spark: SparkSession) -> None:
         """Send the hook's classes to the executors in a jar, once for each Spark application."""

@@ -49,7 +49,7 @@ class HadoopStorage:
 
     def __init__(self, hook: Hook) -> None:
         self._gateway = hook.gateway
-        self._files: Any = hook.files()
+        self._files: Any = hook.builds.files()
         self._lock = threading.Lock()
 
     def list(self, directory: str) -> Sequence[FileEntry]:

@@ -44,28 +44,28 @@ class LocationCalls:
 
     Parameters
     ----------
-    rule : JavaObject
-        The optimizer rule, which has the operations.
+    calls : JavaObject
+        The operations in Java, ``io.xskip.bridge.LocationCalls``.
     """
 
-    def __init__(self, rule: Any) -> None:
-        self._rule = rule
+    def __init__(self, calls: Any) -> None:
+        self._calls = calls
 
     def normalized(self, path: str) -> str:
         """Return a path in the hook's spelling: without ``file:``, a password or a trailing slash."""
-        return str(self._rule.key(path))
+        return str(self._calls.normalized(path))
 
     def qualified(self, path: str) -> str:
         """Return a user's path in the hook's spelling; a path without a scheme is on the default file system."""
-        return str(self._rule.location(path))
+        return str(self._calls.qualified(path))
 
     def of_path(self, root: str) -> list[IndexLocation]:
         """Return the possible locations of a path's metadata, in the order in which queries try them."""
-        return parse_locations(self._rule.placesOf(root))
+        return parse_locations(self._calls.ofPath(root))
 
     def of_database(self, spark: SparkSession, database: str) -> str | None:
         """Return the base location of indexes in a database's properties, or None if the properties name none."""
-        location = self._rule.databaseLocation(spark._jsparkSession, database)
+        location = self._calls.databaseLocation(spark._jsparkSession, database)
         return None if location is None else self.qualified(location)
 
     def choose(self, dataset: str, directory: str | None) -> None:
@@ -78,16 +78,16 @@ class LocationCalls:
         directory : str or None
             The metadata directory in the hook's spelling. None restores the default locations.
         """
-        self._rule.choosePlace(dataset, directory)
+        self._calls.choose(dataset, directory)
 
     def table(self, spark: SparkSession, name: str) -> Table | None:
         """Return a table or view of the session's catalog, or None if the catalog does not have the name."""
-        text = self._rule.table(spark._jsparkSession, name)
+        text = self._calls.table(spark._jsparkSession, name)
         return None if text is None else Table(**json.loads(text))
 
     def forget_directories(self) -> None:
         """Clear the JVM's record of which directories have an index."""
-        self._rule.forgetDirectories()
+        self._calls.forgetDirectories()
 
 
 def parse_locations(text: str) -> list[IndexLocation]:

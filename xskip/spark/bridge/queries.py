@@ -15,7 +15,7 @@ from xskip.metadatastore.temporary import temporary_folder
 from xskip.spark.bridge.packed_values import Packed
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["Pieces", "QueryCalls"]
 
@@ -29,12 +29,12 @@ class QueryCalls:
 
     Parameters
     ----------
-    rule : JavaObject
-        The optimizer rule, which has the operations.
+    calls : JavaObject
+        The operations in Java, ``io.xskip.bridge.QueryCalls``.
     """
 
-    def __init__(self, rule: Any) -> None:
-        self._rule = rule
+    def __init__(self, calls: Any) -> None:
+        self._calls = calls
 
     def register(self, directory: str, token: int, objects: Pieces) -> None:
         """Send the files of a snapshot to the JVM; each bit of an answer refers to the file at that position.
@@ -48,7 +48,7 @@ class QueryCalls:
         objects : sequence of bytes-like
             The files in the format of ``io.xskip.snapshot.FileTable``, in pieces.
         """
-        self._rule.register(directory, token, self.objects(objects))
+        self._calls.register(directory, token, self.objects(objects))
 
     def objects(self, objects: Pieces) -> Any:
         """Return the JVM's representation of a snapshot's files.
@@ -72,12 +72,43 @@ class QueryCalls:
                 path = Path(folder) / "objects"
                 with path.open("wb") as file:
                     file.writelines(objects)
-                return self._rule.objectsFrom(str(path))
-        return self._rule.objects(bytearray(b"".join(objects)))
+                return self._calls.filesFrom(str(path))
+        return self._calls.files(bytearray(b"".join(objects)))
+
+    def filler(self, token: int, count: int) -> Any:
+        """Return an object that registers a snapshot from the rows of a job (``io.xskip.snapshot.SnapshotFiller``).
+
+        Parameters
+        ----------
+        token : int
+            The number of the snapshot.
+        count : int
+            The number of files of the snapshot.
+        """
+        return self._calls.filler(token, count)
+
+    def register_reader(
+        self, spark: SparkSession, name: str, paths: Sequence[str], layout: Sequence[Sequence[int]]
+    ) -> None:
+        """Register a function of a session that returns the bytes of a part of the metadata files.
+
+        Parameters
+        ----------
+        spark : SparkSession
+            The session.
+        name : str
+            The name of the function. Its argument is the position of the part in ``layout``.
+        paths : sequence of str
+            The metadata files, in the hook's spelling.
+        layout : sequence of sequence of int
+            The numbers of each part in the layout that ``io.xskip.files.RangeReader`` reads.
+        """
+        numbers = np.array([number for part in layout for number in part], "<i8").tobytes()
+        self._calls.registerReader(spark._jsparkSession, name, "\0".join(paths), bytearray(numbers), len(layout))
 
     def unregister(self, directory: str) -> None:
         """Remove the snapshot of a metadata directory from the JVM."""
-        self._rule.unregister(directory)
+        self._calls.unregister(directory)
 
     def evaluate(self, request: int, terms: Sequence[tuple[int, Packed]]) -> Packed:
         """Evaluate expressions of a pending request, all in a single call of the JVM.
@@ -96,12 +127,12 @@ class QueryCalls:
         """
         lengths = np.array([(term, len(v.states), len(v.data)) for term, v in terms], "<i8").tobytes()
         joined = (bytearray(b"".join(parts)) for parts in zip(*(values for _, values in terms), strict=True))
-        results = self._rule.evaluate(request, bytearray(lengths), *joined)
+        results = self._calls.evaluate(request, bytearray(lengths), *joined)
         return Packed(*map(base64.b64decode, (results.states(), results.numbers(), results.bytes())))
 
     def settings(self, request: int) -> str:
         """Return a digest of all settings of the session that waits for a pending request."""
-        return str(self._rule.settings(request))
+        return str(self._calls.settings(request))
 
     def offset_spread(self, zone: str, low: int, high: int) -> int:
         """Return the range of a zone's UTC offsets between two instants, extended by two days on either side.
@@ -118,7 +149,7 @@ class QueryCalls:
         int
             The greatest offset minus the least one, in microseconds; 36 hours if the hook does not compute the range.
         """
-        return int(self._rule.offsetSpread(zone, low, high))
+        return int(self._calls.offsetSpread(zone, low, high))
 
     def identity(self, function: Any) -> str:
         """Return the text by which requests distinguish a user's function from all other functions.
@@ -135,11 +166,11 @@ class QueryCalls:
         """
         if isinstance(function, str):
             return f"java:{function}"
-        return str(self._rule.identity(getattr(function, "_unwrapped", function)._judf))
+        return str(self._calls.identity(getattr(function, "_unwrapped", function)._judf))
 
     def last_scan(self) -> int:
         """Return the number of the latest request."""
-        return int(self._rule.lastScanId())
+        return int(self._calls.lastScanId())
 
     def scans_after(self, number: int) -> list[dict[str, Any]]:
         """Return the pruning counts of the requests after a request's number, oldest first, at most the last 512.
@@ -150,7 +181,7 @@ class QueryCalls:
             For each request: its number, dataset root, format and query, the listed, known and kept files, the listed
             and kept bytes, and the times in milliseconds (see ``io.xskip.hook.ScanRecord``).
         """
-        return list(json.loads(self._rule.scansAfter(number)))
+        return list(json.loads(self._calls.scansAfter(number)))
 
     def explain(self, df: DataFrame) -> dict[str, Any]:
         """List the files of every scan of a query without running the query.
@@ -160,4 +191,4 @@ class QueryCalls:
         dict
             The name of this call under ``query``, and a dict for each scan under ``scans``.
         """
-        return dict(json.loads(self._rule.explain(df._jdf)))
+        return dict(json.loads(self._calls.explain(df._jdf)))

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from xskip.errors import DatasetError
 from xskip.metadata.objects import Objects
+from xskip.metadata.read_profile import ReadProfile
 from xskip.metadatastore.location import IndexLocation
 from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.locations import parse_locations
@@ -115,7 +116,7 @@ class Dataset:
             If the DataFrame reads no files of Spark's own: a view with a query, or a table of another source.
         """
         hook.answer_at_once()
-        java = hook.rule.dataset(df._jdf)
+        java = hook.builds.dataset(df)
         if not java.isOfFiles():
             raise DatasetError(
                 "xskip indexes only files that Spark itself lists and reads",
@@ -164,9 +165,9 @@ class Dataset:
         """Return the root paths of the dataset, with scheme."""
         return [str(root) for root in self._java.roots()]
 
-    def places(self) -> list[IndexLocation]:
+    def locations(self) -> list[IndexLocation]:
         """Return the possible locations of the metadata, in the order in which queries try them."""
-        return parse_locations(self._java.places())
+        return parse_locations(self._java.locations())
 
     def listing(self) -> Listing:
         """Return all files of the dataset, which the JVM lists once."""
@@ -180,9 +181,14 @@ class Dataset:
         """Return the values of each partition, in the hook's encoding of literals."""
         return list(json.loads(self._java.partitionValues()))
 
-    def reading(self) -> dict[str, Any]:
-        """Return the format, options, settings and schema of the dataset, as the hook sends them for a query."""
-        return dict(json.loads(self._java.reading()))
+    def read_profile(self) -> ReadProfile:
+        """Return how Spark reads the dataset's files, as the hook describes it for a query."""
+        fields = json.loads(self._java.profile())
+        return ReadProfile.of(fields["format"], fields["options"], fields["conf"], fields["schema"])
+
+    def evaluation_settings(self) -> str:
+        """Return a digest of the settings that can change results of functions."""
+        return str(json.loads(self._java.profile())["evaluated"])
 
     def encoded(self, df: DataFrame) -> Any:
         """Return the expression that a DataFrame selects, encoded as in a filter, or None if Spark's plan does more."""
@@ -241,7 +247,7 @@ class Dataset:
 
 def selected(hook: Hook, df: DataFrame) -> Listing:
     """Return the files that the scans of a query would read."""
-    return Listing(hook.rule.selected(df._jdf))
+    return Listing(hook.builds.selected(df))
 
 
 def _texts(packed: str, count: int) -> list[str]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 import threading
-import time
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -53,7 +52,7 @@ _ASKS_SPARK = "a job that prunes the metadata does not evaluate functions"
 _BY_STATISTICS = "statistics of the metadata"
 # the exception of a Python worker, or the last cause of a Java exception
 _CAUSES = (re.compile(r"^\w[\w.]*(?:Error|Exception)\b.*", re.M), re.compile(r"(?<=^Caused by: ).*", re.M))
-_REGISTERED = "ordinal int, path string, size bigint, time bigint, place string"
+_REGISTERED = "ordinal int, path string, size bigint, time bigint, partition string"
 _PRUNED = "part int, skip binary, outcomes string"
 
 
@@ -86,12 +85,14 @@ class DistributedPruner:
     """
 
     def __init__(self, hook: Hook) -> None:
+        from cachetools import TTLCache
+
         self.spark: SparkSession | None = None
         self._hook = hook
         self._lock = threading.RLock()
         self._job_session: tuple[str, SparkSession] | None = None  # with the id of its application
         self._groups: tuple[str, RowGroups] | None = None
-        self._failed: dict[str, tuple[float, str]] = {}
+        self._failed: TTLCache[str, str] = TTLCache(1, _RETRY_SECONDS)  # the reason, by snapshot
 
     def register(self, directory: str, snapshot: Snapshot, token: int) -> None:
         """Register the data files of a snapshot in the JVM; the driver's Python process reads no file name.
@@ -113,13 +114,13 @@ class DistributedPruner:
         wanted = snapshot.partition_keys
         with self._trying(snapshot):
             parts = parts_of(snapshot.files, self._groups_of(snapshot).places, wanted, has_names=True)
-            filling = self._hook.rule.filling(token, snapshot.rows)
+            filler = self._hook.queries.filler(token, snapshot.rows)
             for first in range(0, len(parts), _REGISTERED_PARTS):
                 batch = parts[first : first + _REGISTERED_PARTS]
                 files = self._mapped(directory, snapshot, batch, (_registering(batch, wanted), _REGISTERED))
-                hashes = ("ordinal", "xxhash64(path)", "xxhash64('xskip', path)", "size", "time", "place")
-                filling.add(files.selectExpr(*hashes)._jdf)
-            filling.register(directory)
+                hashes = ("ordinal", "xxhash64(path)", "xxhash64('xskip', path)", "size", "time", "partition")
+                filler.add(files.selectExpr(*hashes)._jdf)
+            filler.register(directory)
 
     def prune(self, directory: str, snapshot: Snapshot, clause: Clause) -> PruneResult:
         """Decide for every data file of a snapshot whether a query can skip the file.
@@ -163,7 +164,7 @@ class DistributedPruner:
 
     def forget(self) -> None:
         """Clear the record of failed jobs, so that the next job runs at once."""
-        self._failed = {}
+        self._failed.clear()
 
     def _groups_of(self, snapshot: Snapshot) -> RowGroups:
         """Return the row groups of a snapshot, and cache those of the latest snapshot."""
@@ -183,9 +184,8 @@ class DistributedPruner:
         with self._lock:
             spark = self._session()
             self._hook.ship_kernel(spark)
-            paths = "\0".join(f"{directory}/{name}" for name in snapshot.live.names)
-            layout = np.array([number for part in parts for number in part.told], "<i8").tobytes()
-            self._hook.rule.parts(spark._jsparkSession, _READER, paths, bytearray(layout), len(parts))
+            paths = [f"{directory}/{name}" for name in snapshot.live.names]
+            self._hook.queries.register_reader(spark, _READER, paths, [part.layout for part in parts])
             tasks = min(-(-len(parts) // _PARTS_PER_TASK), spark.sparkContext.defaultParallelism)
             read = spark.range(0, len(parts), 1, tasks).selectExpr("id", f"{_READER}(id) AS data")
             return read.mapInArrow(task[0], task[1])
@@ -206,15 +206,17 @@ class DistributedPruner:
     def _trying(self, snapshot: Snapshot) -> Iterator[None]:
         """Run the body, turn its failure into a single XskipError, and refuse to run again soon after a failure."""
         identity = snapshot.live.identity
-        when, why = self._failed.get(identity, (0.0, ""))
-        if why and time.monotonic() - when < _RETRY_SECONDS:
+        with self._lock:
+            why = self._failed.get(identity)
+        if why is not None:
             raise XskipError(why)
         try:
             yield
         except Exception as error:
             why = str(XskipError("the job that prunes the metadata failed", found=_cause(error)))
             if "cancel" not in str(error).lower():  # the cancellation of a query must not affect the next query
-                self._failed = {identity: (time.monotonic(), why)}
+                with self._lock:
+                    self._failed[identity] = why
             raise XskipError(why) from error
 
 
@@ -253,7 +255,7 @@ def _registering(parts: Sequence[Part], wanted: set[Requirement]) -> _Map:
                 table.objects.modified,
                 pa.array(texts, pa.string()).take(pa.array(of)),
             ]
-            yield pa.record_batch(columns, ["ordinal", "path", "size", "time", "place"])
+            yield pa.record_batch(columns, ["ordinal", "path", "size", "time", "partition"])
 
     return run
 

@@ -116,11 +116,11 @@ class Engine:
         location = request.header.location
         loaded = self.indexes.load(location.directory, request.job_threshold)
         if loaded is None:
-            return Decision(None, ScanTrace("", None, filters=request.filters_text()))
+            return Decision(None, ScanTrace("", None, filters=request.filters_text))
         profile = request.read_profile()
-        problem = loaded.snapshot.not_usable(location, profile)
+        problem = loaded.snapshot.reason_unusable(location, profile)
         if problem:
-            return Decision(None, ScanTrace("", None, problem, request.filters_text()))
+            return Decision(None, ScanTrace("", None, problem, request.filters_text))
         evaluator = Evaluator(self.hook, request.header.id, self._evaluations)
         key = request.cache_key()
         decision = loaded.decisions.get(key)
@@ -138,7 +138,7 @@ class Engine:
             result = self._prune_by_job(loaded, clause, profile)
         else:
             result = prune_in_driver(clause, snapshot.proved(needed, profile), evaluator)
-        trace = ScanTrace(str(predicate), replace(result, skip=np.zeros(0, bool)), filters=request.filters_text())
+        trace = ScanTrace(str(predicate), replace(result, skip=np.zeros(0, bool)), filters=request.filters_text)
         return Decision(_packed(result, loaded.token, needed), trace, _valid_settings(predicate, request, evaluator))
 
     def _prune_by_job(self, loaded: LoadedIndex, clause: Clause, profile: ReadProfile) -> PruneResult:

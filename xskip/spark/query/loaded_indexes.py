@@ -91,6 +91,8 @@ class LoadedIndexes:
     """
 
     def __init__(self, hook: Hook, jobs: DistributedPruner, settings: SessionSettings, warnings: WarningLog) -> None:
+        from cachetools import TTLCache
+
         self._hook = hook
         self._jobs = jobs
         self._settings = settings
@@ -99,7 +101,7 @@ class LoadedIndexes:
         self._loaded: BoundedMap[str, LoadedIndex] = BoundedMap(_MAX_INDEXES)  # by directory
         self._changed: dict[str, None] = {}  # the directories whose index this process has changed
         self._failures = Failures()
-        self._unreadable: dict[str, tuple[float, str]] = {}  # time and reason, by directory
+        self._unreadable: TTLCache[str, str] = TTLCache(_MAX_INDEXES, _RETRY_SECONDS)  # the reason, by directory
         self._max_bytes = METADATA_BYTES.default
 
     def load(self, directory: str, job_threshold: int) -> LoadedIndex | None:
@@ -212,14 +214,14 @@ class LoadedIndexes:
 
     def _recheck(self, directory: str, loaded: LoadedIndex | None) -> LoadedIndex | None:
         """Check a directory, unless a check has just failed: a remote directory can take minutes to fail."""
-        when, why = self._unreadable.get(directory, (0.0, ""))
-        if why and time.monotonic() - when < _RETRY_SECONDS:
+        why = self._unreadable.get(directory)
+        if why is not None:
             raise XskipError(why)
         try:
             present = self._open(directory, loaded)
         except Exception as error:
             if not directory.startswith("/"):
-                self._unreadable[directory] = (time.monotonic(), reason(error))
+                self._unreadable[directory] = reason(error)
             raise
         self._unreadable.pop(directory, None)
         return present

@@ -74,6 +74,8 @@ class ScanRequest:
         The number of the request, the location of the index, and the strict mode.
     filters : sequence of list
         The filters of the scan in the hook's encoding, for :func:`~xskip.spark.catalyst.decode.to_predicate`.
+    filters_text : str
+        The filters as JSON.
     format : str
         Spark's short name of the file format, or the class of a plugin's format.
     options : mapping of str to str
@@ -92,6 +94,7 @@ class ScanRequest:
 
     header: RequestHeader
     filters: Sequence[Any]
+    filters_text: str
     format: str
     options: Mapping[str, str]
     settings: Mapping[str, str]
@@ -121,9 +124,11 @@ class ScanRequest:
             raise RequestError("the hook sent a request that is not valid JSON", found=str(error)) from error
         header = _header(members)
         try:
+            filters = _member(members, "filters", list)
             return ScanRequest(
                 header,
-                filters=_member(members, "df", list),
+                filters=filters,
+                filters_text=json.dumps(filters),
                 format=_member(members, "format", str),
                 options=_texts(members, "options"),
                 settings=_texts(members, "conf"),
@@ -146,30 +151,18 @@ class ScanRequest:
         Two requests with one key get one decision from a snapshot. The key omits the format and the schema, because the
         engine compares the read profile of every request with the profile of the build.
         """
-        return json.dumps(
-            [
-                self.filters,
-                self.options,
-                self.settings,
-                self.partition_types,
-                self.expression_settings,
-                self.job_threshold,
-            ]
-        )
-
-    def filters_text(self) -> str:
-        """Return the filters as JSON with literal values."""
-        return json.dumps(self.filters)
+        others = (self.options, self.settings, self.partition_types, self.expression_settings, self.job_threshold)
+        return self.filters_text + json.dumps(others)
 
     @property
     def is_partly_encoded(self) -> bool:
         """Return whether the hook omits a part of the filters, so that equal encodings can stand for other filters."""
-        return _UNENCODED in self.filters_text()
+        return _UNENCODED in self.filters_text
 
 
 def _header(members: object) -> RequestHeader:
-    place = _member(members, "place", dict)
-    location = IndexLocation(*(_member(place, name, str) for name in ("root", "directory", "identifier")))
+    fields = _member(members, "location", dict)
+    location = IndexLocation(*(_member(fields, name, str) for name in ("root", "directory", "identifier")))
     return RequestHeader(_member(members, "id", int), location, _member(members, "strict", bool))
 
 

@@ -110,7 +110,7 @@ public final class FileRelation {
    * Returns the possible locations of the metadata as JSON: the locations of the table, if the
    * dataset is a table, then those of its root path.
    */
-  public String places() throws Exception {
+  public String locations() throws Exception {
     IndexLocations.forget(); // a build must not use remembered properties of databases
     SkippingSettings settings = new SkippingSettings(SQLConf.get());
     ArrayList<IndexLocation> locations = new ArrayList<>();
@@ -179,7 +179,7 @@ public final class FileRelation {
   }
 
   /** Returns how the relation is read as a JSON object, see {@link ReadProfile}. */
-  public String reading() throws Exception {
+  public String profile() throws Exception {
     return ReadProfile.of(relation).json();
   }
 

@@ -61,10 +61,10 @@ public final class PruningRequest {
     json.writeNumberField("id", id);
     json.writeBooleanField("strict", context.settings().strict);
     json.writeStringField("jobObjects", context.settings().jobObjects);
-    json.writeFieldName("place");
+    json.writeFieldName("location");
     location.writeTo(json);
     context.profile().writeFields(json);
-    json.writeArrayFieldStart("df");
+    json.writeArrayFieldStart("filters");
     scala.collection.Iterator<Expression> filters = dataFilters.iterator();
     while (filters.hasNext()) {
       ExpressionEncoder.write(json, (Expression) filters.next(), evaluator);

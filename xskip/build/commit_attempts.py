@@ -25,13 +25,13 @@ from xskip.metadata.objects import compare_objects
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadata.table import MetadataTable
 from xskip.metadatastore.codec import decode, open_file
+from xskip.metadatastore.commit_records import find_latest
 from xskip.metadatastore.filesystem import Storage
-from xskip.metadatastore.records import find_latest
 from xskip.metadatastore.temporary import temporary_folder
 from xskip.spark.collect.listing import ListedObjects
 from xskip.spark.collect.planned_index import PlannedIndex
 
-__all__ = ["Collected", "again"]
+__all__ = ["Collected", "retry_conflicts"]
 
 Positions = npt.NDArray[np.int64]
 _T = TypeVar("_T")
@@ -39,7 +39,7 @@ _ATTEMPTS = 6
 _WAIT_SECONDS = 0.05
 
 
-def again(attempt: Callable[[], _T], storage_of: Callable[[str], Storage]) -> _T:
+def retry_conflicts(attempt: Callable[[], _T], storage_of: Callable[[str], Storage]) -> _T:
     """Run an attempt at a commit, and repeat it a few times while other writers commit first [MDS-C-19].
 
     Parameters

@@ -1,0 +1,55 @@
+package io.xskip.bridge;
+
+import io.xskip.common.Paths;
+import io.xskip.common.SkippingSettings;
+import io.xskip.location.CatalogMetadata;
+import io.xskip.location.IndexDiscovery;
+import io.xskip.location.IndexLocations;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.internal.SQLConf;
+
+/**
+ * The methods on paths, on the locations of indexes, and on tables of the catalog. Paths of
+ * datasets and metadata are keys of {@link Paths}.
+ */
+public final class LocationCalls {
+  /** Returns a path as a key. */
+  public String normalized(String path) {
+    return Paths.key(new Path(path));
+  }
+
+  /** Returns a user's path as a key; without a scheme it is on the default file system. */
+  public String qualified(String path) {
+    return Paths.location(path);
+  }
+
+  /**
+   * Chooses the metadata directory of a dataset for the rest of the process.
+   *
+   * @param dataset the root of the dataset, or db.table
+   * @param directory the metadata directory; null restores the default locations
+   */
+  public void choose(String dataset, String directory) {
+    IndexLocations.choose(dataset, directory);
+  }
+
+  /** Returns the possible locations of a path's metadata as JSON. */
+  public String ofPath(String root) throws Exception {
+    return IndexLocations.json(IndexLocations.ofPath(root, new SkippingSettings(SQLConf.get())));
+  }
+
+  /** Returns a table or view of the catalog as JSON, or null if there is none of that name. */
+  public String table(Object session, String name) throws Exception {
+    return CatalogMetadata.describeTable(session, name);
+  }
+
+  /** Returns the metadata location in the properties of a database, or null. */
+  public String databaseLocation(Object session, String name) throws Exception {
+    return CatalogMetadata.databaseLocation(session, name);
+  }
+
+  /** Forgets which directories contain an index, because one was created or dropped. */
+  public void forgetDirectories() {
+    IndexDiscovery.forget();
+  }
+}

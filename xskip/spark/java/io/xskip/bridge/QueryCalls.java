@@ -1,0 +1,121 @@
+package io.xskip.bridge;
+
+import io.xskip.catalyst.ExpressionEncoder;
+import io.xskip.catalyst.ExpressionEvaluator;
+import io.xskip.catalyst.PackedValues;
+import io.xskip.catalyst.UdfIdentity;
+import io.xskip.common.Bytes;
+import io.xskip.files.RangeReader;
+import io.xskip.hook.PhysicalScans;
+import io.xskip.hook.PruningRequest;
+import io.xskip.hook.ScanLog;
+import io.xskip.snapshot.FileSnapshot;
+import io.xskip.snapshot.FileTable;
+import io.xskip.snapshot.SnapshotFiller;
+import io.xskip.snapshot.Snapshots;
+import java.io.IOException;
+import java.nio.file.Files;
+import org.apache.spark.api.python.PythonFunction;
+import org.apache.spark.sql.UDFRegistration;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.types.DataTypes;
+
+/**
+ * The methods for queries: the snapshots of indexes, expressions of requests, and counts of scans.
+ */
+public final class QueryCalls {
+  /** Returns the files of a snapshot, from the format of {@link FileTable}. */
+  public FileTable files(byte[] objects) {
+    return new FileTable(objects);
+  }
+
+  /** Returns the files of a snapshot, from a local file in the format of {@link FileTable}. */
+  public FileTable filesFrom(String path) throws IOException {
+    return files(Files.readAllBytes(java.nio.file.Paths.get(path)));
+  }
+
+  /**
+   * Registers the snapshot of a metadata directory.
+   *
+   * @param token the number of the snapshot, which the answers of Python repeat
+   */
+  public void register(String directory, long token, FileTable objects) {
+    Snapshots.snapshots.put(directory, new FileSnapshot(token, objects));
+  }
+
+  /**
+   * Returns a filler for a snapshot whose files come from a Spark job. The snapshot has effect once
+   * the filler has registered it.
+   */
+  public SnapshotFiller filler(long token, int objects) {
+    return new SnapshotFiller(token, objects);
+  }
+
+  /** Removes the snapshot of a metadata directory. */
+  public void unregister(String directory) {
+    Snapshots.snapshots.remove(directory);
+  }
+
+  /**
+   * Registers a function of a session that reads parts of files: see {@link RangeReader}.
+   *
+   * @param keys the keys of the files, separated by NUL
+   * @param ranges the numbers that describe the parts, as little-endian int64
+   * @param parts how many parts there are
+   */
+  public void registerReader(Object session, String name, String keys, byte[] ranges, int parts)
+      throws Exception {
+    Object functions = session.getClass().getMethod("udf").invoke(session);
+    RangeReader reader = new RangeReader(keys.split("\u0000"), Bytes.longs(ranges), parts);
+    ((UDFRegistration) functions).register(name, reader, DataTypes.BinaryType);
+  }
+
+  /** Returns an expression in the format of {@link ExpressionEncoder}. */
+  public String encode(Expression expression) {
+    return ExpressionEncoder.encode(expression, new ExpressionEvaluator());
+  }
+
+  /** Returns a text that distinguishes a Python function from all other functions. */
+  public String identity(Object udf) throws Exception {
+    Object function = udf.getClass().getMethod("func").invoke(udf);
+    return UdfIdentity.digest((PythonFunction) function);
+  }
+
+  /**
+   * Returns the values of expressions of a request that is being answered, for values of their
+   * columns: see {@link ExpressionEvaluator#evaluate}.
+   */
+  public PackedValues evaluate(
+      long request, byte[] parts, byte[] states, byte[] numbers, byte[] bytes) {
+    return PruningRequest.evaluatorOf(request)
+        .evaluate(Bytes.longs(parts), states, Bytes.longs(numbers), bytes);
+  }
+
+  /** Returns a digest of all settings of the session whose request is being answered. */
+  public String settings(long request) throws Exception {
+    return PruningRequest.evaluatorOf(request).settings();
+  }
+
+  /**
+   * Returns the range of a zone's UTC offsets between two instants, extended by two days on either
+   * side; all values are in microseconds.
+   */
+  public long offsetSpread(String zone, long low, long high) {
+    return ExpressionEvaluator.offsetSpread(zone, low, high);
+  }
+
+  /** Returns the number of the latest pruning request. */
+  public long lastScanId() {
+    return ScanLog.lastId();
+  }
+
+  /** Returns the records of the requests after a request's number as JSON, oldest first. */
+  public String scansAfter(long id) {
+    return ScanLog.after(id);
+  }
+
+  /** Lists the files of a query's scans and returns their counts as JSON. */
+  public String explain(Object df) throws Exception {
+    return PhysicalScans.explain(df);
+  }
+}
