@@ -98,10 +98,10 @@ def measure(folder: Path, limit: str) -> None:
     folder : pathlib.Path
         The folder that :func:`make` filled.
     limit : str
-        The value of ``spark.xskip.pruning.jobObjects``, which decides between the driver and jobs.
+        The value of ``spark.xskip.pruning.jobFiles``, which decides between the driver and jobs.
     """
     spark = session()
-    spark.conf.set("spark.xskip.pruning.jobObjects", limit)
+    spark.conf.set("spark.xskip.pruning.jobFiles", limit)
     spark.conf.set("spark.xskip.strict", "true")
     xskip.enable(spark)
     df, _ = relation(spark, str(folder / "data"), LISTED, anew=False)

@@ -14,12 +14,12 @@ from xskip.errors import SettingError
 __all__ = [
     "BYTES_PER_FILE",
     "CHUNK_BYTES",
-    "CHUNK_OBJECTS",
+    "CHUNK_FILES",
     "ENABLED",
     "EVALUATE",
     "FOOTERS",
     "FOOTER_KEY",
-    "JOB_OBJECTS",
+    "JOB_FILES",
     "LOCATION",
     "METADATA_BYTES",
     "PLAINTEXT_FOOTER",
@@ -73,7 +73,7 @@ class Setting(Generic[T]):
 
         Examples
         --------
-        >>> CHUNK_OBJECTS.of("2"), CHUNK_OBJECTS.of(None), ENABLED.of("False")
+        >>> CHUNK_FILES.of("2"), CHUNK_FILES.of(None), ENABLED.of("False")
         (2, 10000, False)
         """
         if not text:
@@ -108,7 +108,7 @@ FOOTER_KEY = Setting("spark.xskip.encryption.footer.key", "", str, "the label of
 #: Whether footers of encrypted metadata files are signed instead of encrypted.
 PLAINTEXT_FOOTER = Setting("spark.xskip.encryption.plaintext.footer", default=False, read=_flag, expected=_FLAG)
 #: The maximum number of data files in one job of a build.
-CHUNK_OBJECTS = Setting("spark.xskip.build.chunkObjects", 10_000, _positive, "a whole number of at least 1")
+CHUNK_FILES = Setting("spark.xskip.build.chunkFiles", 10_000, _positive, "a whole number of at least 1")
 #: The maximum size of the data in one job of a build, in bytes; 0 selects 512 MiB per core, for 4 cores at least.
 CHUNK_BYTES = Setting("spark.xskip.build.chunkBytes", 0, _number, "a number of bytes")
 #: Whether a build may take bounds from the footers of Parquet files, if the footers are reliable.
@@ -121,4 +121,4 @@ BYTES_PER_FILE = Setting("spark.xskip.metadata.bytesPerFile", 128 << 20, _positi
 #: instead if it is greater.
 METADATA_BYTES = Setting("spark.xskip.metadata.maxBytes", 256 << 20, _positive, "a number of bytes of at least 1")
 #: The maximum number of data files whose metadata the driver loads; a Spark job prunes larger indexes.
-JOB_OBJECTS = Setting("spark.xskip.pruning.jobObjects", 2_000_000, _number, "a number of objects")
+JOB_FILES = Setting("spark.xskip.pruning.jobFiles", 2_000_000, _number, "a number of files")

@@ -88,7 +88,7 @@ def test_create_fails_on_a_corrupt_file_or_skips_it(spark: SparkSession, tmp_pat
 def test_a_build_that_dies_leaves_the_index_as_it_was(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
-    spark.conf.set("spark.xskip.build.chunkObjects", "2")
+    spark.conf.set("spark.xskip.build.chunkFiles", "2")
     path = write_once(spark, tmp_path / "data", SCHEMA, rows(*range(6)))
     made = SkippingIndex.for_path(spark, path)
     collect = Collector.collect
@@ -132,13 +132,13 @@ def test_chunks_give_the_same_metadata_as_one(spark: SparkSession, tmp_path: Pat
     made.create(indexes, progress=seen.append)
     whole = by_name(made)
     assert [(p.chunk, p.chunks, p.objects, p.total) for p in seen] == [(1, 1, 5, 5)]
-    for key, value in (("spark.xskip.build.chunkObjects", "2"), ("spark.xskip.build.chunkBytes", "1")):
+    for key, value in (("spark.xskip.build.chunkFiles", "2"), ("spark.xskip.build.chunkBytes", "1")):
         spark.conf.set(key, value)
         made.drop()
         seen.clear()
         made.create(indexes, progress=seen.append)
         assert by_name(made) == whole
-        total = 3 if key.endswith("Objects") else 5
+        total = 3 if key.endswith("Files") else 5
         assert [(p.chunk, p.chunks) for p in seen] == [(i + 1, total) for i in range(total)]
         assert seen[-1].objects == seen[-1].total == 5
         assert [p.seconds for p in seen] == sorted(p.seconds for p in seen)

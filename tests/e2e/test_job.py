@@ -27,7 +27,7 @@ from xskip.spark.query import distributed_pruning, loaded_indexes
 from xskip.spark.query.engine import forget_indexes
 
 SCHEMA = "a int, s string, d double, n struct<b:int>"
-LIMIT = "spark.xskip.pruning.jobObjects"
+LIMIT = "spark.xskip.pruning.jobFiles"
 PREDICATES = {
     "a > 31 AND a < 45": {"f3", "f4", "nan", "gaps"},
     "a = 62": {"f6", "gaps"},
@@ -314,7 +314,7 @@ def test_skipped_files_are_not_opened(spark: SparkSession, lakes: dict[str, str]
 def test_a_limit_that_is_no_number(spark: SparkSession, lakes: dict[str, str]) -> None:
     """[PRU-JB-1] An invalid setting is an error in strict mode, and otherwise reads all files."""
     spark.conf.set(LIMIT, "many")
-    with pytest.raises(Exception, match=r"invalid value for spark\.xskip\.pruning\.jobObjects"):
+    with pytest.raises(Exception, match=r"invalid value for spark\.xskip\.pruning\.jobFiles"):
         kept(spark, lakes["parquet"], "a = 11")
     spark.conf.set("spark.xskip.strict", "false")
     assert len(kept(spark, lakes["parquet"], "a = 11")) == len(files())

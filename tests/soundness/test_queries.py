@@ -175,7 +175,7 @@ def test_min_max_count(spark: SparkSession, view: Family, kind: str, v1: str) ->
 @pytest.mark.parametrize("index", [MinMax("x"), ValueList("x"), BloomFilter("x", fpp=1e-6)], ids=lambda i: i.name)
 def test_metadata_of_several_files(spark: SparkSession, tmp_path: Path, index: Any) -> None:
     """[SND-41] An index that grew by chunks and refreshes gives the same files as a new one."""
-    spark.conf.set("spark.xskip.build.chunkObjects", "1")
+    spark.conf.set("spark.xskip.build.chunkFiles", "1")
     made = family(spark, tmp_path, "x int, s string", FILES, {"copy": [index]})
     for name, row in (("later", (7, "q")), ("last", (None, "q"))):
         rows = pa.table({"x": pa.array(row[:1], pa.int32()), "s": [row[1]]})

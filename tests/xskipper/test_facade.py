@@ -204,7 +204,7 @@ def test_keys_with_an_effect_here(spark: SparkSession, data: str, tmp_path: Path
         xskipper.indexBuilder().addBloomFilterIndex("v")
     xskipper.dropIndex()
     xskipper.setParams({"io.xskipper.parquet.index.chunksize": "none"})
-    with pytest.raises(XskipperException, match=r"Invalid Configuration.*chunkObjects.*found: none"):
+    with pytest.raises(XskipperException, match=r"Invalid Configuration.*chunkFiles.*found: none"):
         build(spark, xskipper)
 
 

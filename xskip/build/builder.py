@@ -27,7 +27,7 @@ from xskip.metadatastore.snapshot import Snapshot, write_files
 from xskip.metadatastore.versions import WriteOptions
 from xskip.metadatastore.wording import is_worded
 from xskip.results.operations import Progress, RefreshResult
-from xskip.settings import CHUNK_BYTES, CHUNK_OBJECTS, FOOTERS
+from xskip.settings import CHUNK_BYTES, CHUNK_FILES, FOOTERS
 from xskip.spark.collect.collector import Collector
 from xskip.spark.collect.listing import ListedObjects, list_objects
 from xskip.spark.collect.planned_index import PlannedIndex
@@ -155,7 +155,7 @@ class Build:
     def _chunks(self, listed: ListedObjects, fresh: Positions) -> Iterator[Positions]:
         """Yield the new files in chunks that one job and the memory of the driver can hold."""
         session = self.source.df.sparkSession
-        most_objects, most_bytes = (self.engine.settings.of(session, each) for each in (CHUNK_OBJECTS, CHUNK_BYTES))
+        most_objects, most_bytes = (self.engine.settings.of(session, each) for each in (CHUNK_FILES, CHUNK_BYTES))
         most_bytes = most_bytes or _BYTES_PER_CORE * max(4, session.sparkContext.defaultParallelism)
         sizes = listed.sizes
         start, volume = 0, 0

@@ -12,7 +12,7 @@ from typing import Any
 
 from xskip.settings import (
     BYTES_PER_FILE,
-    CHUNK_OBJECTS,
+    CHUNK_FILES,
     EVALUATE,
     FOOTER_KEY,
     FOOTERS,
@@ -32,7 +32,7 @@ LOCATION_TYPE = f"{_PARQUET}mdlocation.type"
 _FPP, _NDV = f"{_PREFIX}index.bloom.fpp", f"{_PREFIX}index.bloom.ndv"
 #: The configuration keys that correspond to settings of xskip.
 _SETTINGS: dict[str, Setting[Any]] = {
-    f"{_PARQUET}index.chunksize": CHUNK_OBJECTS,
+    f"{_PARQUET}index.chunksize": CHUNK_FILES,
     f"{_PARQUET}maxRecordsPerMetadataFile": ROWS_PER_FILE,
     f"{_PARQUET}maxMetadataFileSize": BYTES_PER_FILE,
     f"{_PARQUET}encryption.footer.key": FOOTER_KEY,
@@ -114,7 +114,7 @@ def settings_of(conf: Mapping[str, str]) -> dict[str, str]:
     """Return the settings of xskip that correspond to a configuration.
 
     >>> settings_of({"io.xskipper.parquet.index.chunksize": "5"})
-    {'spark.xskip.build.chunkObjects': '5'}
+    {'spark.xskip.build.chunkFiles': '5'}
     """
     return {setting.key: conf[key] for key, setting in _SETTINGS.items() if key in conf}
 

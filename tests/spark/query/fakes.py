@@ -50,7 +50,7 @@ def request_text(directory: str, **members: Any) -> str:
     request = {
         "id": 1,
         "strict": False,
-        "jobObjects": "",
+        "jobFiles": "",
         "location": {"root": ROOT, "directory": directory, "identifier": ROOT},
         "format": "parquet",
         "options": {},

@@ -15,7 +15,7 @@ import pytest
 from tests.metadatastore.samples import ROOT
 from tests.spark.query.fakes import FakeHook, put_index, request_text
 from xskip.metadatastore.snapshot import open_snapshot
-from xskip.settings import JOB_OBJECTS
+from xskip.settings import JOB_FILES
 from xskip.spark.catalyst.decode import to_predicate
 from xskip.spark.query import engine as engine_module
 from xskip.spark.query import loaded_indexes
@@ -134,8 +134,8 @@ PROBLEMS: dict[str, tuple[dict[str, Any], str]] = {
         "the hook sent a request with a member of another type (where: filters; found: NoneType; expected: list)",
     ),
     "setting": (
-        {"jobObjects": "x"},
-        f"invalid value for {JOB_OBJECTS.key} (where: {JOB_OBJECTS.key}; found: x; expected: a number of objects)",
+        {"jobFiles": "x"},
+        f"invalid value for {JOB_FILES.key} (where: {JOB_FILES.key}; found: x; expected: a number of files)",
     ),
     "another dataset": (
         {"location": {"root": "/lake/other", "directory": "<directory>", "identifier": "/lake/other"}},

@@ -9,7 +9,7 @@ import pytest
 
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadatastore.location import IndexLocation
-from xskip.settings import JOB_OBJECTS
+from xskip.settings import JOB_FILES
 from xskip.spark.query.request import RequestError, RequestHeader, ScanRequest
 
 FILTERS = [["EqualTo", ["$", ["a"], "int"], ["#", "int", 5]]]
@@ -17,7 +17,7 @@ LOCATION = {"root": "/lake/t", "directory": "/lake/t/_xskip/1", "identifier": "/
 MEMBERS: dict[str, Any] = {
     "id": 7,
     "strict": True,
-    "jobObjects": "30",
+    "jobFiles": "30",
     "location": LOCATION,
     "format": "CSV",
     "options": {"Header": "true"},
@@ -57,7 +57,7 @@ def test_every_member_becomes_a_field() -> None:
 
 
 def test_the_threshold_of_a_session_without_one_is_the_default() -> None:
-    assert parsed(jobObjects="").job_threshold == JOB_OBJECTS.default
+    assert parsed(jobFiles="").job_threshold == JOB_FILES.default
 
 
 def test_the_read_profile_is_that_of_the_members() -> None:
@@ -90,7 +90,7 @@ def test_a_missing_part_of_the_location_is_named(name: str) -> None:
         ("id", "7", "str", "int"),
         ("id", True, "bool", "int"),
         ("strict", 1, "int", "bool"),
-        ("jobObjects", 30, "int", "str"),
+        ("jobFiles", 30, "int", "str"),
         ("location", "/lake/t", "str", "dict"),
         ("format", None, "NoneType", "str"),
         ("options", [], "list", "dict"),
@@ -129,11 +129,11 @@ def test_an_error_behind_the_header_has_the_header(name: str) -> None:
 
 
 def test_an_invalid_threshold_is_the_error_of_the_setting() -> None:
-    error = error_of(json.dumps(MEMBERS | {"jobObjects": "many"}))
+    error = error_of(json.dumps(MEMBERS | {"jobFiles": "many"}))
     assert error.header == HEADER
     assert str(error) == (
-        "invalid value for spark.xskip.pruning.jobObjects (where: spark.xskip.pruning.jobObjects; found: many; "
-        "expected: a number of objects)"
+        "invalid value for spark.xskip.pruning.jobFiles (where: spark.xskip.pruning.jobFiles; found: many; "
+        "expected: a number of files)"
     )
 
 
@@ -145,7 +145,7 @@ def test_an_invalid_threshold_is_the_error_of_the_setting() -> None:
         {"conf": {}},
         {"partitions": {}},
         {"evaluated": "Spark 4.1.1 {spark.sql.ansi.enabled=true}"},
-        {"jobObjects": "31"},
+        {"jobFiles": "31"},
     ],
     ids=str,
 )

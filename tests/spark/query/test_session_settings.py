@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from tests.spark.query.fakes import FakeHook
 from xskip.errors import SettingError
-from xskip.settings import CHUNK_OBJECTS
+from xskip.settings import CHUNK_FILES
 from xskip.spark.query.session_settings import SessionSettings
 
 
@@ -22,15 +22,15 @@ def session(**conf: str) -> SparkSession:
 def test_a_session_comes_before_the_process_and_the_process_before_the_default() -> None:
     fake = FakeHook()
     settings = SessionSettings(fake.hook)
-    assert settings.of(session(), CHUNK_OBJECTS) == CHUNK_OBJECTS.default
-    settings.set_process_wide(CHUNK_OBJECTS.key, "7")
-    assert settings.of(session(), CHUNK_OBJECTS) == 7
-    assert settings.of(session(**{CHUNK_OBJECTS.key: "9"}), CHUNK_OBJECTS) == 9
-    settings.set_process_wide(CHUNK_OBJECTS.key, None)
-    assert settings.of(session(), CHUNK_OBJECTS) == CHUNK_OBJECTS.default
-    assert fake.settings_wide == {CHUNK_OBJECTS.key: None}
+    assert settings.of(session(), CHUNK_FILES) == CHUNK_FILES.default
+    settings.set_process_wide(CHUNK_FILES.key, "7")
+    assert settings.of(session(), CHUNK_FILES) == 7
+    assert settings.of(session(**{CHUNK_FILES.key: "9"}), CHUNK_FILES) == 9
+    settings.set_process_wide(CHUNK_FILES.key, None)
+    assert settings.of(session(), CHUNK_FILES) == CHUNK_FILES.default
+    assert fake.settings_wide == {CHUNK_FILES.key: None}
 
 
 def test_an_invalid_value_is_an_error() -> None:
-    with pytest.raises(SettingError, match="chunkObjects"):
-        SessionSettings(FakeHook().hook).of(session(**{CHUNK_OBJECTS.key: "none"}), CHUNK_OBJECTS)
+    with pytest.raises(SettingError, match="chunkFiles"):
+        SessionSettings(FakeHook().hook).of(session(**{CHUNK_FILES.key: "none"}), CHUNK_FILES)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from xskip.errors import SettingError, XskipError
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadatastore.location import IndexLocation
-from xskip.settings import JOB_OBJECTS
+from xskip.settings import JOB_FILES
 
 __all__ = ["RequestError", "RequestHeader", "ScanRequest"]
 
@@ -193,6 +193,6 @@ def _texts(members: object, name: str) -> dict[str, str]:
 
 def _job_threshold(members: object) -> int:
     try:
-        return JOB_OBJECTS.of(_member(members, "jobObjects", str))
+        return JOB_FILES.of(_member(members, "jobFiles", str))
     except SettingError as error:
         raise RequestError(str(error)) from error

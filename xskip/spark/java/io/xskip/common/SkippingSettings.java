@@ -36,8 +36,8 @@ public final class SkippingSettings {
   /** Whether queries only count the files that they would skip, and read no indexed file. */
   public boolean evaluate;
 
-  /** {@code spark.xskip.pruning.jobObjects}, unparsed: Python reads it. */
-  public final String jobObjects;
+  /** {@code spark.xskip.pruning.jobFiles}, unparsed: Python reads it. */
+  public final String jobFiles;
 
   private final SQLConf conf;
 
@@ -47,7 +47,7 @@ public final class SkippingSettings {
     rememberMs = 1000L * Long.parseLong(value(conf, "spark.xskip.discovery.seconds", "60"));
     strict = "true".equalsIgnoreCase(value(conf, "spark.xskip.strict", "false"));
     evaluate = "true".equalsIgnoreCase(value(conf, "spark.xskip.evaluate", "false"));
-    jobObjects = value(conf, "spark.xskip.pruning.jobObjects", "");
+    jobFiles = value(conf, "spark.xskip.pruning.jobFiles", "");
     this.conf = conf;
   }
 

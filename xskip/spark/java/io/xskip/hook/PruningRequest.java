@@ -60,7 +60,7 @@ public final class PruningRequest {
     json.writeStartObject();
     json.writeNumberField("id", id);
     json.writeBooleanField("strict", context.settings().strict);
-    json.writeStringField("jobObjects", context.settings().jobObjects);
+    json.writeStringField("jobFiles", context.settings().jobFiles);
     json.writeFieldName("location");
     location.writeTo(json);
     context.profile().writeFields(json);
