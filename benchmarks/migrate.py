@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from common import Lines, scratch
 
-from xskip.metadata.objects import Objects
+from xskip.metadata.data_files import DataFiles
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
 from xskip.metadatastore.commit import CommitRecord, publish
@@ -32,19 +32,19 @@ from xskip.metadatastore.versions import WriteOptions
 from xskip.types import bloom_filter
 from xskip.types.datatypes import Array, Bloom, Struct, arrow_type
 
-OBJECTS = 100_000
+FILES = 100_000
 VALUES = 100
 ROOT = "/lake/events"
 
 
 def metadata() -> MetadataTable:
     """Return metadata with the bounds of a number, lists of three strings, and Bloom filters of 100 values."""
-    numbers = np.arange(OBJECTS, dtype=np.int64)
+    numbers = np.arange(FILES, dtype=np.int64)
     bounds = Struct((("min", "bigint"), ("max", "bigint")))
-    texts = pa.array([f"city-{i % 50}" for i in range(3 * OBJECTS)])
+    texts = pa.array([f"city-{i % 50}" for i in range(3 * FILES)])
     rng = np.random.default_rng(7)
     size = bloom_filter.size_for(VALUES, 0.01)
-    filters = [bloom_filter.build(rng.integers(-(2**62), 2**62, VALUES), *size) for _ in range(OBJECTS)]
+    filters = [bloom_filter.build(rng.integers(-(2**62), 2**62, VALUES), *size) for _ in range(FILES)]
     columns = [
         IndexColumn(
             IndexDefinition("minmax", ("n",)),
@@ -54,7 +54,7 @@ def metadata() -> MetadataTable:
         IndexColumn(
             IndexDefinition("valuelist", ("city",)),
             Array("string"),
-            pa.ListArray.from_arrays(pa.array(np.arange(0, 3 * OBJECTS + 1, 3), pa.int32()), texts),
+            pa.ListArray.from_arrays(pa.array(np.arange(0, 3 * FILES + 1, 3), pa.int32()), texts),
         ),
         IndexColumn(
             IndexDefinition("bloomfilter", ("user",), (("io.xskipper.index.bloom.fpp", "0.01"),)),
@@ -62,9 +62,9 @@ def metadata() -> MetadataTable:
             pa.array(filters, pa.binary()),
         ),
     ]
-    names = pa.array([f"{ROOT}/day={i % 365}/part-{i:06}.avro" for i in range(OBJECTS)])
-    objects = Objects(names, pa.array(numbers), pa.array(numbers + 1_700_000_000_000))
-    return MetadataTable(objects, {}, {column.definition.key: column for column in columns})
+    names = pa.array([f"{ROOT}/day={i % 365}/part-{i:06}.avro" for i in range(FILES)])
+    files = DataFiles(names, pa.array(numbers), pa.array(numbers + 1_700_000_000_000))
+    return MetadataTable(files, {}, {column.definition.key: column for column in columns})
 
 
 def timed(action: Callable[[], object]) -> float:
@@ -98,7 +98,7 @@ def main() -> None:
             shutil.copytree(home, again)
             ours.append(timed(partial(migrate, again)))
         first, second = statistics.median(ours), statistics.median(plain)
-        lines.add("100,000 objects, 1 -> 4: migration / copy", first / second, detail=f"{first:.2f} s / {second:.2f} s")
+        lines.add("100,000 files, 1 -> 4: migration / copy", first / second, detail=f"{first:.2f} s / {second:.2f} s")
     lines.write()
 
 

@@ -1,4 +1,4 @@
-"""How long does a refresh take after 1 % new objects, against the full build?
+"""How long does a refresh take after 1 % new files, against the full build?
 
     python benchmarks/refresh.py [results.json] [--scale 0.1] [--only refresh,small]
 
@@ -22,13 +22,13 @@ from pyspark.sql import SparkSession
 
 import xskip
 
-OBJECTS = 20_000
+FILES = 20_000
 SMALL_ROWS = 100
 DAYS = 100
 ROUNDS = 3
 
 
-def days(spark: SparkSession, folder: Path, objects: int, rows: int) -> tuple[Path, Path]:
+def days(spark: SparkSession, folder: Path, files: int, rows: int) -> tuple[Path, Path]:
     """Write Avro files into directories by day, each with a hundredth of the files.
 
     Parameters
@@ -36,7 +36,7 @@ def days(spark: SparkSession, folder: Path, objects: int, rows: int) -> tuple[Pa
     spark : SparkSession
     folder : pathlib.Path
         The folder in which to create the dataset's directory.
-    objects : int
+    files : int
         The number of files.
     rows : int
         The number of rows in each file.
@@ -46,8 +46,8 @@ def days(spark: SparkSession, folder: Path, objects: int, rows: int) -> tuple[Pa
     (pathlib.Path, pathlib.Path)
         The directory of the dataset, and the directory of its last day.
     """
-    write(spark, "avro", str(folder / "flat"), (0, objects), rows=rows)
-    each = -(-objects // DAYS)
+    write(spark, "avro", str(folder / "flat"), (0, files), rows=rows)
+    each = -(-files // DAYS)
     for number, file in enumerate(sorted((folder / "flat").glob("part-*"))):
         day = folder / "avro" / f"day={dt.date(2026, 1, 1) + dt.timedelta(number // each)}"
         day.mkdir(parents=True, exist_ok=True)
@@ -56,8 +56,8 @@ def days(spark: SparkSession, folder: Path, objects: int, rows: int) -> tuple[Pa
 
 
 def refresh(spark: SparkSession, folder: Path, lines: Lines, rows: int = ROWS) -> None:
-    objects = scaled(OBJECTS)
-    path, last = days(spark, folder, objects, rows)
+    files = scaled(FILES)
+    path, last = days(spark, folder, files, rows)
     added, later = len(list(last.glob("*.avro"))), folder / "later"
     shutil.move(last, later)
     index = xskip.SkippingIndex.for_path(spark, str(path), format="avro")
@@ -87,8 +87,8 @@ def refresh(spark: SparkSession, folder: Path, lines: Lines, rows: int = ROWS) -
         (lambda: None, lambda: spark.read.format("avro").load(str(path))),
     ]
     full, some, none, some_trusting, none_trusting, listing = interleaved(runs, ROUNDS, 1, rotate=False)
-    assert index.describe().objects == objects
-    kind = f"{objects:,} objects of {rows:,} rows"
+    assert index.describe().files == files
+    kind = f"{files:,} files of {rows:,} rows"
     lines.ratio(f"{kind}, {added:,} new: refresh / build", some, full, "<= 0.05")
     lines.ratio(f"{kind}, none new: refresh / build", none, full)
     lines.ratio(f"{kind}, {added:,} new: refresh that trusts / build", some_trusting, full, "<= 0.05")

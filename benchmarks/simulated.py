@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import xskip
 from xskip.build.source import form_of
-from xskip.metadata.objects import Objects
+from xskip.metadata.data_files import DataFiles
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
 from xskip.metadatastore.commit import CommitRecord, RecordedFile, publish
 from xskip.metadatastore.snapshot import write_files
@@ -44,7 +44,7 @@ def padded(numbers: npt.ArrayLike, digits: int) -> pa.Array:
     return pc.utf8_lpad(pa.array(np.asarray(numbers, np.int64)).cast(pa.string()), digits, "0")
 
 
-def bounds(name: str, objects: int) -> tuple[pa.Array, pa.Array]:
+def bounds(name: str, files: int) -> tuple[pa.Array, pa.Array]:
     """Return the minimum and maximum of a column in each file.
 
     Parameters
@@ -52,7 +52,7 @@ def bounds(name: str, objects: int) -> tuple[pa.Array, pa.Array]:
     name : str
         A column of ``TYPES``. The bounds of ``id``, ``ts`` and ``day`` rise from file to file, the bounds of the other
         columns are random.
-    objects : int
+    files : int
         The number of files.
 
     Returns
@@ -62,8 +62,8 @@ def bounds(name: str, objects: int) -> tuple[pa.Array, pa.Array]:
         int32 days and timestamps are int64 microseconds since 1970-01-01.
     """
     rng = np.random.default_rng(list(TYPES).index(name))
-    place = np.arange(objects) / objects
-    low, width = rng.random(objects), rng.random(objects) ** 4
+    place = np.arange(files) / files
+    low, width = rng.random(files), rng.random(files) ** 4
     high = np.minimum(low + width, 1)
 
     def texts(parts: npt.NDArray[np.float64], stem: str, most: int) -> pa.Array:
@@ -113,19 +113,19 @@ def minmax(name: str, low: pa.Array, high: pa.Array, unknown: pa.Array | None = 
     return IndexColumn(IndexDefinition("minmax", (name,), types=(TYPES[name],)), storage, values)
 
 
-def column(name: str, objects: int) -> IndexColumn:
+def column(name: str, files: int) -> IndexColumn:
     """Return a MinMax index of a column: one file in 100 has unknown bounds, one file in 50 has no values."""
     rng = np.random.default_rng(7)
-    empty, unknown = pa.array(rng.random(objects) < 0.02), pa.array(rng.random(objects) < 0.01)
+    empty, unknown = pa.array(rng.random(files) < 0.02), pa.array(rng.random(files) < 0.01)
     ends = []
-    for part in bounds(name, objects):
+    for part in bounds(name, files):
         values = part.cast(pa.decimal128(38, 2)) if TYPES[name].startswith("decimal") else part
         ends.append(pc.if_else(empty, pa.scalar(None, values.type), values))
     low, high = ends
     return minmax(name, low, high, unknown)
 
 
-def filters(objects: int) -> IndexColumn:
+def filters(files: int) -> IndexColumn:
     """Return a BloomFilter index of ``user``: 1,000 different filters of 20 values, which repeat."""
     rng = np.random.default_rng(7)
     size = bloom_filter.size_for(20, 0.01)
@@ -133,7 +133,7 @@ def filters(objects: int) -> IndexColumn:
     return IndexColumn(
         IndexDefinition("bloomfilter", ("user",), types=("string",)),
         Bloom(),
-        some.take(pa.array(np.arange(objects) % 1_000)),
+        some.take(pa.array(np.arange(files) % 1_000)),
     )
 
 
@@ -155,13 +155,13 @@ def table_of(root: str, first: int, indexes: Sequence[IndexColumn]) -> MetadataT
     """
     count = len(indexes[0].values)
     names = pc.binary_join_element_wise(f"{root}/part-", padded(np.arange(first, first + count), 8), ".parquet", "")
-    known = Objects(names, pa.array(np.full(count, 100)), pa.array(np.full(count, START // 1_000)))
+    known = DataFiles(names, pa.array(np.full(count, 100)), pa.array(np.full(count, START // 1_000)))
     return MetadataTable(known, {}, {index.definition.key: index for index in indexes})
 
 
-def described(root: str, objects: int) -> MetadataTable:
+def described(root: str, files: int) -> MetadataTable:
     """Return the metadata of the given number of files: the bounds of eight columns and a Bloom filter of ``user``."""
-    return table_of(root, 0, [*(column(name, objects) for name in TYPES), filters(objects)])
+    return table_of(root, 0, [*(column(name, files) for name in TYPES), filters(files)])
 
 
 def create(spark: SparkSession, root: str, types: Mapping[str, str], tables: Iterable[MetadataTable]) -> None:
@@ -202,7 +202,7 @@ def listing_class(spark: SparkSession) -> Any:
     return compiler.getClassLoader().loadClass("bench.Listing")
 
 
-def relation(spark: SparkSession, root: str, objects: int, *, anew: bool) -> tuple[DataFrame, Any]:
+def relation(spark: SparkSession, root: str, files: int, *, anew: bool) -> tuple[DataFrame, Any]:
     """Return a DataFrame over files that do not exist, and its listing.
 
     Parameters
@@ -210,7 +210,7 @@ def relation(spark: SparkSession, root: str, objects: int, *, anew: bool) -> tup
     spark : SparkSession
     root : str
         The directory of a dataset that :func:`create` made.
-    objects : int
+    files : int
         The number of files to list.
     anew : bool
         Whether ``listing.refresh()`` lists the files another time.
@@ -223,7 +223,7 @@ def relation(spark: SparkSession, root: str, objects: int, *, anew: bool) -> tup
     xskip.declare_classes(spark, file_index="bench.Listing")
     jvm: Any = spark._jvm
     arguments = jvm.java.util.ArrayList()
-    for each in (f"file:{root}", objects, anew):
+    for each in (f"file:{root}", files, anew):
         arguments.add(each)
     listing = listing_class(spark).getConstructors()[0].newInstance(arguments.toArray())
     real = spark.read.parquet(root)._jdf.queryExecution().analyzed().relation()

@@ -19,7 +19,7 @@ from pyspark.sql.types import StructType
 import xskip
 from tests.metadatastore.samples import opened, put_foreign
 from xskip.build.reader import PathReader
-from xskip.metadata.objects import table_identifier
+from xskip.metadata.data_files import table_identifier
 from xskip.metadata.table import MetadataTable
 from xskip.metadatastore.versions import WriteOptions
 from xskip.spark.query.engine import engine_of
@@ -159,7 +159,7 @@ def by_days(spark: SparkSession, root: Path, fmt: str = "parquet") -> tuple[xski
 def rows_of(made: xskip.SkippingIndex) -> list[str]:
     """Return the metadata of each file as text, sorted."""
     table = metadata(made)
-    columns = [table.objects.names, table.objects.modified, *(c.values for c in table.partitions.values())]
+    columns = [table.files.names, table.files.modified, *(c.values for c in table.partitions.values())]
     columns += [table.indexes[key].values for key in sorted(table.indexes)]
     return sorted(map(str, zip(*(column.to_pylist() for column in columns), strict=True)))
 

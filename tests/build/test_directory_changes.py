@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from xskip.build.directory_changes import DirectoryChanges, changed_partitions, diff_files
-from xskip.metadata.objects import Objects, ObjectStatus
+from xskip.metadata.data_files import DataFiles, FileStatus
 from xskip.metadata.table import MetadataTable, PartitionColumn
 from xskip.metadatastore.filesystem import LocalStorage
 
@@ -21,7 +21,7 @@ DAYS = pa.array([dt.date(2026, 1, 1), dt.date(2026, 1, 2), dt.date(2026, 1, 2), 
 
 def looked(root: Path, names: list[str], *columns: PartitionColumn, recheck: tuple[str, ...] = ()) -> DirectoryChanges:
     table = MetadataTable(
-        Objects.of([ObjectStatus(f"{root}/{name}", 1, 1) for name in names]), {c.name: c for c in columns}
+        DataFiles.of([FileStatus(f"{root}/{name}", 1, 1) for name in names]), {c.name: c for c in columns}
     )
     return changed_partitions(table, f"file:{root}", LocalStorage(), recheck)
 
@@ -94,9 +94,9 @@ def write(path: Path, text: str = "text", time: int = 1_700_000_000) -> None:
 def compared(
     root: Path, names: list[str] = LAKE, partitions: tuple[str, ...] = ("day", "h")
 ) -> DirectoryChanges | None:
-    known = [ObjectStatus(f"{root}/{name}", 4, 1_700_000_000_000) for name in names]
+    known = [FileStatus(f"{root}/{name}", 4, 1_700_000_000_000) for name in names]
     columns = {c: PartitionColumn(c, "int", pa.array([1] * len(names), pa.int32())) for c in partitions}
-    return diff_files(MetadataTable(Objects.of(known), columns), f"file:{root}")
+    return diff_files(MetadataTable(DataFiles.of(known), columns), f"file:{root}")
 
 
 def found(root: Path) -> tuple[tuple[str, ...], list[str]]:

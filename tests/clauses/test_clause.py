@@ -26,7 +26,7 @@ from xskip.clauses.clause import (
     is_false,
     leaves,
 )
-from xskip.metadata.objects import Objects, ObjectStatus
+from xskip.metadata.data_files import DataFiles, FileStatus
 from xskip.metadata.table import MetadataTable
 
 THREE = (True, False, None)
@@ -52,7 +52,7 @@ class Fake:
 
 
 def table(rows: int) -> MetadataTable:
-    return MetadataTable(Objects.of([ObjectStatus(f"/{i}", 1, 1) for i in range(rows)]))
+    return MetadataTable(DataFiles.of([FileStatus(f"/{i}", 1, 1) for i in range(rows)]))
 
 
 def run(clause: Clause, rows: int) -> list[bool | None]:
@@ -119,7 +119,7 @@ def test_nothing_to_combine() -> None:
     assert run(AnyOf(()), 2) == [False, False]
 
 
-def test_the_same_verdict_for_every_object() -> None:
+def test_the_same_verdict_for_every_file() -> None:
     assert run(Always(True), 2) == [True, True]
     assert run(Always(False), 2) == [False, False]
     assert run(Undetermined("?", "why"), 2) == [None, None]
@@ -167,7 +167,7 @@ def test_two_expensive_clauses_narrow_each_other() -> None:
     assert (first.asked, second.asked) == ([[True, True, True]], [[True, False, True]])
 
 
-def test_narrowing_skips_no_object_that_a_full_look_keeps() -> None:
+def test_narrowing_skips_no_file_that_a_full_look_keeps() -> None:
     """[PRU-V-4]"""
     rows, (a, b, c) = columns_of(3)
     costly = [Fake(x.verdicts, expensive=True) for x in (a, b, c)]

@@ -12,15 +12,15 @@ from tests.reference import POOLS, all_true, leaf_truth, to_arrow
 from xskip.clauses.partition import PartitionClause, partitions_of_names
 from xskip.expressions.operands import Cast, Column
 from xskip.expressions.predicate import Comparison, In, IsNotNull, IsNull, Leaf, NotIn, NotStartsWith, Op, StartsWith
-from xskip.metadata.objects import Objects, ObjectStatus
+from xskip.metadata.data_files import DataFiles, FileStatus
 from xskip.metadata.table import MetadataTable, PartitionColumn
 from xskip.types.datatypes import arrow_type
 
 
 def verdicts(leaf: Leaf, values: list[Any], spark_type: str) -> list[bool | None]:
-    objects = Objects.of([ObjectStatus(f"/{i}", 1, 1) for i in range(len(values))])
+    files = DataFiles.of([FileStatus(f"/{i}", 1, 1) for i in range(len(values))])
     column = PartitionColumn("p", spark_type, to_arrow(values, arrow_type(spark_type)))
-    table = MetadataTable(objects, {"p": column})
+    table = MetadataTable(files, {"p": column})
     found: list[bool | None] = PartitionClause(leaf, "p").evaluate(table, all_true(len(values))).to_pylist()
     return found
 
@@ -76,7 +76,7 @@ def test_every_comparison_of_every_type_is_exact(spark_type: Any) -> None:
 def test_partition_values_that_are_not_recorded_are_unknown() -> None:
     """[PRU-PC-3]"""
     clause = PartitionClause(IsNull(P), "p")
-    table = MetadataTable(Objects.of([ObjectStatus("/x", 1, 1), ObjectStatus("/y", 1, 1)]))
+    table = MetadataTable(DataFiles.of([FileStatus("/x", 1, 1), FileStatus("/y", 1, 1)]))
     assert clause.evaluate(table, all_true(2)).to_pylist() == [None, None]
     assert not clause.expensive
 

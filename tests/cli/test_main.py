@@ -51,7 +51,7 @@ def test_commands_manage_an_index_from_create_to_drop(
     spark: SparkSession, path: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     created = run(capsys, "create", path, "--minmax", "a", "--valuelist", "s", "--bloomfilter", "a")
-    assert "objects added  3" in created
+    assert "files added  3" in created
     assert opened_files(spark.read.parquet(path).filter("a = 1")) == {"f1"}
     described = run(capsys, "describe", path)
     assert path in described
@@ -62,10 +62,10 @@ def test_commands_manage_an_index_from_create_to_drop(
     assert "f0.parquet" not in listed
     write_once(spark, Path(path), "a int, s string", {"f9": [(9, "s9")]})
     assert "no, call refresh()" in run(capsys, "status", path)
-    assert "unchanged      3" in run(capsys, "refresh", path)
+    assert "unchanged    3" in run(capsys, "refresh", path)
     assert "2 -> 1" in run(capsys, "optimize", path)
     told = run_json(capsys, "optimize", path)
-    assert (told["files_before"], told["files_after"], told["objects"]) == (1, 1, 4)
+    assert (told["metadata_files_before"], told["metadata_files_after"], told["files"]) == (1, 1, 4)
     assert opened_files(spark.read.parquet(path).filter("a = 1")) == {"f1"}
     assert "dropped" in run(capsys, "drop", path)
     assert opened_files(spark.read.parquet(path).filter("a = 1")) == {"f0", "f1", "f2", "f9"}
@@ -85,14 +85,14 @@ def test_commands_print_results_as_json(
     status = run_json(capsys, "status", path, *place)
     assert (status["version"], status["indexed"], status["missing"], status["stale"]) == ("CURRENT", 3, 0, 0)
     files = run_json(capsys, "files", path, "a >= 1", *place)
-    assert sorted(Path(o["name"]).stem for o in files["objects"]) == ["f1", "f2"]
-    assert [o["size"] for o in files["objects"]] == [Path(o["name"]).stat().st_size for o in files["objects"]]
+    assert sorted(Path(f["name"]).stem for f in files["files"]) == ["f1", "f2"]
+    assert [f["size"] for f in files["files"]] == [Path(f["name"]).stat().st_size for f in files["files"]]
     assert files["total"] == 3
     (listed,) = run_json(capsys, "list", base)["indexes"]
-    assert (listed["dataset"], listed["objects"]) == (path, 3)
+    assert (listed["dataset"], listed["files"]) == (path, 3)
     assert run_json(capsys, "refresh", path, *place)["unchanged"] == 3
     assert run_json(capsys, "refresh", path, *place, "--trust-listing", "--recheck", "d")["unchanged"] == 3
-    assert run_json(capsys, "drop", path, *place)["files"] == 1
+    assert run_json(capsys, "drop", path, *place)["metadata_files"] == 1
     assert run_json(capsys, "list", base) == {"indexes": []}
 
 

@@ -22,7 +22,7 @@ def by_name(made: SkippingIndex) -> dict[str, list[Any]]:
     """Return the metadata of each file by its base name."""
     table = metadata(made)
     columns = [column.values.to_pylist() for column in table.indexes.values()]
-    names = [Path(name).stem for name in table.objects.names.to_pylist()]
+    names = [Path(name).stem for name in table.files.names.to_pylist()]
     return {name: [*values] for name, *values in zip(names, *columns, strict=True)}
 
 

@@ -44,7 +44,7 @@ def test_an_index_can_be_created_inspected_and_dropped(spark: SparkSession, path
     described = made.describe()
     assert described.dataset == path
     assert described.location.startswith(f"{path}/_xskip/")
-    assert (described.format, described.version, described.commit, described.objects) == (fmt, 4, 1, 3)
+    assert (described.format, described.version, described.commit, described.files) == (fmt, 4, 1, 3)
     assert [(i.name, i.columns, i.types) for i in described.indexes] == [
         ("minmax", ("a",), ("int",)),
         ("valuelist", ("s",), ("string",)),
@@ -60,7 +60,7 @@ def test_an_index_can_be_created_inspected_and_dropped(spark: SparkSession, path
     assert kept.total_bytes == sum(f.stat().st_size for f in Path(path).glob(f"*.{fmt}"))
     assert [i.dataset for i in xskip.list_indexes(spark) if i.dataset == path] == [path]
     dropped = made.drop()
-    assert (dropped.location, dropped.files) == (described.location, 1)
+    assert (dropped.location, dropped.metadata_files) == (described.location, 1)
     assert not made.exists()
     assert not Path(described.location).exists()
     assert len(list(Path(path).glob(f"*.{fmt}"))) == 3
@@ -190,7 +190,7 @@ def test_a_table_and_its_path_share_one_index(spark: SparkSession, path: str, fm
     spark.sql("INSERT INTO made VALUES (9, 'new')")
     assert made.status().missing == 1
     assert made.refresh().added == 1
-    assert [o.size > 0 for o in made.files("a = 9")] == [True]
+    assert [f.size > 0 for f in made.files("a = 9")] == [True]
     made.drop()
     assert spark.table("made").count() == 7
 
@@ -203,7 +203,7 @@ def test_a_base_location_contains_the_indexes(spark: SparkSession, path: str, fm
     assert Path(made.describe().location).parent == base
     assert not Path(path, "_xskip").exists()
     (listed,) = xskip.list_indexes(spark)
-    assert (listed.dataset, listed.objects, listed.location) == (path, 3, made.describe().location)
+    assert (listed.dataset, listed.files, listed.location) == (path, 3, made.describe().location)
     assert len(listed.indexes) == 2
     assert "minmax" in listed.indexes[0]
     spark.conf.unset("spark.xskip.metadata.location")
@@ -290,7 +290,7 @@ def test_results_are_frozen_and_have_a_text_form(spark: SparkSession, path: str,
         assert html.startswith("<table>")
         assert html.count("<tr>") == html.count("</tr>") > 1
     _, described, status, kept, listed, dropped = map(str, results)
-    assert "objects added  3" in str(refreshed)
+    assert "files added  3" in str(refreshed)
     assert "maxvalues=7" in described
     assert "s string" in described
     assert "up to date" in status
@@ -308,11 +308,11 @@ def test_results_convert_to_arrow_and_pandas(spark: SparkSession, path: str, fmt
     assert list(described.to_pandas()["columns"]) == ["a", "s"]
     kept = made.files("a < 2")
     assert kept.to_arrow().num_rows == len(kept) == len(list(kept)) == 2
-    assert [o.name for o in kept] == kept.names == kept.to_arrow().column("name").to_pylist()
+    assert [f.name for f in kept] == kept.names == kept.to_arrow().column("name").to_pylist()
     assert (
-        kept.to_pandas()["size"].sum() == sum(o.size for o in kept) == sum(Path(n).stat().st_size for n in kept.names)
+        kept.to_pandas()["size"].sum() == sum(f.size for f in kept) == sum(Path(n).stat().st_size for n in kept.names)
     )
-    assert [o.modified for o in kept] == [Path(n).stat().st_mtime_ns // 1_000_000 for n in kept.names]
-    assert "2 of 3 objects" in repr(kept)
+    assert [f.modified for f in kept] == [Path(n).stat().st_mtime_ns // 1_000_000 for n in kept.names]
+    assert "2 of 3 files" in repr(kept)
     listed = xskip.list_indexes(spark).to_pandas()
     assert path in set(listed["dataset"])

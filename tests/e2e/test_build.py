@@ -131,7 +131,7 @@ def test_chunks_give_the_same_metadata_as_one(spark: SparkSession, tmp_path: Pat
     made = SkippingIndex.for_path(spark, path, format=fmt)
     made.create(indexes, progress=seen.append)
     whole = by_name(made)
-    assert [(p.chunk, p.chunks, p.objects, p.total) for p in seen] == [(1, 1, 5, 5)]
+    assert [(p.chunk, p.chunks, p.files, p.total) for p in seen] == [(1, 1, 5, 5)]
     for key, value in (("spark.xskip.build.chunkFiles", "2"), ("spark.xskip.build.chunkBytes", "1")):
         spark.conf.set(key, value)
         made.drop()
@@ -140,7 +140,7 @@ def test_chunks_give_the_same_metadata_as_one(spark: SparkSession, tmp_path: Pat
         assert by_name(made) == whole
         total = 3 if key.endswith("Files") else 5
         assert [(p.chunk, p.chunks) for p in seen] == [(i + 1, total) for i in range(total)]
-        assert seen[-1].objects == seen[-1].total == 5
+        assert seen[-1].files == seen[-1].total == 5
         assert [p.seconds for p in seen] == sorted(p.seconds for p in seen)
 
 
@@ -351,7 +351,7 @@ def test_footers_give_the_same_as_data(spark: SparkSession, tmp_path: Path, monk
         patched.setattr(Collector, "_footers_may_do", lambda _: False)
         assert from_data(monkeypatch, lambda: made.create([MinMax(c) for c in served])) == [3]
     data = metadata(made)
-    assert footers.objects.names.equals(data.objects.names)
+    assert footers.files.names.equals(data.files.names)
     assert {k: c.values for k, c in footers.indexes.items()} == {k: c.values for k, c in data.indexes.items()}
 
 

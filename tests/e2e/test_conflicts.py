@@ -72,14 +72,14 @@ def add(spark: SparkSession, root: Path, name: str, value: int) -> None:
     write_once(spark, root, SCHEMA, {f"{directory}{name}": [(value, name)]})
 
 
-def files_of(index: SkippingIndex) -> set[str]:
-    return {name for name, _ in index.status().files}
+def metadata_files_of(index: SkippingIndex) -> set[str]:
+    return {name for name, _ in index.status().metadata_files}
 
 
 def assert_as_new(index: SkippingIndex, kinds: Any = None) -> None:
     """Assert that the metadata equals that of a new index, and that the directory has no other files."""
     directory = Path(index.describe().location)
-    assert {p.name for p in directory.glob("*.parquet")} == files_of(index)
+    assert {p.name for p in directory.glob("*.parquet")} == metadata_files_of(index)
     found = rows_of(index)
     index.drop()
     index.create(kinds or KINDS)
@@ -170,9 +170,9 @@ def test_others_against_refresh(
         "migrate": lambda: index.migrate(2),
         "migrate_all": lambda: xskip.migrate_all(spark, base, 2)[0],
     }
-    assert works[what]().objects == 4
+    assert works[what]().files == 4
     forget_indexes()
-    assert len(files_of(index)) == (1 if what == "optimize" else 3)
+    assert len(metadata_files_of(index)) == (1 if what == "optimize" else 3)
     index.migrate(4)
     assert_as_new(index)
 
@@ -249,7 +249,7 @@ def test_attempts_are_bounded(spark: SparkSession, tmp_path: Path, monkeypatch: 
         index.refresh()
     assert not isinstance(caught.value, IndexDroppedError)
     assert index.status().missing == 1
-    assert {p.name for p in Path(index.describe().location).glob("*.parquet")} == files_of(index)
+    assert {p.name for p in Path(index.describe().location).glob("*.parquet")} == metadata_files_of(index)
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from tests.helpers import by_days, index, kept, opened_files, rows_of, write_onc
 from tests.metadatastore.samples import minmax, opened, put_foreign, table_of
 from xskip import MinMax, SkippingIndex
 from xskip.errors import DatasetError, IndexDefinitionError
-from xskip.metadata.objects import Objects
+from xskip.metadata.data_files import DataFiles
 from xskip.metadata.table import EXPRESSION, SETTINGS, IndexDefinition, MetadataTable, concat
 from xskip.metadatastore.codec import MetadataFile, open_file
 from xskip.metadatastore.commit import publish
@@ -37,7 +37,7 @@ def committed(directory: str, table: MetadataTable, scratch: Path) -> None:
     assert before.record is not None
     scratch.mkdir()
     files = write_files(table, before.table_identifier, scratch, 0, before.form)
-    record = replace(before.record, files=tuple(entry for _, entry in files))
+    record = replace(before.record, metadata_files=tuple(entry for _, entry in files))
     publish(LocalStorage(), directory, before.live, files, record)
 
 
@@ -90,13 +90,13 @@ def test_one_name_in_many_rows(spark: SparkSession, tmp_path: Path) -> None:
     made = index(spark, path, [MinMax("a")])
     table, count = opened(made.describe().location).load(), 100_000
     times = np.arange(count) + 1_700_000_000_000
-    many = Objects(pa.array([f"{path}/f0.parquet"] * count), pa.nulls(count, pa.int64()), pa.array(times))
+    many = DataFiles(pa.array([f"{path}/f0.parquet"] * count), pa.nulls(count, pa.int64()), pa.array(times))
     wrong = table_of(many, [minmax("a", "int", [7] * count, [7] * count)])
     twice = concat([wrong, wrong.take(pa.array(np.zeros(count, np.int64))), table])
     committed(made.describe().location, twice, tmp_path / "scratch")
     assert kept(spark, path, "a = 1") == {"f1"}
     assert kept(spark, path, "a = 0") == {"f0"}
-    with pytest.raises(DatasetError, match="an object twice"):
+    with pytest.raises(DatasetError, match="a file twice"):
         made.read(trust_listing=True)
     assert made.refresh().unchanged == 2
     assert opened(made.describe().location).rows == 2
@@ -112,7 +112,7 @@ def test_metadata_that_would_fill_the_memory(
     directory = made.describe().location
     made.drop()
     Path(directory).parent.mkdir(exist_ok=True)
-    long = Objects(pa.array(["/" + "x" * 4_000] * 20_000), pa.nulls(20_000, pa.int64()), pa.array([1] * 20_000))
+    long = DataFiles(pa.array(["/" + "x" * 4_000] * 20_000), pa.nulls(20_000, pa.int64()), pa.array([1] * 20_000))
     nothing = table_of(long, [minmax("a", "int", [None] * 20_000, [None] * 20_000)])
     put_foreign(directory, [concat([nothing, table])], identifier=path)
     spark.conf.set("spark.xskip.strict", "false")
@@ -146,7 +146,7 @@ def test_names_that_leave_the_dataset(spark: SparkSession, tmp_path: Path) -> No
     for number, name in enumerate([*names, f"{path}/%2e%2e/other/{below}", f"{path}/{encoded}"]):
         size, modified = secret.stat().st_size, secret.stat().st_mtime_ns // 1_000_000
         odd = replace(
-            good.take(pa.array([0])), objects=Objects(pa.array([name]), pa.array([size]), pa.array([modified]))
+            good.take(pa.array([0])), files=DataFiles(pa.array([name]), pa.array([size]), pa.array([modified]))
         )
         committed(directory, concat([good, odd]), tmp_path / f"scratch{number}")
         engine_of(spark).forget(directory)

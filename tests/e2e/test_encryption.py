@@ -97,7 +97,7 @@ def test_optimize(spark: SparkSession, made: SkippingIndex) -> None:
     write_once(spark, Path(made.name), "a int, s string", {"new": [(99, "z")]})
     made.refresh()
     result = made.optimize()
-    assert (result.files_before, result.files_after, result.objects) == (2, 1, 3)
+    assert (result.metadata_files_before, result.metadata_files_after, result.files) == (2, 1, 3)
     kms("k2", "footer")
     assert kept(spark, made.name, "s = 'b'") == {"low"}
     assert kept(spark, made.name, "a > 15 AND a < 18") == {"low", "high", "new"}

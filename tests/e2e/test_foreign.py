@@ -29,7 +29,7 @@ def test_every_version_is_used_and_taken_over(spark: SparkSession, tmp_path: Pat
     made = index(spark, path, [MinMax("a"), ValueList("s"), BloomFilter("u", fpp=1e-6)], fmt)
     given_away(spark, made, [metadata(made)], version)
     described = made.describe()
-    assert (described.version, described.commit, described.objects) == (version, 0, 3)
+    assert (described.version, described.commit, described.files) == (version, 0, 3)
     types = [("minmax", ("int",)), ("valuelist", ("string",)), ("bloomfilter", ("unknown",))]
     assert [(i.name, i.types) for i in described.indexes] == types
     unknown = {"nulls"} if version == 0 else set()  # bounds of no value are not known there
@@ -55,9 +55,9 @@ def test_string_bounds_of_another_program(spark: SparkSession, tmp_path: Path) -
     bounds = {"both": ("\U0001f600", "\ufffd"), "a": ("a", "a")}
     table = metadata(made)
     column = table.indexes["minmax", ("s",)]
-    names = [Path(name).stem for name in table.objects.names.to_pylist()]
+    names = [Path(name).stem for name in table.files.names.to_pylist()]
     wrong = minmax("s", "string", [bounds[n][0] for n in names], [bounds[n][1] for n in names])
-    given_away(spark, made, [table_of(table.objects, [wrong])])
+    given_away(spark, made, [table_of(table.files, [wrong])])
     assert column.values != wrong.values
     for predicate, files in {"s = '\U0001f600'": {"both"}, "s > '\ufffd'": {"both"}, "s < 'b'": {"a", "both"}}.items():
         assert kept(spark, path, predicate) == files, predicate

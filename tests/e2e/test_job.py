@@ -90,7 +90,7 @@ def by_job(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cal
         forget_indexes()
         spark.conf.set(LIMIT, "0")
         monkeypatch.setattr(Snapshot, "load", refuse)
-        monkeypatch.setattr(loaded_indexes, "packed_objects", refuse)
+        monkeypatch.setattr(loaded_indexes, "packed_files", refuse)
 
     yield start
     forget_indexes()
@@ -131,7 +131,7 @@ def test_a_job_skips_what_the_driver_does(
         assert assert_same_rows(lambda p=predicate: spark.read.format(fmt).load(path).filter(p), spark)
 
 
-def test_objects_have_the_same_ordinals_however_the_jvm_was_told(
+def test_files_have_the_same_ordinals_however_the_jvm_was_told(
     spark: SparkSession, lakes: dict[str, str], by_job: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """[PRU-JB-2] Jobs and the driver can use each other's registration of a snapshot."""
@@ -139,7 +139,7 @@ def test_objects_have_the_same_ordinals_however_the_jvm_was_told(
     with monkeypatch.context() as inside:
         forget_indexes()
         spark.conf.set(LIMIT, "0")
-        inside.setattr(loaded_indexes, "packed_objects", lambda _: pytest.fail("registered by the driver"))
+        inside.setattr(loaded_indexes, "packed_files", lambda _: pytest.fail("registered by the driver"))
         assert kept(spark, path, "a = 40") == {"f4", "nan", "gaps"}
         spark.conf.set(LIMIT, "1000")
         registered = answers(spark, path, "parquet", some)

@@ -67,11 +67,12 @@ def test_life(spark: SparkSession, tmp_path: Path, fmt: str) -> None:
         assert jobs(spark, lambda: found.append(same.optimize())) == 0
     (result,) = found
     described, status = made.describe(), made.status()
-    assert (result.location, result.files_before, result.files_after, result.objects) == (location, 5, 1, 5)
+    assert (result.location, result.files) == (location, 5)
+    assert (result.metadata_files_before, result.metadata_files_after) == (5, 1)
     assert result.bytes_before > result.bytes_after == described.metadata_bytes > 0
     assert result.seconds > 0
-    assert (described.commit, described.objects, described.partitions) == (6, 5, ("p int",))
-    assert (len(status.files), status.up_to_date) == (1, True)
+    assert (described.commit, described.files, described.partitions) == (6, 5, ("p int",))
+    assert (len(status.metadata_files), status.up_to_date) == (1, True)
     after = read(spark, location)
     assert sorted(after) == sorted(before)
     assert [row[:2] for row in after] == [("f0", 0), ("f4", 40), ("f6", None), ("f1", 10), ("f3", 30)]
@@ -79,10 +80,10 @@ def test_life(spark: SparkSession, tmp_path: Path, fmt: str) -> None:
         assert kept(spark, made.name, predicate, fmt) == files, predicate
         assert_same_rows(lambda p=predicate: spark.read.format(fmt).load(made.name).filter(p), spark)
     again = made.optimize()
-    assert (again.files_before, again.files_after, again.bytes_before) == (1, 1, again.bytes_after)
+    assert (again.metadata_files_before, again.metadata_files_after, again.bytes_before) == (1, 1, again.bytes_after)
     assert made.describe().commit == 6
     spark.conf.set("spark.xskip.metadata.rowsPerFile", "2")
-    assert [made.optimize().files_after for _ in range(2)] == [3, 3]
+    assert [made.optimize().metadata_files_after for _ in range(2)] == [3, 3]
     assert made.describe().commit == 7
     (Path(made.name) / f"p=1/f3.{fmt}").unlink()
     write_once(spark, Path(made.name), SCHEMA, {"p=0/f8": rows(8)}, fmt)
@@ -105,7 +106,7 @@ def test_metadata_of_another_program(spark: SparkSession, tmp_path: Path, versio
         assert kept(spark, path, "a > 8 AND a < 32") == {"f1", "f2", "f3"}
         assert kept(spark, path, "s = 's4'") == {"f4"}
         result = made.optimize()
-        assert result.files_after == 1
+        assert result.metadata_files_after == 1
     assert (made.describe().commit, made.describe().version) == (1, version)
     refreshed = made.refresh()
     assert (refreshed.added, refreshed.unchanged) == (5, 0)
@@ -115,10 +116,10 @@ def test_the_index_of_another_dataset(spark: SparkSession, tmp_path: Path) -> No
     """[MDS-L-6] The index of another dataset is refused and stays unchanged."""
     paths = [write_once(spark, tmp_path / name, SCHEMA, {"x": rows(0)}) for name in ("one", "other")]
     made = index(spark, paths[0], [MinMax("a")])
-    before = made.status().files
+    before = made.status().metadata_files
     with pytest.raises(IndexDefinitionError, match="another dataset"):
         SkippingIndex.for_path(spark, paths[1]).at(made.describe().location).optimize()
-    assert made.status().files == before
+    assert made.status().metadata_files == before
 
 
 def test_many_refreshes(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +132,7 @@ def test_many_refreshes(spark: SparkSession, tmp_path: Path, monkeypatch: pytest
     for number in range(1, 6):
         (Path(later) / f"f{number}.parquet").rename(Path(path) / f"f{number}.parquet")
         made.refresh()
-        counts.append(len(made.status().files))
+        counts.append(len(made.status().metadata_files))
     assert counts == [2, 3, 4, 2, 3]
-    assert made.optimize().files_after == 1
+    assert made.optimize().metadata_files_after == 1
     assert kept(spark, path, "a IN (0, 45)") == {"f0", "f4"}

@@ -221,6 +221,6 @@ def test_an_index_of_before(spark: SparkSession, tmp_path: Path, by: str) -> Non
     assert kept(spark, path, "v = 7") == {"many"}
     commit = made.describe().commit
     assert commit == 2
-    assert made.refresh().unchanged == made.describe().objects
+    assert made.refresh().unchanged == made.describe().files
     made.optimize()
     assert made.describe().commit == (3 if "new" in by else 2)

@@ -153,7 +153,7 @@ def test_counting_without_reading(spark: SparkSession, events: str) -> None:
     asked = spark.read.parquet(events).filter("v > 4")
     assert asked.collect() == []
     (scan,) = xskip.last_report(spark).scans
-    assert (scan.objects, scan.kept, scan.skipped) == (3, 2, 1)
+    assert (scan.files, scan.kept, scan.skipped) == (3, 2, 1)
     made.drop()
     assert sorted(row.v for row in spark.read.parquet(events).filter("v > 4").collect()) == [5, 9]
 
@@ -254,10 +254,10 @@ def test_files_of_a_set_size_are_not_gathered_again(spark: SparkSession, events:
     spark.conf.set("spark.xskip.metadata.rowsPerFile", "1")
     made = xskip.SkippingIndex.for_path(spark, events)
     made.create([xskip.MinMax("v")])
-    before = {name for name, _ in made.status().files}
+    before = {name for name, _ in made.status().metadata_files}
     write_files(spark, Path(events), "v int", {"p=5/new": [(77,)]})
     made.refresh()
-    assert {name for name, _ in made.status().files} > before
+    assert {name for name, _ in made.status().metadata_files} > before
     assert len(before) == 23
 
 
@@ -287,8 +287,8 @@ def test_files_of_metadata_have_the_size_that_is_set(spark: SparkSession, events
     spark.conf.set("spark.xskip.metadata.rowsPerFile", "2")
     made = xskip.SkippingIndex.for_path(spark, events)
     made.create([xskip.MinMax("v")])
-    assert len(made.status().files) == 2
+    assert len(made.status().metadata_files) == 2
     write_files(spark, Path(events), "v int", {f"p=3/{n}": [(n,)] for n in (1, 2, 3, 4)})
     made.refresh()
-    assert len(made.status().files) == 4
+    assert len(made.status().metadata_files) == 4
     assert kept(spark, events, "v > 4") == {"b", "c"}

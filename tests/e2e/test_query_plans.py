@@ -304,7 +304,7 @@ def test_a_query_is_explained_in_its_own_session(spark: SparkSession, lake: Lake
     sessions.setActiveSession(other._jsparkSession)
     try:
         assert xskip.explain(df).scans[0].problem == ""
-        assert {Path(name).stem for name in selected(hook_of(spark), df).objects().names.to_pylist()} == {"f2", "f3"}
+        assert {Path(name).stem for name in selected(hook_of(spark), df).files().names.to_pylist()} == {"f2", "f3"}
         assert sessions.getActiveSession().get().equals(other._jsparkSession)
     finally:
         sessions.setActiveSession(spark._jsparkSession)

@@ -34,7 +34,7 @@ def test_numbers_are_those_of_the_plan(spark: SparkSession, lake: Lake, api: str
     for report in (xskip.explain(lake.read().filter(predicate)), after(spark, lake.read().filter(predicate))):
         scan = only(report)
         assert (scan.dataset, scan.format) == (lake.path, lake.fmt)
-        assert (scan.objects, scan.kept, scan.skipped, scan.not_indexed) == (4, len(opened), 4 - len(opened), 0)
+        assert (scan.files, scan.kept, scan.skipped, scan.not_indexed) == (4, len(opened), 4 - len(opened), 0)
         assert scan.bytes == sizes([lake.file(f"f{i}") for i in range(4)])
         assert scan.kept_bytes == sizes([lake.file(name) for name in opened])
         assert scan.skipped_bytes == scan.bytes - scan.kept_bytes
@@ -72,7 +72,7 @@ def test_partition_clauses_are_named(spark: SparkSession, lake: Lake) -> None:
     scan = only(xskip.explain(lake.read_parted().filter("p = 1 OR a = 31")))
     found = {(o.predicate, o.index): o.ruled_out for o in scan.outcomes}
     assert found == {("p = ?", "partition(p)"): 2, ("a = ?", "minmax(a)"): 3}
-    assert (scan.objects, scan.kept) == (4, 3)
+    assert (scan.files, scan.kept) == (4, 3)
 
 
 @pytest.mark.parametrize(
@@ -96,12 +96,12 @@ def test_added_files_count_as_not_indexed(spark: SparkSession, tmp_path: Path) -
     made = index(spark, path, [MinMax("a")])
     write_once(spark, tmp_path / "data", "a int", {"f8": [(8,)], "f9": [(9,)]})
     scan = only(xskip.explain(spark.read.parquet(path).filter("a = 1")))
-    assert (scan.objects, scan.kept, scan.skipped, scan.not_indexed) == (5, 3, 2, 2)
+    assert (scan.files, scan.kept, scan.skipped, scan.not_indexed) == (5, 3, 2, 2)
     assert opened_files(spark.read.parquet(path).filter("a = 1")) == {"f1", "f8", "f9"}
     assert "2 not indexed" in str(xskip.explain(spark.read.parquet(path).filter("a = 1")))
     made.refresh()
     scan = only(xskip.explain(spark.read.parquet(path).filter("a = 1")))
-    assert (scan.objects, scan.kept, scan.not_indexed) == (5, 1, 0)
+    assert (scan.files, scan.kept, scan.not_indexed) == (5, 1, 0)
 
 
 def test_both_scans_of_a_join_are_reported(spark: SparkSession, lake: Lake, api: str) -> None:
@@ -150,7 +150,7 @@ def test_a_scan_without_an_index_is_reported(spark: SparkSession, tmp_path: Path
     report = xskip.explain(spark.read.parquet(path).filter("a = 1"))
     scan = only(report)
     assert (scan.dataset, scan.format) == (path, "parquet")
-    assert (scan.objects, scan.kept, scan.skipped, scan.not_indexed) == (2, 2, 0, 2)
+    assert (scan.files, scan.kept, scan.skipped, scan.not_indexed) == (2, 2, 0, 2)
     assert scan.kept_bytes == scan.bytes == sizes(list(Path(path).glob("*.parquet")))
     assert "no index" in scan.problem
     assert "no index" in str(report)
@@ -176,7 +176,7 @@ def test_a_report_has_a_text_form(spark: SparkSession, lake: Lake) -> None:
 def test_a_report_converts_to_json(spark: SparkSession, lake: Lake) -> None:
     report = xskip.explain(lake.read().filter("a > 15 AND d > 0"))
     scan = json.loads(report.to_json())["scans"][0]
-    assert (scan["objects"], scan["kept"], scan["skipped"], scan["not_indexed"]) == (4, 2, 2, 0)
+    assert (scan["files"], scan["kept"], scan["skipped"], scan["not_indexed"]) == (4, 2, 2, 0)
     assert {"predicate": "a > ?", "index": "minmax(a)", "ruled_out": 2} in scan["outcomes"]
     assert ["d > ?", "there is no index on d"] in scan["unused"]
     assert json.loads(json.dumps(report.to_dict())) == json.loads(report.to_json())

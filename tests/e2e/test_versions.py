@@ -51,7 +51,7 @@ def test_an_index_of_every_version(spark: SparkSession, path: str, tmp_path: Pat
     assert described.version == version
     expected = {4: "CURRENT", 0: "DEPRECATED_UNSUPPORTED"}.get(version, "DEPRECATED_SUPPORTED")
     assert (status.version, status.up_to_date) == (expected, True)
-    assert [v for _, v in status.files] == [version]
+    assert [v for _, v in status.metadata_files] == [version]
     for predicate, files in CASES.items():
         assert kept(spark, path, predicate) == files, predicate
         assert_same_rows(lambda p=predicate: spark.read.parquet(path).filter(p), spark)
@@ -99,7 +99,8 @@ def test_status_of_a_newer_release(spark: SparkSession, path: str) -> None:
     record_again(file.parent)
     engine_of(spark).forget_all()
     status = made.status()
-    assert (status.version, status.files, status.indexed, status.missing) == ("TOO_NEW", ((file.name, 9),), 0, 3)
+    assert (status.version, status.metadata_files) == ("TOO_NEW", ((file.name, 9),))
+    assert (status.indexed, status.missing) == (0, 3)
     assert "newer" in status.problem
     assert "TOO_NEW (9)" in str(status)
 

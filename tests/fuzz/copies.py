@@ -175,7 +175,7 @@ class Copies:
 
     def _selected(self, copy: str, tree: Tree) -> set[int]:
         hook = engine_of(self.spark).hook
-        names = selected(hook, self.read(copy).filter(str(tree))).objects().names.to_pylist()
+        names = selected(hook, self.read(copy).filter(str(tree))).files().names.to_pylist()
         return {int(Path(name).stem) for name in names}
 
 

@@ -30,7 +30,7 @@ from xskip.expressions.predicate import (
     StartsWith,
 )
 from xskip.indexes import BloomFilter, MinMax, index_of
-from xskip.metadata.objects import Objects, ObjectStatus
+from xskip.metadata.data_files import DataFiles, FileStatus
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
 from xskip.pruning.prune import prune
 from xskip.pruning.translate import Available, translate
@@ -41,14 +41,14 @@ SERVED = ["string", "binary", "tinyint", "smallint", "int", "bigint", "date", "t
 FPP, NDV = "io.xskipper.index.bloom.fpp", "io.xskipper.index.bloom.ndv"
 
 
-def collected(*objects: list[Any] | None) -> pa.Array:
-    return pa.array([None if o is None else pack(o).tolist() for o in objects], pa.list_(pa.int64()))
+def collected(*files: list[Any] | None) -> pa.Array:
+    return pa.array([None if f is None else pack(f).tolist() for f in files], pa.list_(pa.int64()))
 
 
 def verdicts(leaf: Leaf, filters: pa.Array, among: np.ndarray | None = None) -> list[bool | None]:
     index, definition = BloomFilter("c"), IndexDefinition("bloomfilter", ("c",))
     table = MetadataTable(
-        Objects.of([ObjectStatus(f"/{i}", 1, 1) for i in range(len(filters))]),
+        DataFiles.of([FileStatus(f"/{i}", 1, 1) for i in range(len(filters))]),
         {},
         {definition.key: IndexColumn(definition, Bloom(), filters)},
     )
@@ -115,20 +115,20 @@ def test_rows_that_are_decided_are_not_looked_at() -> None:
     assert verdicts(Comparison(Op.EQ, INT, 3), filters, np.array([False, True, True])) == [None, False, True]
 
 
-def test_a_filter_is_sized_for_its_own_object_unless_the_size_is_fixed() -> None:
+def test_a_filter_is_sized_for_its_own_file_unless_the_size_is_fixed() -> None:
     """[PRU-BF-5]"""
-    objects = collected(list(range(1000)), [1], [])
-    own = BloomFilter("c").assemble([objects], ["int"]).to_pylist()
+    files = collected(list(range(1000)), [1], [])
+    own = BloomFilter("c").assemble([files], ["int"]).to_pylist()
     assert [len(raw) for raw in own] == [12 + 8 * 150, 12 + 8, 12 + 8]
-    fixed = BloomFilter("c", ndv=100_000).assemble([objects], ["int"]).to_pylist()
+    fixed = BloomFilter("c", ndv=100_000).assemble([files], ["int"]).to_pylist()
     assert {raw[:12] for raw in fixed} == {struct.pack(">iii", 1, 7, 14977)}
-    rough = BloomFilter("c", fpp=0.5).assemble([objects], ["int"]).to_pylist()
+    rough = BloomFilter("c", fpp=0.5).assemble([files], ["int"]).to_pylist()
     assert len(rough[0]) == 12 + 8 * 23
 
 
 def test_sliced_lists_are_assembled_from_their_own_rows() -> None:
-    objects = collected([1], [2, 3], None, [4]).slice(1)
-    filters = BloomFilter("c").assemble([objects], ["int"])
+    files = collected([1], [2, 3], None, [4]).slice(1)
+    filters = BloomFilter("c").assemble([files], ["int"])
     assert verdicts(In(INT, (1, 2)), filters) == [True, None, False]
     assert verdicts(Comparison(Op.EQ, INT, 4), filters) == [False, None, True]
 
@@ -154,7 +154,7 @@ def test_an_index_that_the_table_lacks_is_unknown() -> None:
     """[PRU-V-3]"""
     index, definition = BloomFilter("c"), IndexDefinition("bloomfilter", ("c",))
     clause = translated(index.translate(Comparison(Op.EQ, INT, 1), definition, Bloom()))
-    table = MetadataTable(Objects.of([ObjectStatus("/x", 1, 1)]))
+    table = MetadataTable(DataFiles.of([FileStatus("/x", 1, 1)]))
     assert clause.evaluate(table, all_true(1)).to_pylist() == [None]
     assert clause.expensive
 
@@ -195,7 +195,7 @@ def table_with_bounds_and_filters() -> MetadataTable:
     filters = BloomFilter("c").assemble([collected(*([i] for i in range(100)))], ["bigint"])
     definition = IndexDefinition("bloomfilter", ("c",), types=("bigint",))
     indexes[definition.key] = IndexColumn(definition, Bloom(), filters)
-    return MetadataTable(Objects.of([ObjectStatus(f"/{i}", 1, 1) for i in range(100)]), {}, indexes)
+    return MetadataTable(DataFiles.of([FileStatus(f"/{i}", 1, 1) for i in range(100)]), {}, indexes)
 
 
 C, T = Column(("c",), "bigint"), Column(("t",), "bigint")
@@ -216,7 +216,7 @@ ONE, LATE, EARLY = Comparison(Op.EQ, C, 7), Comparison(Op.GE, T, 90), Comparison
     ],
     ids=str,
 )
-def test_a_filter_is_probed_only_of_objects_that_everything_cheaper_has_left(
+def test_a_filter_is_probed_only_of_files_that_everything_cheaper_has_left(
     predicate: Any, left: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """[PRU-V-4]"""
@@ -253,8 +253,8 @@ def test_a_value_is_hashed_once_for_all_filters(monkeypatch: pytest.MonkeyPatch)
 def test_many_values_of_many_filters_are_found_as_each_of_one(block: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """[PRU-BF-1] The verdicts do not depend on the size of the blocks in which filters are probed."""
     monkeypatch.setattr(bloom_filter, "_PROBES", block)
-    objects = [list(range(start, start + 1 + start % 5)) for start in range(0, 300, 10)]
-    filters = BloomFilter("c", fpp=1e-6).assemble([collected(*objects)], ["bigint"])
+    files = [list(range(start, start + 1 + start % 5)) for start in range(0, 300, 10)]
+    filters = BloomFilter("c", fpp=1e-6).assemble([collected(*files)], ["bigint"])
     wanted = tuple(range(0, 150, 4))
     one_by_one = [verdicts(Comparison(Op.EQ, C, value), filters) for value in wanted]
     assert verdicts(In(C, wanted), filters) == [any(found) for found in zip(*one_by_one, strict=True)]

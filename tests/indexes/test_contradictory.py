@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tests.metadatastore.samples import array_of, filter_of, minmax, objects_of, table_of
+from tests.metadatastore.samples import array_of, files_of, filter_of, minmax, table_of
 from xskip.expressions.operands import Column
 from xskip.expressions.predicate import (
     And,
@@ -31,7 +31,7 @@ from xskip.types.datatypes import Array, Storage, Struct, arrow_type
 
 def kept(predicate: Predicate, *columns: IndexColumn, partitions: tuple[PartitionColumn, ...] = ()) -> list[int]:
     """Return the rows of the table that are not skipped."""
-    table = table_of(objects_of(f"/t/{i}" for i in range(len(columns[0].values))), columns, partitions)
+    table = table_of(files_of(f"/t/{i}" for i in range(len(columns[0].values))), columns, partitions)
     indexes = tuple((column.definition, column.storage) for column in columns)
     clause = translate(predicate, Available(indexes, {p.name: p.type for p in partitions}))
     return [i for i, skipped in enumerate(prune(clause, table).skip) if not skipped]

@@ -110,7 +110,7 @@ def _key(value: float) -> tuple[int, float]:
     return (1, 0.0) if math.isnan(value) else (0, value)
 
 
-def test_a_large_object_in_several_tasks(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_large_file_in_several_tasks(spark: SparkSession, tmp_path: Path) -> None:
     """[PRU-GL-3] A file that several tasks read has the ranges of its parts."""
     spark.conf.set("spark.sql.files.maxPartitionBytes", "200000")
     spark.conf.set("spark.sql.files.openCostInBytes", "0")

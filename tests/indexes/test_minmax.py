@@ -15,7 +15,7 @@ from xskip.expressions.evaluate import sort_key
 from xskip.expressions.operands import Cast, Column
 from xskip.expressions.predicate import Comparison, In, IsNotNull, IsNull, Leaf, NotIn, NotStartsWith, Op, StartsWith
 from xskip.indexes import MinMax, index_of
-from xskip.metadata.objects import Objects, ObjectStatus
+from xskip.metadata.data_files import DataFiles, FileStatus
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
 from xskip.types.datatypes import Struct, arrow_type
 
@@ -35,8 +35,8 @@ def verdicts(leaf: Leaf, bounds: list[Any], spark_type: str) -> list[bool | None
     unknown = pa.array([b is MISSING for b in bounds], pa.bool_())
     values = pa.StructArray.from_arrays(values.flatten(), fields=list(values.type), mask=unknown)
     definition = IndexDefinition("minmax", ("c",), types=(spark_type,))
-    objects = Objects.of([ObjectStatus(f"/{i}", 1, 1) for i in range(len(bounds))])
-    table = MetadataTable(objects, {}, {definition.key: IndexColumn(definition, storage, values)})
+    files = DataFiles.of([FileStatus(f"/{i}", 1, 1) for i in range(len(bounds))])
+    table = MetadataTable(files, {}, {definition.key: IndexColumn(definition, storage, values)})
     clause = translated(index.translate(leaf, definition, storage))
     found: list[bool | None] = clause.evaluate(table, all_true(len(bounds))).to_pylist()
     return found
@@ -233,7 +233,7 @@ def test_an_index_that_the_table_lacks_is_unknown() -> None:
     """[PRU-V-3]"""
     index, definition = MinMax("c"), IndexDefinition("minmax", ("c",))
     clause = translated(index.translate(Comparison(Op.EQ, INT, 1), definition, index.storage(["int"])))
-    table = MetadataTable(Objects.of([ObjectStatus("/x", 1, 1)] * 2))
+    table = MetadataTable(DataFiles.of([FileStatus("/x", 1, 1)] * 2))
     assert clause.evaluate(table, all_true(2)).to_pylist() == [None, None]
     assert not clause.expensive
 
@@ -249,7 +249,7 @@ def test_keys_of_a_column_are_made_once_for_all_leaves_about_it(monkeypatch: pyt
     index, definition = MinMax("c"), IndexDefinition("minmax", ("c",), types=("int",))
     values = index.assemble([pa.array([1, 5]), pa.array([4, None])], ["int"])
     column = IndexColumn(definition, index.storage(["int"]), values)
-    table = MetadataTable(Objects.of([ObjectStatus("/x", 1, 1)] * 2), {}, {definition.key: column})
+    table = MetadataTable(DataFiles.of([FileStatus("/x", 1, 1)] * 2), {}, {definition.key: column})
     wide = Cast(INT, "bigint")
     found = [
         translated(index.translate(Comparison(op, operand, 4), definition, column.storage))
@@ -278,7 +278,7 @@ def test_metadata_is_stored_as_a_struct_of_bounds() -> None:
     )
 
 
-def test_assembled_bounds_keep_a_struct_of_nulls_for_an_object_without_values() -> None:
+def test_assembled_bounds_keep_a_struct_of_nulls_for_a_file_without_values() -> None:
     """[PRU-MM-7]"""
     values = MinMax("c").assemble([pa.array([1, None]), pa.array([2, None])], ["bigint"])
     assert values.to_pylist() == [{"min": 1, "max": 2}, {"min": None, "max": None}]

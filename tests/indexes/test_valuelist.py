@@ -25,7 +25,7 @@ from xskip.expressions.predicate import (
     StartsWith,
 )
 from xskip.indexes import ValueList, index_of
-from xskip.metadata.objects import Objects, ObjectStatus
+from xskip.metadata.data_files import DataFiles, FileStatus
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
 from xskip.pruning.prune import prune
 from xskip.pruning.translate import Available, translate
@@ -49,7 +49,7 @@ def verdicts(leaf: Leaf, lists: pa.Array, spark_type: str) -> list[bool | None]:
     index, definition = ValueList("c"), IndexDefinition("valuelist", ("c",), types=(spark_type,))
     storage = index.storage([spark_type])
     table = MetadataTable(
-        Objects.of([ObjectStatus(f"/{i}", 1, 1) for i in range(len(lists))]),
+        DataFiles.of([FileStatus(f"/{i}", 1, 1) for i in range(len(lists))]),
         {},
         {definition.key: IndexColumn(definition, storage, lists)},
     )
@@ -135,12 +135,12 @@ def test_prefixes_on_valuelist() -> None:
 def test_every_comparison_of_every_type_is_exact(spark_type: Any) -> None:
     """[PRU-VL-1]"""
     pool, column = POOLS[spark_type], Column(("c",), spark_type)
-    objects = [[value] for value in pool] + [list(pool[:2]), list(pool[-2:]), [], None]
-    lists = lists_of(objects, spark_type)
+    files = [[value] for value in pool] + [list(pool[:2]), list(pool[-2:]), [], None]
+    lists = lists_of(files, spark_type)
     leaves: list[Leaf] = [Comparison(op, column, value) for op in Op for value in pool]
     leaves += [kind(column, pool[:2]) for kind in (In, NotIn)]
     for leaf in leaves:
-        expected = [None if o is None else any(leaf_truth(leaf, v) is True for v in o) for o in objects]
+        expected = [None if f is None else any(leaf_truth(leaf, v) is True for v in f) for f in files]
         assert verdicts(leaf, lists, spark_type) == expected, leaf
 
 
@@ -166,7 +166,7 @@ def test_an_index_that_the_table_lacks_is_unknown() -> None:
     """[PRU-V-3]"""
     index, definition = ValueList("c"), IndexDefinition("valuelist", ("c",))
     clause = translated(index.translate(Comparison(Op.EQ, INT, 1), definition, Array("int")))
-    table = MetadataTable(Objects.of([ObjectStatus("/x", 1, 1)]))
+    table = MetadataTable(DataFiles.of([FileStatus("/x", 1, 1)]))
     assert clause.evaluate(table, all_true(1)).to_pylist() == [None]
     assert not clause.expensive
 
@@ -223,8 +223,8 @@ def test_a_leaf_is_put_to_the_values_once_alone_and_together(monkeypatch: pytest
     monkeypatch.setattr("xskip.indexes.valuelist.matches", noted)
     definition, storage = IndexDefinition("valuelist", ("c",), types=("int",)), Array("int")
     values = pa.array([[1, 9], [4, 5], [7], None], arrow_type(storage))
-    objects = Objects.of([ObjectStatus(f"/{n}", 1, 1) for n in range(4)])
-    table = MetadataTable(objects, {}, {definition.key: IndexColumn(definition, storage, values)})
+    files = DataFiles.of([FileStatus(f"/{n}", 1, 1) for n in range(4)])
+    table = MetadataTable(files, {}, {definition.key: IndexColumn(definition, storage, values)})
     between = And((Comparison(Op.GT, INT, 3), Comparison(Op.LT, INT, 6)))
     found = prune(translate(between, Available(((definition, storage),))), table)
     assert found.skip.tolist() == [True, False, True, False]

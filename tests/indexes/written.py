@@ -13,7 +13,7 @@ def written(index: xskip.SkippingIndex, name: str, *columns: str) -> dict[str, A
     """Return the metadata of an index by the names of the files, without extension."""
     table = metadata(index)
     values = table.indexes[name, columns].values.to_pylist()
-    return dict(zip((Path(n).stem for n in table.objects.names.to_pylist()), values, strict=True))
+    return dict(zip((Path(n).stem for n in table.files.names.to_pylist()), values, strict=True))
 
 
 def lists_of(index: xskip.SkippingIndex, name: str, *columns: str) -> dict[str, set[Any] | None]:

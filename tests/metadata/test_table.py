@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from xskip.metadata.objects import Objects, ObjectStatus
+from xskip.metadata.data_files import DataFiles, FileStatus
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable, PartitionColumn, concat
 from xskip.types.datatypes import Array, Storage, Struct, arrow_type
 
@@ -17,8 +17,8 @@ MINMAX = IndexDefinition("minmax", ("a",), types=("int",))
 VALUES = IndexDefinition("valuelist", ("b",))
 
 
-def objects(*names: str) -> Objects:
-    return Objects.of([ObjectStatus(name, 1, 2) for name in names])
+def files(*names: str) -> DataFiles:
+    return DataFiles.of([FileStatus(name, 1, 2) for name in names])
 
 
 def column(definition: IndexDefinition, storage: Storage, values: list[Any]) -> IndexColumn:
@@ -34,7 +34,7 @@ def bounds(low: int | None, high: int | None) -> dict[str, Any]:
 
 
 FIRST = MetadataTable(
-    objects("/x", "/y"),
+    files("/x", "/y"),
     {"p": partition("p", "int", [1, None])},
     {
         MINMAX.key: column(MINMAX, INTS, [bounds(1, 5), None]),
@@ -42,7 +42,7 @@ FIRST = MetadataTable(
     },
 )
 SECOND = MetadataTable(
-    objects("/z"),
+    files("/z"),
     {"p": partition("p", "int", [7])},
     {MINMAX.key: column(MINMAX, INTS, [bounds(None, None)])},
 )
@@ -57,7 +57,7 @@ def test_a_definition_is_known_by_name_and_columns() -> None:
 def test_rows_are_taken_from_every_column() -> None:
     taken = FIRST.take(pa.array([1]))
     assert len(taken) == 1
-    assert taken.objects[0].name == "/y"
+    assert taken.files[0].name == "/y"
     assert taken.partitions["p"].values.to_pylist() == [None]
     assert taken.indexes[MINMAX.key].values.to_pylist() == [None]
     assert taken.indexes[VALUES.key].values.to_pylist() == [[]]
@@ -66,7 +66,7 @@ def test_rows_are_taken_from_every_column() -> None:
 def test_tables_end_to_end_with_null_where_an_index_is_missing() -> None:
     """[PRU-V-3]"""
     both = concat([FIRST, SECOND])
-    assert both.objects.names.to_pylist() == ["/x", "/y", "/z"]
+    assert both.files.names.to_pylist() == ["/x", "/y", "/z"]
     assert both.partitions["p"].values.to_pylist() == [1, None, 7]
     # null (nothing known) and a struct of nulls (no value at all) stay two different things
     assert both.indexes[MINMAX.key].values.to_pylist() == [bounds(1, 5), None, bounds(None, None)]
@@ -76,20 +76,20 @@ def test_tables_end_to_end_with_null_where_an_index_is_missing() -> None:
 
 def test_a_partition_column_that_some_table_lacks_is_left_out_and_not_null() -> None:
     """[SND-30] [PRU-PC-3]"""
-    bare = MetadataTable(objects("/w"))
+    bare = MetadataTable(files("/w"))
     assert concat([FIRST, bare]).partitions == {}
     assert concat([bare, FIRST]).partitions == {}
 
 
 def test_a_partition_column_of_two_types_is_left_out() -> None:
     """[SND-30] [PRU-PC-3]"""
-    other = MetadataTable(objects("/w"), {"p": partition("p", "string", ["1"])})
+    other = MetadataTable(files("/w"), {"p": partition("p", "string", ["1"])})
     assert concat([FIRST, other]).partitions == {}
 
 
 def test_an_index_of_two_types_is_left_out_and_the_others_stay() -> None:
     """[SND-25] [PRU-RD-3]"""
-    wider = MetadataTable(objects("/w"), {}, {MINMAX.key: column(MINMAX, LONGS, [bounds(1, 2)])})
+    wider = MetadataTable(files("/w"), {}, {MINMAX.key: column(MINMAX, LONGS, [bounds(1, 2)])})
     assert set(concat([FIRST, wider]).indexes) == {VALUES.key}
 
 

@@ -28,7 +28,7 @@ from xskip.metadatastore.legacy import java_bloom
 from xskip.types import bloom_filter
 
 Truth = bool | None
-#: What an object's row says: a truth for each row of the metadata.
+#: What a file's row says: a truth for each row of the metadata.
 Clause = Callable[[dict[str, Any]], Truth]
 
 _OLD_CLASSES = "com.ibm.metaindex."
@@ -40,7 +40,7 @@ _HASHED = ("string", "tinyint", "smallint", "int", "bigint")
 class Fault(Enum):
     """The faults of the program that do not depend on the writer of the metadata."""
 
-    NOT_EQUAL_ON_BOUNDS = "x <> v leaves out each object whose bounds hold v, and not only where they are v"
+    NOT_EQUAL_ON_BOUNDS = "x <> v leaves out each file whose bounds hold v, and not only where they are v"
 
 
 class FailsError(Exception):

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tests.filters import made
-from xskip.metadata.objects import Objects
+from xskip.metadata.data_files import DataFiles
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable, PartitionColumn
 from xskip.metadatastore.codec import encode
@@ -60,10 +60,10 @@ def array_of(kind: str, values: Sequence[Any]) -> pa.Array:
     return pa.array(values, target)
 
 
-def objects_of(names: Iterable[str], size: int = 100) -> Objects:
+def files_of(names: Iterable[str], size: int = 100) -> DataFiles:
     """Return files of equal size with modification times one second apart."""
     listed = list(names)
-    return Objects(
+    return DataFiles(
         pa.array(listed, pa.string()),
         pa.array([size] * len(listed), pa.int64()),
         pa.array([1_700_000_000_000 + 1000 * i for i in range(len(listed))], pa.int64()),
@@ -107,24 +107,24 @@ def filter_of(values: Iterable[int | bytes]) -> bytes:
 
 
 def table_of(
-    objects: Objects, indexes: Iterable[IndexColumn] = (), partitions: Iterable[PartitionColumn] = ()
+    files: DataFiles, indexes: Iterable[IndexColumn] = (), partitions: Iterable[PartitionColumn] = ()
 ) -> MetadataTable:
     """Return a table of these columns."""
-    return MetadataTable(objects, {p.name: p for p in partitions}, {i.definition.key: i for i in indexes})
+    return MetadataTable(files, {p.name: p for p in partitions}, {i.definition.key: i for i in indexes})
 
 
 def numbered_table(start: int, stop: int) -> MetadataTable:
     """Return the files ``f<n>`` with the bounds n and n + 1 of column k, which reveal mixed rows."""
     numbers = list(range(start, stop))
     names = [f"{ROOT}/f{n}" for n in numbers]
-    return table_of(objects_of(names), [minmax("k", "int", numbers, [n + 1 for n in numbers])])
+    return table_of(files_of(names), [minmax("k", "int", numbers, [n + 1 for n in numbers])])
 
 
 def assert_same(read: MetadataTable, written: MetadataTable) -> None:
     """Assert that two tables are equal, value for value, in files, partitions and indexes."""
-    assert read.objects.names.equals(written.objects.names)
-    assert read.objects.modified.equals(written.objects.modified)
-    assert read.objects.sizes.equals(written.objects.sizes)
+    assert read.files.names.equals(written.files.names)
+    assert read.files.modified.equals(written.files.modified)
+    assert read.files.sizes.equals(written.files.sizes)
     assert list(read.partitions) == list(written.partitions)
     for name, column in written.partitions.items():
         assert read.partitions[name].type == column.type
@@ -147,7 +147,7 @@ def record_of(files: Iterable[RecordedFile], root: str = ROOT) -> CommitRecord:
     return CommitRecord(0, root, 4, tuple(files), ReadProfile("parquet"), {"k": "int"}, 0)
 
 
-def files_of(
+def metadata_files_of(
     tables: Iterable[MetadataTable], scratch: Path, form: WriteOptions = FORM
 ) -> list[tuple[Path, RecordedFile]]:
     """Write tables as finished files into a local folder, with at least one file for each table."""
@@ -167,7 +167,7 @@ def commit(
     kept: Iterable[RecordedFile] = (),
 ) -> CommitRecord:
     """Publish tables, each in a separate file, together with the files to keep."""
-    files = files_of(tables, scratch)
+    files = metadata_files_of(tables, scratch)
     return publish(storage, directory, base, files, record_of((*kept, *(entry for _, entry in files))))
 
 
@@ -194,7 +194,7 @@ def opened(directory: str | Path) -> Snapshot:
 
 def rows_of(table: MetadataTable) -> list[tuple[int, int, int]]:
     """Return the number and the bounds of every file of a numbered table."""
-    names = [int(name.rpartition("/f")[2]) for name in table.objects.names.to_pylist()]
+    names = [int(name.rpartition("/f")[2]) for name in table.files.names.to_pylist()]
     bounds = table.indexes["minmax", ("k",)].values.to_pylist()
     return [(name, b["min"], b["max"]) for name, b in zip(names, bounds, strict=True)]
 
@@ -216,7 +216,7 @@ def refresh(storage: Disk, directory: str, scratch: Path) -> CommitRecord:
     assert base is not None
     assert base.record is not None
     return commit(
-        storage, directory, scratch, [numbered_table(2, 3), numbered_table(4, 6)], base, base.record.files[:1]
+        storage, directory, scratch, [numbered_table(2, 3), numbered_table(4, 6)], base, base.record.metadata_files[:1]
     )
 
 

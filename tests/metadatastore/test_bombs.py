@@ -13,16 +13,16 @@ import pytest
 from tests.metadatastore.samples import (
     ROOT,
     commit,
+    files_of,
     minmax,
     numbered_table,
-    objects_of,
     opened,
     put_foreign,
     table_of,
     valuelist,
 )
 from xskip.errors import MetadataCorruptError
-from xskip.metadata.objects import Objects, compare_objects
+from xskip.metadata.data_files import DataFiles, compare_files
 from xskip.metadata.table import MetadataTable
 from xskip.metadatastore.bounded_read import read_bounded
 from xskip.metadatastore.codec import READING
@@ -42,24 +42,24 @@ COUNTED = pa.proxy_memory_pool(pa.default_memory_pool())
 def long_names() -> MetadataTable:
     """Return many rows with the same long name."""
     times = pa.array([1_700_000_000_000] * ROWS, pa.int64())
-    return table_of(Objects(pa.array([LONG] * ROWS), pa.nulls(ROWS, pa.int64()), times))
+    return table_of(DataFiles(pa.array([LONG] * ROWS), pa.nulls(ROWS, pa.int64()), times))
 
 
 def one_long_list() -> MetadataTable:
     """Return a row whose list contains a long string many times."""
-    return table_of(objects_of(["a", "b"]), [valuelist("s", "string", [[LONG] * ROWS, ["y"]])])
+    return table_of(files_of(["a", "b"]), [valuelist("s", "string", [[LONG] * ROWS, ["y"]])])
 
 
 def many_bounds() -> MetadataTable:
     """Return many rows with long strings as bounds."""
     names = [f"{ROOT}/{i}" for i in range(ROWS)]
-    return table_of(objects_of(names), [minmax("s", "string", [LONG] * ROWS, [LONG + "y"] * ROWS)])
+    return table_of(files_of(names), [minmax("s", "string", [LONG] * ROWS, [LONG + "y"] * ROWS)])
 
 
 def repeated_streams() -> MetadataTable:
     """Return many rows with the same serialised object."""
     names = [f"{ROOT}/{i}" for i in range(ROWS)]
-    return table_of(objects_of(names), [valuelist("s", "string", [["a", "b"] * 20] * ROWS)])
+    return table_of(files_of(names), [valuelist("s", "string", [["a", "b"] * 20] * ROWS)])
 
 
 @pytest.mark.parametrize("table", [long_names(), one_long_list(), many_bounds()], ids=["names", "list", "bounds"])
@@ -78,7 +78,7 @@ def test_values_are_not_taken_beyond_the_limit(table: MetadataTable, tmp_path: P
 
 def test_no_more_than_the_limit_is_in_memory(tmp_path: Path) -> None:
     """[MDS-D-5] The memory of Arrow never exceeds the limit by much, not even for a moment."""
-    put_foreign(tmp_path / "md", [table_of(long_names().objects.take(pa.array(np.arange(ROWS).repeat(15))))])
+    put_foreign(tmp_path / "md", [table_of(long_names().files.take(pa.array(np.arange(ROWS).repeat(15))))])
     snapshot = opened(tmp_path / "md")
     before = pa.default_memory_pool().max_memory()
     with pytest.raises(MetadataCorruptError, match="exceeds the memory limit"):
@@ -165,18 +165,18 @@ def test_streams_that_are_the_same_are_read_once(tmp_path: Path, monkeypatch: py
     assert lists[0].as_py() == lists[ROWS - 1].as_py()
 
 
-def of_one_name(times: list[int], sizes: list[int | None]) -> Objects:
+def of_one_name(times: list[int], sizes: list[int | None]) -> DataFiles:
     """Return files with the same name that differ only in time and size."""
-    return Objects(pa.array(["a"] * len(times)), pa.array(sizes, pa.int64()), pa.array(times, pa.int64()))
+    return DataFiles(pa.array(["a"] * len(times)), pa.array(sizes, pa.int64()), pa.array(times, pa.int64()))
 
 
 def test_one_name_in_many_rows() -> None:
     """[MDS-D-7] The row of a time and size is found among many rows of one name in linear time."""
     count = 300_000
     known = of_one_name(list(range(count)), [5] * count)
-    fresh, there = compare_objects(of_one_name([count - 1], [5]), known)
+    fresh, there = compare_files(of_one_name([count - 1], [5]), known)
     assert (fresh.tolist(), np.flatnonzero(there).tolist()) == ([], [count - 1])
-    fresh, there = compare_objects(of_one_name([count - 1], [6]), known)
+    fresh, there = compare_files(of_one_name([count - 1], [6]), known)
     assert (fresh.tolist(), bool(there.any())) == ([0], False)
 
 
@@ -184,7 +184,7 @@ def test_rows_of_one_name_and_time() -> None:
     """[MDS-D-7] The first row of a name, time and size counts; a row without a size matches any size."""
     known = of_one_name([1, 2, 2, 2, 3], [5, 6, None, 6, 7])
     for time, size, kept in ((1, 5, [0]), (2, 6, [1]), (2, 9, [2]), (3, 7, [4]), (3, 8, []), (4, 7, [])):
-        fresh, there = compare_objects(of_one_name([time], [size]), known)
+        fresh, there = compare_files(of_one_name([time], [size]), known)
         assert np.flatnonzero(there).tolist() == kept
         assert fresh.tolist() == ([] if kept else [0])
 

@@ -19,17 +19,17 @@ from tests.metadatastore.samples import (
     array_of,
     assert_same,
     bloomfilter,
+    files_of,
     filter_of,
     minmax,
     numbered_table,
-    objects_of,
     rewrite,
     table_of,
     valuelist,
 )
 from xskip.clauses.clause import PartitionKey
 from xskip.errors import XskipError
-from xskip.metadata.objects import Objects
+from xskip.metadata.data_files import DataFiles
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable, PartitionColumn
 from xskip.metadatastore.codec import decode, encode, open_file
 from xskip.metadatastore.legacy import java_bloom
@@ -48,7 +48,7 @@ def test_values_of_every_type(kind: str, tmp_path: Path) -> None:
     """[MDS-T-1] [MDS-T-2] [MDS-P-1] [MDS-O-1] Bounds, lists and partition values of each type are read back."""
     low, high, nothing = VALUES[kind]
     table = table_of(
-        objects_of(NAMES),
+        files_of(NAMES),
         [
             minmax("a.b", kind, [low, nothing, low], [high, nothing, low]),
             valuelist("a.b", kind, [[low, high], [], None]),
@@ -62,7 +62,7 @@ def test_unknown_and_empty_bounds_stay_apart(tmp_path: Path) -> None:
     """[MDS-T-1] [MDS-T-6] A null struct means unknown, a struct of nulls means no values."""
     bounds = minmax("k", "int", [1, None, None], [2, None, None])
     values = pa.array([{"min": 1, "max": 2}, {"min": None, "max": None}, None], bounds.values.type)
-    table = table_of(objects_of(NAMES), [dataclasses.replace(bounds, values=values)])
+    table = table_of(files_of(NAMES), [dataclasses.replace(bounds, values=values)])
     read = round_trip(table, tmp_path / "f.parquet").indexes["minmax", ("k",)].values
     assert read.to_pylist() == [{"min": 1, "max": 2}, {"min": None, "max": None}, None]
 
@@ -70,13 +70,13 @@ def test_unknown_and_empty_bounds_stay_apart(tmp_path: Path) -> None:
 def test_all_null_structs(tmp_path: Path) -> None:
     """[MDS-T-6] All rows of a column can be unknown."""
     bounds = minmax("k", "decimal(9,2)", [None] * 3, [None] * 3)
-    table = table_of(objects_of(NAMES), [dataclasses.replace(bounds, values=pa.nulls(3, bounds.values.type))])
+    table = table_of(files_of(NAMES), [dataclasses.replace(bounds, values=pa.nulls(3, bounds.values.type))])
     assert round_trip(table, tmp_path / "f.parquet").indexes["minmax", ("k",)].values.null_count == 3
 
 
 def test_empty_table(tmp_path: Path) -> None:
     """[MDS-O-1] A table without rows gives a valid file."""
-    table = table_of(objects_of([]), [minmax("k", "int", [], []), bloomfilter("s", [])])
+    table = table_of(files_of([]), [minmax("k", "int", [], []), bloomfilter("s", [])])
     assert_same(round_trip(table, tmp_path / "f.parquet"), table)
 
 
@@ -87,16 +87,16 @@ def test_empty_table(tmp_path: Path) -> None:
 def test_row_groups(rows: int, width: int, groups: list[int], tmp_path: Path) -> None:
     """[MDS-C-15] Row groups have a limited number of rows, and fewer rows if the rows are large."""
     names = IndexColumn(IndexDefinition("x", ("c",)), Opaque('"binary"', pa.binary()), pa.array([bytes(width)] * rows))
-    table = table_of(objects_of(map(str, range(rows))), [names] if width > 1 else [])
+    table = table_of(files_of(map(str, range(rows))), [names] if width > 1 else [])
     encode(table, "/lake", tmp_path / "f.parquet")
     footer = pq.read_metadata(tmp_path / "f.parquet")
     assert [footer.row_group(i).num_rows for i in range(footer.num_row_groups)] == groups
-    assert decode(open_file(tmp_path / "f.parquet")).objects.names.to_pylist() == [str(i) for i in range(rows)]
+    assert decode(open_file(tmp_path / "f.parquet")).files.names.to_pylist() == [str(i) for i in range(rows)]
 
 
-def test_objects_alone(tmp_path: Path) -> None:
+def test_files_alone(tmp_path: Path) -> None:
     """[MDS-O-1] A table may have no index."""
-    table = table_of(objects_of(NAMES))
+    table = table_of(files_of(NAMES))
     assert_same(round_trip(table, tmp_path / "f.parquet"), table)
     assert pq.read_table(tmp_path / "f.parquet")["obj_name"].to_pylist() == [
         "/lake/a#b/c#1#1700000000000",
@@ -108,8 +108,8 @@ def test_objects_alone(tmp_path: Path) -> None:
 def test_sizes(tmp_path: Path) -> None:
     """[MDS-O-4] Sizes of files are stored, also unknown sizes."""
     sizes = pa.array([0, None, 2**40], pa.int64())
-    objects = Objects(pa.array(NAMES), sizes, pa.array([1, 2, 3], pa.int64()))
-    assert round_trip(table_of(objects), tmp_path / "f.parquet").objects.sizes.equals(sizes)
+    files = DataFiles(pa.array(NAMES), sizes, pa.array([1, 2, 3], pa.int64()))
+    assert round_trip(table_of(files), tmp_path / "f.parquet").files.sizes.equals(sizes)
 
 
 def test_files_without_sizes(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_files_without_sizes(tmp_path: Path) -> None:
     path = tmp_path / "f.parquet"
     encode(numbered_table(0, 2), "/lake", path)
     rewrite(path, {b"io.xskip.object.sizes": None})
-    assert decode(open_file(path)).objects.sizes.to_pylist() == [None, None]
+    assert decode(open_file(path)).files.sizes.to_pylist() == [None, None]
 
 
 @pytest.mark.parametrize("entry", [b"", b"!!", b"AAAA", b"eJwDAAAAAAE="])
@@ -133,7 +133,7 @@ def test_broken_sizes(entry: bytes, tmp_path: Path) -> None:
 def test_sliced_arrays(tmp_path: Path) -> None:
     """[MDS-T-1] [MDS-T-2] [MDS-T-3] Arrays with an offset are written correctly."""
     whole = table_of(
-        objects_of(["/a", "/b", "/c", "/d"]),
+        files_of(["/a", "/b", "/c", "/d"]),
         [
             minmax("k", "bigint", [1, 2, 3, 4], [5, 6, 7, 8]),
             valuelist("k", "string", [["x"], ["y", "z"], None, []]),
@@ -141,9 +141,9 @@ def test_sliced_arrays(tmp_path: Path) -> None:
         ],
         [PartitionColumn("p", "date", array_of("date", [1, None, 3, 4]))],
     )
-    o = whole.objects
+    f = whole.files
     part = MetadataTable(
-        Objects(o.names[1:3], o.sizes[1:3], o.modified[1:3]),
+        DataFiles(f.names[1:3], f.sizes[1:3], f.modified[1:3]),
         {n: dataclasses.replace(c, values=c.values[1:3]) for n, c in whole.partitions.items()},
         {k: dataclasses.replace(c, values=c.values[1:3]) for k, c in whole.indexes.items()},
     )
@@ -156,7 +156,7 @@ def test_odd_column_names(tmp_path: Path) -> None:
     indexes = [minmax(c, "int", [i], [i]) for i, c in enumerate(columns)]
     names = ["a", "a.b", "a.b.c", "min", "ü #%"]
     partitions = [PartitionColumn(n, "int", pa.array([100 + i], pa.int32())) for i, n in enumerate(names)]
-    table = table_of(objects_of(["/f"]), indexes, partitions)
+    table = table_of(files_of(["/f"]), indexes, partitions)
     assert_same(round_trip(table, tmp_path / "f.parquet"), table)
     file = open_file(tmp_path / "f.parquet")
     for i, name in enumerate(names):
@@ -165,7 +165,7 @@ def test_odd_column_names(tmp_path: Path) -> None:
 
 def test_bloom_filters_are_wrapped(tmp_path: Path) -> None:
     """[MDS-T-3] A filter is a Java stream in the file, and has Spark's bytes in memory."""
-    table = table_of(objects_of(NAMES), [bloomfilter("s", [[b"x"], [], None])])
+    table = table_of(files_of(NAMES), [bloomfilter("s", [[b"x"], [], None])])
     assert_same(round_trip(table, tmp_path / "f.parquet"), table)
     stored = pq.read_table(tmp_path / "f.parquet")["s_bloomfilter_1"].to_pylist()
     assert [None if s is None else s[:4] for s in stored] == [b"\xac\xed\x00\x05", b"\xac\xed\x00\x05", None]
@@ -174,7 +174,7 @@ def test_bloom_filters_are_wrapped(tmp_path: Path) -> None:
 def test_a_filter_that_cannot_be_parsed_is_unknown(tmp_path: Path) -> None:
     """[MDS-T-3] An invalid filter affects only its own file."""
     path = tmp_path / "f.parquet"
-    encode(table_of(objects_of(NAMES), [bloomfilter("s", [[b"x"], [b"y"], [b"z"]])]), "/lake", path)
+    encode(table_of(files_of(NAMES), [bloomfilter("s", [[b"x"], [b"y"], [b"z"]])]), "/lake", path)
     good = java_bloom.wrap(filter_of([b"y"]))
     rewrite(path, {}, {"s_bloomfilter_1": pa.array([good[:-20], good, b"not java"], pa.binary())})
     read = decode(open_file(path)).indexes["bloomfilter", ("s",)]
@@ -199,7 +199,7 @@ def test_unknown_indexes_are_carried(json_type: Any, values: list[Any], tmp_path
     text = json.dumps(json_type, separators=(",", ":"))
     array = pa.array(values)
     sketch = IndexColumn(IndexDefinition("sketch", ("a", "b"), (("k", "v"),)), Opaque(text, array.type), array)
-    table = table_of(objects_of(NAMES), [sketch])
+    table = table_of(files_of(NAMES), [sketch])
     first = round_trip(table, tmp_path / "1.parquet")
     second = round_trip(first, tmp_path / "2.parquet")
     assert second.indexes["sketch", ("a", "b")].values.to_pylist() == values
@@ -219,7 +219,7 @@ def test_only_wanted_columns_are_read(tmp_path: Path, monkeypatch: pytest.Monkey
         valuelist("k", "int", [[1], [2], [3]]),
         bloomfilter("s", [[b"x"]] * 3),
     ]
-    table = table_of(objects_of(NAMES), indexes, partitions)
+    table = table_of(files_of(NAMES), indexes, partitions)
     encode(table, "/lake", path)
     asked: list[list[str]] = []
 
@@ -233,12 +233,12 @@ def test_only_wanted_columns_are_read(tmp_path: Path, monkeypatch: pytest.Monkey
     for name, at in (("iter_batches", 3), ("read_row_groups", 2)):
         monkeypatch.setattr(pq.ParquetFile, name, noted(getattr(pq.ParquetFile, name), at))
     file = open_file(path)
-    assert_same(decode(file, []), table_of(table.objects))
-    assert_same(decode(file, [("minmax", ("k",))]), table_of(table.objects, indexes[:1]))
+    assert_same(decode(file, []), table_of(table.files))
+    assert_same(decode(file, [("minmax", ("k",))]), table_of(table.files, indexes[:1]))
     assert_same(
-        decode(file, [PartitionKey("p"), ("valuelist", ("k",))]), table_of(table.objects, indexes[1:2], partitions)
+        decode(file, [PartitionKey("p"), ("valuelist", ("k",))]), table_of(table.files, indexes[1:2], partitions)
     )
-    assert_same(decode(file, [("minmax", ("K",)), PartitionKey("q")]), table_of(table.objects))
+    assert_same(decode(file, [("minmax", ("K",)), PartitionKey("q")]), table_of(table.files))
     assert asked == [
         ["obj_name"],
         ["k_minmax_1.min", "k_minmax_1.max"],

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.metadatastore.samples import bloomfilter, minmax, numbered_table, objects_of, rewrite, table_of
+from tests.metadatastore.samples import bloomfilter, files_of, minmax, numbered_table, rewrite, table_of
 from xskip.errors import MetadataCorruptError, XskipError
 from xskip.metadata.table import IndexColumn, IndexDefinition, PartitionColumn
 from xskip.metadatastore.codec import decode, encode, open_file
@@ -20,7 +20,7 @@ KEY = b"org.apache.spark.sql.parquet.row.metadata"
 def path(tmp_path: Path) -> Path:
     file = tmp_path / "f.parquet"
     table = table_of(
-        objects_of(["/a", "/b"]),
+        files_of(["/a", "/b"]),
         [minmax("k", "int", [1, 2], [3, 4]), bloomfilter("s", [[b"x"], None])],
         [PartitionColumn("p", "int", pa.array([1, 2], pa.int32()))],
     )
@@ -57,7 +57,7 @@ def test_file_gone_after_its_footer(path: Path) -> None:
     """[MDS-C-11] An open file can be read to its end after a commit has removed it."""
     file = open_file(path)
     path.unlink()
-    assert decode(file, [("minmax", ("k",))]).objects.names.to_pylist() == ["/a", "/b"]
+    assert decode(file, [("minmax", ("k",))]).files.names.to_pylist() == ["/a", "/b"]
     assert decode(file).partitions["p"].values.to_pylist() == [1, 2]
 
 
@@ -128,5 +128,5 @@ def test_a_key_label_is_no_decoration(tmp_path: Path) -> None:
     bounds = table.indexes["minmax", ("k",)]
     labelled = IndexColumn(IndexDefinition("minmax", ("k",), key_label="k1"), bounds.storage, bounds.values)
     with pytest.raises(XskipError, match="encrypt"):
-        encode(table_of(table.objects, [labelled]), "/lake", tmp_path / "f.parquet")
+        encode(table_of(table.files, [labelled]), "/lake", tmp_path / "f.parquet")
     assert list(tmp_path.iterdir()) == []

@@ -36,7 +36,7 @@ def scratch(tmp_path: Path) -> Path:
     return tmp_path / "scratch"
 
 
-def data_files(md: str) -> set[str]:
+def metadata_files(md: str) -> set[str]:
     return {p.name for p in Path(md).iterdir() if p.is_file()}
 
 
@@ -52,7 +52,7 @@ def numbers(md: str) -> list[int]:
     live = find_live(DISK, md)
     assert live is not None
     tables = [decode(open_file(Path(md) / name)) for name in live.names]
-    return [int(name.rpartition("/f")[2]) for table in tables for name in table.objects.names.to_pylist()]
+    return [int(name.rpartition("/f")[2]) for table in tables for name in table.files.names.to_pylist()]
 
 
 def test_no_index(md: str) -> None:
@@ -69,10 +69,10 @@ def test_first_and_second_commit(md: str, scratch: Path) -> None:
     assert records(md) == ["00000000000000000001.json"]
     assert numbers(md) == [0, 1, 2, 3]
     live = find_live(DISK, md)
-    second = commit(DISK, md, scratch, [numbered_table(9, 10)], live, first.files[1:])
+    second = commit(DISK, md, scratch, [numbered_table(9, 10)], live, first.metadata_files[1:])
     assert second.number == 2
     assert numbers(md) == [2, 3, 9]
-    assert data_files(md) == {f.name for f in second.files}
+    assert metadata_files(md) == {f.name for f in second.metadata_files}
     assert records(md) == ["00000000000000000001.json", "00000000000000000002-index.json"]
 
 
@@ -83,7 +83,7 @@ def test_a_commit_without_files(md: str, scratch: Path) -> None:
     live = find_live(DISK, md)
     assert live is not None
     assert live.names == ()
-    assert data_files(md) == set()
+    assert metadata_files(md) == set()
 
 
 def test_what_a_record_holds(md: str, scratch: Path) -> None:
@@ -94,7 +94,7 @@ def test_what_a_record_holds(md: str, scratch: Path) -> None:
     created = body.pop("created")
     assert before <= created <= int(time.time() * 1000)
     assert re.fullmatch("[0-9a-f]{8}", body.pop("checksum"))
-    (name,) = data_files(md)
+    (name,) = metadata_files(md)
     assert re.fullmatch("[0-9a-f]{32}", written.index)
     footer = footer_digest(Path(md) / name)
     assert body == {
@@ -196,7 +196,7 @@ def test_two_writers_on_one_base(md: str, scratch: Path) -> None:
     with pytest.raises(CommitConflictError, match=r"another writer.*md.*refresh\(\) again"):
         commit(DISK, md, scratch, [numbered_table(4, 6), numbered_table(6, 8)], base)
     assert numbers(md) == [2, 3]
-    assert data_files(md) == {f.name for f in winner.files}
+    assert metadata_files(md) == {f.name for f in winner.metadata_files}
     assert records(md)[-1] == "00000000000000000002-index.json"
 
 
@@ -221,7 +221,7 @@ def test_a_record_that_cannot_be_put(md: str, scratch: Path) -> None:
     live = find_live(DISK, md)
     with pytest.raises(StorageError, match="no answer"):
         commit(Refusing(StorageError, 1, after=False), md, scratch, [numbered_table(2, 4)], live)
-    assert data_files(md) == {first.files[0].name}
+    assert metadata_files(md) == {first.metadata_files[0].name}
     replace_all(DISK, md, scratch, [numbered_table(4, 6)])
     assert numbers(md) == [4, 5]
 
@@ -232,7 +232,7 @@ def test_a_put_without_an_answer(md: str, scratch: Path, *, after: bool) -> None
     commit(DISK, md, scratch, [numbered_table(0, 2)])
     storage = Refusing(PutInDoubtError, 2, after=after)
     record = commit(storage, md, scratch, [numbered_table(2, 4)], find_live(DISK, md))
-    assert data_files(md) == {f.name for f in record.files}
+    assert metadata_files(md) == {f.name for f in record.metadata_files}
     assert records(md)[-1] == "00000000000000000002-index.json"
     assert numbers(md) == [2, 3]
 
@@ -245,7 +245,7 @@ def test_puts_that_are_never_answered(md: str, scratch: Path) -> None:
     assert numbers(md) == [2, 3]
     with pytest.raises(PutInDoubtError):
         commit(lost, md, scratch, [numbered_table(4, 6)], find_live(DISK, md))
-    assert len(data_files(md)) == 2
+    assert len(metadata_files(md)) == 2
     assert numbers(md) == [2, 3]
 
 
@@ -295,7 +295,7 @@ def test_a_record_that_cannot_be_read_again(md: str, scratch: Path) -> None:
     first = commit(DISK, md, scratch, [numbered_table(0, 2)])
     second = commit(Mute(denies=False), md, scratch, [numbered_table(2, 4)], find_live(DISK, md))
     assert numbers(md) == [2, 3]
-    assert data_files(md) == {first.files[0].name, second.files[0].name}
+    assert metadata_files(md) == {first.metadata_files[0].name, second.metadata_files[0].name}
     with pytest.raises(PutInDoubtError):
         commit(Mute(denies=True), md, scratch, [numbered_table(4, 6)], find_live(DISK, md))
     assert numbers(md) == [4, 5]
@@ -307,7 +307,7 @@ def test_two_first_writers(md: str, scratch: Path) -> None:
     with pytest.raises(CommitConflictError):
         commit(DISK, md, scratch, [numbered_table(2, 4)], None)
     assert numbers(md) == [0, 1]
-    assert len(data_files(md)) == 1
+    assert len(metadata_files(md)) == 1
 
 
 def test_new_names() -> None:
@@ -328,7 +328,7 @@ def test_foreign_file(md: str, scratch: Path) -> None:
     assert live is not None
     assert live.foreign is True
     assert live.record == first
-    assert live.names == tuple(sorted([FOREIGN.format(0), first.files[0].name]))
+    assert live.names == tuple(sorted([FOREIGN.format(0), first.metadata_files[0].name]))
     replace_all(DISK, md, scratch, [numbered_table(7, 8)])
     live = find_live(DISK, md)
     assert live is not None
@@ -352,25 +352,26 @@ def test_unfinished_files_are_ignored(md: str, scratch: Path) -> None:
     encode(numbered_table(5, 6), "/lake/events", Path(md) / new_file_name(0))
     assert find_live(DISK, md) is None
     first = commit(DISK, md, scratch, [numbered_table(0, 2)])
-    assert data_files(md) == {first.files[0].name}  # nobody can commit what was there before the index began
+    # nobody can commit what was there before the index began
+    assert metadata_files(md) == {first.metadata_files[0].name}
     encode(numbered_table(6, 7), "/lake/events", Path(md) / new_file_name(1))
     assert numbers(md) == [0, 1]
     replace_all(DISK, md, scratch, [numbered_table(2, 3)])
-    assert len(data_files(md)) == 2
+    assert len(metadata_files(md)) == 2
 
 
 def test_left_over_files_are_removed_after_a_day(md: str, scratch: Path) -> None:
     """[MDS-C-6] The next commit removes old files; younger files may belong to a running build."""
     first = commit(DISK, md, scratch, [numbered_table(0, 2)])
-    old, young = new_file_name(0), new_file_name(0)
-    for name, age in ((old, DAY_SECONDS + 60), (young, DAY_SECONDS - 600), (first.files[0].name, 9 * DAY_SECONDS)):
+    old, young, present = new_file_name(0), new_file_name(0), first.metadata_files[0].name
+    for name, age in ((old, DAY_SECONDS + 60), (young, DAY_SECONDS - 600), (present, 9 * DAY_SECONDS)):
         (Path(md) / name).touch()
         os.utime(Path(md) / name, (time.time() - age, time.time() - age))
     other = Path(md) / "part-notes.txt"
     other.touch()
     os.utime(other, (0, 0))
-    second = commit(DISK, md, scratch, [numbered_table(2, 4)], find_live(DISK, md), first.files)
-    assert data_files(md) == {young, other.name, first.files[0].name, second.files[1].name}
+    second = commit(DISK, md, scratch, [numbered_table(2, 4)], find_live(DISK, md), first.metadata_files)
+    assert metadata_files(md) == {young, other.name, present, second.metadata_files[1].name}
 
 
 def test_temporary_names_are_removed_after_a_day(md: str, scratch: Path) -> None:
@@ -408,7 +409,7 @@ def test_other_files_among_the_records(md: str, scratch: Path) -> None:
 def test_vanished_files(md: str, scratch: Path) -> None:
     """[MDS-C-9] A record that names missing files raises an error with this reason."""
     first = commit(DISK, md, scratch, [numbered_table(0, 2), numbered_table(2, 4)])
-    (Path(md) / first.files[0].name).unlink()
+    (Path(md) / first.metadata_files[0].name).unlink()
     with pytest.raises(
         MetadataCorruptError, match=r"metadata files are missing .*1 missing.*drop the index and create it"
     ):
@@ -423,4 +424,4 @@ def test_a_source_that_is_not_there(md: str, scratch: Path) -> None:
     with pytest.raises(StorageError, match="cannot write metadata"):
         publish(DISK, md, find_live(DISK, md), files, record_of(entry for _, entry in files))
     assert numbers(md) == [0, 1]
-    assert data_files(md) == {first.files[0].name}
+    assert metadata_files(md) == {first.metadata_files[0].name}

@@ -15,8 +15,8 @@ from tests.metadatastore.samples import (
     ROOT,
     assert_same,
     bloomfilter,
+    files_of,
     minmax,
-    objects_of,
     opened,
     put_foreign,
     record_of,
@@ -43,7 +43,7 @@ SEED = 7
 def small_table() -> MetadataTable:
     """Return two files with bounds, a list and a filter each."""
     return table_of(
-        objects_of([f"{ROOT}/a", f"{ROOT}/b"]),
+        files_of([f"{ROOT}/a", f"{ROOT}/b"]),
         [
             minmax("k", "int", [1, 1000], [5, 2000]),
             valuelist("s", "string", [["oslo", "rome"], ["bonn"]]),
@@ -158,7 +158,7 @@ def test_a_file_of_another_index_in_the_place_of_one(tmp_path: Path) -> None:
     """[MDS-D-2] An exchanged file is refused, although its size and rows are equal."""
     one, other = committed(tmp_path / "i", WriteOptions()), committed(tmp_path / "j", WriteOptions())
     renamed = small_table()
-    (written, entry), *_ = write_files(table_of(objects_of([f"{ROOT}/c", f"{ROOT}/d"]), renamed.indexes.values()),
+    (written, entry), *_ = write_files(table_of(files_of([f"{ROOT}/c", f"{ROOT}/d"]), renamed.indexes.values()),
                                        ROOT, tmp_path, 0)  # fmt: skip
     assert (entry.rows, entry.size) == (2, metadata_file(one).stat().st_size)
     shutil.copyfile(written, metadata_file(one))
@@ -170,7 +170,7 @@ def test_a_file_of_another_index_in_the_place_of_one(tmp_path: Path) -> None:
 def test_files_of_ours_beside_foreign_ones(tmp_path: Path) -> None:
     """[MDS-D-2] If the listing counts, the files of the record are still verified."""
     md = committed(tmp_path / "i", WriteOptions())
-    put_foreign(md, [table_of(objects_of([f"{ROOT}/x"]))])
+    put_foreign(md, [table_of(files_of([f"{ROOT}/x"]))])
     assert opened(md).rows == 3
     (path,) = (p for p in md.glob("*.parquet") if p.name in record_file(md).read_text())
     whole = path.read_bytes()
@@ -184,7 +184,7 @@ def test_parts_are_of_the_committed_file(tmp_path: Path) -> None:
     md = committed(tmp_path / "i", WriteOptions())
     snapshot, path = opened(md), metadata_file(md)
     wanted: set[Requirement] = {("minmax", ("k",))}
-    (part,) = parts_of(snapshot.files, [(0, 0)], wanted, has_names=True)
+    (part,) = parts_of(snapshot.metadata_files, [(0, 0)], wanted, has_names=True)
     whole = path.read_bytes()
 
     def table_from(data: bytes) -> MetadataTable:

@@ -19,9 +19,9 @@ from tests.metadatastore.samples import (
     array_of,
     bloomfilter,
     files_of,
+    metadata_files_of,
     minmax,
     numbered_table,
-    objects_of,
     opened,
     put_foreign,
     record_of,
@@ -32,7 +32,7 @@ from tests.metadatastore.samples import (
 from xskip.errors import MetadataCorruptError
 from xskip.expressions.operands import Column
 from xskip.expressions.predicate import And, Comparison, Op
-from xskip.metadata.objects import Objects, compare_objects, split_ids
+from xskip.metadata.data_files import DataFiles, compare_files, split_ids
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadata.table import IndexColumn, IndexDefinition
 from xskip.metadatastore.codec import decode, encode, open_file
@@ -73,7 +73,7 @@ def test_writers_with_another_calendar(tmp_path: Path, footer: Any, old_dates: b
     path = tmp_path / "f.parquet"
     days, times = [-719164, -141427, 18262], [-62135769600000000, -2_208_900_000_000_000 + 10**11, 0]
     columns = [minmax("d", "date", days, [0, 0, 20000]), valuelist("t", "timestamp", [[each] for each in times])]
-    encode(table_of(objects_of(NAMES), columns), ROOT, path)
+    encode(table_of(files_of(NAMES), columns), ROOT, path)
     rewrite(path, footer)
     table = decode(open_file(path))
     assert table.indexes["minmax", ("d",)].values.is_null().to_pylist() == [old_dates, False, False]
@@ -84,7 +84,7 @@ def test_writers_with_another_calendar(tmp_path: Path, footer: Any, old_dates: b
 def mixed(tmp_path: Path, reading: ReadProfile) -> str:
     """Write an index of xskip with a read profile, and a file of another program beside it."""
     md = str(tmp_path / "md")
-    files = files_of([numbered_table(0, 2)], tmp_path / "s")
+    files = metadata_files_of([numbered_table(0, 2)], tmp_path / "s")
     record = replace(record_of(entry for _, entry in files), reading=reading)
     publish(LocalStorage(), md, None, files, record)
     put_foreign(md, [numbered_table(2, 3)])
@@ -181,7 +181,7 @@ def answer(path: Path, leaf: Comparison) -> list[bool]:
 def test_bounds_in_another_order(tmp_path: Path) -> None:
     """[MDS-S-5] A struct of max and min is not read as a struct of min and max."""
     path = tmp_path / "f.parquet"
-    encode(table_of(objects_of(NAMES[:1]), [minmax("k", "int", [1], [9])]), ROOT, path)
+    encode(table_of(files_of(NAMES[:1]), [minmax("k", "int", [1], [9])]), ROOT, path)
     swapped = pa.array([{"max": 9, "min": 1}], pa.struct([("max", pa.int32()), ("min", pa.int32())]))
     text = pq.read_metadata(path).metadata[ROW].replace(b'"min"', b'"?"').replace(b'"max"', b'"min"')
     rewrite(path, {ROW: text.replace(b'"?"', b'"max"')}, {"k_minmax_1": swapped})
@@ -192,7 +192,7 @@ def test_bounds_in_another_order(tmp_path: Path) -> None:
 def test_values_of_another_type_than_said(said: str, kept: pa.DataType, tmp_path: Path) -> None:
     """[MDS-S-5] Values of another type than declared raise an error, because order and rounding differ."""
     path = tmp_path / "f.parquet"
-    encode(table_of(objects_of(NAMES[:1]), [minmax("k", "int", [1], [9])]), ROOT, path)
+    encode(table_of(files_of(NAMES[:1]), [minmax("k", "int", [1], [9])]), ROOT, path)
     text = pq.read_metadata(path).metadata[ROW].replace(b'"integer"', f'"{said}"'.encode())
     bounds = pa.array([{"min": 1, "max": 9}], pa.struct([("min", kept), ("max", kept)]))
     rewrite(path, {ROW: text}, {"k_minmax_1": bounds})
@@ -228,7 +228,7 @@ def test_a_column_without_values_disables_no_other(tmp_path: Path) -> None:
     """[MDS-Z-4] In version 0, a predicate on a column without values is unused, and other predicates skip files."""
     path = tmp_path / "f.parquet"
     empty = minmax("k", "int", [None, None], [None, None])
-    encode(table_of(objects_of(NAMES[:2]), [empty, minmax("n", "int", [1, 5], [2, 6])]), ROOT, path, WriteOptions(0))
+    encode(table_of(files_of(NAMES[:2]), [empty, minmax("n", "int", [1, 5], [2, 6])]), ROOT, path, WriteOptions(0))
     table = decode(open_file(path))
     indexes = tuple((replace(c.definition, types=("int",)), c.storage) for c in table.indexes.values())
     both = And((Comparison(Op.EQ, Column(("k",), "int"), 1), Comparison(Op.EQ, Column(("n",), "int"), 6)))
@@ -246,7 +246,7 @@ def test_a_column_without_values_disables_no_other(tmp_path: Path) -> None:
 def test_unknown_indexes_go_to_version_0_as_they_are(storage: Any, values: pa.Array, tmp_path: Path) -> None:
     """[MDS-S-4] [MDS-Z-5] Unknown indexes are unchanged in version 0, whatever their values."""
     column = IndexColumn(IndexDefinition("someindex", ("a",)), storage, values)
-    encode(table_of(objects_of(NAMES[:1]), [column]), ROOT, tmp_path / "0.parquet", WriteOptions(0))
+    encode(table_of(files_of(NAMES[:1]), [column]), ROOT, tmp_path / "0.parquet", WriteOptions(0))
     there = decode(open_file(tmp_path / "0.parquet"))
     encode(there, ROOT, tmp_path / "4.parquet")
     back = decode(open_file(tmp_path / "4.parquet")).indexes["someindex", ("a",)]
@@ -271,7 +271,7 @@ def test_odd_schemas_are_one_kind_of_error(old: bytes, new: bytes, tmp_path: Pat
 def test_odd_bytes_are_one_kind_of_error(tmp_path: Path) -> None:
     """[MDS-S-5] With any byte flipped, a file is read or raises a MetadataCorruptError."""
     path = tmp_path / "f.parquet"
-    encode(table_of(objects_of(NAMES), [bloomfilter("s", [[b"x"], [], None])]), ROOT, path)
+    encode(table_of(files_of(NAMES), [bloomfilter("s", [[b"x"], [], None])]), ROOT, path)
     data = path.read_bytes()
     outcomes = set()
     for at in range(0, len(data), 3):
@@ -284,23 +284,23 @@ def test_odd_bytes_are_one_kind_of_error(tmp_path: Path) -> None:
     assert outcomes == {"read", "refused"}
 
 
-def test_objects_whose_size_nobody_kept() -> None:
+def test_files_whose_size_nobody_kept() -> None:
     """[MDS-O-4] Files without a recorded size are identified by name and time."""
-    listed = objects_of(NAMES)
-    known = Objects(listed.names.slice(0, 2), pa.nulls(2, pa.int64()), listed.modified.slice(0, 2))
-    fresh, alive = compare_objects(listed, known)
+    listed = files_of(NAMES)
+    known = DataFiles(listed.names.slice(0, 2), pa.nulls(2, pa.int64()), listed.modified.slice(0, 2))
+    fresh, alive = compare_files(listed, known)
     assert (fresh.tolist(), alive.tolist()) == ([2], [True, True])
     other = replace(listed, sizes=pa.array([100, 7, 100], pa.int64()))
-    fresh, alive = compare_objects(listed, other)
+    fresh, alive = compare_files(listed, other)
     assert (fresh.tolist(), alive.tolist()) == ([1], [True, False, True])
     assert arrow_type("bigint") == listed.sizes.type
 
 
-def test_objects_that_are_known_more_than_once() -> None:
+def test_files_that_are_known_more_than_once() -> None:
     """The row of a file with the present time counts, whatever the order of rows, and equal rows count once."""
-    listed = objects_of(NAMES)
+    listed = files_of(NAMES)
     last = len(listed) - 1
     known = listed.take(pa.array([0, 0, last, last, last]))
     older = replace(known, modified=pa.array([5, known.modified[1].as_py(), *known.modified[2:].to_pylist()]))
-    fresh, alive = compare_objects(listed, older)
+    fresh, alive = compare_files(listed, older)
     assert (fresh.tolist(), alive.tolist()) == (list(range(1, last)), [False, True, True, False, False])

@@ -18,8 +18,8 @@ from tests.metadatastore.samples import (
     array_of,
     bloomfilter,
     files_of,
+    metadata_files_of,
     minmax,
-    objects_of,
     opened,
     record_of,
     table_of,
@@ -85,7 +85,7 @@ def sample(bounds: str | None = "k1", lists: str | None = "k2") -> MetadataTable
         keyed(valuelist("s", "string", [["secret-value"], []]), lists),
         bloomfilter("s", [[b"x"], None]),
     ]
-    return table_of(objects_of(NAMES), indexes, [PartitionColumn("p", "int", array_of("int", [1, 2]))])
+    return table_of(files_of(NAMES), indexes, [PartitionColumn("p", "int", array_of("int", [1, 2]))])
 
 
 def form(*, plaintext: bool, version: int = 4) -> WriteOptions:
@@ -101,7 +101,7 @@ def test_what_is_written_is_read(version: int, plaintext: bool, tmp_path: Path) 
     encode(sample(), ROOT, path, form(plaintext=plaintext, version=version))
     file = open_file(path)
     read = decode(file)
-    assert read.objects == sample().objects
+    assert read.files == sample().files
     for key in (("minmax", ("k",)), ("valuelist", ("s",)), ("bloomfilter", ("s",))):
         assert read.indexes[key].values.equals(sample().indexes[key].values)
         assert read.indexes[key].definition.key_label == sample().indexes[key].definition.key_label
@@ -134,11 +134,11 @@ def test_goldens(shared: Path, counted: Counted) -> None:
     for name, directory, case in _goldens(shared):
         snapshot = opened(directory)
         table = snapshot.load()
-        assert {n.removeprefix("/lake/avro/") for n in table.objects.names.to_pylist()} == set(case["modified_ms"])
+        assert {n.removeprefix("/lake/avro/") for n in table.files.names.to_pylist()} == set(case["modified_ms"])
         assert table.indexes["minmax", ("k",)].values.to_pylist()
         assert all(column.values.null_count == 0 for column in table.indexes.values())
         assert snapshot.form == WriteOptions(4, "footer", "plaintext" in name)
-        for file in snapshot.files:
+        for file in snapshot.metadata_files:
             text = file.footer.metadata[b"org.apache.spark.sql.parquet.row.metadata"].decode()
             assert render_schema(parse_schema(text, file.reader.schema_arrow)) == text
             labels = file.schema.encryption
@@ -155,7 +155,7 @@ def test_verdicts_of_goldens(shared: Path, counted: Counted) -> None:
         snapshot = opened(directory)
         (query,) = [q for q in case["queries"] if q["sql"] == "k = 3"]
         found = prune(translate(leaf, Available(snapshot.indexes, untyped=True)), snapshot.load())
-        names = [n.removeprefix("/lake/avro/") for n in snapshot.load().objects.names.to_pylist()]
+        names = [n.removeprefix("/lake/avro/") for n in snapshot.load().files.names.to_pylist()]
         assert {n for n, skips in zip(names, found.skip, strict=True) if not skips} == set(query["kept"])
         counted("golden queries whose verdicts are those on record", 1)
 
@@ -242,15 +242,15 @@ def test_names_that_begin_alike(tmp_path: Path) -> None:
     """[ENC-L-3] In version 1, a column whose name begins like another column's is refused only with encryption."""
     use_kms(Client())
     first, second = minmax("a", "int", [1, 1], [1, 1]), minmax("a_minmax_b", "int", [1, 1], [1, 1])
-    clear = table_of(objects_of(NAMES), [first, second])
+    clear = table_of(files_of(NAMES), [first, second])
     encode(clear, ROOT, tmp_path / "clear.parquet", WriteOptions(1))
-    table = table_of(objects_of(NAMES), [keyed(first, "k1"), keyed(second, "k1")])
+    table = table_of(files_of(NAMES), [keyed(first, "k1"), keyed(second, "k1")])
     with pytest.raises(IndexDefinitionError, match=r"begins with the name of another .*a_minmax, a_minmax_b_minmax"):
         encode(table, ROOT, tmp_path / "f.parquet", form(plaintext=True, version=1))
 
 
 def snapshot_of(md: str, tmp_path: Path, *, plaintext: bool = False, version: int = 4) -> None:
-    files = files_of([sample()], tmp_path / "s", form(plaintext=plaintext, version=version))
+    files = metadata_files_of([sample()], tmp_path / "s", form(plaintext=plaintext, version=version))
     publish(LocalStorage(), md, None, files, record_of(entry for _, entry in files))
 
 
@@ -287,7 +287,7 @@ def test_keys_are_rotated(plaintext: bool, tmp_path: Path) -> None:
     client = Rotating(changed)
     use_kms(client)
     done = rotate_keys(LocalStorage(), md, {"k2": "new"})
-    assert (done.files, done.labels) == (1, ("footer", "k1", "new"))
+    assert (done.metadata_files, done.labels) == (1, ("footer", "k1", "new"))
     use_kms(LocalKms(changed))
     after = opened(md)
     assert not set(after.live.names) & set(before.live.names)
@@ -358,7 +358,7 @@ def test_a_client_of_arrow(tmp_path: Path) -> None:
     use_kms(Theirs())
     path = tmp_path / "f.parquet"
     encode(sample(), ROOT, path, form(plaintext=False))
-    assert decode(open_file(path)).objects == sample().objects
+    assert decode(open_file(path)).files == sample().files
 
 
 def test_a_client_named_anew_counts_at_once(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def skipped(spark: SparkSession, directory: Path, dataset: str, sql: str) -> tup
     clause = translate(predicate_of(spark, dataset, sql), typed(snapshot, frame(spark, dataset)))
     table = snapshot.load(requirements(clause))
     skip = prune(clause, table).skip
-    names = [n.removeprefix(snapshot.table_identifier + "/") for n in table.objects.names.to_pylist()]
+    names = [n.removeprefix(snapshot.table_identifier + "/") for n in table.files.names.to_pylist()]
     return set(names), {name for name, skips in zip(names, skip, strict=True) if skips}
 
 
@@ -88,12 +88,12 @@ def test_older_goldens(spark: SparkSession, shared: Path, clean_frames: None, ve
             continue
         name, dataset = f"testID={test['testId']}", test["dataSetPath"].split("/")[1]
         (directory,) = (home / f"parquet_version_tests/end_to_end/version={version}" / name).iterdir()
-        assert opened(directory).files[0].schema.version == version
+        assert opened(directory).metadata_files[0].schema.version == version
         sql = test["query"].partition(" WHERE ")[2]
-        objects, skips = skipped(spark, directory, dataset, sql)
+        files, skips = skipped(spark, directory, dataset, sql)
         recorded = {Path(path).name for path in test["expectedSkippedFiles"]}
         found = {Path(path).name for path in skips}
-        assert recorded <= {Path(path).name for path in objects}, name
+        assert recorded <= {Path(path).name for path in files}, name
         keeps = UNPROVED.get(name, set())
         assert not found & keeps, name
         assert found >= recorded - keeps, name
@@ -121,9 +121,9 @@ def test_goldens_of_the_real_program(spark: SparkSession, shared: Path, clean_fr
     for case in plain:
         for query in case["queries"]:
             where = (case["name"], query["sql"])
-            objects, skips = skipped(spark, home / case["metadata"], case["dataset"], query["sql"])
-            kept = objects - skips
-            assert objects == set(case["modified_ms"]), where
+            files, skips = skipped(spark, home / case["metadata"], case["dataset"], query["sql"])
+            kept = files - skips
+            assert files == set(case["modified_ms"]), where
             assert kept >= set(query["files_with_rows"]) or where in WRONG, where
             recorded = set(query["kept"])
             if query["wrong_skip"]:
@@ -152,7 +152,7 @@ def test_foreign_string_bounds_are_out_of_order(shared: Path) -> None:
     snapshot = opened(next(folder.iterdir()))
     assert snapshot.is_ours is False
     table = snapshot.load()
-    row = table.objects.names.to_pylist().index("/lake/odd/part-001.parquet")
+    row = table.files.names.to_pylist().index("/lake/odd/part-001.parquet")
     bounds = table.indexes["minmax", ("s",)].values[row].as_py()
     assert bounds == {"min": "\U0001f600", "max": "\ufffd"}
     assert bounds["min"].encode() > bounds["max"].encode()

@@ -44,7 +44,7 @@ class Case:
         assert base is not None
         assert base.record is not None
         self.base: LiveSnapshot = base
-        self.kept = base.record.files[:1]
+        self.kept = base.record.metadata_files[:1]
 
     def write(self, storage: Any) -> CommitRecord:
         """Commit the writer's files: one file stays, one file is new."""
@@ -63,8 +63,8 @@ class Case:
         return {str(p.relative_to(root)) for p in root.rglob("*") if p.is_file()} if root.exists() else set()
 
 
-def files_of(record: CommitRecord) -> set[str]:
-    return {f.name for f in record.files}
+def metadata_files_of(record: CommitRecord) -> set[str]:
+    return {f.name for f in record.metadata_files}
 
 
 def records_in(files: set[str]) -> list[str]:
@@ -92,10 +92,11 @@ def test_a_drop_at_every_step_of_a_commit(tmp_path: Path, name: str, *, again: b
             refused.append(True)
         if storage.calls < k:
             break
-        assert case.files == ({"_commits/00000000000000000001.json"} | files_of(made[0]) if again else set()), k
+        expected = {"_commits/00000000000000000001.json"} | metadata_files_of(made[0]) if again else set()
+        assert case.files == expected, k
         live = find_live(DISK, case.md)
         assert (live is not None) == again
-        assert not again or opened(case.md).load().objects.names.to_pylist() == ["/lake/events/f50", "/lake/events/f51"]
+        assert not again or opened(case.md).load().files.names.to_pylist() == ["/lake/events/f50", "/lake/events/f51"]
     assert refused == sorted(refused, reverse=True)
     assert refused.count(True) >= 4
     assert refused.count(False) >= 2
@@ -138,7 +139,7 @@ def test_a_commit_at_every_step_of_the_next_create(tmp_path: Path) -> None:
         made = case.create(storage)
         if storage.calls < k:
             break
-        assert case.files == {"_commits/00000000000000000001.json"} | files_of(made), k
+        assert case.files == {"_commits/00000000000000000001.json"} | metadata_files_of(made), k
     assert k > 4
 
 
@@ -157,7 +158,7 @@ def test_a_record_of_a_dropped_index(tmp_path: Path) -> None:
     assert live.record == made
     replace_all(DISK, case.md, case.scratch, [numbered_table(60, 61)])
     assert left not in case.files
-    assert opened(case.md).load().objects.names.to_pylist() == ["/lake/events/f60"]
+    assert opened(case.md).load().files.names.to_pylist() == ["/lake/events/f60"]
 
 
 def as_before(md: str) -> None:
@@ -188,7 +189,7 @@ def test_records_without_an_identity(tmp_path: Path) -> None:
         "_commits/00000000000000000003.json",
         *(f"_commits/{n:020d}-{old.index}.json" for n in range(7, 17)),
     ]
-    assert opened(case.md).load().objects.names.to_pylist() == ["/lake/events/f11"]
+    assert opened(case.md).load().files.names.to_pylist() == ["/lake/events/f11"]
 
 
 def test_a_writer_that_began_without_an_identity(tmp_path: Path) -> None:
@@ -200,7 +201,7 @@ def test_a_writer_that_began_without_an_identity(tmp_path: Path) -> None:
     made = case.create()
     with pytest.raises(IndexDroppedError):
         commit(DISK, case.md, case.scratch, [numbered_table(30, 31)], old)
-    assert case.files == {"_commits/00000000000000000001.json"} | files_of(made)
+    assert case.files == {"_commits/00000000000000000001.json"} | metadata_files_of(made)
 
 
 @pytest.mark.parametrize("name", [DIGEST, "chosen"])
@@ -233,7 +234,7 @@ def test_a_drop_that_dies(tmp_path: Path, name: str, *, old: bool) -> None:
         assert live is None or live.names == case.base.names, k
         if live is None:
             made = case.create()
-            assert case.files == {"_commits/00000000000000000001.json"} | files_of(made), k
+            assert case.files == {"_commits/00000000000000000001.json"} | metadata_files_of(made), k
         else:
             case.drop()
             assert case.files == set(), k

@@ -22,9 +22,9 @@ from tests.metadatastore.samples import (
     array_of,
     assert_same,
     bloomfilter,
+    files_of,
     filter_of,
     minmax,
-    objects_of,
     rewrite,
     table_of,
     valuelist,
@@ -89,13 +89,13 @@ def test_values_of_every_type(kind: str, version: int, tmp_path: Path) -> None:
         valuelist("a.b", kind, [[low, high], [], None]),
         bloomfilter("s", [[b"x"], [], None]),
     ]
-    table = table_of(objects_of(NAMES), indexes, [PartitionColumn("p", kind, array_of(kind, [high, nothing, low]))])
+    table = table_of(files_of(NAMES), indexes, [PartitionColumn("p", kind, array_of(kind, [high, nothing, low]))])
     read = written(table, version, tmp_path / "f.parquet")
     assert read.partitions == {}
     if version < 3:  # a list of parameters is sorted
         bloomed = indexes.pop()
         indexes.append(replace(bloomed, definition=replace(bloomed.definition, params=PARAMS_SORTED)))
-    assert_same(read, table_of(table.objects, indexes))
+    assert_same(read, table_of(table.files, indexes))
 
 
 @pytest.mark.parametrize("kind", ["boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string",
@@ -105,7 +105,7 @@ def test_values_of_version_0(kind: str, tmp_path: Path) -> None:
     low, high, nothing = VALUES[kind]
     bloomed = bloomfilter("s", [[b"x"], [], None])
     table = table_of(
-        objects_of(NAMES),
+        files_of(NAMES),
         [
             minmax("a", kind, [low, nothing, low], [high, nothing, low]),
             valuelist("a", kind, [[low, high], [], None]),
@@ -113,7 +113,7 @@ def test_values_of_version_0(kind: str, tmp_path: Path) -> None:
         ],
     )
     expected = table_of(
-        table.objects,
+        table.files,
         [
             minmax("a", kind, [low, nothing, low], [high, nothing, low], [False, True, False]),
             valuelist("a", kind, [[low, high], [], None]),
@@ -127,14 +127,14 @@ def test_times_of_version_0(tmp_path: Path) -> None:
     """[MDS-Z-3] [MDS-Z-4] Timestamps and midnights of UTC are read back; times before 1900 are unknown."""
     moment = 1_600_000_000_123456
     table = table_of(
-        objects_of(NAMES),
+        files_of(NAMES),
         [
             minmax("t", "timestamp", [moment, -30610224000_000000, None], [moment + 1, moment, None]),
             valuelist("d", "date", [[18262, 0], [-354285], []]),
         ],
     )
     expected = table_of(
-        table.objects,
+        table.files,
         [
             minmax("t", "timestamp", [moment, None, None], [moment + 1, None, None], [False, True, True]),
             valuelist("d", "date", [[18262, 0], None, []]),
@@ -147,7 +147,7 @@ def test_times_of_version_0(tmp_path: Path) -> None:
 def test_types_that_version_0_lacks(kind: str, tmp_path: Path) -> None:
     """[MDS-Z-5] An unsupported type raises a clear error and leaves no file."""
     low, high, _ = VALUES[kind]
-    table = table_of(objects_of(NAMES[:1]), [minmax("a", kind, [low], [high])])
+    table = table_of(files_of(NAMES[:1]), [minmax("a", kind, [low], [high])])
     with pytest.raises(UnsupportedTypeError, match=rf"version 0 .*found: {kind}.*use version 1 or newer"):
         encode(table, "/lake/t", tmp_path / "f.parquet", WriteOptions(0))
     assert not list(tmp_path.iterdir())
@@ -156,11 +156,11 @@ def test_types_that_version_0_lacks(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("version", [0, 1])
 def test_names_that_meet(version: int, tmp_path: Path) -> None:
     """[MDS-N-5] Two indexes with the same column name are refused."""
-    table = table_of(objects_of(NAMES[:1]), [minmax("a_b", "int", [1], [1]), minmax("c", "int", [1], [1])])
+    table = table_of(files_of(NAMES[:1]), [minmax("a_b", "int", [1], [1]), minmax("c", "int", [1], [1])])
     first, second = table.indexes.values()
     for definition in (IndexDefinition("minmax", ("a_b",)), IndexDefinition("b_minmax", ("a",))):
         second = type(second)(definition, second.storage, second.values)
-        clash = table_of(table.objects, [first, second])
+        clash = table_of(table.files, [first, second])
         if len(clash.indexes) == 2:
             with pytest.raises(XskipError, match=r"two indexes the same column .*a_b_minmax"):
                 encode(clash, "/lake/t", tmp_path / "f.parquet", WriteOptions(version))
@@ -178,14 +178,14 @@ PARAMS = {
 @pytest.mark.parametrize("version", PARAMS)
 def test_schemas(version: int, tmp_path: Path) -> None:
     """[MDS-V-5] [MDS-V-6] Identifier, parameters, classes and package are those of the version."""
-    table = table_of(objects_of(NAMES[:1]), [bloomfilter("s", [[b"x"]])])
+    table = table_of(files_of(NAMES[:1]), [bloomfilter("s", [[b"x"]])])
     path = tmp_path / "f.parquet"
     read = written(table, version, path)
-    objects, index = schema_of(path)
+    obj_name, index = schema_of(path)
     described = index["metadata"]["index"]
     old = version < 3
-    assert objects["nullable"] is (version > 0)
-    assert objects["metadata"] == (
+    assert obj_name["nullable"] is (version > 0)
+    assert obj_name["metadata"] == (
         {"version": 0} if version == 0 else {"tableIdentifier": "/lake/t", "version": version}
     )
     assert described.get("tableIdentifier") == ("lake/t" if version == 0 else None)
@@ -240,9 +240,7 @@ def test_goldens_of_version_0(shared: Path, folder: str, counted: Counted) -> No
     file = open_file(home / folder / "part-00000.snappy.parquet")
     assert (file.schema.version, file.schema.table_identifier) == (0, "/" + expected["tableIdentifier"])
     table = decode(file)
-    names = [
-        f"{n}#{t}" for n, t in zip(table.objects.names.to_pylist(), table.objects.modified.to_pylist(), strict=True)
-    ]
+    names = [f"{n}#{t}" for n, t in zip(table.files.names.to_pylist(), table.files.modified.to_pylist(), strict=True)]
     assert names == expected["objects"]
     seen = set()
     for index in file.schema.indexes:
@@ -417,7 +415,7 @@ def test_what_cannot_be_read_is_reported(tmp_path: Path) -> None:
     files = []
     for number in range(2):
         path = tmp_path / f"{number}.parquet"
-        encode(table_of(objects_of(NAMES), [valuelist("a", "int", [[1], [2], [3]])]), "/lake/t", path, WriteOptions(0))
+        encode(table_of(files_of(NAMES), [valuelist("a", "int", [[1], [2], [3]])]), "/lake/t", path, WriteOptions(0))
         rewrite(path, {}, {"a_valuelist": pa.array([GOOD, GOOD[:-5], None], pa.binary())})
         files.append(decode(open_file(path)))
     table = concat(files)
@@ -426,4 +424,4 @@ def test_what_cannot_be_read_is_reported(tmp_path: Path) -> None:
     leaf = Comparison(Op.EQ, Column(("a",), "int"), 5)
     found = prune(translate(leaf, Available(((column.definition, column.storage),))), table)
     assert found.skip.tolist() == [True, False, False] * 2
-    assert found.unused == (("valuelist(a)", "the metadata of 2 objects cannot be read"),)
+    assert found.unused == (("valuelist(a)", "the metadata of 2 files cannot be read"),)

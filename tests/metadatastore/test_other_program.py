@@ -22,8 +22,8 @@ from tests.metadatastore.other_program import Fault, left_out
 from tests.metadatastore.samples import (
     ROOT,
     files_of,
+    metadata_files_of,
     minmax,
-    objects_of,
     opened,
     put_foreign,
     record_of,
@@ -91,7 +91,7 @@ def test_the_model_on_goldens(spark: SparkSession, shared: Path, clean_frames: N
 
 def put(directory: Path, tables: Iterable[MetadataTable], form: WriteOptions) -> None:
     """Commit an index of xskip with each table in a separate file."""
-    files = files_of(tables, directory.parent / "scratch", form)
+    files = metadata_files_of(tables, directory.parent / "scratch", form)
     publish(DISK, str(directory), None, files, record_of(entry for _, entry in files))
 
 
@@ -101,8 +101,8 @@ def out(directory: Path, predicate: Predicate, without: Iterable[Fault] = ()) ->
 
 def test_the_fault_that_has_a_name(tmp_path: Path) -> None:
     """[MDS-F-10] The program skips a file by its bounds for <>, but not by a list of the same values."""
-    objects = objects_of([f"{ROOT}/mixed", f"{ROOT}/same"])
-    table = table_of(objects, [minmax("v", "bigint", [1, 5], [9, 5]), valuelist("s", "string", [["a", "b"], ["a"]])])
+    files = files_of([f"{ROOT}/mixed", f"{ROOT}/same"])
+    table = table_of(files, [minmax("v", "bigint", [1, 5], [9, 5]), valuelist("s", "string", [["a", "b"], ["a"]])])
     put(tmp_path / "md", [table], WriteOptions())
     assert out(tmp_path / "md", Comparison(Op.NE, V, 5)) == {"mixed", "same"}
     assert out(tmp_path / "md", Comparison(Op.NE, V, 5), Fault) == set()
@@ -115,10 +115,10 @@ def test_the_fault_that_has_a_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize("version", [1, 2, 3, 4])
 def test_lists_that_are_not_known(version: int, tmp_path: Path) -> None:
     """[MDS-F-6] An unknown list keeps its file under every filter."""
-    objects = objects_of(f"{ROOT}/{name}" for name in ("many", "none", "one"))
+    files = files_of(f"{ROOT}/{name}" for name in ("many", "none", "one"))
     lists = valuelist("v", "bigint", [None, [], [7]])
     bounds = minmax("s", "string", ["a", None, "x"], ["m", None, "z"])
-    put(tmp_path / "md", [table_of(objects, [lists, bounds])], WriteOptions(version))
+    put(tmp_path / "md", [table_of(files, [lists, bounds])], WriteOptions(version))
     cases: list[tuple[Predicate, set[str]]] = [
         (Comparison(Op.EQ, V, 7), {"none"}),
         (Comparison(Op.EQ, V, 8), {"none", "one"}),
@@ -136,9 +136,9 @@ def test_lists_that_are_not_known(version: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["float", "double"])
 def test_both_zeros(kind: str, tmp_path: Path) -> None:
     """[MDS-F-7] A list with either zero answers for both zeros, whichever the filter has."""
-    objects = objects_of(f"{ROOT}/{name}" for name in ("plus", "minus", "both", "one", "nan"))
+    files = files_of(f"{ROOT}/{name}" for name in ("plus", "minus", "both", "one", "nan"))
     lists = valuelist("d", kind, [[0.0, 2.0], [-0.0], [0.0, -0.0], [1.0], [math.nan, None]])
-    put(tmp_path / "md", [table_of(objects, [lists])], WriteOptions())
+    put(tmp_path / "md", [table_of(files, [lists])], WriteOptions())
     for zero in (0.0, -0.0):
         assert out(tmp_path / "md", Comparison(Op.EQ, D, zero)) == {"one"}
         assert out(tmp_path / "md", In(D, (zero, 9.0))) == {"one"}
@@ -149,10 +149,10 @@ def test_both_zeros(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("before", "after"), [(0, 4), (0, 1), (1, 4), (4, 2), (3, 1)])
 def test_bounds_that_are_not_known(before: int, after: int, tmp_path: Path) -> None:
     """[MDS-F-8] If a migration does not know the bounds of a file, the index gets a name that only xskip reads."""
-    objects = objects_of([f"{ROOT}/{name}" for name in ("known", "unknown", "other")])
+    files = files_of([f"{ROOT}/{name}" for name in ("known", "unknown", "other")])
     unknown = minmax("v", "bigint", [1, None, 2], [9, None, 3], [False, True, False])
     known = minmax("w", "bigint", [1, 3, 5], [9, 4, 6])
-    table = table_of(objects, [unknown, known, valuelist("s", "string", [["a"], ["b"], ["a"]])])
+    table = table_of(files, [unknown, known, valuelist("s", "string", [["a"], ["b"], ["a"]])])
     md = tmp_path / "md"
     put(md, [rows_of(table, 0, 1), rows_of(table, 1, 3)], WriteOptions(before))
     Migration(DISK, str(md), after).run()
@@ -174,13 +174,13 @@ def kept_by_xskip(directory: Path, predicate: Any) -> set[str]:
     indexes = [(defined(d.name, d.columns[0], kinds[d.columns[0]])[0], s) for d, s in snapshot.indexes]
     table = snapshot.load()
     skip = prune(translate(predicate, Available(tuple(indexes))), table).skip
-    return {Path(n).name for n, skips in zip(table.objects.names.to_pylist(), skip, strict=True) if not skips}
+    return {Path(n).name for n, skips in zip(table.files.names.to_pylist(), skip, strict=True) if not skips}
 
 
 def test_null_rows_of_another_program_stay(tmp_path: Path) -> None:
     """[MDS-F-8] A migration keeps the null rows of another program."""
-    objects = objects_of([f"{ROOT}/{name}" for name in ("known", "without rows")])
-    table = table_of(objects, [minmax("v", "bigint", [1, None], [9, None], [False, True])])
+    files = files_of([f"{ROOT}/{name}" for name in ("known", "without rows")])
+    table = table_of(files, [minmax("v", "bigint", [1, None], [9, None], [False, True])])
     put_foreign(tmp_path / "md", [table], WriteOptions(3))
     Migration(DISK, str(tmp_path / "md"), 4).run()
     assert out(tmp_path / "md", Comparison(Op.EQ, V, 5)) == {"without rows"}
@@ -238,7 +238,7 @@ def table_of_case(case: Case) -> MetadataTable:
             for i, data in enumerate(case.data)
         ]
         indexes += collected(index, name, case.kinds[name], rows).values()
-    return table_of(objects_of(f"{ROOT}/f{i}" for i in range(len(case.data))), indexes)
+    return table_of(files_of(f"{ROOT}/f{i}" for i in range(len(case.data))), indexes)
 
 
 def rows_of(table: MetadataTable, start: int, stop: int) -> MetadataTable:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 from tests.metadatastore.samples import array_of, bloomfilter, minmax, opened, table_of, valuelist
-from xskip.metadata.objects import Objects
+from xskip.metadata.data_files import DataFiles
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable, PartitionColumn
 from xskip.metadatastore.commit import CommitRecord, publish
@@ -36,7 +36,7 @@ SKETCH = '{"type":"udt","class":"com.acme.SketchUDT","pyClass":null,"sqlType":"b
 def golden_table() -> MetadataTable:
     """Return three files: one with all values, one without values, and an unknown one."""
     names = ["/lake/größe#1/p=1/a #%.parquet", "/lake/größe#1/p=1/b.parquet", "/lake/größe#1/p=2/c.parquet"]
-    objects = Objects(
+    files = DataFiles(
         pa.array(names), pa.array([1234, None, 0], pa.int64()), pa.array([1_700_000_000_123, 1, 0], pa.int64())
     )
     unknown = [False, False, True]
@@ -53,7 +53,7 @@ def golden_table() -> MetadataTable:
             pa.array([b"1", b"", None], pa.binary()),
         ),
     ]
-    return table_of(objects, indexes, [PartitionColumn("p", "int", array_of("int", [1, 1, None]))])
+    return table_of(files, indexes, [PartitionColumn("p", "int", array_of("int", [1, 1, None]))])
 
 
 def write_golden() -> None:
@@ -90,7 +90,7 @@ def test_record(golden: Snapshot) -> None:
     assert record is not None
     assert golden.is_ours
     assert (record.number, record.root, record.version) == (1, "s3a://bucket/lake/größe#1", 4)
-    assert [(f.rows, f.size > 0) for f in record.files] == [(3, True)]
+    assert [(f.rows, f.size > 0) for f in record.metadata_files] == [(3, True)]
     assert record.reading == ReadProfile("avro", {"mode": "PERMISSIVE"}, {"spark.sql.caseSensitive": "false"})
     assert record.created > 1_700_000_000_000
 
@@ -99,7 +99,7 @@ def test_schema(golden: Snapshot) -> None:
     """[MDS-N-1] [MDS-S-2] [MDS-S-4] The schema has the expected names, types and parameters."""
     assert golden.table_identifier == "/lake/größe#1"
     assert golden.partitions == {"p": "int"}
-    (file,) = golden.files
+    (file,) = golden.metadata_files
     assert file.schema.version == 4
     decimal = "decimal(38,10)"
     bloom_params = (("io.xskipper.index.bloom.ndv", "10"), ("io.xskipper.index.bloom.fpp", "0.01"))
@@ -117,10 +117,10 @@ def test_schema(golden: Snapshot) -> None:
     ]  # fmt: skip
 
 
-def test_objects(golden: Snapshot) -> None:
+def test_files(golden: Snapshot) -> None:
     """[MDS-O-1] [MDS-O-4] The files have the expected names, times and sizes."""
     table = golden.load()
-    assert [(o.name, o.size, o.modified) for o in (table.objects[i] for i in range(3))] == [
+    assert [(f.name, f.size, f.modified) for f in (table.files[i] for i in range(3))] == [
         ("/lake/größe#1/p=1/a #%.parquet", 1234, 1_700_000_000_123),
         ("/lake/größe#1/p=1/b.parquet", -1, 1),
         ("/lake/größe#1/p=2/c.parquet", 0, 0),

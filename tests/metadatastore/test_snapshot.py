@@ -14,9 +14,9 @@ from tests.metadatastore.samples import (
     assert_same,
     bloomfilter,
     commit,
+    files_of,
     minmax,
     numbered_table,
-    objects_of,
     opened,
     put_foreign,
     record_of,
@@ -65,12 +65,12 @@ def partition(name: str, values: list[int | None]) -> PartitionColumn:
 def two_files(md: str, tmp_path: Path) -> None:
     """Commit a file with bounds, a filter and two partition columns, and one with bounds, a list and one of them."""
     first = table_of(
-        objects_of(["/a", "/b"]),
+        files_of(["/a", "/b"]),
         [minmax("k", "int", [1, 2], [3, 4]), bloomfilter("s", [[b"x"], [b"y"]])],
         [partition("p", [1, None]), partition("q", [1, 2])],
     )
     second = table_of(
-        objects_of(["/c"]), [valuelist("k", "int", [[9]]), minmax("k", "int", [9], [9])], [partition("p", [3])]
+        files_of(["/c"]), [valuelist("k", "int", [[9]]), minmax("k", "int", [9], [9])], [partition("p", [3])]
     )
     commit(DISK, md, tmp_path / "s", [first, second])
 
@@ -84,7 +84,7 @@ def test_files_are_merged(md: str, tmp_path: Path) -> None:
     assert found.partitions == {"p": "int"}
     assert [d.key for d, _ in found.indexes] == [K, S, V]
     table = found.load()
-    assert table.objects.names.to_pylist() == ["/a", "/b", "/c"]
+    assert table.files.names.to_pylist() == ["/a", "/b", "/c"]
     assert table.partitions["p"].values.to_pylist() == [1, None, 3]
     assert table.indexes[K].values.to_pylist() == [{"min": 1, "max": 3}, {"min": 2, "max": 4}, {"min": 9, "max": 9}]
     assert table.indexes[S].values.is_valid().to_pylist() == [True, True, False]
@@ -100,8 +100,8 @@ def test_recorded_types(md: str, tmp_path: Path) -> None:
 def test_an_index_of_two_types_is_left_out(md: str, tmp_path: Path) -> None:
     """[MDS-T-6] An index whose type differs between files is unknown."""
     tables = [
-        table_of(objects_of(["/a"]), [minmax("k", "int", [1], [2])]),
-        table_of(objects_of(["/b"]), [minmax("k", "bigint", [1], [2])]),
+        table_of(files_of(["/a"]), [minmax("k", "int", [1], [2])]),
+        table_of(files_of(["/b"]), [minmax("k", "bigint", [1], [2])]),
     ]
     commit(DISK, md, tmp_path / "s", tables)
     assert opened(md).load().indexes == {}
@@ -111,8 +111,8 @@ def test_a_partition_column_of_two_types_is_left_out(md: str, tmp_path: Path) ->
     """[MDS-P-2] A partition column whose type differs between files is unknown."""
     values = pa.array(["1"], pa.string())
     tables = [
-        table_of(objects_of(["/a"]), [], [partition("p", [1])]),
-        table_of(objects_of(["/b"]), [], [PartitionColumn("p", "string", values)]),
+        table_of(files_of(["/a"]), [], [partition("p", [1])]),
+        table_of(files_of(["/b"]), [], [PartitionColumn("p", "string", values)]),
     ]
     commit(DISK, md, tmp_path / "s", tables)
     assert opened(md).partitions == {}
@@ -188,7 +188,7 @@ def test_dropped_and_created_again(md: str, tmp_path: Path) -> None:
     commit(DISK, md, tmp_path / "s", [numbered_table(2, 4)])
     second = open_snapshot(DISK, md, first)
     assert second is not None
-    assert second.load().objects.names.to_pylist() == ["/lake/events/f2", "/lake/events/f3"]
+    assert second.load().files.names.to_pylist() == ["/lake/events/f2", "/lake/events/f3"]
 
 
 def test_foreign_snapshot(md: str, tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ def test_foreign_snapshot(md: str, tmp_path: Path) -> None:
     put_foreign(md, [numbered_table(0, 2)])
     first = opened(md)
     assert first.record is None
-    assert first.load().objects.names.to_pylist() == ["/lake/events/f0", "/lake/events/f1"]
+    assert first.load().files.names.to_pylist() == ["/lake/events/f0", "/lake/events/f1"]
     assert [d.types for d, _ in first.indexes] == [()]
     assert open_snapshot(DISK, md, first) is first
     encode(numbered_table(2, 3), "/lake/events", Path(md) / FOREIGN.format(1))
@@ -248,7 +248,7 @@ def test_a_table_without_rows_keeps_its_indexes(md: str, tmp_path: Path) -> None
     """[MDS-C-10] An index of no files is one metadata file, which keeps the definitions."""
     commit(DISK, md, tmp_path / "s", [numbered_table(0, 0)])
     found = opened(md)
-    assert (found.rows, len(found.files)) == (0, 1)
+    assert (found.rows, len(found.metadata_files)) == (0, 1)
     assert [(d.key, d.types) for d, _ in found.indexes] == [(K, ("int",))]
     assert len(found.load().indexes[K].values) == 0
 
@@ -287,7 +287,7 @@ def test_a_file_that_goes_between_footer_and_listing(md: str, tmp_path: Path, mo
 
     found = open_snapshot(Slow(), md)
     assert found is not None
-    assert found.load().objects.names.to_pylist() == ["/lake/events/f5"]
+    assert found.load().files.names.to_pylist() == ["/lake/events/f5"]
     assert len(calls) == 1
 
 
@@ -325,4 +325,4 @@ def test_records_trimmed_between_listing_and_reading(md: str, tmp_path: Path) ->
 
     found = open_snapshot(Slow(), md)
     assert found is not None
-    assert found.load().objects.names.to_pylist() == ["/lake/events/f11"]
+    assert found.load().files.names.to_pylist() == ["/lake/events/f11"]

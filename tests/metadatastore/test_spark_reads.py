@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pyspark.sql import Row, SparkSession
 
-from tests.metadatastore.samples import VALUES, array_of, minmax, objects_of, table_of, valuelist
+from tests.metadatastore.samples import VALUES, array_of, files_of, minmax, table_of, valuelist
 from xskip.metadata.table import PartitionColumn
 from xskip.metadatastore.codec import encode
 
@@ -22,7 +22,7 @@ def test_spark_reads_our_file(spark: SparkSession, tmp_path: Path) -> None:
     bounds += [minmax(f"i{i}", kind, VALUES[kind][:1], VALUES[kind][1:2]) for i, kind in enumerate(INTERVALS)]
     lists = [valuelist("s", "string", [["b", "ü\U0001f600"]]), valuelist("d", "date", [VALUES["date"][:2]])]
     partitions = [PartitionColumn("p q", "date", array_of("date", VALUES["date"][:1]))]
-    table = table_of(objects_of(["/lake/ü #1"]), [*bounds, *lists], partitions)
+    table = table_of(files_of(["/lake/ü #1"]), [*bounds, *lists], partitions)
     encode(table, "/lake", tmp_path / "part.parquet")
     df = spark.read.parquet(str(tmp_path))
     assert [(f.name, f.dataType.simpleString()) for f in df.schema.fields] == [

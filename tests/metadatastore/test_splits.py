@@ -18,8 +18,8 @@ from tests.metadatastore.samples import (
     VALUES,
     assert_same,
     bloomfilter,
+    files_of,
     minmax,
-    objects_of,
     record_of,
     table_of,
     valuelist,
@@ -61,7 +61,7 @@ def sample(count: int) -> MetadataTable:
     filters = [None if n == 2 else [str(n).encode()] for n in numbers]
     indexes = [minmax("k.$x", "int", numbers, numbers), valuelist("v", "int", lists), bloomfilter("s", filters)]
     places = [PartitionColumn("p", "int", pa.array([n // 3 for n in numbers], pa.int32()))]
-    return table_of(objects_of(f"{ROOT}/f#{n}" for n in numbers), indexes, places)
+    return table_of(files_of(f"{ROOT}/f#{n}" for n in numbers), indexes, places)
 
 
 @pytest.mark.parametrize("version", [1, 2, 3, 4])
@@ -92,7 +92,7 @@ def test_of_a_part_only_what_is_wanted_is_read(tmp_path: Path, monkeypatch: pyte
     (part,) = parts_of([file], [(0, 2)], wanted, has_names=False)
     found = part.table(read(path, part), wanted, has_names=False)
     assert found.indexes["valuelist", ("v",)].values.to_pylist() == [[4, 5], [5, 6]]
-    assert (found.objects.names.null_count, len(found)) == (2, 2)
+    assert (found.files.names.null_count, len(found)) == (2, 2)
     with pytest.raises(Exception, match="belong to no requested column"):
         part.table(read(path, part), {("minmax", ("k.$x",))}, has_names=False)
 
@@ -133,7 +133,7 @@ def ruled_out(snapshot: Snapshot, predicate: Any) -> list[bool]:
 
 
 def of_k(lows: Sequence[Any], highs: Sequence[Any], unknown: Sequence[bool] | None = None) -> MetadataTable:
-    return table_of(objects_of(f"/f{i}" for i in range(len(lows))), [minmax("k", "int", lows, highs, unknown)])
+    return table_of(files_of(f"/f{i}" for i in range(len(lows))), [minmax("k", "int", lows, highs, unknown)])
 
 
 def test_a_group_is_ruled_out_by_its_bounds(tmp_path: Path) -> None:
@@ -151,8 +151,8 @@ def test_what_bounds_do_not_tell_keeps_a_group(tmp_path: Path) -> None:
     """[PRU-JB-3] A group stays if a file is unknown, or if the index is missing or has another type."""
     unknown = of_k([0, 0, 0, 0], [1, 1, 1, 1], [False, True, False, False])
     empty = of_k([None, None, 0, None], [None, None, 1, None])
-    other = table_of(objects_of(["/x"]), [minmax("k", "bigint", [0], [1])])
-    without = table_of(objects_of(["/y"]))
+    other = table_of(files_of(["/x"]), [minmax("k", "bigint", [0], [1])])
+    without = table_of(files_of(["/y"]))
     snapshot = snapshot_of(tmp_path, unknown, empty, other, without)
     assert ruled_out(snapshot, Comparison(Op.GT, K, 9)) == [False, True, False, False, False, False]
 
@@ -161,9 +161,7 @@ def test_nan_is_above_all(tmp_path: Path) -> None:
     """[PRU-JB-3] Statistics ignore NaN, so that they prove only lower bounds of floating-point values."""
     nan = float("nan")
     d = Column(("d",), "double")
-    table = table_of(
-        objects_of(["/a", "/b", "/c", "/d"]), [minmax("d", "double", [1.0, 2.0, nan, nan], [2.0, nan] * 2)]
-    )
+    table = table_of(files_of(["/a", "/b", "/c", "/d"]), [minmax("d", "double", [1.0, 2.0, nan, nan], [2.0, nan] * 2)])
     snapshot = snapshot_of(tmp_path, table)
     assert ruled_out(snapshot, Comparison(Op.GT, d, 5.0)) == [False, False]
     assert ruled_out(snapshot, Comparison(Op.EQ, d, nan)) == [False, False]
@@ -175,7 +173,7 @@ def test_long_strings(tmp_path: Path, length: int) -> None:
     """[PRU-JB-3] A group stays if its strings are too long for statistics."""
     s = Column(("s",), "string")
     long = "b" * length
-    table = table_of(objects_of(["/a", "/b"]), [minmax("s", "string", ["a", long], ["a", long])])
+    table = table_of(files_of(["/a", "/b"]), [minmax("s", "string", ["a", long], ["a", long])])
     snapshot = snapshot_of(tmp_path, table)
     assert ruled_out(snapshot, Comparison(Op.GT, s, b"c")) == [length == 10]
     assert ruled_out(snapshot, Comparison(Op.EQ, s, long.encode())) == [False]
@@ -186,7 +184,7 @@ def test_partitions_are_bounds_of_their_own(tmp_path: Path) -> None:
     """[PRU-JB-3] A group has a range of partition values, unless one of them is NULL."""
     p = Column(("p",), "int")
     places = [PartitionColumn("p", "int", pa.array([1, 1, 2, 4, None, 9], pa.int32()))]
-    snapshot = snapshot_of(tmp_path, table_of(objects_of(f"/f{i}" for i in range(6)), [], places))
+    snapshot = snapshot_of(tmp_path, table_of(files_of(f"/f{i}" for i in range(6)), [], places))
     assert ruled_out(snapshot, Comparison(Op.EQ, p, 1)) == [False, True, False]
     assert ruled_out(snapshot, Comparison(Op.EQ, p, 3)) == [True, False, False]
     assert ruled_out(snapshot, Comparison(Op.GT, p, 4)) == [True, True, False]
@@ -197,8 +195,8 @@ def test_partitions_are_bounds_of_their_own(tmp_path: Path) -> None:
 def test_partitions_stay_where_files_disagree(tmp_path: Path) -> None:
     """[PRU-JB-3] A partition column that a file lacks rules out nothing."""
     tables = [
-        table_of(objects_of(["/f"]), [], [PartitionColumn("p", "int", pa.array([1], pa.int32()))]),
-        table_of(objects_of(["/g"])),
+        table_of(files_of(["/f"]), [], [PartitionColumn("p", "int", pa.array([1], pa.int32()))]),
+        table_of(files_of(["/g"])),
     ]
     assert ruled_out(snapshot_of(tmp_path, *tables), Comparison(Op.EQ, Column(("p",), "int"), 7)) == [False, False]
 
@@ -207,7 +205,7 @@ def test_a_column_against_a_partition_column(tmp_path: Path) -> None:
     """[PRU-JB-3] Bounds of the column against the range of the partition values, on either side of the comparison."""
     places = PartitionColumn("p", "int", pa.array([6, 7, 4, 5], pa.int32()))
     bounds = of_k([0, 5, 10, 12], [4, 9, 11, 30])
-    snapshot = snapshot_of(tmp_path, table_of(bounds.objects, bounds.indexes.values(), [places]))
+    snapshot = snapshot_of(tmp_path, table_of(bounds.files, bounds.indexes.values(), [places]))
     p = Column(("p",), "int")
     assert ruled_out(snapshot, ColumnComparison(Op.LT, K, p)) == [False, True]
     assert ruled_out(snapshot, ColumnComparison(Op.LT, p, K)) == [False, False]
@@ -218,7 +216,7 @@ def test_an_index_with_the_name_of_a_partition_column(tmp_path: Path) -> None:
     """[PRU-JB-3] The bounds of both are apart."""
     places = PartitionColumn("k", "int", pa.array([6, 7, 40, 50], pa.int32()))
     bounds = of_k([0, 5, 10, 12], [4, 9, 11, 30])
-    snapshot = snapshot_of(tmp_path, table_of(bounds.objects, bounds.indexes.values(), [places]))
+    snapshot = snapshot_of(tmp_path, table_of(bounds.files, bounds.indexes.values(), [places]))
     leaf = Comparison(Op.LT, K, 20)
     of_index, of_partition = MinMaxClause(leaf, ("minmax", ("k",))), PartitionClause(leaf, "k")
     for both in ((of_index, of_partition), (of_partition, of_index)):
@@ -230,7 +228,7 @@ def test_an_index_with_the_name_of_a_partition_column(tmp_path: Path) -> None:
 def test_bounds_of_every_type_are_those_that_rows_have(tmp_path: Path, kind: str) -> None:
     """[PRU-JB-3] A group with one file has the bounds of this file."""
     low, high, _ = VALUES[kind]
-    table = table_of(objects_of(["/a", "/b"]), [minmax("c", kind, [low, high], [low, high])])
+    table = table_of(files_of(["/a", "/b"]), [minmax("c", kind, [low, high], [low, high])])
     codec.GROUP_ROWS = 1  # the fixture puts it back
     snapshot = snapshot_of(tmp_path, table)
     literals = {"string": lambda v: v.encode()}
@@ -255,7 +253,7 @@ _INTS = st.one_of(st.none(), st.integers(-3, 3))
     op=st.sampled_from(list(Op)),
     value=st.integers(-4, 4),
 )
-def test_no_group_is_ruled_out_that_holds_a_kept_object(
+def test_no_group_is_ruled_out_that_holds_a_kept_file(
     tmp_path_factory: pytest.TempPathFactory, rows: list[Any], op: Op, value: int
 ) -> None:
     """[PRU-JB-3] Random bounds, also missing ones, rule out no group with a needed file."""

@@ -43,7 +43,7 @@ from xskip.expressions.predicate import (
     Unknown,
     negate,
 )
-from xskip.metadata.objects import Objects, ObjectStatus
+from xskip.metadata.data_files import DataFiles, FileStatus
 from xskip.metadata.table import IndexColumn, IndexDefinition, IndexKey, MetadataTable, PartitionColumn
 from xskip.pruning.prune import ClauseOutcome, prune, requirements
 from xskip.pruning.translate import Available, translate
@@ -314,14 +314,14 @@ def test_requirements_are_what_the_questions_read() -> None:
 # --- the outcome --------------------------------------------------------------------------------------------------
 
 
-def objects(count: int) -> Objects:
-    return Objects.of([ObjectStatus(f"/{i}", 1, 1) for i in range(count)])
+def files(count: int) -> DataFiles:
+    return DataFiles.of([FileStatus(f"/{i}", 1, 1) for i in range(count)])
 
 
 def test_the_outcome_names_what_each_clause_ruled_out_and_what_could_not_be_used() -> None:
     """[PRU-V-2]"""
     minmax = collected("minmax", "a", "int", [[1, 2], [5], [None], None])
-    table = MetadataTable(objects(4), {"p": PartitionColumn("p", "int", pa.array([1, 1, 1, 2], pa.int32()))}, minmax)
+    table = MetadataTable(files(4), {"p": PartitionColumn("p", "int", pa.array([1, 1, 1, 2], pa.int32()))}, minmax)
     available = Available(tuple((c.definition, c.storage) for c in minmax.values()), {"p": "int"})
     why = Unknown("a function")
     predicate = And((Comparison(Op.GT, INT, 2), Comparison(Op.EQ, Column(("p",), "int"), 1), why, why))
@@ -334,7 +334,7 @@ def test_the_outcome_names_what_each_clause_ruled_out_and_what_could_not_be_used
 def test_or_across_a_partition_and_a_data_column() -> None:
     """[SND-7] [SND-30] [PRU-V-1] An OR skips a file only if both columns rule the file out."""
     minmax = collected("minmax", "a", "int", [[1], [1], [9], [9], None])
-    table = MetadataTable(objects(5), {"p": PartitionColumn("p", "int", pa.array([1, 2, 1, 2, 2], pa.int32()))}, minmax)
+    table = MetadataTable(files(5), {"p": PartitionColumn("p", "int", pa.array([1, 2, 1, 2, 2], pa.int32()))}, minmax)
     available = Available(tuple((c.definition, c.storage) for c in minmax.values()), {"p": "int"})
     either = Or((Comparison(Op.EQ, INT, 9), Comparison(Op.EQ, Column(("p",), "int"), 1)))
     assert prune(translate(either, available), table).skip.tolist() == [False, True, False, False, False]
@@ -345,21 +345,21 @@ def test_or_across_a_partition_and_a_data_column() -> None:
 @pytest.mark.parametrize(("value", "skips"), [(True, False), (False, True), (None, True)])
 def test_a_constant_filter(value: Any, skips: bool) -> None:
     """[PRU-V-8] Constants that are not TRUE skip all files."""
-    result = prune(translate(Constant(value), Available(())), MetadataTable(objects(2)))
+    result = prune(translate(Constant(value), Available(())), MetadataTable(files(2)))
     assert result.skip.tolist() == [skips, skips]
 
 
 def test_an_unknown_filter_keeps_everything() -> None:
     """[SND-33] [PRU-V-2]"""
-    result = prune(translate(Unknown("rand"), Available(())), MetadataTable(objects(2)))
+    result = prune(translate(Unknown("rand"), Available(())), MetadataTable(files(2)))
     assert (result.skip.tolist(), result.unused) == ([False, False], (("?", "rand"),))
 
 
-def test_no_objects() -> None:
+def test_no_files() -> None:
     """[SND-36] A table without files gives an empty mask."""
     minmax = collected("minmax", "a", "int", [])
     clause = clause_of(In(INT, (1, 2)), defined("minmax", "a", "int"))
-    assert prune(clause, MetadataTable(objects(0), {}, minmax)).skip.tolist() == []
+    assert prune(clause, MetadataTable(files(0), {}, minmax)).skip.tolist() == []
 
 
 # --- the exact oracle ---------------------------------------------------------------------------------------------
@@ -374,14 +374,14 @@ def skipped(case: Case) -> list[bool]:
         ]
         indexes |= collected(index, name, case.kinds[name], rows)
     available = Available(tuple((c.definition, c.storage) for c in indexes.values()))
-    table = MetadataTable(objects(len(case.data)), {}, indexes)
+    table = MetadataTable(files(len(case.data)), {}, indexes)
     found: list[bool] = prune(translate(case.predicate, available), table).skip.tolist()
     return found
 
 
-def test_no_object_with_a_matching_row_is_skipped() -> None:
+def test_no_file_with_a_matching_row_is_skipped() -> None:
     """[SND-42] [PRU-V-2] Random indexes and predicates agree with brute force over random rows."""
-    seen = {"skipped": 0, "kept with a match": 0, "objects": 0}
+    seen = {"skipped": 0, "kept with a match": 0, "files": 0}
 
     @settings(max_examples=500)
     @given(cases())
@@ -389,13 +389,13 @@ def test_no_object_with_a_matching_row_is_skipped() -> None:
         for skip, data in zip(skipped(case), case.data, strict=True):
             match = any(truth(case.predicate, row) is True for row in data)
             assert not (skip and match)
-            seen["objects"] += 1
+            seen["files"] += 1
             seen["skipped"] += skip
             seen["kept with a match"] += match
 
     check()
-    assert seen["skipped"] > seen["objects"] / 20, seen
-    assert seen["kept with a match"] > seen["objects"] / 20, seen
+    assert seen["skipped"] > seen["files"] / 20, seen
+    assert seen["kept with a match"] > seen["files"] / 20, seen
 
 
 @st.composite
@@ -407,7 +407,7 @@ def single_leaves(draw: st.DrawFn) -> tuple[str, Any, list[list[Any]]]:
 def kept_by(index: str, kind: str, leaf: Any, data: list[list[Any]]) -> list[bool]:
     indexes = collected(index, "a", kind, data)
     available = Available(tuple((c.definition, c.storage) for c in indexes.values()))
-    table = MetadataTable(objects(len(data)), {}, indexes)
+    table = MetadataTable(files(len(data)), {}, indexes)
     kept: list[bool] = (~prune(translate(leaf, available), table).skip).tolist()
     return kept
 

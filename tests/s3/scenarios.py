@@ -25,7 +25,7 @@ from pyspark.sql import SparkSession
 import xskip
 import xskip.build.builder
 from tests.helpers import kept
-from tests.metadatastore.samples import FORM, commit, files_of, numbered_table, record_of, replace_all
+from tests.metadatastore.samples import FORM, commit, metadata_files_of, numbered_table, record_of, replace_all
 from tests.s3.client import Server
 from xskip import LocalKms, MinMax, SkippingIndex
 from xskip.errors import CommitConflictError, IndexDroppedError, StorageError
@@ -72,7 +72,7 @@ class Bucket:
         return {name for name in self.metadata if name.endswith(".parquet")}
 
     def assert_nothing_left_over(self) -> None:
-        assert self.files == {name for name, _ in self.index.status().files}
+        assert self.files == {name for name, _ in self.index.status().metadata_files}
 
     @property
     def storage(self) -> HadoopStorage:
@@ -126,7 +126,7 @@ def life(bucket: Bucket) -> None:
         assert index.refresh().added == 1
         assert index.refresh().unchanged == 5
         assert bucket.kept("x < 15") == {"f0", "f1"}
-        assert index.optimize().files_after == 1
+        assert index.optimize().metadata_files_after == 1
         index.migrate(3)
         index.rotate_keys({"k1": "k2"})
         assert bucket.kept("x >= 40") == {"f4"}
@@ -146,7 +146,7 @@ def two_writers(bucket: Bucket) -> None:
     base = None
     for round_ in range(4):
         told: list[object] = []
-        prepared = [files_of([numbered_table(i, i + 1)], folder / f"{round_}-{i}", FORM) for i in range(6)]
+        prepared = [metadata_files_of([numbered_table(i, i + 1)], folder / f"{round_}-{i}", FORM) for i in range(6)]
 
         def write(files: Any, told: list[object] = told, base: Any = base) -> None:
             try:
@@ -178,7 +178,7 @@ def a_writer_that_began_before_a_drop(bucket: Bucket) -> None:
     made = commit(storage, md, folder, [numbered_table(5, 6)])
     with pytest.raises(IndexDroppedError):
         commit(storage, md, folder, [numbered_table(7, 8)], base)
-    assert bucket.metadata == {"00000000000000000001.json", made.files[0].name}
+    assert bucket.metadata == {"00000000000000000001.json", made.metadata_files[0].name}
 
 
 @scenario
@@ -254,7 +254,7 @@ def records_that_are_not_listed_yet(bucket: Bucket) -> None:
     snapshot = open_snapshot(storage, md)
     assert snapshot is not None
     assert snapshot.record == won
-    assert bucket.files == {file.name for file in won.files}
+    assert bucket.files == {file.name for file in won.metadata_files}
 
 
 @scenario
@@ -265,7 +265,7 @@ def a_server_in_trouble(bucket: Bucket) -> None:
         bucket.add("f4", 40)
         assert bucket.index.refresh().added == 1
         assert bucket.kept("x >= 35") == {"f3", "f4"}
-        assert bucket.index.optimize().files_after == 1
+        assert bucket.index.optimize().metadata_files_after == 1
         bucket.index.migrate(3)
         assert bucket.kept("x = 15") == {"f1"}
     bucket.assert_nothing_left_over()

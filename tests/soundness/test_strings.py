@@ -53,7 +53,7 @@ def test_prefix_is_not_equality(spark: SparkSession, words: Family) -> None:
         "s not like '%bc9'": ALL,
         "substring(s, 1, 3) = 'abc'": "abc abcd",
     }
-    # of a pattern that begins with a wildcard only an object of one value can be ruled out by bounds
+    # of a pattern that begins with a wildcard only a file of one value can be ruled out by bounds
     some = "abc abcd under fooo back"
     inside = {"s like '%bc9'": some, "s like '%bc%'": some, "s like 'a%c'": "abc abcd back"}
     bounds = {

@@ -21,7 +21,7 @@ from xskip.metadatastore.commit import find_live
 from xskip.metadatastore.versions import CURRENT_VERSION, rules_of
 from xskip.results.operations import FileList, IndexDescription, IndexStatus, RefreshResult
 from xskip.spark.bridge.java_errors import first_line
-from xskip.spark.collect.listing import list_objects
+from xskip.spark.collect.listing import list_files
 from xskip.spark.collect.relation import selected
 from xskip.spark.query.engine import engine_of
 
@@ -324,14 +324,14 @@ class SkippingIndex(IndexMaintenance):
         session = source.df.sparkSession
         session.conf.set("spark.xskip.enabled", "true")
         engine.hook.install(session)
-        listed = list_objects(source.dataset)
+        listed = list_files(source.dataset)
         try:
             kept = selected(engine.hook, source.df.filter(predicate))
         except PySparkException as error:
             raise PredicateError(
                 "Spark cannot resolve the predicate", where=str(predicate), found=first_line(error)
             ) from error
-        return FileList(kept.objects(), len(listed), listed.objects.total_bytes)
+        return FileList(kept.files(), len(listed), listed.files.total_bytes)
 
     def _trust(self, recheck: Sequence[str]) -> IndexedListing:
         return trusted(engine_of(self._spark), self._reader, recheck)

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from xskip.build.source import Source, require_snapshot
 from xskip.errors import MetadataVersionError
-from xskip.metadata.objects import compare_objects
+from xskip.metadata.data_files import compare_files
 from xskip.metadatastore.snapshot import file_versions
 from xskip.metadatastore.versions import VersionStatus, status_of
 from xskip.results.operations import IndexDescription, IndexInfo, IndexStatus
-from xskip.spark.collect.listing import list_objects
+from xskip.spark.collect.listing import list_files
 from xskip.types.datatypes import value_type
 
 __all__ = ["describe", "status"]
@@ -42,7 +42,7 @@ def describe(source: Source) -> IndexDescription:
         format=record.reading.format if record and record.reading else source.reading.format,
         version=snapshot.version,
         commit=record.number if record else 0,
-        objects=snapshot.rows,
+        files=snapshot.rows,
         metadata_bytes=sum(e.size for e in entries if e.name in set(snapshot.live.names)),
         partitions=tuple(f"{name} {kind}" for name, kind in snapshot.partitions.items()),
         indexes=tuple(
@@ -75,21 +75,21 @@ def status(source: Source) -> IndexStatus:
     try:
         snapshot = require_snapshot(source)
     except MetadataVersionError:
-        files = file_versions(source.storage, source.directory)
-        if _worst(files) is not VersionStatus.TOO_NEW:
+        versions = file_versions(source.storage, source.directory)
+        if _worst(versions) is not VersionStatus.TOO_NEW:
             raise
         problem = "a newer release built the index; use a newer xskip"
-        missing = len(list_objects(source.dataset))
-        return IndexStatus(VersionStatus.TOO_NEW.value, 0, missing, 0, problem, files)
-    listed = list_objects(source.dataset)
-    fresh, alive = compare_objects(listed.objects, snapshot.load(()).objects)
+        missing = len(list_files(source.dataset))
+        return IndexStatus(VersionStatus.TOO_NEW.value, 0, missing, 0, problem, versions)
+    listed = list_files(source.dataset)
+    fresh, alive = compare_files(listed.files, snapshot.load(()).files)
     problem = snapshot.reason_unusable(source.location, source.reading)
     present = int(alive.sum())
-    files = tuple(zip(snapshot.live.names, (file.schema.version for file in snapshot.files), strict=True))
-    return IndexStatus(_worst(files).value, present, len(fresh), len(alive) - present, problem, files)
+    versions = tuple(zip(snapshot.live.names, (file.schema.version for file in snapshot.metadata_files), strict=True))
+    return IndexStatus(_worst(versions).value, present, len(fresh), len(alive) - present, problem, versions)
 
 
-def _worst(files: Sequence[tuple[str, int]]) -> VersionStatus:
+def _worst(versions: Sequence[tuple[str, int]]) -> VersionStatus:
     """Return the least supported status among the versions of the metadata files."""
-    found = (status_of(version) for _, version in files)
+    found = (status_of(version) for _, version in versions)
     return max(found, key=list(VersionStatus).index, default=VersionStatus.CURRENT)

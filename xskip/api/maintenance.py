@@ -19,7 +19,7 @@ from xskip.metadatastore.maintenance.rotate_keys import rotate_keys
 from xskip.metadatastore.versions import CURRENT_VERSION
 from xskip.results.operations import DropResult, MigrationResult, OptimizeResult, RotationResult
 from xskip.spark.bridge.hadoop_filesystem import storage_for
-from xskip.spark.collect.listing import list_objects
+from xskip.spark.collect.listing import list_files
 from xskip.spark.query.engine import Engine, engine_of
 
 if TYPE_CHECKING:
@@ -70,10 +70,8 @@ class IndexMaintenance:
         """
         engine, source = self._open()
         require_own_snapshot(source)
-        listed = cache(lambda: list_objects(source.dataset))
-        migration = Migration(
-            source.storage, source.directory, version, lambda objects: listed().partitions_of(objects)
-        )
+        listed = cache(lambda: list_files(source.dataset))
+        migration = Migration(source.storage, source.directory, version, lambda files: listed().partitions_of(files))
         result = self._retry_conflicts(lambda: migration.run(dry_run=dry_run))
         engine.forget(source.directory)
         return result
@@ -113,7 +111,7 @@ class IndexMaintenance:
         Returns
         -------
         RotationResult
-            The number of encrypted files, and the present labels.
+            The number of encrypted metadata files, and the present labels.
 
         Raises
         ------
@@ -134,7 +132,7 @@ class IndexMaintenance:
         Returns
         -------
         DropResult
-            The directory of the metadata, and the number of removed files.
+            The directory of the metadata, and the number of removed metadata files.
 
         Raises
         ------
@@ -148,9 +146,9 @@ class IndexMaintenance:
         engine, source = self._open()
         with suppress(MetadataNotFoundError, MetadataCorruptError, MetadataVersionError, KeyNotAvailableError):
             require_own_snapshot(source)  # unreadable metadata names no dataset, so it may be removed
-        files = remove_index(source.storage, source.directory)
+        count = remove_index(source.storage, source.directory)
         engine.forget(source.directory)
-        return DropResult(source.directory, files)
+        return DropResult(source.directory, count)
 
     def _retry_conflicts(self, attempt: Callable[[], _T]) -> _T:
         hook = engine_of(self._spark).hook

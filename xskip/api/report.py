@@ -27,7 +27,7 @@ class ScanReport:
         The file format of the scan.
     predicate : str
         The filters as xskip decoded them, without literal values.
-    objects : int
+    files : int
         The number of files that Spark listed.
     kept : int
         The number of files that the scan reads.
@@ -50,7 +50,7 @@ class ScanReport:
     dataset: str
     format: str
     predicate: str
-    objects: int
+    files: int
     kept: int
     not_indexed: int
     bytes: int
@@ -63,7 +63,7 @@ class ScanReport:
     @property
     def skipped(self) -> int:
         """Return the number of files that the scan does not read."""
-        return self.objects - self.kept
+        return self.files - self.kept
 
     @property
     def skipped_bytes(self) -> int:
@@ -78,9 +78,9 @@ class ScanReport:
         if self.problem:
             yield f"  not used: {self.problem}"
         yield f"  filter   {self.predicate or 'none that xskip can use'}"
-        share = 100 * self.skipped / self.objects if self.objects else 0.0
+        share = 100 * self.skipped / self.files if self.files else 0.0
         yield (
-            f"  objects  {self.objects:,} in all, {self.kept:,} read, {self.skipped:,} skipped ({share:.1f} %), "
+            f"  files    {self.files:,} in all, {self.kept:,} read, {self.skipped:,} skipped ({share:.1f} %), "
             f"{self.not_indexed:,} not indexed"
         )
         yield (
@@ -94,7 +94,7 @@ class ScanReport:
             yield f"  not used: {predicate}: {reason}"
 
 
-_CLAUSES = ["clause", "index", "objects ruled out"]
+_CLAUSES = ["clause", "index", "files ruled out"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +112,13 @@ class SkippingReport:
     >>> print(xskip.explain(df))
     /.../indexed (parquet)
       filter   (temp IS NOT NULL AND temp > ?)
-      objects  3 in all, 1 read, 2 skipped (66.7 %), 0 not indexed
+      files    3 in all, 1 read, 2 skipped (66.7 %), 0 not indexed
       bytes    ... in all, ... read, ... skipped
       time     ... ms in the index
-      clause            index         objects ruled out
-      ----------------  ------------  -----------------
-      temp IS NOT NULL  minmax(temp)                  0
-      temp > ?          minmax(temp)                  2
+      clause            index         files ruled out
+      ----------------  ------------  ---------------
+      temp IS NOT NULL  minmax(temp)                0
+      temp > ?          minmax(temp)                2
     """
 
     scans: tuple[ScanReport, ...]
@@ -199,7 +199,7 @@ def report_of(
             dataset=scan["root"],
             format=scan["format"],
             predicate=trace.predicate if trace else "",
-            objects=scan["listed"],
+            files=scan["listed"],
             kept=scan["kept"],
             not_indexed=scan["listed"] - scan["known"],
             bytes=scan["listed_bytes"],
@@ -209,13 +209,13 @@ def report_of(
             unused=result.unused if result else (),
             problem=trace.problem if trace else "the details of this scan are no longer available",
         )
-        reports[report.dataset, trace.filters if trace else scan["id"], report.objects] = report
+        reports[report.dataset, trace.filters if trace else scan["id"], report.files] = report
     normalized = engine.hook.locations.normalized
     return SkippingReport((*reports.values(), *(_unasked(normalized(scan["path"]), scan) for scan in unasked)))
 
 
 def _unasked(dataset: str, scan: dict[str, Any]) -> ScanReport:
-    objects, size = scan["files"], scan["bytes"]
+    files, size = scan["files"], scan["bytes"]
     problem = "no filter reaches this scan" if scan["indexed"] else "the dataset has no index, or skipping is off"
     if scan["refused"]:
         problem = f"xskip does not support {scan['refused']}"
@@ -223,9 +223,9 @@ def _unasked(dataset: str, scan: dict[str, Any]) -> ScanReport:
         dataset=dataset,
         format=scan["format"],
         predicate="",
-        objects=objects,
-        kept=objects,
-        not_indexed=0 if scan["indexed"] else objects,
+        files=files,
+        kept=files,
+        not_indexed=0 if scan["indexed"] else files,
         bytes=size,
         kept_bytes=size,
         milliseconds=0.0,

@@ -244,7 +244,7 @@ def last_report(spark: SparkSession) -> SkippingReport:
     >>> spark.read.parquet(indexed_path).filter("temp > 30").count()
     1
     >>> (scan,) = xskip.last_report(spark).scans
-    >>> scan.objects, scan.kept, scan.skipped
+    >>> scan.files, scan.kept, scan.skipped
     (3, 1, 2)
     """
     engine = engine_of(spark)

@@ -19,7 +19,7 @@ from xskip.build.commit_attempts import Collected
 from xskip.build.naming import mistaken
 from xskip.build.source import Source
 from xskip.errors import CollectError
-from xskip.metadata.objects import compare_objects, table_identifier
+from xskip.metadata.data_files import compare_files, table_identifier
 from xskip.metadata.table import MetadataTable
 from xskip.metadatastore.codec import MetadataFile
 from xskip.metadatastore.commit import CommitRecord, RecordedFile, publish
@@ -29,7 +29,7 @@ from xskip.metadatastore.wording import is_worded
 from xskip.results.operations import Progress, RefreshResult
 from xskip.settings import CHUNK_BYTES, CHUNK_FILES, FOOTERS
 from xskip.spark.collect.collector import Collector
-from xskip.spark.collect.listing import ListedObjects, list_objects
+from xskip.spark.collect.listing import ListedFiles, list_files
 from xskip.spark.collect.planned_index import PlannedIndex
 from xskip.spark.query.engine import Engine
 
@@ -106,13 +106,13 @@ class Build:
             If the key of an index is not available.
         """
         started = time.monotonic()
-        listed = list_objects(self.source.dataset)
+        listed = list_files(self.source.dataset)
         ours = snapshot if snapshot is not None and snapshot.is_ours else None
         self.form = replace(self.form, own=self.form.own | mistaken(self.source.df.schema, self.planned))
-        fresh, alive = compare_objects(listed.objects, ours.load(()).objects if ours else None, in_question)
+        fresh, alive = compare_files(listed.files, ours.load(()).files if ours else None, in_question)
         unchanged = int(alive.sum())
         gone = (snapshot.rows if snapshot else 0) - unchanged
-        if ours and not len(fresh) and not gone and all(map(self._is_worded, ours.files)):
+        if ours and not len(fresh) and not gone and all(map(self._is_worded, ours.metadata_files)):
             return RefreshResult(0, 0, unchanged, time.monotonic() - started)
         if ours:
             ours.demand_keys()
@@ -129,7 +129,7 @@ class Build:
         added = len(fresh) - len(self._failed)
         return RefreshResult(added, gone, unchanged, time.monotonic() - started, tuple(self._failed))
 
-    def _collector(self, listed: ListedObjects) -> Collector:
+    def _collector(self, listed: ListedFiles) -> Collector:
         source, footers = self.source, self.engine.settings.of(self.source.df.sparkSession, FOOTERS)
         return Collector(self.engine.hook, source.dataset, listed, self.planned, source.reading, footers)
 
@@ -152,15 +152,15 @@ class Build:
                 done += len(chunk)
                 show(Progress(i, len(chunks), done, len(fresh), time.monotonic() - started))
 
-    def _chunks(self, listed: ListedObjects, fresh: Positions) -> Iterator[Positions]:
+    def _chunks(self, listed: ListedFiles, fresh: Positions) -> Iterator[Positions]:
         """Yield the new files in chunks that one job and the memory of the driver can hold."""
         session = self.source.df.sparkSession
-        most_objects, most_bytes = (self.engine.settings.of(session, each) for each in (CHUNK_FILES, CHUNK_BYTES))
+        most_files, most_bytes = (self.engine.settings.of(session, each) for each in (CHUNK_FILES, CHUNK_BYTES))
         most_bytes = most_bytes or _BYTES_PER_CORE * max(4, session.sparkContext.defaultParallelism)
         sizes = listed.sizes
         start, volume = 0, 0
         for i, position in enumerate(fresh):
-            if i > start and (i - start >= most_objects or volume + sizes[position] > most_bytes):
+            if i > start and (i - start >= most_files or volume + sizes[position] > most_bytes):
                 yield fresh[start:i]
                 start, volume = i, 0
             volume += int(sizes[position])
@@ -190,11 +190,11 @@ class Build:
         """
         assert snapshot.record is not None
         rows, size = min(_SMALL_ROWS, self.form.rows_per_file // 2), self.form.bytes_per_file // 4
-        small = [entry for entry in snapshot.record.files if entry.rows < rows and entry.size < size]
+        small = [entry for entry in snapshot.record.metadata_files if entry.rows < rows and entry.size < size]
         crowded = {entry.name for entry in small} if len(small) > _MOST_SMALL else set()
         kept, again = [], []
         start = 0
-        for entry, file in zip(snapshot.record.files, snapshot.files, strict=True):
+        for entry, file in zip(snapshot.record.metadata_files, snapshot.metadata_files, strict=True):
             own = np.arange(start, start + file.rows)
             start += file.rows
             if alive[own].all() and len(own) and entry.name not in crowded and self._is_worded(file):
@@ -226,7 +226,7 @@ def _culprit(collector: Collector, chunk: Positions, error: CollectError) -> int
 
     If the error does not name a file of the chunk, the function bisects the chunk.
     """
-    named = pc.index(collector.listed.objects.names, table_identifier(error.where or "")).as_py()
+    named = pc.index(collector.listed.files.names, table_identifier(error.where or "")).as_py()
     if named in chunk:
         return int(named)
     while len(chunk) > 1:
@@ -256,7 +256,7 @@ def _shown(option: ProgressOption, total: int) -> Iterator[Callable[[Progress], 
 
         interval = _SECONDS_ON_SCREEN if _is_watched() else _SECONDS_IN_LOGS
         with tqdm(total=total, desc="xskip", unit="file", mininterval=interval) as bar:
-            yield lambda progress: bar.update(progress.objects - bar.n)
+            yield lambda progress: bar.update(progress.files - bar.n)
     else:
         yield lambda _: None
 

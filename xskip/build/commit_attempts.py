@@ -21,14 +21,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from xskip.errors import CommitConflictError, IndexDroppedError
-from xskip.metadata.objects import compare_objects
+from xskip.metadata.data_files import compare_files
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadata.table import MetadataTable
 from xskip.metadatastore.codec import decode, open_file
 from xskip.metadatastore.commit_records import find_latest
 from xskip.metadatastore.filesystem import Storage
 from xskip.metadatastore.temporary import temporary_folder
-from xskip.spark.collect.listing import ListedObjects
+from xskip.spark.collect.listing import ListedFiles
 from xskip.spark.collect.planned_index import PlannedIndex
 
 __all__ = ["Collected", "retry_conflicts"]
@@ -123,13 +123,13 @@ class Collected(AbstractContextManager["Collected"]):
         self._files += files
 
     def take(
-        self, listed: ListedObjects, fresh: Positions, planned: Sequence[PlannedIndex]
+        self, listed: ListedFiles, fresh: Positions, planned: Sequence[PlannedIndex]
     ) -> Iterator[tuple[MetadataTable, Positions]]:
         """Yield the rows that earlier attempts collected of new files, one table for each metadata file.
 
         Parameters
         ----------
-        listed : ListedObjects
+        listed : ListedFiles
             The present files of the dataset.
         fresh : ndarray of int64
             The positions of the new files in ``listed``.
@@ -147,13 +147,13 @@ class Collected(AbstractContextManager["Collected"]):
             table = decode(open_file(path))
             if {key: column.storage for key, column in table.indexes.items()} != storages:
                 continue  # this version of the metadata format stores values in another form
-            left, there = compare_objects(listed.objects.take(pa.array(fresh)), table.objects)
+            left, there = compare_files(listed.files.take(pa.array(fresh)), table.files)
             fresh = fresh[left]
             rows = table.take(pa.array(np.flatnonzero(there)))
             yield (
                 MetadataTable(
-                    rows.objects,
-                    listed.partitions_of(rows.objects),
+                    rows.files,
+                    listed.partitions_of(rows.files),
                     {key: replace(c, definition=definitions[key]) for key, c in rows.indexes.items()},
                 ),
                 fresh,

@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 from pyarrow.fs import FileSelector, FileType, LocalFileSystem
 
 from xskip.clauses.partition import column_of
-from xskip.metadata.objects import Objects, compare_objects, table_identifier
+from xskip.metadata.data_files import DataFiles, compare_files, table_identifier
 from xskip.metadata.table import MetadataTable
 from xskip.metadatastore.filesystem import Storage, local_path, modified_of
 
@@ -122,12 +122,12 @@ def diff_files(table: MetadataTable, root: str) -> DirectoryChanges | None:
         found, holding = _files_below(str(local_path(root)))
     except UnicodeDecodeError:  # a file name is not valid UTF-8
         return None
-    fresh, alive = compare_objects(found, table.objects)
+    fresh, alive = compare_files(found, table.files)
     if alive.all() and not len(fresh):
         return DirectoryChanges((), ~alive, is_complete=True)
     known = _Known(table, root)
     new = _parents(known.below(found.names.take(pa.array(fresh))))
-    outer = set(_outermost(new | _parents(known.below(table.objects.names.filter(pa.array(~alive))))))
+    outer = set(_outermost(new | _parents(known.below(table.files.names.filter(pa.array(~alive))))))
     partitions = list(table.partitions)
     if any([name for part in each.split("/") if (name := column_of(part))] != partitions for each in new):
         return None
@@ -143,7 +143,7 @@ class _Known:
 
     def __init__(self, table: MetadataTable, root: str) -> None:
         self._start = len(table_identifier(root).rstrip("/") + "/")
-        self._paths = self.below(table.objects.names)
+        self._paths = self.below(table.files.names)
         columns = list(table.partitions.values())
         self._growing = next((c for c in columns if pa.types.is_temporal(c.values.type)), next(iter(columns), None))
         first = self._paths[0].as_py().split("/")[:-1] if len(table) else []
@@ -200,7 +200,7 @@ def _directories(storage: Storage, root: str, parents: Iterable[str]) -> dict[st
         return dict(pool.map(look, wanted))
 
 
-def _files_below(directory: str) -> tuple[Objects, set[str]]:
+def _files_below(directory: str) -> tuple[DataFiles, set[str]]:
     """Return all files below a directory that are neither hidden nor empty, and the directories that hold them.
 
     Arrow reads a directory without Python's global lock, so that the threads use all cores.
@@ -227,7 +227,7 @@ def _files_below(directory: str) -> tuple[Objects, set[str]]:
                 if len(names) > before:
                     holding.add(path[len(directory) + 1 :])
             level = deeper
-    return Objects(pa.array(names, pa.string()), pa.array(sizes, pa.int64()), pa.array(times, pa.int64())), holding
+    return DataFiles(pa.array(names, pa.string()), pa.array(sizes, pa.int64()), pa.array(times, pa.int64())), holding
 
 
 def _is_hidden(name: str, *, directory: bool = False) -> bool:

@@ -27,7 +27,7 @@ from xskip.build.reader import PathReader, Reader
 from xskip.build.source import check_dataset
 from xskip.errors import DatasetError, IndexDefinitionError, MetadataNotFoundError
 from xskip.expressions.operands import in_backticks
-from xskip.metadata.objects import table_identifier
+from xskip.metadata.data_files import table_identifier
 from xskip.metadata.table import MetadataTable
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.location import IndexLocation, as_uri
@@ -35,7 +35,7 @@ from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.versions import CURRENT_VERSION, rules_of
 from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.bridge.java_errors import first_line, spark_errors
-from xskip.spark.collect.listing import packed_objects
+from xskip.spark.collect.listing import packed_files
 from xskip.spark.collect.relation import Dataset, KnownFiles
 from xskip.spark.query.engine import Engine
 from xskip.types.datatypes import json_field, to_json
@@ -159,7 +159,7 @@ class IndexedListing:
 
     def _read(self, session: SparkSession, shown: MetadataTable, **options: str) -> DataFrame:
         """Return the files of ``shown`` that are not replaced, and all files in the listed directories."""
-        left = self.known.table.objects.names.filter(pa.array(~self.changed.replaced))
+        left = self.known.table.files.names.filter(pa.array(~self.changed.replaced))
         some = [_uri(self.location, name) for name in left[:_TRIED].to_pylist()]
         if self.changed.listed and not some:
             some = [_literal(unquote(each)) for each in self._load_listed(session, self.reader).inputFiles()[:_TRIED]]
@@ -179,7 +179,7 @@ class IndexedListing:
 
     def _trusting(self, template: DataFrame, shown: MetadataTable) -> DataFrame:
         """Return known files, read as a template is, and the template's files if it covers listed directories."""
-        files = KnownFiles(self.known.token, packed_objects(shown), self.location.root, self.changed.replaced)
+        files = KnownFiles(self.known.token, packed_files(shown), self.location.root, self.changed.replaced)
         # in DDL, "timestamp" is the type that the session configures; the recorded type has a time zone
         types = {k: "timestamp_ltz" if v == "timestamp" else v for k, v in self.snapshot.partitions.items()}
         ddl = ", ".join(f"{in_backticks(name)} {kind}" for name, kind in types.items())
@@ -269,7 +269,7 @@ def compare(engine: Engine, reader: Reader) -> IndexedListing | None:
     if not isinstance(storage_for(engine.hook, engine.hook.locations.qualified(reader.path)), LocalStorage):
         return None
     location, found, token = _in_use(engine, reader)
-    snapshot = Snapshot(found.live, found.files)  # the engine's snapshot would keep all loaded values
+    snapshot = Snapshot(found.live, found.metadata_files)  # the engine's snapshot would keep all loaded values
     table = _load(engine, snapshot, location, reader)
     changed = diff_files(table, as_uri(location.root))
     return IndexedListing(engine, reader, location, Known(snapshot, token, table), changed) if changed else None
@@ -286,8 +286,8 @@ def _load(engine: Engine, snapshot: Snapshot, location: IndexLocation, reader: P
             "the index lists files outside of the dataset", where=location.directory, found=f"{outside:,} of them",
             expected=f"files below {location.root}", hint="call refresh() first",
         )  # fmt: skip
-    if pc.count_distinct(table.objects.names).as_py() < len(table):
-        raise DatasetError("the index lists an object twice", where=location.directory, hint="call refresh() first")
+    if pc.count_distinct(table.files.names).as_py() < len(table):
+        raise DatasetError("the index lists a file twice", where=location.directory, hint="call refresh() first")
     return table
 
 
@@ -305,7 +305,7 @@ def _check(snapshot: Snapshot, location: IndexLocation, reader: PathReader) -> N
     check_dataset(snapshot, location)
     if not snapshot.is_ours or record is None or record.reading is None:
         raise IndexDefinitionError(
-            "metadata of another program does not contain object sizes",
+            "metadata of another program does not contain file sizes",
             where=location.directory,
             hint="call refresh() first",
         )
@@ -316,14 +316,14 @@ def _check(snapshot: Snapshot, location: IndexLocation, reader: PathReader) -> N
             found=reader.format,
             expected=record.reading.format,
         )
-    oldest = min(file.schema.version for file in snapshot.files)
+    oldest = min(file.schema.version for file in snapshot.metadata_files)
     if not rules_of(oldest).partitions:
         raise IndexDefinitionError(
-            "the metadata does not contain the partitions of objects",
+            "the metadata does not contain the partitions of files",
             where=location.directory, found=f"version {oldest}",
             hint=f"call migrate({CURRENT_VERSION}) first",
         )  # fmt: skip
-    if any(dict(file.schema.partitions) != snapshot.partitions for file in snapshot.files):
+    if any(dict(file.schema.partitions) != snapshot.partitions for file in snapshot.metadata_files):
         raise IndexDefinitionError(
             "the partition columns of the metadata differ from file to file", where=location.directory,
             hint="drop the index and create it again",

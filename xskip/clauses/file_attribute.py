@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from xskip.clauses.clause import LeafClause, Mask, Verdicts
 from xskip.expressions.evaluate import matches
-from xskip.metadata.objects import Objects
+from xskip.metadata.data_files import DataFiles
 from xskip.metadata.table import MetadataTable
 
 __all__ = ["FILE_COLUMNS", "FileClause"]
@@ -29,10 +29,10 @@ def _last(names: pa.Array) -> pa.Array:
 
 
 #: The functions that compute a field of the hidden column from the list of files, by the field's name.
-FILE_COLUMNS: dict[str, Callable[[Objects], pa.Array]] = {
-    "file_name": lambda objects: _last(objects.names),
-    "file_size": lambda objects: objects.sizes,
-    "file_modification_time": lambda objects: pc.multiply(objects.modified, 1000).cast(pa.timestamp("us", tz="UTC")),
+FILE_COLUMNS: dict[str, Callable[[DataFiles], pa.Array]] = {
+    "file_name": lambda files: _last(files.names),
+    "file_size": lambda files: files.sizes,
+    "file_modification_time": lambda files: pc.multiply(files.modified, 1000).cast(pa.timestamp("us", tz="UTC")),
 }
 
 
@@ -68,5 +68,5 @@ class FileClause(LeafClause):
         pyarrow.BooleanArray
             True, false or null for each row.
         """
-        values = FILE_COLUMNS[self.column](table.objects)
+        values = FILE_COLUMNS[self.column](table.files)
         return pc.if_else(values.is_valid(), matches(self.leaf, values), pa.scalar(None, pa.bool_()))

@@ -48,7 +48,7 @@ _QUERIES = (
         AND departure >= TIMESTAMP'2013-06-25' AND departure < TIMESTAMP'2013-07-01')""",
     ),
 )
-_HEADERS = ("query", "rows", "objects", "read", "skipped", "bytes read", "of", "seconds", "without", "equal")
+_HEADERS = ("query", "rows", "files", "read", "skipped", "bytes read", "of", "seconds", "without", "equal")
 
 
 def run_demo(directory: str) -> int:
@@ -97,7 +97,7 @@ def _demonstrate(spark: SparkSession, root: Path) -> int:
         flights.repartition(16, "date", "origin").write.format(file_format).partitionBy("date", "origin").save(path)
         index = SkippingIndex.for_path(spark, path, format=file_format)
         made = index.create(_INDEXES)
-        _say(f"\n{file_format}: indexed {made.added:,} objects in {made.seconds:.1f} s\n\n{index.describe()}\n")
+        _say(f"\n{file_format}: indexed {made.added:,} files in {made.seconds:.1f} s\n\n{index.describe()}\n")
         rows, report = _compare(spark, file_format, path)
         all_equal = all_equal and all(row[-1] == "yes" for row in rows)
         _say(text_table(_HEADERS, rows))
@@ -118,7 +118,7 @@ def _compare(spark: SparkSession, file_format: str, path: str) -> tuple[list[Seq
         report = last_report(spark)
         scan = report.scans[0]
         table.append(
-            (title, len(found), scan.objects, scan.kept, scan.skipped, human_bytes(scan.kept_bytes),
+            (title, len(found), scan.files, scan.kept, scan.skipped, human_bytes(scan.kept_bytes),
              human_bytes(scan.bytes), seconds, without, "yes" if sorted(found) == sorted(plain) else "NO")
         )  # fmt: skip
     return table, report

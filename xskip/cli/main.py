@@ -216,7 +216,7 @@ def _plain(result: object) -> object:
     from xskip.results.operations import FileList
 
     if isinstance(result, FileList):
-        return {"objects": result.to_arrow().to_pylist(), "total": result.total, "total_bytes": result.total_bytes}
+        return {"files": result.to_arrow().to_pylist(), "total": result.total, "total_bytes": result.total_bytes}
     if isinstance(result, tuple):
         return [_plain(each) for each in result]
     return asdict(result)  # type: ignore[call-overload]

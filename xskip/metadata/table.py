@@ -8,7 +8,7 @@ from typing import TypeVar, cast
 
 import pyarrow as pa
 
-from xskip.metadata.objects import Objects
+from xskip.metadata.data_files import DataFiles
 from xskip.types.datatypes import Opaque, Storage, arrow_type
 
 __all__ = [
@@ -126,11 +126,11 @@ class PartitionColumn:
 
 @dataclass(frozen=True, slots=True)
 class MetadataTable:
-    """The metadata of files, as columns of equal length in the order of ``objects``.
+    """The metadata of files, as columns of equal length in the order of ``files``.
 
     Attributes
     ----------
-    objects : Objects
+    files : DataFiles
         The files, one per row.
     partitions : mapping of str to PartitionColumn
         The partition columns by name.
@@ -138,13 +138,13 @@ class MetadataTable:
         The indexes by name and columns.
     """
 
-    objects: Objects
+    files: DataFiles
     partitions: Mapping[str, PartitionColumn] = field(default_factory=dict)
     indexes: Mapping[IndexKey, IndexColumn] = field(default_factory=dict)
     _made: dict[Hashable, object] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
-        return len(self.objects)
+        return len(self.files)
 
     def once(self, key: Hashable, make: Callable[[], _V]) -> _V:
         """Return the result of ``make`` from the first call with this key.
@@ -166,7 +166,7 @@ class MetadataTable:
     def nbytes(self) -> int:
         """Return the bytes in memory of file names, partition values and index values."""
         columns = (*(p.values for p in self.partitions.values()), *(i.values for i in self.indexes.values()))
-        return int(self.objects.names.nbytes + sum(column.nbytes for column in columns))
+        return int(self.files.names.nbytes + sum(column.nbytes for column in columns))
 
     def take(self, rows: pa.Array) -> MetadataTable:
         """Return the metadata of the files at the given positions, in the order of the positions.
@@ -177,7 +177,7 @@ class MetadataTable:
             Positions, counted from 0.
         """
         return MetadataTable(
-            self.objects.take(rows),
+            self.files.take(rows),
             {name: replace(column, values=column.values.take(rows)) for name, column in self.partitions.items()},
             {key: replace(column, values=column.values.take(rows)) for key, column in self.indexes.items()},
         )
@@ -203,10 +203,10 @@ def concat(tables: Iterable[MetadataTable]) -> MetadataTable:
     parts = list(tables)
     if len(parts) == 1:
         return parts[0]
-    objects = Objects(
-        _join([p.objects.names for p in parts], pa.string()),
-        _join([p.objects.sizes for p in parts], pa.int64()),
-        _join([p.objects.modified for p in parts], pa.int64()),
+    files = DataFiles(
+        _join([p.files.names for p in parts], pa.string()),
+        _join([p.files.sizes for p in parts], pa.int64()),
+        _join([p.files.modified for p in parts], pa.int64()),
     )
     partitions = {}
     for name, first in _firsts(p.partitions for p in parts).items():
@@ -225,7 +225,7 @@ def concat(tables: Iterable[MetadataTable]) -> MetadataTable:
             unreadable = sum(c.unreadable for c in columns if c is not None)
             locked = any(c.is_locked for c in columns if c is not None)
             indexes[key] = replace(index, values=_join(values, kind), unreadable=unreadable, is_locked=locked)
-    return MetadataTable(objects, partitions, indexes)
+    return MetadataTable(files, partitions, indexes)
 
 
 def _firsts(mappings: Iterable[Mapping[_K, _V]]) -> dict[_K, _V]:

@@ -21,14 +21,14 @@ import pyarrow.parquet as pq
 
 from xskip.clauses.clause import PartitionKey, Requirement
 from xskip.errors import KeyNotAvailableError, MetadataCorruptError, XskipError
-from xskip.metadata.objects import Objects, join_ids, split_ids
+from xskip.metadata.data_files import DataFiles, join_ids, split_ids
 from xskip.metadata.table import IndexColumn, MetadataTable, PartitionColumn
 from xskip.metadatastore.bounded_read import RATIO, read_bounded
 from xskip.metadatastore.encryption import decryption, encryption, labels_of
+from xskip.metadatastore.file_sizes import SIZES, pack_sizes, unpack_sizes
 from xskip.metadatastore.legacy import java_bloom
 from xskip.metadatastore.legacy.java_values import Decoded, decode_streams, encode_streams
 from xskip.metadatastore.legacy.julian_calendar import SPARK_VERSION, mask_legacy_dates
-from xskip.metadatastore.object_sizes import SIZES, pack_sizes, unpack_sizes
 from xskip.metadatastore.schema import (
     OBJECT_COLUMN,
     FileSchema,
@@ -118,7 +118,7 @@ def encode(table: MetadataTable, table_identifier: str, path: Path, form: WriteO
             hint="use version 2 or newer",
         )
     arrays = [
-        join_ids(table.objects.names, table.objects.modified),
+        join_ids(table.files.names, table.files.modified),
         *(column.values for column in kept),
         *(_to_file(column, rules) for column in table.indexes.values()),
     ]
@@ -131,7 +131,7 @@ def encode(table: MetadataTable, table_identifier: str, path: Path, form: WriteO
     footer = {
         _ROW_METADATA: render_schema(schema).encode(),
         SPARK_VERSION: _WRITES_LIKE,
-        SIZES: pack_sizes(table.objects.sizes),
+        SIZES: pack_sizes(table.files.sizes),
         **wording_of(table.indexes.values(), form),
     }
     secrets = None if labels is None else encryption(labels)
@@ -343,7 +343,7 @@ def _table(
 ) -> MetadataTable:
     rules = rules_of(file.schema.version)
     return MetadataTable(
-        _objects(file, table),
+        _files(file, table),
         {
             n: PartitionColumn(n, kind, _text(_whole(table, rules.partition_name(n)).cast(arrow_type(kind))))
             for n, kind in partitions
@@ -352,14 +352,14 @@ def _table(
     )
 
 
-def _objects(file: MetadataFile, table: pa.Table) -> Objects:
+def _files(file: MetadataFile, table: pa.Table) -> DataFiles:
     if not file.has_names:
-        return Objects(*(pa.nulls(file.rows, kind) for kind in (pa.string(), pa.int64(), pa.int64())))
+        return DataFiles(*(pa.nulls(file.rows, kind) for kind in (pa.string(), pa.int64(), pa.int64())))
     names, modified = split_ids(_whole(table, OBJECT_COLUMN))
     sizes = unpack_sizes(file.footer, str(file.path))
     if file.groups is not None:
         sizes = sizes.take(pa.array(rows_of(file.footer, file.groups)))
-    return Objects(names, sizes, modified)
+    return DataFiles(names, sizes, modified)
 
 
 def _column(file: MetadataFile, table: pa.Table, index: IndexField) -> IndexColumn:

@@ -147,7 +147,7 @@ def find_live(storage: Storage, directory: str, known: LiveSnapshot | None = Non
             if not present or all(name.identity for name in list_records(storage, directory)):
                 return None
             continue
-        names = tuple(f.name for f in record.files)
+        names = tuple(f.name for f in record.metadata_files)
         missing = [name for name in names if name not in set(present)]
         if not missing or (attempt == _ATTEMPTS - 1 and _are_there(storage, directory, missing)):
             return LiveSnapshot(record, names, foreign=False, latest=latest)
@@ -182,8 +182,8 @@ def publish(
     files : sequence of (Path, RecordedFile)
         The new files: complete local files with their entries for the record.
     record : CommitRecord
-        The content of the new record. ``record.files`` lists all files of the snapshot, including the new files. The
-        commit sets the number, the time and the identity of the index.
+        The content of the new record. ``record.metadata_files`` lists all files of the snapshot, including the new
+        files. The commit sets the number, the time and the identity of the index.
 
     Returns
     -------
@@ -331,7 +331,7 @@ class _Commit:
 
     def clean(self, record: CommitRecord) -> None:
         """Remove the files that the record has replaced, and the files that interrupted writers left."""
-        kept = {f.name for f in record.files}
+        kept = {f.name for f in record.metadata_files}
         replaced = [name for name in (self.base.names if self.base else ()) if name not in kept]
         horizon = record.created - _LEFT_OVER_AFTER_MS
         # a writer that added files before the first record of this index can no longer commit them

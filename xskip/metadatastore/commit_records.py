@@ -77,7 +77,7 @@ class CommitRecord:
         The URI of the dataset's root, with scheme and authority.
     version : int
         The version of the metadata format.
-    files : tuple of RecordedFile
+    metadata_files : tuple of RecordedFile
         All metadata files of the snapshot.
     reading : ReadProfile or None
         How the build read the data files; None if another program collected the statistics.
@@ -92,7 +92,7 @@ class CommitRecord:
     number: int
     root: str
     version: int
-    files: tuple[RecordedFile, ...]
+    metadata_files: tuple[RecordedFile, ...]
     reading: ReadProfile | None
     types: Mapping[str, str]
     created: int
@@ -100,13 +100,14 @@ class CommitRecord:
 
     def to_bytes(self) -> bytes:
         """Return the record as JSON that ends with a checksum."""
+        entries = [{"name": f.name, "rows": f.rows, "size": f.size, "footer": f.footer} for f in self.metadata_files]
         body = {
             "number": self.number,
             "index": self.index,
             "root": self.root,
             "version": self.version,
             "created": self.created,
-            "files": [{"name": f.name, "rows": f.rows, "size": f.size, "footer": f.footer} for f in self.files],
+            "files": entries,
             "reading": self.reading.to_json() if self.reading else None,
             "types": dict(self.types),
         }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
-from xskip.metadata.objects import table_identifier
+from xskip.metadata.data_files import table_identifier
 
 __all__ = ["INDEX_DIRECTORY", "IndexLocation", "as_uri", "metadata_directory"]
 

@@ -30,7 +30,7 @@ from xskip.clauses.clause import (
 from xskip.clauses.partition import PartitionClause
 from xskip.expressions.predicate import IsNull
 from xskip.indexes.minmax import MinMaxClause
-from xskip.metadata.objects import Objects
+from xskip.metadata.data_files import DataFiles
 from xskip.metadata.table import IndexColumn, IndexDefinition, IndexKey, MetadataTable
 from xskip.metadatastore.codec import MetadataFile, leaf_paths
 from xskip.metadatastore.snapshot import Snapshot
@@ -61,7 +61,7 @@ class RowGroups:
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
-        self._files = snapshot.files
+        self._files = snapshot.metadata_files
         self._storages = {definition.key: storage for definition, storage in snapshot.indexes}
         self._partitions = snapshot.partitions
         self._cached: dict[Requirement, IndexColumn] = {}
@@ -83,7 +83,7 @@ class RowGroups:
         needed: dict[Requirement, None] = {}
         over_bounds = self._over_bounds(clause, needed)
         count = len(self.places)
-        nothing = Objects(*(pa.nulls(count, kind) for kind in (pa.string(), pa.int64(), pa.int64())))
+        nothing = DataFiles(*(pa.nulls(count, kind) for kind in (pa.string(), pa.int64(), pa.int64())))
         table = MetadataTable(nothing, {}, {_bounds_key(source): self._column(source) for source in needed})
         return is_false(evaluate(over_bounds, table, np.full(count, True), Trace()))
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from xskip.clauses.clause import PartitionKey, Requirement
 from xskip.errors import KeyNotAvailableError, MetadataCorruptError
-from xskip.metadata.objects import Objects, count_outside
+from xskip.metadata.data_files import DataFiles, count_outside
 from xskip.metadata.read_profile import ReadProfile, differences, zones_differ
 from xskip.metadata.table import IndexColumn, IndexDefinition, IndexKey, MetadataTable, PartitionColumn, concat
 from xskip.metadatastore.bounded_read import RATIO, demand_room
@@ -47,15 +47,15 @@ class Snapshot:
     ----------
     live : LiveSnapshot
         The commit record and the names of the metadata files.
-    files : tuple of MetadataFile
+    metadata_files : tuple of MetadataFile
         The opened metadata files.
     """
 
-    def __init__(self, live: LiveSnapshot, files: tuple[MetadataFile, ...]) -> None:
+    def __init__(self, live: LiveSnapshot, metadata_files: tuple[MetadataFile, ...]) -> None:
         self.live = live
-        self.files = files
+        self.metadata_files = metadata_files
         self._lock = threading.Lock()
-        self._objects: Objects | None = None
+        self._files: DataFiles | None = None
         self._partitions: dict[str, PartitionColumn] = {}
         self._indexes: dict[IndexKey, IndexColumn] = {}
         self._read: set[Requirement] = set()
@@ -79,7 +79,7 @@ class Snapshot:
     @property
     def version(self) -> int:
         """Return the newest version among the metadata files."""
-        return max((file.schema.version for file in self.files), default=CURRENT_VERSION)
+        return max((file.schema.version for file in self.metadata_files), default=CURRENT_VERSION)
 
     def of_another(self, location: IndexLocation) -> str:
         """Return the dataset of the metadata if it is not the dataset of a location; otherwise an empty text.
@@ -127,13 +127,13 @@ class Snapshot:
             table = in_every_zone(table, (definition for definition, _ in self.indexes))
         if self.is_ours:
             return table
-        files = (tuple((i.definition, i.storage) for i in file.schema.indexes) for file in self.files)
+        files = (tuple((i.definition, i.storage) for i in file.schema.indexes) for file in self.metadata_files)
         return proved(table, footers=any(may_be_of_footers(profile.format, indexes) for indexes in files))
 
     @property
     def form(self) -> WriteOptions:
         """Return the write options of the files: their newest version and their key labels."""
-        labels = next((f.schema.encryption for f in self.files if f.schema.encryption is not None), None)
+        labels = next((f.schema.encryption for f in self.metadata_files if f.schema.encryption is not None), None)
         form = WriteOptions(self.version, own=frozenset(self._own()))
         if labels is None:
             return form
@@ -141,7 +141,7 @@ class Snapshot:
 
     def _own(self) -> Iterator[IndexKey]:
         """Yield the indexes with names that only xskip knows, and the indexes with unknown bounds [MDS-F-8]."""
-        for file in self.files:
+        for file in self.metadata_files:
             worded = file.schema.version > 0 and is_worded(file.schema, file.footer.metadata)
             for index in file.schema.indexes:
                 key = index.definition.key
@@ -159,17 +159,17 @@ class Snapshot:
     @property
     def table_identifier(self) -> str:
         """Return the table identifier in the metadata files; an empty text if there are no files."""
-        return self.files[0].schema.table_identifier if self.files else ""
+        return self.metadata_files[0].schema.table_identifier if self.metadata_files else ""
 
     @cached_property
     def rows(self) -> int:
         """Return the number of rows, one for each data file."""
-        return sum(file.rows for file in self.files)
+        return sum(file.rows for file in self.metadata_files)
 
     @cached_property
     def partitions(self) -> dict[str, str]:
         """Return the partition columns that all files have with the same type, and these types."""
-        found = [dict(file.schema.partitions) for file in self.files]
+        found = [dict(file.schema.partitions) for file in self.metadata_files]
         return {n: kind for n, kind in (found[0].items() if found else ()) if all(f.get(n) == kind for f in found)}
 
     @cached_property
@@ -177,7 +177,7 @@ class Snapshot:
         """Return the indexes of all files with their storage, and with the recorded types of their columns."""
         types = self.record.types if self.record and self.is_ours else {}
         merged: dict[IndexKey, tuple[IndexDefinition, ValueStorage]] = {}
-        for file in self.files:
+        for file in self.metadata_files:
             for index in file.schema.indexes:
                 known = tuple(types[c] for c in index.definition.columns if c in types)
                 complete = known if len(known) == len(index.definition.columns) else ()
@@ -203,12 +203,12 @@ class Snapshot:
             everything = self.partition_keys.union(definition.key for definition, _ in self.indexes)
             needed = everything if wanted is None else everything & set(wanted)
             missing = needed - self._read
-            if missing or self._objects is None:
-                self._keep(concat(self._decoded(missing)) if self.files else _NOTHING)
+            if missing or self._files is None:
+                self._keep(concat(self._decoded(missing)) if self.metadata_files else _NOTHING)
                 self._read |= missing
-            assert self._objects is not None
+            assert self._files is not None
             return MetadataTable(
-                self._objects,
+                self._files,
                 {name: column for name, column in self._partitions.items() if PartitionKey(name) in needed},
                 {key: column for key, column in self._indexes.items() if key in needed},
             )
@@ -221,7 +221,7 @@ class Snapshot:
         KeyNotAvailableError
             If no key opens an index.
         """
-        for file in self.files:
+        for file in self.metadata_files:
             keyed = {index.definition.key for index in file.schema.indexes if index.definition.key_label is not None}
             some = (0,) if file.footer.num_row_groups else ()
             for column in decode(replace(file, groups=some), keyed).indexes.values() if keyed else ():
@@ -234,28 +234,28 @@ class Snapshot:
                     )  # fmt: skip
 
     def count_outside(self, root: str) -> int:
-        """Return how many data files lie outside a directory, see :func:`~xskip.metadata.objects.count_outside`."""
-        names = self.load(()).objects.names
+        """Return how many data files lie outside a directory, see :func:`~xskip.metadata.data_files.count_outside`."""
+        names = self.load(()).files.names
         if root not in self._outside:
             self._outside[root] = count_outside(names, root)
         return self._outside[root]
 
     def _decoded(self, wanted: set[Requirement]) -> Iterator[MetadataTable]:
         taken = 0
-        for file in self.files:
-            table = decode(replace(file, has_names=self._objects is None), wanted)
+        for file in self.metadata_files:
+            table = decode(replace(file, has_names=self._files is None), wanted)
             taken += table.nbytes
             demand_room(taken, file.limit, str(file.path.parent))
             yield table
 
     def _keep(self, table: MetadataTable) -> None:
-        if self._objects is None:
-            self._objects = table.objects
+        if self._files is None:
+            self._files = table.files
         self._partitions.update(table.partitions)
         self._indexes.update(table.indexes)
 
 
-_NOTHING = MetadataTable(Objects(pa.array([], pa.string()), pa.array([], pa.int64()), pa.array([], pa.int64())))
+_NOTHING = MetadataTable(DataFiles(pa.array([], pa.string()), pa.array([], pa.int64()), pa.array([], pa.int64())))
 
 
 def open_snapshot(
@@ -326,7 +326,7 @@ def _read_all(
             return None
         if known is not None and live.identity == known.identity:
             return live, ()
-        recorded = {entry.name: entry for entry in (live.record.files if live.record else ())}
+        recorded = {entry.name: entry for entry in (live.record.metadata_files if live.record else ())}
         try:
             return live, tuple(read(storage.fetch(f"{directory}/{name}"), recorded.get(name)) for name in live.names)
         except FileNotFoundError:  # a commit has just removed the file: start over

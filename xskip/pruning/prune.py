@@ -108,7 +108,7 @@ def prune(clause: Clause, table: MetadataTable) -> PruneResult:
         tuple(ClauseOutcome(c.predicate, _index_name(c), count) for c, count in trace.counts),
         (
             *((leaf.predicate, leaf.reason) for leaf in unused),
-            *((str(c.definition), f"the metadata of {c.unreadable:,} objects cannot be read") for c in unreadable),
+            *((str(c.definition), f"the metadata of {c.unreadable:,} files cannot be read") for c in unreadable),
             *((str(c.definition), f"its key {c.definition.key_label} is not available") for c in locked),
             *((str(c.definition), c.doubt) for c in doubted),
         ),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from xskip.metadata.objects import Objects, ObjectStatus
+from xskip.metadata.data_files import DataFiles, FileStatus
 from xskip.results.render import KeyValueView, ShownTable, human_bytes
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Progress:
     ----------
     chunk, chunks : int
         The number of finished jobs, and of all jobs.
-    objects, total : int
+    files, total : int
         The number of finished files, and of all files.
     seconds : float
         The time since the start of the build.
@@ -47,7 +47,7 @@ class Progress:
 
     chunk: int
     chunks: int
-    objects: int
+    files: int
     total: int
     seconds: float
 
@@ -74,7 +74,7 @@ class RefreshResult(KeyValueView):
 
     def _pairs(self) -> Sequence[tuple[str, Any]]:
         pairs: list[tuple[str, Any]] = [
-            ("objects added", self.added),
+            ("files added", self.added),
             ("removed", self.removed),
             ("unchanged", self.unchanged),
             ("seconds", self.seconds),
@@ -87,10 +87,10 @@ class DropResult(KeyValueView):
     """The result of a drop: the directory of the metadata, and the number of metadata files in it."""
 
     location: str
-    files: int
+    metadata_files: int
 
     def _pairs(self) -> Sequence[tuple[str, Any]]:
-        return [("dropped", self.location), ("files", self.files)]
+        return [("dropped", self.location), ("metadata files", self.metadata_files)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class IndexDescription(KeyValueView):
         The version of the metadata format.
     commit : int
         The number of the latest commit; 0 without a commit record.
-    objects : int
+    files : int
         The number of data files in the index.
     metadata_bytes : int
         The total size of the metadata files in bytes.
@@ -133,7 +133,7 @@ class IndexDescription(KeyValueView):
     format: str
     version: int
     commit: int
-    objects: int
+    files: int
     metadata_bytes: int
     partitions: tuple[str, ...]
     indexes: tuple[IndexInfo, ...]
@@ -145,7 +145,7 @@ class IndexDescription(KeyValueView):
             ("format", self.format),
             ("version", self.version),
             ("commit", self.commit),
-            ("objects", self.objects),
+            ("files", self.files),
             ("metadata", human_bytes(self.metadata_bytes)),
             ("partitions", ", ".join(self.partitions) or "none"),
         ]
@@ -187,7 +187,7 @@ class IndexStatus(KeyValueView):
         The number of entries in the metadata whose data files were deleted or changed.
     problem : str
         The reason why queries do not use the index; empty if they use it.
-    files : tuple of (str, int)
+    metadata_files : tuple of (str, int)
         The metadata files, each with its version.
     """
 
@@ -196,7 +196,7 @@ class IndexStatus(KeyValueView):
     missing: int
     stale: int
     problem: str = ""
-    files: tuple[tuple[str, int], ...] = ()
+    metadata_files: tuple[tuple[str, int], ...] = ()
 
     @property
     def up_to_date(self) -> bool:
@@ -204,9 +204,10 @@ class IndexStatus(KeyValueView):
         return not (self.missing or self.stale or self.problem)
 
     def _pairs(self) -> Sequence[tuple[str, Any]]:
+        versions = ", ".join(map(str, sorted({v for _, v in self.metadata_files})))
         return [
-            ("version", f"{self.version} ({', '.join(map(str, sorted({v for _, v in self.files}))) or 'no files'})"),
-            ("objects indexed", self.indexed),
+            ("version", f"{self.version} ({versions or 'no metadata files'})"),
+            ("files indexed", self.indexed),
             ("missing", self.missing),
             ("stale", self.stale),
             ("up to date", "yes" if self.up_to_date else "no, call refresh()"),
@@ -235,7 +236,7 @@ class MigrationResult(KeyValueView):
         The versions of the metadata files before the migration.
     after : int
         The target version.
-    objects : int
+    files : int
         The number of data files in the index.
     seconds : float
         The duration of the migration.
@@ -249,7 +250,7 @@ class MigrationResult(KeyValueView):
     location: str
     before: tuple[int, ...]
     after: int
-    objects: int
+    files: int
     seconds: float
     dry_run: bool = False
     columns: tuple[ColumnChange, ...] = ()
@@ -259,7 +260,7 @@ class MigrationResult(KeyValueView):
         return [
             ("location", self.location),
             ("version", f"{', '.join(map(str, self.before)) or 'none'} -> {self.after}"),
-            ("objects", self.objects),
+            ("files", self.files),
             ("seconds", self.seconds),
             *([("dry run", "nothing was changed")] if self.dry_run else []),
             *((c.before or c.after, f"{c.after or 'gone'}: {c.change}") for c in self.columns),
@@ -269,17 +270,17 @@ class MigrationResult(KeyValueView):
 
 @dataclass(frozen=True, slots=True)
 class RotationResult(KeyValueView):
-    """The result of a key rotation: the directory, the number of encrypted files, and the present key labels."""
+    """The result of a key rotation: the directory, the number of encrypted metadata files, and the key labels."""
 
     location: str
-    files: int
+    metadata_files: int
     labels: tuple[str, ...]
     seconds: float
 
     def _pairs(self) -> Sequence[tuple[str, Any]]:
         return [
             ("location", self.location),
-            ("files", self.files),
+            ("metadata files", self.metadata_files),
             ("labels", ", ".join(self.labels)),
             ("seconds", self.seconds),
         ]
@@ -293,9 +294,9 @@ class OptimizeResult(KeyValueView):
     ----------
     location : str
         The directory of the metadata.
-    files_before, files_after : int
+    metadata_files_before, metadata_files_after : int
         The number of metadata files.
-    objects : int
+    files : int
         The number of data files in the index.
     bytes_before, bytes_after : int
         The total size of all metadata files in bytes.
@@ -303,9 +304,9 @@ class OptimizeResult(KeyValueView):
     """
 
     location: str
-    files_before: int
-    files_after: int
-    objects: int
+    metadata_files_before: int
+    metadata_files_after: int
+    files: int
     bytes_before: int
     bytes_after: int
     seconds: float
@@ -313,9 +314,9 @@ class OptimizeResult(KeyValueView):
     def _pairs(self) -> Sequence[tuple[str, Any]]:
         return [
             ("location", self.location),
-            ("files", f"{self.files_before:,} -> {self.files_after:,}"),
+            ("metadata files", f"{self.metadata_files_before:,} -> {self.metadata_files_after:,}"),
             ("metadata", f"{human_bytes(self.bytes_before)} -> {human_bytes(self.bytes_after)}"),
-            ("objects", self.objects),
+            ("files", self.files),
             ("seconds", self.seconds),
         ]
 
@@ -326,7 +327,7 @@ class FileList(ShownTable):
 
     Attributes
     ----------
-    objects : Objects
+    files : DataFiles
         The names, sizes and modification times of the files.
     total : int
         The number of files in the dataset.
@@ -334,30 +335,30 @@ class FileList(ShownTable):
         The total size of the dataset's files in bytes.
     """
 
-    objects: Objects
+    files: DataFiles
     total: int
     total_bytes: int
 
     def __len__(self) -> int:
-        return len(self.objects)
+        return len(self.files)
 
-    def __iter__(self) -> Iterator[ObjectStatus]:
-        return (self.objects[i] for i in range(len(self.objects)))
+    def __iter__(self) -> Iterator[FileStatus]:
+        return (self.files[i] for i in range(len(self.files)))
 
     def __repr__(self) -> str:
-        volume = f"{human_bytes(self.objects.total_bytes)} of {human_bytes(self.total_bytes)}"
-        return f"FileList({len(self)} of {self.total} objects, {volume})"
+        volume = f"{human_bytes(self.files.total_bytes)} of {human_bytes(self.total_bytes)}"
+        return f"FileList({len(self)} of {self.total} files, {volume})"
 
     @property
     def names(self) -> list[str]:
         """Return the paths of the files, without scheme and authority."""
-        return list(self.objects.names.to_pylist())
+        return list(self.files.names.to_pylist())
 
     def _columns(self) -> dict[str, list[Any]]:
         return {
             "name": self.names,
-            "size": self.objects.sizes.to_pylist(),
-            "modified": self.objects.modified.to_pylist(),
+            "size": self.files.sizes.to_pylist(),
+            "modified": self.files.modified.to_pylist(),
         }
 
 
@@ -367,7 +368,7 @@ class ListedIndex:
 
     dataset: str
     location: str
-    objects: int
+    files: int
     indexes: tuple[str, ...]
 
 
@@ -386,7 +387,7 @@ class IndexList(ShownTable):
     def _columns(self) -> dict[str, list[Any]]:
         return {
             "dataset": [i.dataset for i in self.indexes],
-            "objects": [i.objects for i in self.indexes],
+            "files": [i.files for i in self.indexes],
             "indexes": [", ".join(i.indexes) for i in self.indexes],
             "location": [i.location for i in self.indexes],
         }

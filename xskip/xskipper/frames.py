@@ -48,7 +48,7 @@ def described(spark: SparkSession, identifier: str, index: IndexDescription, sta
     status : IndexStatus
         The comparison of the index with the dataset's present files.
     """
-    rows: list[Row] = [*_state(status), ("Total objects indexed", str(index.objects), "")]
+    rows: list[Row] = [*_state(status), ("Total objects indexed", str(index.files), "")]
     if status.version in _DEPRECATED:
         rows.append(("# Metadata version status", status.version, ""))
     rows += [("# Metadata properties", "", ""), ("Metadata location", index.location, "")]

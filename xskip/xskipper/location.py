@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from xskip.metadata.objects import table_identifier
+from xskip.metadata.data_files import table_identifier
 from xskip.metadatastore.location import as_uri, metadata_directory
 from xskip.settings import EVALUATE
 from xskip.settings import LOCATION as BASE

@@ -68,4 +68,4 @@ def frame(spark: SparkSession, scans: list[ScanReport] | None) -> DataFrame:
     return spark.createDataFrame([("SUCCESS", bool(used), *sums)], _SCHEMA)
 
 
-_SUMMED = ("skipped_bytes", "skipped", "bytes", "objects")
+_SUMMED = ("skipped_bytes", "skipped", "bytes", "files")

@@ -20,7 +20,7 @@ def main() -> int:
     started = time.monotonic()
     found = run_all(asked.seed, numbers)
     sys.stdout.write(
-        f"seed {asked.seed}: {found.cases:,} damaged indexes, {found.refused:,} refused, {found.skipped:,} objects "
+        f"seed {asked.seed}: {found.cases:,} damaged indexes, {found.refused:,} refused, {found.skipped:,} files "
         f"skipped, the slowest {found.slowest:.2f} s, {len(found.faults)} faults, {time.monotonic() - started:.0f} s\n"
         f"{dict(found.ways)}\n"
     )

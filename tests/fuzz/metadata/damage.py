@@ -25,10 +25,10 @@ _SIZES = b"io.xskip.object.sizes"
 
 def damaged(random: Random, bases: Sequence[Known], base: Known) -> tuple[str, Files]:
     """Return the name of a random way of damage, and the files of an index after this damage."""
-    has_record = any(name.startswith("_commits/") for name in base.files)
+    has_record = any(name.startswith("_commits/") for name in base.metadata_files)
     way = random.choice([*WAYS, *FORGED] if has_record else [name for name in WAYS if "signed" not in name])
-    files = dict(base.files)
-    {**WAYS, **FORGED}[way](random, files, random.choice(bases).files)
+    files = dict(base.metadata_files)
+    {**WAYS, **FORGED}[way](random, files, random.choice(bases).metadata_files)
     return way, files
 
 

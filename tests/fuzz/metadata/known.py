@@ -26,7 +26,7 @@ from xskip.expressions.predicate import (
     StartsWith,
 )
 from xskip.indexes.tokenbloom import Part, whole_words
-from xskip.metadata.objects import Objects, ObjectStatus
+from xskip.metadata.data_files import DataFiles, FileStatus
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable, PartitionColumn
 from xskip.metadatastore.commit import CommitRecord, RecordedFile, publish
@@ -50,31 +50,31 @@ class Known:
 
     Attributes
     ----------
-    files : dict of str to bytes
+    metadata_files : dict of str to bytes
         The files of the metadata directory, by name.
-    objects : dict of ObjectStatus to list of rows
+    data_files : dict of FileStatus to list of rows
         The rows of each data file.
     """
 
-    files: dict[str, bytes]
-    objects: dict[ObjectStatus, list[Row]]
+    metadata_files: dict[str, bytes]
+    data_files: dict[FileStatus, list[Row]]
 
     @property
     def record(self) -> str:
         """Return the name of the latest commit record."""
-        return max(name for name in self.files if name.startswith("_commits/"))
+        return max(name for name in self.metadata_files if name.startswith("_commits/"))
 
 
 def known(random: Random, version: int, scratch: Path, footer_key: str | None = None, *, plain: bool = False) -> Known:
     """Return a random index with one or two metadata files."""
     count = random.randint(2, 6)
-    objects = {}
+    data_files = {}
     for i in range(count):
         name = f"{ROOT}/p={i % 2}/f{i}.parquet"
         size = random.choice([-1, 100 + i])
         rows = [_row(random, i % 2) for _ in range(random.randint(0, 5))]
-        objects[ObjectStatus(name, size, 1_700_000_000_000 + i)] = rows
-    table = _table(objects)
+        data_files[FileStatus(name, size, 1_700_000_000_000 + i)] = rows
+    table = _table(data_files)
     if footer_key is not None:
         table = _keyed(table)
     scratch.mkdir(parents=True)
@@ -86,7 +86,7 @@ def known(random: Random, version: int, scratch: Path, footer_key: str | None = 
     record = CommitRecord(0, ROOT, version, tuple(entry for _, entry in files), READING, TYPES, 0)
     publish(LocalStorage(), str(scratch / "md"), None, files, record)
     paths = [path for path in (scratch / "md").rglob("*") if path.is_file()]
-    return Known({str(path.relative_to(scratch / "md")): path.read_bytes() for path in paths}, objects)
+    return Known({str(path.relative_to(scratch / "md")): path.read_bytes() for path in paths}, data_files)
 
 
 def _row(random: Random, p: int) -> Row:
@@ -113,8 +113,8 @@ def _distinct(values: list[Any]) -> list[Any]:
     return list({repr(value + 0.0 if isinstance(value, float) else value): value for value in values}.values())
 
 
-def _table(objects: dict[ObjectStatus, list[Row]]) -> MetadataTable:
-    files = list(objects.values())
+def _table(data_files: dict[FileStatus, list[Row]]) -> MetadataTable:
+    files = list(data_files.values())
     columns: list[IndexColumn] = []
     for name in ("k", "s", "d"):
         held = [_values(rows, name) for rows in files]
@@ -141,9 +141,9 @@ def _table(objects: dict[ObjectStatus, list[Row]]) -> MetadataTable:
         _index("gaplist", ("k",), Array("int"), [_ranges(held) for held in numbers]),
         _index("geobox", ("x", "y"), Array("double"), [_boxes(rows) for rows in files]),
     ]  # fmt: skip
-    listed = list(objects)
+    listed = list(data_files)
     partition = PartitionColumn("p", "int", array_of("int", [int(each.name.split("p=")[1][0]) for each in listed]))
-    return table_of(Objects.of(listed), columns, [partition])
+    return table_of(DataFiles.of(listed), columns, [partition])
 
 
 def _index(

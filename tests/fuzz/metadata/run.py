@@ -18,7 +18,7 @@ from tests.fuzz.metadata.damage import WAYS, damaged
 from tests.fuzz.metadata.known import KEYS, READING, Known, filters, known
 from tests.metadatastore.samples import ROOT, golden_directories
 from xskip.errors import XskipError
-from xskip.metadata.objects import ObjectStatus
+from xskip.metadata.data_files import FileStatus
 from xskip.metadatastore.encryption import use_kms
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.kms import LocalKms
@@ -105,10 +105,11 @@ def case(md: Path, random: Random, base: Known, outcome: Outcome) -> str:
     asked = filters(random, _FILTERS)
     try:
         snapshot = open_snapshot(LocalStorage(), str(md))
-        if snapshot is None or (base.objects and snapshot.reason_unusable(IndexLocation(ROOT, str(md), ROOT), READING)):
+        location = IndexLocation(ROOT, str(md), ROOT)
+        if snapshot is None or (base.data_files and snapshot.reason_unusable(location, READING)):
             outcome.refused += 1
             return ""
-        if not base.objects:
+        if not base.data_files:
             snapshot.load()
         available = Available(
             snapshot.indexes, snapshot.partitions, {"p": "int"}, untyped=not snapshot.is_ours, settings=""
@@ -118,9 +119,9 @@ def case(md: Path, random: Random, base: Known, outcome: Outcome) -> str:
             table = snapshot.proved(requirements(clause), READING)
             skip = prune(clause, table).skip
             for row in skip.nonzero()[0]:
-                found: ObjectStatus = table.objects[int(row)]
+                found: FileStatus = table.files[int(row)]
                 outcome.skipped += 1
-                for each, rows in base.objects.items():
+                for each, rows in base.data_files.items():
                     same = (each.name, each.modified) == (found.name, found.modified)
                     if same and found.size in (-1, each.size) and any(map(is_true, rows)):
                         return f"{each.name} has a row of {predicate}"

@@ -43,7 +43,7 @@ def test_what_is_whole_is_used(runner: Runner) -> None:
     seen = Outcome()
     for number, base in enumerate(runner.bases):
         md = runner.scratch / f"whole{number}"
-        for name, data in base.files.items():
+        for name, data in base.metadata_files.items():
             (md / name).parent.mkdir(parents=True, exist_ok=True)
             (md / name).write_bytes(data)
         assert case(md, Random(number), base, seen) == ""

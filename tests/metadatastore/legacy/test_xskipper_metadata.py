@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.metadatastore.samples import bloomfilter, minmax, objects_of, opened, put_foreign, table_of, valuelist
+from tests.metadatastore.samples import bloomfilter, files_of, minmax, opened, put_foreign, table_of, valuelist
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
 from xskip.metadatastore.legacy.xskipper_metadata import may_be_of_footers, proved, reason_unusable
@@ -24,7 +24,7 @@ def by_utf16(text: str) -> bytes:
 
 
 def proved_column(column: IndexColumn, *, footers: bool = False) -> list[object]:
-    table = table_of(objects_of(NAMES[: len(column.values)]), [column])
+    table = table_of(files_of(NAMES[: len(column.values)]), [column])
     found: list[object] = proved(table, footers=footers).indexes[column.definition.key].values.to_pylist()
     return found
 
@@ -79,7 +79,7 @@ def test_which_bounds_can_be_of_footers() -> None:
 def test_other_indexes_are_left_alone() -> None:
     """[MDS-F-2] [MDS-F-3] Lists and filters stay, because they have no order."""
     columns = [valuelist("s", "string", [["\U0001f600", "\ufffd"], [], None]), bloomfilter("s", [[b"x"], [], None])]
-    table = table_of(objects_of(NAMES), columns)
+    table = table_of(files_of(NAMES), columns)
     assert proved(table, footers=True) == table
 
 
@@ -107,7 +107,7 @@ def foreign(directory: Path, table: MetadataTable) -> Snapshot:
 
 def test_a_snapshot_of_another_program(tmp_path: Path) -> None:
     """[MDS-F-1] [MDS-F-4] A snapshot serves a dataset with its path and default options."""
-    snapshot = foreign(tmp_path, table_of(objects_of(NAMES[:1]), [minmax("d", "double", [1.0], [2.0])]))
+    snapshot = foreign(tmp_path, table_of(files_of(NAMES[:1]), [minmax("d", "double", [1.0], [2.0])]))
     default = ReadProfile.of("parquet", {}, {}, "")
     assert snapshot.reason_unusable(IndexLocation("/lake", "", "/lake"), default) == ""
     assert snapshot.reason_unusable(IndexLocation("s3a://bucket/lake", "", "/lake"), default) == ""
@@ -127,7 +127,7 @@ def test_old_times_of_another_program_are_not_known_by_their_zone(tmp_path: Path
     """[PRU-RD-8] The other program did not record the time zone of its JVM."""
     days = [-2_208_988_800_000_000, 1_577_836_800_000_000]  # 1900-01-01, 2020-01-01
     columns = [minmax("t", "timestamp", days, days), minmax("i", "int", [1, 2], [1, 2])]
-    snapshot = foreign(tmp_path, table_of(objects_of(NAMES[:2]), columns))
+    snapshot = foreign(tmp_path, table_of(files_of(NAMES[:2]), columns))
     asked = ReadProfile.of("avro", {}, {"user.timezone": "UTC"}, "")
     assert snapshot.reason_unusable(IndexLocation("/lake", "", "/lake"), asked) == ""
     found = snapshot.proved([("minmax", ("t",)), ("minmax", ("i",))], asked).indexes

@@ -25,9 +25,9 @@ from tests.metadatastore.samples import (
     bloomfilter,
     files_of,
     golden_directories,
+    metadata_files_of,
     minmax,
     numbered_table,
-    objects_of,
     opened,
     put_foreign,
     record_of,
@@ -54,7 +54,7 @@ LIMITS = WriteOptions()
 KEYS = {label: label.encode().ljust(16, b"!") for label in ("k1", "k2", "footer")}
 SKETCH = Opaque('{"type":"udt","class":"com.acme.SketchUDT","pyClass":null,"sqlType":"binary"}', pa.binary())
 
-# partition, least value and name of eight objects: what their order is by; None is NULL, or not known
+# partition, least value and name of eight files: what their order is by; None is NULL, or not known
 ROWS = [
     (2, 5, "a"),
     (1, 7, "b"),
@@ -79,7 +79,7 @@ def name_of(low: int | None, name: str) -> str:
     return f"{ROOT}/{name}{'' if low is None else low}"
 
 
-#: Bounds in the sample are not known of all objects.
+#: Bounds in the sample are not known of all files.
 OWN = frozenset({("minmax", ("a.b",))})
 
 
@@ -98,9 +98,9 @@ def sample(version: int) -> MetadataTable:
         bloomfilter("u", [[b"x"], [], None, *[[name.encode()] for _, _, name in ROWS[3:]]]),
     ]
     partition = PartitionColumn("p", "int", array_of("int", [part for part, _, _ in ROWS]))
-    objects = objects_of([name_of(low, name) for _, low, name in ROWS])
+    files = files_of([name_of(low, name) for _, low, name in ROWS])
     sizes = pa.array([None, *range(7)], pa.int64())
-    return table_of(replace(objects, sizes=sizes), indexes, [partition] if version == 4 else [])
+    return table_of(replace(files, sizes=sizes), indexes, [partition] if version == 4 else [])
 
 
 def parts(table: MetadataTable, *sizes: int) -> list[MetadataTable]:
@@ -112,7 +112,7 @@ def parts(table: MetadataTable, *sizes: int) -> list[MetadataTable]:
 
 def put(md: str, scratch: Path, tables: Iterable[MetadataTable], form: WriteOptions = LIMITS) -> None:
     """Commit an index of xskip with at least one file for each table."""
-    files = files_of(tables, scratch, form)
+    files = metadata_files_of(tables, scratch, form)
     record = replace(record_of(entry for _, entry in files), version=form.version)
     publish(DISK, md, find_live(DISK, md), files, record)
 
@@ -120,23 +120,23 @@ def put(md: str, scratch: Path, tables: Iterable[MetadataTable], form: WriteOpti
 def rows_of(snapshot: Snapshot) -> list[tuple[str, str]]:
     """Return all metadata of each file as text, in any order of files, rows and columns; NaN equals NaN."""
     found = []
-    for file in snapshot.files:
+    for file in snapshot.metadata_files:
         table = decode(file)
         assert not any(index.is_locked for index in table.indexes.values())
         for i in range(len(table)):
             said = (
-                table.objects[i],
+                table.files[i],
                 file.schema.version,
                 sorted(repr((p.name, p.type, p.values[i].as_py())) for p in table.partitions.values()),
                 sorted(repr((c.definition, c.storage, c.values[i].as_py())) for c in table.indexes.values()),
             )
-            found.append((table.objects[i].name, repr(said)))
+            found.append((table.files[i].name, repr(said)))
     return sorted(found)
 
 
 def names_of(md: str | Path) -> list[list[str]]:
     """Return the names below the root in each metadata file, in order."""
-    return [[n.rpartition("/")[2] for n in decode(f, ()).objects.names.to_pylist()] for f in opened(md).files]
+    return [[n.rpartition("/")[2] for n in decode(f, ()).files.names.to_pylist()] for f in opened(md).metadata_files]
 
 
 def listing(md: str | Path) -> list[tuple[str, bytes]]:
@@ -148,8 +148,8 @@ def assert_nothing_to_do(md: str | Path, limits: WriteOptions = LIMITS) -> None:
     before = listing(md)
     result = optimize(DISK, str(md), limits)
     assert listing(md) == before
-    assert (result.files_before, result.bytes_before) == (result.files_after, result.bytes_after)
-    assert result.files_after == len(list(Path(md).glob("*.parquet")))
+    assert (result.metadata_files_before, result.bytes_before) == (result.metadata_files_after, result.bytes_after)
+    assert result.metadata_files_after == len(list(Path(md).glob("*.parquet")))
 
 
 @pytest.mark.parametrize("version", range(5))
@@ -160,17 +160,18 @@ def test_every_version(version: int, tmp_path: Path) -> None:
     put(md, tmp_path / "s", parts(sample(version), *sizes_of_parts), WriteOptions(version, own=OWN))
     before = opened(md)
     known = before.load(())
-    sizes = sum(file.size for file in before.record.files) if before.record else 0
+    sizes = sum(file.size for file in before.record.metadata_files) if before.record else 0
     result = optimize(DISK, md, LIMITS)
     after = opened(md)
     assert rows_of(after) == rows_of(before)  # which were open all the time: a reader goes on with what it has
-    assert after.load(()).objects.names.to_pylist() != known.objects.names.to_pylist()
+    assert after.load(()).files.names.to_pylist() != known.files.names.to_pylist()
     assert names_of(md) == [ORDER if version == 4 else WITHOUT_PARTITIONS]
-    assert after.files[0].schema == before.files[0].schema  # the order of columns, too
+    assert after.metadata_files[0].schema == before.metadata_files[0].schema  # the order of columns, too
     assert before.record is not None
     assert after.record is not None
     assert after.is_ours
-    assert replace(after.record, number=1, created=0, files=()) == replace(before.record, created=0, files=())
+    expected = replace(before.record, created=0, metadata_files=())
+    assert replace(after.record, number=1, created=0, metadata_files=()) == expected
     assert after.record.number == 2
     (file,) = Path(md).glob("*.parquet")
     assert (file.name,) == after.live.names
@@ -196,7 +197,7 @@ def test_every_type_has_an_order(kind: str, tmp_path: Path) -> None:
     values = VALUES[kind]
     bounds = minmax("k", kind, [values[1], None, values[0]], [values[1], None, values[0]])
     partition = PartitionColumn("p", kind, array_of(kind, [values[0]] * 3))
-    table = table_of(objects_of([f"{ROOT}/{name}" for name in ("b", "a", "c")]), [bounds], [partition])
+    table = table_of(files_of([f"{ROOT}/{name}" for name in ("b", "a", "c")]), [bounds], [partition])
     by_partition = PartitionColumn("p", kind, array_of(kind, [values[1], None, values[0]]))
     for number, each in enumerate((table, replace(table, partitions={"p": by_partition}, indexes={}))):
         md = str(tmp_path / f"md{number}")
@@ -232,8 +233,8 @@ def test_encrypted(version: int, plaintext: bool, tmp_path: Path) -> None:
     optimize(DISK, md, LIMITS)
     after = opened(md)
     assert rows_of(after) == rows_of(before)
-    assert len(after.files) == 1
-    assert after.files[0].schema.encryption == before.files[0].schema.encryption
+    assert len(after.metadata_files) == 1
+    assert after.metadata_files[0].schema.encryption == before.metadata_files[0].schema.encryption
     assert after.form == before.form == WriteOptions(version, "footer", plaintext, own=OWN)
     assert after.live.names[0] not in before.live.names
     assert b"/lake/events" not in (Path(md) / after.live.names[0]).read_bytes().replace(
@@ -274,10 +275,10 @@ def test_limits(limits: WriteOptions, sizes: list[int], tmp_path: Path) -> None:
     assert rows_of(opened(md)) == before
     assert [len(each) for each in numbers(md)] == sizes
     assert list(itertools.chain(*numbers(md))) == list(range(100))
-    assert (result.files_before, result.files_after) == (15, len(sizes))
+    assert (result.metadata_files_before, result.metadata_files_after) == (15, len(sizes))
     record = opened(md).record
     assert record is not None
-    assert [entry.rows for entry in record.files] == sizes
+    assert [entry.rows for entry in record.metadata_files] == sizes
     assert result.bytes_after == sum(path.stat().st_size for path in Path(md).glob("*.parquet"))
     assert_nothing_to_do(md, limits)
 
@@ -287,7 +288,7 @@ def test_a_file_with_too_many_rows(tmp_path: Path) -> None:
     md = str(tmp_path / "md")
     put(md, tmp_path / "s", [shuffled(100)])
     assert_nothing_to_do(md)
-    assert optimize(DISK, md, WriteOptions(rows_per_file=40)).files_after == 3
+    assert optimize(DISK, md, WriteOptions(rows_per_file=40)).metadata_files_after == 3
     assert [len(each) for each in numbers(md)] == [34, 34, 32]
     assert_nothing_to_do(md, WriteOptions(rows_per_file=40))
 
@@ -311,7 +312,7 @@ def test_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def statistics(md: str | Path) -> list[list[tuple[int, int, int]]]:
     """Return, for each row group of each file, its rows, and the least and greatest minimum of k."""
     found = []
-    for file in opened(md).files:
+    for file in opened(md).metadata_files:
         groups = [file.footer.row_group(i) for i in range(file.footer.num_row_groups)]
         columns = [[g.column(i) for i in range(g.num_columns)] for g in groups]
         low = [next(c.statistics for c in each if c.path_in_schema == "k_minmax_1.min") for each in columns]
@@ -330,7 +331,7 @@ def test_row_groups_can_be_told_apart(tmp_path: Path) -> None:
     assert opened(md).rows == 12_000
     assert_nothing_to_do(md)
     put(md, tmp_path / "s", [shuffled(GROUP_ROWS + 1)])  # one file, whose row groups cannot be told apart
-    assert optimize(DISK, md, LIMITS).files_before == 1
+    assert optimize(DISK, md, LIMITS).metadata_files_before == 1
     assert statistics(md) == [[(5000, 0, 4999), (1, 5000, 5000)]]
     put(md, tmp_path / "s", [shuffled(GROUP_ROWS)])  # of one row group the order does not matter
     assert_nothing_to_do(md)
@@ -365,8 +366,8 @@ def test_files_of_other_schemas_stay_apart(tmp_path: Path) -> None:
         result = optimize(DISK, str(md), LIMITS)
         joined = name in ("plain", "reversed")  # the order of columns says nothing
         assert rows_of(opened(md)) == before, name
-        assert (result.files_before, result.files_after) == (4, 2 if joined else 3), name
-        assert {file.schema.version for file in opened(md).files} == {2, 4}
+        assert (result.metadata_files_before, result.metadata_files_after) == (4, 2 if joined else 3), name
+        assert {file.schema.version for file in opened(md).metadata_files} == {2, 4}
         assert_nothing_to_do(md)
 
 
@@ -379,7 +380,7 @@ def test_what_footers_may_have_told_proves_nothing_afterwards(tmp_path: Path) ->
     key = ("minmax", ("k",))
     before = opened(md).proved([key], ReadProfile("parquet")).indexes[key].values
     assert before.null_count == 6
-    assert optimize(DISK, str(md), LIMITS).files_after == 2
+    assert optimize(DISK, str(md), LIMITS).metadata_files_after == 2
     after = opened(md)
     assert not after.is_ours
     assert after.proved([key], ReadProfile("parquet")).indexes[key].values.null_count == 6
@@ -393,7 +394,7 @@ def test_another_program_s_metadata_stay_its_own(tmp_path: Path) -> None:
     optimize(DISK, str(md), LIMITS)
     after = opened(md)
     assert rows_of(after) == before
-    assert (after.is_ours, after.live.foreign, len(after.files)) == (False, False, 1)
+    assert (after.is_ours, after.live.foreign, len(after.metadata_files)) == (False, False, 1)
     assert after.record is not None
     assert (after.record.reading, after.record.number) == (None, 1)
     assert_nothing_to_do(md)
@@ -406,7 +407,7 @@ def test_goldens(shared: Path, tmp_path: Path, counted: Counted) -> None:
         whole, md = tmp_path / f"{number}-whole", tmp_path / str(number)
         shutil.copytree(directory, whole)
         assert_nothing_to_do(whole)
-        (file,) = opened(whole).files
+        (file,) = opened(whole).metadata_files
         pieces = [decode(file).take(pa.array(range(start, file.rows, 3), pa.int64())) for start in range(3)]
         md.mkdir()
         for each, piece in enumerate(pieces):
@@ -415,15 +416,15 @@ def test_goldens(shared: Path, tmp_path: Path, counted: Counted) -> None:
         result = optimize(DISK, str(md), LIMITS)
         after = opened(md)
         assert rows_of(after) == rows_of(before), directory
-        assert (result.files_before, result.objects) == (3, file.rows)
+        assert (result.metadata_files_before, result.files) == (3, file.rows)
         if file.schema.version:  # version 0 knows types by values alone
-            assert result.files_after == 1, directory
+            assert result.metadata_files_after == 1, directory
             assert [n for n, _ in rows_of(after)] == [n for n, _ in rows_of(opened(whole))]
-            assert after.files[0].schema == replace(file.schema, encryption=None), directory
+            assert after.metadata_files[0].schema == replace(file.schema, encryption=None), directory
         assert after.table_identifier == file.schema.table_identifier
         assert not after.is_ours
         assert_nothing_to_do(md)
-        joined += result.files_after < result.files_before
+        joined += result.metadata_files_after < result.metadata_files_before
     counted("goldens joined from pieces with every value", joined)
 
 
@@ -444,13 +445,13 @@ def test_no_index(tmp_path: Path) -> None:
         optimize(DISK, str(tmp_path), LIMITS)
 
 
-def test_no_objects(tmp_path: Path) -> None:
+def test_no_files(tmp_path: Path) -> None:
     """[MDS-C-10] [MDS-C-14] Files without rows become one file, which keeps the index definitions."""
     md = str(tmp_path / "md")
     put(md, tmp_path / "s", parts(sample(4).take(pa.array([], pa.int64())), 0, 0))
     before = opened(md)
     result = optimize(DISK, md, LIMITS)
-    assert (result.files_before, result.files_after, result.objects) == (2, 1, 0)
+    assert (result.metadata_files_before, result.metadata_files_after, result.files) == (2, 1, 0)
     assert opened(md).indexes == before.indexes
     assert opened(md).partitions == before.partitions
     assert_nothing_to_do(md)
@@ -485,12 +486,12 @@ def test_a_reader_goes_on(tmp_path: Path) -> None:
     put(md, tmp_path / "s", parts(shuffled(10), 4, 6))
     old = opened(md)
     optimize(DISK, md, LIMITS)
-    names: Sequence[str] = old.load().objects.names.to_pylist()
+    names: Sequence[str] = old.load().files.names.to_pylist()
     assert names != sorted(names)
     new = open_snapshot(DISK, md, old)
     assert new is not None
     assert new is not old
-    assert new.load().objects.names.to_pylist() == sorted(names)
+    assert new.load().files.names.to_pylist() == sorted(names)
 
 
 @pytest.mark.parametrize("mode", [{"after": False}, {"after": True}])
@@ -509,7 +510,7 @@ def test_one_that_dies(mode: dict[str, bool], dead: bool, tmp_path: Path, counte
         if faulty.calls < k:
             break
         assert rows_of(opened(md)) == expected, f"call {k}"
-        outcomes.append(len(opened(md).files))
+        outcomes.append(len(opened(md).metadata_files))
         optimize(DISK, md, WriteOptions(rows_per_file=5))
         assert numbers(md) == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
         assert rows_of(opened(md)) == expected

@@ -8,13 +8,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.metadatastore.samples import FOREIGN, commit, minmax, objects_of, put_foreign, table_of
+from tests.metadatastore.samples import FOREIGN, commit, files_of, minmax, put_foreign, table_of
 from xskip.errors import MetadataCorruptError, MetadataNotFoundError, XskipError
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.maintenance.drop import remove_index
 
 DISK = LocalStorage()
-TABLE = table_of(objects_of(["/lake/events/a"]), [minmax("v", "int", [1], [2])])
+TABLE = table_of(files_of(["/lake/events/a"]), [minmax("v", "int", [1], [2])])
 
 
 def index(tmp_path: Path, name: str) -> Path:

@@ -22,8 +22,8 @@ from tests.metadatastore.samples import (
     commit,
     files_of,
     golden_directories,
+    metadata_files_of,
     minmax,
-    objects_of,
     opened,
     record_of,
     rewrite,
@@ -49,13 +49,13 @@ def sample(version: int) -> MetadataTable:
     bloomed = bloomfilter("s", [[b"x"], [], None])
     parts = [PartitionColumn("p", "int", array_of("int", [0, 1, 2]))] if version == 4 else []
     bounds = minmax("a.b", "bigint", [1, 2, None], [5, 6, None], [False, False, True])
-    return table_of(objects_of(NAMES), [bounds, valuelist("s", "string", [["x"], [], None]), bloomed], parts)
+    return table_of(files_of(NAMES), [bounds, valuelist("s", "string", [["x"], [], None]), bloomed], parts)
 
 
 def ours(md: str, scratch: Path, version: int) -> None:
     """Commit an index of xskip in a version, with two files."""
     tables = [sample(version).take(pa.array(rows)) for rows in ([0, 1], [2])]
-    files = files_of(tables, scratch, WriteOptions(version))
+    files = metadata_files_of(tables, scratch, WriteOptions(version))
     publish(DISK, md, None, files, record_of(entry for _, entry in files))
 
 
@@ -67,7 +67,7 @@ def content(table: MetadataTable) -> MetadataTable:
         replace(c, definition=replace(c.definition, params=tuple(sorted(c.definition.params)), types=()))
         for c in table.indexes.values()
     ]
-    return MetadataTable(table.objects, table.partitions, {c.definition.key: c for c in columns})
+    return MetadataTable(table.files, table.partitions, {c.definition.key: c for c in columns})
 
 
 @pytest.mark.parametrize(("before", "after"), PAIRS)
@@ -77,7 +77,7 @@ def test_every_pair(before: int, after: int, tmp_path: Path, counted: Counted) -
     ours(md, tmp_path / "s", before)
     record = opened(md).record
     result = Migration(DISK, md, after).run()
-    assert (result.before, result.after, result.objects, result.dry_run, result.problem) == (
+    assert (result.before, result.after, result.files, result.dry_run, result.problem) == (
         (before,),
         after,
         3,
@@ -127,7 +127,7 @@ def test_a_dry_run_changes_nothing(before: int, after: int, tmp_path: Path) -> N
     assert sorted((str(p), p.stat().st_size) for p in Path(md).rglob("*")) == files
     done = Migration(DISK, md, after).run()
     assert told.columns == done.columns
-    names = {f.schema.version: [i.column for i in f.schema.indexes] for f in opened(md).files}
+    names = {f.schema.version: [i.column for i in f.schema.indexes] for f in opened(md).metadata_files}
     assert {c.after for c in told.columns if c.after and not c.after.startswith("virtual_")} <= set(names[after])
 
 
@@ -191,7 +191,7 @@ def test_a_migration_that_dies(mode: dict[str, bool], dead: bool, tmp_path: Path
 def test_types_that_the_target_lacks(tmp_path: Path) -> None:
     """[MDS-M-3] A type that the target version lacks raises an error, and the index stays."""
     md = str(tmp_path / "md")
-    commit(DISK, md, tmp_path / "s", [table_of(objects_of(NAMES[:1]), [minmax("n", "timestamp_ntz", [1], [2])])])
+    commit(DISK, md, tmp_path / "s", [table_of(files_of(NAMES[:1]), [minmax("n", "timestamp_ntz", [1], [2])])])
     with pytest.raises(UnsupportedTypeError, match="version 0"):
         Migration(DISK, md, 0).run()
     assert opened(md).version == 4
@@ -244,7 +244,7 @@ def test_goldens_keep_every_value(shared: Path, tmp_path: Path, counted: Counted
                 lacking += 1
                 continue
             after, known = content(opened(md).load()), content(before.load())
-            assert after.objects == known.objects
+            assert after.files == known.files
             for key, column in known.indexes.items():
                 now = after.indexes[key]
                 same = repr(now.values.to_pylist()) == repr(column.values.to_pylist()) or target == 0  # NaN is NaN

@@ -19,10 +19,10 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from tests.spark.java_classes import JavaClasses
-from xskip.metadata.objects import Objects
+from xskip.metadata.data_files import DataFiles
 from xskip.metadata.table import MetadataTable, PartitionColumn
 from xskip.spark.bridge.gateway import hook_of
-from xskip.spark.collect.listing import packed_objects
+from xskip.spark.collect.listing import packed_files
 from xskip.spark.collect.relation import Listing
 
 __all__ = ["Answer", "Filtered", "JavaSnapshots", "Ordinals", "file_table"]
@@ -45,15 +45,15 @@ def file_table(
         The values of the partition columns ``p string`` and ``q int`` of each file.
     """
     names, sizes, times = zip(*files, strict=True) if files else ((), (), ())
-    objects = Objects(pa.array(names, pa.string()), pa.array(sizes, pa.int64()), pa.array(times, pa.int64()))
+    listed = DataFiles(pa.array(names, pa.string()), pa.array(sizes, pa.int64()), pa.array(times, pa.int64()))
     if partitions is None:
-        return MetadataTable(objects)
+        return MetadataTable(listed)
     p, q = zip(*partitions, strict=True) if partitions else ((), ())
     columns = (
         PartitionColumn("p", "string", pa.array(p, pa.string())),
         PartitionColumn("q", "int", pa.array(q, pa.int32())),
     )
-    return MetadataTable(objects, {column.name: column for column in columns})
+    return MetadataTable(listed, {column.name: column for column in columns})
 
 
 @dataclass(frozen=True)
@@ -90,12 +90,12 @@ class JavaSnapshots:
 
     def table(self, table: MetadataTable) -> Any:
         """Return the files of a table as a ``FileTable``."""
-        return self._hook.queries.objects(packed_objects(table))
+        return self._hook.queries.files(packed_files(table))
 
     def snapshot(self, table: MetadataTable) -> Any:
         """Return a ``FileSnapshot`` of a table, registered as the hook registers it."""
         directory = f"/snapshots/{uuid.uuid4().hex}"
-        self._hook.queries.register(directory, TOKEN, packed_objects(table))
+        self._hook.queries.register(directory, TOKEN, packed_files(table))
         return self.registered(directory)
 
     def filler(self, count: int) -> Any:
@@ -157,7 +157,7 @@ class JavaSnapshots:
         data = None if answer is None else bytearray(answer)
         parsed = self._classes.call("snapshot.PruningAnswer", "parse", data, snapshot)
         left = self._list(parsed.filter(self._sequence(listing), self._schema(ddl)))
-        return Filtered(self.packed(left).objects().names.to_pylist(), list(parsed.counts().all()))
+        return Filtered(self.packed(left).files().names.to_pylist(), list(parsed.counts().all()))
 
     def ordinals(self, listing: Any, snapshot: Any, count: int) -> dict[str, int]:
         """Return the ordinal of each listed file, -1 for a file that is not in the snapshot.
@@ -173,7 +173,7 @@ class JavaSnapshots:
         count : int
             The number of files in the snapshot.
         """
-        names = self.packed(listing).objects().names.to_pylist()
+        names = self.packed(listing).files().names.to_pylist()
         unknown = set(self.filtered(listing, snapshot, Answer(np.ones(count, bool)).data).names)
         found = {name: -1 if name in unknown else 0 for name in names}
         for bit, skips in _masks(count):

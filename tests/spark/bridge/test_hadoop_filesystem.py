@@ -70,9 +70,9 @@ def test_commits(spark: SparkSession, mount: tuple[str, Path], tmp_path: Path) -
     assert len(list((home / "md ü").glob("*.parquet"))) == 1
     second = open_snapshot(storage, md, first)
     assert second is not None
-    assert second.load().objects.names.to_pylist() == ["/lake/events/f2", "/lake/events/f3"]
+    assert second.load().files.names.to_pylist() == ["/lake/events/f2", "/lake/events/f3"]
     # files were copied to a local disk: a snapshot outlives the commit that replaced it
-    assert first.load().objects.names.to_pylist() == ["/lake/events/f0", "/lake/events/f1"]
+    assert first.load().files.names.to_pylist() == ["/lake/events/f0", "/lake/events/f1"]
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def test_end_to_end(spark: SparkSession, mount: tuple[str, Path], footers: list[
     assert kept(spark, path, "k = 12 and s = 's3'") == {"f3"}
     assert index.refresh().removed == 1
     assert kept(spark, path, "k > 100") == set()
-    assert index.describe().objects == 3
+    assert index.describe().files == 3
     index.drop()
     assert not index.exists()
     assert kept(spark, path, "k = 12") == {"f0", "f2", "f3"}

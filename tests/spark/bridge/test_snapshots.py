@@ -75,23 +75,23 @@ def test_file_table(java: JavaSnapshots, count: int, partitioned: bool) -> None:
     """[JVM-SN-1] The hook reads the names, sizes, times and partitions that Python packs."""
     whole = random_table(np.random.default_rng(count), count + 7, partitioned=partitioned)
     table = whole.take(np.arange(3, count + 3))
-    for packed in (table, MetadataTable(_sliced(whole, count).objects, table.partitions)):
+    for packed in (table, MetadataTable(_sliced(whole, count).files, table.partitions)):
         read = java.table(packed)
         of, texts = partition_texts(table)
         assert read.count() == count
         assert list(read.partitionValues()) == (texts if count else [])
         rows = [(read.path(i), read.length(i), read.time(i), read.partition(i)) for i in range(count)]
-        objects = table.objects
-        sizes = objects.sizes.fill_null(-1).to_pylist()
-        expected = zip(objects.names.to_pylist(), sizes, objects.modified.to_pylist(), of.tolist(), strict=True)
+        files = table.files
+        sizes = files.sizes.fill_null(-1).to_pylist()
+        expected = zip(files.names.to_pylist(), sizes, files.modified.to_pylist(), of.tolist(), strict=True)
         assert rows == list(expected)
 
 
 def _sliced(table: MetadataTable, count: int) -> MetadataTable:
     """The same rows of a table, whose arrays do not start at the beginning of their buffers."""
-    objects = table.objects
-    columns = (objects.names.slice(3, count), objects.sizes.slice(3, count), objects.modified.slice(3, count))
-    return MetadataTable(type(objects)(*columns))
+    files = table.files
+    columns = (files.names.slice(3, count), files.sizes.slice(3, count), files.modified.slice(3, count))
+    return MetadataTable(type(files)(*columns))
 
 
 def test_listing(java: JavaSnapshots) -> None:
@@ -100,11 +100,11 @@ def test_listing(java: JavaSnapshots) -> None:
     of, texts = partition_texts(table)
     order = np.argsort(of, kind="stable")
     listing = java.listing(table)
-    packed, expected = java.packed(listing), table.objects.take(order)
+    packed, expected = java.packed(listing), table.files.take(order)
     assert packed.count == 3000
-    assert packed.objects().names.equals(expected.names)
-    assert packed.objects().sizes.equals(expected.sizes.fill_null(-1))
-    assert packed.objects().modified.equals(expected.modified)
+    assert packed.files().names.equals(expected.names)
+    assert packed.files().sizes.equals(expected.sizes.fill_null(-1))
+    assert packed.files().modified.equals(expected.modified)
     assert packed.partition_of().tolist() == of[order].tolist()
     assert java.partition_values(listing) == f"[{','.join(texts)}]"
     some = np.array([2999, 0, 7, 7])
@@ -114,7 +114,7 @@ def test_listing(java: JavaSnapshots) -> None:
 
 def test_empty_listing(java: JavaSnapshots) -> None:
     listing, snapshot = java.listing(file_table([])), java.snapshot(file_table([]))
-    assert java.packed(listing).objects().names.to_pylist() == []
+    assert java.packed(listing).files().names.to_pylist() == []
     assert java.filtered(listing, snapshot, Answer(np.zeros(0, bool)).data).counts == [0, 0, 0, 0, 0]
 
 
@@ -237,7 +237,7 @@ def test_remembered_ordinals(java: JavaSnapshots, long_listing: tuple[list[File]
     random = np.random.default_rng(9)
     for listed in (*whole, rotated, *whole, *parts, rotated):  # the rotated listing is as long as the whole one
         skips = random.random(MANY) < 0.5
-        names = java.packed(listed).objects().names.to_pylist()
+        names = java.packed(listed).files().names.to_pylist()
         expected = [name for name in names if name not in ordinals or not skips[ordinals[name]]]
         assert java.filtered(listed, snapshot, Answer(skips).data).names == expected
 
@@ -253,9 +253,9 @@ def test_filled_snapshot(java: JavaSnapshots, spark: SparkSession, tmp_path: Pat
     for part in ("ordinal < 90", "ordinal >= 90"):
         filler.add(rows.where(part)._jdf)
         if part == "ordinal < 90":
-            with pytest.raises(Py4JJavaError, match="no job has returned 110 objects"):
+            with pytest.raises(Py4JJavaError, match="no job has returned the metadata of 110 files"):
                 filler.register("/snapshots/filled")
-    with pytest.raises(Py4JJavaError, match="an object twice"):
+    with pytest.raises(Py4JJavaError, match="a file twice"):
         filler.add(rows.where("ordinal = 7")._jdf)
     filler.register("/snapshots/filled")
     filled, packed = java.registered("/snapshots/filled"), java.snapshot(table)
@@ -270,12 +270,12 @@ def test_filled_snapshot(java: JavaSnapshots, spark: SparkSession, tmp_path: Pat
 def in_parquet(spark: SparkSession, table: MetadataTable, ordered: MetadataTable, path: Path) -> DataFrame:
     """The rows of a table as a filler reads them; a file's ordinal is its position in the ordered table."""
     of, texts = partition_texts(table)
-    objects = table.objects
+    files = table.files
     columns = {
-        "ordinal": pc.index_in(objects.names, ordered.objects.names),
-        "path": objects.names,
-        "size": objects.sizes.fill_null(-1),
-        "time": objects.modified,
+        "ordinal": pc.index_in(files.names, ordered.files.names),
+        "path": files.names,
+        "size": files.sizes.fill_null(-1),
+        "time": files.modified,
         "partition": [texts[i] for i in of],
     }
     pq.write_table(pa.table(columns), path)

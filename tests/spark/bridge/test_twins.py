@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.spark.java_classes import JavaClasses
-from xskip.metadata.objects import table_identifier
+from xskip.metadata.data_files import table_identifier
 from xskip.metadatastore.location import IndexLocation, metadata_directory
 from xskip.settings import ENABLED, EVALUATE, JOB_FILES, LOCATION
 from xskip.spark.bridge.gateway import hook_of

@@ -91,7 +91,7 @@ def plain(spark: SparkSession, path: str, way: str) -> dict[tuple[str, str, str]
         index.drop()
     index.create(indexes(WAYS[way]))
     table = metadata(index)
-    names = [name.rpartition("/")[2] for name in table.objects.names.to_pylist()]
+    names = [name.rpartition("/")[2] for name in table.files.names.to_pylist()]
     found = {}
     for (kind, (column,)), content in table.indexes.items():
         for name, value in zip(names, content.values.to_pylist(), strict=True):
@@ -233,7 +233,7 @@ def test_small_files_share_tasks(spark: SparkSession, tmp_path: Path) -> None:
     everything = np.ones(40, np.bool_)
     assert dataset.subset(everything).rdd.getNumPartitions() > 9, "of four files, or fewer"
     for _ in range(2):  # chunk by chunk
-        dataset.share_out(dataset.listing().objects().sizes.to_numpy())
+        dataset.share_out(dataset.listing().files().sizes.to_numpy())
         assert dataset.subset(everything).rdd.getNumPartitions() == 3
 
 
@@ -247,9 +247,9 @@ def test_each_core_has_some_tasks_if_they_have_enough_to_do(spark: SparkSession,
     dataset = shared_out(spark, path, 128 << 20, 4 << 20)
     frugal = shared_out(spark, path, 128 << 20, 1)
     cores, found = dataset.cores, []
-    for objects, size in ((20, 0), (64, 0), (256, 0), (10**6, 0), (256, 200), (20, 10**6)):
+    for files, size in ((20, 0), (64, 0), (256, 0), (10**6, 0), (256, 200), (20, 10**6)):
         for each in (dataset, frugal):
-            each.share_out(np.full(objects * cores, (size << 20) // objects))
+            each.share_out(np.full(files * cores, (size << 20) // files))
         cost = dataset._spark.conf.get("spark.sql.files.openCostInBytes")
         assert cost is not None
         found.append(int(cost) / (1 << 20))

@@ -20,7 +20,7 @@ class FakeHook:
         self.forgotten = 0
         self.settings_wide: dict[str, str | None] = {}
 
-    def register(self, directory: str, token: int, objects: Any) -> None:
+    def register(self, directory: str, token: int, files: Any) -> None:
         self.tokens[directory] = token
 
     def unregister(self, directory: str) -> None:
@@ -39,7 +39,7 @@ class FakeHook:
 
 
 def put_index(directory: Path, start: int, stop: int) -> str:
-    """Commit an index of numbered objects, in place of the index that is there."""
+    """Commit an index of numbered files, in place of the index that is there."""
     scratch = directory.with_name(f"{directory.name}-scratch")
     replace_all(LocalStorage(), str(directory), scratch, [numbered_table(start, stop)])
     return str(directory)

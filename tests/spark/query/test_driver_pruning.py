@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.metadatastore.samples import objects_of, table_of, valuelist
+from tests.metadatastore.samples import files_of, table_of, valuelist
 from tests.spark.catalyst.fakes import FakeEvaluation
 from xskip.clauses.clause import Clause
 from xskip.metadata.table import IndexDefinition, MetadataTable
@@ -18,7 +18,7 @@ LISTS = [[1, 2], [3], None, [10, 20]]
 
 
 def metadata() -> MetadataTable:
-    return table_of(objects_of(f"/f{i}" for i in range(len(LISTS))), [valuelist("k", "int", LISTS)])
+    return table_of(files_of(f"/f{i}" for i in range(len(LISTS))), [valuelist("k", "int", LISTS)])
 
 
 def filter_on(term: int, value: int) -> list[Any]:

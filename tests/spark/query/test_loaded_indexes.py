@@ -162,7 +162,7 @@ def test_a_large_index_that_jobs_cannot_prune_is_logged_once(
     assert not indexes.is_for_job(index, 2)
     assert fake.tokens == {index.directory: index.token}
     (message,) = caplog.messages
-    assert message.startswith(f"the driver prunes 3 objects of metadata in {index.directory}: another program has")
+    assert message.startswith(f"the driver prunes 3 files by the metadata in {index.directory}: another program has")
 
 
 def test_indexes_are_listed_by_use_or_by_base(

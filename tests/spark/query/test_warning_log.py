@@ -46,7 +46,7 @@ def test_a_large_index_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     log = WarningLog()
     for rows in (1000, 2000):
         log.warn_driver_only("/md/t", rows, "it is encrypted")
-    assert caplog.messages == ["the driver prunes 1,000 objects of metadata in /md/t: it is encrypted"]
+    assert caplog.messages == ["the driver prunes 1,000 files by the metadata in /md/t: it is encrypted"]
 
 
 def test_forgotten_warnings_are_logged_again(caplog: pytest.LogCaptureFixture) -> None:

@@ -74,14 +74,15 @@ def optimize(storage: Storage, directory: str, limits: WriteOptions) -> Optimize
     limits = replace(limits, own=snapshot.form.own)
     sizes = {entry.name: entry.size for entry in storage.list(directory)}
     before = sum(sizes.get(name, 0) for name in snapshot.live.names)
-    families = [_family(files, limits) for files in _alike(snapshot.files)]
-    count, after = len(snapshot.files), before
-    worded = not snapshot.is_ours or all(is_worded(f.schema, f.footer.metadata, limits) for f in snapshot.files)
+    files = snapshot.metadata_files
+    families = [_family(alike, limits) for alike in _alike(files)]
+    count, after = len(files), before
+    worded = not snapshot.is_ours or all(is_worded(f.schema, f.footer.metadata, limits) for f in files)
     if not (worded and all(family.is_in_shape for family in families)):
         written = _rewrite(storage, directory, snapshot, families)
         count, after = len(written), sum(entry.size for entry in written)
     seconds = time.monotonic() - started
-    return OptimizeResult(directory, len(snapshot.files), count, snapshot.rows, before, after, seconds)
+    return OptimizeResult(directory, len(files), count, snapshot.rows, before, after, seconds)
 
 
 def _rewrite(
@@ -207,5 +208,5 @@ def _keys(table: MetadataTable, partitions: Sequence[str], bounds: IndexKey | No
     columns = [table.partitions[name].values for name in partitions]
     if bounds is not None:
         columns.append(pc.struct_field(table.indexes[bounds].values, 0))
-    columns.append(table.objects.names)
+    columns.append(table.files.names)
     return pa.table(columns, [str(number) for number in range(len(columns))])

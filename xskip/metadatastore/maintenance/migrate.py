@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from xskip.clauses.partition import partitions_of_names
-from xskip.metadata.objects import Objects
+from xskip.metadata.data_files import DataFiles
 from xskip.metadata.table import IndexDefinition, MetadataTable, PartitionColumn
 from xskip.metadatastore.filesystem import Storage
 from xskip.metadatastore.maintenance.rewrite import open_whole, rewrite
@@ -26,7 +26,7 @@ from xskip.results.operations import ColumnChange, MigrationResult
 __all__ = ["Migration"]
 
 #: A function that returns the partition columns of data files.
-PartitionsOf = Callable[[Objects], Mapping[str, PartitionColumn]]
+PartitionsOf = Callable[[DataFiles], Mapping[str, PartitionColumn]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Migration:
         started = time.monotonic()
         rules_of(self.target)
         snapshot = open_whole(self.storage, self.directory)
-        versions = tuple(sorted({file.schema.version for file in snapshot.files}))
+        versions = tuple(sorted({file.schema.version for file in snapshot.metadata_files}))
         form = replace(snapshot.form, version=self.target)
         is_there = versions == (self.target,)
         changes = () if is_there else tuple(_changes(snapshot, form))
@@ -107,7 +107,7 @@ def _step(table: MetadataTable, before: int, after: int, partitions_of: Partitio
     """Convert a table to an adjacent version; the codec handles all other differences."""
     match before, after:
         case 3, 4:
-            return replace(table, partitions=partitions_of(table.objects))
+            return replace(table, partitions=partitions_of(table.files))
         case 4, 3:
             return replace(table, partitions={})
         case _:
@@ -118,7 +118,7 @@ def _changes(snapshot: Snapshot, form: WriteOptions) -> list[ColumnChange]:
     """List the changes to each column of the index, for each version among its files."""
     found: dict[ColumnChange, None] = {}
     new = rules_of(form.version)
-    for file in snapshot.files:
+    for file in snapshot.metadata_files:
         version = file.schema.version
         for index in file.schema.indexes:
             name = new.column_name(form.written(index.definition))

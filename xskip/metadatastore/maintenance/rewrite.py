@@ -77,7 +77,7 @@ def rewrite(
     """
     files: list[tuple[Path, RecordedFile]] = []
     with temporary_folder("rewrite") as scratch:
-        for file in snapshot.files:  # only one file is in memory at a time
+        for file in snapshot.metadata_files:  # only one file is in memory at a time
             table = change(decode(file), file.schema.version)
             files += write_files(table, snapshot.table_identifier, Path(scratch), len(files), form)
         replace_all(storage, directory, snapshot, form.version, files)
@@ -115,5 +115,5 @@ def _record(snapshot: Snapshot, version: int, files: tuple[RecordedFile, ...]) -
     """
     if snapshot.record is not None and snapshot.reading is not None:
         reading = snapshot.reading if snapshot.form.footer_key is None else snapshot.reading.hidden()
-        return replace(snapshot.record, version=version, files=files, reading=reading)
+        return replace(snapshot.record, version=version, metadata_files=files, reading=reading)
     return CommitRecord(0, snapshot.table_identifier, version, files, None, {}, 0)

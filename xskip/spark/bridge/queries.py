@@ -36,7 +36,7 @@ class QueryCalls:
     def __init__(self, calls: Any) -> None:
         self._calls = calls
 
-    def register(self, directory: str, token: int, objects: Pieces) -> None:
+    def register(self, directory: str, token: int, files: Pieces) -> None:
         """Send the files of a snapshot to the JVM; each bit of an answer refers to the file at that position.
 
         Parameters
@@ -45,19 +45,19 @@ class QueryCalls:
             The directory of the metadata, in the hook's spelling.
         token : int
             The number of the snapshot. The JVM ignores an answer with another number.
-        objects : sequence of bytes-like
+        files : sequence of bytes-like
             The files in the format of ``io.xskip.snapshot.FileTable``, in pieces.
         """
-        self._calls.register(directory, token, self.objects(objects))
+        self._calls.register(directory, token, self.files(files))
 
-    def objects(self, objects: Pieces) -> Any:
+    def files(self, files: Pieces) -> Any:
         """Return the JVM's representation of a snapshot's files.
 
         Many bytes go through a local file. If the JVM cannot read that file, the bytes go through py4j.
 
         Parameters
         ----------
-        objects : sequence of bytes-like
+        files : sequence of bytes-like
             The files in the format of ``io.xskip.snapshot.FileTable``, in pieces.
 
         Returns
@@ -67,13 +67,13 @@ class QueryCalls:
         """
         from py4j.protocol import Py4JJavaError
 
-        if sum(map(len, objects)) > _MOST_BYTES:
-            with temporary_folder("objects") as folder, suppress(Py4JJavaError):
-                path = Path(folder) / "objects"
+        if sum(map(len, files)) > _MOST_BYTES:
+            with temporary_folder("files") as folder, suppress(Py4JJavaError):
+                path = Path(folder) / "files"
                 with path.open("wb") as file:
-                    file.writelines(objects)
+                    file.writelines(files)
                 return self._calls.filesFrom(str(path))
-        return self._calls.files(bytearray(b"".join(objects)))
+        return self._calls.files(bytearray(b"".join(files)))
 
     def filler(self, token: int, count: int) -> Any:
         """Return an object that registers a snapshot from the rows of a job (``io.xskip.snapshot.SnapshotFiller``).

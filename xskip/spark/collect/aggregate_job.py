@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["AggregateJob"]
 
 _PARTITION_BYTES = 64 << 20
-_PARTITION_OBJECTS = 256
+_PARTITION_FILES = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class AggregateJob:
             results = planned.index.aggregates([_carried(source) for source in planned.inputs])
             aggregates += [result.alias(f"{i}_{j}") for j, result in enumerate(results)]
         # enough reduce tasks to keep the sets of distinct values in a task small
-        tasks = max(cores, int(sizes.sum()) // _PARTITION_BYTES, len(sizes) // _PARTITION_OBJECTS)
+        tasks = max(cores, int(sizes.sum()) // _PARTITION_BYTES, len(sizes) // _PARTITION_FILES)
         rows.sparkSession.conf.set("spark.sql.shuffle.partitions", str(tasks))
         return rows.groupBy(ORDINAL).agg(*aggregates)
 

@@ -21,7 +21,7 @@ from xskip.spark.bridge.java_errors import spark_errors, what_failed
 from xskip.spark.collect.accumulator_job import AccumulatorJob
 from xskip.spark.collect.aggregate_job import AggregateJob
 from xskip.spark.collect.file_results import FileResults
-from xskip.spark.collect.listing import ListedObjects
+from xskip.spark.collect.listing import ListedFiles
 from xskip.spark.collect.parquet_footers import footer_bounds, is_plain, served_by_footers, tail_of
 from xskip.spark.collect.planned_index import PlannedIndex
 from xskip.spark.collect.relation import Dataset
@@ -45,7 +45,7 @@ class Collector:
         The hook of the session's JVM.
     dataset : Dataset
         The dataset, in a session that only the build uses, because the collector changes the session's settings.
-    listed : ListedObjects
+    listed : ListedFiles
         All files of the dataset.
     indexes : tuple of PlannedIndex
         The indexes to collect.
@@ -57,7 +57,7 @@ class Collector:
 
     hook: Hook
     dataset: Dataset
-    listed: ListedObjects
+    listed: ListedFiles
     indexes: tuple[PlannedIndex, ...]
     reading: ReadProfile
     footers: bool
@@ -90,7 +90,7 @@ class Collector:
             planned.definition.key: IndexColumn(planned.definition, planned.storage, column)
             for planned, column in zip(self.indexes, values, strict=True)
         }
-        return MetadataTable(self.listed.objects.take(rows), partitions, columns)
+        return MetadataTable(self.listed.files.take(rows), partitions, columns)
 
     def _values(self, chosen: npt.NDArray[np.int64]) -> list[pa.Array]:
         """Return the values of every index, with a row for each file in the order of ``chosen``."""

@@ -12,22 +12,22 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.metadata.objects import Objects
+from xskip.metadata.data_files import DataFiles
 from xskip.metadata.table import MetadataTable, PartitionColumn
 from xskip.spark.catalyst.literals import literal_value
 from xskip.spark.collect.relation import Dataset, Listing
 from xskip.types.datatypes import array_of, arrow_type, atomic_name, from_json
 
-__all__ = ["ListedObjects", "list_objects", "packed_objects", "partition_texts"]
+__all__ = ["ListedFiles", "list_files", "packed_files", "partition_texts"]
 
 
 @dataclass(frozen=True, slots=True)
-class ListedObjects:
+class ListedFiles:
     """The files of a dataset at the time of a listing.
 
     Attributes
     ----------
-    objects : Objects
+    files : DataFiles
         The names, sizes and modification times of the files.
     partitions : dict of str to PartitionColumn
         The partition columns by name, each with a value for every file.
@@ -35,17 +35,17 @@ class ListedObjects:
         The listing in the JVM.
     """
 
-    objects: Objects
+    files: DataFiles
     partitions: dict[str, PartitionColumn]
     listing: Listing
 
     def __len__(self) -> int:
-        return len(self.objects)
+        return len(self.files)
 
     @property
     def sizes(self) -> npt.NDArray[np.int64]:
         """Return the size of each file in bytes, 0 for an unknown size."""
-        found: npt.NDArray[np.int64] = self.objects.sizes.fill_null(0).to_numpy(zero_copy_only=False)
+        found: npt.NDArray[np.int64] = self.files.sizes.fill_null(0).to_numpy(zero_copy_only=False)
         return found
 
     def paths_of(self, positions: npt.NDArray[np.int64]) -> list[str]:
@@ -58,13 +58,13 @@ class ListedObjects:
         """
         return self.listing.paths(positions)
 
-    def partitions_of(self, objects: Objects) -> dict[str, PartitionColumn]:
+    def partitions_of(self, files: DataFiles) -> dict[str, PartitionColumn]:
         """Return the partition values of files, found by name; NULL for a file that is not in the listing."""
-        rows = pc.index_in(objects.names, self.objects.names)
+        rows = pc.index_in(files.names, self.files.names)
         return {name: replace(column, values=column.values.take(rows)) for name, column in self.partitions.items()}
 
 
-def list_objects(dataset: Dataset) -> ListedObjects:
+def list_files(dataset: Dataset) -> ListedFiles:
     """Return all files of a dataset, which Spark lists once."""
     listing = dataset.listing()
     of = listing.partition_of()
@@ -74,10 +74,10 @@ def list_objects(dataset: Dataset) -> ListedObjects:
         kind = from_json(json_type) if isinstance(json_type, str) else ""
         if atomic_name(kind) is not None:
             partitions[name] = PartitionColumn(name, kind, _spread([row[i] for row in values], kind, of))
-    return ListedObjects(listing.objects(), partitions, listing)
+    return ListedFiles(listing.files(), partitions, listing)
 
 
-def packed_objects(table: MetadataTable) -> list[bytes | memoryview]:
+def packed_files(table: MetadataTable) -> list[bytes | memoryview]:
     """Return the files of a table and their partitions in the binary format of ``io.xskip.snapshot.FileTable``.
 
     Parameters
@@ -90,14 +90,14 @@ def packed_objects(table: MetadataTable) -> list[bytes | memoryview]:
     list of bytes-like
         The pieces of the binary format, in order.
     """
-    objects, (of, texts) = table.objects, partition_texts(table)
-    names = objects.names
+    files, (of, texts) = table.files, partition_texts(table)
+    names = files.names
     _, offsets, data = names.buffers()
     starts = np.zeros(1, "<i4")
     if len(names):
         starts = np.frombuffer(offsets, "<i4")[names.offset : names.offset + len(names) + 1]
     partitions = "\0".join(texts).encode()
-    numbers = (objects.sizes.fill_null(-1).to_numpy(), objects.modified.to_numpy(), of)
+    numbers = (files.sizes.fill_null(-1).to_numpy(), files.modified.to_numpy(), of)
     return [
         np.array([len(names), len(partitions)], "<i8").tobytes(),
         *(np.ascontiguousarray(each, "<i8").data.cast("B") for each in numbers if len(names)),

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from xskip.errors import DatasetError
-from xskip.metadata.objects import Objects
+from xskip.metadata.data_files import DataFiles
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadatastore.location import IndexLocation
 from xskip.spark.bridge.gateway import Hook
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["ORDINAL", "Dataset", "KnownFiles", "Listing", "selected"]
 
 #: The column that :meth:`Dataset.subset` adds: the file's position in the listing.
-ORDINAL = "__xskip_object"
+ORDINAL = "__xskip_file"
 #: The number of bytes up to which a single task can read a whole file.
 _LARGEST_WHOLE = 256 << 20
 _LEAST_TASK = 64 << 20
@@ -53,9 +53,9 @@ class Listing:
         """Return the number of files."""
         return int(self.java.count())
 
-    def objects(self) -> Objects:
+    def files(self) -> DataFiles:
         """Return the names, the sizes in bytes and the modification times of all files."""
-        return Objects(
+        return DataFiles(
             pa.array(_texts(self.java.names(), self.count), pa.string()),
             pa.array(numbers_in(self.java.sizes()), pa.int64()),
             pa.array(numbers_in(self.java.times()), pa.int64()),
@@ -83,7 +83,7 @@ class KnownFiles(NamedTuple):
     ----------
     token : int
         The number by which the JVM knows the snapshot.
-    objects : sequence of bytes-like
+    files : sequence of bytes-like
         The files in the format of ``io.xskip.snapshot.FileTable``, in pieces.
     root : str
         The root of the dataset, in the hook's spelling.
@@ -92,7 +92,7 @@ class KnownFiles(NamedTuple):
     """
 
     token: int
-    objects: Pieces
+    files: Pieces
     root: str
     replaced: npt.NDArray[np.bool_]
 
@@ -227,8 +227,8 @@ class Dataset:
         from pyspark.sql import DataFrame
 
         bits = bytearray(np.packbits(known.replaced, bitorder="little").tobytes())
-        objects = self._hook.queries.objects(known.objects)
-        relation = self._java.trusting(known.token, objects, known.root, bits, partitions, own)
+        files = self._hook.queries.files(known.files)
+        relation = self._java.trusting(known.token, files, known.root, bits, partitions, own)
         return DataFrame(self._spark._jsparkSession.baseRelationToDataFrame(relation), self._spark)
 
     def subset(self, chosen: npt.NDArray[np.bool_]) -> DataFrame:

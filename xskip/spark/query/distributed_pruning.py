@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from xskip.clauses.clause import AllOf, Always, AnyOf, Clause, Mask, Requirement, Undetermined, leaves
 from xskip.errors import XskipError
-from xskip.metadata.objects import Objects
+from xskip.metadata.data_files import DataFiles
 from xskip.metadata.table import IndexKey, MetadataTable
 from xskip.metadatastore.row_group_pruning import RowGroups
 from xskip.metadatastore.snapshot import Snapshot
@@ -60,9 +60,9 @@ def driver_only_reason(snapshot: Snapshot) -> str:
     """Return the reason why only the driver can prune a snapshot, whatever its size, or an empty text."""
     if not snapshot.is_ours:
         return "another program has written the metadata; call refresh()"
-    if any(file.schema.encryption is not None for file in snapshot.files):
+    if any(file.schema.encryption is not None for file in snapshot.metadata_files):
         return "the metadata is encrypted, and only the driver has the keys"
-    if any(rules_of(file.schema.version).serialised for file in snapshot.files):
+    if any(rules_of(file.schema.version).serialised for file in snapshot.metadata_files):
         return "the metadata version uses serialised objects; call migrate()"
     return ""
 
@@ -113,7 +113,7 @@ class DistributedPruner:
         """
         wanted = snapshot.partition_keys
         with self._trying(snapshot):
-            parts = parts_of(snapshot.files, self._groups_of(snapshot).places, wanted, has_names=True)
+            parts = parts_of(snapshot.metadata_files, self._groups_of(snapshot).places, wanted, has_names=True)
             filler = self._hook.queries.filler(token, snapshot.rows)
             for first in range(0, len(parts), _REGISTERED_PARTS):
                 batch = parts[first : first + _REGISTERED_PARTS]
@@ -154,7 +154,7 @@ class DistributedPruner:
             out = groups.ruled_out(clause)
             has_names = any(not isinstance(leaf, Undetermined) and not leaf.needs for leaf in leaves(clause))
             left = [place for place, ruled_out in zip(groups.places, out, strict=True) if not ruled_out]
-            parts = parts_of(snapshot.files, left, set(requirements(clause)), has_names=has_names)
+            parts = parts_of(snapshot.metadata_files, left, set(requirements(clause)), has_names=has_names)
             rows: Sequence[Any] = ()
             if parts:
                 storages = {definition.key: storage for definition, storage in snapshot.indexes}
@@ -220,7 +220,7 @@ class DistributedPruner:
             raise XskipError(why) from error
 
 
-_NOTHING = MetadataTable(Objects.of([]))
+_NOTHING = MetadataTable(DataFiles.of([]))
 
 
 def _without_functions(clause: Clause) -> Clause:
@@ -250,9 +250,9 @@ def _registering(parts: Sequence[Part], wanted: set[Requirement]) -> _Map:
             of, texts = partition_texts(table)
             columns = [
                 pa.array(part.ordinals, pa.int32()),
-                table.objects.names,
-                table.objects.sizes.fill_null(-1),
-                table.objects.modified,
+                table.files.names,
+                table.files.sizes.fill_null(-1),
+                table.files.modified,
                 pa.array(texts, pa.string()).take(pa.array(of)),
             ]
             yield pa.record_batch(columns, ["ordinal", "path", "size", "time", "partition"])
@@ -298,7 +298,7 @@ def _joined(result: PruneResult, skip: Mask, parts: Sequence[Part], rows: Iterab
         counts += of_part["ruled_out"]
         unreadable.update(of_part["unreadable"])
     outcomes = [replace(o, ruled_out=int(n)) for o, n in zip(result.outcomes, counts, strict=True)]
-    notes = [(index, f"the metadata of {n:,} objects cannot be read") for index, n in unreadable.items()]
+    notes = [(index, f"the metadata of {n:,} files cannot be read") for index, n in unreadable.items()]
     return PruneResult(skip, (*outcomes, by_statistics), (*result.unused, *notes))
 
 

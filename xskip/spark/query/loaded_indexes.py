@@ -15,7 +15,7 @@ from xskip.settings import METADATA_BYTES
 from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.bridge.java_errors import reason
-from xskip.spark.collect.listing import packed_objects
+from xskip.spark.collect.listing import packed_files
 from xskip.spark.query.bounded_map import BoundedMap
 from xskip.spark.query.decision import Decision
 from xskip.spark.query.distributed_pruning import DistributedPruner, driver_only_reason
@@ -209,7 +209,7 @@ class LoadedIndexes:
             self._jobs.register(loaded.directory, loaded.snapshot, loaded.token)
         else:
             table = loaded.snapshot.load(loaded.snapshot.partition_keys)
-            self._hook.queries.register(loaded.directory, loaded.token, packed_objects(table))
+            self._hook.queries.register(loaded.directory, loaded.token, packed_files(table))
         loaded.is_registered = True
 
     def _recheck(self, directory: str, loaded: LoadedIndex | None) -> LoadedIndex | None:

@@ -54,7 +54,7 @@ class WarningLog:
         reason : str
             The reason why no job can prune the metadata.
         """
-        text = f"the driver prunes {rows:,} objects of metadata in {directory}: {reason}"
+        text = f"the driver prunes {rows:,} files by the metadata in {directory}: {reason}"
         self._warn((directory, "", reason), text)
 
     def forget(self, directory: str) -> None:

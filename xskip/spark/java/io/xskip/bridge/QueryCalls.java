@@ -25,8 +25,8 @@ import org.apache.spark.sql.types.DataTypes;
  */
 public final class QueryCalls {
   /** Returns the files of a snapshot, from the format of {@link FileTable}. */
-  public FileTable files(byte[] objects) {
-    return new FileTable(objects);
+  public FileTable files(byte[] packed) {
+    return new FileTable(packed);
   }
 
   /** Returns the files of a snapshot, from a local file in the format of {@link FileTable}. */
@@ -39,16 +39,16 @@ public final class QueryCalls {
    *
    * @param token the number of the snapshot, which the answers of Python repeat
    */
-  public void register(String directory, long token, FileTable objects) {
-    Snapshots.snapshots.put(directory, new FileSnapshot(token, objects));
+  public void register(String directory, long token, FileTable files) {
+    Snapshots.snapshots.put(directory, new FileSnapshot(token, files));
   }
 
   /**
    * Returns a filler for a snapshot whose files come from a Spark job. The snapshot has effect once
    * the filler has registered it.
    */
-  public SnapshotFiller filler(long token, int objects) {
-    return new SnapshotFiller(token, objects);
+  public SnapshotFiller filler(long token, int count) {
+    return new SnapshotFiller(token, count);
   }
 
   /** Removes the snapshot of a metadata directory. */

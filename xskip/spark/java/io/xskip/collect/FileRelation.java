@@ -50,7 +50,7 @@ public final class FileRelation {
    * The column that {@link #subset} adds as the last partition column: the ordinal of the file in
    * the listing.
    */
-  private static final String ORDINAL = "__xskip_object";
+  private static final String ORDINAL = "__xskip_file";
 
   private final Class<?> dataFrameClass;
   private final LogicalRelation logical;

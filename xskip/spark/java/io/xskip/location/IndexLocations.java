@@ -124,7 +124,7 @@ public final class IndexLocations {
 
   /**
    * Returns the path of a root without scheme, authority and trailing slashes. {@code
-   * xskip.metadata.objects.table_identifier} in Python computes the same identifier.
+   * xskip.metadata.data_files.table_identifier} in Python computes the same identifier.
    */
   private static String identifier(String root) {
     String path = root.startsWith("/") ? root : new Path(root).toUri().getPath();

@@ -35,7 +35,7 @@ public final class SnapshotFiller {
       InternalRow row = (InternalRow) rows.next();
       int ordinal = row.getInt(0);
       if (isFilled[ordinal]) {
-        throw new IllegalStateException("the metadata contains an object twice");
+        throw new IllegalStateException("the metadata contains a file twice");
       }
       isFilled[ordinal] = true;
       missing--;
@@ -51,8 +51,7 @@ public final class SnapshotFiller {
    */
   public void register(String directory) {
     if (missing > 0) {
-      throw new IllegalStateException(
-          "no job has returned " + missing + " objects of the metadata");
+      throw new IllegalStateException("no job has returned the metadata of " + missing + " files");
     }
     Snapshots.snapshots.put(directory, snapshot);
   }

@@ -8,26 +8,26 @@ import pyarrow as pa
 import pytest
 
 from xskip.errors import MetadataCorruptError
-from xskip.metadata.objects import Objects, ObjectStatus, join_ids, split_ids, table_identifier
+from xskip.metadata.data_files import DataFiles, FileStatus, join_ids, split_ids, table_identifier
 
-SOME = [ObjectStatus("/a/x", 10, 100), ObjectStatus("/a/y", -1, 200), ObjectStatus("/a/z", 0, 300)]
-
-
-def test_objects_are_columns_and_rows() -> None:
-    objects = Objects.of(SOME)
-    assert len(objects) == 3
-    assert [objects[i] for i in range(3)] == SOME
-    assert objects.sizes.to_pylist() == [10, None, 0]  # an unknown size is null, an empty file is 0
-    assert objects.total_bytes == 10
+SOME = [FileStatus("/a/x", 10, 100), FileStatus("/a/y", -1, 200), FileStatus("/a/z", 0, 300)]
 
 
-def test_objects_taken_keep_the_order_asked_for() -> None:
-    taken = Objects.of(SOME).take(pa.array([2, 0]))
+def test_files_are_columns_and_rows() -> None:
+    files = DataFiles.of(SOME)
+    assert len(files) == 3
+    assert [files[i] for i in range(3)] == SOME
+    assert files.sizes.to_pylist() == [10, None, 0]  # an unknown size is null, an empty file is 0
+    assert files.total_bytes == 10
+
+
+def test_files_taken_keep_the_order_asked_for() -> None:
+    taken = DataFiles.of(SOME).take(pa.array([2, 0]))
     assert [taken[i] for i in range(len(taken))] == [SOME[2], SOME[0]]
 
 
-def test_objects_may_be_empty() -> None:
-    nothing = Objects.of([])
+def test_files_may_be_empty() -> None:
+    nothing = DataFiles.of([])
     assert (len(nothing), nothing.total_bytes) == (0, 0)
     assert join_ids(nothing.names, nothing.modified).to_pylist() == []
     names, times = split_ids(pa.array([], pa.string()))
@@ -97,5 +97,5 @@ def test_identities_are_joined_and_parted_at_the_last_hash(name: str, time: int)
 )
 @pytest.mark.parametrize("good", ["/good#1", "/good#1700000000123"])
 def test_an_invalid_identity_is_refused(bad: Any, good: str) -> None:
-    with pytest.raises(MetadataCorruptError, match="object identities"):
+    with pytest.raises(MetadataCorruptError, match="file identifiers"):
         split_ids(pa.array([good, bad], pa.string()))

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from xskip.errors import MetadataCorruptError
 
-__all__ = ["ObjectStatus", "Objects", "compare_objects", "count_outside", "join_ids", "split_ids", "table_identifier"]
+__all__ = ["DataFiles", "FileStatus", "compare_files", "count_outside", "join_ids", "split_ids", "table_identifier"]
 
 
 _DIGITS = 13
@@ -23,7 +23,7 @@ _AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://[^/]*)?")
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectStatus:
+class FileStatus:
     """The name, size and modification time of one file.
 
     Attributes
@@ -42,7 +42,7 @@ class ObjectStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class Objects:
+class DataFiles:
     """The names, sizes and modification times of many files, as columns with one row per file.
 
     Attributes
@@ -62,11 +62,11 @@ class Objects:
     def __len__(self) -> int:
         return len(self.names)
 
-    def __getitem__(self, row: int) -> ObjectStatus:
+    def __getitem__(self, row: int) -> FileStatus:
         size = self.sizes[row].as_py()
-        return ObjectStatus(self.names[row].as_py(), -1 if size is None else size, self.modified[row].as_py())
+        return FileStatus(self.names[row].as_py(), -1 if size is None else size, self.modified[row].as_py())
 
-    def take(self, rows: pa.Array) -> Objects:
+    def take(self, rows: pa.Array) -> DataFiles:
         """Return the files at the given positions, in the order of the positions.
 
         Parameters
@@ -74,7 +74,7 @@ class Objects:
         rows : pyarrow.Array of int64
             Positions, counted from 0.
         """
-        return Objects(self.names.take(rows), self.sizes.take(rows), self.modified.take(rows))
+        return DataFiles(self.names.take(rows), self.sizes.take(rows), self.modified.take(rows))
 
     @property
     def total_bytes(self) -> int:
@@ -82,16 +82,16 @@ class Objects:
         return int(pc.sum(self.sizes, min_count=0).as_py())
 
     @staticmethod
-    def of(objects: list[ObjectStatus]) -> Objects:
+    def of(files: list[FileStatus]) -> DataFiles:
         """Return the columns for a list of files."""
-        sizes = pa.array([o.size if o.size >= 0 else None for o in objects], pa.int64())
-        return Objects(
-            pa.array([o.name for o in objects], pa.string()), sizes, pa.array([o.modified for o in objects], pa.int64())
+        sizes = pa.array([f.size if f.size >= 0 else None for f in files], pa.int64())
+        return DataFiles(
+            pa.array([f.name for f in files], pa.string()), sizes, pa.array([f.modified for f in files], pa.int64())
         )
 
 
-def compare_objects(
-    listed: Objects, known: Objects | None, in_question: npt.NDArray[np.bool_] | None = None
+def compare_files(
+    listed: DataFiles, known: DataFiles | None, in_question: npt.NDArray[np.bool_] | None = None
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
     """Compare a listing with the files that the metadata knows.
 
@@ -100,9 +100,9 @@ def compare_objects(
 
     Parameters
     ----------
-    listed : Objects
+    listed : DataFiles
         The files of the listing.
-    known : Objects or None
+    known : DataFiles or None
         The files in the metadata; None if there is no metadata.
     in_question : numpy.ndarray of bool, optional
         True for the known files that the listing covers, of the length of ``known``. All other known files count as
@@ -116,7 +116,7 @@ def compare_objects(
     if known is None:
         return np.arange(len(listed)), np.zeros(0, np.bool_)
     if in_question is not None:
-        fresh, there = compare_objects(listed, known.take(pa.array(np.flatnonzero(in_question))))
+        fresh, there = compare_files(listed, known.take(pa.array(np.flatnonzero(in_question))))
         alive = ~in_question
         alive[in_question] = there
         return fresh, alive
@@ -134,7 +134,7 @@ def compare_objects(
 
 
 def _pairs(
-    listed: Objects, asked: npt.NDArray[np.int64], known: Objects, left: npt.NDArray[np.int64]
+    listed: DataFiles, asked: npt.NDArray[np.int64], known: DataFiles, left: npt.NDArray[np.int64]
 ) -> Iterator[tuple[int, int]]:
     """Yield the position of a listed file with that of the first known file of the same name, time and size."""
     left = left[pc.is_in(known.names.take(pa.array(left)), listed.names.take(pa.array(asked))).to_numpy(False)]
@@ -152,7 +152,7 @@ def _pairs(
 
 
 def _are_same(
-    listed: Objects, at: npt.NDArray[np.int64], known: Objects, there: npt.NDArray[np.int64]
+    listed: DataFiles, at: npt.NDArray[np.int64], known: DataFiles, there: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.bool_]:
     """Return for pairs of files of one name whether time and size agree.
 
@@ -242,7 +242,7 @@ def split_ids(ids: pa.Array) -> tuple[pa.Array, pa.Array]:
     """
     letters = np.frombuffer(ids.buffers()[2] or b"", np.uint8)
     if letters.min(initial=1) == 0 and pc.any(pc.match_substring(ids, "\0")).as_py():
-        raise MetadataCorruptError("object identities contain NUL", expected="name#milliseconds")
+        raise MetadataCorruptError("file identifiers contain NUL", expected="name#milliseconds")
     times = _usual_times(ids)
     if times is not None:
         return pc.binary_slice(ids.cast(pa.binary()), 0, -1 - _DIGITS).cast(pa.string()), times
@@ -250,12 +250,12 @@ def split_ids(ids: pa.Array) -> tuple[pa.Array, pa.Array]:
     parts = pc.split_pattern(ids, "#", max_splits=1, reverse=True)
     lengths = pc.list_value_length(parts)
     if ids.null_count or pc.any(pc.not_equal(lengths, 2)).as_py():
-        raise MetadataCorruptError("object identities do not have the form name#time", expected="name#milliseconds")
+        raise MetadataCorruptError("file identifiers do not have the form name#time", expected="name#milliseconds")
     try:
         times = pc.list_element(parts, 1).cast(pa.int64())
     except pa.ArrowInvalid as error:
         raise MetadataCorruptError(
-            "object identities do not contain a valid time", expected="name#milliseconds", found=str(error)
+            "file identifiers do not contain a valid time", expected="name#milliseconds", found=str(error)
         ) from error
     return pc.list_element(parts, 0), times
 

@@ -65,10 +65,10 @@ def unpack_sizes(footer: pq.FileMetaData, where: str) -> pa.Array:
         inflated = zlib.decompressobj().decompress(base64.b64decode(packed), 8 * rows + 1)
         numbers = np.frombuffer(inflated, "<i8")
     except (ValueError, zlib.error) as error:
-        raise MetadataCorruptError("cannot decode the object sizes of the metadata file", where=where) from error
+        raise MetadataCorruptError("cannot decode the file sizes in the metadata file", where=where) from error
     if len(numbers) != rows:
         raise MetadataCorruptError(
-            "the number of object sizes differs from the number of rows",
+            "the number of file sizes differs from the number of rows",
             where=where,
             found=str(len(numbers)),
             expected=str(rows),
