@@ -22,10 +22,10 @@ from pyspark.sql import SparkSession
 
 import xskip
 
-OBJECTS = 1_000
-SMALL_OBJECTS = 20_000
+FILES = 1_000
+SMALL_FILES = 20_000
 SMALL_ROWS = 100
-LARGE_OBJECTS = 100
+LARGE_FILES = 100
 
 
 def scan(spark: SparkSession, fmt: str, path: str, columns: list[str]) -> None:
@@ -66,27 +66,27 @@ def compare(
 
 def kinds(spark: SparkSession, folder: Path, lines: Lines) -> None:
     for fmt, limit in (("parquet", "<= 1.5"), ("avro", "<= 1.3")):
-        path = dataset(spark, fmt, folder, files=scaled(OBJECTS))
+        path = dataset(spark, fmt, folder, files=scaled(FILES))
         name = f"{fmt}: MinMax x2 + ValueList + BloomFilter / scan"
         lines.ratio(name, *compare(spark, fmt, path, ALL), limit)
 
 
 def small(spark: SparkSession, folder: Path, lines: Lines) -> None:
-    objects = scaled(SMALL_OBJECTS)
-    path = dataset(spark, "avro", folder, files=objects, rows=SMALL_ROWS)
-    lines.ratio(f"avro: {objects:,} small objects / scan", *compare(spark, "avro", path, ALL, (3, 4)), "<= 1.3")
+    files = scaled(SMALL_FILES)
+    path = dataset(spark, "avro", folder, files=files, rows=SMALL_ROWS)
+    lines.ratio(f"avro: {files:,} small files / scan", *compare(spark, "avro", path, ALL, (3, 4)), "<= 1.3")
 
 
 def large(spark: SparkSession, folder: Path, lines: Lines) -> None:
-    objects, rows = scaled(LARGE_OBJECTS), arguments().rows
+    files, rows = scaled(LARGE_FILES), arguments().rows
     for fmt in ("parquet", "avro"):
-        path = dataset(spark, fmt, folder, files=objects, rows=rows)
-        name = f"{fmt}: {objects:,} objects of {rows:,} rows, BloomFilter / scan"
+        path = dataset(spark, fmt, folder, files=files, rows=rows)
+        name = f"{fmt}: {files:,} files of {rows:,} rows, BloomFilter / scan"
         lines.ratio(name, *compare(spark, fmt, path, [xskip.BloomFilter("user")], (3, 2)), "<= 1.5")
 
 
 def footers(spark: SparkSession, folder: Path, lines: Lines) -> None:
-    path = dataset(spark, "parquet", folder, files=scaled(OBJECTS))
+    path = dataset(spark, "parquet", folder, files=scaled(FILES))
     vouched = [xskip.MinMax(column) for column in ("ts", "n", "city")]
     for name, indexes, limit in (
         ("MinMax of ts, n, city, from footers", vouched, "<= 0.3"),

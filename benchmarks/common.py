@@ -35,18 +35,18 @@ def arguments() -> argparse.Namespace:
     """Return the arguments of the command line."""
     parser = argparse.ArgumentParser()
     parser.add_argument("results", nargs="?", help="a file for the results, as JSON")
-    parser.add_argument("--scale", type=float, default=1.0, help="of the numbers of objects; the limits are for 1")
-    parser.add_argument("--rows", type=int, default=200_000, help="of a large object, where there are some")
+    parser.add_argument("--scale", type=float, default=1.0, help="of the numbers of files; the limits are for 1")
+    parser.add_argument("--rows", type=int, default=200_000, help="of a large file, where there are some")
     parser.add_argument("--only", default="", help="names of parts, with commas between")
     return parser.parse_args()
 
 
-def scaled(objects: int) -> int:
+def scaled(files: int) -> int:
     """Return a number of files, multiplied by ``--scale``.
 
     The result is even, so that two tasks write full files (see :func:`write`), and at least 20.
     """
-    return max(20, int(objects * arguments().scale) // 2 * 2)
+    return max(20, int(files * arguments().scale) // 2 * 2)
 
 
 def run(parts: Mapping[str, Callable[[SparkSession, Path, Lines], None]], spark: SparkSession) -> None:

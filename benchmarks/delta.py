@@ -18,7 +18,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from common import dataset, scaled
-from peers import OBJECTS, measure
+from peers import FILES, measure
 from pyspark.sql import DataFrame, SparkSession
 
 PACKAGES = {
@@ -35,7 +35,7 @@ SETTINGS = {
 
 def table(spark: SparkSession, folder: Path) -> DataFrame:
     """Write the rows of the dataset as a Delta table, and return the table."""
-    return spark.read.format("delta").load(dataset(spark, "delta", folder, files=scaled(OBJECTS)))
+    return spark.read.format("delta").load(dataset(spark, "delta", folder, files=scaled(FILES)))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What do jobs that prune large metadata save of the driver's memory, and what do they cost in time?
 
-    python benchmarks/large.py [objects] [results.json]
+    python benchmarks/large.py [files] [results.json]
 
 The metadata describes 10,000,000 files, or as many as the first argument says. The files do not exist. The metadata has
 the bounds of three columns and a Bloom filter of one column. Each way of pruning runs in a separate process. In
@@ -76,12 +76,12 @@ def piece(root: str, start: int, stop: int) -> MetadataTable:
     return table_of(root, start, [*bounds, filters(count)])
 
 
-def make(folder: Path, objects: int) -> None:
+def make(folder: Path, files: int) -> None:
     """Create a dataset without rows, and metadata of the given number of files."""
     spark = session()
     root = str(folder / "data")
-    starts = range(0, objects, PIECE)
-    create(spark, root, COLUMNS, (piece(root, start, min(start + PIECE, objects)) for start in starts))
+    starts = range(0, files, PIECE)
+    create(spark, root, COLUMNS, (piece(root, start, min(start + PIECE, files)) for start in starts))
     spark.stop()
 
 
@@ -131,13 +131,13 @@ def run(*arguments: str) -> str:
 
 
 def main() -> None:
-    objects = int(sys.argv.pop(1)) if sys.argv[1:2] and sys.argv[1].isdecimal() else 10_000_000
+    files = int(sys.argv.pop(1)) if sys.argv[1:2] and sys.argv[1].isdecimal() else 10_000_000
     lines = Lines()
     with scratch() as folder:
         started = time.perf_counter()
-        run("make", folder, str(objects))
+        run("make", folder, str(files))
         size = sum(path.stat().st_size for path in Path(folder).rglob("*.parquet")) / 1e6
-        print(f"{objects:,} objects, {size:,.0f} MB of metadata, made in {time.perf_counter() - started:.0f} s")
+        print(f"{files:,} files, {size:,.0f} MB of metadata, made in {time.perf_counter() - started:.0f} s")
         found = {
             way: json.loads(run("measure", folder, limit)) for way, limit in (("driver", "999999999"), ("jobs", "0"))
         }
@@ -146,13 +146,11 @@ def main() -> None:
         for when in ("first", "next"):
             for way, values in found.items():
                 detail = f"{values[query]['kept']:,} of {LISTED:,} read"
-                lines.add(f"{objects:,} objects, {query}, {when}, {way}", values[query][when], unit=" s", detail=detail)
+                lines.add(f"{files:,} files, {query}, {when}, {way}", values[query][when], unit=" s", detail=detail)
     for way, values in found.items():
         before, most = values["memory"]["before"], values["memory"]["peak"]
         detail = f"{before:,.0f} MB before, {most:,.0f} MB at most"
-        lines.add(
-            f"{objects:,} objects, memory of the driver's Python, {way}", most - before, unit=" MB", detail=detail
-        )
+        lines.add(f"{files:,} files, memory of the driver's Python, {way}", most - before, unit=" MB", detail=detail)
     lines.write()
 
 

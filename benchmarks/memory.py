@@ -20,23 +20,23 @@ from pyspark.sql import SparkSession
 
 import xskip
 
-OBJECTS = (1_000, 5_000, 10_000, 20_000)
+FILES = (1_000, 5_000, 10_000, 20_000)
 ROWS = 100
 
 
 def memory(spark: SparkSession, folder: Path, lines: Lines) -> None:
     peaks = {}
-    for number, objects in enumerate(map(scaled, OBJECTS)):
-        path = dataset(spark, "avro", folder / str(number), files=objects, rows=ROWS)
+    for number, files in enumerate(map(scaled, FILES)):
+        path = dataset(spark, "avro", folder / str(number), files=files, rows=ROWS)
         index = xskip.SkippingIndex.for_path(spark, path, format="avro")
         scan(spark, "avro", path, [column for each in ALL for column in each.columns])
         before = heap(spark)
         peaks[number], alive = peak(spark, index)
         if number:
-            lines.add(f"{objects:,} objects: Python's peak", peaks[number], unit=" MB")
-            detail = f"{(alive - before) * 1024 / objects:.1f} KB for each object"
-            lines.add(f"{objects:,} objects: the driver's JVM", alive - before, unit=" MB", detail=detail)
-    lines.add("Python's peak, most objects / a quarter of them", peaks[3] / peaks[1], limit="<= 1.1")
+            lines.add(f"{files:,} files: Python's peak", peaks[number], unit=" MB")
+            detail = f"{(alive - before) * 1024 / files:.1f} KB for each file"
+            lines.add(f"{files:,} files: the driver's JVM", alive - before, unit=" MB", detail=detail)
+    lines.add("Python's peak, most files / a quarter of them", peaks[3] / peaks[1], limit="<= 1.1")
 
 
 def peak(spark: SparkSession, index: xskip.SkippingIndex) -> tuple[float, float]:

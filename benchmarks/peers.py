@@ -12,16 +12,16 @@ from pyspark.sql import DataFrame, SparkSession
 
 import xskip
 
-OBJECTS = 1_000
+FILES = 1_000
 ROUNDS = 11
 
 
-def queries(objects: int) -> dict[str, str]:
+def queries(files: int) -> dict[str, str]:
     """Return the filters of the comparison by description.
 
     Parameters
     ----------
-    objects : int
+    files : int
         The number of files in the dataset.
 
     Returns
@@ -29,7 +29,7 @@ def queries(objects: int) -> dict[str, str]:
     dict of str to str
         The filters, with ``{}`` for a number that differs in each run.
     """
-    begin = START + objects * 1_000
+    begin = START + files * 1_000
     narrow = f"ts >= timestamp_seconds({begin}) AND ts < timestamp_seconds({begin + 600})"
     return {
         "ten minutes of ts": narrow + " AND n <> {}",
@@ -73,12 +73,12 @@ def measure(
     """
 
     def compare(spark: SparkSession, folder: Path, lines: Lines) -> None:
-        objects = scaled(OBJECTS)
-        path = dataset(spark, "parquet", folder, files=objects)
+        files = scaled(FILES)
+        path = dataset(spark, "parquet", folder, files=files)
         xskip.SkippingIndex.for_path(spark, path).create([xskip.MinMax(column) for column in ("ts", "n", "temp")])
         theirs, ours = table(spark, folder), spark.read.parquet(path)
         number = itertools.count(1)
-        for name, query in queries(objects).items():
+        for name, query in queries(files).items():
             for what, action in (("planning", planned), ("total", total)):
                 other, own = (asked(df, query, action, number) for df in (theirs, ours))
                 runs = switched(spark, own, ROUNDS, theirs=other)

@@ -1,4 +1,4 @@
-"""What does an index add to the planning of one query, for how many objects?
+"""What does an index add to the planning of one query, for how many files?
 
     python benchmarks/planning.py [results.json]
 
@@ -77,18 +77,18 @@ def main() -> None:
     with scratch() as folder:
         spark = session()
         xskip.enable(spark)
-        for objects, (warm, cold) in LIMITS.items():
-            root = f"{folder}/of-{objects}"
-            create(spark, root, TYPES, [described(root, objects)])
+        for files, (warm, cold) in LIMITS.items():
+            root = f"{folder}/of-{files}"
+            create(spark, root, TYPES, [described(root, files)])
             for way in ("known", "anew"):
-                df, listing = relation(spark, root, objects, anew=way == "anew")
+                df, listing = relation(spark, root, files, anew=way == "anew")
                 for name, predicate in (("selective", SELECTIVE), ("open", OPEN)):
                     time, detail = added(df, listing, predicate)
-                    what = f"{objects:,} objects, warm, {way}, {name}"
+                    what = f"{files:,} files, warm, {way}, {name}"
                     lines.add(what, time, unit=" ms", limit=f"<= {warm}", detail=detail)
             if cold:
                 time, detail = added(df, listing, SELECTIVE, cold=True)
-                lines.add(f"{objects:,} objects, cold", time, unit=" ms", limit=f"<= {cold}", detail=detail)
+                lines.add(f"{files:,} files, cold", time, unit=" ms", limit=f"<= {cold}", detail=detail)
         spark.stop()
     lines.write()
 

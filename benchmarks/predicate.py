@@ -153,7 +153,7 @@ def fifty(lines: Lines, table: MetadataTable) -> None:
         least, middle = timed(partial(answered, predicate, table, available))
         plain, _ = timed(one_pass(table, predicate, available))
         skipped = prune(translate(predicate, available), table).skip.mean()
-        what = f"{len(table):,} objects, 50 leaves, {name}"
+        what = f"{len(table):,} files, 50 leaves, {name}"
         limit = f"<= {COUNTS[len(table)]}"
         lines.add(what, middle, unit=" ms", limit=limit, detail=f"least {least:.2f} ms, {skipped:.0%} skipped")
         lines.add(f"{what} / one pass", least / plain, detail=f"{least:.2f} ms / {plain:.2f} ms")
@@ -165,7 +165,7 @@ def blooms(lines: Lines, table: MetadataTable) -> None:
         predicate = And((*between(COLUMNS["ts"], START + 10**12, START + 10**12 + 3 * 10**11), wanted_users(count)))
         left = int((~prune(translate(predicate, available_of(table, "minmax")), table).skip).sum())
         clause = translate(predicate, available_of(table, "minmax", "bloomfilter"))
-        what = f"{len(table):,} objects, ts and user IN {count:,}"
+        what = f"{len(table):,} files, ts and user IN {count:,}"
         lines.add(f"{what}: filters probed", probes(clause, table), limit=f"= {left}", detail="left by bounds")
         least, middle = timed(partial(evaluated, clause, table))
         lines.add(what, middle, unit=" ms", detail=f"least {least:.2f} ms")
@@ -198,14 +198,14 @@ def many_values(lines: Lines, table: MetadataTable) -> None:
     available = available_of(table, "minmax")
     for predicate in (*predicates, wanted_users(10_000)):
         least, middle = timed(partial(answered, predicate, table, available))
-        what = f"{len(table):,} objects, {predicate.operand} IN 10,000"
+        what = f"{len(table):,} files, {predicate.operand} IN 10,000"
         lines.add(what, middle, unit=" ms", detail=f"least {least:.2f} ms")
 
 
 def main() -> None:
     lines = Lines()
-    for objects in COUNTS:
-        table = described("/lake", objects)
+    for files in COUNTS:
+        table = described("/lake", files)
         fifty(lines, table)
         blooms(lines, table)
         many_values(lines, table)

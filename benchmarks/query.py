@@ -27,7 +27,7 @@ import xskip
 FILES = 1_000
 SHORT_QUERIES = 200
 PLANS = 1_000
-MANY_OBJECTS = 10_000
+MANY_FILES = 10_000
 MANY_ROWS = 1_000
 MATCHING = 10
 SHORT_ROUNDS = 31
@@ -93,12 +93,12 @@ def none(spark: SparkSession, folder: Path, lines: Lines) -> None:
 
 
 def many(spark: SparkSession, folder: Path, lines: Lines) -> None:
-    objects = scaled(MANY_OBJECTS)
-    what = f"avro: {objects:,} objects"
-    path = dataset(spark, "avro", folder, files=objects, rows=MANY_ROWS)
+    files = scaled(MANY_FILES)
+    what = f"avro: {files:,} files"
+    path = dataset(spark, "avro", folder, files=files, rows=MANY_ROWS)
     xskip.SkippingIndex.for_path(spark, path, format="avro").create([xskip.MinMax("ts"), xskip.MinMax("n")])
     df = spark.read.format("avro").load(path)
-    begin = START + objects // 2 * MANY_ROWS
+    begin = START + files // 2 * MANY_ROWS
     chosen = f"ts >= timestamp_seconds({begin}) AND ts < timestamp_seconds({begin + MATCHING * MANY_ROWS})"
     xskip.disable(spark)
     matching = [row.file_path for row in df.filter(chosen).select("_metadata.file_path").distinct().collect()]

@@ -21,9 +21,9 @@ from pyspark.sql import SparkSession
 
 import xskip
 
-LARGE_OBJECTS = 32
+LARGE_FILES = 32
 LARGE_ROWS = {"parquet": 120_000, "avro": 130_000}
-SMALL_OBJECTS = 1_000
+SMALL_FILES = 1_000
 SMALL_ROWS = 2_000
 KINDS: dict[str, list[xskip.Index]] = {
     "MinMax": [xskip.MinMax("ts")],
@@ -54,28 +54,28 @@ def add(lines: Lines, index: xskip.SkippingIndex, what: str, kind: str, limit: s
         The condition that the percentage must meet.
     """
     index.create(KINDS[kind])
-    objects = list(Path(index.name).glob("part-*"))
-    data, own = bytes_of(objects), bytes_of(Path(index.describe().location).rglob("*"))
+    files = list(Path(index.name).glob("part-*"))
+    data, own = bytes_of(files), bytes_of(Path(index.describe().location).rglob("*"))
     index.drop()
-    each = f"{own:,} / {data:,} bytes; an object has {data / len(objects) / 2**20:.2f} MB"
+    each = f"{own:,} / {data:,} bytes; a data file has {data / len(files) / 2**20:.2f} MB"
     lines.add(f"{what}, {kind}", 100 * own / data, unit=" %", limit=limit, detail=each)
 
 
 def large(spark: SparkSession, folder: Path, lines: Lines) -> None:
     for fmt, rows in LARGE_ROWS.items():
         for users, what in ((rows // 10, "a tenth of the users different"), (10**9, "all users different")):
-            path = dataset(spark, fmt, folder / str(users), files=scaled(LARGE_OBJECTS), rows=rows, users=users)
+            path = dataset(spark, fmt, folder / str(users), files=scaled(LARGE_FILES), rows=rows, users=users)
             index = xskip.SkippingIndex.for_path(spark, path, format=fmt)
             limit = "<= 0.5" if users < rows else ""
             for kind in KINDS if limit else ["BloomFilter"]:
-                add(lines, index, f"{fmt}: large objects, {what}", kind, limit)
+                add(lines, index, f"{fmt}: large files, {what}", kind, limit)
 
 
 def small(spark: SparkSession, folder: Path, lines: Lines) -> None:
     for fmt in ("parquet", "avro"):
-        path = dataset(spark, fmt, folder, files=scaled(SMALL_OBJECTS), rows=SMALL_ROWS)
+        path = dataset(spark, fmt, folder, files=scaled(SMALL_FILES), rows=SMALL_ROWS)
         for kind in KINDS:
-            add(lines, xskip.SkippingIndex.for_path(spark, path, format=fmt), f"{fmt}: small objects", kind)
+            add(lines, xskip.SkippingIndex.for_path(spark, path, format=fmt), f"{fmt}: small files", kind)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
-"""What grows with what: objects, columns, rows?
+"""What grows with what: files, columns, rows?
 
-    python benchmarks/slopes.py [results.json] [--scale 0.1] [--only objects,columns,rows,metadata]
+    python benchmarks/slopes.py [results.json] [--scale 0.1] [--only files,columns,rows,metadata]
 
 The benchmark measures three sizes of each kind in turn, and fits a line to the processor times (least squares). The
 slope is the cost of one more unit, and the intercept is the cost without any unit. Processor time is that of Python and
 the JVM. It grows with the work only, so that other load on the machine changes it little. On a cluster, divide the cost
 by the number of cores.
 
-objects   builds of Avro files of 100 rows with indexes of three types: the cost of a file
+files     builds of Avro files of 100 rows with indexes of three types: the cost of a file
 columns   builds of 200 Avro files of 2,000 rows with MinMax on one, two and four columns: the cost of a column
 rows      builds of 100 Parquet files of 1,000 to 16,000 rows with a BloomFilter: the cost of a row
 metadata  reads of the bounds of two of eight columns in the driver, without and with the evaluation of a filter, and
@@ -79,18 +79,18 @@ def measured(lines: Lines, what: str, each: str, sized: Sequence[Sized]) -> None
     fitted(lines, what, each, [size for size, _, _ in sized], runs)
 
 
-def objects(spark: SparkSession, folder: Path, lines: Lines) -> None:
+def files(spark: SparkSession, folder: Path, lines: Lines) -> None:
     sizes = [scaled(n) for n in (500, 1_000, 2_000)]
     paths = [dataset(spark, "avro", folder / str(n), files=n, rows=100) for n in sizes]
     sized = [(n, *build(spark, "avro", path, ALL)) for n, path in zip(sizes, paths, strict=True)]
-    measured(lines, "build of Avro objects of 100 rows, three indexes", "an object", sized)
+    measured(lines, "build of Avro files of 100 rows, three indexes", "a file", sized)
 
 
 def columns(spark: SparkSession, folder: Path, lines: Lines) -> None:
     path = dataset(spark, "avro", folder, files=scaled(200))
     names = ("ts", "n", "temp", "city")
     sized = [(k, *build(spark, "avro", path, [xskip.MinMax(name) for name in names[:k]])) for k in (1, 2, 4)]
-    measured(lines, f"build of {scaled(200):,} Avro objects of 2,000 rows, MinMax", "a column", sized)
+    measured(lines, f"build of {scaled(200):,} Avro files of 2,000 rows, MinMax", "a column", sized)
 
 
 def rows(spark: SparkSession, folder: Path, lines: Lines) -> None:
@@ -99,7 +99,7 @@ def rows(spark: SparkSession, folder: Path, lines: Lines) -> None:
     for each in (1_000, 4_000, 16_000):
         path = dataset(spark, "parquet", folder / str(each), files=count, rows=each)
         sized.append((each * count, *build(spark, "parquet", path, [xskip.BloomFilter("user")])))
-    measured(lines, f"build of {count:,} Parquet objects, BloomFilter", "a row", sized)
+    measured(lines, f"build of {count:,} Parquet files, BloomFilter", "a row", sized)
 
 
 def metadata(spark: SparkSession, folder: Path, lines: Lines) -> None:
@@ -111,24 +111,24 @@ def metadata(spark: SparkSession, folder: Path, lines: Lines) -> None:
         whole = described(str(folder), count)
         place = folder / str(count)
         place.mkdir()
-        files = [path for path, _ in write_files(whole, str(folder), place, 0)]
+        paths = [path for path, _ in write_files(whole, str(folder), place, 0)]
         available = Available(tuple((i.definition, i.storage) for i in whole.indexes.values()))
         clause = translate(predicate, available)
         needed = requirements(clause)
 
-        read = partial(_read, files, needed)
+        read = partial(_read, paths, needed)
         reads.append((count, lambda: None, read))
         asks.append((count, lambda: None, partial(_ask, read, clause)))
-    measured(lines, "reading two of eight columns of bounds, cold", "an object", reads)
-    measured(lines, "the same, and a filter on both", "an object", asks)
-    tables = [decode(open_file(path), needed) for path in files]
-    disk = sum(path.stat().st_size for path in files)
-    lines.add("metadata of eight columns, a file's bytes: an object", disk / count, unit=" B")
-    lines.add("two columns in the driver: an object", sum(t.nbytes for t in tables) / count, unit=" B")
+    measured(lines, "reading two of eight columns of bounds, cold", "a file", reads)
+    measured(lines, "the same, and a filter on both", "a file", asks)
+    tables = [decode(open_file(path), needed) for path in paths]
+    disk = sum(path.stat().st_size for path in paths)
+    lines.add("metadata of eight columns, bytes on disk: a file", disk / count, unit=" B")
+    lines.add("two columns in the driver: a file", sum(t.nbytes for t in tables) / count, unit=" B")
 
 
-def _read(files: Sequence[Path], needed: frozenset[Requirement]) -> list[MetadataTable]:
-    return [decode(open_file(path), needed) for path in files]
+def _read(paths: Sequence[Path], needed: frozenset[Requirement]) -> list[MetadataTable]:
+    return [decode(open_file(path), needed) for path in paths]
 
 
 def _ask(read: Callable[[], list[MetadataTable]], clause: Clause) -> list[PruneResult]:
@@ -136,4 +136,4 @@ def _ask(read: Callable[[], list[MetadataTable]], clause: Clause) -> list[PruneR
 
 
 if __name__ == "__main__":
-    run({"objects": objects, "columns": columns, "rows": rows, "metadata": metadata}, session())
+    run({"files": files, "columns": columns, "rows": rows, "metadata": metadata}, session())
