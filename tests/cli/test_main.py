@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 import xskip
 from tests.helpers import opened_files, write_once
 from xskip.api.session import check_java
+from xskip.cli.demo import empty_directory
 from xskip.cli.main import main
 from xskip.errors import JavaNotFoundError
 
@@ -143,6 +144,20 @@ def test_invalid_arguments_print_the_usage(arguments: list[str], capsys: pytest.
         main(arguments)
     assert caught.value.code == 2
     assert "usage: xskip" in capsys.readouterr().err
+
+
+def test_the_demonstration_deletes_no_files_of_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "thesis.txt").write_text("x")
+    assert "contains other files" in fail(capsys, "demo", "--directory", str(tmp_path))
+    assert (tmp_path / "thesis.txt").read_text() == "x"
+    assert "cannot write" in fail(capsys, "demo", "--directory", str(tmp_path / "thesis.txt"))
+    assert (tmp_path / "thesis.txt").read_text() == "x"
+
+
+def test_the_demonstration_replaces_the_data_of_an_earlier_run(tmp_path: Path) -> None:
+    root = empty_directory(tmp_path / "a" / "b")
+    (root / "old").mkdir()
+    assert [file.name for file in empty_directory(root).iterdir()] == [".xskip-demo"]
 
 
 def test_version_prints_the_version_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:

