@@ -29,7 +29,7 @@ from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.maintenance.migrate import Migration
 from xskip.metadatastore.snapshot import write_files
 from xskip.metadatastore.versions import WriteOptions
-from xskip.types import bloom_filter
+from xskip.types import bloom_bits
 from xskip.types.datatypes import Array, Bloom, Struct, arrow_type
 
 FILES = 100_000
@@ -43,8 +43,8 @@ def metadata() -> MetadataTable:
     bounds = Struct((("min", "bigint"), ("max", "bigint")))
     texts = pa.array([f"city-{i % 50}" for i in range(3 * FILES)])
     rng = np.random.default_rng(7)
-    size = bloom_filter.size_for(VALUES, 0.01)
-    filters = [bloom_filter.build(rng.integers(-(2**62), 2**62, VALUES), *size) for _ in range(FILES)]
+    size = bloom_bits.size_for(VALUES, 0.01)
+    filters = [bloom_bits.build(rng.integers(-(2**62), 2**62, VALUES), *size) for _ in range(FILES)]
     columns = [
         IndexColumn(
             IndexDefinition("minmax", ("n",)),

@@ -50,7 +50,7 @@ from xskip.expressions.predicate import (
 from xskip.metadata.table import IndexDefinition, MetadataTable
 from xskip.pruning.prune import prune
 from xskip.pruning.translate import Available, translate
-from xskip.types import bloom_filter
+from xskip.types import bloom_bits
 from xskip.types.datatypes import Storage
 
 COUNTS = {100_000: 20, 1_000_000: 150}
@@ -173,17 +173,15 @@ def blooms(lines: Lines, table: MetadataTable) -> None:
 
 def probes(clause: Clause, table: MetadataTable) -> int:
     counts: list[int] = []
-    plain = bloom_filter.might_contain
+    plain = bloom_bits.might_contain
 
-    def counted(
-        filters: pa.Array, values: list[bloom_filter.HashPair], among: npt.NDArray[np.bool_]
-    ) -> pa.BooleanArray:
+    def counted(filters: pa.Array, values: list[bloom_bits.HashPair], among: npt.NDArray[np.bool_]) -> pa.BooleanArray:
         counts.append(int(among.sum()))
         return plain(filters, values, among)
 
-    bloom_filter.might_contain = counted
+    bloom_bits.might_contain = counted
     prune(clause, table)
-    bloom_filter.might_contain = plain
+    bloom_bits.might_contain = plain
     return sum(counts)
 
 

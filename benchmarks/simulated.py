@@ -23,7 +23,7 @@ from xskip.metadata.data_files import DataFiles
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
 from xskip.metadatastore.commit import CommitRecord, RecordedFile, publish
 from xskip.metadatastore.snapshot import write_files
-from xskip.types import bloom_filter
+from xskip.types import bloom_bits
 from xskip.types.datatypes import Bloom, Struct, arrow_type
 
 TYPES = {
@@ -128,8 +128,8 @@ def column(name: str, files: int) -> IndexColumn:
 def filters(files: int) -> IndexColumn:
     """Return a BloomFilter index of ``user``: 1,000 different filters of 20 values, which repeat."""
     rng = np.random.default_rng(7)
-    size = bloom_filter.size_for(20, 0.01)
-    some = pa.array([bloom_filter.build(rng.integers(-(2**62), 2**62, 20), *size) for _ in range(1_000)], pa.binary())
+    size = bloom_bits.size_for(20, 0.01)
+    some = pa.array([bloom_bits.build(rng.integers(-(2**62), 2**62, 20), *size) for _ in range(1_000)], pa.binary())
     return IndexColumn(
         IndexDefinition("bloomfilter", ("user",), types=("string",)),
         Bloom(),

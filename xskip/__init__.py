@@ -12,7 +12,6 @@ import sys
 
 from xskip.api.catalog import list_indexes, migrate_all
 from xskip.api.index import SkippingIndex
-from xskip.api.report import SkippingReport
 from xskip.api.session import (
     configure,
     declare_classes,
@@ -43,6 +42,7 @@ from xskip.indexes import (
     register,
 )
 from xskip.metadatastore.kms import KmsClient, LocalKms
+from xskip.results.skipping_report import SkippingReport
 from xskip.types import datatypes
 
 # plugins may import these modules by the names that earlier versions of specs/custom-index.rst gave

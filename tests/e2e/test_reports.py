@@ -13,7 +13,7 @@ import xskip
 from tests.e2e.conftest import Lake
 from tests.helpers import index, opened_by_scan, opened_files, ran, write_once
 from xskip import BloomFilter, MinMax, SkippingReport, ValueList
-from xskip.api.report import ScanReport
+from xskip.results.skipping_report import ScanReport
 
 
 def only(report: SkippingReport) -> ScanReport:

@@ -34,7 +34,7 @@ from xskip.metadata.data_files import DataFiles, FileStatus
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
 from xskip.pruning.prune import prune
 from xskip.pruning.translate import Available, translate
-from xskip.types import bloom_filter
+from xskip.types import bloom_bits
 from xskip.types.datatypes import Bloom
 
 SERVED = ["string", "binary", "tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz"]
@@ -222,13 +222,13 @@ def test_a_filter_is_probed_only_of_files_that_everything_cheaper_has_left(
     """[PRU-V-4]"""
     table = table_with_bounds_and_filters()
     probed: list[int] = []
-    plain = bloom_filter.might_contain
+    plain = bloom_bits.might_contain
 
-    def noted(filters: pa.Array, values: list[bloom_filter.HashPair], among: Mask) -> pa.BooleanArray:
+    def noted(filters: pa.Array, values: list[bloom_bits.HashPair], among: Mask) -> pa.BooleanArray:
         probed.extend(np.flatnonzero(among).tolist())
         return plain(filters, values, among)
 
-    monkeypatch.setattr(bloom_filter, "might_contain", noted)
+    monkeypatch.setattr(bloom_bits, "might_contain", noted)
     available = Available(tuple((index.definition, index.storage) for index in table.indexes.values()))
     prune(translate(predicate, available), table)
     assert probed == left
@@ -236,14 +236,14 @@ def test_a_filter_is_probed_only_of_files_that_everything_cheaper_has_left(
 
 def test_a_value_is_hashed_once_for_all_filters(monkeypatch: pytest.MonkeyPatch) -> None:
     hashed: list[int] = []
-    plain = bloom_filter.hash_long
+    plain = bloom_bits.hash_long
     filters = BloomFilter("c").assemble([collected(*([i] for i in range(50)))], ["bigint"])
 
-    def noted(value: int) -> bloom_filter.HashPair:
+    def noted(value: int) -> bloom_bits.HashPair:
         hashed.append(value)
         return plain(value)
 
-    monkeypatch.setattr(bloom_filter, "hash_long", noted)
+    monkeypatch.setattr(bloom_bits, "hash_long", noted)
     found = verdicts(In(C, tuple(range(40, 1_000))), filters)
     assert found[40:] == [True] * 10
     assert hashed == list(range(40, 1_000))
@@ -252,7 +252,7 @@ def test_a_value_is_hashed_once_for_all_filters(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize("block", [1, 7, 1 << 16])
 def test_many_values_of_many_filters_are_found_as_each_of_one(block: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """[PRU-BF-1] The verdicts do not depend on the size of the blocks in which filters are probed."""
-    monkeypatch.setattr(bloom_filter, "_PROBES", block)
+    monkeypatch.setattr(bloom_bits, "_PROBES", block)
     files = [list(range(start, start + 1 + start % 5)) for start in range(0, 300, 10)]
     filters = BloomFilter("c", fpp=1e-6).assemble([collected(*files)], ["bigint"])
     wanted = tuple(range(0, 150, 4))

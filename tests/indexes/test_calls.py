@@ -20,7 +20,7 @@ from xskip.errors import PredicateError
 from xskip.expressions.operands import Call, Column
 from xskip.expressions.predicate import And, Comparison, In, Op, Predicate
 from xskip.expressions.udf import FunctionCall, forget_function, implied, register_implied
-from xskip.results.operations import IndexInfo
+from xskip.results.index_status import IndexInfo
 
 FILES: dict[str, list[Any]] = {
     "home": [(1.0, 1.0, 1), (2.0, 2.0, 2)],

@@ -25,7 +25,7 @@ from tests.reference import order
 from xskip.expressions.operands import Column, FileColumn
 from xskip.expressions.predicate import And, Comparison, In, NotIn, Op, Or, Predicate
 from xskip.metadatastore.legacy import java_bloom
-from xskip.types import bloom_filter
+from xskip.types import bloom_bits
 
 Truth = bool | None
 #: What a file's row says: a truth for each row of the metadata.
@@ -244,13 +244,13 @@ def _of_filter(leaf: Any, held_in: str, _: frozenset[Fault]) -> Clause | None:
             return None if has_null else lambda _: False
         case _:
             return None
-    pairs = [bloom_filter.hash_bytes(v) if isinstance(v, bytes) else bloom_filter.hash_long(v) for v in values]
+    pairs = [bloom_bits.hash_bytes(v) if isinstance(v, bytes) else bloom_bits.hash_long(v) for v in values]
 
     def held(row: dict[str, Any]) -> Truth:
         if row[held_in] is None:
             return True
         filters = pa.array([java_bloom.unwrap(row[held_in])], pa.binary())
-        return bool(bloom_filter.might_contain(filters, pairs, np.array([True]))[0].as_py())
+        return bool(bloom_bits.might_contain(filters, pairs, np.array([True]))[0].as_py())
 
     return held
 

@@ -18,9 +18,9 @@ from xskip.metadatastore.codec import encode
 from xskip.metadatastore.commit import CommitRecord, LiveSnapshot, RecordedFile, find_live, publish
 from xskip.metadatastore.filesystem import FileEntry, LocalStorage
 from xskip.metadatastore.filesystem import Storage as Disk
+from xskip.metadatastore.portable_forms import is_list, list_to_file
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot, write_files
 from xskip.metadatastore.versions import WriteOptions
-from xskip.metadatastore.wording import is_list, list_to_file
 from xskip.types.datatypes import Array, Bloom, Storage, Struct, arrow_type
 
 ROOT = "/lake/events"

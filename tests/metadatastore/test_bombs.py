@@ -27,9 +27,9 @@ from xskip.metadata.table import MetadataTable
 from xskip.metadatastore.bounded_read import read_bounded
 from xskip.metadatastore.codec import READING
 from xskip.metadatastore.filesystem import LocalStorage
-from xskip.metadatastore.known_failures import Failures
 from xskip.metadatastore.legacy.java_stream import JavaValue, parse_stream
 from xskip.metadatastore.snapshot import open_snapshot
+from xskip.metadatastore.unreadable_indexes import UnreadableIndexes
 from xskip.metadatastore.versions import WriteOptions
 
 DISK = LocalStorage()
@@ -193,7 +193,7 @@ def test_failures_are_remembered_until_the_directory_changes(tmp_path: Path) -> 
     """[MDS-D-6] A repeated failure raises the same error without opening the files."""
     md = tmp_path / "md"
     commit(DISK, str(md), tmp_path / "scratch", [numbered_table(0, 3)])
-    failures, error = Failures(), MetadataCorruptError("what", where="w", found="f", expected="e", hint="h")
+    failures, error = UnreadableIndexes(), MetadataCorruptError("what", where="w", found="f", expected="e", hint="h")
     assert failures.remember(str(md), error) is False  # nobody has looked
     failures.look(DISK, str(md))
     failures.look(DISK, str(md))

@@ -46,7 +46,7 @@ from xskip.metadatastore.maintenance.migrate import Migration
 from xskip.metadatastore.versions import WriteOptions
 from xskip.pruning.prune import prune
 from xskip.pruning.translate import Available, translate
-from xskip.types import bloom_filter
+from xskip.types import bloom_bits
 from xskip.types.datatypes import Array, Atomic, Struct, arrow_type
 
 NAMES = [f"{ROOT}/f{n}" for n in range(3)]
@@ -211,7 +211,7 @@ def test_filters_of_endless_hashes() -> None:
     raw = struct.pack(">iii", 1, 2**31 - 1, 1) + b"\xff" * 8
     with pytest.raises(MetadataCorruptError):
         java_bloom.unwrap(java_bloom.wrap(raw))
-    found = bloom_filter.might_contain(pa.array([raw]), [bloom_filter.hash_bytes(b"x")], np.array([True]))
+    found = bloom_bits.might_contain(pa.array([raw]), [bloom_bits.hash_bytes(b"x")], np.array([True]))
     assert found.to_pylist() == [None]
 
 

@@ -41,7 +41,7 @@ from xskip.metadatastore.schema import parse_schema, render_schema
 from xskip.metadatastore.versions import WriteOptions, rules_of
 from xskip.pruning.prune import prune
 from xskip.pruning.translate import Available, translate
-from xskip.types import bloom_filter
+from xskip.types import bloom_bits
 from xskip.types.datatypes import Array, Opaque, Struct
 
 PARAMS_SORTED = (("io.xskipper.index.bloom.fpp", "0.01"), ("io.xskipper.index.bloom.ndv", "10"))
@@ -252,8 +252,8 @@ def test_goldens_of_version_0(shared: Path, folder: str, counted: Counted) -> No
                 probes = [*map(str.encode, wanted), b"other"]
                 among = np.array([True])
                 filters = pa.array([found], pa.binary())
-                hashes = [bloom_filter.hash_bytes(p) for p in probes]
-                hits = [bloom_filter.might_contain(filters, [each], among)[0].as_py() for each in hashes]
+                hashes = [bloom_bits.hash_bytes(p) for p in probes]
+                hits = [bloom_bits.might_contain(filters, [each], among)[0].as_py() for each in hashes]
                 assert hits == [True] * len(wanted) + [False]
             elif index.definition.name == "minmax":
                 assert (found and [plain(found["min"]), plain(found["max"])]) == wanted

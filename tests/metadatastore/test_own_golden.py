@@ -23,7 +23,7 @@ from xskip.metadatastore.commit import CommitRecord, publish
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.location import metadata_directory
 from xskip.metadatastore.snapshot import Snapshot, write_files
-from xskip.types import bloom_filter
+from xskip.types import bloom_bits
 from xskip.types.datatypes import Array, Bloom, Opaque, Struct
 
 ROOT = "s3a://bucket/lake/größe#1"
@@ -150,6 +150,6 @@ def test_filters(golden: Snapshot) -> None:
     filters = golden.load([("bloomfilter", ("s",))]).indexes["bloomfilter", ("s",)].values
     among = np.full(3, True)
     for value, expected in ((b"oslo", [True, False, None]), (b"bonn", [False, False, None])):
-        found = bloom_filter.might_contain(filters, [bloom_filter.hash_bytes(value)], among)
+        found = bloom_bits.might_contain(filters, [bloom_bits.hash_bytes(value)], among)
         assert found.to_pylist() == expected
     assert filters[1].as_py().hex() == "000000010000000700000002" + "00" * 16

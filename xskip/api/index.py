@@ -19,7 +19,8 @@ from xskip.errors import IndexExistsError, PredicateError, RecordDamagedError
 from xskip.indexes import Index
 from xskip.metadatastore.commit import find_live
 from xskip.metadatastore.versions import CURRENT_VERSION, rules_of
-from xskip.results.operations import FileList, IndexDescription, IndexStatus, RefreshResult
+from xskip.results.index_status import IndexDescription, IndexStatus
+from xskip.results.operations import FileList, RefreshResult
 from xskip.spark.bridge.java_errors import first_line
 from xskip.spark.collect.listing import list_files
 from xskip.spark.collect.relation import selected

@@ -9,7 +9,7 @@ from xskip.errors import MetadataVersionError
 from xskip.metadata.data_files import compare_files
 from xskip.metadatastore.snapshot import file_versions
 from xskip.metadatastore.versions import VersionStatus, status_of
-from xskip.results.operations import IndexDescription, IndexInfo, IndexStatus
+from xskip.results.index_status import IndexDescription, IndexInfo, IndexStatus
 from xskip.spark.collect.listing import list_files
 from xskip.types.datatypes import value_type
 

@@ -8,11 +8,12 @@ import subprocess
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from xskip.api.report import SkippingReport, report_of
+from xskip.api.report import report_of
 from xskip.errors import JavaNotFoundError
 from xskip.expressions.udf import Implies, forget_function, register_implied
 from xskip.metadatastore import encryption
 from xskip.metadatastore.kms import KmsClient
+from xskip.results.skipping_report import SkippingReport
 from xskip.settings import ENABLED
 from xskip.spark.query.engine import engine_of, forget_indexes
 

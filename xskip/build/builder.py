@@ -15,17 +15,17 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from xskip.build.ambiguous_columns import ambiguous_indexes
 from xskip.build.commit_attempts import Collected
-from xskip.build.naming import mistaken
 from xskip.build.source import Source
 from xskip.errors import CollectError
 from xskip.metadata.data_files import compare_files, table_identifier
 from xskip.metadata.table import MetadataTable
 from xskip.metadatastore.codec import MetadataFile
 from xskip.metadatastore.commit import CommitRecord, RecordedFile, publish
+from xskip.metadatastore.portable_forms import is_portable
 from xskip.metadatastore.snapshot import Snapshot, write_files
 from xskip.metadatastore.versions import WriteOptions
-from xskip.metadatastore.wording import is_worded
 from xskip.results.operations import Progress, RefreshResult
 from xskip.settings import CHUNK_BYTES, CHUNK_FILES, FOOTERS
 from xskip.spark.collect.collector import Collector
@@ -108,11 +108,11 @@ class Build:
         started = time.monotonic()
         listed = list_files(self.source.dataset)
         ours = snapshot if snapshot is not None and snapshot.is_ours else None
-        self.form = replace(self.form, own=self.form.own | mistaken(self.source.df.schema, self.planned))
+        self.form = replace(self.form, own=self.form.own | ambiguous_indexes(self.source.df.schema, self.planned))
         fresh, alive = compare_files(listed.files, ours.load(()).files if ours else None, in_question)
         unchanged = int(alive.sum())
         gone = (snapshot.rows if snapshot else 0) - unchanged
-        if ours and not len(fresh) and not gone and all(map(self._is_worded, ours.metadata_files)):
+        if ours and not len(fresh) and not gone and all(map(self._is_portable, ours.metadata_files)):
             return RefreshResult(0, 0, unchanged, time.monotonic() - started)
         if ours:
             ours.demand_keys()
@@ -197,7 +197,7 @@ class Build:
         for entry, file in zip(snapshot.record.metadata_files, snapshot.metadata_files, strict=True):
             own = np.arange(start, start + file.rows)
             start += file.rows
-            if alive[own].all() and len(own) and entry.name not in crowded and self._is_worded(file):
+            if alive[own].all() and len(own) and entry.name not in crowded and self._is_portable(file):
                 kept.append(entry)
             else:
                 again.append(own[alive[own]])
@@ -205,8 +205,8 @@ class Build:
             self._add(snapshot.load().take(pa.array(np.concatenate(again))), scratch)
         return kept
 
-    def _is_worded(self, file: MetadataFile) -> bool:
-        return is_worded(file.schema, file.footer.metadata, self.form)
+    def _is_portable(self, file: MetadataFile) -> bool:
+        return is_portable(file.schema, file.footer.metadata, self.form)
 
     def _add(self, table: MetadataTable, scratch: Path) -> list[Path]:
         written = write_files(table, self._identifier, scratch, len(self._files), self.form)

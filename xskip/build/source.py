@@ -23,7 +23,7 @@ from xskip.settings import BYTES_PER_FILE, FOOTER_KEY, LOCATION, PLAINTEXT_FOOTE
 from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.bridge.java_errors import first_line, spark_errors
 from xskip.spark.bridge.sessions import clone_session
-from xskip.spark.catalyst import forms
+from xskip.spark.catalyst import canonical_form
 from xskip.spark.catalyst.evaluator import ExprNode, decorate
 from xskip.spark.catalyst.vetting import is_plain
 from xskip.spark.collect.planned_index import PlannedIndex, value_types
@@ -247,9 +247,9 @@ def _planned_expression(source: Source, index: Index, partitions: set[str]) -> P
     if not is_plain(source.df.sparkSession, text):  # metadata can hold any text: Spark may analyze plain text only
         raise _not_indexable(text)
     node, kind = _expression(source, text)
-    columns = {path[0].lower() for path in forms.columns_in(node)}
-    _check_whole(source, {path[0] for path in forms.columns_in(node)}, text)
-    form = forms.form_of(node)
+    columns = {path[0].lower() for path in canonical_form.columns_in(node)}
+    _check_whole(source, {path[0] for path in canonical_form.columns_in(node)}, text)
+    form = canonical_form.form_of(node)
     hidden = form is not None and '["$meta",' in form.text
     if not isinstance(node, ExprNode) or node.term is None or form is None or columns & partitions or hidden:
         raise _not_indexable(text)

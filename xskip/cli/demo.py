@@ -16,11 +16,11 @@ import pyarrow.parquet as pq
 from pyarrow import csv
 
 from xskip.api.index import SkippingIndex
-from xskip.api.report import SkippingReport
 from xskip.api.session import configure, disable, enable, last_report
 from xskip.errors import DatasetError, StorageError
 from xskip.indexes import BloomFilter, MinMax, ValueList
 from xskip.results.render import human_bytes, text_table
+from xskip.results.skipping_report import SkippingReport
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession

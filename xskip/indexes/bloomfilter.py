@@ -21,7 +21,7 @@ from xskip.expressions.predicate import Comparison, In, Leaf, Op, Value
 from xskip.indexes.base import OneColumn, Parameter, check_at_least_one, check_rate, unsupported
 from xskip.indexes.protocol import Accumulator
 from xskip.metadata.table import IndexDefinition
-from xskip.types import bloom_filter
+from xskip.types import bloom_bits
 from xskip.types.datatypes import INTEGRAL, Bloom, Storage
 
 __all__ = ["BloomFilter", "BloomFilterClause"]
@@ -117,8 +117,8 @@ class BloomFilter(OneColumn):
         built: list[bytes | None] = [None] * len(hashes)
         for i in np.flatnonzero(missing):
             own = pairs[lists.starts[i] : lists.ends[i]]
-            size = bloom_filter.size_for(len(own) if self.ndv is None else self.ndv, self.fpp)
-            built[i] = bloom_filter.build(own, *size)
+            size = bloom_bits.size_for(len(own) if self.ndv is None else self.ndv, self.fpp)
+            built[i] = bloom_bits.build(own, *size)
         return pc.coalesce(filters, pa.array(built, pa.binary()))
 
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> BloomFilterClause | None:
@@ -149,14 +149,14 @@ class BloomFilterClause(ColumnClause):
 
     def verdicts(self, values: pa.Array, among: Mask, once: Once) -> Verdicts:
         """Return false for files that certainly lack every literal, and null for files without a valid filter."""
-        return bloom_filter.might_contain(values, [_hash(value) for value in self.values], among)
+        return bloom_bits.might_contain(values, [_hash(value) for value in self.values], among)
 
 
-def _hash(value: Value) -> bloom_filter.HashPair:
+def _hash(value: Value) -> bloom_bits.HashPair:
     match value:
         case bytes():
-            return bloom_filter.hash_bytes(value)
+            return bloom_bits.hash_bytes(value)
         case int() if not isinstance(value, bool):
-            return bloom_filter.hash_long(value)
+            return bloom_bits.hash_long(value)
         case _:
             raise TypeError(f"Bloom filters do not support values of the type {type(value).__name__}")

@@ -24,7 +24,7 @@ from xskip.indexes.base import Parameter, unsupported
 from xskip.indexes.bloomfilter import BloomFilter
 from xskip.indexes.protocol import Accumulator
 from xskip.metadata.table import IndexDefinition
-from xskip.types import bloom_filter
+from xskip.types import bloom_bits
 from xskip.types.datatypes import Bloom, Storage
 
 __all__ = ["TokenBloom", "TokenBloomClause"]
@@ -165,6 +165,6 @@ class TokenBloomClause(ColumnClause):
         for words in self.ways:
             whole = pa.array(np.full(len(values), True))
             for word in words:
-                whole = pc.and_kleene(whole, bloom_filter.might_contain(values, [bloom_filter.hash_bytes(word)], among))
+                whole = pc.and_kleene(whole, bloom_bits.might_contain(values, [bloom_bits.hash_bytes(word)], among))
             found = pc.or_kleene(found, whole)
         return found

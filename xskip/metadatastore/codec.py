@@ -29,6 +29,7 @@ from xskip.metadatastore.file_sizes import SIZES, pack_sizes, unpack_sizes
 from xskip.metadatastore.legacy import java_bloom
 from xskip.metadatastore.legacy.java_values import Decoded, decode_streams, encode_streams
 from xskip.metadatastore.legacy.julian_calendar import SPARK_VERSION, mask_legacy_dates
+from xskip.metadatastore.portable_forms import field_of, is_list, list_from_file, list_to_file, portability_of
 from xskip.metadatastore.schema import (
     OBJECT_COLUMN,
     FileSchema,
@@ -40,7 +41,6 @@ from xskip.metadatastore.schema import (
 )
 from xskip.metadatastore.value_conversion import from_file
 from xskip.metadatastore.versions import VersionRules, WriteOptions, is_udt, rules_of
-from xskip.metadatastore.wording import field_of, is_list, list_from_file, list_to_file, wording_of
 from xskip.settings import METADATA_BYTES
 from xskip.types.datatypes import Array, Bloom, Opaque, Struct, arrow_type
 
@@ -132,7 +132,7 @@ def encode(table: MetadataTable, table_identifier: str, path: Path, form: WriteO
         _ROW_METADATA: render_schema(schema).encode(),
         SPARK_VERSION: _WRITES_LIKE,
         SIZES: pack_sizes(table.files.sizes),
-        **wording_of(table.indexes.values(), form),
+        **portability_of(table.indexes.values(), form),
     }
     secrets = None if labels is None else encryption(labels)
     with pq.ParquetWriter(path, written.schema, encryption_properties=secrets, **_STYLE) as writer:

@@ -23,10 +23,10 @@ from xskip.metadatastore.digests import footer_digest
 from xskip.metadatastore.filesystem import Storage
 from xskip.metadatastore.legacy.xskipper_metadata import may_be_of_footers, proved, reason_unusable
 from xskip.metadatastore.location import IndexLocation
+from xskip.metadatastore.portable_forms import is_portable
 from xskip.metadatastore.schema import IndexField
 from xskip.metadatastore.time_zones import FORMATS, in_every_zone
 from xskip.metadatastore.versions import CURRENT_VERSION, WriteOptions
-from xskip.metadatastore.wording import is_worded
 from xskip.settings import METADATA_BYTES
 from xskip.types.datatypes import Opaque
 from xskip.types.datatypes import Storage as ValueStorage
@@ -142,10 +142,10 @@ class Snapshot:
     def _own(self) -> Iterator[IndexKey]:
         """Yield the indexes with names that only xskip knows, and the indexes with unknown bounds [MDS-F-8]."""
         for file in self.metadata_files:
-            worded = file.schema.version > 0 and is_worded(file.schema, file.footer.metadata)
+            portable = file.schema.version > 0 and is_portable(file.schema, file.footer.metadata)
             for index in file.schema.indexes:
                 key = index.definition.key
-                if index.is_own or (key[0] == "minmax" and not worded and self._has_unknown(file, index)):
+                if index.is_own or (key[0] == "minmax" and not portable and self._has_unknown(file, index)):
                     yield key
 
     def _has_unknown(self, file: MetadataFile, index: IndexField) -> bool:

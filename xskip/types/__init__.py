@@ -1,6 +1,6 @@
 """Spark's types as metadata stores them, and Bloom filters over values of these types.
 
-Entry points: :func:`~xskip.types.datatypes.arrow_type` and :mod:`xskip.types.bloom_filter`. This package imports only
+Entry points: :func:`~xskip.types.datatypes.arrow_type` and :mod:`xskip.types.bloom_bits`. This package imports only
 ``xskip.errors``.
 """
 

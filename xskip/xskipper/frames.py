@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from xskip.metadatastore.versions import VersionStatus, status_of
-from xskip.results.operations import IndexDescription, IndexStatus, RefreshResult
+from xskip.results.index_status import IndexDescription, IndexStatus
+from xskip.results.operations import RefreshResult
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

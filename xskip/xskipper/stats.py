@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from xskip.api.report import ScanReport, report_of
+from xskip.api.report import report_of
+from xskip.results.skipping_report import ScanReport
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

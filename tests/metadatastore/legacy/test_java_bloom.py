@@ -13,12 +13,12 @@ import pytest
 from tests.filters import ONE_LONG, asked, made, pack
 from xskip.errors import MetadataCorruptError
 from xskip.metadatastore.legacy import java_bloom
-from xskip.types import bloom_filter
+from xskip.types import bloom_bits
 
 
 @pytest.mark.parametrize("words", [1, 2, 30, 31, 126, 127, 128, 500])
 def test_a_filter_comes_out_of_its_stream_as_it_went_in(words: int) -> None:
-    raw = bloom_filter.build(pack(list(range(20))), 3, words)
+    raw = bloom_bits.build(pack(list(range(20))), 3, words)
     assert java_bloom.unwrap(java_bloom.wrap(raw)) == raw
 
 
@@ -30,7 +30,7 @@ def test_a_small_filter_has_the_expected_bytes() -> None:
 
 
 def test_blocks_are_cut_at_1024_bytes_and_long_ones_carry_four_bytes_of_length() -> None:
-    stream = java_bloom.wrap(bloom_filter.build(pack([1]), 3, 255))  # 2052 bytes
+    stream = java_bloom.wrap(bloom_bits.build(pack([1]), 3, 255))  # 2052 bytes
     start = stream.index(b"BitArray;xp") + len(b"BitArray;xp")
     assert stream[start : start + 5] == b"z\0\0\4\0"
     assert stream[start + 5 + 1024 :][:5] == b"z\0\0\4\0"
@@ -237,7 +237,7 @@ def test_golden_filters_are_built_again_bit_for_bit(shared: Path) -> None:
     for name, stream in golden_streams(shared, "xskipper-1.6.0/metadata/bloomfilter-[si]/*/*.parquet"):
         data = pq.ParquetFile(home / "data/types" / Path(name.rpartition("#")[0]).name).read(columns=["s", "i"])
         raw = java_bloom.unwrap(stream)
-        both = [bloom_filter.build(pack(list(set(data.column(c).to_pylist()) - {None})), 7, 14977) for c in ("s", "i")]
+        both = [bloom_bits.build(pack(list(set(data.column(c).to_pylist()) - {None})), 7, 14977) for c in ("s", "i")]
         assert raw in both, name
         checked += 1
     assert checked == 14

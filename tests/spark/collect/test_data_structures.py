@@ -20,7 +20,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.spark.collect.java_structures import FORMS, Form, Kernel
-from xskip.types import bloom_filter
+from xskip.types import bloom_bits
 
 Values = list[Any]
 NUMBERS = {
@@ -252,17 +252,17 @@ def test_distant_clusters_have_boxes_of_their_own(kernel: Kernel, random: Random
     assert all(box[1] - box[0] <= 1 and box[3] - box[2] <= 1 for box in boxes)
 
 
-def hash_of(value: Any) -> bloom_filter.HashPair:
+def hash_of(value: Any) -> bloom_bits.HashPair:
     if isinstance(value, int):
-        return bloom_filter.hash_long(value)
-    return bloom_filter.hash_bytes(value.encode() if isinstance(value, str) else value)
+        return bloom_bits.hash_long(value)
+    return bloom_bits.hash_bytes(value.encode() if isinstance(value, str) else value)
 
 
 def hashes_of(values: Sequence[Any]) -> list[int]:
     pairs = {
-        bloom_filter.hash_long(v)
+        bloom_bits.hash_long(v)
         if isinstance(v, int)
-        else bloom_filter.hash_bytes(v.encode() if isinstance(v, str) else v)
+        else bloom_bits.hash_bytes(v.encode() if isinstance(v, str) else v)
         for v in values
         if v is not None
     }
@@ -297,8 +297,8 @@ class Filters:
                 assert sorted(np.frombuffer(listed, "<i8").tolist()) == expected, values
             else:
                 assert listed is None
-                size = bloom_filter.size_for(self.items or len(expected), self.fpp)
-                assert built == bloom_filter.build(np.array(expected, np.int64), *size), values
+                size = bloom_bits.size_for(self.items or len(expected), self.fpp)
+                assert built == bloom_bits.build(np.array(expected, np.int64), *size), values
 
 
 @pytest.mark.parametrize("form", FORMS)

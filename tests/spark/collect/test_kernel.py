@@ -23,7 +23,7 @@ from xskip.spark.bridge.sessions import clone_session
 from xskip.spark.collect.collector import Collector
 from xskip.spark.collect.relation import Dataset
 from xskip.spark.query.engine import engine_of
-from xskip.types import bloom_filter
+from xskip.types import bloom_bits
 
 SCHEMA = """b boolean, i8 tinyint, i16 smallint, i32 int, i64 bigint, f float, d double, s string, bin binary,
     dec9 decimal(9,2), dec38 decimal(38,10), day date, ts timestamp, ntz timestamp_ntz,
@@ -171,11 +171,11 @@ def test_filters_of_many_values_hold_each_once(spark: SparkSession, tmp_path: Pa
     texts = ["", *(f"v{n}" for n in range(1, rows))]
     given = [(text,) for text in texts for _ in range(3)]
     path = write_files(spark, tmp_path / "many", "s string", {"a": given})
-    pairs = [bloom_filter.hash_bytes(text.encode()) for text in texts]
+    pairs = [bloom_bits.hash_bytes(text.encode()) for text in texts]
     hashes = np.array([first << 32 | second & 0xFFFFFFFF for first, second in pairs], np.int64)
     for index, items in ((BloomFilter("s"), rows), (BloomFilter("s", fpp=0.3, ndv=777), 777)):
         (found,) = filters(spark, path, index)
-        assert found == bloom_filter.build(hashes, *bloom_filter.size_for(items, index.fpp))
+        assert found == bloom_bits.build(hashes, *bloom_bits.size_for(items, index.fpp))
 
 
 def test_filters_are_made_where_the_rows_are_unless_a_file_is_split(
@@ -186,13 +186,13 @@ def test_filters_are_made_where_the_rows_are_unless_a_file_is_split(
         options={"parquet.block.size": "4096", "compression": "none"},
     )  # fmt: skip
     built: list[int] = []
-    build = bloom_filter.build
+    build = bloom_bits.build
 
     def noted(*args: Any) -> bytes:
         built.append(len(args[0]))
         return build(*args)
 
-    monkeypatch.setattr(bloom_filter, "build", noted)
+    monkeypatch.setattr(bloom_bits, "build", noted)
     whole = filters(spark, path, BloomFilter("a"))
     assert not built
     spark.conf.set("spark.sql.files.maxPartitionBytes", "10000")
@@ -214,7 +214,7 @@ def test_files_are_kept_whole_where_there_are_enough_for_all_cores(
     spark.conf.set("spark.sql.files.maxPartitionBytes", "100000")
     spark.conf.set("spark.sql.files.openCostInBytes", "1")
     assert spark.read.parquet(path).rdd.getNumPartitions() > len(files)
-    monkeypatch.setattr(bloom_filter, "build", lambda *_: pytest.fail("a file was split"))
+    monkeypatch.setattr(bloom_bits, "build", lambda *_: pytest.fail("a file was split"))
     assert len(filters(spark, path, BloomFilter("a"))) == len(files)
     assert spark.conf.get("spark.sql.files.maxPartitionBytes") == "100000"
 

@@ -10,7 +10,7 @@ import itertools
 
 from xskip.errors import MetadataCorruptError
 from xskip.metadatastore.legacy.java_stream import ClassSpec, JavaObject, StreamWriter, parse_stream
-from xskip.types.bloom_filter import check_bytes
+from xskip.types.bloom_bits import check_bytes
 
 __all__ = ["NEW_PACKAGE", "OLD_PACKAGE", "unwrap", "wrap"]
 
@@ -100,7 +100,7 @@ def unwrap(stream: bytes) -> bytes:
     Examples
     --------
     >>> import numpy as np
-    >>> from xskip.types.bloom_filter import build, size_for
+    >>> from xskip.types.bloom_bits import build, size_for
     >>> some = build(np.array([7 << 32 | 9]), *size_for(1, 0.01))
     >>> unwrap(wrap(some)) == some
     True

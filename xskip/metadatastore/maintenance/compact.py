@@ -27,11 +27,11 @@ from xskip.metadatastore.codec import GROUP_ROWS, MetadataFile, decode
 from xskip.metadatastore.commit import RecordedFile
 from xskip.metadatastore.filesystem import Storage
 from xskip.metadatastore.maintenance.rewrite import open_whole, replace_all
+from xskip.metadatastore.portable_forms import is_portable
 from xskip.metadatastore.schema import IndexField
 from xskip.metadatastore.snapshot import Snapshot, write_files
 from xskip.metadatastore.temporary import temporary_folder
 from xskip.metadatastore.versions import WriteOptions
-from xskip.metadatastore.wording import is_worded
 from xskip.results.operations import OptimizeResult
 from xskip.types.datatypes import Struct
 
@@ -77,8 +77,8 @@ def optimize(storage: Storage, directory: str, limits: WriteOptions) -> Optimize
     files = snapshot.metadata_files
     families = [_family(alike, limits) for alike in _alike(files)]
     count, after = len(files), before
-    worded = not snapshot.is_ours or all(is_worded(f.schema, f.footer.metadata, limits) for f in files)
-    if not (worded and all(family.is_in_shape for family in families)):
+    portable = not snapshot.is_ours or all(is_portable(f.schema, f.footer.metadata, limits) for f in files)
+    if not (portable and all(family.is_in_shape for family in families)):
         written = _rewrite(storage, directory, snapshot, families)
         count, after = len(written), sum(entry.size for entry in written)
     seconds = time.monotonic() - started

@@ -1,8 +1,8 @@
 """The decoder of Catalyst filters, which turns the hook's encoding of a filter into a predicate.
 
-``specs/protocol.rst`` defines the encoding (JVM-RQ-3): every node is an array whose first element is the class name. A
-node that the decoder does not know becomes Unknown with a reason in words, and Unknown keeps files. The decoder leaves
-negation to :func:`~xskip.expressions.predicate.negate`.
+``specs/jvm-protocol.rst`` defines the encoding (JVM-RQ-3): every node is an array whose first element is the class
+name. A node that the decoder does not know becomes Unknown with a reason in words, and Unknown keeps files. The decoder
+leaves negation to :func:`~xskip.expressions.predicate.negate`.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from xskip.expressions.predicate import (
     Unknown,
     negate,
 )
+from xskip.spark.catalyst.canonical_form import form_of
 from xskip.spark.catalyst.evaluator import ExprNode, decorate
-from xskip.spark.catalyst.forms import form_of
 from xskip.spark.catalyst.literals import is_literal, literal_value
 from xskip.spark.catalyst.monotonicity import monotonicity_of
 from xskip.types.datatypes import atomic_name, element_of, is_widening

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from xskip.expressions.operands import Evaluate, Evaluated
 from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.packed_values import Packed, pack, parted, unpack
-from xskip.spark.catalyst.forms import form_of
+from xskip.spark.catalyst.canonical_form import form_of
 from xskip.types.datatypes import arrow_type
 
 __all__ = ["Evaluation", "EvaluationCache", "Evaluator", "ExprNode", "decorate"]

@@ -9,8 +9,8 @@ import time
 from dataclasses import dataclass, field
 
 from xskip.errors import XskipError
-from xskip.metadatastore.known_failures import Failures
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot
+from xskip.metadatastore.unreadable_indexes import UnreadableIndexes
 from xskip.settings import METADATA_BYTES
 from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.hadoop_filesystem import storage_for
@@ -100,7 +100,7 @@ class LoadedIndexes:
         self._lock = threading.RLock()
         self._loaded: BoundedMap[str, LoadedIndex] = BoundedMap(_MAX_INDEXES)  # by directory
         self._changed: dict[str, None] = {}  # the directories whose index this process has changed
-        self._failures = Failures()
+        self._failures = UnreadableIndexes()
         self._unreadable: TTLCache[str, str] = TTLCache(_MAX_INDEXES, _RETRY_SECONDS)  # the reason, by directory
         self._max_bytes = METADATA_BYTES.default
 

@@ -111,7 +111,7 @@ class BloomHashes extends Accumulator {
   }
 
   /**
-   * Returns a serialized filter, as {@code xskip.types.bloom_filter} builds it.
+   * Returns a serialized filter, as {@code xskip.types.bloom_bits} builds it.
    *
    * <p>The format is that of Spark's {@code BloomFilter.writeTo}, version 1, in big-endian order:
    *

@@ -8,7 +8,7 @@ from xskip.errors import MetadataCorruptError, MetadataVersionError
 from xskip.metadatastore.commit import COMMITS
 from xskip.metadatastore.filesystem import FileEntry, Storage
 
-__all__ = ["Failures"]
+__all__ = ["UnreadableIndexes"]
 
 _MOST = 1024
 _Stamp = tuple[frozenset[FileEntry], frozenset[FileEntry], int]
@@ -22,7 +22,7 @@ class _Look:
     error: MetadataCorruptError | MetadataVersionError | None = None
 
 
-class Failures:
+class UnreadableIndexes:
     """The states of index directories when the indexes were last opened."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.filters import asked, made, pack
 from tests.reference import all_true
-from xskip.types import bloom_filter
+from xskip.types import bloom_bits
 
 # Bits that Spark 4.0 set in filters of 7 hash functions and 14977 words, by the values put in
 SPARK_BITS = {
@@ -34,26 +34,26 @@ def bits_of(raw: bytes) -> list[int]:
 
 def test_hashes_of_bytes_against_the_published_murmur3() -> None:
     """Hashes agree with Murmur3_x86_32, seed 0, for lengths without a tail, which Spark hashes differently."""
-    assert bloom_filter.hash_bytes(b"test")[0] == 0xBA6BD213 - (1 << 32)
-    assert bloom_filter.hash_bytes(b"")[0] == 0
-    assert bloom_filter.hash_bytes(b"\0\0\0\0")[0] == 0x2362F9DE
+    assert bloom_bits.hash_bytes(b"test")[0] == 0xBA6BD213 - (1 << 32)
+    assert bloom_bits.hash_bytes(b"")[0] == 0
+    assert bloom_bits.hash_bytes(b"\0\0\0\0")[0] == 0x2362F9DE
 
 
 def test_hashes_of_longs_are_those_of_their_eight_bytes() -> None:
     for value in (0, 1, -1, 42, 2**63 - 1, -(2**63)):
-        assert bloom_filter.hash_long(value) == bloom_filter.hash_bytes(struct.pack("<q", value))
+        assert bloom_bits.hash_long(value) == bloom_bits.hash_bytes(struct.pack("<q", value))
 
 
 def test_bytes_above_7f_in_a_tail_are_sign_extended() -> None:
     """[SND-23] [PRU-BF-3] Spark widens each byte of a tail to an int, so that 0xFF is -1 and not 255."""
-    assert bloom_filter.hash_bytes(b"\xff")[0] == 1645243454  # a whole word of -1, and a length of 1
-    assert bloom_filter.hash_bytes(b"\x7f")[0] == -1149661590  # a whole word of 127, and a length of 1
+    assert bloom_bits.hash_bytes(b"\xff")[0] == 1645243454  # a whole word of -1, and a length of 1
+    assert bloom_bits.hash_bytes(b"\x7f")[0] == -1149661590  # a whole word of 127, and a length of 1
 
 
 @pytest.mark.parametrize("values", SPARK_BITS, ids=str)
 def test_the_bits_that_spark_sets(values: Any) -> None:
     """[SND-23] [PRU-BF-3] The bits of a filter are those that Spark sets."""
-    assert bits_of(bloom_filter.build(pack(list(values)), 7, 14977)) == SPARK_BITS[values]
+    assert bits_of(bloom_bits.build(pack(list(values)), 7, 14977)) == SPARK_BITS[values]
 
 
 @pytest.mark.parametrize(
@@ -68,11 +68,11 @@ def test_the_bits_that_spark_sets(values: Any) -> None:
     ],
 )
 def test_sizes_are_those_of_spark(items: int, fpp: float, hash_functions: int, words: int) -> None:
-    assert bloom_filter.size_for(items, fpp) == (hash_functions, words)
+    assert bloom_bits.size_for(items, fpp) == (hash_functions, words)
 
 
 def test_a_filter_starts_with_its_header() -> None:
-    raw = bloom_filter.build(pack([5]), 3, 2)
+    raw = bloom_bits.build(pack([5]), 3, 2)
     assert raw[:12] == struct.pack(">iii", 1, 3, 2)
     assert len(raw) == 12 + 2 * 8
     assert 1 <= len(bits_of(raw)) <= 3
@@ -136,9 +136,9 @@ def test_null_filters_are_unknown() -> None:
 def test_rows_that_are_not_asked_for_are_unknown() -> None:
     """[PRU-V-4]"""
     filters = pa.array([made([1]), made([1]), made([2])], pa.binary())
-    found = bloom_filter.might_contain(filters, [bloom_filter.hash_long(2)], np.array([True, False, True]))
+    found = bloom_bits.might_contain(filters, [bloom_bits.hash_long(2)], np.array([True, False, True]))
     assert found.to_pylist() == [False, None, True]
-    assert bloom_filter.might_contain(filters, [bloom_filter.hash_long(2)], np.zeros(3, np.bool_)).null_count == 3
+    assert bloom_bits.might_contain(filters, [bloom_bits.hash_long(2)], np.zeros(3, np.bool_)).null_count == 3
 
 
 def test_sliced_arrays() -> None:
@@ -147,7 +147,7 @@ def test_sliced_arrays() -> None:
     filters = pa.array(values, pa.binary())
     for start, length in ((0, 20), (1, 5), (7, 13), (19, 1), (5, 0)):
         piece = filters.slice(start, length)
-        found = bloom_filter.might_contain(piece, [bloom_filter.hash_long(8)], all_true(length)).to_pylist()
+        found = bloom_bits.might_contain(piece, [bloom_bits.hash_long(8)], all_true(length)).to_pylist()
         assert found == asked(values[start : start + length], 8)
     assert asked(values, 8)[8] is True
 

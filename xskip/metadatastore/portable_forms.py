@@ -21,7 +21,7 @@ from xskip.metadatastore.schema import FileSchema, IndexField
 from xskip.metadatastore.versions import VersionRules, WriteOptions
 from xskip.types.datatypes import Array, Storage
 
-__all__ = ["field_of", "is_list", "is_worded", "list_from_file", "list_to_file", "wording_of"]
+__all__ = ["field_of", "is_list", "is_portable", "list_from_file", "list_to_file", "portability_of"]
 
 #: The footer entry that marks a file as safe for other programs.
 _KEY, _VALUE = b"io.xskip.wording", b"2"
@@ -46,7 +46,7 @@ def field_of(column: IndexColumn, form: WriteOptions, rules: VersionRules) -> In
     return IndexField(name, definition, column.storage, form.has_own_name(definition))
 
 
-def is_worded(schema: FileSchema, footer: Mapping[bytes, bytes] | None, form: WriteOptions | None = None) -> bool:
+def is_portable(schema: FileSchema, footer: Mapping[bytes, bytes] | None, form: WriteOptions | None = None) -> bool:
     """Return whether no other program can misread a file [MDS-F-9].
 
     Parameters
@@ -66,7 +66,7 @@ def is_worded(schema: FileSchema, footer: Mapping[bytes, bytes] | None, form: Wr
     return named and (footer or {}).get(_KEY) == _VALUE
 
 
-def wording_of(columns: Iterable[IndexColumn], form: WriteOptions) -> dict[bytes, bytes]:
+def portability_of(columns: Iterable[IndexColumn], form: WriteOptions) -> dict[bytes, bytes]:
     """Return the footer entry that marks a file as safe for other programs [MDS-F-9].
 
     Parameters

@@ -17,7 +17,7 @@ from xskip.spark.collect.planned_index import PlannedIndex
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-__all__ = ["mistaken"]
+__all__ = ["ambiguous_indexes"]
 
 _HIDDEN = (
     "file_path",
@@ -30,7 +30,7 @@ _HIDDEN = (
 )
 
 
-def mistaken(schema: StructType, planned: Iterable[PlannedIndex]) -> frozenset[IndexKey]:
+def ambiguous_indexes(schema: StructType, planned: Iterable[PlannedIndex]) -> frozenset[IndexKey]:
     """Return the keys of the indexes whose columns another program would confuse with other columns.
 
     Parameters

@@ -1,0 +1,170 @@
+"""Reports on queries: the files that each scan skipped, by which clauses, and the predicates that were not used."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from xskip.pruning.prune import ClauseOutcome
+from xskip.results.render import html_page, human_bytes, render_html, text_table
+
+__all__ = ["ScanReport", "SkippingReport"]
+
+
+@dataclass(frozen=True, slots=True)
+class ScanReport:
+    """The effect of skipping on one scan of a dataset.
+
+    Attributes
+    ----------
+    dataset : str
+        The dataset's root.
+    format : str
+        The file format of the scan.
+    predicate : str
+        The filters as xskip decoded them, without literal values.
+    files : int
+        The number of files that Spark listed.
+    kept : int
+        The number of files that the scan reads.
+    not_indexed : int
+        The number of listed files without metadata, which the scan reads, too.
+    bytes : int
+        The total size of the listed files in bytes.
+    kept_bytes : int
+        The total size of the files that the scan reads, in bytes.
+    milliseconds : float
+        The time that xskip took to select the files.
+    outcomes : tuple of ClauseOutcome
+        The number of files that each clause ruled out. Several clauses can rule out the same file.
+    unused : tuple of (str, str)
+        The predicates that xskip could not use, each with the reason.
+    problem : str
+        The reason why the index was not used at all; empty if the index was used.
+    """
+
+    dataset: str
+    format: str
+    predicate: str
+    files: int
+    kept: int
+    not_indexed: int
+    bytes: int
+    kept_bytes: int
+    milliseconds: float
+    outcomes: tuple[ClauseOutcome, ...] = ()
+    unused: tuple[tuple[str, str], ...] = ()
+    problem: str = ""
+
+    @property
+    def skipped(self) -> int:
+        """Return the number of files that the scan does not read."""
+        return self.files - self.kept
+
+    @property
+    def skipped_bytes(self) -> int:
+        """Return the total size in bytes of the files that the scan does not read."""
+        return self.bytes - self.kept_bytes
+
+    def _clauses(self) -> list[tuple[str, str, int]]:
+        return [(outcome.predicate, outcome.index, outcome.ruled_out) for outcome in self.outcomes]
+
+    def _lines(self) -> Iterable[str]:
+        yield f"{self.dataset} ({self.format})"
+        if self.problem:
+            yield f"  not used: {self.problem}"
+        yield f"  filter   {self.predicate or 'none that xskip can use'}"
+        share = 100 * self.skipped / self.files if self.files else 0.0
+        yield (
+            f"  files    {self.files:,} in all, {self.kept:,} read, {self.skipped:,} skipped ({share:.1f} %), "
+            f"{self.not_indexed:,} not indexed"
+        )
+        yield (
+            f"  bytes    {human_bytes(self.bytes)} in all, {human_bytes(self.kept_bytes)} read, "
+            f"{human_bytes(self.skipped_bytes)} skipped"
+        )
+        yield f"  time     {self.milliseconds:.1f} ms in the index"
+        if self.outcomes:
+            yield from ("  " + line for line in text_table(_CLAUSES, self._clauses()).splitlines())
+        for predicate, reason in self.unused:
+            yield f"  not used: {predicate}: {reason}"
+
+
+_CLAUSES = ["clause", "index", "files ruled out"]
+
+
+@dataclass(frozen=True, slots=True)
+class SkippingReport:
+    """The effect of skipping on one query, which prints as text and shows as HTML in notebooks.
+
+    Attributes
+    ----------
+    scans : tuple of ScanReport
+        The scans of the query.
+
+    Examples
+    --------
+    >>> df = spark.read.parquet(indexed_path).filter("temp > 30")
+    >>> print(xskip.explain(df))
+    /.../indexed (parquet)
+      filter   (temp IS NOT NULL AND temp > ?)
+      files    3 in all, 1 read, 2 skipped (66.7 %), 0 not indexed
+      bytes    ... in all, ... read, ... skipped
+      time     ... ms in the index
+      clause            index         files ruled out
+      ----------------  ------------  ---------------
+      temp IS NOT NULL  minmax(temp)                0
+      temp > ?          minmax(temp)                2
+    """
+
+    scans: tuple[ScanReport, ...]
+
+    def __str__(self) -> str:
+        if not self.scans:
+            return "no scan used an index"
+        return "\n".join(line for scan in self.scans for line in scan._lines())
+
+    def _repr_html_(self) -> str:
+        scans = [(scan, scan._clauses()) for scan in self.scans]
+        return render_html("scans.html", scans=scans, clause_headers=_CLAUSES)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain Python values.
+
+        Returns
+        -------
+        dict
+            The key ``scans`` holds a list with one dictionary for each scan: the attributes of :class:`ScanReport`, and
+            ``skipped``.
+        """
+        return {"scans": [asdict(scan) | {"skipped": scan.skipped} for scan in self.scans]}
+
+    def to_json(self) -> str:
+        """Return the result of :meth:`to_dict` as JSON text.
+
+        Returns
+        -------
+        str
+            The JSON text, with an indentation of one space.
+        """
+        return json.dumps(self.to_dict(), indent=1)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the report as an HTML page.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file to write.
+
+        Returns
+        -------
+        Path
+            The path of the page.
+        """
+        target = Path(path)
+        target.write_text(html_page("xskip report", self._repr_html_()), encoding="utf-8")
+        return target
