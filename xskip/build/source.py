@@ -234,6 +234,8 @@ def _planned(source: Source, index: Index, partitions: set[str]) -> PlannedIndex
 
 def _checked(planned: PlannedIndex) -> PlannedIndex:
     index = planned.index
+    if index.of_paths:
+        return planned
     if not index.accumulators and not index.aggregates([each.column for each in planned.inputs]):
         raise IndexDefinitionError(
             "the index type collects no statistics", found=str(planned.definition), hint="define its aggregates"

@@ -13,6 +13,7 @@ from xskip.indexes.geobox import GeoBox
 from xskip.indexes.hybrid import Hybrid
 from xskip.indexes.minmax import MinMax
 from xskip.indexes.nullcount import NullCount
+from xskip.indexes.pathbounds import PathBounds
 from xskip.indexes.prefix import Prefix
 from xskip.indexes.protocol import Index
 from xskip.indexes.registry import index_of, register, registered
@@ -30,6 +31,7 @@ __all__ = [
     "NullCount",
     "OneColumn",
     "Parameter",
+    "PathBounds",
     "Prefix",
     "TokenBloom",
     "ValueList",
@@ -38,5 +40,7 @@ __all__ = [
     "registered",
 ]
 
-for kind in (MinMax, ValueList, BloomFilter, NullCount, Prefix, Hybrid, GapList, GeoBox, Formatted, TokenBloom):
+for kind in (
+    MinMax, ValueList, BloomFilter, NullCount, Prefix, Hybrid, GapList, GeoBox, Formatted, TokenBloom, PathBounds,
+):  # fmt: skip
     register(kind)

@@ -115,6 +115,7 @@ class OneColumn(ABC):
     keeps_values: ClassVar[bool] = True
     of_elements: ClassVar[bool] = False
     of_calls: ClassVar[bool] = False
+    of_paths: ClassVar[bool] = False
     in_python: ClassVar[bool] = False
     parameters: ClassVar[tuple[Parameter, ...]] = ()
 

@@ -68,6 +68,7 @@ class GeoBox:
     keeps_values: ClassVar[bool] = False
     of_elements: ClassVar[bool] = False
     of_calls: ClassVar[bool] = False
+    of_paths: ClassVar[bool] = False
     expression: ClassVar[bool] = False
     in_python: ClassVar[bool] = False
     parameters: ClassVar[tuple[Parameter, ...]] = (Parameter("boxes", "io.xskip.index.geobox.boxes", int),)

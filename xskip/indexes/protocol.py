@@ -92,6 +92,9 @@ class Index(Protocol):
         Whether the index covers the elements of an array column, rather than whole arrays or no arrays at all.
     of_calls : bool
         Whether the index answers calls of user-defined functions whose column arguments are the columns of the index.
+    of_paths : bool
+        Whether the index is computed from the paths of files. A build then opens no file for the index: it calls
+        ``assemble`` with the paths instead of the results of ``accumulators`` or ``aggregates``.
     in_python : bool
         Whether ``aggregates`` are grouped pandas functions, which Spark cannot combine with its own aggregates.
 
@@ -108,6 +111,7 @@ class Index(Protocol):
     keeps_values: ClassVar[bool] = True
     of_elements: ClassVar[bool] = False
     of_calls: ClassVar[bool] = False
+    of_paths: ClassVar[bool] = False
     in_python: ClassVar[bool] = False
 
     @property
@@ -206,7 +210,8 @@ class Index(Protocol):
         ----------
         results : sequence of pyarrow.Array
             The result columns of ``accumulators`` or of ``aggregates``, with one row per file. For a file without rows,
-            lists are empty and all other results are null. Dates and times can be plain numbers.
+            lists are empty and all other results are null. Dates and times can be plain numbers. If ``of_paths`` is
+            true, a single column of strings: the paths of the files without scheme and authority.
         types : sequence of str
             The Spark types of the columns, or of the array elements if ``of_elements`` is true.
 

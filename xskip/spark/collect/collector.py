@@ -85,17 +85,25 @@ class Collector:
             name: type(column)(name, column.type, column.values.take(rows))
             for name, column in self.listed.partitions.items()
         }
-        values = self._values(chosen)
-        columns = {
-            planned.definition.key: IndexColumn(planned.definition, planned.storage, column)
-            for planned, column in zip(self.indexes, values, strict=True)
-        }
-        return MetadataTable(self.listed.files.take(rows), partitions, columns)
+        files = self.listed.files.take(rows)
+        of_rows = iter(self._values(chosen))
+        columns = {}
+        for planned in self.indexes:
+            of_paths = planned.index.of_paths
+            values = planned.index.assemble([files.names], planned.types) if of_paths else next(of_rows)
+            columns[planned.definition.key] = IndexColumn(planned.definition, planned.storage, values)
+        return MetadataTable(files, partitions, columns)
+
+    @property
+    def _of_rows(self) -> tuple[PlannedIndex, ...]:
+        """Return the indexes whose statistics come from the rows of files."""
+        return tuple(planned for planned in self.indexes if not planned.index.of_paths)
 
     def _values(self, chosen: npt.NDArray[np.int64]) -> list[pa.Array]:
-        """Return the values of every index, with a row for each file in the order of ``chosen``."""
-        if not len(chosen):
-            return [pa.nulls(0, arrow_type(planned.storage)) for planned in self.indexes]
+        """Return the values of every index of rows, with an entry for each file in the order of ``chosen``."""
+        indexes = self._of_rows
+        if not len(chosen) or not indexes:
+            return [pa.nulls(0, arrow_type(planned.storage)) for planned in indexes]
         bounds: list[Any] = self._from_footers(chosen) if self._footers_may_do() else [None] * len(chosen)
         is_served = np.array([pairs is not None for pairs in bounds])
         served, unserved = np.flatnonzero(is_served), np.flatnonzero(~is_served)
@@ -105,7 +113,7 @@ class Collector:
         order = np.empty(len(chosen), np.int64)
         order[np.concatenate((served, unserved))] = np.arange(len(chosen))
         values = []
-        for k, planned in enumerate(self.indexes):
+        for k, planned in enumerate(indexes):
             parts = [_bounds_array([bounds[i][k] for i in served], planned.storage)]
             parts += [by_data[k]] if by_data is not None else []
             values.append(pa.concat_arrays(parts).take(pa.array(order)))
@@ -115,13 +123,13 @@ class Collector:
         by_name = "parquet.field.id" not in self.reading.schema
         return (self.footers and self.reading.format == "parquet" and by_name) and all(
             isinstance(p.index, MinMax) and not p.index.expression and served_by_footers(p.definition.types[0])
-            for p in self.indexes
+            for p in self._of_rows
         )
 
     def _from_footers(self, chosen: npt.NDArray[np.int64]) -> list[Any]:
         """Return the bounds of every index for each file, or None for a file whose footer is not reliable."""
         paths = self.listed.paths_of(chosen)
-        columns = [(p.columns[0], p.definition.types[0]) for p in self.indexes]
+        columns = [(p.columns[0], p.definition.types[0]) for p in self._of_rows]
         if all(path.startswith("file:") for path in paths):
             sources: Sequence[str | bytes] = [path.removeprefix("file:") for path in paths]
         else:
@@ -138,11 +146,12 @@ class Collector:
         mask[chosen] = True
         self.dataset.share_out(self.listed.sizes[chosen])
         rows = self.dataset.subset(mask)
-        ways = [(bool(p.index.accumulators), p.index.in_python) for p in self.indexes]
+        planned = self._of_rows
+        ways = [(bool(p.index.accumulators), p.index.in_python) for p in planned]
         values: dict[int, pa.Array] = {}
         for way in dict.fromkeys(ways):
             members = [i for i, other in enumerate(ways) if other == way]
-            indexes = tuple(self.indexes[i] for i in members)
+            indexes = tuple(planned[i] for i in members)
             by_kernel, _ = way
             results = self._by_kernel(rows, indexes) if by_kernel else self._by_aggregates(rows, indexes, chosen)
             values.update(zip(members, self._assembled(results, indexes, chosen), strict=True))
