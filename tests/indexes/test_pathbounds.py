@@ -182,6 +182,21 @@ def test_every_leaf(
     made.check("both", {"ts > 25": f"{C} {X} {Y}", "ts = 7": f"{A} {B}", "part = 7": Y, "offset > 9999": Y})
 
 
+def test_status_names_the_paths_that_say_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    """[PRU-PB-6] Files that were deleted do not count."""
+    path = write_once(spark, tmp_path / "data", SCHEMA, FILES)
+    made = index(spark, path, [PathBounds("ts", QUIX), PathBounds("part", QUIX), MinMax("ts")])
+    status = made.status()
+    assert status.unknown_paths == 2
+    assert sorted(Path(example).stem for example in status.unknown_path_examples) == [Y, X]
+    assert "paths without bounds" in str(status)
+    (tmp_path / f"data/{Y}.parquet").unlink()
+    status = made.status()
+    assert (status.unknown_paths, status.stale) == (1, 1)
+    made.drop()
+    assert "paths without bounds" not in str(index(spark, path, [MinMax("ts")]).status())
+
+
 def test_refresh_and_migration(spark: SparkSession, tmp_path: Path) -> None:
     """[PRU-PB-5] New files get bounds from their paths, and the bounds survive all versions of the format."""
     path = write_once(spark, tmp_path / "data", SCHEMA, FILES)
@@ -199,3 +214,39 @@ def test_refresh_and_migration(spark: SparkSession, tmp_path: Path) -> None:
         }
         assert opened_files(spark.read.parquet(path).filter("ts > 45")) == {"ts_50_60_part_3_off_500_600", X, Y}
     assert [info.name for info in made.describe().indexes] == ["pathbounds"] * 3
+
+
+@pytest.mark.parametrize("fmt", ["parquet", "avro"])
+def test_validation_names_the_paths_that_are_wrong(spark: SparkSession, tmp_path: Path, fmt: str) -> None:
+    """[PRU-PB-7]"""
+    files = {
+        "ts_0_9_part_0_off_0_90": rows(0, 0, 9),
+        "ts_5_19_part_1_off_50_200": rows(1, 5, 20),
+        "ts_31_40_part_2_off_0_400": rows(0, 30),
+        "ts_9_3_part_7_off_0_1": rows(0, 100),
+        "other": rows(0, 1),
+    }
+    path = write_once(spark, tmp_path / "data", SCHEMA, files, fmt)
+    made = index(spark, path, [*PathBounds.of_pattern(QUIX), MinMax("ts")], fmt)
+    found = made.validate()
+    assert found.files == 4
+    assert sorted((Path(w.path).stem, w.index, w.claimed, w.actual) for w in found.wrong) == [
+        ("ts_31_40_part_2_off_0_400", "pathbounds(part)", "2 to 2", "0 to 0"),
+        ("ts_31_40_part_2_off_0_400", "pathbounds(ts)", "31 to 40", "30 to 30"),
+        ("ts_5_19_part_1_off_50_200", "pathbounds(ts)", "5 to 19", "5 to 20"),
+        ("ts_9_3_part_7_off_0_1", "pathbounds(offset)", "0 to 1", "1000 to 1000"),
+        ("ts_9_3_part_7_off_0_1", "pathbounds(part)", "7 to 7", "0 to 0"),
+    ]
+    assert "wrong bounds" in str(found)
+    some = [made.validate(sample=2, seed=seed) for seed in range(6)]
+    assert {each.files for each in some} == {2}
+    assert {w for each in some for w in each.wrong} <= set(found.wrong)
+    assert len({each.wrong for each in some}) > 1, "samples differ by their seeds"
+    assert made.validate(sample=2, seed=3).wrong == some[3].wrong
+
+
+def test_validation_without_bounds_from_paths(spark: SparkSession, tmp_path: Path) -> None:
+    """[PRU-PB-7]"""
+    path = write_once(spark, tmp_path / "data", "ts bigint", {"f": [(1,)]})
+    with pytest.raises(IndexDefinitionError, match="takes no bounds from paths"):
+        index(spark, path, [MinMax("ts")]).validate()

@@ -15,12 +15,13 @@ from xskip.build.indexed_listing import IndexedListing
 from xskip.build.reader import PathReader, TableReader
 from xskip.build.refresh import Refresh, trusted
 from xskip.build.source import form_of, plan
+from xskip.build.validation import Validation
 from xskip.errors import IndexExistsError, PredicateError, RecordDamagedError
 from xskip.indexes import Index
 from xskip.metadatastore.commit import find_live
 from xskip.metadatastore.versions import CURRENT_VERSION, rules_of
 from xskip.results.index_status import IndexDescription, IndexStatus
-from xskip.results.operations import FileList, RefreshResult
+from xskip.results.operations import FileList, RefreshResult, ValidationResult
 from xskip.spark.bridge.java_errors import first_line
 from xskip.spark.collect.listing import list_files
 from xskip.spark.collect.relation import selected
@@ -333,6 +334,36 @@ class SkippingIndex(IndexMaintenance):
                 "Spark cannot resolve the predicate", where=str(predicate), found=first_line(error)
             ) from error
         return FileList(kept.files(), len(listed), listed.files.total_bytes)
+
+    def validate(self, *, sample: int | None = None, seed: int = 0) -> ValidationResult:
+        """Compare the bounds that the paths of files claim with the rows of the files.
+
+        Queries trust the paths (:class:`xskip.PathBounds`). If the bounds in a path are wrong, queries lose rows of the
+        file. Rename such a file, or drop the index.
+
+        Parameters
+        ----------
+        sample : int, optional
+            The maximum number of files to read, chosen at random. None reads all files whose paths claim bounds.
+        seed : int
+            The seed of the random choice.
+
+        Returns
+        -------
+        ValidationResult
+            The number of files, and the bounds that the rows contradict.
+
+        Raises
+        ------
+        MetadataNotFoundError
+            If there is no index.
+        IndexDefinitionError
+            If no index takes bounds from paths, or if the dataset is read in another way than when the index was built.
+        CollectError
+            If a file cannot be read.
+        """
+        engine, source = self._open()
+        return Validation(engine, source).run(sample, seed)
 
     def _trust(self, recheck: Sequence[str]) -> IndexedListing:
         return trusted(engine_of(self._spark), self._reader, recheck)

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
 from xskip.build.source import Source, require_snapshot
 from xskip.errors import MetadataVersionError
+from xskip.indexes import index_of
 from xskip.metadata.data_files import compare_files
-from xskip.metadatastore.snapshot import file_versions
+from xskip.metadata.table import IndexKey, MetadataTable
+from xskip.metadatastore.snapshot import Snapshot, file_versions
 from xskip.metadatastore.versions import VersionStatus, status_of
 from xskip.results.index_status import IndexDescription, IndexInfo, IndexStatus
 from xskip.spark.collect.listing import list_files
 from xskip.types.datatypes import value_type
 
 __all__ = ["describe", "status"]
+
+_MOST_EXAMPLES = 10
 
 
 def describe(source: Source) -> IndexDescription:
@@ -82,11 +90,38 @@ def status(source: Source) -> IndexStatus:
         missing = len(list_files(source.dataset))
         return IndexStatus(VersionStatus.TOO_NEW.value, 0, missing, 0, problem, versions)
     listed = list_files(source.dataset)
-    fresh, alive = compare_files(listed.files, snapshot.load(()).files)
+    table = snapshot.load(_of_paths(snapshot))
+    fresh, alive = compare_files(listed.files, table.files)
+    unknown = _unknown_paths(table, alive)
     problem = snapshot.reason_unusable(source.location, source.reading)
     present = int(alive.sum())
     versions = tuple(zip(snapshot.live.names, (file.schema.version for file in snapshot.metadata_files), strict=True))
-    return IndexStatus(_worst(versions).value, present, len(fresh), len(alive) - present, problem, versions)
+    return IndexStatus(
+        _worst(versions).value,
+        present,
+        len(fresh),
+        len(alive) - present,
+        problem,
+        versions,
+        len(unknown),
+        tuple(unknown.slice(0, _MOST_EXAMPLES).to_pylist()),
+    )
+
+
+def _of_paths(snapshot: Snapshot) -> list[IndexKey]:
+    """Return the keys of the indexes that are computed from paths."""
+    indexes = ((definition.key, index_of(definition)) for definition, _ in snapshot.indexes)
+    return [key for key, index in indexes if index is not None and index.of_paths]
+
+
+def _unknown_paths(table: MetadataTable, alive: npt.NDArray[np.bool_]) -> pa.StringArray:
+    """Return the paths of present files that say nothing to at least one of the table's indexes."""
+    unknown = np.zeros(len(table), np.bool_)
+    for column in table.indexes.values():
+        if column.unreadable:  # the null of an encrypted value says nothing about the path
+            continue
+        unknown |= np.asarray(column.values.is_null(), np.bool_)
+    return table.files.names.filter(pa.array(unknown & alive))
 
 
 def _worst(versions: Sequence[tuple[str, int]]) -> VersionStatus:

@@ -112,6 +112,11 @@ class IndexStatus(KeyValueView):
         The reason why queries do not use the index; empty if they use it.
     metadata_files : tuple of (str, int)
         The metadata files, each with its version.
+    unknown_paths : int
+        The number of indexed data files whose paths say nothing to an index of paths (``PathBounds``); queries read
+        them if no other index rules them out.
+    unknown_path_examples : tuple of str
+        Some of these paths, at most 10.
     """
 
     version: str
@@ -120,6 +125,8 @@ class IndexStatus(KeyValueView):
     stale: int
     problem: str = ""
     metadata_files: tuple[tuple[str, int], ...] = ()
+    unknown_paths: int = 0
+    unknown_path_examples: tuple[str, ...] = ()
 
     @property
     def up_to_date(self) -> bool:
@@ -134,5 +141,7 @@ class IndexStatus(KeyValueView):
             ("missing", self.missing),
             ("stale", self.stale),
             ("up to date", "yes" if self.up_to_date else "no, call refresh()"),
+            *([("paths without bounds", self.unknown_paths)] if self.unknown_paths else []),
+            *(("for example", path) for path in self.unknown_path_examples),
             *([("problem", self.problem)] if self.problem else []),
         ]
