@@ -72,6 +72,15 @@ def test_commands_manage_an_index_from_create_to_drop(
     assert opened_files(spark.read.parquet(path).filter("a = 1")) == {"f0", "f1", "f2", "f9"}
 
 
+def test_bounds_in_file_names(spark: SparkSession, path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_json(capsys, "create", path, "--pathbounds", "f{a}")["added"] == 3
+    assert opened_files(spark.read.parquet(path).filter("a = 1")) == {"f1"}
+    assert run_json(capsys, "status", path)["unknown_paths"] == 0
+    assert "wrong bounds     0" in run(capsys, "validate", path)
+    assert run_json(capsys, "validate", path, "--sample", "2")["files"] == 2
+    assert "a single brace" in fail(capsys, "create", path, "--pathbounds", "f{a")
+
+
 def test_commands_print_results_as_json(
     spark: SparkSession, path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -16,7 +16,18 @@ from xskip.api.catalog import list_indexes, migrate_all
 from xskip.api.index import SkippingIndex
 from xskip.api.session import check_java, configure
 from xskip.errors import StorageError, XskipError
-from xskip.indexes import BloomFilter, GapList, Hybrid, MinMax, NullCount, OneColumn, Prefix, TokenBloom, ValueList
+from xskip.indexes import (
+    BloomFilter,
+    GapList,
+    Hybrid,
+    MinMax,
+    NullCount,
+    OneColumn,
+    PathBounds,
+    Prefix,
+    TokenBloom,
+    ValueList,
+)
 from xskip.metadatastore.versions import CURRENT_VERSION
 
 if TYPE_CHECKING:
@@ -74,6 +85,7 @@ def _parser() -> argparse.ArgumentParser:
         ("optimize", "merge small metadata files"),
         ("describe", "show the columns, index types and files of the index"),
         ("status", "compare the index with the present files of the dataset"),
+        ("validate", "compare the bounds in file names with the rows of the files"),
         ("files", "list the files that a query with a predicate reads"),
         ("drop", "delete the index"),
     ):
@@ -110,6 +122,11 @@ def _add_dataset(command: argparse.ArgumentParser, name: str) -> None:
     if name == "create":
         for kind in _INDEXES:
             command.add_argument(f"--{kind.name}", action="append", default=[], metavar="COLUMN")
+        command.add_argument("--pathbounds", metavar="PATTERN", help="such as: ts_{ts:min}_{ts:max}")
+        command.add_argument("--path-unit", choices=("", "s", "ms", "us", "ns"), default="", help="see PathBounds")
+        command.add_argument("--path-zone", default="UTC", help="the time zone of periods (default: %(default)s)")
+    if name == "validate":
+        command.add_argument("--sample", type=int, metavar="FILES", help="read at most so many files, at random")
     if name in ("create", "refresh"):
         command.add_argument("--on-error", choices=("raise", "skip"), default="raise")
     if name == "refresh":
@@ -170,8 +187,7 @@ def _writing_to(folder: Path) -> Iterator[None]:
 def _run(index: SkippingIndex, arguments: argparse.Namespace) -> object:
     match arguments.command:
         case "create":
-            wanted = [kind(column) for kind in _INDEXES for column in getattr(arguments, kind.name)]
-            return index.create(wanted, on_error=arguments.on_error)
+            return index.create(_wanted(arguments), on_error=arguments.on_error)
         case "refresh":
             return index.refresh(
                 on_error=arguments.on_error, trust_listing=arguments.trust_listing, recheck=arguments.recheck
@@ -180,8 +196,18 @@ def _run(index: SkippingIndex, arguments: argparse.Namespace) -> object:
             return index.migrate(arguments.to, dry_run=arguments.dry_run)
         case "files":
             return index.files(arguments.predicate)
+        case "validate":
+            return index.validate(sample=arguments.sample)
         case command:
             return getattr(index, command)()
+
+
+def _wanted(arguments: argparse.Namespace) -> list[OneColumn]:
+    """Return the index types that the arguments of ``create`` name."""
+    wanted = [kind(column) for kind in _INDEXES for column in getattr(arguments, kind.name)]
+    if arguments.pathbounds:
+        wanted += PathBounds.of_pattern(arguments.pathbounds, unit=arguments.path_unit, zone=arguments.path_zone)
+    return wanted
 
 
 def _session(arguments: argparse.Namespace) -> SparkSession:
