@@ -125,7 +125,11 @@ def local_path(path: str) -> Path:
     >>> str(local_path("file:///tmp/a b")), str(local_path("file:/tmp/x")), str(local_path("/tmp/y"))
     ('/tmp/a b', '/tmp/x', '/tmp/y')
     """
-    return Path(path.removeprefix("file://").removeprefix("file:"))
+    return Path(_without_scheme(path))
+
+
+def _without_scheme(path: str) -> str:
+    return path.removeprefix("file://").removeprefix("file:")
 
 
 def modified_of(nanoseconds: int) -> int:
@@ -140,7 +144,7 @@ class LocalStorage:
         """List the files of a directory, see :meth:`Storage.list`."""
         with _family("list", directory):
             try:
-                with os.scandir(local_path(directory)) as entries:
+                with os.scandir(_without_scheme(directory)) as entries:
                     return [found for entry in entries if (found := _file_entry(entry)) is not None]
             except (FileNotFoundError, NotADirectoryError):
                 return []

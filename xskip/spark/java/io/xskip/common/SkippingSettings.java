@@ -39,8 +39,6 @@ public final class SkippingSettings {
   /** {@code spark.xskip.pruning.jobFiles}, unparsed: Python reads it. */
   public final String jobFiles;
 
-  private final SQLConf conf;
-
   public SkippingSettings(SQLConf conf) {
     String location = value(conf, "spark.xskip.metadata.location", "");
     base = location.isEmpty() ? null : Paths.location(location);
@@ -48,14 +46,13 @@ public final class SkippingSettings {
     strict = "true".equalsIgnoreCase(value(conf, "spark.xskip.strict", "false"));
     evaluate = "true".equalsIgnoreCase(value(conf, "spark.xskip.evaluate", "false"));
     jobFiles = value(conf, "spark.xskip.pruning.jobFiles", "");
-    this.conf = conf;
   }
 
   /**
    * Returns a text of everything, other than the arguments, on which the value of an expression
    * depends: the version of Spark and the settings of the session.
    */
-  public String evaluated() {
+  public static String evaluated(SQLConf conf) {
     TreeMap<Object, Object> settings = new TreeMap<>();
     scala.collection.Iterator<?> all = conf.getAllConfs().iterator();
     while (all.hasNext()) {

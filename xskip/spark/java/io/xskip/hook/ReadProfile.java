@@ -84,7 +84,7 @@ public final class ReadProfile {
     Json.writeStrings(json, ReadOptions.of(options));
     json.writeFieldName("conf");
     Json.writeStrings(json, ReadSettings.values(activeConf, relationConf, hasTimes));
-    json.writeStringField("evaluated", new SkippingSettings(activeConf).evaluated());
+    json.writeStringField("evaluated", SkippingSettings.evaluated(activeConf));
     json.writeStringField("schema", schema == null ? "" : schemaText(relationConf));
     json.writeObjectFieldStart("partitions");
     for (StructField field : partitionSchema.fields()) {
