@@ -10,10 +10,11 @@ import pyarrow as pa
 
 from xskip.build.source import Source, require_snapshot
 from xskip.errors import MetadataVersionError
-from xskip.indexes import index_of
+from xskip.expressions.evaluate import to_mask
+from xskip.indexes import keys_of_paths
 from xskip.metadata.data_files import compare_files
-from xskip.metadata.table import IndexKey, MetadataTable
-from xskip.metadatastore.snapshot import Snapshot, file_versions
+from xskip.metadata.table import MetadataTable
+from xskip.metadatastore.snapshot import file_versions
 from xskip.metadatastore.versions import VersionStatus, status_of
 from xskip.results.index_status import IndexDescription, IndexInfo, IndexStatus
 from xskip.spark.collect.listing import list_files
@@ -90,7 +91,7 @@ def status(source: Source) -> IndexStatus:
         missing = len(list_files(source.dataset))
         return IndexStatus(VersionStatus.TOO_NEW.value, 0, missing, 0, problem, versions)
     listed = list_files(source.dataset)
-    table = snapshot.load(_of_paths(snapshot))
+    table = snapshot.load(keys_of_paths(definition for definition, _ in snapshot.indexes))
     fresh, alive = compare_files(listed.files, table.files)
     unknown = _unknown_paths(table, alive)
     problem = snapshot.reason_unusable(source.location, source.reading)
@@ -108,19 +109,13 @@ def status(source: Source) -> IndexStatus:
     )
 
 
-def _of_paths(snapshot: Snapshot) -> list[IndexKey]:
-    """Return the keys of the indexes that are computed from paths."""
-    indexes = ((definition.key, index_of(definition)) for definition, _ in snapshot.indexes)
-    return [key for key, index in indexes if index is not None and index.of_paths]
-
-
 def _unknown_paths(table: MetadataTable, alive: npt.NDArray[np.bool_]) -> pa.StringArray:
     """Return the paths of present files that say nothing to at least one of the table's indexes."""
     unknown = np.zeros(len(table), np.bool_)
     for column in table.indexes.values():
         if column.unreadable:  # the null of an encrypted value says nothing about the path
             continue
-        unknown |= np.asarray(column.values.is_null(), np.bool_)
+        unknown |= to_mask(column.values.is_null())
     return table.files.names.filter(pa.array(unknown & alive))
 
 

@@ -13,13 +13,12 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from xskip.build.ambiguous_columns import ambiguous_indexes
+from xskip.build.collection import chunks_of, collect, collector_of
 from xskip.build.commit_attempts import Collected
 from xskip.build.source import Source
-from xskip.errors import CollectError
-from xskip.metadata.data_files import compare_files, table_identifier
+from xskip.metadata.data_files import compare_files
 from xskip.metadata.table import MetadataTable
 from xskip.metadatastore.codec import MetadataFile
 from xskip.metadatastore.commit import CommitRecord, RecordedFile, publish
@@ -27,9 +26,8 @@ from xskip.metadatastore.portable_forms import is_portable
 from xskip.metadatastore.snapshot import Snapshot, write_files
 from xskip.metadatastore.versions import WriteOptions
 from xskip.results.operations import Progress, RefreshResult
-from xskip.settings import CHUNK_BYTES, CHUNK_FILES, FOOTERS
 from xskip.spark.collect.collector import Collector
-from xskip.spark.collect.listing import ListedFiles, list_files
+from xskip.spark.collect.listing import list_files
 from xskip.spark.collect.planned_index import PlannedIndex
 from xskip.spark.query.engine import Engine
 
@@ -39,7 +37,6 @@ OnError = Literal["raise", "skip"]
 _FORM = WriteOptions()
 ProgressOption = bool | Callable[[Progress], None] | None
 Positions = npt.NDArray[np.int64]
-_BYTES_PER_CORE = 512 << 20
 _SMALL_ROWS = 10_000
 _MOST_SMALL = 16
 # seconds between two states of the progress bar; each state in a log is a line of its own
@@ -119,7 +116,7 @@ class Build:
         scratch = self.collected.begin(self.source.reading, self.planned)
         self._identifier = ours.table_identifier if ours else self.source.location.identifier
         kept = self._keep(ours, alive, scratch) if ours else []
-        collector = self._collector(listed)
+        collector = collector_of(self.engine, self.source, listed, self.planned)
         self._collect_all(collector, fresh, scratch, started)
         if not kept and not self._files:  # metadata files store the index definitions: write at least one file
             self._add(collector.collect(fresh[:0]), scratch)
@@ -128,10 +125,6 @@ class Build:
         self.engine.forget(self.source.directory)
         added = len(fresh) - len(self._failed)
         return RefreshResult(added, gone, unchanged, time.monotonic() - started, tuple(self._failed))
-
-    def _collector(self, listed: ListedFiles) -> Collector:
-        source, footers = self.source, self.engine.settings.of(self.source.df.sparkSession, FOOTERS)
-        return Collector(self.engine.hook, source.dataset, listed, self.planned, source.reading, footers)
 
     def _collect_all(self, collector: Collector, fresh: Positions, scratch: Path, started: float) -> None:
         """Collect new files chunk by chunk, and write separate metadata files for each chunk.
@@ -142,45 +135,16 @@ class Build:
             fresh = left
             if len(table):
                 self._add(table, scratch)
-        chunks = list(self._chunks(collector.listed, fresh))
+        chunks = list(chunks_of(self.engine, self.source, collector.listed, fresh))
+        unreadable = self._failed if self.on_error == "skip" else None
         done = 0
         with _shown(self.progress, len(fresh)) as show:
             for i, chunk in enumerate(chunks, 1):
-                table = self._collect(collector, chunk)
+                table = collect(collector, chunk, unreadable)
                 if len(table):
                     self.collected.keep(self._add(table, scratch))
                 done += len(chunk)
                 show(Progress(i, len(chunks), done, len(fresh), time.monotonic() - started))
-
-    def _chunks(self, listed: ListedFiles, fresh: Positions) -> Iterator[Positions]:
-        """Yield the new files in chunks that one job and the memory of the driver can hold."""
-        session = self.source.df.sparkSession
-        most_files, most_bytes = (self.engine.settings.of(session, each) for each in (CHUNK_FILES, CHUNK_BYTES))
-        most_bytes = most_bytes or _BYTES_PER_CORE * max(4, session.sparkContext.defaultParallelism)
-        sizes = listed.sizes
-        start, volume = 0, 0
-        for i, position in enumerate(fresh):
-            if i > start and (i - start >= most_files or volume + sizes[position] > most_bytes):
-                yield fresh[start:i]
-                start, volume = i, 0
-            volume += int(sizes[position])
-        if start < len(fresh):
-            yield fresh[start:]
-
-    def _collect(self, collector: Collector, chunk: Positions) -> MetadataTable:
-        """Collect the metadata of a chunk; with ``on_error="skip"``, leave out the files that cannot be read."""
-        while True:
-            try:
-                return collector.collect(chunk)
-            except CollectError as error:
-                bad = _culprit(collector, chunk, error)
-                if bad is None:
-                    raise
-                (path,) = collector.listed.paths_of(np.array([bad]))
-                if self.on_error == "raise":
-                    raise CollectError(error.what, where=path, found=error.found, hint=error.hint) from error
-                self._failed.append(path)
-                chunk = chunk[chunk != bad]
 
     def _keep(self, snapshot: Snapshot, alive: npt.NDArray[np.bool_], scratch: Path) -> list[RecordedFile]:
         """Return the metadata files that stay unchanged, and write the remaining rows of the other files to new files.
@@ -219,28 +183,6 @@ class Build:
             types.update(zip(each.definition.columns, each.definition.types, strict=True))
         reading = self.source.reading if self.form.footer_key is None else self.source.reading.hidden()
         return CommitRecord(0, self.source.root, self.form.version, files, reading, types, 0)
-
-
-def _culprit(collector: Collector, chunk: Positions, error: CollectError) -> int | None:
-    """Return the position of the file that caused an error, or None if no single file caused it.
-
-    If the error does not name a file of the chunk, the function bisects the chunk.
-    """
-    named = pc.index(collector.listed.files.names, table_identifier(error.where or "")).as_py()
-    if named in chunk:
-        return int(named)
-    while len(chunk) > 1:
-        half = chunk[: len(chunk) // 2]
-        try:
-            collector.collect(half)
-            chunk = chunk[len(half) :]
-        except CollectError:
-            chunk = half
-    try:
-        collector.collect(chunk)
-        return None
-    except CollectError:
-        return int(chunk[0])
 
 
 @contextmanager

@@ -11,22 +11,19 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from xskip.build.collection import chunks_of, collect, collector_of
 from xskip.build.source import Source, check_reading, plan, require_own_snapshot
 from xskip.errors import IndexDefinitionError
-from xskip.indexes import MinMax, index_of
+from xskip.expressions.evaluate import to_mask
+from xskip.indexes import MinMax, keys_of_paths
 from xskip.metadata.data_files import compare_files
-from xskip.metadata.table import IndexColumn, IndexKey, MetadataTable
+from xskip.metadata.table import IndexKey, MetadataTable
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.results.operations import ValidationResult, WrongBounds
-from xskip.settings import CHUNK_FILES, FOOTERS
-from xskip.spark.collect.collector import Collector
 from xskip.spark.collect.listing import ListedFiles, list_files
-from xskip.spark.collect.planned_index import PlannedIndex
 from xskip.spark.query.engine import Engine
 
 __all__ = ["Validation"]
-
-Positions = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,38 +67,38 @@ class Validation:
         rows = np.flatnonzero(alive & _claims_any(claims))
         if sample is not None and sample < len(rows):
             rows = np.sort(np.random.default_rng(seed).choice(rows, sample, replace=False))
-        wrong = [each for part in self._parts(rows) for each in self._wrong(claims.take(pa.array(part)), listed)]
-        return ValidationResult(len(rows), tuple(wrong), time.monotonic() - started)
+        wrong = tuple(self._wrong(claims.take(pa.array(rows)), listed))
+        return ValidationResult(len(rows), wrong, time.monotonic() - started)
 
     def _keys(self, snapshot: Snapshot) -> list[IndexKey]:
-        indexes = [(definition.key, index_of(definition)) for definition, _ in snapshot.indexes]
-        keys = [key for key, index in indexes if index is not None and index.of_paths]
+        keys = keys_of_paths(definition for definition, _ in snapshot.indexes)
         if not keys:
             raise IndexDefinitionError(
                 "the index takes no bounds from paths", where=self.source.directory, expected="an index type PathBounds"
             )
         return keys
 
-    def _parts(self, rows: Positions) -> Iterator[Positions]:
-        most = self.engine.settings.of(self.source.df.sparkSession, CHUNK_FILES)
-        return (rows[start : start + most] for start in range(0, len(rows), most))
-
     def _wrong(self, claims: MetadataTable, listed: ListedFiles) -> Iterator[WrongBounds]:
-        """Yield the wrong bounds among the claims about some files."""
+        """Yield the claims that the rows contradict."""
         planned = plan(self.source, [MinMax(column) for column in _columns(claims)])
+        collector = collector_of(self.engine, self.source, listed, planned)
         chosen = pc.index_in(claims.files.names, listed.files.names).to_numpy(zero_copy_only=False).astype(np.int64)
-        actual = self._collector(listed, planned).collect(chosen)
-        by_columns = {column.definition.columns: column.values for column in actual.indexes.values()}
-        for claim in claims.indexes.values():
-            values = by_columns[claim.definition.columns]
-            for row in np.flatnonzero(_contradicts(claim.values, values)).tolist():
-                yield WrongBounds(
-                    claims.files.names[row].as_py(), str(claim.definition), _text(claim.values[row]), _text(values[row])
-                )
+        start = 0
+        for chunk in chunks_of(self.engine, self.source, listed, chosen):
+            rows = np.arange(start, start + len(chunk))
+            start += len(chunk)
+            yield from _contradictions(claims.take(pa.array(rows)), collect(collector, chunk))
 
-    def _collector(self, listed: ListedFiles, planned: tuple[PlannedIndex, ...]) -> Collector:
-        source, footers = self.source, self.engine.settings.of(self.source.df.sparkSession, FOOTERS)
-        return Collector(self.engine.hook, source.dataset, listed, planned, source.reading, footers)
+
+def _contradictions(claims: MetadataTable, actual: MetadataTable) -> Iterator[WrongBounds]:
+    """Yield the claims about files that the bounds of the files' rows contradict."""
+    by_columns = {column.definition.columns: column.values for column in actual.indexes.values()}
+    for claim in claims.indexes.values():
+        values = by_columns[claim.definition.columns]
+        for row in np.flatnonzero(_contradicts(claim.values, values)).tolist():
+            yield WrongBounds(
+                claims.files.names[row].as_py(), str(claim.definition), _text(claim.values[row]), _text(values[row])
+            )
 
 
 def _columns(claims: MetadataTable) -> list[str]:
@@ -112,19 +109,14 @@ def _claims_any(claims: MetadataTable) -> npt.NDArray[np.bool_]:
     """Return which files have at least one claim."""
     found = np.zeros(len(claims), np.bool_)
     for column in claims.indexes.values():
-        found |= _valid(column)
+        found |= to_mask(column.values.is_valid())
     return found
-
-
-def _valid(column: IndexColumn) -> npt.NDArray[np.bool_]:
-    return np.asarray(column.values.is_valid(), np.bool_)
 
 
 def _contradicts(claimed: pa.StructArray, actual: pa.StructArray) -> npt.NDArray[np.bool_]:
     """Return which files have a value below the claimed lower bound or above the claimed upper bound."""
     (low, high), (least, greatest) = claimed.flatten(), actual.flatten()
-    below, above = pc.less(least, low).fill_null(False), pc.greater(greatest, high).fill_null(False)
-    return np.asarray(pc.or_(below, above), np.bool_)
+    return to_mask(pc.or_kleene(pc.less(least, low), pc.greater(greatest, high)))
 
 
 def _text(bounds: pa.StructScalar) -> str:

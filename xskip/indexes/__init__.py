@@ -16,7 +16,7 @@ from xskip.indexes.nullcount import NullCount
 from xskip.indexes.pathbounds import PathBounds
 from xskip.indexes.prefix import Prefix
 from xskip.indexes.protocol import Index
-from xskip.indexes.registry import index_of, register, registered
+from xskip.indexes.registry import index_of, keys_of_paths, register, registered
 from xskip.indexes.tokenbloom import TokenBloom
 from xskip.indexes.valuelist import ValueList
 
@@ -36,6 +36,7 @@ __all__ = [
     "TokenBloom",
     "ValueList",
     "index_of",
+    "keys_of_paths",
     "register",
     "registered",
 ]

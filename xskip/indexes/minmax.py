@@ -80,14 +80,20 @@ class MinMax(OneColumn):
 
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> IndexClause | None:
         """Return a clause for any leaf except ``IS NULL`` on the column itself, because bounds ignore NULL rows."""
-        if isinstance(leaf, IsNull) and not isinstance(leaf.operand, Computed):
-            return None
-        return MinMaxClause(leaf, definition.key, expensive=isinstance(leaf.operand, Computed))
+        return MinMaxClause.of(leaf, definition)
 
 
 @dataclass(frozen=True, slots=True)
 class MinMaxClause(ColumnClause):
     """A clause that tests a leaf against bounds."""
+
+    @classmethod
+    def of(cls, leaf: Leaf, definition: IndexDefinition) -> MinMaxClause | None:
+        """Return a clause for a leaf, or None for ``IS NULL`` on the column itself, because bounds ignore NULL rows."""
+        is_function = isinstance(leaf.operand, Computed)
+        if isinstance(leaf, IsNull) and not is_function:
+            return None
+        return cls(leaf, definition.key, expensive=is_function)
 
     def verdicts(self, values: pa.Array, among: Mask, once: Once) -> Verdicts:
         """Return false for files where no value between the bounds can match; null where a needed bound is unknown."""

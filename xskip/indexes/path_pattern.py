@@ -44,6 +44,16 @@ class Place:
         return _folded(self.column) == _folded(column)
 
     @property
+    def has_low(self) -> bool:
+        """Return whether the place gives a lower bound."""
+        return self.kind != "max"
+
+    @property
+    def has_high(self) -> bool:
+        """Return whether the place gives an upper bound."""
+        return self.kind in ("max", "value", "period")
+
+    @property
     def holds_period(self) -> bool:
         """Return whether the place holds the name of a period, whatever the type of the column is."""
         return self.kind in _PERIODS

@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 
 from xskip.clauses.clause import IndexClause
 from xskip.errors import IndexDefinitionError
-from xskip.expressions.operands import Computed
-from xskip.expressions.predicate import IsNull, Leaf
+from xskip.expressions.evaluate import from_mask, to_mask
+from xskip.expressions.predicate import Leaf
 from xskip.indexes.base import OneColumn, Parameter, unsupported
 from xskip.indexes.minmax import MinMaxClause
 from xskip.indexes.path_pattern import PathPattern, Place
@@ -174,20 +174,22 @@ class PathBounds(OneColumn):
             A struct of ``min`` and ``max`` for each path, null where the path says nothing.
         """
         kind = arrow_type(self.storage(types))
-        bounds = _Bounds.of(self._claims(results[0], types[0]), len(results[0]))
-        fits = bounds.fits & _within(bounds.low, types[0]) & _within(bounds.high, types[0])
-        fits &= (bounds.low <= bounds.high) | ~bounds.has_low | ~bounds.has_high
-        sides = [
-            _stored(values, there & fits, kind[0].type)
-            for values, there in ((bounds.low, bounds.has_low), (bounds.high, bounds.has_high))
-        ]
-        return pa.StructArray.from_arrays(sides, fields=list(kind), mask=pa.array(~fits))
+        claims = list(self._claims(results[0], types[0]))
+        lows = [claim.low for claim in claims if claim.place.has_low]
+        highs = [claim.high for claim in claims if claim.place.has_high]
+        low, high = (np.maximum.reduce(lows) if lows else None), (np.minimum.reduce(highs) if highs else None)
+        fits = np.logical_and.reduce([claim.fits for claim in claims])
+        for side in (low, high):
+            if side is not None:
+                fits &= _within(side, types[0])
+        if low is not None and high is not None:
+            fits &= low <= high
+        sides = [_stored(side, fits, kind[0].type) for side in (low, high)]
+        return pa.StructArray.from_arrays(sides, fields=list(kind), mask=from_mask(~fits))
 
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> IndexClause | None:
         """Return a clause for any leaf except ``IS NULL`` on the column itself, because bounds ignore NULL rows."""
-        if isinstance(leaf, IsNull) and not isinstance(leaf.operand, Computed):
-            return None
-        return MinMaxClause(leaf, definition.key, expensive=isinstance(leaf.operand, Computed))
+        return MinMaxClause.of(leaf, definition)
 
     def _claims(self, paths: pa.Array, kind: str) -> Iterator[_Claim]:
         """Yield what each place of the column says about each path."""
@@ -203,10 +205,10 @@ class PathBounds(OneColumn):
 
     def _from_numbers(self, texts: pa.Array, kind: str) -> tuple[Numbers, Numbers, Mask]:
         """Return the least and the greatest value that numbers stand for, and which numbers are valid."""
-        signs = np.where(_mask(pc.starts_with(texts, "-")), -1, 1)
+        signs = np.where(to_mask(pc.starts_with(texts, "-")), -1, 1)
         digits = pc.utf8_ltrim(texts, "-").fill_null("0").cast(pa.uint64()).to_numpy(zero_copy_only=False)
-        unit = _UNITS[self.unit] if kind in _TIMES else _MICROSECOND
-        fits = _mask(texts.is_valid()) & (digits <= np.uint64(_most(unit)))
+        unit = _UNITS[self.unit] if kind in _TIMES else _MICROSECOND  # an integer stands for itself
+        fits = to_mask(texts.is_valid()) & (digits <= np.uint64(_most(unit)))
         numbers = np.where(fits, digits, 0).astype(np.int64) * signs
         if unit < _MICROSECOND:
             low = high = numbers // (_MICROSECOND // unit)
@@ -242,40 +244,21 @@ class PathBounds(OneColumn):
 
 @dataclass(frozen=True, slots=True)
 class _Claim:
-    """What one place says about many paths: the bounds of the text's meaning, and whether the text has a meaning."""
+    """The bounds that one place gives for many paths.
+
+    Attributes
+    ----------
+    place : Place
+    low, high : numpy.ndarray of int64
+        The least and the greatest value that the text in each path stands for.
+    fits : numpy.ndarray of bool
+        Whether the text in each path stands for any value.
+    """
 
     place: Place
     low: Numbers
     high: Numbers
     fits: Mask
-
-
-@dataclass(frozen=True, slots=True)
-class _Bounds:
-    """The bounds of many paths, as numbers; a bound that is absent has the greatest or least number."""
-
-    low: Numbers
-    high: Numbers
-    has_low: Mask
-    has_high: Mask
-    fits: Mask
-
-    @staticmethod
-    def of(claims: Iterator[_Claim], count: int) -> _Bounds:
-        """Intersect the claims of all places of a column."""
-        least, greatest = np.iinfo(np.int64).min, np.iinfo(np.int64).max
-        low, high = np.full(count, least), np.full(count, greatest)
-        fits = np.full(count, True)
-        kinds = set()
-        for claim in claims:
-            kinds.add(claim.place.kind)
-            fits &= claim.fits
-            if claim.place.kind != "max":
-                low = np.maximum(low, claim.low)
-            if claim.place.kind in ("max", "value", "period"):
-                high = np.minimum(high, claim.high)
-        has_low, has_high = bool(kinds - {"max"}), bool(kinds & {"max", "value", "period"})
-        return _Bounds(low, high, np.full(count, has_low), np.full(count, has_high), fits)
 
 
 def _most(unit: int) -> int:
@@ -284,20 +267,15 @@ def _most(unit: int) -> int:
 
 
 def _within(numbers: Numbers, kind: str) -> Mask:
-    """Return which numbers a type can hold; absent bounds count as within."""
+    """Return which numbers a type can hold."""
     bits = BITS.get(kind, 32 if kind == "date" else 64)
-    if bits == 64:
-        return np.full(len(numbers), True)
-    absent = (numbers == np.iinfo(np.int64).min) | (numbers == np.iinfo(np.int64).max)
-    within: Mask = absent | ((numbers >= -(2 ** (bits - 1))) & (numbers < 2 ** (bits - 1)))
+    within: Mask = (numbers >= -(2 ** (bits - 1))) & (numbers <= 2 ** (bits - 1) - 1)
     return within
 
 
-def _stored(numbers: Numbers, there: Mask, kind: pa.DataType) -> pa.Array:
+def _stored(numbers: Numbers | None, there: Mask, kind: pa.DataType) -> pa.Array:
+    """Return numbers as values of a type, null where they are absent; without numbers, all values are null."""
+    if numbers is None:
+        return pa.nulls(len(there), kind)
     width = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}[kind.bit_width]
     return pa.array(np.where(there, numbers, 0).astype(width), mask=~there).view(kind)
-
-
-def _mask(values: pa.BooleanArray) -> Mask:
-    mask: Mask = np.asarray(values.fill_null(False), np.bool_)
-    return mask

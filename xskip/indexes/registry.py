@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 
 from xskip.errors import IndexDefinitionError
 from xskip.indexes.protocol import Index
-from xskip.metadata.table import IndexDefinition
+from xskip.metadata.table import IndexDefinition, IndexKey
 
-__all__ = ["index_of", "register", "registered"]
+__all__ = ["index_of", "keys_of_paths", "register", "registered"]
 
 _TYPES: dict[str, type[Index]] = {}
 
@@ -75,6 +76,18 @@ def index_of(definition: IndexDefinition) -> Index | None:
         return _made(kind, definition)
     except (ValueError, TypeError):
         return None
+
+
+def keys_of_paths(definitions: Iterable[IndexDefinition]) -> list[IndexKey]:
+    """Return the keys of the indexes that are computed from the paths of files.
+
+    Parameters
+    ----------
+    definitions : iterable of IndexDefinition
+        The definitions from the metadata.
+    """
+    indexes = ((definition.key, index_of(definition)) for definition in definitions)
+    return [key for key, index in indexes if index is not None and index.of_paths]
 
 
 @lru_cache(maxsize=4096)  # every query looks up all indexes on its columns

@@ -1,0 +1,113 @@
+"""The collection of statistics from a dataset's files, chunk by chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow.compute as pc
+
+from xskip.build.source import Source
+from xskip.errors import CollectError
+from xskip.metadata.data_files import table_identifier
+from xskip.metadata.table import MetadataTable
+from xskip.settings import CHUNK_BYTES, CHUNK_FILES, FOOTERS
+from xskip.spark.collect.collector import Collector
+from xskip.spark.collect.listing import ListedFiles
+from xskip.spark.collect.planned_index import PlannedIndex
+from xskip.spark.query.engine import Engine
+
+__all__ = ["chunks_of", "collect", "collector_of"]
+
+Positions = npt.NDArray[np.int64]
+_BYTES_PER_CORE = 512 << 20
+
+
+def collector_of(engine: Engine, source: Source, listed: ListedFiles, planned: tuple[PlannedIndex, ...]) -> Collector:
+    """Return a collector of indexes for the files of a dataset, with the session's settings."""
+    footers = engine.settings.of(source.df.sparkSession, FOOTERS)
+    return Collector(engine.hook, source.dataset, listed, planned, source.reading, footers)
+
+
+def chunks_of(engine: Engine, source: Source, listed: ListedFiles, chosen: Positions) -> Iterator[Positions]:
+    """Yield the positions of files in chunks that one job and the memory of the driver can hold.
+
+    Parameters
+    ----------
+    engine : Engine
+    source : Source
+    listed : ListedFiles
+        All files of the dataset.
+    chosen : numpy.ndarray of int64
+        The positions of the files in the listing.
+    """
+    session = source.df.sparkSession
+    most_files, most_bytes = (engine.settings.of(session, each) for each in (CHUNK_FILES, CHUNK_BYTES))
+    most_bytes = most_bytes or _BYTES_PER_CORE * max(4, session.sparkContext.defaultParallelism)
+    sizes = listed.sizes
+    start, volume = 0, 0
+    for i, position in enumerate(chosen):
+        if i > start and (i - start >= most_files or volume + sizes[position] > most_bytes):
+            yield chosen[start:i]
+            start, volume = i, 0
+        volume += int(sizes[position])
+    if start < len(chosen):
+        yield chosen[start:]
+
+
+def collect(collector: Collector, chunk: Positions, unreadable: list[str] | None = None) -> MetadataTable:
+    """Collect the metadata of a chunk.
+
+    Parameters
+    ----------
+    collector : Collector
+    chunk : numpy.ndarray of int64
+        The positions of the files in the listing.
+    unreadable : list of str, optional
+        A list to which the function adds the paths of files that Spark cannot read. The result leaves these files out.
+        None raises an error instead.
+
+    Returns
+    -------
+    MetadataTable
+
+    Raises
+    ------
+    CollectError
+        If no single file is the cause, or if ``unreadable`` is None; the error then names the file.
+    """
+    while True:
+        try:
+            return collector.collect(chunk)
+        except CollectError as error:
+            bad = _culprit(collector, chunk, error)
+            if bad is None:
+                raise
+            (path,) = collector.listed.paths_of(np.array([bad]))
+            if unreadable is None:
+                raise CollectError(error.what, where=path, found=error.found, hint=error.hint) from error
+            unreadable.append(path)
+            chunk = chunk[chunk != bad]
+
+
+def _culprit(collector: Collector, chunk: Positions, error: CollectError) -> int | None:
+    """Return the position of the file that caused an error, or None if no single file caused it.
+
+    If the error does not name a file of the chunk, the function bisects the chunk.
+    """
+    named = pc.index(collector.listed.files.names, table_identifier(error.where or "")).as_py()
+    if named in chunk:
+        return int(named)
+    while len(chunk) > 1:
+        half = chunk[: len(chunk) // 2]
+        try:
+            collector.collect(half)
+            chunk = chunk[len(half) :]
+        except CollectError:
+            chunk = half
+    try:
+        collector.collect(chunk)
+        return None
+    except CollectError:
+        return int(chunk[0])
