@@ -1,4 +1,4 @@
-"""How long does a build take, against one plain scan of the same columns?
+"""Measure the time of a build against one plain scan of the same columns.
 
     python benchmarks/build.py [results.json] [--scale 0.1] [--only kinds,small,large,footers] [--rows 200000]
 

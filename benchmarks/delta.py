@@ -1,4 +1,4 @@
-"""How does skipping compare with Delta's own, on the same rows?
+"""Compare skipping with Delta's own, on the same rows.
 
     python benchmarks/delta.py [results.json] [--scale 0.1]
 

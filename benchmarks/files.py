@@ -1,4 +1,4 @@
-"""What does an index add, and what does it save, where there really are 100,000 small files?
+"""Measure what an index costs and saves on 100,000 small files that exist.
 
     python benchmarks/files.py [results.json] [--scale 0.1]
 

@@ -1,4 +1,4 @@
-"""How does skipping compare with Iceberg's own, on the same files?
+"""Compare skipping with Iceberg's own, on the same files.
 
     python benchmarks/iceberg.py [results.json] [--scale 0.1]
 

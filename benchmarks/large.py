@@ -1,4 +1,4 @@
-"""What do jobs that prune large metadata save of the driver's memory, and what do they cost in time?
+"""Measure how much driver memory jobs save when they prune large metadata, and how much time they take.
 
     python benchmarks/large.py [files] [results.json]
 

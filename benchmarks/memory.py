@@ -1,4 +1,4 @@
-"""Does the memory that a build takes in the driver grow with the dataset?
+"""Measure how the memory that a build takes in the driver grows with the dataset.
 
     python benchmarks/memory.py [results.json] [--scale 0.1]
 

@@ -1,4 +1,4 @@
-"""How long does a migration take, against a plain copy of the same Parquet files?
+"""Measure the time of a migration against a plain copy of the same Parquet files.
 
     python benchmarks/migrate.py [results.json]
 

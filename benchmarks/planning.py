@@ -1,4 +1,4 @@
-"""What does an index add to the planning of one query, for how many files?
+"""Measure the time that an index adds to the planning of one query, by the number of files.
 
     python benchmarks/planning.py [results.json]
 

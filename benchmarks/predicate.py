@@ -1,4 +1,4 @@
-"""What does it take to put a predicate of 50 leaves to metadata in memory?
+"""Measure the time to test a predicate of 50 leaves on metadata in memory.
 
     python benchmarks/predicate.py [results.json]
 

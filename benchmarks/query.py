@@ -1,4 +1,4 @@
-"""What does skipping cost a query, and what does it save?
+"""Measure what skipping costs and saves for a query.
 
     python benchmarks/query.py [results.json] [--scale 0.1] [--only planning,none,many]
 

@@ -1,4 +1,4 @@
-"""How long does a refresh take after 1 % new files, against the full build?
+"""Measure the time of a refresh after 1 % new files against the full build.
 
     python benchmarks/refresh.py [results.json] [--scale 0.1] [--only refresh,small]
 

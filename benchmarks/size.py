@@ -1,4 +1,4 @@
-"""How large are indexes, against the data?
+"""Measure the size of indexes against the data.
 
     python benchmarks/size.py [results.json] [--scale 0.5] [--only large,small]
 

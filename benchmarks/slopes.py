@@ -1,4 +1,4 @@
-"""What grows with what: files, columns, rows?
+"""Measure how the cost of a build and of a query grows with files, columns and rows.
 
     python benchmarks/slopes.py [results.json] [--scale 0.1] [--only files,columns,rows,metadata]
 

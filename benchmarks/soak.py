@@ -1,4 +1,4 @@
-"""Does anything grow with the number of queries, refreshes and sessions?
+"""Measure what grows with the number of queries, refreshes and sessions.
 
     python benchmarks/soak.py [results.json] [--scale 0.1] [--only queries,threads,refreshes,sessions]
 
