@@ -47,13 +47,13 @@ public final class ReadSettings {
    *     something else than Spark's default
    */
   public static void setKeys(String[] keys, String[] prefixes) {
-    ReadSettings.keys = keys;
-    ReadSettings.prefixes = prefixes;
     BitSet characters = new BitSet();
     for (String prefix : prefixes) {
       characters.set(prefix.charAt(0));
     }
-    firstCharacters = characters;
+    firstCharacters = characters; // before the prefixes: a query in between must not miss a setting
+    ReadSettings.prefixes = prefixes;
+    ReadSettings.keys = keys;
   }
 
   /**
