@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from xskip.build.directory_changes import DirectoryChanges, changed_partitions, diff_files
+from xskip.build.directory_changes import DirectoryChanges, changed_partitions, diff_files, local_files
 from xskip.metadata.data_files import DataFiles, FileStatus
 from xskip.metadata.table import MetadataTable, PartitionColumn
 from xskip.metadatastore.filesystem import LocalStorage
@@ -96,7 +96,7 @@ def compared(
 ) -> DirectoryChanges | None:
     known = [FileStatus(f"{root}/{name}", 4, 1_700_000_000_000) for name in names]
     columns = {c: PartitionColumn(c, "int", pa.array([1] * len(names), pa.int32())) for c in partitions}
-    return diff_files(MetadataTable(DataFiles.of(known), columns), f"file:{root}")
+    return diff_files(MetadataTable(DataFiles.of(known), columns), f"file:{root}", local_files(f"file:{root}"))
 
 
 def found(root: Path) -> tuple[tuple[str, ...], list[str]]:

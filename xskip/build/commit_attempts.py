@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -83,13 +83,14 @@ class Collected(AbstractContextManager["Collected"]):
     """The rows that a build has collected, in files of a temporary folder that exists until the context ends."""
 
     def __init__(self) -> None:
-        self._folder = temporary_folder("build")
+        self._folders = ExitStack()
+        self._folder: str | None = None
         self._files: list[Path] = []
         self._attempts = 0
         self._of: tuple[ReadProfile, tuple[object, ...]] | None = None
 
     def __exit__(self, *_: object) -> None:
-        self._folder.cleanup()
+        self._folders.close()
 
     def begin(self, reading: ReadProfile, planned: Sequence[PlannedIndex]) -> Path:
         """Return an empty folder for an attempt, and discard rows that were collected in another way.
@@ -109,7 +110,9 @@ class Collected(AbstractContextManager["Collected"]):
         if self._of != of:
             self._of, self._files = of, []
         self._attempts += 1
-        folder = Path(self._folder.name) / str(self._attempts)
+        if self._folder is None:
+            self._folder = self._folders.enter_context(temporary_folder("build"))
+        folder = Path(self._folder) / str(self._attempts)
         folder.mkdir()
         return folder
 

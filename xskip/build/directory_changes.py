@@ -17,19 +17,20 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow.fs import FileSelector, FileType, LocalFileSystem
+from pyarrow.fs import FileInfo, FileSelector, FileType, LocalFileSystem
 
 from xskip.clauses.partition import column_of
 from xskip.metadata.data_files import DataFiles, compare_files, table_identifier
 from xskip.metadata.table import MetadataTable
 from xskip.metadatastore.filesystem import Storage, local_path, modified_of
 
-__all__ = ["DirectoryChanges", "changed_partitions", "diff_files"]
+__all__ = ["DirectoryChanges", "LocalFiles", "changed_partitions", "diff_files", "local_files"]
 
 _THREADS = 32
 
@@ -97,7 +98,14 @@ def changed_partitions(table: MetadataTable, root: str, storage: Storage, rechec
     return DirectoryChanges(outer, known.inside({*outer, *gone, *again}))
 
 
-def diff_files(table: MetadataTable, root: str) -> DirectoryChanges | None:
+class LocalFiles(NamedTuple):
+    """All data files below a directory on a local disk, and the directories that contain them."""
+
+    files: DataFiles
+    directories: set[str]
+
+
+def diff_files(table: MetadataTable, root: str, found: LocalFiles | None) -> DirectoryChanges | None:
     """Find the directories with new, deleted or changed files, by a comparison of all files on a local disk.
 
     Parameters
@@ -106,27 +114,22 @@ def diff_files(table: MetadataTable, root: str) -> DirectoryChanges | None:
         The known files, with all partition columns.
     root : str
         The dataset's root, with its scheme.
+    found : LocalFiles or None
+        The result of :func:`local_files`.
 
     Returns
     -------
     DirectoryChanges or None
         None if Spark should list the whole dataset: if most files lie in changed directories, if the partition columns
-        have changed, if a dataset without partitions has changed, or if a file name is not valid text.
-
-    Raises
-    ------
-    OSError
-        If a directory cannot be read.
+        have changed, if a dataset without partitions has changed, or if ``found`` is None.
     """
-    try:
-        found, holding = _files_below(str(local_path(root)))
-    except UnicodeDecodeError:  # a file name is not valid UTF-8
+    if found is None:
         return None
-    fresh, alive = compare_files(found, table.files)
+    fresh, alive = compare_files(found.files, table.files)
     if alive.all() and not len(fresh):
         return DirectoryChanges((), ~alive, is_complete=True)
     known = _Known(table, root)
-    new = _parents(known.below(found.names.take(pa.array(fresh))))
+    new = _parents(known.below(found.files.names.take(pa.array(fresh))))
     outer = set(_outermost(new | _parents(known.below(table.files.names.filter(pa.array(~alive))))))
     partitions = list(table.partitions)
     if any([name for part in each.split("/") if (name := column_of(part))] != partitions for each in new):
@@ -134,7 +137,7 @@ def diff_files(table: MetadataTable, root: str) -> DirectoryChanges | None:
     replaced = known.inside(outer)
     if not partitions or "" in outer or 2 * max(replaced.sum(), len(fresh)) > len(table):
         return None
-    there = {above for each in holding for above in _and_above(each)}
+    there = {above for each in found.directories for above in _and_above(each)}
     return DirectoryChanges(tuple(sorted(outer & there)), replaced, is_complete=True)
 
 
@@ -200,34 +203,56 @@ def _directories(storage: Storage, root: str, parents: Iterable[str]) -> dict[st
         return dict(pool.map(look, wanted))
 
 
-def _files_below(directory: str) -> tuple[DataFiles, set[str]]:
-    """Return all files below a directory that are neither hidden nor empty, and the directories that hold them.
+def local_files(root: str) -> LocalFiles | None:
+    """Return all files below a directory of a local disk that are neither hidden nor empty.
 
     Arrow reads a directory without Python's global lock, so that the threads use all cores.
+
+    Parameters
+    ----------
+    root : str
+        The directory, with its scheme.
+
+    Returns
+    -------
+    LocalFiles or None
+        None if the name of a file is not valid UTF-8.
+
+    Raises
+    ------
+    OSError
+        If a directory cannot be read.
     """
-    names: list[str] = []
-    sizes: list[int] = []
-    times: list[int] = []
+    try:
+        return _files_below(str(local_path(root)))
+    except UnicodeDecodeError:
+        return None
+
+
+def _files_below(directory: str) -> LocalFiles:
+    found: list[FileInfo] = []
     holding = set()
     disk, level = LocalFileSystem(), [directory]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         while level:
             deeper = []
             for path, entries in zip(level, pool.map(disk.get_file_info, map(FileSelector, level)), strict=True):
-                before = len(names)
-                for entry in entries:
-                    name, size = entry.path, entry.size
-                    is_directory = size is None and entry.type is FileType.Directory
-                    if is_directory and not _is_hidden(_last_part(name), directory=True):
-                        deeper.append(name)
-                    elif size and not _is_hidden(_last_part(name)):
-                        names.append(name)
-                        sizes.append(size)
-                        times.append(modified_of(entry.mtime_ns))
-                if len(names) > before:
+                files = [entry for entry in entries if entry.size and not _is_hidden(entry.base_name)]
+                if files:
+                    found += files
                     holding.add(path[len(directory) + 1 :])
+                if len(files) < len(entries):
+                    deeper += [entry.path for entry in entries if _is_visible_directory(entry)]
             level = deeper
-    return DataFiles(pa.array(names, pa.string()), pa.array(sizes, pa.int64()), pa.array(times, pa.int64())), holding
+    names = pa.array([file.path for file in found], pa.string())
+    sizes = pa.array([file.size for file in found], pa.int64())
+    return LocalFiles(
+        DataFiles(names, sizes, pa.array([modified_of(file.mtime_ns) for file in found], pa.int64())), holding
+    )
+
+
+def _is_visible_directory(entry: FileInfo) -> bool:
+    return entry.type is FileType.Directory and not _is_hidden(entry.base_name, directory=True)
 
 
 def _is_hidden(name: str, *, directory: bool = False) -> bool:

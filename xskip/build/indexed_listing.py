@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,7 +23,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.build.directory_changes import DirectoryChanges, changed_partitions, diff_files
+from xskip.build.directory_changes import DirectoryChanges, changed_partitions, diff_files, local_files
 from xskip.build.reader import PathReader, Reader
 from xskip.build.source import check_dataset
 from xskip.errors import DatasetError, IndexDefinitionError, MetadataNotFoundError
@@ -165,6 +166,10 @@ class IndexedListing:
             some = [_literal(unquote(each)) for each in self._load_listed(session, self.reader).inputFiles()[:_TRIED]]
         if not some:
             return self.reader(session)
+        if self.reader.schema is None and not self.changed.listed:
+            template = _first(self.reader, session, some, **options)
+            self._complete(template.schema)
+            return self._trusting(template, shown)
         typed = replace(self.reader, schema=self._schema(session, some))
         if self.changed.listed:
             return self._trusting(self._load_listed(session, typed, **options), shown)
@@ -187,13 +192,23 @@ class IndexedListing:
 
     def _schema(self, session: SparkSession, some: Sequence[str]) -> StructType:
         """Return the columns of the user's schema or of the first file, and the known partition columns."""
-        from pyspark.sql.types import StructType
-
         given = self.reader.schema
         if given is None:
             given = _first(self.reader, session, some).schema
         elif isinstance(given, str):
             given = _of_ddl(self.engine, given)
+        return self._complete(given)
+
+    def _complete(self, given: StructType) -> StructType:
+        """Add the known partition columns to the columns of the data.
+
+        Raises
+        ------
+        DatasetError
+            If a column of the data has the name of a partition column.
+        """
+        from pyspark.sql.types import StructType
+
         fields = [json_field(name, to_json(kind)) for name, kind in self.snapshot.partitions.items()]
         known = StructType.fromJson({"fields": fields}).fields
         types = {field.name.lower(): field.dataType for field in known}
@@ -270,8 +285,11 @@ def compare(engine: Engine, reader: Reader) -> IndexedListing | None:
         return None
     location, found, token = _in_use(engine, reader)
     snapshot = Snapshot(found.live, found.metadata_files)  # the engine's snapshot would keep all loaded values
-    table = _load(engine, snapshot, location, reader)
-    changed = diff_files(table, as_uri(location.root))
+    root = as_uri(location.root)
+    with ThreadPoolExecutor(1) as pool:  # Arrow decodes the index while it lists the files
+        walk = pool.submit(local_files, root)
+        table = _load(engine, snapshot, location, reader)
+        changed = diff_files(table, root, walk.result())
     return IndexedListing(engine, reader, location, Known(snapshot, token, table), changed) if changed else None
 
 
@@ -312,10 +330,8 @@ def _check(snapshot: Snapshot, location: IndexLocation, reader: PathReader) -> N
     if record.reading.format != reader.format.lower():
         raise IndexDefinitionError(
             "the index was built from another format",
-            where=location.directory,
-            found=reader.format,
-            expected=record.reading.format,
-        )
+            where=location.directory, found=reader.format, expected=record.reading.format,
+        )  # fmt: skip
     oldest = min(file.schema.version for file in snapshot.metadata_files)
     if not rules_of(oldest).partitions:
         raise IndexDefinitionError(

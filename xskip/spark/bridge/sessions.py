@@ -14,10 +14,10 @@ def clone_session(spark: SparkSession) -> SparkSession:
     """Return a clone of a session, with the same settings and views; changes of the clone do not reach the user."""
     from pyspark import RDD
 
-    rdd_to_df, active = RDD.toDF, spark._jvm.SparkSession.getActiveSession()  # type: ignore[union-attr]
+    sessions = spark._jvm.SparkSession  # type: ignore[union-attr]
+    rdd_to_df, active = RDD.toDF, sessions.getActiveSession()
     clone = type(spark)(spark.sparkContext, spark._jsparkSession.cloneSession())
     # the constructor also replaces the thread's active session and the session of RDD.toDF: restore the user's session
     RDD.toDF = rdd_to_df  # type: ignore[method-assign]
-    before = active.get() if active.isDefined() else spark._jsparkSession
-    spark._jvm.SparkSession.setActiveSession(before)  # type: ignore[union-attr]
+    sessions.setActiveSession(active.get() if active.isDefined() else spark._jsparkSession)
     return clone
