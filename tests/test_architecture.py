@@ -21,11 +21,11 @@ LAYERS = (
     "errors", "settings", "types", "expressions", "metadata", "clauses", "indexes", "pruning", "results",
     "metadatastore.legacy", "metadatastore", "metadatastore.maintenance",
     "spark", "spark.bridge", "spark.catalyst", "spark.collect", "spark.query",
-    "build", "api", "__init__", "cli", "__main__", "xskipper",
+    "build", "api", "quixlake", "__init__", "cli", "__main__", "xskipper",
 )  # fmt: skip
 SPARK_FREE = LAYERS[: LAYERS.index("spark")]  # but for the aggregates of index types
 #: Who reads Parquet files beside the metadatastore.
-PARQUET = {"spark.collect.collector", "spark.collect.parquet_footers", "cli.demo"}
+PARQUET = {"spark.collect.collector", "spark.collect.parquet_footers", "cli.demo", "quixlake.descriptors"}
 #: Dependencies that executors may lack. Python workers import every module that the package's root imports.
 DRIVER_ONLY = ("cachetools", "jinja2", "tabulate", "tqdm")
 

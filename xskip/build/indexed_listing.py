@@ -323,10 +323,9 @@ def _check(snapshot: Snapshot, location: IndexLocation, reader: PathReader) -> N
     check_dataset(snapshot, location)
     if not snapshot.is_ours or record is None or record.reading is None:
         raise IndexDefinitionError(
-            "metadata of another program does not contain file sizes",
-            where=location.directory,
+            "metadata of another program does not contain file sizes", where=location.directory,
             hint="call refresh() first",
-        )
+        )  # fmt: skip
     if record.reading.format != reader.format.lower():
         raise IndexDefinitionError(
             "the index was built from another format",

@@ -1,0 +1,152 @@
+"""Tests of descriptors: index files of all forms, several descriptors of a segment, deletion."""
+
+from __future__ import annotations
+
+import datetime
+import io
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from xskip.metadata.data_files import DataFiles
+from xskip.metadatastore.filesystem import LocalStorage
+from xskip.quixlake.descriptors import DOCUMENT, IndexFiles, UnreadableFile, decisive, describe, read_small_files
+
+BELOW = "Raw/Topic=t/Key=k/Start=2025-08-21/ts_1_2_part_0_off_3_4.avro"
+
+
+def at(second: int) -> datetime.datetime:
+    return datetime.datetime.fromtimestamp(second, datetime.timezone.utc)
+
+
+ROW: dict[str, Any] = {
+    "Path": f"s3://bucket/w/{BELOW}", "Topic": "t", "Key": "k", "Partition": 0, "TimestampStart": 1, "TimestampEnd": 2,
+    "StartOffset": 3, "EndOffset": 4, "RecordCount": 2, "FileSizeBytes": 100, "CreatedAt": at(5), "DeletedAt": None,
+}  # fmt: skip
+CLAIMS = {
+    "below": BELOW, "topic": "t", "stream_key": "k", "partition": 0, "start": 1, "end": 2, "first": 3, "last": 4,
+    "rows": 2, "size": 100, "exact": False, "is_deleted": False, "count": 1,
+}  # fmt: skip
+
+
+def claims(*tables: pa.Table) -> list[dict[str, Any]]:
+    files = IndexFiles.of({f"/i{i}.parquet": table for i, table in enumerate(tables)})
+    assert files.unreadable == ()
+    rows: list[dict[str, Any]] = decisive(files.descriptors).sort_by("below").to_pylist()
+    return rows
+
+
+def document(*rows: dict[str, Any], exact: bool = False) -> pa.Table:
+    return pq.read_table(io.BytesIO(describe([ROW | row for row in rows], exact=exact)))
+
+
+def test_the_columns_of_the_document_are_written_and_read() -> None:
+    """[QLK-DE-1] [QLK-DE-2]"""
+    table = document({})
+    assert table.schema.equals(DOCUMENT)
+    assert claims(table) == [CLAIMS]
+    assert not IndexFiles.of({"/a": table}).descriptors["former"].to_pylist()[0]
+
+
+def test_the_mark_of_exact_bounds() -> None:
+    assert [row["exact"] for row in claims(document({}, exact=True))] == [True]
+    assert [row["exact"] for row in claims(document({}, exact=True), document({}, exact=False))] == [False]
+
+
+def test_former_names_of_columns() -> None:
+    """[QLK-DE-1]"""
+    former = document({}).rename_columns(
+        ["OffsetStart" if n == "StartOffset" else "OffsetEnd" if n == "EndOffset" else n for n in DOCUMENT.names]
+    )
+    snake = pa.table(
+        {
+            "path": [BELOW], "topic": ["t"], "key": ["k"], "partition": pa.array([0], pa.int32()),
+            "timestamp_start": [1], "timestamp_end": [2], "start_offset": [3], "end_offset": [4], "record_count": [2],
+            "file_size_bytes": [100], "created_at": [5000], "another": ["x"],
+        }
+    )  # fmt: skip
+    for table in (former, snake):
+        assert claims(table) == [CLAIMS]
+        files = IndexFiles.of({"/a": table})
+        assert files.descriptors["former"].to_pylist() == [True]
+        assert files.descriptors["created"].to_pylist() == [at(5)]
+
+
+def test_columns_that_are_missing_or_odd_are_null() -> None:
+    """[QLK-DE-1]"""
+    table = pa.table({"Path": [BELOW], "Partition": ["zero"], "CreatedAt": ["now"], "EndOffset": ["7"]})
+    expected = dict.fromkeys(CLAIMS) | {"below": BELOW, "last": 7, "exact": False, "is_deleted": False, "count": 1}
+    assert claims(table) == [expected]
+
+
+def test_files_that_describe_nothing_are_named(tmp_path: Path) -> None:
+    """[QLK-DE-1]"""
+    (tmp_path / "a.parquet").write_bytes(b"no parquet")
+    pq.write_table(pa.table({"x": [1]}), tmp_path / "b.parquet")
+    pq.write_table(document({}), tmp_path / "c.parquet")
+    paths = [str(path) for path in sorted(tmp_path.iterdir())]
+    files = DataFiles(pa.array([*paths, "/gone"]), pa.array([1, 2, 3, 4]), pa.array([1, 1, 1, 1]))
+    read = read_small_files(LocalStorage(), "file:", files, {})
+    found = IndexFiles.of({str(state[0]): table for state, table in read.items()})
+    assert [Path(file.path).name for file in found.unreadable] == ["a.parquet", "b.parquet", "gone"]
+    assert found.unreadable[1].reason == "no column Path among x"
+    assert found.paths == (paths[2],)
+    assert len(found.descriptors) == 1
+
+
+def test_a_file_is_read_again_only_if_its_state_differs(tmp_path: Path) -> None:
+    """[QLK-DE-9]"""
+    path = tmp_path / "c.parquet"
+    pq.write_table(document({}), path)
+
+    def read(modified: int, known: Any) -> Any:
+        files = DataFiles(pa.array([str(path)]), pa.array([path.stat().st_size]), pa.array([modified]))
+        return read_small_files(LocalStorage(), "file:", files, known)
+
+    first = read(1, {})
+    size = path.stat().st_size
+    path.write_bytes(bytes(size))
+    assert read(1, first) == first
+    (again,) = read(2, first).values()
+    assert isinstance(again, UnreadableFile)
+
+
+def test_paths_of_all_forms_name_the_same_segment() -> None:
+    """[QLK-DE-3]"""
+    forms = [BELOW, f"w/{BELOW}", f"/bucket/w/{BELOW}", f"abfss://c@a.b/w/{BELOW}", f"file:/x/{BELOW}"]
+    (row,) = claims(document(*({"Path": form} for form in forms)))
+    assert row == CLAIMS | {"count": 5}
+    assert claims(document({"Path": "Raw2/Topic=t/x.avro"}, {"Path": None}, {"Path": "x.avro"})) == []
+    (row,) = claims(document({"Path": "Raw/Topic=a%2Fb/Key=Raw/Topic=c/x.avro"}))
+    assert row["below"] == "Raw/Topic=a%2Fb/Key=Raw/Topic=c/x.avro"
+
+
+def test_the_latest_descriptor_counts_and_contradictions_are_unknown() -> None:
+    """[QLK-DE-4]"""
+    other = BELOW.replace("Key=k", "Key=z")
+    (row, single) = claims(
+        document({"CreatedAt": at(9), "EndOffset": 8}, {"CreatedAt": None, "EndOffset": 9}, {"EndOffset": 7}),
+        document({"CreatedAt": at(9), "EndOffset": 8, "RecordCount": 3}, {"Path": other}),
+    )
+    assert row == CLAIMS | {"last": 8, "rows": None, "count": 4}
+    assert single == CLAIMS | {"below": other}
+    (row,) = claims(document({"EndOffset": None}, {}))
+    assert row == CLAIMS | {"last": None, "count": 2}
+
+
+def test_a_segment_is_deleted_if_all_its_latest_descriptors_are() -> None:
+    """[QLK-DE-5]"""
+
+    def is_deleted(*rows: dict[str, Any]) -> bool:
+        (row,) = claims(document(*rows))
+        return bool(row["is_deleted"])
+
+    deleted = {"DeletedAt": at(20)}
+    assert is_deleted(deleted)
+    assert not is_deleted({})
+    assert not is_deleted(deleted, {})
+    assert is_deleted(deleted, deleted)
+    assert is_deleted(deleted | {"CreatedAt": at(9)}, {})
+    assert not is_deleted(deleted, {"CreatedAt": at(9)})

@@ -1,0 +1,116 @@
+"""Tests of the paths in a Quix Lake."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xskip.quixlake.names import SegmentName, decode, encode, key_folder, parse_paths, stream_key_of
+
+NAME = "ts_1755776884034_1755776886089_part_0_off_331135_331334.avro"
+PLACES = {"start": 1755776884034, "end": 1755776886089, "partition": 0, "first": 331135, "last": 331334}
+NOTHING = dict.fromkeys(PLACES)
+DAY = datetime.date(2025, 8, 21)
+
+
+def parsed(path: str) -> dict[str, Any]:
+    row: dict[str, Any] = parse_paths(pa.array([path])).to_pylist()[0]
+    return row
+
+
+def test_the_layout_of_the_document() -> None:
+    """[QLK-PA-1] [QLK-PA-5]"""
+    found = parsed(f"Key=B/Start=2025-08-21/{NAME}.snappy")
+    assert found == {"stream_key": "B", "date": DAY, "name": f"{NAME}.snappy"} | PLACES
+    assert key_folder("Metadata", "csv-data", "B") == "Metadata/Topic=csv-data/Key=B"
+
+
+@pytest.mark.parametrize(
+    ("folder", "key"),
+    [
+        ("a%2Fb", "a/b"), ("100%", "100%"), ("%zz", "%zz"), ("10", "10"), ("2024-01-01", "2024-01-01"), ("", ""),
+        ("a b#c", "a b#c"), ("caf%C3%A9", "cafÃ©"), ("naïve", "naïve"), ("%25", "%"), ("a=b", "a=b"),
+        ("__HIVE_DEFAULT_PARTITION__", None),
+    ],
+)  # fmt: skip
+def test_folders_are_decoded_as_hive_does(folder: str, key: str | None) -> None:
+    """[QLK-PA-2] [QLK-PA-4]"""
+    assert decode(folder) == key
+    assert parsed(f"Key={folder}/Start=2025-08-21/{NAME}")["stream_key"] == key
+
+
+@pytest.mark.parametrize(
+    ("path", "key", "day"),
+    [
+        (f"Key=a/b/Start=2025-08-21/{NAME}", "a/b", DAY),
+        (f"Key=a/Start=x/Start=2025-08-21/{NAME}", "a/Start=x", DAY),
+        (f"Key=a//Start=2025-08-21/{NAME}", "a/", DAY),
+        (f"Key=/Start=2025-08-21/{NAME}", "", DAY),
+        (f"Key=a/{NAME}", "a", None),
+        (f"Key=a/Start=yesterday/{NAME}", "a", None),
+        (f"Key=a/Start=2025-8-21/{NAME}", "a", None),
+        (f"Key=a/_b/.c/Start=2025-08-21/{NAME}", "a/_b/.c", DAY),
+    ],
+)
+def test_a_stream_key_can_span_folders(path: str, key: str, day: datetime.date | None) -> None:
+    """[QLK-PA-3] [QLK-PA-6]"""
+    assert parsed(path) == {"stream_key": key, "date": day, "name": NAME} | PLACES
+
+
+@pytest.mark.parametrize(
+    ("name", "claims"),
+    [
+        ("ts_-5_7_part_-1_off_0_0.avro", {"start": -5, "end": 7, "partition": -1, "first": 0, "last": 0}),
+        ("ts_8_7_part_3_off_1_2.avro.gzip", NOTHING | {"partition": 3, "first": 1, "last": 2}),
+        ("ts_7_8_part_3_off_2_1.avro.gzip", NOTHING | {"partition": 3, "start": 7, "end": 8}),
+        ("ts_7_8_part_3_off_2_1.parquet", NOTHING),
+        ("ts_7_8_part_3_off_1_2.avro2", NOTHING),
+        ("ts_7_8_part_3_off_1_12345678901234567890.avro", NOTHING),
+        ("ts_7_8_part_3_off_1_2_.avro", NOTHING),
+        ("ts_+7_8_part_3_off_1_2.avro", NOTHING),
+        ("0000.avro", NOTHING),
+        ("xts_7_8_part_3_off_1_2.avro", NOTHING),
+    ],
+)
+def test_a_name_that_differs_claims_nothing(name: str, claims: dict[str, int | None]) -> None:
+    """[QLK-PA-5]"""
+    assert parsed(f"Key=a/Start=2025-08-21/{name}") == {"stream_key": "a", "date": DAY, "name": name} | claims
+
+
+def test_a_path_outside_of_the_folders_of_keys_has_no_name() -> None:
+    """[QLK-PA-1]"""
+    assert parsed("_xskip/a.parquet") == dict.fromkeys(("stream_key", "date", "name")) | NOTHING
+    assert parse_paths(pa.array([], pa.string())).num_rows == 0
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_encoding_and_decoding_are_inverse(key: str) -> None:
+    """[QLK-PA-7]"""
+    encoded = encode(key)
+    assert "/" not in encoded
+    assert not re.search(r"""[\x00-\x1f"#'*:=?\\{\[\]^\x7f]""", encoded)
+    assert decode(encoded) == (None if key == "__HIVE_DEFAULT_PARTITION__" else key)
+
+
+@given(st.binary())
+def test_the_stream_key_of_any_bytes_is_text(key: bytes) -> None:
+    """[QLK-PA-7]"""
+    found = stream_key_of(key)
+    assert found is not None
+    assert found.encode() == key or "\\x" in found
+
+
+@given(st.lists(st.integers(-(10**17), 10**17), min_size=2, max_size=2), st.integers(-1, 10**6))
+def test_names_that_are_written_are_parsed(bounds: list[int], partition: int) -> None:
+    """[QLK-PA-5]"""
+    low, high = sorted(bounds)
+    for codec in ("null", "snappy", "deflate", "zstandard"):
+        name = SegmentName(low, high, partition, low, high).text(codec)
+        found = parsed(f"Key=k/Start=2025-08-21/{name}")
+        assert [found[place] for place in PLACES] == [low, high, partition, low, high]

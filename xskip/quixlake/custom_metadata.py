@@ -1,0 +1,131 @@
+"""Custom metadata of stream keys: names with values, of which the latest count. Rules: [QLK-CM]."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+__all__ = ["CURRENT", "current_values", "keys_with", "rows_of"]
+
+_TIME = pa.timestamp("us", "UTC")
+#: The columns of a file of custom metadata as the document defines them.
+DOCUMENT = pa.schema(
+    [
+        ("Topic", pa.string()),
+        ("Key", pa.string()),
+        ("MetadataKey", pa.string()),
+        ("MetadataValue", pa.string()),
+        ("DeleteFlag", pa.string()),
+        ("UpdatedUtc", _TIME),
+    ]
+)
+_NAMES = {name.lower(): name for name in DOCUMENT.names}
+#: The columns of current values.
+CURRENT = pa.schema(
+    [("topic", pa.string()), ("stream_key", pa.string()), ("name", pa.string()), ("value", pa.string()),
+     ("updated", _TIME)]
+)  # fmt: skip
+
+
+def rows_of(table: pa.Table) -> pa.Table | None:
+    """Return the rows of a file of custom metadata in the columns of the document, or None if it has none.
+
+    Column names are matched without regard to case and to underscores. A column that the file lacks is null.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The content of the file.
+    """
+    found = {_NAMES.get(name.replace("_", "").lower(), ""): name for name in table.column_names}
+    if "MetadataKey" not in found:
+        return None
+    columns = []
+    for field in DOCUMENT:
+        values = table.column(found[field.name]) if field.name in found else pa.nulls(len(table), field.type)
+        columns.append(_text(values) if field.type == pa.string() else _times(values))
+    return pa.table(columns, DOCUMENT)
+
+
+def _text(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return values as text: a flag can be boolean, and a value a number."""
+    try:
+        return values.cast(pa.string())
+    except pa.ArrowException:
+        return pa.nulls(len(values), pa.string())
+
+
+def _times(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    try:
+        return (values.cast(pa.timestamp("ms")) if pa.types.is_integer(values.type) else values).cast(_TIME, safe=False)
+    except pa.ArrowException:
+        return pa.nulls(len(values), _TIME)
+
+
+def current_values(rows: pa.Table) -> pa.Table:
+    """Return the value of each name that is not deleted [QLK-CM-1] [QLK-CM-2] [QLK-CM-3].
+
+    Parameters
+    ----------
+    rows : pyarrow.Table
+        Rows of :data:`DOCUMENT`; rows without a name are ignored.
+
+    Returns
+    -------
+    pyarrow.Table
+        The columns of :data:`CURRENT`, in the order of topic, stream key and name.
+
+    Examples
+    --------
+    >>> import datetime
+    >>> day = lambda d: datetime.datetime(2026, 1, d, tzinfo=datetime.timezone.utc)
+    >>> rows = [("t", "k", "site", "Oslo", "False", day(1)), ("t", "k", "site", "Rome", "False", day(2)),
+    ...         ("t", "k", "unit", "C", "False", day(1)), ("t", "k", "unit", None, "TRUE", day(1))]
+    >>> table = pa.Table.from_pylist([dict(zip(DOCUMENT.names, row)) for row in rows], DOCUMENT)
+    >>> current_values(table).select(["name", "value"]).to_pylist()
+    [{'name': 'site', 'value': 'Rome'}]
+    """
+    rows = rows.filter(pc.is_valid(rows["MetadataKey"]))
+    flags = pc.fill_null(pc.equal(pc.utf8_lower(pc.utf8_trim_whitespace(rows["DeleteFlag"])), "true"), False)
+    times = pc.fill_null(rows["UpdatedUtc"].cast(pa.int64()), np.iinfo(np.int64).min)
+    rows = rows.append_column("is_deleted", flags.cast(pa.int8())).append_column("time", times)
+    places = [("Topic", "ascending"), ("Key", "ascending"), ("MetadataKey", "ascending")]
+    # the last row of a name counts; in Arrow's order null is the greatest value, so that texts need a rank of their own
+    rows = rows.append_column("has_value", pc.is_valid(rows["MetadataValue"]).cast(pa.int8()))
+    ranks = [(column, "ascending") for column in ("time", "is_deleted", "has_value", "MetadataValue")]
+    rows = rows.take(pc.sort_indices(rows, sort_keys=[*places, *ranks])).combine_chunks()
+    last = _ends(rows.select(["Topic", "Key", "MetadataKey"]))
+    rows = rows.filter(pa.array(last & ~rows["is_deleted"].to_numpy().astype(bool)))
+    return pa.table([rows[n] for n in ("Topic", "Key", "MetadataKey", "MetadataValue", "UpdatedUtc")], CURRENT)
+
+
+def _ends(places: pa.Table) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Return for each row of a sorted table whether the next row differs."""
+    differs = np.zeros(max(len(places) - 1, 0), np.bool_)
+    for column in places.columns:
+        codes = pc.dictionary_encode(column, null_encoding="encode").combine_chunks().indices.to_numpy()
+        differs |= codes[1:] != codes[:-1]
+    return np.append(differs, np.ones(min(len(places), 1), np.bool_))
+
+
+def keys_with(current: pa.Table, condition: Mapping[str, str | Iterable[str]]) -> set[tuple[str | None, str | None]]:
+    """Return the topics and stream keys whose metadata satisfy a condition [QLK-CM-5].
+
+    Parameters
+    ----------
+    current : pyarrow.Table
+        Rows of :data:`CURRENT`.
+    condition : mapping of str to str or iterable of str
+        The value of each name, or the values of which it has one. All names must fit.
+    """
+    fitting: set[tuple[str | None, str | None]] | None = None
+    for name, wanted in condition.items():
+        values = [wanted] if isinstance(wanted, str) else list(wanted)
+        hit = pc.and_(pc.equal(current["name"], name), pc.is_in(current["value"], pa.array(values, pa.string())))
+        rows = current.filter(hit)
+        keys = set(zip(rows["topic"].to_pylist(), rows["stream_key"].to_pylist(), strict=True))
+        fitting = keys if fitting is None else fitting & keys
+    return fitting or set()

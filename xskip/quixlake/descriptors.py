@@ -1,0 +1,265 @@
+"""Descriptors of segments: the rows of index files, in all forms that writers have used. Rules: [QLK-DE]."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from xskip.metadata.data_files import DataFiles
+from xskip.metadatastore.filesystem import LocalStorage, Storage, local_path
+
+__all__ = ["DESCRIPTOR", "EXACT", "IndexFiles", "UnreadableFile", "decisive", "describe", "read_small_files"]
+
+#: The entry in the key-value metadata of an index file whose bounds were computed from all messages [QLK-SK-6].
+EXACT = ("xskip.bounds", "exact")
+_THREADS = 16
+_TIME = pa.timestamp("us", "UTC")
+#: The columns of the document, under the names that :data:`DESCRIPTOR` gives them.
+_COLUMNS = {
+    "Path": "path",
+    "Topic": "topic",
+    "Key": "stream_key",
+    "Partition": "partition",
+    "TimestampStart": "start",
+    "TimestampEnd": "end",
+    "StartOffset": "first",
+    "EndOffset": "last",
+    "RecordCount": "rows",
+    "FileSizeBytes": "size",
+    "CreatedAt": "created",
+    "DeletedAt": "deleted",
+}
+_FORMER = {"offsetstart": "startoffset", "offsetend": "endoffset"}
+_BY_NAME = {document.lower(): name for document, name in _COLUMNS.items()}
+_TEXTS, _TIMES = ("path", "topic", "stream_key"), ("created", "deleted")
+#: The columns of descriptors in memory. ``below`` is the path relative to the base, ``file`` the position of the index
+#: file, ``exact`` its mark [QLK-SK-6], and ``former`` whether the index file has column names of a former form.
+DESCRIPTOR = pa.schema(
+    [(n, pa.string() if n in _TEXTS else _TIME if n in _TIMES else pa.int64()) for n in _COLUMNS.values()]
+    + [("below", pa.string()), ("file", pa.int32()), ("exact", pa.bool_()), ("former", pa.bool_())]
+)
+#: The columns of an index file as the document defines them.
+DOCUMENT = pa.schema([(document, DESCRIPTOR.field(name).type) for document, name in _COLUMNS.items()])
+_CLAIMS = ("topic", "stream_key", "partition", "start", "end", "first", "last", "rows", "size")
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableFile:
+    """A Parquet file of the lake that describes nothing.
+
+    Attributes
+    ----------
+    path : str
+        The path of the file.
+    reason : str
+        Why the file cannot be read.
+    """
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class IndexFiles:
+    """The content of index files.
+
+    Attributes
+    ----------
+    descriptors : pyarrow.Table
+        The rows of the files, with the columns of :data:`DESCRIPTOR`.
+    paths : tuple of str
+        The paths of the index files, to which the column ``file`` refers.
+    unreadable : tuple of UnreadableFile
+        The files that describe nothing.
+    """
+
+    descriptors: pa.Table
+    paths: tuple[str, ...]
+    unreadable: tuple[UnreadableFile, ...]
+
+    @classmethod
+    def of(cls, tables: Mapping[str, pa.Table | UnreadableFile]) -> IndexFiles:
+        """Combine the tables of index files, by path, each as :func:`read_small_files` returns it."""
+        descriptors: list[pa.Table] = []
+        paths: list[str] = []
+        unreadable: list[UnreadableFile] = []
+        for path, table in tables.items():
+            found = table if isinstance(table, UnreadableFile) else _canonical(path, table, len(paths))
+            if isinstance(found, UnreadableFile):
+                unreadable.append(found)
+            else:
+                descriptors.append(found)
+                paths.append(path)
+        table = pa.concat_tables(descriptors) if descriptors else DESCRIPTOR.empty_table()
+        return cls(table.combine_chunks(), tuple(paths), tuple(unreadable))
+
+
+def read_small_files(
+    storage: Storage, uri: str, files: DataFiles, known: Mapping[tuple[object, ...], pa.Table | UnreadableFile]
+) -> dict[tuple[object, ...], pa.Table | UnreadableFile]:
+    """Read Parquet files that fit into memory, each as a whole and in several threads.
+
+    Parameters
+    ----------
+    storage : Storage
+        The storage of the files.
+    uri : str
+        The scheme and authority of the files, such as ``s3a://bucket``; ``file:`` on a local disk.
+    files : DataFiles
+        The files.
+    known : mapping
+        Earlier results. A file with the same name, size and modification time is not read again [QLK-DE-9].
+
+    Returns
+    -------
+    dict
+        The table of each file or why the file cannot be read, by name, size and modification time.
+    """
+    columns = (files.names.to_pylist(), files.sizes.to_pylist(), files.modified.to_pylist())
+    states = list(zip(*columns, strict=True))
+    fresh = [state for state in states if state not in known]
+
+    def read(state: tuple[object, ...]) -> pa.Table | UnreadableFile:
+        return _read(storage, f"{uri}{state[0]}")
+
+    with ThreadPoolExecutor(_THREADS) as pool:
+        found = dict(zip(fresh, pool.map(read, fresh), strict=True))
+    return {state: found[state] if state in found else known[state] for state in states}
+
+
+def _read(storage: Storage, path: str) -> pa.Table | UnreadableFile:
+    """Read a Parquet file; the error of an odd file is a result, because the lake must stay readable."""
+    try:
+        source = local_path(path) if isinstance(storage, LocalStorage) else io.BytesIO(storage.read(path))
+        with pq.ParquetFile(source) as reader:
+            return reader.read(use_threads=False)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        return UnreadableFile(path, str(error).partition("\n")[0])
+
+
+def _canonical(path: str, table: pa.Table, file: int) -> pa.Table | UnreadableFile:
+    """Return the descriptors of an index file of any form [QLK-DE-1]."""
+    columns: dict[str, pa.ChunkedArray] = {}
+    former = False
+    for column in table.column_names:
+        plain = column.replace("_", "").lower()
+        name = _BY_NAME.get(_FORMER.get(plain, plain))
+        if name is not None and name not in columns:
+            former |= column not in _COLUMNS
+            columns[name] = _converted(table.column(column), DESCRIPTOR.field(name).type)
+    if "path" not in columns:
+        return UnreadableFile(path, f"no column Path among {', '.join(table.column_names) or 'no columns'}")
+    exact = (table.schema.metadata or {}).get(EXACT[0].encode()) == EXACT[1].encode()
+    whole = {"file": pa.scalar(file, pa.int32()), "exact": pa.scalar(exact), "former": pa.scalar(former)}
+    columns["below"] = paths_below(columns["path"])
+    arrays = [
+        columns[field.name]
+        if field.name in columns
+        else pa.chunked_array([_constant(whole.get(field.name), len(table), field.type)])
+        for field in DESCRIPTOR
+    ]
+    return pa.table(arrays, DESCRIPTOR)
+
+
+def _constant(value: pa.Scalar | None, count: int, kind: pa.DataType) -> pa.Array:
+    return pa.nulls(count, kind) if value is None else pa.repeat(value, count)
+
+
+def _converted(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """Convert a column to its type in memory; values of a type that does not fit are null."""
+    try:
+        if pa.types.is_timestamp(kind):
+            if pa.types.is_integer(values.type):
+                values = values.cast(pa.timestamp("ms"))
+            values = values.cast(pa.timestamp("us", values.type.tz), safe=False)
+        return values.cast(kind)
+    except (pa.ArrowException, AttributeError):
+        return pa.chunked_array([pa.nulls(len(values), kind)])
+
+
+def decisive(descriptors: pa.Table) -> pa.Table:
+    """Return one row for each described segment, with the claims that count [QLK-DE-4] [QLK-DE-5].
+
+    Parameters
+    ----------
+    descriptors : pyarrow.Table
+        Rows of :data:`DESCRIPTOR`; rows with a path outside of ``Raw`` are ignored.
+
+    Returns
+    -------
+    pyarrow.Table
+        ``below``, the claims ``topic``, ``stream_key``, ``partition``, ``start``, ``end``, ``first``, ``last``,
+        ``rows`` and ``size``, and ``exact``, as in :data:`DESCRIPTOR`; ``is_deleted`` (bool); ``count`` (int64), the
+        number of descriptors of the segment.
+    """
+    known = descriptors.filter(pc.is_valid(descriptors["below"]))
+    known = known.append_column("is_deleted", pc.is_valid(known["deleted"])).combine_chunks()
+    counts = known.group_by("below").aggregate([([], "count_all")])
+    if len(counts) == len(known):
+        ones = pa.array(np.ones(len(known), np.int64))
+        return known.select(["below", *_CLAIMS, "exact", "is_deleted"]).append_column("count", ones)
+    latest = known.take(pa.array(_latest(known)))
+    wanted = [(column, how) for column in (*_CLAIMS, "exact", "is_deleted") for how in ("min", "max", "count")]
+    ends = latest.group_by("below").aggregate([*wanted, ([], "count_all")])
+    columns = {"below": ends["below"]} | {claim: _agreed(ends, claim) for claim in _CLAIMS}
+    columns |= {flag: ends[f"{flag}_min"] for flag in ("exact", "is_deleted")}
+    positions = pc.index_in(ends["below"], counts["below"])
+    return pa.table({**columns, "count": counts["count_all"].take(positions)})
+
+
+def _latest(descriptors: pa.Table) -> npt.NDArray[np.int64]:
+    """Return the positions of the descriptors with the greatest ``created`` of their segment."""
+    codes = pc.dictionary_encode(descriptors["below"]).combine_chunks().indices.to_numpy()
+    created = descriptors["created"].cast(pa.int64()).fill_null(np.iinfo(np.int64).min).to_numpy()
+    order = np.lexsort((created, codes))
+    is_last = np.append(codes[order][1:] != codes[order][:-1], True)
+    greatest = np.empty(codes.max(initial=-1) + 1, np.int64)
+    greatest[codes[order][is_last]] = created[order][is_last]
+    return np.flatnonzero(created == greatest[codes])
+
+
+def _agreed(ends: pa.Table, column: str) -> pa.ChunkedArray:
+    """Return a claim where all descriptors of a path agree, and null elsewhere."""
+    low, high = ends[f"{column}_min"], ends[f"{column}_max"]
+    agreed = pc.and_(pc.equal(low, high), pc.equal(ends[f"{column}_count"], ends["count_all"]))
+    return pc.if_else(agreed.fill_null(False), low, pa.scalar(None, low.type))
+
+
+def describe(rows: Iterable[Mapping[str, object]] | pa.Table, *, exact: bool) -> bytes:
+    """Return an index file of descriptors in the form of the document.
+
+    Parameters
+    ----------
+    rows : pyarrow.Table or iterable of mappings
+        The values of the columns of the document.
+    exact : bool
+        Whether the bounds were computed from all messages of each segment.
+
+    Returns
+    -------
+    bytes
+        The Parquet file.
+    """
+    table = rows.cast(DOCUMENT) if isinstance(rows, pa.Table) else pa.Table.from_pylist(list(rows), DOCUMENT)
+    sink = io.BytesIO()
+    pq.write_table(table.replace_schema_metadata(dict([EXACT]) if exact else None), sink)
+    return sink.getvalue()
+
+
+def paths_below(paths: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the paths of descriptors relative to the base, null for a path outside of ``Raw`` [QLK-DE-3].
+
+    >>> paths = [["s3://b/w/Raw/Topic=t/Key=k/a.avro", "Raw/Topic=t/Key=Raw/b.avro", "c.avro", None]]
+    >>> paths_below(pa.chunked_array(paths)).to_pylist()
+    ['Raw/Topic=t/Key=k/a.avro', 'Raw/Topic=t/Key=Raw/b.avro', None, None]
+    """
+    found = pc.extract_regex(paths, r"(?:^|/)(?P<below>Raw/Topic=.*)$")
+    return pc.if_else(pc.is_valid(found), pc.struct_field(found, ["below"]), pa.scalar(None, pa.string()))

@@ -1,0 +1,181 @@
+"""Paths in a Quix Lake: the folders of topics, stream keys and days, and the names of segments. Rules: [QLK-PA]."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+__all__ = [
+    "METADATA",
+    "RAW",
+    "SegmentName",
+    "decode",
+    "encode",
+    "folder",
+    "key_folder",
+    "parse_paths",
+    "stream_key_of",
+    "topic_folder",
+]
+
+RAW, METADATA = "Raw", "Metadata"
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+_ENCODED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\{\[\]^\x7f]""")
+_ESCAPE = re.compile("%([0-9A-Fa-f]{2})")
+_DATED = r"^Key=(?P<key>.*)/Start=(?P<start>[^/]*)/(?P<name>[^/]*)$"
+_UNDATED = r"^Key=(?P<key>.*)/(?P<name>[^/]*)$"
+# eighteen digits always fit into 64 bits
+_PLACES = "".join(
+    rf"{before}(?P<{place}>-?[0-9]{{1,18}})"
+    for before, place in (("^ts_", "start"), ("_", "end"), ("_part_", "partition"), ("_off_", "first"), ("_", "last"))
+)
+_NAME = _PLACES + r"\.avro(?:\..*)?$"
+_SUFFIXES = {"null": "", "snappy": ".snappy", "deflate": ".gzip", "zstandard": ".zstd"}
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentName:
+    """The claims in the name of a segment.
+
+    Attributes
+    ----------
+    start, end : int
+        Timestamps in milliseconds since the Unix epoch.
+    partition : int
+        The Kafka partition.
+    first, last : int
+        Kafka offsets.
+    """
+
+    start: int
+    end: int
+    partition: int
+    first: int
+    last: int
+
+    def text(self, codec: str) -> str:
+        """Return the name of the file for an Avro codec.
+
+        Examples
+        --------
+        >>> SegmentName(1755776884034, 1755776886089, 0, 331135, 331334).text("snappy")
+        'ts_1755776884034_1755776886089_part_0_off_331135_331334.avro.snappy'
+        """
+        places = f"ts_{self.start}_{self.end}_part_{self.partition}_off_{self.first}_{self.last}"
+        return f"{places}.avro{_SUFFIXES[codec]}"
+
+
+def encode(value: str | None) -> str:
+    """Encode a text as the value in a folder's name [QLK-PA-7].
+
+    >>> encode("a/b=1%"), encode(""), encode(None)
+    ('a%2Fb%3D1%25', '', '__HIVE_DEFAULT_PARTITION__')
+    """
+    return _NULL if value is None else _ENCODED.sub(lambda found: f"%{ord(found[0]):02X}", value)
+
+
+def decode(value: str) -> str | None:
+    """Decode the value in a folder's name [QLK-PA-2].
+
+    >>> decode("a%2Fb"), decode("100%"), decode("2024-01-01"), decode("__HIVE_DEFAULT_PARTITION__")
+    ('a/b', '100%', '2024-01-01', None)
+    """
+    return None if value == _NULL else _ESCAPE.sub(lambda found: chr(int(found[1], 16)), value)
+
+
+def stream_key_of(key: bytes | None) -> str | None:
+    r"""Return the stream key of messages with a Kafka key [QLK-PA-7].
+
+    >>> stream_key_of(b"caf\xc3\xa9"), stream_key_of(b"\xff1"), stream_key_of(None)
+    ('café', '\\xff1', None)
+    """
+    return None if key is None else key.decode("utf-8", "backslashreplace")
+
+
+def folder(name: str, value: str | None) -> str:
+    """Return the name of the folder of a value.
+
+    >>> folder("Topic", "csv-data")
+    'Topic=csv-data'
+    """
+    return f"{name}={encode(value)}"
+
+
+def topic_folder(area: str, topic: str | None) -> str:
+    """Return the folder of a topic, relative to the base.
+
+    >>> topic_folder(RAW, "t")
+    'Raw/Topic=t'
+    """
+    return f"{area}/{folder('Topic', topic)}"
+
+
+def key_folder(area: str, topic: str | None, stream_key: str | None) -> str:
+    """Return the folder of a stream key, relative to the base.
+
+    >>> key_folder(METADATA, "t", "a/b")
+    'Metadata/Topic=t/Key=a%2Fb'
+    """
+    return f"{topic_folder(area, topic)}/{folder('Key', stream_key)}"
+
+
+def parse_paths(below: pa.Array) -> pa.Table:
+    """Return what the paths of files say.
+
+    Parameters
+    ----------
+    below : pyarrow.Array of string
+        Paths relative to the folder of a topic.
+
+    Returns
+    -------
+    pyarrow.Table
+        For each path ``stream_key`` (string), ``date`` (date32), ``name`` (string, the file's own name), and the places
+        of a segment's name as int64: ``start``, ``end``, ``partition``, ``first`` and ``last``. Null where a path says
+        nothing; a path outside of all folders ``Key=`` has no ``name``.
+
+    Examples
+    --------
+    >>> parse_paths(pa.array(["Key=a%3A/b/Start=2025-08-21/ts_5_7_part_0_off_3_2.avro"])).to_pylist()
+    [{'stream_key': 'a:/b', 'date': datetime.date(2025, 8, 21), 'name': 'ts_5_7_part_0_off_3_2.avro', 'start': 5,
+      'end': 7, 'partition': 0, 'first': None, 'last': None}]
+    """
+    dated, undated = pc.extract_regex(below, _DATED), pc.extract_regex(below, _UNDATED)
+    keys = pc.coalesce(_part(dated, "key"), _part(undated, "key"))
+    names = pc.coalesce(_part(dated, "name"), _part(undated, "name"))
+    columns = {"stream_key": _each(keys, decode, pa.string()), "date": _each(_part(dated, "start"), _day, pa.date32())}
+    places = pc.extract_regex(names, _NAME)
+    start, end, partition, first, last = (
+        _part(places, place).cast(pa.int64()) for place in ("start", "end", "partition", "first", "last")
+    )
+    start, end = _ordered(start, end)
+    first, last = _ordered(first, last)
+    numbers = {"start": start, "end": end, "partition": partition, "first": first, "last": last}
+    return pa.table(columns | {"name": names} | numbers)
+
+
+def _part(found: pa.Array, name: str) -> pa.Array:
+    return pc.struct_field(found, [name])
+
+
+def _ordered(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Return two bounds, null where they contradict each other."""
+    valid = pc.less_equal(low, high)
+    nothing = pa.scalar(None, pa.int64())
+    return pc.if_else(valid, low, nothing), pc.if_else(valid, high, nothing)
+
+
+def _each(texts: pa.Array, function: Callable[[str], object], kind: pa.DataType) -> pa.Array:
+    """Apply a function to each distinct text."""
+    encoded = texts.dictionary_encode()
+    results = pa.array([function(text) for text in encoded.dictionary.to_pylist()], kind)
+    return results.take(encoded.indices)
+
+
+def _day(text: str) -> object:
+    found = pc.strptime(pa.array([text]), format="%Y-%m-%d", unit="s", error_is_null=True).cast(pa.date32())
+    return found[0].as_py() if len(text) == 10 else None
