@@ -207,12 +207,26 @@ def decisive(descriptors: pa.Table) -> pa.Table:
         ones = pa.array(np.ones(len(known), np.int64))
         return known.select(["below", *_CLAIMS, "exact", "is_deleted"]).append_column("count", ones)
     latest = known.take(pa.array(_latest(known)))
-    wanted = [(column, how) for column in (*_CLAIMS, "exact", "is_deleted") for how in ("min", "max", "count")]
-    ends = latest.group_by("below").aggregate([*wanted, ([], "count_all")])
-    columns = {"below": ends["below"]} | {claim: _agreed(ends, claim) for claim in _CLAIMS}
-    columns |= {flag: ends[f"{flag}_min"] for flag in ("exact", "is_deleted")}
+    claims = {claim: _coded(latest[claim]) for claim in _CLAIMS}
+    flags = {flag: latest[flag].cast(pa.int8()) for flag in ("exact", "is_deleted")}
+    coded = pa.table({"below": latest["below"]} | {c: codes for c, (codes, _) in claims.items()} | flags)
+    wanted = [(column, how) for column in (*claims, *flags) for how in ("min", "max", "count")]
+    ends = coded.group_by("below").aggregate([*wanted, ([], "count_all")])
+    columns = {"below": ends["below"]}
+    for claim, (_, texts) in claims.items():
+        agreed = _agreed(ends, claim)
+        columns[claim] = agreed if texts is None else texts.take(agreed.combine_chunks())
+    columns |= {flag: ends[f"{flag}_min"].cast(pa.bool_()) for flag in flags}
     positions = pc.index_in(ends["below"], counts["below"])
     return pa.table({**columns, "count": counts["count_all"].take(positions)})
+
+
+def _coded(values: pa.ChunkedArray) -> tuple[pa.ChunkedArray, pa.Array | None]:
+    """Return numbers that are equal where values are, and the texts for which they stand, if they do."""
+    if not pa.types.is_string(values.type):
+        return values, None
+    coded = values.combine_chunks().dictionary_encode()
+    return pa.chunked_array([coded.indices]), coded.dictionary
 
 
 def _latest(descriptors: pa.Table) -> npt.NDArray[np.int64]:

@@ -14,6 +14,7 @@ __all__ = [
     "RAW",
     "SegmentName",
     "decode",
+    "decode_each",
     "encode",
     "folder",
     "key_folder",
@@ -87,6 +88,11 @@ def decode(value: str) -> str | None:
     return None if value == _NULL else _ESCAPE.sub(lambda found: chr(int(found[1], 16)), value)
 
 
+def decode_each(values: pa.Array) -> pa.Array:
+    """Decode an array of values in folders' names, see :func:`decode`."""
+    return _each(values, decode, pa.string())
+
+
 def stream_key_of(key: bytes | None) -> str | None:
     r"""Return the stream key of messages with a Kafka key [QLK-PA-7].
 
@@ -147,7 +153,7 @@ def parse_paths(below: pa.Array) -> pa.Table:
     dated, undated = pc.extract_regex(below, _DATED), pc.extract_regex(below, _UNDATED)
     keys = pc.coalesce(_part(dated, "key"), _part(undated, "key"))
     names = pc.coalesce(_part(dated, "name"), _part(undated, "name"))
-    columns = {"stream_key": _each(keys, decode, pa.string()), "date": _each(_part(dated, "start"), _day, pa.date32())}
+    columns = {"stream_key": decode_each(keys), "date": _each(_part(dated, "start"), _day, pa.date32())}
     places = pc.extract_regex(names, _NAME)
     start, end, partition, first, last = (
         _part(places, place).cast(pa.int64()) for place in ("start", "end", "partition", "first", "last")
