@@ -12,9 +12,10 @@ from xskip.api.maintenance import IndexMaintenance
 from xskip.build.builder import Build, OnError, ProgressOption
 from xskip.build.commit_attempts import Collected
 from xskip.build.indexed_listing import IndexedListing
+from xskip.build.planning import plan
 from xskip.build.reader import PathReader, TableReader
 from xskip.build.refresh import Refresh, trusted
-from xskip.build.source import form_of, plan
+from xskip.build.source import form_of
 from xskip.build.validation import Validation
 from xskip.errors import IndexExistsError, PredicateError, RecordDamagedError
 from xskip.indexes import Index

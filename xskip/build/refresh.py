@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from xskip.build.builder import Build, OnError, ProgressOption
 from xskip.build.commit_attempts import Collected, retry_conflicts
 from xskip.build.indexed_listing import IndexedListing, compare, trust
+from xskip.build.planning import plan_existing
 from xskip.build.reader import Reader, TableReader
-from xskip.build.source import check_reading, existing_write_options, open_source, plan_existing, require_own_snapshot
+from xskip.build.source import check_reading, existing_write_options, open_source, require_own_snapshot
 from xskip.errors import DatasetError
 from xskip.results.operations import RefreshResult
 from xskip.spark.bridge.hadoop_filesystem import storage_for

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.build.collection import chunks_of, collect, collector_of
-from xskip.build.source import Source, check_reading, plan, require_own_snapshot
+from xskip.build.planning import plan
+from xskip.build.source import Source, check_reading, require_own_snapshot
 from xskip.errors import IndexDefinitionError
 from xskip.expressions.evaluate import to_mask
 from xskip.indexes import MinMax, keys_of_paths

@@ -1,0 +1,192 @@
+"""The plan of a build: the indexes that the user requests, as metadata records them and as Spark resolves them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from xskip.build.source import Source
+from xskip.errors import IndexDefinitionError
+from xskip.expressions.operands import join_path, split_path
+from xskip.indexes import Index, index_of
+from xskip.metadata.table import EXPRESSION, SETTINGS, IndexDefinition
+from xskip.metadatastore.snapshot import Snapshot
+from xskip.spark.bridge.java_errors import first_line, spark_errors
+from xskip.spark.catalyst import canonical_form
+from xskip.spark.catalyst.evaluator import ExprNode, decorate
+from xskip.spark.catalyst.vetting import is_plain
+from xskip.spark.collect.planned_index import PlannedIndex, value_types
+from xskip.types.datatypes import from_json
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+__all__ = ["plan", "plan_existing"]
+
+
+def plan(source: Source, indexes: Sequence[Index]) -> tuple[PlannedIndex, ...]:
+    """Resolve the requested indexes to the values that a build must collect.
+
+    Raises
+    ------
+    IndexDefinitionError
+        If indexes are missing or equal, a column is unknown or a partition column, or rows depend on the columns read.
+    UnsupportedTypeError
+        If an index does not support the type of its column.
+    """
+    if source.reading.problem:
+        raise IndexDefinitionError("no index supports these options", where=source.root, found=source.reading.problem)
+    if not indexes:
+        raise IndexDefinitionError("the list of indexes is empty", expected="at least one index, such as MinMax('ts')")
+    partitions = {name.lower() for name, _ in source.dataset.partition_schema()}
+    planned = [_planned(source, index, partitions) for index in indexes]
+    seen: set[object] = set()
+    for each in planned:
+        if each.definition.key in seen:
+            raise IndexDefinitionError("the list of indexes contains the same index twice", found=str(each.definition))
+        seen.add(each.definition.key)
+    return tuple(planned)
+
+
+def plan_existing(source: Source, snapshot: Snapshot) -> tuple[PlannedIndex, ...]:
+    """Resolve those indexes of a snapshot whose index type is known to the values that a build must collect.
+
+    Raises
+    ------
+    IndexDefinitionError
+        As for :func:`plan`, or if an expression or the type of a column has changed.
+    """
+    indexes = [index_of(definition) for definition, _ in snapshot.indexes]
+    planned = plan(source, [index for index in indexes if index is not None])
+    for each in planned:
+        before = next(d for d, _ in snapshot.indexes if d.key == each.definition.key)
+        if (before.expression, before.settings) != (each.definition.expression, each.definition.settings):
+            raise IndexDefinitionError(
+                "Spark resolves an expression differently than when it was indexed",
+                where=str(each.definition), found=each.definition.expression or "", expected=before.expression or "",
+                hint="drop the index and create it again",
+            )  # fmt: skip
+        if before.types and before.types != each.definition.types:
+            raise IndexDefinitionError(
+                "a column has another type than when it was indexed",
+                where=str(each.definition), found=", ".join(each.definition.types), expected=", ".join(before.types),
+                hint="drop the index and create it again",
+            )  # fmt: skip
+    return planned
+
+
+def _planned(source: Source, index: Index, partitions: set[str]) -> PlannedIndex:
+    if index.expression:
+        return _planned_expression(source, index, partitions)
+    found = [_resolve(source, column, partitions) for column in index.columns]
+    types = tuple(kind for _, kind in found)
+    spelled = tuple(join_path(path) for path, _ in found)
+    names = spelled if source.reading.case_sensitive else tuple(name.lower() for name in spelled)
+    definition = IndexDefinition(index.name, names, index.params, index.key_label, types)
+    return _checked(PlannedIndex(index, spelled, definition, index.storage(value_types(index, types))))
+
+
+def _checked(planned: PlannedIndex) -> PlannedIndex:
+    index = planned.index
+    if index.of_paths:
+        return planned
+    if not index.accumulators and not index.aggregates([each.column for each in planned.inputs]):
+        raise IndexDefinitionError(
+            "the index type collects no statistics", found=str(planned.definition), hint="define its aggregates"
+        )
+    return planned
+
+
+def _planned_expression(source: Source, index: Index, partitions: set[str]) -> PlannedIndex:
+    """Plan an index on an expression in Spark's resolved form; filters must have the same form."""
+    (text,) = index.columns
+    if not is_plain(source.df.sparkSession, text):  # metadata can hold any text: Spark may analyze plain text only
+        raise _not_indexable(text)
+    node, kind = _expression(source, text)
+    columns = {path[0].lower() for path in canonical_form.columns_in(node)}
+    _check_whole(source, {path[0] for path in canonical_form.columns_in(node)}, text)
+    form = canonical_form.form_of(node)
+    hidden = form is not None and '["$meta",' in form.text
+    if not isinstance(node, ExprNode) or node.term is None or form is None or columns & partitions or hidden:
+        raise _not_indexable(text)
+    if index.key_label is not None and any(sign in text for sign in ",;:"):
+        raise IndexDefinitionError(
+            "an encrypted index cannot have an expression with a comma, semicolon or colon", found=text,
+            hint="write the value to a column, and index that column",
+        )  # fmt: skip
+    expression = form.text if source.reading.case_sensitive else form.folded
+    params = (*index.params, (EXPRESSION, expression), (SETTINGS, source.dataset.evaluation_settings()))
+    definition = IndexDefinition(index.name, (text,), params, index.key_label, (kind,))
+    return _checked(PlannedIndex(index, (text,), definition, index.storage(value_types(index, (kind,)))))
+
+
+def _not_indexable(text: str) -> IndexDefinitionError:
+    return IndexDefinitionError(
+        "xskip cannot index this expression", found=text[:300],
+        expected="deterministic built-in functions of Spark, each on columns of the files",
+    )  # fmt: skip
+
+
+def _expression(source: Source, text: str) -> tuple[object, str]:
+    """Return an SQL expression in the form that it has in optimized filters, and its Spark type."""
+    from pyspark.sql import functions as F
+
+    try:
+        selected = source.df.select(F.expr(text))
+        node = decorate(source.dataset.encoded(selected))
+    except spark_errors() as error:
+        raise IndexDefinitionError("Spark rejects the expression", where=text, found=first_line(error)) from error
+    return node, from_json(_type_name(selected.schema.fields[0].dataType))
+
+
+def _resolve(source: Source, column: str, partitions: set[str]) -> tuple[tuple[str, ...], str]:
+    """Return the path of a column in the spelling of the dataset, and its Spark type."""
+    from pyspark.sql.types import StructType
+
+    path = split_path(column)
+    if len(path) == 1 and path[0].lower() in partitions:
+        raise IndexDefinitionError(
+            "a partition column needs no index", where=f"column {column}", hint="omit the index of this column"
+        )
+    _check_whole(source, {path[0]}, column)
+    spelled: list[str] = []
+    kind: object = source.df.schema
+    for part in path:
+        name = (
+            _field_name(kind, part, case_sensitive=source.reading.case_sensitive)
+            if isinstance(kind, StructType)
+            else None
+        )
+        if name is None:
+            known = ", ".join(join_path((f.name,)) for f in source.df.schema.fields)
+            raise IndexDefinitionError(
+                "the dataset has no such column", found=column, where=source.root, expected=f"one of {known}"
+            )
+        assert isinstance(kind, StructType)
+        spelled.append(name)
+        kind = kind[name].dataType
+    return tuple(spelled), from_json(_type_name(kind))
+
+
+def _check_whole(source: Source, columns: set[str], index: str) -> None:
+    """Raise an error for the column of corrupt records: a build that reads few columns finds few records corrupt."""
+    if source.reading.corrupt_record.lower() in {column.lower() for column in columns}:
+        raise IndexDefinitionError(
+            "the values of a column depend on the columns that a query reads", where=f"column {index}",
+            found="the column of corrupt records", hint="index other columns",
+        )  # fmt: skip
+
+
+def _field_name(struct: StructType, part: str, *, case_sensitive: bool) -> str | None:
+    names = struct.fieldNames()
+    if part in names:
+        return part
+    folded = [name for name in names if not case_sensitive and name.lower() == part.lower()]
+    return folded[0] if len(folded) == 1 else None
+
+
+def _type_name(kind: object) -> str:
+    from pyspark.sql.types import DataType
+
+    assert isinstance(kind, DataType)
+    return kind.simpleString()
