@@ -42,8 +42,10 @@ SETTINGS: Mapping[str, tuple[str, frozenset[str]]] = {
     "orc.proleptic.gregorian.default": ("false", frozenset({"orc"})),
     ZONE: ("", _ALL),
 }
+#: The format of the segments of a Quix Lake, which xskip reads itself: no setting of a format changes its values.
+_SEGMENTS = "quixlake"
 #: The formats that xskip knows; any other format comes from a plugin that the user declared.
-FORMATS = ("parquet", "orc", "avro", "csv", "json", "xml", "text", "binaryfile")
+FORMATS = ("parquet", "orc", "avro", "csv", "json", "xml", "text", "binaryfile", _SEGMENTS)
 #: Settings with these prefixes count where they differ from Spark's default, unless they are known to keep values.
 SETTING_PREFIXES = (
     "spark.sql.legacy.",
@@ -316,7 +318,7 @@ def concerns(fmt: str, setting: str) -> bool:
     >>> concerns("avro", "spark.sql.parquet.new.setting"), concerns("parquet", "spark.sql.parquet.new.setting")
     (False, True)
     """
-    if setting in SETTINGS or setting in _KEEPING or setting.startswith(_KEEPING_STEMS):
+    if fmt == _SEGMENTS or setting in SETTINGS or setting in _KEEPING or setting.startswith(_KEEPING_STEMS):
         return False
     plain = setting.removeprefix("spark.hadoop.").removeprefix("spark.sql.")
     other = any(plain.startswith(f"{name}.") for name in FORMATS if name != fmt)

@@ -45,6 +45,10 @@ class BuildCalls:
         """Return the JVM's access to Hadoop's file systems (``io.xskip.files.HadoopFiles``)."""
         return self._calls.files()
 
+    def segments(self) -> Any:
+        """Return the methods for relations of segments of a Quix Lake (``io.xskip.quixlake.SegmentRelations``)."""
+        return self._calls.segments()
+
     def schema_of(self, ddl: str) -> str:
         """Return the schema JSON of a schema in DDL."""
         return str(self._gateway.jvm.org.apache.spark.sql.types.StructType.fromDDL(ddl).json())

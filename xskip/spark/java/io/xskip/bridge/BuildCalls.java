@@ -6,6 +6,7 @@ import io.xskip.files.FileListing;
 import io.xskip.files.HadoopFiles;
 import io.xskip.hook.PhysicalScans;
 import io.xskip.hook.ReaderDescription;
+import io.xskip.quixlake.SegmentRelations;
 
 /** The methods for builds: datasets, readers and files. */
 public final class BuildCalls {
@@ -32,5 +33,10 @@ public final class BuildCalls {
   /** Reads the footers of Parquet files in several threads. */
   public FooterReader footers(String[] paths, int threads) {
     return new FooterReader(paths, threads);
+  }
+
+  /** Returns the methods for relations of segments of a Quix Lake. */
+  public SegmentRelations segments() {
+    return new SegmentRelations();
   }
 }

@@ -55,14 +55,14 @@ public final class SparkCompat {
   }
 
   /**
-   * Returns the short name of a relation's format in lower case. A format outside of Spark goes by
-   * its class name, because it can differ from the format of Spark that it extends: an example is
-   * the Parquet format of a table format that maps columns.
+   * Returns the short name of a relation's format in lower case. A format of another library goes
+   * by its class name, because it can differ from the format of Spark that it extends: an example
+   * is the Parquet format of a table format that maps columns.
    */
   public static String format(HadoopFsRelation relation) {
     Object format = relation.fileFormat();
     String className = format.getClass().getName();
-    if (!className.startsWith("org.apache.spark.sql.")) {
+    if (!className.startsWith("org.apache.spark.sql.") && !className.startsWith("io.xskip.")) {
       return className;
     }
     String name =

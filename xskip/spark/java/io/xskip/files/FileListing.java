@@ -8,6 +8,8 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
@@ -43,6 +45,13 @@ public final class FileListing {
         files.add(((FileStatusWithMetadata) iterator.next()).fileStatus());
       }
     }
+  }
+
+  /** Creates a listing of files without partitions. */
+  FileListing(FileStatus[] files) {
+    this.directories = Collections.emptyList();
+    this.files = Arrays.asList(files);
+    this.partitions = new long[files.length];
   }
 
   /** Returns the number of files. */

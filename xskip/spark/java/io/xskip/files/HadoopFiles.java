@@ -7,8 +7,10 @@ import java.io.EOFException;
 import java.io.FileNotFoundException;
 import java.io.FileOutputStream;
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
@@ -21,8 +23,10 @@ import org.apache.hadoop.fs.FileContext;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.FutureDataInputStreamBuilder;
+import org.apache.hadoop.fs.LocatedFileStatus;
 import org.apache.hadoop.fs.Options;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.RemoteIterator;
 import org.apache.hadoop.io.IOUtils;
 
 /**
@@ -43,6 +47,7 @@ public final class HadoopFiles {
 
   private static final int MAX_LENGTHS = 10000;
   private static final int MAX_CAUSES = 10;
+  private static final int MAX_LISTINGS = 3;
   private static final int COPY_BUFFER = 1 << 16;
 
   /**
@@ -119,6 +124,40 @@ public final class HadoopFiles {
     } catch (FileNotFoundException e) {
       return new FileStatus[0];
     }
+  }
+
+  /**
+   * Returns all files in a directory and in the directories below it, except for files whose names
+   * begin with a dot or an underscore. A directory that does not exist has no files. An object
+   * store lists the files without their directories, many with each request.
+   */
+  public FileListing below(String directory) throws IOException {
+    Path path = new Path(directory);
+    for (int attempt = 1; ; attempt++) {
+      try {
+        return new FileListing(visibleFiles(path));
+      } catch (FileNotFoundException e) {
+        if (!fileSystem(path).exists(path)) {
+          return new FileListing(new FileStatus[0]);
+        }
+        if (attempt == MAX_LISTINGS) { // directories below disappear all the time
+          throw e;
+        }
+      }
+    }
+  }
+
+  private static FileStatus[] visibleFiles(Path directory) throws IOException {
+    List<FileStatus> files = new ArrayList<>();
+    RemoteIterator<LocatedFileStatus> found = fileSystem(directory).listFiles(directory, true);
+    while (found.hasNext()) {
+      FileStatus file = (FileStatus) found.next();
+      String name = file.getPath().getName();
+      if (!name.startsWith(".") && !name.startsWith("_")) {
+        files.add(new FileStatus(file));
+      }
+    }
+    return (FileStatus[]) files.toArray(new FileStatus[0]);
   }
 
   private static void rememberLengths(Path directory, FileStatus[] entries) {

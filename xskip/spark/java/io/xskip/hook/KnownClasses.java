@@ -42,7 +42,8 @@ public final class KnownClasses {
           SOURCES + "text.TextFileFormat",
           SOURCES + "xml.XmlFileFormat",
           SOURCES + "binaryfile.BinaryFileFormat",
-          SQL + "avro.AvroFileFormat");
+          SQL + "avro.AvroFileFormat",
+          "io.xskip.quixlake.SegmentFormat");
 
   private static final Set<String> SCANS =
       setOf(

@@ -1,0 +1,82 @@
+"""DataFrames over chosen segments of a lake. Rules: [QLK-RE] [QLK-RD]."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from xskip.errors import DatasetError
+from xskip.metadata.table import MetadataTable
+from xskip.spark.bridge.gateway import Hook
+from xskip.spark.collect.listing import packed_files
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["COLUMNS", "PARTITIONS", "segment_frame"]
+
+#: The partition columns of segments with their Spark types, in the order of a read's columns.
+PARTITIONS = {"topic": "string", "stream_key": "string", "date": "date"}
+#: The columns of a read [QLK-RD-1].
+COLUMNS = ("timestamp", "key", "headers", "value", "partition", "offset", "time", *PARTITIONS)
+
+
+def segment_frame(
+    spark: SparkSession, hook: Hook, table: MetadataTable, root: str, partition_of: Mapping[str, int]
+) -> DataFrame:
+    """Return a DataFrame of the messages in chosen segments.
+
+    The DataFrame keeps to these segments: Spark lists no directory.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        The session of the DataFrame.
+    hook : Hook
+        The hook of the session's JVM.
+    table : MetadataTable
+        The segments, with the columns of :data:`PARTITIONS`. Files of 0 bytes have no messages.
+    root : str
+        The base of the lake, in the hook's spelling. Spark's rule looks for the index at this path.
+    partition_of : mapping of str to int
+        The Kafka partition by the name of the segment, for messages without one [QLK-RE-3]. The name of a segment tells
+        the partition of the others.
+
+    Returns
+    -------
+    DataFrame
+        The columns of :data:`COLUMNS`.
+
+    Raises
+    ------
+    DatasetError
+        If the table has other partition columns, or a segment of unknown size.
+    """
+    from pyspark.sql import DataFrame
+
+    _check(table, root)
+    hook.ship_kernel(spark)
+    relation = hook.builds.segments().relation(
+        spark._jsparkSession,
+        hook.queries.files(packed_files(table)),
+        root,
+        ", ".join(f"{name} {kind}" for name, kind in PARTITIONS.items()),
+        "\0".join(partition_of),
+        bytearray(np.array([*partition_of.values()], "<i8").tobytes()),
+    )
+    rows = DataFrame(spark._jsparkSession.baseRelationToDataFrame(relation), spark)
+    time = "timestamp_millis(`timestamp`) AS `time`"
+    return rows.selectExpr(*(time if name == "time" else f"`{name}`" for name in COLUMNS))
+
+
+def _check(table: MetadataTable, root: str) -> None:
+    found = {name: column.type for name, column in table.partitions.items()}
+    if list(found.items()) != list(PARTITIONS.items()):
+        raise DatasetError(
+            "the table of segments has other partition columns", where=root, expected=str(PARTITIONS), found=str(found)
+        )
+    if table.files.sizes.null_count:  # Spark reads no byte of a file without a size
+        name = table.files.names.filter(table.files.sizes.is_null())[0].as_py()
+        raise DatasetError("the size of a segment is unknown", where=name, hint="list the segment")

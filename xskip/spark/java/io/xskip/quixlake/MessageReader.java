@@ -1,0 +1,114 @@
+package io.xskip.quixlake;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.avro.AvroTypeException;
+import org.apache.avro.Schema;
+import org.apache.avro.io.BinaryDecoder;
+import org.apache.avro.io.DatumReader;
+import org.apache.avro.io.Decoder;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+
+/**
+ * Decodes messages into a row with the columns that a query needs, and skips the other fields.
+ *
+ * <p>The field of a column has the column's name, or the name of the former form.
+ */
+final class MessageReader implements DatumReader<Object> {
+  private static final String GAP = "Gap";
+
+  private final String[] columns;
+  private final Object[] values;
+  private final int partitionColumn;
+  private final Long partition;
+  private RecordReader fields = null;
+  private FieldReader.Flag gap = null;
+
+  /**
+   * Creates a reader.
+   *
+   * @param columns the columns to read
+   * @param partition the partition of messages that have none, or null
+   */
+  MessageReader(String[] columns, Long partition) {
+    this.columns = columns;
+    this.partition = partition;
+    this.partitionColumn = Arrays.asList(columns).indexOf("partition");
+    this.values = new Object[columns.length];
+  }
+
+  /** Returns the row that each call of {@link #read} fills. */
+  GenericInternalRow row() {
+    return new GenericInternalRow(values);
+  }
+
+  /** Returns whether the record that was read last marks a period without messages. */
+  boolean isGap() {
+    return gap != null && gap.isSet();
+  }
+
+  @Override
+  public void setSchema(Schema schema) {
+    if (schema.getType() != Schema.Type.RECORD) {
+      throw new AvroTypeException("its records have the type " + schema + ", which is no message");
+    }
+    RecordReader record = new RecordReader(schema, columns.length);
+    for (int i = 0; i < columns.length; i++) {
+      Schema.Field field = RecordReader.find(schema, names(columns[i]));
+      if (field != null) {
+        record.read(field, i, reader(columns[i], field.schema()));
+      }
+    }
+    checkFields(schema);
+    Schema.Field marker = RecordReader.find(schema, GAP);
+    if (marker != null && FieldReader.isFlag(marker.schema())) {
+      gap = new FieldReader.Flag();
+      record.read(marker, RecordReader.NOWHERE, FieldReader.flag(marker.schema(), gap));
+    }
+    fields = record;
+  }
+
+  private static void checkFields(Schema schema) {
+    for (String column : SegmentFormat.schema().fieldNames()) {
+      if (RecordReader.find(schema, names(column)) != null) {
+        return;
+      }
+    }
+    List<String> found = new ArrayList<>();
+    for (Schema.Field field : schema.getFields()) {
+      found.add(field.name());
+    }
+    throw new AvroTypeException("its records are no messages, they have the fields " + found);
+  }
+
+  /** Returns the names of a column's field, the present one first. */
+  private static String[] names(String column) {
+    if (column.equals("timestamp")) {
+      return new String[] {column, "TimestampMs"};
+    }
+    return column.equals("value") ? new String[] {column, "Payload"} : new String[] {column};
+  }
+
+  private static FieldReader reader(String column, Schema schema) {
+    if (column.equals("headers")) {
+      return HeaderReaders.headers(schema);
+    }
+    return column.equals("key") || column.equals("value")
+        ? FieldReader.bytes(column, schema)
+        : FieldReader.number(column, schema);
+  }
+
+  @Override
+  public Object read(Object reuse, Decoder in) throws IOException {
+    if (gap != null) {
+      gap.clear();
+    }
+    fields.readInto(values, (BinaryDecoder) in);
+    if (partitionColumn >= 0 && values[partitionColumn] == null) {
+      values[partitionColumn] = partition;
+    }
+    return reuse;
+  }
+}

@@ -1,0 +1,55 @@
+package io.xskip.quixlake;
+
+import io.xskip.common.Paths;
+import java.io.FileNotFoundException;
+import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.nio.channels.ClosedByInterruptException;
+import org.apache.avro.AvroRuntimeException;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.security.AccessControlException;
+import org.apache.spark.unsafe.Platform;
+
+/** The error of a segment that cannot be read. */
+final class SegmentFailure {
+  private SegmentFailure() {}
+
+  /**
+   * Throws an error that names the segment. Errors that Spark knows, such as that of a missing
+   * file, and errors of the JVM stay as they are.
+   *
+   * @param codec the codec of the segment, or null
+   */
+  static void raise(Path path, String codec, Throwable error) {
+    Throwable cause = error;
+    if (error instanceof AvroRuntimeException && error.getCause() instanceof IOException) {
+      cause = error.getCause();
+    }
+    if (cause instanceof NoClassDefFoundError) {
+      // no IOException: Spark would pass over the file under ignoreCorruptFiles
+      cause =
+          new NoClassDefFoundError(
+              text(
+                  path,
+                  "the library of its codec " + codec + " is missing: " + cause.getMessage()));
+    } else if (isNamed(cause)) {
+      cause = new IOException(text(path, cause.getMessage()), error);
+    }
+    Platform.throwException(cause);
+  }
+
+  private static boolean isNamed(Throwable error) {
+    if (error instanceof IOException) {
+      return !(error instanceof FileNotFoundException
+          || error instanceof AccessControlException
+          || error instanceof InterruptedIOException
+          || error instanceof ClosedByInterruptException
+          || error.getClass().getSimpleName().equals("BlockMissingException"));
+    }
+    return error instanceof RuntimeException;
+  }
+
+  private static String text(Path path, String reason) {
+    return "xskip cannot read the segment " + Paths.key(path) + ": " + reason;
+  }
+}

@@ -1,0 +1,115 @@
+package io.xskip.quixlake;
+
+import io.xskip.common.SparkCompat;
+import java.io.Serializable;
+import java.util.Map;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.mapreduce.Job;
+import org.apache.spark.broadcast.Broadcast;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.execution.datasources.FileFormat;
+import org.apache.spark.sql.execution.datasources.OutputWriterFactory;
+import org.apache.spark.sql.execution.datasources.PartitionedFile;
+import org.apache.spark.sql.sources.DataSourceRegister;
+import org.apache.spark.sql.sources.Filter;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.util.SerializableConfiguration;
+import scala.Function1;
+import scala.Option;
+import scala.collection.Iterator;
+import scala.collection.immutable.Seq;
+import scala.reflect.ClassTag;
+import scala.reflect.ClassTag$;
+
+/** Spark's file format of the segments of a Quix Lake: Avro files whose records are messages. */
+public final class SegmentFormat implements FileFormat, DataSourceRegister, Serializable {
+  private static final long serialVersionUID = 1L;
+
+  private static final StructType SCHEMA =
+      StructType.fromDDL(
+          "timestamp BIGINT, key BINARY, "
+              + "headers ARRAY<STRUCT<key: STRING, value: STRUCT<string: STRING, bytes: BINARY>>>, "
+              + "value BINARY, partition BIGINT, offset BIGINT");
+
+  private final Map<String, Long> partitions;
+
+  /**
+   * Creates a format.
+   *
+   * @param partitions the Kafka partition by the path of the segment, without scheme and authority,
+   *     for segments whose descriptors say more than their names
+   */
+  public SegmentFormat(Map<String, Long> partitions) {
+    this.partitions = partitions;
+  }
+
+  /** Returns the columns of segments. */
+  public static StructType schema() {
+    return SCHEMA;
+  }
+
+  @Override
+  public String shortName() {
+    return "quixlake";
+  }
+
+  @Override
+  public String toString() {
+    return shortName();
+  }
+
+  @Override
+  public Option<StructType> inferSchema(
+      SparkSession session,
+      scala.collection.immutable.Map<String, String> options,
+      Seq<FileStatus> files) {
+    return Option.apply(SCHEMA);
+  }
+
+  @Override
+  public OutputWriterFactory prepareWrite(
+      SparkSession session,
+      Job job,
+      scala.collection.immutable.Map<String, String> options,
+      StructType schema) {
+    throw new UnsupportedOperationException("Spark's writers cannot write to a Quix Lake");
+  }
+
+  @Override
+  public boolean isSplitable(
+      SparkSession session, scala.collection.immutable.Map<String, String> options, Path path) {
+    return true;
+  }
+
+  @Override
+  @SuppressWarnings("unchecked")
+  public Function1<PartitionedFile, Iterator<InternalRow>> buildReader(
+      SparkSession session,
+      StructType dataSchema,
+      StructType partitionSchema,
+      StructType requiredSchema,
+      Seq<Filter> filters,
+      scala.collection.immutable.Map<String, String> options,
+      Configuration hadoopConf) {
+    ClassTag<SerializableConfiguration> tag =
+        (ClassTag<SerializableConfiguration>)
+            (Object) ClassTag$.MODULE$.apply(SerializableConfiguration.class);
+    Broadcast<SerializableConfiguration> conf =
+        SparkCompat.context().broadcast(new SerializableConfiguration(hadoopConf), tag);
+    Object reader = new SegmentReader(requiredSchema.fieldNames(), partitions, conf);
+    return (Function1<PartitionedFile, Iterator<InternalRow>>) reader;
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof SegmentFormat && ((SegmentFormat) other).partitions.equals(partitions);
+  }
+
+  @Override
+  public int hashCode() {
+    return partitions.size();
+  }
+}

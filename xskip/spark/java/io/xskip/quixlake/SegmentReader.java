@@ -1,0 +1,55 @@
+package io.xskip.quixlake;
+
+import java.io.Serializable;
+import java.util.Map;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.TaskContext;
+import org.apache.spark.broadcast.Broadcast;
+import org.apache.spark.sql.execution.datasources.PartitionedFile;
+import org.apache.spark.util.SerializableConfiguration;
+import org.apache.spark.util.TaskCompletionListener;
+import scala.runtime.AbstractFunction1;
+
+/**
+ * The function that reads a split of a segment: from {@code PartitionedFile} to an iterator over
+ * rows. Janino creates no bridge methods, hence the erased types.
+ */
+final class SegmentReader extends AbstractFunction1<Object, Object> implements Serializable {
+  private static final long serialVersionUID = 1L;
+
+  private final String[] columns;
+  private final Map<String, Long> partitions;
+  private final Broadcast<SerializableConfiguration> conf;
+
+  /**
+   * Creates a reader.
+   *
+   * @param columns the columns to read
+   * @param partitions see {@link SegmentFormat}
+   */
+  SegmentReader(
+      String[] columns, Map<String, Long> partitions, Broadcast<SerializableConfiguration> conf) {
+    this.columns = columns;
+    this.partitions = partitions;
+    this.conf = conf;
+  }
+
+  @Override
+  public Object apply(Object object) {
+    PartitionedFile file = (PartitionedFile) object;
+    Path path = file.toPath();
+    MessageReader messages = new MessageReader(columns, partitionOf(path));
+    SegmentRows rows = new SegmentRows(path, messages);
+    TaskContext context = TaskContext.get();
+    if (context != null) {
+      context.addTaskCompletionListener((TaskCompletionListener) rows);
+    }
+    rows.open(((SerializableConfiguration) conf.value()).value(), file.start(), file.length());
+    return rows;
+  }
+
+  private Long partitionOf(Path path) {
+    Long partition = (Long) partitions.get(path.toUri().getPath());
+    return partition == null ? SegmentNames.partition(path.getName()) : partition;
+  }
+}
