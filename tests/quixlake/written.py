@@ -21,12 +21,12 @@ from xskip.spark.bridge.gateway import hook_of
 Record = dict[str, Any]
 Place = tuple[str | None, str | None, dt.date | None]
 
-HEADER = {
+HEADER: Record = {
     "type": "record",
     "name": "Header",
     "fields": [{"name": "key", "type": "string"}, {"name": "value", "type": ["string", "bytes"]}],
 }
-_FIELDS = [
+_FIELDS: list[Record] = [
     {"name": "timestamp", "type": "long"},
     {"name": "key", "type": ["null", "bytes"]},
     {"name": "headers", "type": {"type": "array", "items": HEADER}},
@@ -34,9 +34,9 @@ _FIELDS = [
     {"name": "partition", "type": "long"},
     {"name": "offset", "type": "long"},
 ]
-MESSAGE = {"type": "record", "name": "KafkaMessage", "fields": _FIELDS}
-FIVE_FIELDS = {**MESSAGE, "fields": [field for field in _FIELDS if field["name"] != "partition"]}
-FORMER = {
+MESSAGE: Record = {"type": "record", "name": "KafkaMessage", "fields": _FIELDS}
+FIVE_FIELDS: Record = {**MESSAGE, "fields": [field for field in _FIELDS if field["name"] != "partition"]}
+FORMER: Record = {
     "type": "record",
     "name": "Message",
     "fields": [
@@ -65,7 +65,7 @@ def message(offset: int, **fields: Any) -> Record:
     } | fields
 
 
-def container(schema: Mapping[str, Any], records: Iterable[Record], codec: str = "snappy", **options: Any) -> bytes:
+def container(schema: Record, records: Iterable[Record], codec: str = "snappy", **options: Any) -> bytes:
     """Return an Avro container with records."""
     out = io.BytesIO()
     fastavro.writer(out, schema, records, codec, **options)
@@ -73,7 +73,7 @@ def container(schema: Mapping[str, Any], records: Iterable[Record], codec: str =
 
 
 def write_segment(
-    path: Path, records: Iterable[Record], schema: Mapping[str, Any] = MESSAGE, codec: str = "snappy", **options: Any
+    path: Path, records: Iterable[Record], schema: Record = MESSAGE, codec: str = "snappy", **options: Any
 ) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(container(schema, records, codec, **options))

@@ -13,7 +13,7 @@ from xskip.errors import StorageError
 from xskip.metadata.data_files import DataFiles
 from xskip.metadatastore.filesystem import local_path, modified_of
 from xskip.spark.bridge.gateway import Hook
-from xskip.spark.bridge.java_errors import reason, spark_errors
+from xskip.spark.bridge.java_errors import first_line, reason, spark_errors
 from xskip.spark.collect.relation import Listing
 
 __all__ = ["FilesBelow", "files_below", "list_below"]
@@ -22,7 +22,7 @@ _MOST_EXAMPLES = 10
 
 
 class FilesBelow(NamedTuple):
-    """The files below a directory, and the entries whose names are not valid UTF-8.
+    r"""The files below a directory, and the entries whose names are not valid UTF-8.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class FilesBelow(NamedTuple):
         The files.
     undecodable : tuple of str
         The paths of up to ten files or directories whose names are not valid UTF-8, each such byte in the form
-        ``\\xNN``. The files do not include them.
+        ``\xNN``. The files do not include them.
     """
 
     files: DataFiles
@@ -64,13 +64,15 @@ def files_below(hook: Hook, uri: str) -> FilesBelow:
     StorageError
         If a directory cannot be read.
     """
+    failures: tuple[type[Exception], ...] = (OSError, *spark_errors())
     try:
         if uri.startswith(("/", "file:")):
             return _local_files(str(local_path(uri)))
         return FilesBelow(Listing(hook.builds.files().below(uri)).files())
-    except (OSError, *spark_errors()) as error:
+    except failures as error:
+        found = reason(error) if hasattr(error, "java_exception") else first_line(error)
         hint = "check the path and the permissions of the Spark session, and try again"
-        raise StorageError("cannot list the files of a directory", where=uri, found=reason(error), hint=hint) from error
+        raise StorageError("cannot list the files of a directory", where=uri, found=found, hint=hint) from error
 
 
 def _local_files(directory: str) -> FilesBelow:
@@ -91,11 +93,11 @@ def _local_files(directory: str) -> FilesBelow:
                 valid = [entry for entry in entries if _has_text(entry)]
                 if len(valid) < len(entries) and len(undecodable) < _MOST_EXAMPLES:
                     undecodable += _undecodable(parent)
-                files = [entry for entry in valid if _is_visible_file(entry)]
-                paths += [entry.path for entry in files]
-                sizes += [entry.size for entry in files]
-                times += [modified_of(entry.mtime_ns) for entry in files]
-                if len(files) < len(valid):
+                visible = [entry for entry in valid if _is_visible_file(entry)]
+                paths += [entry.path for entry in visible]
+                sizes += [entry.size for entry in visible]
+                times += [modified_of(entry.mtime_ns) for entry in visible]
+                if len(visible) < len(valid):
                     deeper += [entry.path for entry in valid if entry.type is FileType.Directory]
             level = deeper
     files = DataFiles(pa.array(paths, pa.string()), pa.array(sizes, pa.int64()), pa.array(times, pa.int64()))
