@@ -85,9 +85,9 @@ def test_a_directory_that_cannot_be_read(spark: SparkSession, lake: Path) -> Non
 def test_names_have_no_scheme_and_no_authority(spark: SparkSession, lake: Path) -> None:
     """[QLK-PA-6]"""
     conf = spark.sparkContext._jsc.hadoopConfiguration()
-    conf.set("fs.viewfs.mounttable.xskip.link./base", (lake / "Key=a%2Fb").as_uri())
+    conf.set("fs.viewfs.mounttable.xskip-listing.link./base", (lake / "Key=a%2Fb").as_uri())
     try:
-        found = list_below(hook_of(spark), "viewfs://xskip/base")
+        found = list_below(hook_of(spark), "viewfs://xskip-listing/base")
         assert sorted(found.names.to_pylist()) == ["/base/Start=2025-08-21/ts_1_2_part_0_off_0_1.avro.snappy"]
     finally:
-        conf.unset("fs.viewfs.mounttable.xskip.link./base")
+        conf.unset("fs.viewfs.mounttable.xskip-listing.link./base")

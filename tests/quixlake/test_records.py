@@ -38,7 +38,8 @@ def test_every_value_of_a_message_is_returned(spark: SparkSession, tmp_path: Pat
     df = frame_of(spark, [write_segment(tmp_path / NAME, ODD_VALUES)])
     assert messages_of(df) == ODD_VALUES
     assert df.drop("time", "topic", "stream_key", "date").schema == StructType.fromDDL(
-        "timestamp BIGINT, key BINARY, headers ARRAY<STRUCT<key: STRING, value: STRUCT<string: STRING, bytes: BINARY>>>,"
+        "timestamp BIGINT, key BINARY, "
+        "headers ARRAY<STRUCT<key: STRING, value: STRUCT<string: STRING, bytes: BINARY>>>, "
         "value BINARY, partition BIGINT, offset BIGINT"
     )
     assert df.filter("offset = 3").selectExpr("headers.value").first() == ([("text", None), (None, b"\xff\x00")],)
@@ -176,11 +177,12 @@ def test_headers_of_other_types(spark: SparkSession, tmp_path: Path) -> None:
         "name": "H",
         "fields": [{"name": "Value", "type": both}, {"name": "Key", "type": "string"}],
     }
+    as_map = ["null", {"type": "map", "values": both}]
     cases: list[tuple[Any, Any, Any]] = [
         ({"type": "array", "items": record}, [{"Key": "a", "Value": None}], [{"key": "a", "value": None}]),
-        (["null", {"type": "map", "values": both}], {"a": "x", "b": b"y"}, [{"key": "a", "value": "x"}, {"key": "b", "value": b"y"}]),
-        (["null", {"type": "map", "values": both}], None, None),
-    ]  # fmt: skip
+        (as_map, {"a": "x", "b": b"y"}, [{"key": "a", "value": "x"}, {"key": "b", "value": b"y"}]),
+        (as_map, None, None),
+    ]
     for i, (kind, value, expected) in enumerate(cases):
         fields = [{**f, "type": kind} if f["name"] == "headers" else f for f in MESSAGE["fields"]]
         path = write_segment(tmp_path / f"{i}.avro", [message(0, headers=value)], {**MESSAGE, "fields": fields})

@@ -121,15 +121,15 @@ def test_a_lake_on_another_file_system(spark: SparkSession, tmp_path: Path) -> N
     """[QLK-RD-1]"""
     path = write_segment(tmp_path / "Key=a b%2F/x y#.avro", [message(1)])
     conf = spark.sparkContext._jsc.hadoopConfiguration()
-    conf.set("fs.viewfs.mounttable.xskip.link./base", tmp_path.as_uri())
+    conf.set("fs.viewfs.mounttable.xskip-frame.link./base", tmp_path.as_uri())
     try:
-        files = list_below(hook_of(spark), "viewfs://xskip/base")
+        files = list_below(hook_of(spark), "viewfs://xskip-frame/base")
         table = replace(table_of({path: ("t", "k", DAY)}), files=files)
-        df = segment_frame(spark, hook_of(spark), table, "viewfs://xskip/base", {})
-        assert df.inputFiles() == ["viewfs://xskip/base/Key=a%20b%252F/x%20y%23.avro"]
+        df = segment_frame(spark, hook_of(spark), table, "viewfs://xskip-frame/base", {})
+        assert df.inputFiles() == ["viewfs://xskip-frame/base/Key=a%20b%252F/x%20y%23.avro"]
         assert messages_of(df) == [message(1)]
     finally:
-        conf.unset("fs.viewfs.mounttable.xskip.link./base")
+        conf.unset("fs.viewfs.mounttable.xskip-frame.link./base")
 
 
 def test_no_segments(spark: SparkSession, places: dict[Path, Place]) -> None:

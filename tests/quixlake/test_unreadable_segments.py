@@ -19,6 +19,7 @@ OTHER = {
     "name": "Sensor",
     "fields": [{"name": "id", "type": "long"}, {"name": "at", "type": "double"}],
 }
+LENGTH_200, LENGTH_8191 = b"\x90\x03", b"\xfe\x7f"
 WITH_TEXT = {**MESSAGE, "fields": [{"name": "timestamp", "type": "string"}, *MESSAGE["fields"][1:]]}
 
 UNREADABLE = {
@@ -31,8 +32,8 @@ UNREADABLE = {
     'the field of the column timestamp has the type "string"': container(WITH_TEXT, []),
     "Invalid sync!": WHOLE[:-16] + bytes(16),
     "Unrecognized codec: lzma9": container(MESSAGE, SENT, "null").replace(b"\x08null", b"\x0alzma9", 1),
-    "a value has the length 8191, and its block has": WHOLE.replace(b"\x90\x03" + bytes([50]), b"\xfe\x7f" + bytes([50])),
-}  # fmt: skip
+    "a value has the length 8191, and its block has": WHOLE.replace(LENGTH_200 + b"2", LENGTH_8191 + b"2"),
+}
 CUTS = [len(WHOLE) - 1, len(WHOLE) - 17, len(WHOLE) - 500, WHOLE.index(b"\x01\x01\x01"), 100, 5]
 
 
