@@ -123,7 +123,7 @@ def _undecodable(directory: str) -> list[str]:
 
 
 def _is_text(name: str) -> bool:
-    """Return whether a name has no byte that Python could not decode.
+    r"""Return whether a name has no byte that Python could not decode.
 
     >>> _is_text("caf\u00e9"), _is_text("\udcff")
     (True, False)
