@@ -8,14 +8,19 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.types.StructType;
+import scala.collection.immutable.Map;
+import scala.collection.immutable.Map$;
+import scala.collection.immutable.Seq;
+import scala.collection.immutable.VectorBuilder;
 
 /**
  * A listing in the packed form in which Python reads it: arrays in base 64 with an entry per file,
@@ -47,11 +52,16 @@ public final class FileListing {
     }
   }
 
-  /** Creates a listing of files without partitions. */
-  FileListing(FileStatus[] files) {
-    this.directories = Collections.emptyList();
-    this.files = Arrays.asList(files);
-    this.partitions = new long[files.length];
+  /** Returns a listing of files without partitions. */
+  static FileListing of(List<FileStatus> files) {
+    Map<String, Object> noMetadata = Map$.MODULE$.<String, Object>empty();
+    VectorBuilder<FileStatusWithMetadata> builder = new VectorBuilder<>();
+    for (FileStatus file : files) {
+      builder.$plus$eq(new FileStatusWithMetadata(file, noMetadata));
+    }
+    Seq<FileStatusWithMetadata> all = (Seq<FileStatusWithMetadata>) builder.result();
+    InternalRow noValues = new GenericInternalRow(new Object[0]);
+    return new FileListing(Collections.singletonList(new PartitionDirectory(noValues, all)));
   }
 
   /** Returns the number of files. */

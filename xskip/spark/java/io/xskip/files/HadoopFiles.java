@@ -135,10 +135,10 @@ public final class HadoopFiles {
     Path path = new Path(directory);
     for (int attempt = 1; ; attempt++) {
       try {
-        return new FileListing(visibleFiles(path));
+        return FileListing.of(visibleFiles(path));
       } catch (FileNotFoundException e) {
         if (!fileSystem(path).exists(path)) {
-          return new FileListing(new FileStatus[0]);
+          return FileListing.of(new ArrayList<FileStatus>());
         }
         if (attempt == MAX_LISTINGS) { // directories below disappear all the time
           throw e;
@@ -147,7 +147,7 @@ public final class HadoopFiles {
     }
   }
 
-  private static FileStatus[] visibleFiles(Path directory) throws IOException {
+  private static List<FileStatus> visibleFiles(Path directory) throws IOException {
     List<FileStatus> files = new ArrayList<>();
     RemoteIterator<LocatedFileStatus> found = fileSystem(directory).listFiles(directory, true);
     while (found.hasNext()) {
@@ -157,7 +157,7 @@ public final class HadoopFiles {
         files.add(new FileStatus(file));
       }
     }
-    return (FileStatus[]) files.toArray(new FileStatus[0]);
+    return files;
   }
 
   private static void rememberLengths(Path directory, FileStatus[] entries) {
