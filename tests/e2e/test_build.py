@@ -328,9 +328,9 @@ def from_data(monkeypatch: pytest.MonkeyPatch, action: Callable[[], Any]) -> lis
     taken: list[int] = []
     original = Collector._from_data
 
-    def counted(self: Collector, chosen: Any) -> Any:
+    def counted(self: Collector, chosen: Any, planned: Any) -> Any:
         taken.append(len(chosen))
-        return original(self, chosen)
+        return original(self, chosen, planned)
 
     with monkeypatch.context() as patched:
         patched.setattr(Collector, "_from_data", counted)

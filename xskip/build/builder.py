@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from xskip.build.ambiguous_columns import ambiguous_indexes
 from xskip.build.collection import chunks_of, collect, collector_of
@@ -77,7 +78,12 @@ class Build:
     _failed: list[str] = field(default_factory=list)
     _identifier: str = ""
 
-    def run(self, snapshot: Snapshot | None, in_question: npt.NDArray[np.bool_] | None = None) -> RefreshResult:
+    def run(
+        self,
+        snapshot: Snapshot | None,
+        in_question: npt.NDArray[np.bool_] | None = None,
+        outdated: npt.NDArray[np.bool_] | None = None,
+    ) -> RefreshResult:
         """Update the index from a snapshot, or from nothing, to the present state of the dataset.
 
         Parameters
@@ -87,6 +93,8 @@ class Build:
         in_question : ndarray of bool, optional
             For each file of the snapshot, whether the source lists the file if the file still exists. All other files
             count as unchanged. None means that the source lists all files.
+        outdated : ndarray of bool, optional
+            For each file of the snapshot, whether the build collects the file even if it is unchanged; None means none.
 
         Returns
         -------
@@ -107,6 +115,10 @@ class Build:
         ours = snapshot if snapshot is not None and snapshot.is_ours else None
         self.form = replace(self.form, own=self.form.own | ambiguous_indexes(self.source.df.schema, self.planned))
         fresh, alive = compare_files(listed.files, ours.load(()).files if ours else None, in_question)
+        if ours and outdated is not None and (outdated & alive).any():
+            names = ours.load(()).files.names.filter(pa.array(outdated & alive))
+            fresh = np.union1d(fresh, pc.index_in(names, listed.files.names).to_numpy().astype(np.int64))
+            alive &= ~outdated
         unchanged = int(alive.sum())
         gone = (snapshot.rows if snapshot else 0) - unchanged
         if ours and not len(fresh) and not gone and all(map(self._is_portable, ours.metadata_files)):

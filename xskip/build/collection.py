@@ -27,7 +27,7 @@ _BYTES_PER_CORE = 512 << 20
 def collector_of(engine: Engine, source: Source, listed: ListedFiles, planned: tuple[PlannedIndex, ...]) -> Collector:
     """Return a collector of indexes for the files of a dataset, with the session's settings."""
     footers = engine.settings.of(source.df.sparkSession, FOOTERS)
-    return Collector(engine.hook, source.dataset, listed, planned, source.reading, footers)
+    return Collector(engine.hook, source.dataset, listed, planned, source.reading, footers, source.claims)
 
 
 def chunks_of(engine: Engine, source: Source, listed: ListedFiles, chosen: Positions) -> Iterator[Positions]:

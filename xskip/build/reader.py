@@ -9,17 +9,20 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from xskip.errors import DatasetError
+from xskip.metadatastore.snapshot import Snapshot
 from xskip.spark.bridge.gateway import hook_of
 from xskip.spark.bridge.java_errors import first_line, spark_errors, what_failed
+from xskip.spark.collect.claims import Claims
 from xskip.spark.collect.relation import Dataset
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-__all__ = ["PathReader", "Reader", "TableReader"]
+__all__ = ["FrameReader", "PathReader", "Reader", "TableReader", "shown"]
 
 _log = logging.getLogger("xskip")
 _OF_LISTING = ("recursivefilelookup", "pathglobfilter", "modifiedbefore", "modifiedafter", "basepath")
@@ -160,7 +163,55 @@ class TableReader:
         return _opened(opened, self.table)
 
 
-Reader = PathReader | TableReader
+@dataclass(frozen=True, slots=True)
+class FrameReader:
+    """A reader of a dataset whose files something else than a path or a table determines.
+
+    Attributes
+    ----------
+    name : str
+        The name of the dataset, for error messages.
+    read : callable
+        A function that returns the dataset as a DataFrame of a session.
+    claims : Claims, optional
+        What is known of the files that the latest DataFrame reads.
+    outdated : callable, optional
+        A function that returns for each file of a snapshot whether a refresh collects the file even if it is unchanged.
+    view : callable, optional
+        A function that turns the DataFrame into the one that users see.
+    """
+
+    name: str
+    read: Callable[[SparkSession], DataFrame]
+    claims: Claims | None = None
+    outdated: Callable[[Snapshot], npt.NDArray[np.bool_]] | None = None
+    view: Callable[[DataFrame], DataFrame] | None = None
+
+    def __call__(self, session: SparkSession) -> DataFrame:
+        """Return the dataset as a DataFrame of a session.
+
+        Parameters
+        ----------
+        session : SparkSession
+
+        Returns
+        -------
+        DataFrame
+
+        Raises
+        ------
+        DatasetError
+            If Spark cannot read the dataset.
+        """
+        return _opened(lambda: self.read(session), self.name)
+
+
+Reader = PathReader | TableReader | FrameReader
+
+
+def shown(reader: Reader, df: DataFrame) -> DataFrame:
+    """Return a DataFrame of a reader as users see it."""
+    return reader.view(df) if isinstance(reader, FrameReader) and reader.view is not None else df
 
 
 def _opened(read: Callable[[], DataFrame], name: str) -> DataFrame:

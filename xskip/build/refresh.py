@@ -12,7 +12,7 @@ from xskip.build.builder import Build, OnError, ProgressOption
 from xskip.build.commit_attempts import Collected, retry_conflicts
 from xskip.build.indexed_listing import IndexedListing, compare, trust
 from xskip.build.planning import plan_existing
-from xskip.build.reader import Reader, TableReader
+from xskip.build.reader import FrameReader, PathReader, Reader, TableReader
 from xskip.build.source import check_reading, existing_write_options, open_source, require_own_snapshot
 from xskip.errors import DatasetError
 from xskip.results.operations import RefreshResult
@@ -77,8 +77,7 @@ class Refresh:
             found = compare(engine_of(self.spark), self.reader)
             refreshing = self._prepared(found) if found else None
         except Exception as error:  # noqa: BLE001 - of whatever is in a shortcut's way Spark's listing is judge
-            name = self.reader.table if isinstance(self.reader, TableReader) else self.reader.path
-            _log.debug("Spark lists the whole dataset %s: %r", name, error)
+            _log.debug("Spark lists the whole dataset: %r", error)
         return (refreshing or self._prepared(None))()
 
     def _prepared(self, found: IndexedListing | None) -> Callable[[], RefreshResult]:
@@ -90,6 +89,8 @@ class Refresh:
         form = existing_write_options(self.spark, engine, snapshot)
         planned = plan_existing(source, snapshot)
         build = Build(engine, source, planned, self.progress, self.on_error, form, self._collected)
+        if isinstance(self.reader, FrameReader) and self.reader.outdated is not None:
+            return partial(build.run, snapshot, outdated=self.reader.outdated(snapshot))
         return partial(build.run, snapshot, found.in_question if found else None)
 
 
@@ -114,6 +115,10 @@ def trusted(engine: Engine, reader: Reader, recheck: Sequence[str]) -> IndexedLi
     DatasetError
         If the dataset is a table, because the catalog determines its files.
     """
-    if isinstance(reader, TableReader):
-        raise DatasetError("the catalog determines the files of a table", where=reader.table, hint="use for_path()")
-    return trust(engine, reader, recheck)
+    match reader:
+        case PathReader():
+            return trust(engine, reader, recheck)
+        case TableReader():
+            raise DatasetError("the catalog determines the files of a table", where=reader.table, hint="use for_path()")
+        case FrameReader():
+            raise DatasetError("an index cannot replace the listing of this dataset", where=reader.name)

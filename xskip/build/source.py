@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from xskip.build.reader import FrameReader
 from xskip.errors import DatasetError, IndexDefinitionError, MetadataCorruptError, MetadataNotFoundError
 from xskip.metadata.read_profile import ReadProfile, differences
 from xskip.metadatastore.commit import find_live
@@ -16,6 +17,7 @@ from xskip.metadatastore.versions import WriteOptions
 from xskip.settings import BYTES_PER_FILE, FOOTER_KEY, LOCATION, PLAINTEXT_FOOTER, ROWS_PER_FILE
 from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.bridge.sessions import clone_session
+from xskip.spark.collect.claims import Claims
 from xskip.spark.collect.relation import Dataset
 from xskip.spark.query.engine import Engine
 
@@ -61,6 +63,8 @@ class Source:
     storage : Storage
     reading : ReadProfile
         The format, options, settings and schema of the read.
+    claims : Claims, optional
+        What is known of the files without their rows.
     """
 
     df: DataFrame
@@ -68,6 +72,7 @@ class Source:
     location: IndexLocation
     storage: Storage
     reading: ReadProfile
+    claims: Claims | None = None
 
     @property
     def root(self) -> str:
@@ -106,7 +111,8 @@ def open_source(spark: SparkSession, engine: Engine, read: Callable[[SparkSessio
             hint="index each directory separately, or index their common parent directory",
         )  # fmt: skip
     location, storage = choose_location(engine, dataset.locations())
-    return Source(df, dataset, location, storage, dataset.read_profile())
+    claims = read.claims if isinstance(read, FrameReader) else None
+    return Source(df, dataset, location, storage, dataset.read_profile(), claims)
 
 
 def choose_location(engine: Engine, locations: Sequence[IndexLocation]) -> tuple[IndexLocation, Storage]:

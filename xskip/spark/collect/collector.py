@@ -14,12 +14,14 @@ import pyarrow.parquet as pq
 
 from xskip.errors import CollectError
 from xskip.indexes import MinMax
+from xskip.metadata.data_files import DataFiles
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadata.table import IndexColumn, MetadataTable
 from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.java_errors import spark_errors, what_failed
 from xskip.spark.collect.accumulator_job import AccumulatorJob
 from xskip.spark.collect.aggregate_job import AggregateJob
+from xskip.spark.collect.claims import Claim, Claims, PathClaims
 from xskip.spark.collect.file_results import FileResults
 from xskip.spark.collect.listing import ListedFiles
 from xskip.spark.collect.parquet_footers import footer_bounds, is_plain, served_by_footers, tail_of
@@ -53,6 +55,8 @@ class Collector:
         How the build reads the files.
     footers : bool
         Whether bounds can come from the footers of Parquet files.
+    claims : Claims, optional
+        What is known of the files without their rows.
     """
 
     hook: Hook
@@ -61,6 +65,7 @@ class Collector:
     indexes: tuple[PlannedIndex, ...]
     reading: ReadProfile
     footers: bool
+    claims: Claims | None = None
 
     def collect(self, chosen: npt.NDArray[np.int64]) -> MetadataTable:
         """Collect the metadata of files.
@@ -86,28 +91,48 @@ class Collector:
             for name, column in self.listed.partitions.items()
         }
         files = self.listed.files.take(rows)
-        of_rows = iter(self._values(chosen))
-        columns = {}
-        for planned in self.indexes:
-            of_paths = planned.index.of_paths
-            values = planned.index.assemble([files.names], planned.types) if of_paths else next(of_rows)
-            columns[planned.definition.key] = IndexColumn(planned.definition, planned.storage, values)
+        claims = [self._claim(planned, files) for planned in self.indexes]
+        of_rows = [planned for planned, claim in zip(self.indexes, claims, strict=True) if claim is None]
+        collected = iter(self._values(chosen, tuple(of_rows)))
+        values = self._settled([next(collected) if claim is None else claim for claim in claims], chosen)
+        columns = {
+            planned.definition.key: IndexColumn(planned.definition, planned.storage, column)
+            for planned, column in zip(self.indexes, values, strict=True)
+        }
         return MetadataTable(files, partitions, columns)
 
-    @property
-    def _of_rows(self) -> tuple[PlannedIndex, ...]:
-        """Return the indexes whose statistics come from the rows of files."""
-        return tuple(planned for planned in self.indexes if not planned.index.of_paths)
+    def _claim(self, planned: PlannedIndex, files: DataFiles) -> Claim | None:
+        claim = self.claims.of(planned, files) if self.claims is not None else None
+        return claim if claim is not None else PathClaims().of(planned, files)
 
-    def _values(self, chosen: npt.NDArray[np.int64]) -> list[pa.Array]:
-        """Return the values of every index of rows, with an entry for each file in the order of ``chosen``."""
-        indexes = self._of_rows
+    def _settled(self, values: Sequence[pa.Array | Claim], chosen: npt.NDArray[np.int64]) -> list[pa.Array]:
+        """Return the values of all indexes, after the rows of files have decided the open claims."""
+        is_open = [isinstance(each, Claim) and bool(each.is_open.any()) for each in values]
+        undecided = tuple(planned for planned, each in zip(self.indexes, is_open, strict=True) if each)
+        if not undecided:
+            return [each.values if isinstance(each, Claim) else each for each in values]
+        some = np.logical_or.reduce([each.is_open for each in values if isinstance(each, Claim)])
+        decided = iter(self._values(chosen[some], undecided))
+        settled = []
+        for each, is_undecided in zip(values, is_open, strict=True):
+            column = each.values if isinstance(each, Claim) else each
+            if isinstance(each, Claim) and is_undecided:
+                found, start = next(decided), len(column)
+                rows = np.arange(start)
+                rows[each.is_open] = start + np.flatnonzero(each.is_open[some])
+                column = pa.concat_arrays([column, found]).take(pa.array(rows))
+            settled.append(column)
+        return settled
+
+    def _values(self, chosen: npt.NDArray[np.int64], indexes: tuple[PlannedIndex, ...]) -> list[pa.Array]:
+        """Return the values of indexes from rows, with an entry for each file in the order of ``chosen``."""
         if not len(chosen) or not indexes:
             return [pa.nulls(0, arrow_type(planned.storage)) for planned in indexes]
-        bounds: list[Any] = self._from_footers(chosen) if self._footers_may_do() else [None] * len(chosen)
+        by_footers = self._footers_may_do(indexes)
+        bounds: list[Any] = self._from_footers(chosen, indexes) if by_footers else [None] * len(chosen)
         is_served = np.array([pairs is not None for pairs in bounds])
         served, unserved = np.flatnonzero(is_served), np.flatnonzero(~is_served)
-        by_data = self._from_data(chosen[unserved]) if len(unserved) else None
+        by_data = self._from_data(chosen[unserved], indexes) if len(unserved) else None
         if by_data is not None and not len(served):
             return by_data
         order = np.empty(len(chosen), np.int64)
@@ -119,24 +144,24 @@ class Collector:
             values.append(pa.concat_arrays(parts).take(pa.array(order)))
         return values
 
-    def _footers_may_do(self) -> bool:
+    def _footers_may_do(self, indexes: tuple[PlannedIndex, ...]) -> bool:
         by_name = "parquet.field.id" not in self.reading.schema
         return (self.footers and self.reading.format == "parquet" and by_name) and all(
             isinstance(p.index, MinMax) and not p.index.expression and served_by_footers(p.definition.types[0])
-            for p in self._of_rows
+            for p in indexes
         )
 
-    def _from_footers(self, chosen: npt.NDArray[np.int64]) -> list[Any]:
+    def _from_footers(self, chosen: npt.NDArray[np.int64], indexes: tuple[PlannedIndex, ...]) -> list[Any]:
         """Return the bounds of every index for each file, or None for a file whose footer is not reliable."""
         paths = self.listed.paths_of(chosen)
-        columns = [(p.columns[0], p.definition.types[0]) for p in self._of_rows]
+        columns = [(p.columns[0], p.definition.types[0]) for p in indexes]
         if all(path.startswith("file:") for path in paths):
             sources: Sequence[str | bytes] = [path.removeprefix("file:") for path in paths]
         else:
             sources = self.hook.builds.footers(paths, _FOOTER_THREADS)
         return [_bounds_of(source, columns) for source in sources]
 
-    def _from_data(self, chosen: npt.NDArray[np.int64]) -> list[pa.Array]:
+    def _from_data(self, chosen: npt.NDArray[np.int64], planned: tuple[PlannedIndex, ...]) -> list[pa.Array]:
         """Return the values of every index from the rows of the files, in the order of ``chosen``.
 
         The kernel, Spark's aggregates and aggregates in Python run in separate jobs. A job reads only the columns of
@@ -146,7 +171,6 @@ class Collector:
         mask[chosen] = True
         self.dataset.share_out(self.listed.sizes[chosen])
         rows = self.dataset.subset(mask)
-        planned = self._of_rows
         ways = [(bool(p.index.accumulators), p.index.in_python) for p in planned]
         values: dict[int, pa.Array] = {}
         for way in dict.fromkeys(ways):

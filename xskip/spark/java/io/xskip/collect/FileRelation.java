@@ -9,6 +9,7 @@ import io.xskip.files.FileListing;
 import io.xskip.hook.IndexedFileIndex;
 import io.xskip.hook.KnownClasses;
 import io.xskip.hook.ReadProfile;
+import io.xskip.location.IndexDiscovery;
 import io.xskip.location.IndexLocation;
 import io.xskip.location.IndexLocations;
 import io.xskip.snapshot.FileTable;
@@ -114,6 +115,11 @@ public final class FileRelation {
     IndexLocations.forget(); // a build must not use remembered properties of databases
     SkippingSettings settings = new SkippingSettings(SQLConf.get());
     ArrayList<IndexLocation> locations = new ArrayList<>();
+    IndexLocation own = IndexDiscovery.own(relation.location());
+    if (own != null) {
+      locations.add(own);
+      return IndexLocations.json(locations);
+    }
     Option<CatalogTable> catalogTable = logical.catalogTable();
     CatalogTable table = catalogTable.isEmpty() ? null : (CatalogTable) catalogTable.get();
     if (table != null) {

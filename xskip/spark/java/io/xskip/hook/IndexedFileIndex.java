@@ -2,6 +2,9 @@ package io.xskip.hook;
 
 import io.xskip.common.Bytes;
 import io.xskip.common.Paths;
+import io.xskip.location.IndexLocation;
+import io.xskip.location.IndexLocations;
+import io.xskip.location.OwnIndexLocation;
 import io.xskip.snapshot.FileTable;
 import io.xskip.snapshot.PruningAnswer;
 import java.util.ArrayList;
@@ -27,7 +30,7 @@ import scala.collection.immutable.VectorBuilder;
  * were listed. Spark does not list the other directories. A file status is created only for files
  * that a query reads.
  */
-public final class IndexedFileIndex implements FileIndex {
+public final class IndexedFileIndex implements FileIndex, OwnIndexLocation {
   private static final long BLOCK_SIZE = 128L << 20;
 
   private final long token;
@@ -39,6 +42,7 @@ public final class IndexedFileIndex implements FileIndex {
   private final byte[] replacedFiles;
   private final StructType partitionSchema;
   private final InternalRow[] partitionValues;
+  private IndexLocation indexLocation;
 
   /**
    * Creates the index of a dataset.
@@ -72,6 +76,20 @@ public final class IndexedFileIndex implements FileIndex {
     for (int i = 0; i < encoded.length; i++) {
       partitionValues[i] = PartitionValues.parse(encoded[i], partitionSchema);
     }
+  }
+
+  /**
+   * Sets where the index of the files is.
+   *
+   * @param directory the directory of the metadata, as a key of {@link Paths}
+   */
+  public void useIndexAt(String directory) {
+    indexLocation = IndexLocations.at(Paths.key(root), directory);
+  }
+
+  @Override
+  public IndexLocation indexLocation() {
+    return indexLocation;
   }
 
   /** Returns a relation that differs from another one in its file index, which is this one. */

@@ -6,6 +6,7 @@ import io.xskip.common.SparkCompat;
 import io.xskip.snapshot.Snapshots;
 import java.io.FileNotFoundException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -60,6 +61,11 @@ public final class IndexDiscovery {
   public static List<IndexLocation> locations(
       FileIndex index, CatalogTable table, SkippingSettings settings) {
     List<IndexLocation> locations = new ArrayList<>();
+    IndexLocation own = own(index);
+    if (own != null) {
+      addFirst(Arrays.asList(own), settings, locations);
+      return locations;
+    }
     if (table != null) {
       addFirst(IndexLocations.ofTable(table, settings), settings, locations);
       if (!locations.isEmpty() || IndexLocations.isChosen(table)) {
@@ -71,6 +77,11 @@ public final class IndexDiscovery {
       addFirst(IndexLocations.byName(table, settings), settings, locations);
     }
     return locations;
+  }
+
+  /** Returns the location that a file index itself knows, or null. */
+  public static IndexLocation own(FileIndex index) {
+    return index instanceof OwnIndexLocation ? ((OwnIndexLocation) index).indexLocation() : null;
   }
 
   private static void addOfRootPaths(

@@ -122,6 +122,11 @@ public final class IndexLocations {
     return Paths.key(new Path(table.location()));
   }
 
+  /** Returns the location of a dataset whose metadata are in a directory, both as keys of Paths. */
+  public static IndexLocation at(String root, String directory) {
+    return new IndexLocation(root, directory, identifier(root));
+  }
+
   /**
    * Returns the path of a root without scheme, authority and trailing slashes. {@code
    * xskip.metadata.data_files.table_identifier} in Python computes the same identifier.

@@ -1,0 +1,7 @@
+package io.xskip.location;
+
+/** A file index that knows where the index of its files is. */
+public interface OwnIndexLocation {
+  /** Returns the location, or null if the index is where the root paths lead. */
+  IndexLocation indexLocation();
+}
