@@ -25,7 +25,13 @@ LAYERS = (
 )  # fmt: skip
 SPARK_FREE = LAYERS[: LAYERS.index("spark")]  # but for the aggregates of index types
 #: Who reads Parquet files beside the metadatastore.
-PARQUET = {"spark.collect.collector", "spark.collect.parquet_footers", "cli.demo", "quixlake.descriptors"}
+PARQUET = {
+    "spark.collect.collector",
+    "spark.collect.parquet_footers",
+    "cli.demo",
+    "quixlake.descriptors",
+    "quixlake.custom_metadata_files",
+}
 #: Dependencies that executors may lack. Python workers import every module that the package's root imports.
 DRIVER_ONLY = ("cachetools", "jinja2", "tabulate", "tqdm")
 

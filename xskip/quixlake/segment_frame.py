@@ -15,7 +15,7 @@ from xskip.spark.collect.listing import packed_files
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["COLUMNS", "PARTITIONS", "segment_frame"]
+__all__ = ["COLUMNS", "PARTITIONS", "segment_frame", "use_index_at", "with_time"]
 
 #: The partition columns of segments with their Spark types, in the order of a read's columns.
 PARTITIONS = {"topic": "string", "stream_key": "string", "date": "date"}
@@ -26,7 +26,7 @@ COLUMNS = ("timestamp", "key", "headers", "value", "partition", "offset", "time"
 def segment_frame(
     spark: SparkSession, hook: Hook, table: MetadataTable, root: str, partition_of: Mapping[str, int]
 ) -> DataFrame:
-    """Return a DataFrame of the messages in chosen segments.
+    """Return a DataFrame that reads chosen segments and does nothing else.
 
     The DataFrame keeps to these segments: Spark lists no directory.
 
@@ -39,7 +39,7 @@ def segment_frame(
     table : MetadataTable
         The segments, with the columns of :data:`PARTITIONS`. Files of 0 bytes have no messages.
     root : str
-        The base of the lake, in the hook's spelling. Spark's rule looks for the index at this path.
+        The folder of the topic, in the hook's spelling. Spark's rule looks for the index at this path.
     partition_of : mapping of str to int
         The Kafka partition by the name of the segment, for messages without one [QLK-RE-3]. The name of a segment tells
         the partition of the others.
@@ -47,7 +47,7 @@ def segment_frame(
     Returns
     -------
     DataFrame
-        The columns of :data:`COLUMNS`.
+        The columns of :data:`COLUMNS` without ``time``, which :func:`with_time` adds.
 
     Raises
     ------
@@ -66,9 +66,18 @@ def segment_frame(
         "\0".join(partition_of),
         bytearray(np.array([*partition_of.values()], "<i8").tobytes()),
     )
-    rows = DataFrame(spark._jsparkSession.baseRelationToDataFrame(relation), spark)
+    return DataFrame(spark._jsparkSession.baseRelationToDataFrame(relation), spark)
+
+
+def with_time(rows: DataFrame) -> DataFrame:
+    """Add the column ``time`` to a result of :func:`segment_frame`, in the order of :data:`COLUMNS`."""
     time = "timestamp_millis(`timestamp`) AS `time`"
     return rows.selectExpr(*(time if name == "time" else f"`{name}`" for name in COLUMNS))
+
+
+def use_index_at(rows: DataFrame, directory: str) -> None:
+    """Make Spark's rule take the index of a result of :func:`segment_frame` from a directory."""
+    rows._jdf.queryExecution().logical().relation().location().useIndexAt(directory)
 
 
 def _check(table: MetadataTable, root: str) -> None:

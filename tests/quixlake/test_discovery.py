@@ -1,0 +1,191 @@
+"""Tests of discovery: topics, stream keys, partitions, segments and custom metadata of a lake."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.quixlake.lakes import START, WrittenLake, hourly, records
+from xskip.errors import DatasetError, PredicateError
+from xskip.quixlake import QuixLake
+from xskip.quixlake.selection import milliseconds
+
+KEYS = ("a/b", "10", "2024-01-01", "", "é x#%:=", None)
+HOUR = dt.timedelta(hours=1)
+MIDNIGHT = dt.datetime(2025, 8, 21, tzinfo=dt.timezone.utc)
+
+
+def column(table: Any, name: str) -> list[Any]:
+    return [row[name] for row in table]
+
+
+def test_topics_keys_and_partitions(spark: SparkSession, tmp_path: Path) -> None:
+    """[QLK-DI-1] [QLK-DI-2] [QLK-PA-4]"""
+    written = hourly(tmp_path, KEYS)
+    written.describe([written.segment("z", records(3), topic="other.topic")])
+    lake = QuixLake(spark, str(tmp_path))
+    assert [(row["topic"], row["keys"], row["segments"], row["messages"]) for row in lake.topics()] == [
+        ("other.topic", 1, 1, 3), ("t", 6, 36, 144),
+    ]  # fmt: skip
+    found = lake.keys("t")
+    assert column(found, "stream_key") == ["", "10", "2024-01-01", "a/b", "é x#%:=", None]
+    assert set(column(found, "messages")) == {24}
+    (row,) = lake.partitions("t", "10")
+    size = sum(path.stat().st_size for path in tmp_path.glob("Raw/Topic=t/Key=10/*/*"))
+    assert row == {
+        "partition": 1, "segments": 6, "bytes": size, "messages": 24, "first": 0, "last": 53, "start": MIDNIGHT,
+        "end": MIDNIGHT + 5.5 * HOUR,
+    }  # fmt: skip
+    assert len(lake.partitions("t")) == 6
+    assert found.headline.startswith("6 keys, 36 segments, ")
+    assert str(found).splitlines()[0] == found.headline
+    assert "<table>" in found._repr_html_()
+    assert found.to_df(spark).count() == 6
+    assert found.to_df(spark).filter("stream_key = '10'").first().messages == 24  # type: ignore[union-attr]
+
+
+def test_keys_without_descriptors_are_listed(spark: SparkSession, tmp_path: Path) -> None:
+    """[QLK-DI-2] [QLK-DI-3] [QLK-DE-6]"""
+    written = WrittenLake(tmp_path)
+    one = written.segment("a", records(3))
+    written.segment("a", records(3, first=10))
+    written.segment("b", records(3))
+    gone = one | {"Path": one["Path"].replace("off_0", "off_9")}
+    written.describe([one, gone])
+    lake = QuixLake(spark, str(tmp_path))
+    assert [(row["stream_key"], row["segments"], row["messages"]) for row in lake.keys("t")] == [
+        ("a", 2, 6), ("b", 1, None),
+    ]  # fmt: skip
+    listed = lake.keys("t", listed=True)
+    assert [(row["stream_key"], row["segments"], row["messages"]) for row in listed] == [("a", 2, None), ("b", 1, None)]
+    assert "an unknown number of messages" in str(listed)
+    assert column(lake.topics(), "segments") == column(lake.topics(listed=True), "segments") == [3]
+    (tmp_path / "Metadata").rename(tmp_path / "elsewhere")
+    assert column(lake.keys("t"), "segments") == [2, 1]
+
+
+def test_segments_of_a_window(spark: SparkSession, tmp_path: Path) -> None:
+    """[QLK-DI-4]"""
+    hourly(tmp_path)
+    lake = QuixLake(spark, str(tmp_path))
+    found = lake.segments("t", keys="a", start="2025-08-21 02:00", end="2025-08-21T04:00Z")
+    assert column(found, "first") == [20, 30]
+    assert column(found, "start") == [MIDNIGHT + 2 * HOUR, MIDNIGHT + 3 * HOUR]
+    # a window contains its start and does not contain its end
+    at = MIDNIGHT + 2.5 * HOUR
+    assert column(lake.segments("t", keys="a", start=at, end=at + HOUR / 2), "first") == [20]
+    assert column(lake.segments("t", keys=["a"], start=START + 9_000_001, end=at + HOUR / 2), "first") == []
+    assert column(lake.segments("t", partitions=1, offsets=(33, 41)), "first") == [30, 40]
+    assert column(lake.segments("t", partitions=[1], offsets=(34, None)), "first") == [40, 50]
+    assert len(lake.segments("t")) == 12
+    ends = lake.time_range("t", keys="b")
+    assert (ends.start, ends.end, ends.unknown) == (MIDNIGHT, MIDNIGHT + 5.5 * HOUR, 0)
+    nothing = lake.time_range("t", keys="c")
+    assert (nothing.start, nothing.end, nothing.unknown) == (None, None, 0)
+    assert "segments without timestamps" in str(nothing)
+
+
+def test_segments_without_claims_are_in_every_window(spark: SparkSession, tmp_path: Path) -> None:
+    """[QLK-DI-4]"""
+    written = WrittenLake(tmp_path)
+    written.segment("a", records(3), name="x.avro")
+    lake = QuixLake(spark, str(tmp_path))
+    assert column(lake.segments("t", start=0, end=1, partitions=7, offsets=(9, 9)), "start") == [None]
+    assert lake.time_range("t").unknown == 1
+
+
+def test_deleted_segments_are_not_found(spark: SparkSession, tmp_path: Path) -> None:
+    """[QLK-DI-2] [QLK-DE-5]"""
+    written = WrittenLake(tmp_path)
+    one, two = (written.segment("a", records(3, first=first)) for first in (0, 10))
+    written.describe([one, two | {"DeletedAt": MIDNIGHT}])
+    lake = QuixLake(spark, str(tmp_path))
+    assert column(lake.segments("t"), "first") == column(lake.segments("t", listed=True), "first") == [0]
+
+
+def test_custom_metadata(spark: SparkSession, tmp_path: Path) -> None:
+    """[QLK-CM-1] [QLK-CM-4] [QLK-CM-5]"""
+    written = hourly(tmp_path, ("a", "b", None))
+    written.set("a", "site", "Oslo", second=1)
+    written.set("a", "site", "Rome", second=2)
+    written.set("b", "site", "Oslo", second=2**33)
+    lake = QuixLake(spark, str(tmp_path))
+    assert [(row["stream_key"], row["name"], row["value"]) for row in lake.metadata("t")] == [
+        ("a", "site", "Rome"), ("b", "site", "Oslo"),
+    ]  # fmt: skip
+    assert column(lake.segments("t", metadata={"site": "Oslo"}), "stream_key") == ["b"] * 6
+    before = set(tmp_path.rglob("metadata_*"))
+    lake.set_metadata("t", "b", {"site": "Bern", "unit": "C"})
+    lake.set_metadata("t", None, {"site": "Bern"})
+    assert [(row["name"], row["value"]) for row in lake.metadata("t", "b")] == [("site", "Bern"), ("unit", "C")]
+    lake.delete_metadata("t", "b", ["unit", "none"])
+    assert column(QuixLake(spark, str(tmp_path)).metadata("t", "b"), "name") == ["site"]
+    assert before < set(tmp_path.rglob("metadata_*"))
+    assert (
+        column(lake.segments("t", metadata={"site": ["Bern", "Rome"]}), "stream_key")
+        == ["a"] * 6 + ["b"] * 6 + [None] * 6
+    )
+    with pytest.raises(PredicateError, match="custom metadata is not text"):
+        lake.set_metadata("t", "b", {"site": 5})  # type: ignore[dict-item]
+
+
+def test_find(spark: SparkSession, tmp_path: Path) -> None:
+    """[QLK-CM-5] [QLK-DI-4]"""
+    written = hourly(tmp_path, ("car-1", "car-2", "bus"))
+    written.describe([written.segment("x", records(2), topic="Cars")])
+    written.set("bus", "driver", "Oscar")
+    written.set("car-2", "site", "Oslo")
+    lake = QuixLake(spark, str(tmp_path))
+
+    def keys(*args: Any, **kwargs: Any) -> list[Any]:
+        return column(lake.find(*args, **kwargs), "stream_key")
+
+    assert keys() == ["x", "bus", "car-1", "car-2"]
+    assert keys("CAR") == ["x", "bus", "car-1", "car-2"]
+    assert keys("car-") == ["car-1", "car-2"]
+    assert keys("driver") == ["bus"]
+    assert keys("car", metadata={"site": "Oslo"}) == keys(metadata={"site": ["Oslo", "Rome"]}) == ["car-2"]
+    assert keys("nothing") == keys(metadata={"site": "Bern"}) == []
+    assert keys(start="2025-08-21 05:00") == ["bus", "car-1", "car-2"]
+    assert column(lake.find(start="2025-08-21 05:00"), "segments") == [1, 1, 1]
+
+
+def test_errors_say_what_is_wrong(spark: SparkSession, tmp_path: Path) -> None:
+    hourly(tmp_path)
+    lake = QuixLake(spark, str(tmp_path))
+    with pytest.raises(DatasetError, match=r"the lake has no such topic .*found: u; expected: one of t"):
+        lake.keys("u")
+    with pytest.raises(DatasetError, match="no such topic"):
+        QuixLake(spark, str(tmp_path / "none")).segments("t")
+    assert len(QuixLake(spark, str(tmp_path / "none")).topics()) == 0
+    with pytest.raises(PredicateError, match="the window ends before it starts"):
+        lake.segments("t", start="2025-08-22", end="2025-08-21")
+    with pytest.raises(PredicateError, match="range of offsets ends before it starts"):
+        lake.segments("t", offsets=(5, 4))
+    with pytest.raises(PredicateError, match=r"no such filter .*found: begin"):
+        lake.segments("t", begin=5)  # type: ignore[call-arg]
+    with pytest.raises(PredicateError, match="kind of trust"):
+        lake.segments("t", trust="all")  # type: ignore[arg-type]
+    with pytest.raises(PredicateError, match="a stream key is not text"):
+        lake.segments("t", keys=[5])  # type: ignore[list-item]
+    with pytest.raises(PredicateError, match="a partition is not a whole number"):
+        lake.segments("t", partitions=["0"])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("moment", ["soon", None, 1.5, True, b"2025"])
+def test_moments_that_are_none(moment: Any) -> None:
+    with pytest.raises(PredicateError, match="a moment cannot be understood"):
+        milliseconds(moment)
+
+
+def test_moments() -> None:
+    zoned = dt.datetime(2025, 8, 21, 2, tzinfo=dt.timezone(2 * HOUR))
+    assert milliseconds(zoned) == milliseconds("2025-08-21") == milliseconds(dt.datetime(2025, 8, 21)) == START
+    # the least millisecond that is not before the moment
+    assert milliseconds(MIDNIGHT + dt.timedelta(microseconds=1)) == START + 1
+    assert milliseconds(dt.datetime(1969, 12, 31, 23, 59, 59, 999_500)) == 0
+    assert milliseconds(-5) == -5

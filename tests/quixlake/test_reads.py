@@ -1,0 +1,277 @@
+"""Tests of reads: their columns, the segments that they cover, decoded payloads, and what filters skip."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import logging
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+import xskip
+from tests.quixlake.lakes import START, WrittenLake, hourly, records
+from tests.quixlake.written import write_segment
+from xskip.errors import PredicateError
+from xskip.quixlake import QuixLake
+
+KEYS = ("a/b", "10", "", None)
+
+
+def offsets(frame: DataFrame) -> list[int]:
+    return sorted(row.offset for row in frame.select("offset").collect())
+
+
+def read_files(frame: DataFrame) -> set[str]:
+    """Return the names of the files that hold the rows of a query."""
+    return {row[0].rpartition("/")[2] for row in frame.select(F.input_file_name()).distinct().collect()}
+
+
+def skipped(spark: SparkSession, frame: DataFrame) -> tuple[int, int]:
+    """Run a query, and return how many segments it read and how many there were."""
+    frame.collect()
+    (scan,) = xskip.last_report(spark).scans
+    return scan.kept, scan.files
+
+
+def test_the_columns_of_a_read(spark: SparkSession, tmp_path: Path) -> None:
+    """[QLK-RD-1]"""
+    hourly(tmp_path, KEYS)
+    frame = QuixLake(spark, str(tmp_path)).read("t")
+    assert frame.columns == [
+        "timestamp", "key", "headers", "value", "partition", "offset", "time", "topic", "stream_key", "date"
+    ]  # fmt: skip
+    row = frame.filter("stream_key = 'a/b' AND offset = 11").first()
+    assert row is not None
+    assert row.asDict() == {
+        "timestamp": START + 4_200_000, "key": b"key", "headers": [], "value": b"value 11", "partition": 0,
+        "offset": 11, "time": dt.datetime(2025, 8, 21, 1, 10), "topic": "t", "stream_key": "a/b",
+        "date": dt.date(2025, 8, 21),
+    }  # fmt: skip
+    assert frame.filter("stream_key IS NULL").count() == frame.filter("stream_key = ''").count() == 24
+
+
+def test_arguments_are_filters(spark: SparkSession, tmp_path: Path) -> None:
+    """[QLK-RD-2] [QLK-SE-2] [QLK-CM-5]"""
+    written = hourly(tmp_path, KEYS)
+    written.set("10", "site", "Oslo")
+    lake = QuixLake(spark, str(tmp_path))
+    window = {"start": "2025-08-21 02:10", "end": START + 3 * 3_600_000 + 1}
+    assert offsets(lake.read("t", keys="10", **window)) == [21, 22, 23, 30]  # type: ignore[arg-type]
+    assert offsets(lake.read("t", keys=["10", None], offsets=(20, 22))) == [20, 20, 21, 21]
+    assert offsets(lake.read("t", partitions=[0, 3], offsets=(None, 2))) == [0, 0, 1, 1]
+    assert offsets(lake.read("t", metadata={"site": "Oslo"}, offsets=(52, None))) == [52, 53]
+    assert lake.read("t", keys="none").count() == lake.read("t", metadata={"site": "Rome"}).count() == 0
+
+
+def test_a_read_lists_only_the_folders_of_its_keys(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """[QLK-SE-2]"""
+    hourly(tmp_path, KEYS)
+    lake = QuixLake(spark, str(tmp_path))
+    listed: list[str] = []
+    from xskip.quixlake import listing, store
+
+    original = listing.list_below
+
+    def noted(hook: Any, uri: str) -> Any:
+        listed.append(uri.partition("/Topic=t")[2])
+        return original(hook, uri)
+
+    monkeypatch.setattr(store, "list_below", noted)
+    assert lake.read("t", keys="a/b").count() == 24
+    assert [place for place in listed if place] == ["/Key=a%2Fb"]
+
+
+def test_filters_skip_by_bounds_that_count(spark: SparkSession, tmp_path: Path) -> None:
+    """[QLK-RD-3] [QLK-TR-1] [QLK-TR-2]"""
+    hourly(tmp_path, KEYS)
+    lake = QuixLake(spark, str(tmp_path))
+    frame = lake.read("t")
+    assert skipped(spark, frame.filter("offset BETWEEN 22 AND 31")) == (8, 24)
+    assert skipped(spark, frame.filter("partition = 2 AND offset > 43")) == (1, 24)
+    assert skipped(spark, frame.filter("time >= '2025-08-21 05:00'")) == (24, 24)
+    named = lake.read("t", trust="names")
+    assert skipped(spark, named.filter("time >= '2025-08-21 05:00'")) == (4, 24)
+    assert skipped(spark, named.filter(f"timestamp < {START}")) == (0, 24)
+    # a read that trusts the data alone is not touched by one that trusts names
+    assert skipped(spark, frame.filter("time >= '2025-08-21 05:00'")) == (24, 24)
+    assert skipped(spark, lake.read("t", keys="10").filter("offset = 0")) == (1, 6)
+
+
+def test_bounds_of_a_sink_that_computes_them_count(spark: SparkSession, tmp_path: Path) -> None:
+    """[QLK-TR-2]"""
+    written = WrittenLake(tmp_path)
+    rows = [written.segment("k", records(3, first=first)) for first in (0, 10, 20)]
+    written.describe(rows[:2], exact=True)
+    written.describe(rows[2:])
+    frame = QuixLake(spark, str(tmp_path)).read("t")
+    assert skipped(spark, frame.filter(f"timestamp < {START + 5000}")) == (2, 3)
+
+
+def test_a_topic_with_an_index_uses_it(spark: SparkSession, tmp_path: Path) -> None:
+    """[QLK-RD-3] [QLK-IX-1]"""
+    hourly(tmp_path, KEYS)
+    lake = QuixLake(spark, str(tmp_path))
+    before = lake.read("t")
+    index = lake.index("t", trust="names")
+    index.create([xskip.ValueList("value")])
+    assert skipped(spark, lake.read("t").filter("value = X'76616c7565203131'")) == (4, 24)
+    assert skipped(spark, lake.read("t").filter("time >= '2025-08-21 05:00'")) == (4, 24)
+    assert before.filter("offset = 11").count() == 4
+    index.drop()
+    assert skipped(spark, lake.read("t").filter("offset = 11")) == (4, 24)
+
+
+def test_a_read_keeps_to_its_segments(spark: SparkSession, tmp_path: Path) -> None:
+    """[QLK-RD-4]"""
+    written = hourly(tmp_path, ("a",))
+    lake = QuixLake(spark, str(tmp_path))
+    frame = lake.read("t")
+    row = written.segment("a", records(2, first=100))
+    assert frame.count() == 24
+    assert lake.read("t").count() == 26
+    (tmp_path / row["Path"].partition("workspace/")[2]).unlink()
+    frame = lake.read("t")
+    assert frame.count() == 24
+    next(tmp_path.glob("Raw/*/*/*/ts_*")).unlink()
+    spark.conf.set("spark.sql.files.ignoreMissingFiles", "true")
+    assert frame.count() == 20
+
+
+def test_a_session_that_does_not_skip(spark: SparkSession, tmp_path: Path) -> None:
+    hourly(tmp_path, KEYS)
+    xskip.disable(spark)
+    assert offsets(QuixLake(spark, str(tmp_path)).read("t", keys="10", offsets=(0, 2))) == [0, 1]
+
+
+def test_an_index_of_the_process_that_cannot_be_written(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """[QLK-RD-3]"""
+    from xskip.quixlake import process_index
+
+    hourly(tmp_path, KEYS)
+
+    def full(*_: object) -> None:
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(process_index, "_build", full)
+    with caplog.at_level(logging.WARNING, "xskip"):
+        assert offsets(QuixLake(spark, str(tmp_path)).read("t").filter("offset < 1")) == [0] * 4
+    assert "filters on topic t skip no segments: No space left on device" in caplog.text
+
+
+def test_a_damaged_segment_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    """[QLK-RE-6]"""
+    written = hourly(tmp_path, ("a",))
+    row = written.segment("a", records(50, first=100, value=b"x" * 5000))
+    path = tmp_path / row["Path"].partition("workspace/")[2]
+    path.write_bytes(path.read_bytes()[:300])
+    lake = QuixLake(spark, str(tmp_path))
+    with pytest.raises(Exception, match=path.name):
+        lake.read("t").selectExpr("sum(length(value))").collect()
+    assert lake.read("t", offsets=(0, 50)).selectExpr("sum(length(value))").collect()
+    spark.conf.set("spark.sql.files.ignoreCorruptFiles", "true")
+    assert lake.read("t").filter("offset < 100").selectExpr("count(value)").first() == (24,)
+
+
+def decoded(tmp_path: Path, payloads: list[dict[str, Any]]) -> None:
+    written = WrittenLake(tmp_path)
+    for i in range(0, len(payloads), 2):
+        rows = records(2, first=i)
+        for row, payload in zip(rows, payloads[i : i + 2], strict=True):
+            row["value"] = json.dumps(payload).encode()
+        written.segment("k", rows)
+
+
+def test_payloads_as_json(spark: SparkSession, tmp_path: Path) -> None:
+    decoded(tmp_path, [{"temp": i / 2, "site": f"s{i}"} for i in range(8)])
+    lake = QuixLake(spark, str(tmp_path))
+    frame = lake.read("t", value="json", schema="temp DOUBLE, site STRING")
+    assert offsets(frame.filter("value.temp > 2.5")) == [6, 7]
+    assert offsets(lake.read("t", value="get_json_object(string(value), '$.site')").filter("value = 's3'")) == [3]
+    assert offsets(lake.read("t", value=F.length("value")).filter("value > 0")) == [*range(8)]
+
+
+def test_an_index_on_a_field_of_the_payload_skips(spark: SparkSession, tmp_path: Path) -> None:
+    """[QLK-IX-1]"""
+    decoded(tmp_path, [{"temp": i / 2, "site": f"s{i}"} for i in range(8)])
+    lake = QuixLake(spark, str(tmp_path))
+    field = "get_json_object(string(value), '$.site')"
+    lake.index("t").create([xskip.ValueList(field, expression=True)], progress=False)
+    assert skipped(spark, lake.read("t", value=field).filter("value = 's3'")) == (1, 4)
+    frame = lake.read("t").filter(f"{field} IN ('s0', 's7')")
+    assert offsets(frame) == [0, 7]
+    assert skipped(spark, frame) == (2, 4)
+
+
+def test_payloads_as_avro(spark: SparkSession, tmp_path: Path) -> None:
+    import io
+
+    import fastavro
+
+    schema: dict[str, Any] = {"type": "record", "name": "R", "fields": [{"name": "temp", "type": "double"}]}
+    rows = records(3)
+    for i, row in enumerate(rows):
+        out = io.BytesIO()
+        fastavro.schemaless_writer(out, schema, {"temp": i / 2})
+        row["value"] = out.getvalue()
+    WrittenLake(tmp_path).segment("k", rows)
+    frame = QuixLake(spark, str(tmp_path)).read("t", value="avro", schema=json.dumps(schema))
+    assert offsets(frame.filter("value.temp >= 0.5")) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"value": "json"}, "the encoding json needs a schema"),
+        ({"value": "protobuf"}, "the encoding protobuf needs a schema"),
+        ({"value": "protobuf", "schema": "p.M"}, "Protobuf needs a descriptor"),
+        ({"value": "nothing(value)"}, "cannot decode the payload"),
+        ({"value": "json", "schema": "temp NUMBER"}, "cannot decode the payload"),
+    ],
+)
+def test_payloads_that_cannot_be_decoded(
+    spark: SparkSession, tmp_path: Path, arguments: dict[str, Any], message: str
+) -> None:
+    hourly(tmp_path, ("a",), hours=1)
+    with pytest.raises(PredicateError, match=message):
+        QuixLake(spark, str(tmp_path)).read("t", **arguments)
+
+
+def test_index_files_that_are_rewritten_in_place(spark: SparkSession, tmp_path: Path) -> None:
+    """[QLK-DE-9]"""
+    written = WrittenLake(tmp_path)
+    rows = [written.segment("k", records(3, first=first)) for first in (0, 10)]
+    written.describe(rows)
+    lake = QuixLake(spark, str(tmp_path))
+    assert lake.read("t").count() == 6
+    shutil.rmtree(tmp_path / "Metadata")
+    written._files = 0
+    written.describe([rows[0], rows[1] | {"DeletedAt": dt.datetime(2026, 5, 1, tzinfo=dt.timezone.utc)}])
+    assert lake.read("t").count() == 3
+    shutil.rmtree(tmp_path / "Metadata")
+    assert lake.read("t").count() == 6
+
+
+def test_a_stream_key_in_several_folders(spark: SparkSession, tmp_path: Path) -> None:
+    """[QLK-PA-3] [QLK-DE-8]"""
+    name = "Start=2025-08-21/ts_1_2_part_0_off_{}_{}.avro"
+    for i, folder in enumerate(("Key=a/b", "Key=a%2Fb", "Key=a%2fb", "Key=a", "Key=a/_c/b")):
+        write_segment(tmp_path / "Raw/Topic=t" / folder / name.format(i, i), records(1, first=i))
+    lake = QuixLake(spark, str(tmp_path))
+    assert offsets(lake.read("t", keys="a/b")) == [0, 1, 2]
+    assert offsets(lake.read("t", keys="a/_c/b")) == [4]
+    assert offsets(lake.read("t", keys="a%2Fb")) == []
+    written = WrittenLake(tmp_path)
+    literal = written.segment("a/b", records(1, first=9))
+    written.describe([literal | {"Key": "a%2Fb"}])
+    assert offsets(lake.read("t", keys="a%2Fb")) == [1, 9]
+    assert offsets(lake.read("t", keys="a/b")) == [0, 2]
+    assert offsets(lake.read("t")) == [0, 1, 2, 3, 4, 9]

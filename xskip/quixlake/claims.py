@@ -1,0 +1,76 @@
+"""The claims of descriptors and names as statistics of an index. Rules: [QLK-IX] [QLK-TR]."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from xskip.expressions.evaluate import from_mask
+from xskip.indexes import MinMax
+from xskip.metadata.data_files import DataFiles
+from xskip.spark.collect.claims import Claim
+from xskip.spark.collect.planned_index import PlannedIndex
+from xskip.types.datatypes import arrow_type
+
+__all__ = ["IndexTrust", "SegmentClaims"]
+
+#: Which timestamps an index has: those that count anyway, those that descriptors and names claim, or those of the data.
+IndexTrust: TypeAlias = Literal["checked", "names", "data"]
+_COLUMNS = {"offset": ("first", "last"), "partition": ("partition", "partition"), "timestamp": ("start", "end")}
+
+
+class SegmentClaims:
+    """The claims about the segments of the latest listing.
+
+    Parameters
+    ----------
+    root : str
+        The path of the base, without scheme and authority.
+    trust : {"checked", "names", "data"}
+        Which timestamps count.
+    may_read : bool
+        Whether a build may read segments. If not, bounds that do not count are unknown.
+    """
+
+    def __init__(self, root: str, trust: IndexTrust, *, may_read: bool = True) -> None:
+        self._root = root
+        self._trust = trust
+        self._may_read = may_read
+        self._segments: pa.Table | None = None
+
+    def use(self, segments: pa.Table) -> None:
+        """Replace the segments, which have the columns of :data:`~xskip.quixlake.segments.SEGMENT`."""
+        self._segments = segments
+
+    def of(self, planned: PlannedIndex, files: DataFiles) -> Claim | None:
+        """Return the bounds of offsets, partitions or timestamps, see :meth:`xskip.spark.collect.claims.Claims.of`.
+
+        A segment without bounds that count is open if the data must decide: always for offsets and partitions, and for
+        timestamps if the trust is ``data``. Else its bounds are unknown.
+        """
+        is_plain = isinstance(planned.index, MinMax) and not planned.index.expression
+        if self._segments is None or not is_plain or planned.columns[0] not in _COLUMNS:
+            return None
+        below = pc.utf8_slice_codeunits(files.names, len(self._root) + 1)
+        rows = pc.index_in(below, self._segments["path"].combine_chunks())
+        found = self._segments.take(rows).combine_chunks()
+        is_same = pc.and_(_equal(found["size"], files.sizes), _equal(found["modified"], files.modified))
+        low, high = (found[name] for name in _COLUMNS[planned.columns[0]])
+        counts = pc.and_(is_same, pc.and_(low.is_valid(), high.is_valid()))
+        is_time = planned.columns[0] == "timestamp"
+        if is_time and self._trust != "names":
+            counts = pc.and_(counts, found["is_exact"].fill_null(False))
+        is_known = counts.combine_chunks().to_numpy(zero_copy_only=False)
+        kind = arrow_type(planned.storage)
+        sides = [side.combine_chunks().cast(kind[0].type) for side in (low, high)]
+        values = pa.StructArray.from_arrays(sides, fields=list(kind), mask=from_mask(~is_known))
+        reads = self._may_read and (not is_time or self._trust == "data")
+        is_open = ~is_known if reads else np.zeros(len(files), np.bool_)
+        return Claim(values, is_open)
+
+
+def _equal(one: pa.ChunkedArray, other: pa.Array) -> pa.ChunkedArray:
+    return pc.equal(one, other).fill_null(False)

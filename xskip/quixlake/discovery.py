@@ -1,0 +1,292 @@
+"""Discovery: what a lake holds, from descriptors, names and listings, without a look into segments. Rules: [QLK-DI]."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from xskip.quixlake.custom_metadata import keys_with
+from xskip.quixlake.results import LakeTable, TimeRange, summarize
+from xskip.quixlake.segments import SEGMENT
+from xskip.quixlake.selection import Filters, Moment, Selection
+from xskip.quixlake.store import LakeStore
+from xskip.spark.query.engine import engine_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from typing_extensions import Unpack
+
+__all__ = ["LakeDiscovery"]
+
+_TIME = pa.timestamp("ms", "UTC")
+
+
+class LakeDiscovery:
+    """The part of :class:`~xskip.quixlake.lake.QuixLake` that tells what the lake holds.
+
+    The segments of a stream key are those that its descriptors name, or those in its folder if it has no index file.
+    With ``listed=True`` they are the segments that exist.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        The session that reaches the lake.
+    base : str
+        The folder of the workspace, which contains ``Raw`` and ``Metadata``.
+    """
+
+    def __init__(self, spark: SparkSession, base: str) -> None:
+        self.spark = spark
+        self.base = base
+        self._store = LakeStore(engine_of(spark).hook, base)
+
+    def __repr__(self) -> str:
+        return f"QuixLake({self.base!r})"
+
+    def topics(self, *, listed: bool = False) -> LakeTable:
+        """Return the topics, with their numbers of stream keys, segments, bytes and messages, and their bounds.
+
+        Parameters
+        ----------
+        listed : bool
+            Whether to list all folders of the lake.
+
+        Returns
+        -------
+        LakeTable
+            A row for each topic with ``topic``, ``keys``, ``segments``, ``bytes``, ``messages``, ``start`` and ``end``.
+        """
+        folders = dict.fromkeys(f for names in self._store.topic_folders().values() for f in names)
+        table = summarize(self._segments([*folders], listed=listed), ["topic"], keys=True)
+        return LakeTable("topics", table.drop_columns(["first", "last"]))
+
+    def keys(self, topic: str, *, listed: bool = False) -> LakeTable:
+        """Return the stream keys of a topic.
+
+        Parameters
+        ----------
+        topic : str
+        listed : bool
+            Whether to list all folders of the topic.
+
+        Returns
+        -------
+        LakeTable
+            A row for each stream key with ``stream_key``, ``segments``, ``bytes``, ``messages``, ``first`` and ``last``
+            offset, ``start`` and ``end``.
+
+        Raises
+        ------
+        DatasetError
+            If the lake has no such topic.
+        """
+        return LakeTable("keys", summarize(self._of(topic, listed=listed), ["stream_key"]))
+
+    def partitions(self, topic: str, key: str | None = None, *, listed: bool = False) -> LakeTable:
+        """Return the Kafka partitions of a topic or of one stream key.
+
+        Parameters
+        ----------
+        topic : str
+        key : str, optional
+            The stream key; None means all.
+        listed : bool
+            Whether to list all folders of the topic.
+
+        Returns
+        -------
+        LakeTable
+            A row for each partition with ``partition``, ``segments``, ``bytes``, ``messages``, ``first`` and ``last``
+            offset, ``start`` and ``end``.
+
+        Raises
+        ------
+        DatasetError
+            If the lake has no such topic.
+        """
+        segments = self._of(topic, listed=listed)
+        if key is not None:
+            segments = segments.filter(pc.equal(segments["stream_key"], key))
+        return LakeTable("partitions", summarize(segments, ["partition"]))
+
+    def time_range(self, topic: str, *, listed: bool = False, **filters: Unpack[Filters]) -> TimeRange:
+        """Return the range of time that the segments of a selection claim.
+
+        Parameters
+        ----------
+        topic : str
+        listed : bool
+            Whether to list all folders of the topic.
+        **filters
+            See :class:`~xskip.quixlake.selection.Filters`.
+
+        Raises
+        ------
+        DatasetError
+            If the lake has no such topic.
+        PredicateError
+            If a filter is invalid.
+        """
+        found = self._selected(Selection.of(topic, filters), listed=listed)
+        ends = (pc.min(found["start"]).as_py(), pc.max(found["end"]).as_py())
+        start, end = (None if ms is None else pa.scalar(ms, _TIME).as_py() for ms in ends)
+        return TimeRange(start, end, found["start"].null_count)
+
+    def segments(self, topic: str, *, listed: bool = False, **filters: Unpack[Filters]) -> LakeTable:
+        """Return the segments that can hold a message of a selection.
+
+        A window selects by the timestamps that segments claim, whether these count as bounds in a read or not.
+
+        Parameters
+        ----------
+        topic : str
+        listed : bool
+            Whether to list all folders of the topic.
+        **filters
+            See :class:`~xskip.quixlake.selection.Filters`.
+
+        Returns
+        -------
+        LakeTable
+            A row for each segment with ``path`` (relative to the base), ``stream_key``, ``date``, ``partition``,
+            ``first`` and ``last`` offset, ``start``, ``end``, ``messages`` and ``bytes``.
+
+        Raises
+        ------
+        DatasetError
+            If the lake has no such topic.
+        PredicateError
+            If a filter is invalid.
+        """
+        found = self._selected(Selection.of(topic, filters), listed=listed)
+        columns = {name: found[name] for name in ("path", "stream_key", "date", "partition", "first", "last")}
+        columns |= {"start": found["start"].cast(_TIME), "end": found["end"].cast(_TIME)}
+        columns |= {"messages": found["rows"], "bytes": found["size"]}
+        order = [(name, "ascending") for name in ("stream_key", "partition", "first", "path")]
+        return LakeTable("segments", pa.table(columns).sort_by(order))
+
+    def metadata(self, topic: str, key: str | None = None) -> LakeTable:
+        """Return the custom metadata of a topic or of one stream key.
+
+        Parameters
+        ----------
+        topic : str
+        key : str, optional
+            The stream key; None means all.
+
+        Returns
+        -------
+        LakeTable
+            A row for each name with ``topic``, ``stream_key``, ``name``, ``value`` and ``updated``.
+
+        Raises
+        ------
+        DatasetError
+            If the lake has no such topic.
+        """
+        table, _ = self._store.custom_metadata(self._store.folders_of(topic))
+        if key is not None:
+            table = table.filter(pc.equal(table["stream_key"], key))
+        return LakeTable("values", table)
+
+    def find(
+        self,
+        text: str | None = None,
+        *,
+        metadata: Mapping[str, str | Iterable[str]] | None = None,
+        start: Moment | None = None,
+        end: Moment | None = None,
+    ) -> LakeTable:
+        """Return the stream keys of all topics that fit a text, custom metadata and a window of time.
+
+        Parameters
+        ----------
+        text : str, optional
+            A text that the topic, the stream key, or a name or value of custom metadata contains, in any case.
+        metadata : mapping of str to str or iterable of str, optional
+            The value, or the allowed values, of each name of custom metadata.
+        start, end : datetime, int or str, optional
+            A half-open window. A stream key fits if one of its segments claims timestamps in it, or claims none.
+
+        Returns
+        -------
+        LakeTable
+            A row for each stream key with ``topic``, ``stream_key``, ``segments``, ``bytes``, ``messages``, ``start``
+            and ``end``, over the segments in the window.
+
+        Raises
+        ------
+        PredicateError
+            If the window is invalid.
+        """
+        folders = [*dict.fromkeys(f for names in self._store.topic_folders().values() for f in names)]
+        selection = Selection.of("", {"start": start, "end": end, "trust": "names"})
+        found = selection.overlapping(self._segments(folders, listed=False))
+        table = summarize(found, ["topic", "stream_key"]).drop_columns(["first", "last"])
+        if text is not None or metadata:
+            values, _ = self._store.custom_metadata(folders)
+            places = list(zip(table["topic"].to_pylist(), table["stream_key"].to_pylist(), strict=True))
+            fitting = [
+                (not metadata or place in keys_with(values, metadata))
+                and (text is None or _mentions(place, text) or place in _keys_that_mention(values, text))
+                for place in places
+            ]
+            table = table.filter(pa.array(fitting, pa.bool_()))
+        return LakeTable("keys", table)
+
+    def _of(self, topic: str, *, listed: bool) -> pa.Table:
+        return self._segments(self._store.folders_of(topic), listed=listed, topic=topic)
+
+    def _selected(self, selection: Selection, *, listed: bool) -> pa.Table:
+        """Return the segments of a selection by all claims, whether they count in a read or not."""
+        from dataclasses import replace
+
+        found = replace(selection, trust="names").overlapping(self._of(selection.topic, listed=listed))
+        if selection.metadata:
+            found = found.filter(self._has_metadata(found, selection))
+        return found
+
+    def _has_metadata(self, segments: pa.Table, selection: Selection) -> pa.Array:
+        """Return for each segment whether its stream key has the custom metadata of a selection [QLK-CM-5]."""
+        values, _ = self._store.custom_metadata(self._store.folders_of(selection.topic))
+        keys = [key for topic, key in keys_with(values, selection.metadata) if topic == selection.topic]
+        return pc.is_in(segments["stream_key"], pa.array(keys, pa.string()))
+
+    def _segments(self, folders: list[str], *, listed: bool, topic: str | None = None) -> pa.Table:
+        """Return the segments of topics' folders that are not deleted [QLK-DI-2] [QLK-DI-3]."""
+        if listed:
+            found = self._store.segments(folders)
+        else:
+            described = self._store.described(folders)
+            parts = [described, *(self._undescribed(folder, described) for folder in folders)]
+            found = pa.concat_tables([part for part in parts if len(part)] or [SEGMENT.empty_table()])
+        found = found.filter(pc.invert(found["is_deleted"]))
+        return found if topic is None else found.filter(pc.equal(found["topic"], topic))
+
+    def _undescribed(self, folder: str, described: pa.Table) -> pa.Table:
+        """Return the segments in those folders ``Key=`` of a topic's folder in which no descriptor names a segment."""
+        pattern = "^Raw/[^/]*/(?P<key>Key=[^/]*)/"
+        own = described.filter(pc.starts_with(described["path"], f"Raw/{folder}/"))
+        named = set(pc.struct_field(pc.extract_regex(own["path"], pattern), ["key"]).to_pylist())
+        missing = [key for key in self._store.key_folders("Raw", folder) if key not in named]
+        return self._store.segments([folder], missing) if missing else SEGMENT.empty_table()
+
+
+def _mentions(place: tuple[str | None, str | None], text: str) -> bool:
+    return any(text.lower() in (part or "").lower() for part in place)
+
+
+def _keys_that_mention(values: pa.Table, text: str) -> set[tuple[str | None, str | None]]:
+    """Return the topics and stream keys with a name or value of custom metadata that contains a text."""
+    hits = [pc.match_substring(values[column], text, ignore_case=True).fill_null(False) for column in ("name", "value")]
+    rows = values.filter(pc.or_(*hits))
+    return set(zip(rows["topic"].to_pylist(), rows["stream_key"].to_pylist(), strict=True))
+
+
+def utc_now() -> datetime.datetime:
+    """Return the present time in UTC."""
+    return datetime.datetime.now(datetime.timezone.utc)

@@ -1,0 +1,209 @@
+"""A Quix Lake, the main class of the package."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from xskip.quixlake.checks import check, contradictions
+from xskip.quixlake.claims import IndexTrust
+from xskip.quixlake.custom_metadata_files import write_values
+from xskip.quixlake.discovery import LakeDiscovery
+from xskip.quixlake.payload import Payload
+from xskip.quixlake.process_index import ProcessIndexes
+from xskip.quixlake.results import LakeTable
+from xskip.quixlake.segment_frame import with_time
+from xskip.quixlake.selection import Filters, Selection
+from xskip.quixlake.topic_index import TopicIndex, topic_index
+from xskip.quixlake.topic_source import TopicSource
+from xskip.spark.query.engine import engine_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+    from typing_extensions import Unpack
+
+__all__ = ["QuixLake"]
+
+
+class QuixLake(LakeDiscovery):
+    """A lake of Kafka messages: Avro segments, and Parquet files that describe them.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        The session that reads the lake.
+    base : str
+        The folder of the workspace, which contains ``Raw`` and ``Metadata``, on any file system that Spark can reach.
+    """
+
+    def __init__(self, spark: SparkSession, base: str) -> None:
+        super().__init__(spark, base)
+        self._indexes = ProcessIndexes()
+
+    def read(
+        self,
+        topic: str,
+        *,
+        value: Column | str | None = None,
+        schema: StructType | str | None = None,
+        descriptor: str | None = None,
+        **filters: Unpack[Filters],
+    ) -> DataFrame:
+        """Return the messages of a selection.
+
+        Parameters
+        ----------
+        topic : str
+        value : {"json", "avro", "protobuf"}, str or Column, optional
+            The encoding of the payload, which then takes the place of its bytes in the column ``value``; or an SQL
+            expression or Column for it. None keeps the bytes.
+        schema : StructType or str, optional
+            For JSON the schema, for Avro the schema as JSON text, for Protobuf the full name of the message.
+        descriptor : str, optional
+            For Protobuf the path of the descriptor set.
+        **filters
+            See :class:`~xskip.quixlake.selection.Filters`.
+
+        Returns
+        -------
+        DataFrame
+            ``timestamp``, ``key``, ``headers``, ``value``, ``partition`` and ``offset`` of each message, the ``time``
+            of the timestamp, and the ``topic``, the ``stream_key`` and the ``date`` of the segment's folder. Filters on
+            the DataFrame skip segments.
+
+        Raises
+        ------
+        DatasetError
+            If the lake has no such topic.
+        PredicateError
+            If a filter is invalid.
+        """
+        selection = Selection.of(topic, filters)
+        source = self._source(topic)
+        found = source.segments(selection.keys)
+        if selection.metadata:
+            found = found.filter(self._has_metadata(found, selection))
+        index = self._indexes.update(self.spark, source, found, selection.trust)
+        rows = source.rows(self.spark, selection.overlapping(found), index)
+        frame = with_time(rows)
+        for condition in selection.conditions():
+            frame = frame.filter(condition)
+        return Payload(value, schema, descriptor).decoded(frame)
+
+    def check(self, topic: str) -> LakeTable:
+        """Return what is odd about the descriptors and segments of a topic, without a look into segments.
+
+        Parameters
+        ----------
+        topic : str
+
+        Returns
+        -------
+        LakeTable
+            A row for each case with ``case``, ``path`` and ``detail``. The cases are ``stale``, ``missing``,
+            ``doubled``, ``deleted``, ``size``, ``former``, ``outside``, ``unreadable``, ``name`` and ``empty``.
+
+        Raises
+        ------
+        DatasetError
+            If the lake has no such topic.
+        """
+        return check(self._store, self._store.folders_of(topic))
+
+    def validate(self, topic: str, *, sample: int | None = None, seed: int = 0) -> LakeTable:
+        """Read segments, and return the claims that their messages contradict.
+
+        If the topic has an index, the bounds of segments whose timestamps are unknown are entered into it.
+
+        Parameters
+        ----------
+        topic : str
+        sample : int, optional
+            The maximum number of segments to compare, chosen at random. None compares all. With a sample, the index
+            stays as it is.
+        seed : int
+            The seed of the random choice.
+
+        Returns
+        -------
+        LakeTable
+            A row for each wrong claim with ``path``, ``column``, ``claimed`` and ``found``.
+
+        Raises
+        ------
+        DatasetError
+            If the lake has no such topic.
+        CollectError
+            If a segment cannot be read.
+        """
+        source = self._source(topic)
+        wrong = contradictions(self.spark, source, sample, seed)
+        index = topic_index(self.spark, source, "data")
+        if sample is None and index.exists():
+            index.refresh(progress=False)
+        return wrong
+
+    def set_metadata(self, topic: str, key: str | None, values: Mapping[str, str]) -> None:
+        """Set custom metadata of a stream key, in a file of its own beside the present ones.
+
+        Parameters
+        ----------
+        topic : str
+        key : str or None
+            The stream key.
+        values : mapping of str to str
+            The value of each name.
+
+        Raises
+        ------
+        DatasetError
+            If the lake has no such topic.
+        PredicateError
+            If a name or a value is not text.
+        """
+        write_values(self._store, topic, key, values)
+
+    def delete_metadata(self, topic: str, key: str | None, names: Iterable[str]) -> None:
+        """Delete names of custom metadata of a stream key, by marks in a file of their own.
+
+        Parameters
+        ----------
+        topic : str
+        key : str or None
+            The stream key.
+        names : iterable of str
+            The names to delete.
+
+        Raises
+        ------
+        DatasetError
+            If the lake has no such topic.
+        """
+        write_values(self._store, topic, key, dict.fromkeys(names))
+
+    def index(self, topic: str, *, trust: IndexTrust = "checked") -> TopicIndex:
+        """Return the index of a topic, which need not exist yet.
+
+        Parameters
+        ----------
+        topic : str
+        trust : {"checked", "names", "data"}
+            Which timestamps count as bounds. ``checked``: those that the sink of xskip computed. ``names``: those that
+            descriptors and names claim, which is right where timestamps never decrease within a partition, or where
+            the writer is known to compute least and greatest ones. ``data``: a build reads the timestamps of the
+            segments for which they do not count.
+
+        Returns
+        -------
+        TopicIndex
+
+        Raises
+        ------
+        DatasetError
+            If the lake has no such topic.
+        """
+        return topic_index(self.spark, self._source(topic), trust)
+
+    def _source(self, topic: str) -> TopicSource:
+        return TopicSource(engine_of(self.spark).hook, self._store, topic)

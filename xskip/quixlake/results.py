@@ -1,0 +1,160 @@
+"""Results of questions about a lake: tables that print, show in notebooks and convert to Arrow and DataFrames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from xskip.results.render import KeyValueView, ShownTable, html_table, human_bytes, text_table
+
+if TYPE_CHECKING:
+    import datetime
+
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["LakeTable", "TimeRange", "summarize"]
+
+_SHOWN = 20
+_TIME = pa.timestamp("ms", "UTC")
+
+
+@dataclass(frozen=True, slots=True)
+class LakeTable(ShownTable):
+    """A table about a lake: its topics, stream keys, partitions, segments or custom metadata.
+
+    The text and the HTML show the totals and the first 20 rows.
+
+    Attributes
+    ----------
+    what : str
+        What a row stands for, in plural.
+    table : pyarrow.Table
+        The rows.
+    """
+
+    what: str
+    table: pa.Table
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for batch in self.table.to_batches():
+            yield from batch.to_pylist()
+
+    def __repr__(self) -> str:
+        return f"LakeTable({self.headline})"
+
+    @property
+    def headline(self) -> str:
+        """Return the numbers of rows, segments, bytes and messages; without those that the table does not have."""
+        parts = [f"{len(self):,} {self.what}"]
+        if self.what != "segments" and "segments" in self.table.column_names:
+            parts.append(f"{self.total('segments') or 0:,} segments")
+        if "bytes" in self.table.column_names:
+            parts.append(human_bytes(self.total("bytes") or 0))
+        if "messages" in self.table.column_names:
+            messages = self.total("messages")
+            parts.append("an unknown number of messages" if messages is None else f"{messages:,} messages")
+        return ", ".join(parts)
+
+    def total(self, column: str) -> int | None:
+        """Return the sum of a column, or None if a row does not have a value.
+
+        Parameters
+        ----------
+        column : str
+            Such as ``bytes``, ``messages`` or ``segments``.
+        """
+        total = pc.sum(self.table[column], skip_nulls=False, min_count=0).as_py()
+        return None if total is None else int(total)
+
+    def to_arrow(self) -> pa.Table:
+        """Return the rows as an Arrow table."""
+        return self.table
+
+    def to_df(self, spark: SparkSession) -> DataFrame:
+        """Return the rows as a DataFrame.
+
+        Parameters
+        ----------
+        spark : SparkSession
+        """
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        plain = self.table.cast(pa.schema([(f.name, _spark_type(f.type)) for f in self.table.schema]))
+        rows = list(zip(*(column.to_pylist() for column in plain.columns), strict=True))
+        return spark.createDataFrame(rows, from_arrow_schema(plain.schema))
+
+    def _columns(self) -> dict[str, list[Any]]:
+        shown = self.table.slice(0, _SHOWN)
+        return {name: shown[name].to_pylist() for name in shown.column_names}
+
+    def __str__(self) -> str:
+        columns = self._columns()
+        rows = list(zip(*columns.values(), strict=True))
+        more = [f"… {len(self) - _SHOWN:,} more"] if len(self) > _SHOWN else []
+        return "\n".join([self.headline, *([text_table(list(columns), rows)] if rows else []), *more])
+
+    def _repr_html_(self) -> str:
+        columns = self._columns()
+        return f"<p>{self.headline}</p>" + html_table(list(columns), list(zip(*columns.values(), strict=True)))
+
+
+def _spark_type(kind: pa.DataType) -> pa.DataType:
+    return pa.timestamp("us", "UTC") if pa.types.is_timestamp(kind) else kind
+
+
+@dataclass(frozen=True, slots=True)
+class TimeRange(KeyValueView):
+    """The range of time that segments claim.
+
+    Attributes
+    ----------
+    start, end : datetime.datetime or None
+        The least and the greatest timestamp in UTC; None if no segment claims one.
+    unknown : int
+        The number of segments that claim no timestamps.
+    """
+
+    start: datetime.datetime | None
+    end: datetime.datetime | None
+    unknown: int
+
+    def _pairs(self) -> Sequence[tuple[str, Any]]:
+        return [("start", self.start), ("end", self.end), ("segments without timestamps", self.unknown)]
+
+
+def summarize(segments: pa.Table, by: Sequence[str], *, keys: bool = False) -> pa.Table:
+    """Summarize segments by columns.
+
+    Parameters
+    ----------
+    segments : pyarrow.Table
+        Rows of :data:`~xskip.quixlake.segments.SEGMENT`.
+    by : sequence of str
+        The columns of the groups.
+    keys : bool
+        Whether to count the stream keys of each group.
+
+    Returns
+    -------
+    pyarrow.Table
+        A row for each group, in order: the columns of the group, ``keys`` if they are counted, ``segments``, ``bytes``,
+        ``messages``, ``first`` and ``last`` (offsets), ``start`` and ``end`` (times in UTC). A sum is null if a part is
+        unknown.
+    """
+    every = pc.ScalarAggregateOptions(skip_nulls=False)
+    sums = [("size", "sum", every), ("rows", "sum", every)]
+    ends = [("first", "min"), ("last", "max"), ("start", "min"), ("end", "max")]
+    counted = [("stream_key", "count_distinct", pc.CountOptions(mode="all"))] if keys else []
+    found = segments.group_by(list(by), use_threads=False).aggregate([([], "count_all"), *sums, *ends, *counted])
+    columns = {name: found[name] for name in by} | ({"keys": found["stream_key_count_distinct"]} if keys else {})
+    columns |= {"segments": found["count_all"], "bytes": found["size_sum"], "messages": found["rows_sum"]}
+    columns |= {"first": found["first_min"], "last": found["last_max"]}
+    columns |= {"start": found["start_min"].cast(_TIME), "end": found["end_max"].cast(_TIME)}
+    return pa.table(columns).sort_by([(name, "ascending") for name in by])

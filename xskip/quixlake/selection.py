@@ -1,0 +1,212 @@
+"""Selections of messages: a topic, stream keys, a window of time, partitions and offsets. Rules: [QLK-RD-2]."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from xskip.errors import PredicateError
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+__all__ = ["Filters", "Moment", "Selection", "Trust"]
+
+#: A moment: a datetime, milliseconds since the Unix epoch, or a text such as ``2026-01-31 09:00``.
+Moment: TypeAlias = "datetime.datetime | int | str"
+#: Which claims about timestamps count as bounds [QLK-TR-2].
+Trust: TypeAlias = Literal["checked", "names"]
+_UTC = datetime.timezone.utc
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=_UTC)
+_MILLISECOND = datetime.timedelta(milliseconds=1)
+
+
+class Filters(TypedDict, total=False):
+    """The filters of a selection, as users give them.
+
+    ``keys`` are stream keys or one of them, with None for the null key; ``start`` and ``end`` a half-open window of
+    time; ``partitions`` Kafka partitions or one of them; ``offsets`` the first offset and the one after the last;
+    ``metadata`` the values of custom metadata that a stream key must have; ``trust`` says which claims about timestamps
+    count.
+    """
+
+    keys: str | Iterable[str | None] | None
+    start: Moment | None
+    end: Moment | None
+    partitions: int | Iterable[int] | None
+    offsets: tuple[int | None, int | None] | None
+    metadata: Mapping[str, str | Iterable[str]] | None
+    trust: Trust
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A selection of messages.
+
+    Attributes
+    ----------
+    topic : str
+        The topic.
+    keys : frozenset of (str or None), or None
+        The stream keys; None selects all.
+    window : tuple of two (int or None)
+        The least timestamp in milliseconds, and the timestamp before which all messages lie.
+    partitions : frozenset of int, or None
+        The Kafka partitions; None selects all.
+    offsets : tuple of two (int or None)
+        The least offset, and the offset before which all messages lie.
+    metadata : mapping
+        The values of custom metadata that a stream key must have.
+    trust : {"checked", "names"}
+        Which claims about timestamps count.
+    """
+
+    topic: str
+    keys: frozenset[str | None] | None = None
+    window: tuple[int | None, int | None] = (None, None)
+    partitions: frozenset[int] | None = None
+    offsets: tuple[int | None, int | None] = (None, None)
+    metadata: Mapping[str, str | Iterable[str]] = field(default_factory=dict)
+    trust: Trust = "checked"
+
+    @classmethod
+    def of(cls, topic: str, filters: Filters) -> Selection:
+        """Return the selection of a topic's messages by filters.
+
+        Parameters
+        ----------
+        topic : str
+        filters : Filters
+
+        Raises
+        ------
+        PredicateError
+            If a filter is unknown or has a wrong type, or if a range ends before it starts.
+        """
+        unknown = sorted(filters.keys() - Filters.__annotations__.keys())
+        if unknown:
+            raise PredicateError(
+                "a selection has no such filter", found=", ".join(unknown), expected=", ".join(Filters.__annotations__)
+            )
+        trust = filters.get("trust", "checked")
+        if trust not in ("checked", "names"):
+            raise PredicateError("a kind of trust does not exist", found=repr(trust), expected="'checked' or 'names'")
+        window = _range("window", filters.get("start"), filters.get("end"))
+        first, after = filters.get("offsets") or (None, None)
+        return cls(
+            topic,
+            _keys(filters.get("keys")),
+            window,
+            _partitions(filters.get("partitions")),
+            _range("range of offsets", first, after),
+            filters.get("metadata") or {},
+            trust,
+        )
+
+    def overlapping(self, segments: pa.Table) -> pa.Table:
+        """Return the segments that can hold a selected message, by the claims that count.
+
+        Parameters
+        ----------
+        segments : pyarrow.Table
+            Rows of :data:`~xskip.quixlake.segments.SEGMENT`. Deleted segments are left out.
+        """
+        kept = pc.invert(segments["is_deleted"])
+        if self.keys is not None:
+            wanted = pa.array([*self.keys], pa.string())
+            kept = pc.and_(kept, pc.is_in(segments["stream_key"], wanted))
+        if self.partitions is not None:
+            fitting = pc.is_in(segments["partition"], pa.array([*self.partitions], pa.int64()))
+            kept = pc.and_(kept, pc.or_(fitting, pc.is_null(segments["partition"])))
+        kept = _within(kept, self.offsets, (segments["first"], segments["last"]))
+        start, end = segments["start"], segments["end"]
+        if self.trust == "checked":
+            start, end = (pc.if_else(segments["is_exact"], each, pa.scalar(None, pa.int64())) for each in (start, end))
+        return segments.filter(_within(kept, self.window, (start, end)))
+
+    def conditions(self) -> list[Column]:
+        """Return the filters on the columns of a read, but for those on custom metadata."""
+        from pyspark.sql import functions as F
+
+        found: list[Column] = []
+        if self.keys is not None:
+            named = F.col("stream_key").isin([key for key in self.keys if key is not None])
+            found.append(named | F.col("stream_key").isNull() if None in self.keys else named)
+        if self.partitions is not None:
+            found.append(F.col("partition").isin(sorted(self.partitions)))
+        for column, (low, end) in (("offset", self.offsets), ("timestamp", self.window)):
+            found += [F.col(column) >= low] if low is not None else []
+            found += [F.col(column) < end] if end is not None else []
+        return found
+
+
+def _within(
+    kept: pa.ChunkedArray, wanted: tuple[int | None, int | None], bounds: tuple[pa.ChunkedArray, pa.ChunkedArray]
+) -> pa.ChunkedArray:
+    """Restrict a mask to the bounds that overlap a half-open range; unknown bounds overlap every range."""
+    low, end = wanted
+    if end is not None:
+        kept = pc.and_(kept, pc.less(bounds[0], end).fill_null(True))
+    if low is not None:
+        kept = pc.and_(kept, pc.greater_equal(bounds[1], low).fill_null(True))
+    return kept
+
+
+def _keys(keys: str | Iterable[str | None] | None) -> frozenset[str | None] | None:
+    if keys is None:
+        return None
+    found = frozenset((keys,) if isinstance(keys, str) else keys)
+    odd = [key for key in found if not (key is None or isinstance(key, str))]
+    if odd:
+        raise PredicateError("a stream key is not text", found=repr(odd[0]), expected="texts, or None for a null key")
+    return found
+
+
+def _partitions(partitions: int | Iterable[int] | None) -> frozenset[int] | None:
+    if partitions is None:
+        return None
+    found = frozenset((partitions,) if isinstance(partitions, int) else partitions)
+    odd = [each for each in found if isinstance(each, bool) or not isinstance(each, int)]
+    if odd:
+        raise PredicateError("a partition is not a whole number", found=repr(odd[0]))
+    return found
+
+
+def _range(what: str, low: Moment | None, end: Moment | None) -> tuple[int | None, int | None]:
+    first, after = (None if each is None else milliseconds(each) for each in (low, end))
+    if first is not None and after is not None and after < first:
+        raise PredicateError(f"the {what} ends before it starts", found=f"{low} to {end}")
+    return first, after
+
+
+def milliseconds(moment: Moment) -> int:
+    """Return a moment in milliseconds since the Unix epoch; a moment without a zone is in UTC.
+
+    Raises
+    ------
+    PredicateError
+        If the moment is not a datetime, an integer or a text of an ISO date and time.
+
+    Examples
+    --------
+    >>> milliseconds("2026-01-31 09:00"), milliseconds("2026-01-31T10:00+01:00"), milliseconds(5)
+    (1769850000000, 1769850000000, 5)
+    """
+    if isinstance(moment, int) and not isinstance(moment, bool):
+        return moment
+    try:
+        parsed: datetime.datetime = moment  # type: ignore[assignment]
+        if isinstance(moment, str):
+            parsed = datetime.datetime.fromisoformat(moment.replace("Z", "+00:00"))
+        zoned = parsed if parsed.tzinfo else parsed.replace(tzinfo=_UTC)
+        return -((_EPOCH - zoned) // _MILLISECOND)
+    except (ValueError, AttributeError, TypeError) as error:
+        raise PredicateError(
+            "a moment cannot be understood", found=repr(moment),
+            expected="a datetime, milliseconds since the Unix epoch, or a text such as 2026-01-31 09:00",
+        ) from error  # fmt: skip

@@ -1,0 +1,180 @@
+"""The files of a lake: listings of its folders, and the content of its small Parquet files."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from xskip.errors import DatasetError
+from xskip.metadata.data_files import DataFiles, table_identifier
+from xskip.metadatastore.location import as_uri
+from xskip.quixlake.custom_metadata import CURRENT, current_values, rows_of
+from xskip.quixlake.custom_metadata import DOCUMENT as CUSTOM
+from xskip.quixlake.descriptors import IndexFiles, UnreadableFile, decisive, read_small_files
+from xskip.quixlake.listing import list_below
+from xskip.quixlake.names import METADATA, RAW, decode
+from xskip.quixlake.segments import described_segments, listed_segments
+from xskip.spark.bridge.gateway import Hook
+from xskip.spark.bridge.hadoop_filesystem import storage_for
+
+__all__ = ["LakeStore"]
+
+_INDEX_FILE = r"/index_raw_[^/]*\.parquet$"
+_CUSTOM_FILE = r"/metadata_[^/]*\.parquet$"
+
+
+class LakeStore:
+    """The files of a lake.
+
+    The store remembers the content of small files, and reads a file again only if its state has changed. Several
+    threads can use a store.
+
+    Parameters
+    ----------
+    hook : Hook
+        The hook of the session's JVM.
+    base : str
+        The folder of the workspace.
+    """
+
+    def __init__(self, hook: Hook, base: str) -> None:
+        qualified = hook.locations.qualified(base)
+        #: The base as a URI, and without scheme and authority.
+        self.uri = as_uri(qualified).rstrip("/")
+        self.root = table_identifier(qualified).rstrip("/")
+        self.storage = storage_for(hook, self.uri)
+        self._hook = hook
+        self._prefix = self.uri[: len(self.uri) - len(self.root)]
+        self._lock = threading.Lock()
+        self._contents: dict[tuple[object, ...], pa.Table | UnreadableFile] = {}
+
+    def topic_folders(self) -> dict[str | None, list[str]]:
+        """Return the names of the folders of each topic, by the topic that the names mean [QLK-DI-1]."""
+        folders = dict.fromkeys(f for area in (RAW, METADATA) for f in self._folders(area, "Topic="))
+        found: dict[str | None, list[str]] = {}
+        for folder in folders:
+            for topic in self._topics_of(folder):
+                found.setdefault(topic, []).append(folder)
+        return found
+
+    def folders_of(self, topic: str | None) -> list[str]:
+        """Return the names of a topic's folders.
+
+        Raises
+        ------
+        DatasetError
+            If the lake has no such topic.
+        """
+        folders = self.topic_folders()
+        if topic not in folders:
+            some = ", ".join(sorted(map(str, folders))[:10])
+            raise DatasetError(
+                "the lake has no such topic", where=self.uri, found=str(topic),
+                expected=f"one of {some}" if some else "a folder Raw/Topic=<topic>",
+            )  # fmt: skip
+        return folders[topic]
+
+    def _topics_of(self, folder: str) -> set[str | None]:
+        """Return the topics of a folder; the descriptors of a former writer can say that its name is not encoded."""
+        name = folder.partition("=")[2]
+        named: set[str | None] = {decode(name)}
+        if "%" not in name:
+            return named
+        described = set(self.index_files([folder]).descriptors["topic"].drop_null().to_pylist())
+        return described & {name, *named} or named
+
+    def key_folders(self, area: str, folder: str) -> list[str]:
+        """Return the names of the folders ``Key=`` in the folder of a topic."""
+        return self._folders(f"{area}/{folder}", "Key=")
+
+    def index_files(self, folders: Iterable[str]) -> IndexFiles:
+        """Return the content of all index files of topics' folders."""
+        return IndexFiles.of(self._contents_of(folders, _INDEX_FILE))
+
+    def custom_metadata(self, folders: Iterable[str]) -> tuple[pa.Table, list[UnreadableFile]]:
+        """Return the current custom metadata of topics' folders, and the files that cannot be read."""
+        rows, unreadable = self._custom(folders)
+        return (current_values(rows) if len(rows) else CURRENT.empty_table()), unreadable
+
+    def custom_rows(self, folders: Iterable[str]) -> pa.Table:
+        """Return all rows of custom metadata of topics' folders, current and former ones."""
+        return self._custom(folders)[0]
+
+    def _custom(self, folders: Iterable[str]) -> tuple[pa.Table, list[UnreadableFile]]:
+        tables, unreadable = [CUSTOM.empty_table()], []
+        for path, content in self._contents_of(folders, _CUSTOM_FILE).items():
+            rows = content if isinstance(content, UnreadableFile) else rows_of(content)
+            if rows is None:
+                unreadable.append(UnreadableFile(path, "no column MetadataKey"))
+            elif isinstance(rows, UnreadableFile):
+                unreadable.append(rows)
+            else:
+                tables.append(rows)
+        return pa.concat_tables(tables), unreadable
+
+    def raw_files(self, folders: Iterable[str], keys: Sequence[str] | None = None) -> DataFiles:
+        """Return the files of topics' folders below ``Raw``, with names relative to the base.
+
+        Parameters
+        ----------
+        folders : iterable of str
+            The names of the topics' folders.
+        keys : sequence of str, optional
+            Only the folders ``Key=`` with these names; None lists all.
+        """
+        below = [f"{RAW}/{folder}" for folder in folders]
+        if keys is not None:
+            below = [f"{folder}/{key}" for folder in below for key in keys]
+        return self._relative(_joined([list_below(self._hook, f"{self.uri}/{each}") for each in below]))
+
+    def segments(self, folders: Sequence[str], keys: Sequence[str] | None = None) -> pa.Table:
+        """Return the segments that exist, see :func:`~xskip.quixlake.segments.listed_segments`.
+
+        The parameters are those of :meth:`raw_files`.
+        """
+        return listed_segments(self.raw_files(folders, keys), decisive(self.index_files(folders).descriptors))
+
+    def described(self, folders: Sequence[str]) -> pa.Table:
+        """Return the segments that descriptors name, see :func:`~xskip.quixlake.segments.described_segments`."""
+        return described_segments(decisive(self.index_files(folders).descriptors))
+
+    def _folders(self, below: str, prefix: str) -> list[str]:
+        found = self.storage.directories(f"{self.uri}/{below}")
+        names = [path.rstrip("/").rpartition("/")[2] for path in found]
+        return [name for name in names if name.startswith(prefix)]
+
+    def _contents_of(self, folders: Iterable[str], pattern: str) -> dict[str, Any]:
+        """Return the content of the Parquet files below ``Metadata`` whose names match, by path below the base."""
+        files = _joined([list_below(self._hook, f"{self.uri}/{METADATA}/{folder}") for folder in folders])
+        hit = pc.match_substring_regex(files.names, pattern)
+        files = files.take(pc.indices_nonzero(hit).cast(pa.int64()))
+        with self._lock:
+            known = dict(self._contents)
+        found = read_small_files(self.storage, self._prefix, files, known)
+        with self._lock:
+            names = {state[0] for state in found}  # former states of the files are of no use
+            self._contents = {state: content for state, content in self._contents.items() if state[0] not in names}
+            self._contents.update(found)
+        contents = {}
+        for state, content in found.items():
+            below = str(state[0])[len(self.root) + 1 :]
+            contents[below] = replace(content, path=below) if isinstance(content, UnreadableFile) else content
+        return contents
+
+    def _relative(self, files: DataFiles) -> DataFiles:
+        names = pc.utf8_slice_codeunits(files.names, len(self.root) + 1)
+        return DataFiles(names, files.sizes, files.modified)
+
+
+def _joined(parts: Sequence[DataFiles]) -> DataFiles:
+    if not parts:
+        return DataFiles.of([])
+    names, sizes, modified = (
+        pa.concat_arrays([getattr(part, column) for part in parts]) for column in ("names", "sizes", "modified")
+    )
+    return DataFiles(names, sizes, modified)

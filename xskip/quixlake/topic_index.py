@@ -1,0 +1,104 @@
+"""The index of a topic: bounds that descriptors and names claim, and statistics of the messages. Rules: [QLK-IX]."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from xskip.api.index import SkippingIndex
+from xskip.build.builder import OnError, ProgressOption
+from xskip.build.reader import FrameReader
+from xskip.indexes import Index, MinMax
+from xskip.metadatastore.snapshot import Snapshot
+from xskip.quixlake.claims import IndexTrust, SegmentClaims
+from xskip.quixlake.segment_frame import with_time
+from xskip.quixlake.topic_source import TopicSource
+from xskip.results.operations import RefreshResult
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["BOUNDS", "topic_index"]
+
+#: The indexes that claims serve.
+BOUNDS: tuple[Index, ...] = (MinMax("timestamp"), MinMax("offset"), MinMax("partition"))
+_TIMESTAMPS = (MinMax.name, ("timestamp",))
+
+
+class TopicIndex(SkippingIndex):
+    """The index of a topic in a lake, which need not exist yet.
+
+    All operations are those of :class:`xskip.SkippingIndex`; :meth:`create` adds the bounds that descriptors claim.
+    """
+
+    def create(
+        self,
+        indexes: Sequence[Index] = (),
+        *,
+        progress: ProgressOption = None,
+        on_error: OnError = "raise",
+        version: int = 4,
+    ) -> RefreshResult:
+        """Build the index of bounds, and further indexes, and commit them.
+
+        Without further indexes, the build opens only segments whose offsets or partition are unknown.
+
+        Parameters
+        ----------
+        indexes : sequence of Index
+            Indexes in addition to the bounds of ``timestamp``, ``offset`` and ``partition``, such as
+            ``[BloomFilter("key")]``.
+        progress : bool or callable, optional
+            See :meth:`xskip.SkippingIndex.create`.
+        on_error : {"raise", "skip"}
+            See :meth:`xskip.SkippingIndex.create`.
+        version : int
+            See :meth:`xskip.SkippingIndex.create`.
+
+        Returns
+        -------
+        RefreshResult
+
+        Raises
+        ------
+        IndexExistsError
+            If the topic already has an index.
+        CollectError
+            If a segment that the build opens cannot be read.
+        """
+        wanted = (*BOUNDS, *(index for index in indexes if index not in BOUNDS))
+        return SkippingIndex.create(self, wanted, progress=progress, on_error=on_error, version=version)
+
+
+def topic_index(spark: SparkSession, source: TopicSource, trust: IndexTrust) -> TopicIndex:
+    """Return the index of a topic.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    source : TopicSource
+        The segments of the topic.
+    trust : {"checked", "names", "data"}
+        Which timestamps the index has [QLK-TR-2]. With ``data``, a build reads the timestamps that do not count.
+    """
+    claims = SegmentClaims(source.store.root, trust)
+
+    def read(session: SparkSession) -> DataFrame:
+        segments = source.segments()
+        claims.use(segments)
+        return source.rows(session, segments)
+
+    name = f"topic {source.topic}"
+    outdated = _without_timestamps if trust == "data" else None
+    return TopicIndex(name, spark, FrameReader(name, read, claims, outdated, with_time))
+
+
+def _without_timestamps(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
+    """Return for each segment of a snapshot whether its timestamps are unknown [QLK-IX-4]."""
+    column = snapshot.load([_TIMESTAMPS]).indexes.get(_TIMESTAMPS)
+    if column is None:
+        return np.zeros(snapshot.rows, np.bool_)
+    return np.asarray(column.values.is_null().to_numpy(zero_copy_only=False))

@@ -1,0 +1,128 @@
+"""The segments of a topic as a dataset: what a build and a read see of them. Rules: [QLK-SE] [QLK-RE-3]."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from xskip.metadata.data_files import DataFiles
+from xskip.metadata.table import MetadataTable, PartitionColumn
+from xskip.quixlake.names import RAW, decode
+from xskip.quixlake.segment_frame import PARTITIONS, segment_frame, use_index_at
+from xskip.quixlake.store import LakeStore
+from xskip.spark.bridge.gateway import Hook
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["TopicSource"]
+
+
+class TopicSource:
+    """The segments of a topic.
+
+    Parameters
+    ----------
+    hook : Hook
+        The hook of the session's JVM.
+    store : LakeStore
+        The files of the lake.
+    topic : str
+        The topic.
+
+    Raises
+    ------
+    DatasetError
+        If the lake has no such topic.
+    """
+
+    def __init__(self, hook: Hook, store: LakeStore, topic: str) -> None:
+        self.topic = topic
+        self.store = store
+        self._hook = hook
+        self._folders = store.folders_of(topic)
+
+    @property
+    def root(self) -> str:
+        """Return the folder of the topic as a URI, at which the rule looks for the index."""
+        return f"{self.store.uri}/{RAW}/{self._folders[0]}"
+
+    def segments(self, keys: Collection[str | None] | None = None) -> pa.Table:
+        """List the segments, without deleted ones.
+
+        Parameters
+        ----------
+        keys : collection of (str or None), optional
+            Only segments of these stream keys; None lists all.
+
+        Returns
+        -------
+        pyarrow.Table
+            Rows of :data:`~xskip.quixlake.segments.SEGMENT`.
+        """
+        names = None if keys is None else self._key_folders(keys)
+        found = self.store.segments(self._folders, names)
+        kept = pc.and_(pc.invert(found["is_deleted"]), _is(found["topic"], [self.topic]))
+        if keys is not None:
+            kept = pc.and_(kept, _is(found["stream_key"], [*keys]))
+        return found.filter(kept).combine_chunks()
+
+    def rows(self, spark: SparkSession, segments: pa.Table, index: str | None = None) -> DataFrame:
+        """Return a DataFrame that reads segments and does nothing else.
+
+        Parameters
+        ----------
+        spark : SparkSession
+            The session of the DataFrame.
+        segments : pyarrow.Table
+            Rows of :data:`~xskip.quixlake.segments.SEGMENT`.
+        index : str, optional
+            The directory of the index; None finds the index by the folder of the topic.
+        """
+        names = self._names(segments)
+        files = DataFiles(names, *(segments[name].combine_chunks() for name in ("size", "modified")))
+        partitions = {
+            name: PartitionColumn(name, kind, segments[name].combine_chunks()) for name, kind in PARTITIONS.items()
+        }
+        odd = pc.invert(
+            pc.match_substring_regex(names, "/ts_-?[0-9]{1,18}_-?[0-9]{1,18}_part_-?[0-9]{1,18}_off_[^/]*$")
+        )
+        odd = pc.and_(odd, segments["partition"].combine_chunks().is_valid())
+        claimed = (names.filter(odd).to_pylist(), segments["partition"].combine_chunks().filter(odd).to_pylist())
+        table = MetadataTable(files, partitions, {})
+        rows = segment_frame(spark, self._hook, table, self.root, dict(zip(*claimed, strict=True)))
+        if index is not None:
+            use_index_at(rows, index)
+        return rows
+
+    def _names(self, segments: pa.Table) -> pa.Array:
+        return pc.binary_join_element_wise(f"{self.store.root}/", segments["path"].combine_chunks(), "")
+
+    def _key_folders(self, keys: Collection[str | None]) -> list[str]:
+        """Return the names of the folders ``Key=`` that can hold segments of stream keys.
+
+        These are the folders whose name, decoded or not, is a stream key or its first part, and the folders with a
+        segment to which a descriptor gives a stream key.
+        """
+        described = self.store.described(self._folders)
+        paths = described.filter(_is(described["stream_key"], [*keys]))["path"]
+        named = pc.struct_field(pc.extract_regex(paths, "^Raw/[^/]*/(?P<key>Key=[^/]*)/"), ["key"])
+        found = dict.fromkeys(named.to_pylist())
+        for folder in self._folders:
+            for name in self.store.key_folders(RAW, folder):
+                literal = name.partition("=")[2]
+                if any(_begins(key, part) for key in keys for part in (literal, decode(literal))):
+                    found[name] = None
+        return [*found]
+
+
+def _begins(key: str | None, part: str | None) -> bool:
+    """Return whether a folder's text is a stream key, or the first of several folders of the key [QLK-PA-3]."""
+    return key == part or (key is not None and part is not None and key.startswith(f"{part}/"))
+
+
+def _is(values: pa.ChunkedArray, wanted: Sequence[str | None]) -> pa.ChunkedArray:
+    return pc.is_in(values, pa.array(wanted, pa.string()))
