@@ -21,6 +21,7 @@ __all__ = [
     "MetadataVersionError",
     "PredicateError",
     "RecordDamagedError",
+    "ReplayError",
     "SettingError",
     "StorageError",
     "UnsupportedTypeError",
@@ -166,6 +167,10 @@ class IndexDroppedError(CommitConflictError):
 
 class CollectError(XskipError, RuntimeError):
     """Error for data that Spark could not read while xskip built an index."""
+
+
+class ReplayError(XskipError, RuntimeError):
+    """Error for a replay that its target refuses, or whose state does not fit."""
 
 
 class StorageError(XskipError, OSError):

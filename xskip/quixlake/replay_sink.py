@@ -1,0 +1,54 @@
+"""A replay by Spark's Kafka sink: in parallel, without pace, timestamps and progress."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from xskip.errors import ReplayError
+from xskip.quixlake.replay_order import ORDER
+from xskip.spark.bridge.java_errors import spark_errors, what_failed
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["write_to_kafka"]
+
+
+def write_to_kafka(df: DataFrame, settings: Mapping[str, Any], topic: str, *, keep_partitions: bool) -> None:
+    """Send messages by Spark's Kafka sink, all messages of a partition by one task.
+
+    Parameters
+    ----------
+    df : DataFrame
+        The messages with the columns of the order, and with all messages of a partition in one task.
+    settings : mapping of str to Any
+        The settings of Kafka's Java producer.
+    topic : str
+        The topic.
+    keep_partitions : bool
+        Whether a message goes to the partition with its number in the lake; otherwise the producer decides by the key.
+
+    Raises
+    ------
+    ReplayError
+        If Spark cannot read or send a message.
+    """
+    from pyspark.sql import functions as F
+
+    headers = F.expr(
+        "transform(headers, h -> struct(h.key, coalesce(h.value.bytes, cast(h.value.string as binary)) as value))"
+    )
+    columns = [F.col("key"), F.col("value"), headers.alias("headers")]
+    columns += [F.col("partition").cast("int").alias("partition")] if keep_partitions else []
+    rows = df.sortWithinPartitions(*ORDER).select(*columns)
+    writer = rows.write.format("kafka").option("topic", topic)
+    for name, value in {"enable.idempotence": "true", "acks": "all", **settings}.items():
+        writer = writer.option(f"kafka.{name}", str(value))
+    try:
+        writer.save()
+    except spark_errors() as error:
+        failed = what_failed(error)
+        raise ReplayError(
+            "Spark cannot replay the messages", where=failed.get("where", f"topic {topic}"), found=failed["found"]
+        ) from error
