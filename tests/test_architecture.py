@@ -33,7 +33,7 @@ PARQUET = {
     "quixlake.custom_metadata_files",
 }
 #: Dependencies that executors may lack. Python workers import every module that the package's root imports.
-DRIVER_ONLY = ("cachetools", "jinja2", "tabulate", "tqdm")
+DRIVER_ONLY = ("cachetools", "confluent_kafka", "jinja2", "tabulate", "tqdm")
 
 MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 40

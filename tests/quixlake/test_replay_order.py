@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 from tests.quixlake.messages import Row, frame_of, merged
 from xskip.errors import DatasetError
+from xskip.quixlake import replay
 from xskip.quixlake.replay import Replay, ReplayOptions
 from xskip.quixlake.replay_pace import SystemClock
 
@@ -21,7 +22,10 @@ streams = st.dictionaries(
 )
 
 
-def rows_of(drawn: dict[tuple[str | None, int], list[int | None]]) -> list[Row]:
+Drawn = dict[tuple[str | None, int], list[int | None]]
+
+
+def rows_of(drawn: Drawn) -> list[Row]:
     return [
         Row(partition, 3 * i + 7, timestamp, topic)
         for (topic, partition), values in drawn.items()
@@ -50,7 +54,7 @@ class StartClock(SystemClock):
 
 @settings(max_examples=1000)
 @given(streams)
-def test_the_order_by_the_running_maximum_is_that_of_the_merge(drawn: dict[tuple[str | None, int], list[int]]) -> None:
+def test_the_order_by_the_running_maximum_is_that_of_the_merge(drawn: Drawn) -> None:
     """[QLK-RP-1] Timestamps can decrease within a partition."""
     rows = rows_of(drawn)
     assert by_running_maximum(rows) == merged(rows)
@@ -58,10 +62,12 @@ def test_the_order_by_the_running_maximum_is_that_of_the_merge(drawn: dict[tuple
 
 @settings(max_examples=8)
 @given(drawn=streams)
-def test_spark_orders_as_the_merge_does(spark: SparkSession, drawn: dict[tuple[str | None, int], list[int]]) -> None:
-    """[QLK-RP-1] The frame has the order of the merge, with streams of several topics."""
+def test_spark_orders_as_the_merge_does(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, drawn: Drawn) -> None:
+    """[QLK-RP-1] The frame has the order of the merge, with streams of several topics, in several partitions."""
+    monkeypatch.setattr(replay, "_CHUNK", 500)
     rows = rows_of(drawn)
     frame = Replay(frame_of(spark, rows), ReplayOptions()).frame()
+    assert (frame.rdd.getNumPartitions() > 1) == (len(rows) >= 5)
     assert [(r.topic, r.partition, r.offset) for r in frame.collect()] == [row.place for row in merged(rows)]
 
 
@@ -81,9 +87,7 @@ def expected_times(rows: list[Row], maximum: int | None) -> list[int | None]:
 
 @settings(max_examples=8)
 @given(drawn=streams, maximum=st.sampled_from([None, 0, 1, 5, 700]))
-def test_moved_timestamps_begin_with_the_replay(
-    spark: SparkSession, drawn: dict[tuple[str | None, int], list[int]], maximum: int | None
-) -> None:
+def test_moved_timestamps_begin_with_the_replay(spark: SparkSession, drawn: Drawn, maximum: int | None) -> None:
     """[QLK-RP-3] [QLK-RP-4] Timestamps move by one constant, and gaps longer than the maximum become shorter."""
     rows = merged(rows_of(drawn))
     options = ReplayOptions(timestamps="moved", max_gap_ms=maximum)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +23,8 @@ _NO_TIMESTAMP = 0
 _SETTINGS = {"enable.idempotence": True, "partitioner": "murmur2_random"}
 _METADATA_SECONDS = 30.0
 _POLL_SECONDS = 0.1
+#: How long a replay that has failed waits for confirmations.
+_CLOSE_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +169,8 @@ class KafkaTarget:
         if self._keep:
             arguments["partition"] = message.partition
         if message.timestamp is not None:
-            if message.timestamp <= _NO_TIMESTAMP:
-                raise self._refused(message, f"the timestamp {message.timestamp}", "use timestamps='moved'")
+            if message.timestamp == _NO_TIMESTAMP:
+                raise self._refused(message, "the timestamp 0, which librdkafka cannot send", "use timestamps='moved'")
             arguments["timestamp"] = message.timestamp
         while True:
             self._poll(0)
@@ -187,10 +190,17 @@ class KafkaTarget:
         self._poll(0)
 
     def close(self, *, failed: bool) -> None:
-        """Wait for the confirmations of all messages, see :meth:`Target.close`."""
-        if failed or self._failure is not None:
+        """Wait for the confirmations of all messages, see :meth:`Target.close`.
+
+        After a refused message, the messages that the producer has not yet sent are given up, because they come later
+        in the order.
+        """
+        end = time.monotonic() + _CLOSE_SECONDS
+        while len(self._producer) and self._failure is None and not (failed and time.monotonic() > end):
+            self._producer.poll(_POLL_SECONDS)
+        if len(self._producer):
             self._producer.purge(in_flight=False)
-        self._producer.flush()
+            self._producer.flush(_CLOSE_SECONDS)
         if self._failure is not None and not failed:
             raise self._failure
 
