@@ -162,7 +162,7 @@ def _wait_until_ready(broker: Broker, process: subprocess.Popen[bytes]) -> None:
 
     end = time.monotonic() + _START_SECONDS
     while time.monotonic() < end and process.poll() is None:
-        # without its own logger the client writes to the standard error that nobody listens yet
+        # with this level the client does not write to the standard error that the broker does not listen yet
         client: Any = AdminClient({"bootstrap.servers": broker.address, "log_level": 0})
         try:
             if client.list_topics(timeout=1).brokers:

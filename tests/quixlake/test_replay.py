@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from tests.quixlake.messages import Row, frame_of, merged
 from xskip.errors import DatasetError, ReplayError, SettingError, StorageError
-from xskip.quixlake import replay
+from xskip.quixlake import replay, replay_sink
 from xskip.quixlake.replay import Replay, ReplayOptions
 from xskip.quixlake.replay_pace import Pacer
 from xskip.quixlake.replay_progress import Progress, SavedState, load_state
@@ -25,7 +25,7 @@ ROWS = [
     Row(0, 0, 4_500, "u", headers=(("a", "é"), ("b", b"\xff"), ("c", None))),
 ]  # fmt: skip
 PLACES = [row.place for row in merged(ROWS)]
-#: A function of the tests without confirmations of Kafka.
+#: What a state says of a replay to a function with the default options.
 TARGET = {
     "target": "a function", "timestamps": "original", "max_gap_ms": None, "key_suffix": None, "keep_partitions": True,
 }  # fmt: skip
@@ -243,3 +243,11 @@ def test_a_message_without_an_offset_fails_before_messages_are_sent(spark: Spark
     with pytest.raises(DatasetError, match="1 messages"):
         Replay(df, ReplayOptions()).to(got.append)
     assert got == []
+
+
+def test_the_package_of_sparks_sink_is_named_where_it_is_absent(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replay_sink, "_FORMAT", "no-such-sink")
+    with pytest.raises(ReplayError, match="add spark-sql-kafka-0-10"):
+        Replay(frame_of(spark, ROWS), ReplayOptions(timestamps="current")).to_kafka("127.0.0.1:1", "x")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 __all__ = ["write_to_kafka"]
+
+_FORMAT = "kafka"
 
 
 def write_to_kafka(df: DataFrame, settings: Mapping[str, Any], topic: str, *, keep_partitions: bool) -> None:
@@ -42,13 +45,17 @@ def write_to_kafka(df: DataFrame, settings: Mapping[str, Any], topic: str, *, ke
     columns = [F.col("key"), F.col("value"), headers.alias("headers")]
     columns += [F.col("partition").cast("int").alias("partition")] if keep_partitions else []
     rows = df.sortWithinPartitions(*ORDER).select(*columns)
-    writer = rows.write.format("kafka").option("topic", topic)
+    writer = rows.write.format(_FORMAT).option("topic", topic)
     for name, value in {"enable.idempotence": "true", "acks": "all", **settings}.items():
         writer = writer.option(f"kafka.{name}", str(value))
     try:
         writer.save()
     except spark_errors() as error:
         failed = what_failed(error)
+        absent = re.search("Failed to find (the )?data source", str(error))
         raise ReplayError(
-            "Spark cannot replay the messages", where=failed.get("where", f"topic {topic}"), found=failed["found"]
+            "Spark cannot replay the messages",
+            where=failed.get("where", f"topic {topic}"),
+            found=failed["found"],
+            hint="add spark-sql-kafka-0-10 to spark.jars.packages" if absent else None,
         ) from error
