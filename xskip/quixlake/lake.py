@@ -11,6 +11,7 @@ from xskip.quixlake.custom_metadata_files import write_values
 from xskip.quixlake.discovery import LakeDiscovery
 from xskip.quixlake.payload import Payload
 from xskip.quixlake.process_index import ProcessIndexes
+from xskip.quixlake.replay import Replay, ReplayOptions
 from xskip.quixlake.results import LakeTable
 from xskip.quixlake.segment_frame import with_time
 from xskip.quixlake.selection import Filters, Selection
@@ -204,6 +205,30 @@ class QuixLake(LakeDiscovery):
             If the lake has no such topic.
         """
         return topic_index(self.spark, self._source(topic), trust)
+
+    def replay(self, topic: str, options: ReplayOptions | None = None, **filters: Unpack[Filters]) -> Replay:
+        """Return a replay of the messages of a selection, which its methods send to Kafka or to a function.
+
+        Parameters
+        ----------
+        topic : str
+        options : ReplayOptions, optional
+            The pace, the timestamps and the progress of the replay; None sends original messages as fast as possible.
+        **filters
+            See :class:`~xskip.quixlake.selection.Filters`.
+
+        Returns
+        -------
+        Replay
+
+        Raises
+        ------
+        DatasetError
+            If the lake has no such topic.
+        PredicateError
+            If a filter is invalid.
+        """
+        return Replay(self.read(topic, **filters), options or ReplayOptions())
 
     def _source(self, topic: str) -> TopicSource:
         return TopicSource(engine_of(self.spark).hook, self._store, topic)
