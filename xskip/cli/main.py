@@ -15,6 +15,7 @@ from xskip import __version__
 from xskip.api.catalog import list_indexes, migrate_all
 from xskip.api.index import SkippingIndex
 from xskip.api.session import check_java, configure
+from xskip.cli.quix import add_quix, run_quix
 from xskip.errors import StorageError, XskipError
 from xskip.indexes import (
     BloomFilter,
@@ -52,7 +53,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 if the command succeeded, 2 if it failed, 1 if the demonstration found different results with skipping.
+        0 if the command succeeded, 2 if it failed. 1 if the demonstration found different results with skipping, or
+        if a check or validation of a lake found something.
     """
     arguments = _parser().parse_args(argv)
     logging.getLogger("SQLQueryContextLogger").disabled = True  # PySpark logs errors a second time, as JSON
@@ -64,6 +66,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             return run_demo(arguments.directory)
         if arguments.command == "jar":
             return _write_jar(arguments)
+        if arguments.command == "quix":
+            return _on_lake(arguments)
         return _on_index(arguments)
     except XskipError as error:
         print(f"xskip: {error}", file=sys.stderr)
@@ -100,6 +104,7 @@ def _parser() -> argparse.ArgumentParser:
     listed = commands.add_parser("list", help="list the indexes in a base location")
     listed.add_argument("location", help="the base location, as in spark.xskip.metadata.location")
     _add_common(listed)
+    add_quix(commands.add_parser("quix", help="discover, read, index and replay a Quix Lake"), _add_common)
     return parser
 
 
@@ -156,6 +161,14 @@ def _on_index(arguments: argparse.Namespace) -> int:
     finally:
         spark.stop()
     return 0
+
+
+def _on_lake(arguments: argparse.Namespace) -> int:
+    spark = _session(arguments)
+    try:
+        return run_quix(spark, arguments)
+    finally:
+        spark.stop()
 
 
 def _write_jar(arguments: argparse.Namespace) -> int:

@@ -1,0 +1,75 @@
+"""Each command of a Quix Lake runs in the process of the tests."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.quixlake.lakes import WrittenLake, hourly, records
+from xskip.cli.main import main
+
+
+@pytest.fixture
+def base(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr(SparkSession, "stop", lambda _: None)  # the session is of all tests
+    hourly(tmp_path, ("a", "b")).set("b", "site", "Oslo")
+    return str(tmp_path)
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
+    capsys.readouterr()
+    assert main(("quix", *arguments)) == code
+    return capsys.readouterr().out
+
+
+def run_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    return json.loads(run(capsys, *arguments, "--output", "json"))
+
+
+def test_discovery(base: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "topics", base).startswith("1 topics, 12 segments, ")
+    assert [row["stream_key"] for row in run_json(capsys, "keys", base, "t", "--listed")] == ["a", "b"]
+    (row,) = run_json(capsys, "partitions", base, "t", "--key", "b")
+    assert (row["partition"], row["last"]) == (1, 53)
+    found = run_json(capsys, "range", base, "t", "--key", "a", "--end", "2025-08-21 01:00")
+    assert found == {"start": "2025-08-21 00:00:00+00:00", "end": "2025-08-21 00:30:00+00:00", "unknown": 0}
+    selection = ("--partition", "1", "--offsets", "33:41", "--metadata", "site=Oslo")
+    segments = run_json(capsys, "segments", base, "t", *selection)
+    assert [row["first"] for row in segments] == [30, 40]
+    assert "Oslo" in run(capsys, "metadata", base, "t")
+    assert [row["stream_key"] for row in run_json(capsys, "find", base, "oslo")] == ["b"]
+    assert [row["stream_key"] for row in run_json(capsys, "find", base, "--metadata", "site=Oslo")] == ["b"]
+
+
+def test_messages(base: str, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = run(capsys, "read", base, "t", "--key", "a", "--offsets", ":2")
+    assert shown.splitlines()[0].split() == ["time", "stream_key", "partition", "offset", "key", "value"]
+    assert "value 1" in shown
+    assert len(shown.splitlines()) == 4
+    rows = run_json(capsys, "read", base, "t", "--limit", "1", "--value", "upper(string(value))")
+    assert [(row["key"], row["value"], row["headers"], row["time"]) for row in rows] == [
+        ("key", "VALUE 0", [], "2025-08-21 00:00:00")
+    ]
+
+
+def test_index_and_checks(base: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "files added  12" in run(capsys, "index", base, "t", "--trust", "names")
+    assert "unchanged    12" in run(capsys, "index", base, "t")
+    assert run(capsys, "check", base, "t") == "0 cases\n"
+    assert run(capsys, "validate", base, "t", "--sample", "3") == "0 wrong claims\n"
+    WrittenLake(Path(base)).segment("a", records(2, first=900))
+    assert "no descriptor names the segment" in run(capsys, "check", base, "t", code=1)
+
+
+def test_errors(base: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments, message in (
+        (("keys", base, "u"), "the lake has no such topic"),
+        (("read", base, "t", "--offsets", "x"), "offsets cannot be understood"),
+        (("read", base, "t", "--start", "soon"), "a moment cannot be understood"),
+    ):
+        assert main(("quix", *arguments)) == 2
+        assert message in capsys.readouterr().err
