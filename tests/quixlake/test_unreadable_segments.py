@@ -5,11 +5,13 @@ from __future__ import annotations
 import gzip
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from tests.quixlake.written import MESSAGE, container, frame_of, message, messages_of, write_segment
+from tests.spark.java_classes import JavaClasses
 from xskip.spark.bridge.java_errors import spark_errors
 
 SENT = [message(i, value=bytes([i]) * 200) for i in range(100)]
@@ -85,6 +87,19 @@ def test_corrupt_files_can_be_ignored(spark: SparkSession, tmp_path: Path) -> No
     offsets = [m["offset"] for m in messages_of(frame_of(spark, [truncated]))]
     assert offsets == list(range(len(offsets)))
     assert 0 < len(offsets) < len(SENT)
+
+
+def test_a_codec_without_its_library_is_not_corruption(spark: SparkSession) -> None:
+    """[QLK-RE-6]"""
+    jvm: Any = spark._jvm
+    path = jvm.org.apache.hadoop.fs.Path("file:/lake/x.avro")
+    missing = jvm.java.lang.NoClassDefFoundError("org/tukaani/xz/XZInputStream")
+    with pytest.raises(spark_errors()) as found:
+        JavaClasses(spark).call("quixlake.SegmentFailure", "raise", path, "xz", missing)
+    expected = (
+        "NoClassDefFoundError: xskip cannot read the segment /lake/x.avro: the library of its codec xz is missing"
+    )
+    assert f"NoClassDefFoundError: {expected}" in str(found.value)
 
 
 def test_a_missing_segment(spark: SparkSession, tmp_path: Path) -> None:
