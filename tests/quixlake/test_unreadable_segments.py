@@ -99,7 +99,7 @@ def test_a_codec_without_its_library_is_not_corruption(spark: SparkSession) -> N
     expected = (
         "NoClassDefFoundError: xskip cannot read the segment /lake/x.avro: the library of its codec xz is missing"
     )
-    assert f"NoClassDefFoundError: {expected}" in str(found.value)
+    assert expected in str(found.value)
 
 
 def test_a_missing_segment(spark: SparkSession, tmp_path: Path) -> None:

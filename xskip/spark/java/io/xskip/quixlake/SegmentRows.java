@@ -2,8 +2,8 @@ package io.xskip.quixlake;
 
 import java.io.Closeable;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.util.NoSuchElementException;
-import org.apache.avro.AvroRuntimeException;
 import org.apache.avro.file.DataFileReader;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
@@ -115,7 +115,7 @@ final class SegmentRows extends AbstractIterator<Object>
     try {
       close();
     } catch (IOException e) {
-      throw new AvroRuntimeException(e);
+      throw new UncheckedIOException(e);
     }
   }
 
