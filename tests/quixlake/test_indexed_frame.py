@@ -18,7 +18,13 @@ from xskip.quixlake.segment_frame import segment_frame
 from xskip.spark.bridge.gateway import hook_of
 from xskip.spark.query.engine import engine_of
 
-INDEXES = [MinMax("timestamp"), MinMax("offset"), ValueList("key"), MinMax("length(value)", expression=True)]
+INDEXES = [
+    MinMax("timestamp"),
+    MinMax("time"),
+    MinMax("offset"),
+    ValueList("key"),
+    MinMax("length(value)", expression=True),
+]
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from tests.quixlake.written import Place, Record, frame_of, message, messages_of
 from xskip.errors import DatasetError
 from xskip.metadata.table import MetadataTable
 from xskip.quixlake.listing import list_below
-from xskip.quixlake.segment_frame import COLUMNS, segment_frame, with_time
+from xskip.quixlake.segment_frame import COLUMNS, segment_frame
 from xskip.spark.bridge.gateway import hook_of
 from xskip.spark.collect.relation import Dataset
 
@@ -125,7 +125,7 @@ def test_a_lake_on_another_file_system(spark: SparkSession, tmp_path: Path) -> N
     try:
         files = list_below(hook_of(spark), "viewfs://xskip-frame/base")
         table = replace(table_of({path: ("t", "k", DAY)}), files=files)
-        df = with_time(segment_frame(spark, hook_of(spark), table, "viewfs://xskip-frame/base", {}))
+        df = segment_frame(spark, hook_of(spark), table, "viewfs://xskip-frame/base", {})
         assert df.inputFiles() == ["viewfs://xskip-frame/base/Key=a%20b%252F/x%20y%23.avro"]
         assert messages_of(df) == [message(1)]
     finally:
@@ -135,7 +135,7 @@ def test_a_lake_on_another_file_system(spark: SparkSession, tmp_path: Path) -> N
 def test_no_segments(spark: SparkSession, places: dict[Path, Place]) -> None:
     """[QLK-RD-1]"""
     none = table_of(places).take(pa.array([], pa.int64()))
-    df = with_time(segment_frame(spark, hook_of(spark), none, "/lake", {}))
+    df = segment_frame(spark, hook_of(spark), none, "/lake", {})
     assert (tuple(df.columns), df.collect()) == (COLUMNS, [])
 
 

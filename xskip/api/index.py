@@ -13,7 +13,7 @@ from xskip.build.builder import Build, OnError, ProgressOption
 from xskip.build.commit_attempts import Collected
 from xskip.build.indexed_listing import IndexedListing
 from xskip.build.planning import plan
-from xskip.build.reader import PathReader, TableReader, shown
+from xskip.build.reader import PathReader, TableReader
 from xskip.build.refresh import Refresh, trusted
 from xskip.build.source import form_of
 from xskip.build.validation import Validation
@@ -301,9 +301,7 @@ class SkippingIndex(IndexMaintenance):
         MetadataNotFoundError, IndexDefinitionError, DatasetError
             If there is no index that can replace the listing.
         """
-        return (
-            self._trust(recheck).read(self._spark) if trust_listing else shown(self._reader, self._reader(self._spark))
-        )
+        return self._trust(recheck).read(self._spark) if trust_listing else self._reader(self._spark)
 
     def files(self, predicate: str | Column) -> FileList:
         """Return the files that a query with this predicate must read, in any query engine.
@@ -331,7 +329,7 @@ class SkippingIndex(IndexMaintenance):
         engine.hook.install(session)
         listed = list_files(source.dataset)
         try:
-            kept = selected(engine.hook, shown(self._reader, source.df).filter(predicate))
+            kept = selected(engine.hook, source.df.filter(predicate))
         except PySparkException as error:
             raise PredicateError(
                 "Spark cannot resolve the predicate", where=str(predicate), found=first_line(error)

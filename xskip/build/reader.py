@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-__all__ = ["FrameReader", "PathReader", "Reader", "TableReader", "shown"]
+__all__ = ["FrameReader", "PathReader", "Reader", "TableReader"]
 
 _log = logging.getLogger("xskip")
 _OF_LISTING = ("recursivefilelookup", "pathglobfilter", "modifiedbefore", "modifiedafter", "basepath")
@@ -177,15 +177,12 @@ class FrameReader:
         What is known of the files that the latest DataFrame reads.
     outdated : callable, optional
         A function that returns for each file of a snapshot whether a refresh collects the file even if it is unchanged.
-    view : callable, optional
-        A function that turns the DataFrame into the one that users see.
     """
 
     name: str
     read: Callable[[SparkSession], DataFrame]
     claims: Claims | None = None
     outdated: Callable[[Snapshot], npt.NDArray[np.bool_]] | None = None
-    view: Callable[[DataFrame], DataFrame] | None = None
 
     def __call__(self, session: SparkSession) -> DataFrame:
         """Return the dataset as a DataFrame of a session.
@@ -207,11 +204,6 @@ class FrameReader:
 
 
 Reader = PathReader | TableReader | FrameReader
-
-
-def shown(reader: Reader, df: DataFrame) -> DataFrame:
-    """Return a DataFrame of a reader as users see it."""
-    return reader.view(df) if isinstance(reader, FrameReader) and reader.view is not None else df
 
 
 def _opened(read: Callable[[], DataFrame], name: str) -> DataFrame:

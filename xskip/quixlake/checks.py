@@ -13,13 +13,13 @@ from xskip.build.collection import chunks_of, collect, collector_of
 from xskip.build.planning import plan
 from xskip.build.reader import FrameReader
 from xskip.build.source import open_source
+from xskip.indexes import MinMax
 from xskip.metadata.table import concat
 from xskip.quixlake.descriptors import IndexFiles, decisive
 from xskip.quixlake.names import RAW
 from xskip.quixlake.results import LakeTable
 from xskip.quixlake.segments import listed_segments
 from xskip.quixlake.store import LakeStore
-from xskip.quixlake.topic_index import BOUNDS
 from xskip.quixlake.topic_source import TopicSource
 from xskip.spark.collect.listing import list_files
 from xskip.spark.query.engine import engine_of
@@ -129,7 +129,7 @@ def _bounds_of(
     engine = engine_of(spark)
     opened = open_source(spark, engine, FrameReader(f"topic {source.topic}", lambda s: source.rows(s, segments)))
     listed = list_files(opened.dataset)
-    collector = collector_of(engine, opened, listed, plan(opened, BOUNDS))
+    collector = collector_of(engine, opened, listed, plan(opened, [MinMax(column) for column in _CLAIMS]))
     table = concat(collect(collector, chunk) for chunk in chunks_of(engine, opened, listed, np.arange(len(listed))))
     below = pc.utf8_slice_codeunits(table.files.names, len(source.store.root) + 1)
     values = {column.definition.columns[0]: column.values for column in table.indexes.values()}

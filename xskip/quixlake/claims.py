@@ -19,7 +19,12 @@ __all__ = ["IndexTrust", "SegmentClaims"]
 
 #: Which timestamps an index has: those that count anyway, those that descriptors and names claim, or those of the data.
 IndexTrust: TypeAlias = Literal["checked", "names", "data"]
-_COLUMNS = {"offset": ("first", "last"), "partition": ("partition", "partition"), "timestamp": ("start", "end")}
+_TIMES = ("timestamp", "time")
+_COLUMNS = {"offset": ("first", "last"), "partition": ("partition", "partition")} | dict.fromkeys(
+    _TIMES, ("start", "end")
+)
+#: The greatest number of milliseconds whose microseconds fit into 64 bits.
+_MOST_MILLIS = (2**63 - 1) // 1000
 
 
 class SegmentClaims:
@@ -60,16 +65,24 @@ class SegmentClaims:
         is_same = pc.and_(_equal(found["size"], files.sizes), _equal(found["modified"], files.modified))
         low, high = (found[name] for name in _COLUMNS[planned.columns[0]])
         counts = pc.and_(is_same, pc.and_(low.is_valid(), high.is_valid()))
-        is_time = planned.columns[0] == "timestamp"
+        is_time = planned.columns[0] in _TIMES
         if is_time and self._trust != "names":
             counts = pc.and_(counts, found["is_exact"].fill_null(False))
-        is_known = counts.combine_chunks().to_numpy(zero_copy_only=False)
         kind = arrow_type(planned.storage)
+        if planned.columns[0] == "time":
+            counts = pc.and_(counts, pc.and_(_has_micros(low), _has_micros(high)))
+            low, high = (pc.multiply(pc.if_else(counts, side, 0), 1000) for side in (low, high))
+        is_known = counts.combine_chunks().to_numpy(zero_copy_only=False)
         sides = [side.combine_chunks().cast(kind[0].type) for side in (low, high)]
         values = pa.StructArray.from_arrays(sides, fields=list(kind), mask=from_mask(~is_known))
         reads = self._may_read and (not is_time or self._trust == "data")
         is_open = ~is_known if reads else np.zeros(len(files), np.bool_)
         return Claim(values, is_open)
+
+
+def _has_micros(millis: pa.ChunkedArray) -> pa.ChunkedArray:
+    within = pc.and_(pc.greater_equal(millis, -_MOST_MILLIS), pc.less_equal(millis, _MOST_MILLIS))
+    return within.fill_null(False)
 
 
 def _equal(one: pa.ChunkedArray, other: pa.Array) -> pa.ChunkedArray:

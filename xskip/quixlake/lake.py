@@ -13,7 +13,6 @@ from xskip.quixlake.payload import Payload
 from xskip.quixlake.process_index import ProcessIndexes
 from xskip.quixlake.replay import Replay, ReplayOptions
 from xskip.quixlake.results import LakeTable
-from xskip.quixlake.segment_frame import with_time
 from xskip.quixlake.selection import Filters, Selection
 from xskip.quixlake.topic_index import TopicIndex, topic_index
 from xskip.quixlake.topic_source import TopicSource
@@ -86,8 +85,7 @@ class QuixLake(LakeDiscovery):
         if selection.metadata:
             found = found.filter(self._has_metadata(found, selection))
         index = self._indexes.update(self.spark, source, found, selection.trust)
-        rows = source.rows(self.spark, selection.overlapping(found), index)
-        frame = with_time(rows)
+        frame = source.rows(self.spark, selection.overlapping(found), index)
         for condition in selection.conditions():
             frame = frame.filter(condition)
         return Payload(value, schema, descriptor).decoded(frame)

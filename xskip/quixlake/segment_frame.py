@@ -15,7 +15,7 @@ from xskip.spark.collect.listing import packed_files
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["COLUMNS", "PARTITIONS", "segment_frame", "use_index_at", "with_time"]
+__all__ = ["COLUMNS", "PARTITIONS", "segment_frame", "use_index_at"]
 
 #: The partition columns of segments with their Spark types, in the order of a read's columns.
 PARTITIONS = {"topic": "string", "stream_key": "string", "date": "date"}
@@ -47,7 +47,7 @@ def segment_frame(
     Returns
     -------
     DataFrame
-        The columns of :data:`COLUMNS` without ``time``, which :func:`with_time` adds.
+        The columns of :data:`COLUMNS`.
 
     Raises
     ------
@@ -67,12 +67,6 @@ def segment_frame(
         bytearray(np.array([*partition_of.values()], "<i8").tobytes()),
     )
     return DataFrame(spark._jsparkSession.baseRelationToDataFrame(relation), spark)
-
-
-def with_time(rows: DataFrame) -> DataFrame:
-    """Add the column ``time`` to a result of :func:`segment_frame`, in the order of :data:`COLUMNS`."""
-    time = "timestamp_millis(`timestamp`) AS `time`"
-    return rows.selectExpr(*(time if name == "time" else f"`{name}`" for name in COLUMNS))
 
 
 def use_index_at(rows: DataFrame, directory: str) -> None:

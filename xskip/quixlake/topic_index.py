@@ -14,7 +14,6 @@ from xskip.build.reader import FrameReader
 from xskip.indexes import Index, MinMax
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.quixlake.claims import IndexTrust, SegmentClaims
-from xskip.quixlake.segment_frame import with_time
 from xskip.quixlake.topic_source import TopicSource
 from xskip.results.operations import RefreshResult
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["BOUNDS", "topic_index"]
 
 #: The indexes that claims serve.
-BOUNDS: tuple[Index, ...] = (MinMax("timestamp"), MinMax("offset"), MinMax("partition"))
+BOUNDS: tuple[Index, ...] = (MinMax("timestamp"), MinMax("time"), MinMax("offset"), MinMax("partition"))
 _TIMESTAMPS = (MinMax.name, ("timestamp",))
 
 
@@ -49,8 +48,8 @@ class TopicIndex(SkippingIndex):
         Parameters
         ----------
         indexes : sequence of Index
-            Indexes in addition to the bounds of ``timestamp``, ``offset`` and ``partition``, such as
-            ``[BloomFilter("key")]``.
+            Indexes in addition to the bounds of ``timestamp``, ``time``, ``offset`` and ``partition``,
+            such as ``[BloomFilter("key")]``.
         progress : bool or callable, optional
             See :meth:`xskip.SkippingIndex.create`.
         on_error : {"raise", "skip"}
@@ -93,7 +92,7 @@ def topic_index(spark: SparkSession, source: TopicSource, trust: IndexTrust) -> 
 
     name = f"topic {source.topic}"
     outdated = _without_timestamps if trust == "data" else None
-    return TopicIndex(name, spark, FrameReader(name, read, claims, outdated, with_time))
+    return TopicIndex(name, spark, FrameReader(name, read, claims, outdated))
 
 
 def _without_timestamps(snapshot: Snapshot) -> npt.NDArray[np.bool_]:

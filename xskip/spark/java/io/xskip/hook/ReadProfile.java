@@ -15,6 +15,9 @@ public final class ReadProfile {
   private static final String ORC_BY_POSITION = "orc.force.positional.evolution";
   private static final String PARQUET_BY_ID = "spark.sql.parquet.fieldId.read.enabled";
 
+  /** A format whose times have no time zone and no calendar but those of Spark. */
+  private static final String WITHOUT_ZONES = "quixlake";
+
   private final String format;
   private final Object options;
   private final StructType schema;
@@ -40,7 +43,10 @@ public final class ReadProfile {
     this.schema = schema;
     this.partitionSchema = partitionSchema;
     this.session = session;
-    this.hasTimes = schema != null && ReadSchema.hasTimes(schema, partitionSchema);
+    this.hasTimes =
+        schema != null
+            && !format.equals(WITHOUT_ZONES)
+            && ReadSchema.hasTimes(schema, partitionSchema);
   }
 
   /** Returns the profile of a relation of the first data source API. */

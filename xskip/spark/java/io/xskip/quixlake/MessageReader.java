@@ -18,10 +18,14 @@ import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
  */
 final class MessageReader implements DatumReader<Object> {
   private static final String GAP = "Gap";
+  private static final long MICROS = 1000;
+  private static final long MAX_MILLIS = Long.MAX_VALUE / MICROS;
 
   private final String[] columns;
   private final Object[] values;
   private final int partitionColumn;
+  private final int timeColumn;
+  private final int timestampColumn;
   private final Long partition;
   private RecordReader fields = null;
   private FieldReader.Flag gap = null;
@@ -36,6 +40,9 @@ final class MessageReader implements DatumReader<Object> {
     this.columns = columns;
     this.partition = partition;
     this.partitionColumn = Arrays.asList(columns).indexOf("partition");
+    this.timeColumn = Arrays.asList(columns).indexOf("time");
+    int timestamp = Arrays.asList(columns).indexOf("timestamp");
+    this.timestampColumn = timestamp >= 0 ? timestamp : timeColumn;
     this.values = new Object[columns.length];
   }
 
@@ -57,7 +64,7 @@ final class MessageReader implements DatumReader<Object> {
     RecordReader record = new RecordReader(schema, columns.length);
     for (int i = 0; i < columns.length; i++) {
       Schema.Field field = RecordReader.find(schema, names(columns[i]));
-      if (field != null) {
+      if (field != null && (i != timeColumn || i == timestampColumn)) {
         record.read(field, i, reader(columns[i], field.schema()));
       }
     }
@@ -85,8 +92,8 @@ final class MessageReader implements DatumReader<Object> {
 
   /** Returns the names of a column's field, the present one first. */
   private static String[] names(String column) {
-    if (column.equals("timestamp")) {
-      return new String[] {column, "TimestampMs"};
+    if (column.equals("timestamp") || column.equals("time")) {
+      return new String[] {"timestamp", "TimestampMs"};
     }
     return column.equals("value") ? new String[] {column, "Payload"} : new String[] {column};
   }
@@ -109,6 +116,17 @@ final class MessageReader implements DatumReader<Object> {
     if (partitionColumn >= 0 && values[partitionColumn] == null) {
       values[partitionColumn] = partition;
     }
+    if (timeColumn >= 0) {
+      values[timeColumn] = micros((Long) values[timestampColumn]);
+    }
     return reuse;
+  }
+
+  /** Returns milliseconds in microseconds, or null if these do not fit into a long. */
+  private static Long micros(Long millis) {
+    if (millis == null || millis.longValue() > MAX_MILLIS || millis.longValue() < -MAX_MILLIS) {
+      return null;
+    }
+    return Long.valueOf(millis.longValue() * MICROS);
   }
 }

@@ -32,7 +32,7 @@ public final class SegmentFormat implements FileFormat, DataSourceRegister, Seri
       StructType.fromDDL(
           "timestamp BIGINT, key BINARY, "
               + "headers ARRAY<STRUCT<key: STRING, value: STRUCT<string: STRING, bytes: BINARY>>>, "
-              + "value BINARY, partition BIGINT, offset BIGINT");
+              + "value BINARY, partition BIGINT, offset BIGINT, time TIMESTAMP");
 
   private final Map<String, Long> partitions;
 
