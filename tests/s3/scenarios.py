@@ -15,6 +15,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from xskip.errors import CommitConflictError, IndexDroppedError, StorageError
 from xskip.metadatastore.commit import find_live, publish
 from xskip.metadatastore.maintenance.drop import remove_index
 from xskip.metadatastore.snapshot import open_snapshot
+from xskip.quixlake.sink import Sink, SinkOptions
 from xskip.spark.bridge.gateway import hook_of
 from xskip.spark.bridge.hadoop_filesystem import HadoopStorage
 from xskip.spark.query.engine import forget_indexes
@@ -333,6 +335,18 @@ def requests(bucket: Bucket) -> None:
     listing = bucket.requests(lambda: spark.read.parquet(bucket.path))
     refresh = bucket.requests(index.refresh)
     assert refresh - listing <= 6, (refresh, listing)
+
+
+@scenario
+def sink(bucket: Bucket) -> None:
+    """Check that the sink of a Quix Lake names all segments, where a rename is a copy, and repeats no batch."""
+    columns = "id AS timestamp", "CAST(id % 2 AS STRING) AS key", "'v' AS value", "0 AS partition", "id AS offset"
+    df = bucket.spark.range(10).selectExpr(*columns)
+    lake = Sink(bucket.spark, f"s3a://{bucket.name}/a b", "t", SinkOptions(codec="null"))
+    assert [lake.write(df, "b").rows, lake.write(df, "b").rows, lake.clean(timedelta(seconds=-9))] == [10, 0, 0]
+    names = [key.rpartition("/")[2] for key in bucket.server.keys(bucket.name, "Raw")]
+    assert sorted(names) == [f"ts_{i}_{i + 8}_part_0_off_{i}_{i + 8}.avro" for i in (0, 1)]
+    assert len(bucket.server.keys(bucket.name, "index_raw_0_")) == 2
 
 
 def session(port: int) -> SparkSession:

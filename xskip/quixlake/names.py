@@ -75,7 +75,11 @@ def encode(value: str | None) -> str:
 
     >>> encode("a/b=1%"), encode(""), encode(None)
     ('a%2Fb%3D1%25', '', '__HIVE_DEFAULT_PARTITION__')
+    >>> encode("__HIVE_DEFAULT_PARTITION__")
+    '%5F_HIVE_DEFAULT_PARTITION__'
     """
+    if value == _NULL:
+        return f"%5F{value[1:]}"
     return _NULL if value is None else _ENCODED.sub(lambda found: f"%{ord(found[0]):02X}", value)
 
 

@@ -21,6 +21,7 @@ from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.java_errors import spark_errors, what_failed
 from xskip.spark.collect.accumulator_job import AccumulatorJob
 from xskip.spark.collect.aggregate_job import AggregateJob
+from xskip.spark.collect.arrow_results import arrow_table
 from xskip.spark.collect.claims import Claim, Claims, PathClaims
 from xskip.spark.collect.file_results import FileResults
 from xskip.spark.collect.listing import ListedFiles
@@ -193,12 +194,7 @@ class Collector:
 
     def _run(self, df: DataFrame) -> pa.Table:
         try:
-            if hasattr(df, "toArrow"):
-                return df.toArrow()
-            from pyspark.sql.pandas.types import to_arrow_schema  # Spark 3.5 has no public Arrow result
-
-            batches = df._collect_as_arrow()  # type: ignore[operator]
-            return pa.Table.from_batches(batches, None if batches else to_arrow_schema(df.schema))
+            return arrow_table(df)
         except spark_errors() as error:
             raise CollectError("cannot read the data", **what_failed(error)) from error
 

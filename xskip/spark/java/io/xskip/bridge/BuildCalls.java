@@ -2,10 +2,14 @@ package io.xskip.bridge;
 
 import io.xskip.collect.FileRelation;
 import io.xskip.collect.FooterReader;
+import io.xskip.common.Bytes;
 import io.xskip.files.FileListing;
 import io.xskip.files.HadoopFiles;
 import io.xskip.hook.PhysicalScans;
 import io.xskip.hook.ReaderDescription;
+import io.xskip.quixlake.SegmentFiles;
+import io.xskip.quixlake.SegmentJob;
+import io.xskip.quixlake.SegmentOptions;
 import io.xskip.quixlake.SegmentRelations;
 
 /** The methods for builds: datasets, readers and files. */
@@ -33,6 +37,20 @@ public final class BuildCalls {
   /** Reads the footers of Parquet files in several threads. */
   public FooterReader footers(String[] paths, int threads) {
     return new FooterReader(paths, threads);
+  }
+
+  /**
+   * Returns the job that writes segments of a Quix Lake.
+   *
+   * @param limits the limits of a segment, as little-endian numbers of 64 bits
+   */
+  public SegmentJob segmentJob(String codec, String suffix, boolean hasBranches, byte[] limits) {
+    return new SegmentJob(new SegmentOptions(codec, suffix, hasBranches, Bytes.longs(limits)));
+  }
+
+  /** Returns the access to the segments of a Quix Lake. */
+  public SegmentFiles segmentFiles() {
+    return new SegmentFiles();
   }
 
   /** Returns the methods for relations of segments of a Quix Lake. */

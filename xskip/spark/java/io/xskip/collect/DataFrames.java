@@ -12,7 +12,7 @@ import org.apache.spark.sql.types.StructType;
  * <p>The classes of DataFrames and sessions differ between Spark 3 and 4, so the methods are found
  * by their names.
  */
-final class DataFrames {
+public final class DataFrames {
   private DataFrames() {}
 
   /**
@@ -29,7 +29,8 @@ final class DataFrames {
   }
 
   /** Returns the DataFrame of rows: {@code SparkSession.internalCreateDataFrame}. */
-  static Object ofRows(Object session, RDD<InternalRow> rows, StructType schema) throws Exception {
+  public static Object ofRows(Object session, RDD<InternalRow> rows, StructType schema)
+      throws Exception {
     Method method = method(session.getClass(), "internalCreateDataFrame", 3);
     boolean isStreaming = false;
     return method.invoke(session, rows, schema, isStreaming);

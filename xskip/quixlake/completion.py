@@ -1,0 +1,189 @@
+"""The completion of committed batches: segments get their names, and then descriptors. Rules: [QLK-SK].
+
+Several writers can complete the same batch at the same time, and each can end at any moment. Each step therefore
+changes nothing that is complete.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from xskip.errors import MetadataCorruptError, StorageError
+from xskip.metadata.data_files import DataFiles
+from xskip.metadatastore.filesystem import Storage
+from xskip.quixlake.descriptors import DOCUMENT, IndexFiles, describe, read_small_files
+from xskip.quixlake.manifests import Manifest, ManifestLog, Recorded
+from xskip.quixlake.names import METADATA, RAW, key_folder, topic_folder
+
+__all__ = ["Completion", "SegmentMoves"]
+
+_CHUNK = 10_000
+_THREADS = 8
+_ATTEMPTS = 1_000
+#: The columns of segments in the order of the columns of descriptors.
+_CLAIMS = ("stream_key", "partition", "start", "end", "first", "last", "rows", "size")
+_log = logging.getLogger("xskip")
+
+
+class SegmentMoves(Protocol):
+    """The part of the hook that gives segments their final names."""
+
+    def rename(self, topic: str, moves: Sequence[tuple[str, str, str]], ending: str) -> list[bool]:
+        """Give segments their final names, see :meth:`xskip.spark.bridge.segments.SegmentCalls.rename`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """The completion of the batches of a topic.
+
+    Attributes
+    ----------
+    storage : Storage
+        The storage of the lake.
+    moves : SegmentMoves
+        The renaming of segments.
+    base : str
+        The base of the lake, in the hook's spelling.
+    topic : str
+        The topic.
+    """
+
+    storage: Storage
+    moves: SegmentMoves
+    base: str
+    topic: str
+
+    @property
+    def log(self) -> ManifestLog:
+        """Return the manifests of the topic."""
+        return ManifestLog(self.storage, f"{self.base}/{topic_folder(METADATA, self.topic)}")
+
+    @property
+    def segments(self) -> str:
+        """Return the folder of the topic's segments."""
+        return f"{self.base}/{topic_folder(RAW, self.topic)}"
+
+    def complete_all(self, recorded: Recorded) -> Recorded:
+        """Complete the batches that other writers have committed and not completed.
+
+        Returns
+        -------
+        Recorded
+            The batches without those whose manifests are damaged, because these are not committed.
+        """
+        committed = dict(recorded.manifests)
+        for batch in recorded.unfinished:
+            try:
+                manifest = self.log.read(batch)
+            except MetadataCorruptError as error:
+                _log.warning("%s", error)
+                del committed[batch]
+                continue
+            if manifest is not None:
+                self.complete(manifest)
+        return Recorded(committed, recorded.marks)
+
+    def complete(self, manifest: Manifest) -> None:
+        """Complete a committed batch.
+
+        Raises
+        ------
+        StorageError
+            If a segment cannot be renamed or a descriptor cannot be written. A later writer completes the batch.
+        """
+        try:
+            named = self._named(manifest)
+        except StorageError:
+            if self.log.is_marked(manifest.batch):  # another writer was faster, and segments have moved on since then
+                return
+            raise
+        with ThreadPoolExecutor(_THREADS) as pool:
+            list(pool.map(self._describe, self._index_files(manifest, named)))
+        self.log.mark(manifest)
+
+    def _named(self, manifest: Manifest) -> pa.Table:
+        """Rename the segments, and return them with their final names."""
+        ending = f".{manifest.token}"
+        names: list[str] = []
+        for start in range(0, len(manifest.segments), _CHUNK):
+            part = manifest.segments.slice(start, _CHUNK)
+            moves = list(zip(*(part[name].to_pylist() for name in ("folder", "hidden", "name")), strict=True))
+            renamed = self.moves.rename(self.segments, moves, ending)
+            names += [f"{name}{ending if other else ''}" for (*_, name), other in zip(moves, renamed, strict=True)]
+        position = manifest.segments.schema.get_field_index("name")
+        return manifest.segments.set_column(position, "name", pa.array(names, pa.string()))
+
+    def _index_files(self, manifest: Manifest, segments: pa.Table) -> list[_IndexFile]:
+        """Return the index files of a batch, for each stream key and partition in the order of offsets."""
+        run = ("stream_key", "partition")
+        table = segments.sort_by([(name, "ascending") for name in (*run, "first")])
+        changed = np.zeros(len(table), np.bool_)
+        for name in run:
+            codes = table[name].combine_chunks().dictionary_encode(null_encoding="encode").indices.to_numpy()
+            changed[1:] |= codes[1:] != codes[:-1]
+        starts = [0, *np.flatnonzero(changed).tolist(), len(table)] if len(table) else []
+        index_files: list[_IndexFile] = []
+        for start, end in pairwise(starts):
+            for at in range(start, end, manifest.index_rows):
+                part = table.slice(at, min(manifest.index_rows, end - at))
+                spare = hashlib.sha256(f"{manifest.token} {len(index_files)}".encode()).digest()
+                index_files.append(
+                    _IndexFile(self._descriptors(part, manifest.created), int.from_bytes(spare[:7], "big"))
+                )
+        return index_files
+
+    def _descriptors(self, segments: pa.Table, created: int) -> pa.Table:
+        count = len(segments)
+        paths = pc.binary_join_element_wise(self.segments, segments["folder"], segments["name"], "/")
+        at = pa.scalar(created, pa.timestamp("us", "UTC"))
+        columns = (
+            paths, pa.repeat(self.topic, count), *(segments[name] for name in _CLAIMS), pa.repeat(at, count),
+            pa.nulls(count, at.type),
+        )  # fmt: skip
+        return pa.table(list(columns), DOCUMENT)
+
+    def _describe(self, index_file: _IndexFile) -> None:
+        """Write an index file under the first free name, unless it exists."""
+        descriptors = index_file.descriptors
+        key, partition, first = (descriptors[name][0].as_py() for name in ("Key", "Partition", "StartOffset"))
+        folder = f"{self.base}/{key_folder(METADATA, self.topic, key)}"
+        data = describe(descriptors, exact=True)
+        for number in (first, *range(index_file.spare, index_file.spare + _ATTEMPTS)):
+            path = f"{folder}/index_raw_{partition}_{number}.parquet"
+            if self.storage.put_if_absent(path, data) or self._holds(path, descriptors):
+                return
+        raise StorageError("cannot write the descriptors of segments", where=folder, found="no free name")
+
+    def _holds(self, path: str, descriptors: pa.Table) -> bool:
+        """Return whether an index file has just these descriptors, marked as deleted or not."""
+        file = DataFiles(pa.array([path]), pa.nulls(1, pa.int64()), pa.nulls(1, pa.int64()))
+        (present,) = read_small_files(self.storage, "", file, {}).values()
+        both = [IndexFiles.of({path: table}).descriptors for table in (present, descriptors)]
+        left, right = (table.select(["below", "created"]) for table in both)
+        return bool(left.equals(right))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _IndexFile:
+    """An index file to write.
+
+    Attributes
+    ----------
+    descriptors : pyarrow.Table
+        The descriptors, with the columns of the document.
+    spare : int
+        A number for the name of the file if the first offset is taken. Every writer computes the same number.
+    """
+
+    descriptors: pa.Table
+    spare: int

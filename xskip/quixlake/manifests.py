@@ -1,0 +1,245 @@
+"""The manifests that commit the sink's batches, and the marks of complete batches. Rules: [QLK-SK].
+
+.. code-block:: text
+
+    Metadata/Topic=t/_xskip/batch-<digest>.arrow               a manifest: the batch is committed
+    Metadata/Topic=t/_xskip/batch-<digest>.done                a mark: all segments and descriptors are visible
+    Metadata/Topic=t/_xskip/stream-<digest>-<number>.arrow     a manifest of a stream, with the number of the batch
+
+A mark outlives its manifest, so that the batch stays known as committed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from xskip.errors import MetadataCorruptError
+from xskip.metadatastore.filesystem import FileEntry, Storage
+
+__all__ = ["Manifest", "ManifestLog", "Recorded", "batch_name", "stream_batch_name"]
+
+_FOLDER = "_xskip"
+_MANIFEST, _MARK = ".arrow", ".done"
+_STREAM = re.compile(r"(stream-[0-9a-f]{32})-(\d{20})")
+_NAME = re.compile(r"((?:batch-[0-9a-f]{32}|stream-[0-9a-f]{32}-\d{20}))(\.arrow|\.done)")
+_RETAINED_MANIFESTS = 20
+_RETAINED_MARKS = 1_000
+_RETAINED_OF_STREAM = 10
+_FIELDS = ("folder", "hidden", "name", "stream_key")
+#: The columns of the segments of a batch. ``folder`` is relative to the folder of the topic.
+SEGMENTS = pa.schema(
+    [(name, pa.string()) for name in _FIELDS]
+    + [(name, pa.int64()) for name in ("partition", "start", "end", "first", "last", "rows", "size")]
+)
+
+
+def batch_name(identity: str) -> str:
+    """Return the name of a batch in the manifests.
+
+    >>> batch_name("2025-08-21")
+    'batch-c9f2ca71c9fefab21d8f2bc180893f1a'
+    """
+    return f"batch-{_digest(identity)}"
+
+
+def stream_batch_name(stream: str, number: int) -> str:
+    """Return the name of a batch of a stream.
+
+    Parameters
+    ----------
+    stream : str
+        The identity of the stream, which restarts do not change.
+    number : int
+        The number of the batch.
+    """
+    return f"stream-{_digest(stream)}-{number:020d}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Manifest:
+    """The content of a manifest.
+
+    Attributes
+    ----------
+    batch : str
+        The name of the batch.
+    token : str
+        The text that the hidden names of the batch share. It tells this attempt to write the batch from others.
+    created : int
+        The time of the commit in microseconds since the epoch.
+    index_rows : int
+        The maximum number of descriptors in an index file.
+    segments : pyarrow.Table
+        The segments, with the columns of :data:`SEGMENTS`.
+    """
+
+    batch: str
+    token: str
+    created: int
+    index_rows: int
+    segments: pa.Table
+
+    def to_bytes(self) -> bytes:
+        """Return the manifest as an Arrow file."""
+        fields = {"batch": self.batch, "token": self.token, "created": self.created, "index_rows": self.index_rows}
+        table = self.segments.replace_schema_metadata({"xskip.batch": json.dumps(fields)})
+        sink = pa.BufferOutputStream()
+        options = pa.ipc.IpcWriteOptions(compression="zstd" if pa.Codec.is_available("zstd") else None)
+        with pa.ipc.new_file(sink, table.schema, options=options) as writer:
+            writer.write_table(table)
+        return bytes(sink.getvalue())
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Manifest:
+        """Parse the bytes that :meth:`to_bytes` returned.
+
+        Raises
+        ------
+        MetadataCorruptError
+            If the manifest is incomplete or damaged.
+        """
+        try:
+            table = pa.ipc.open_file(data).read_all()
+            fields = json.loads(table.schema.metadata[b"xskip.batch"])
+            segments = table.replace_schema_metadata(None).cast(SEGMENTS)
+            segments.validate(full=True)
+            numbers = int(fields["created"]), int(fields["index_rows"])
+            return Manifest(str(fields["batch"]), str(fields["token"]), *numbers, segments)
+        except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
+            raise MetadataCorruptError(
+                "a manifest of the sink is damaged or incomplete", found=type(error).__name__
+            ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """The batches in a listing of the manifests.
+
+    Attributes
+    ----------
+    manifests, marks : dict of str to FileEntry
+        The listed files by the name of the batch.
+    """
+
+    manifests: dict[str, FileEntry]
+    marks: dict[str, FileEntry]
+
+    @property
+    def unfinished(self) -> list[str]:
+        """Return the committed batches without a mark, the oldest first."""
+        names = [name for name in self.manifests if name not in self.marks]
+        return sorted(names, key=lambda name: (self.manifests[name].modified, name))
+
+    def has(self, batch: str) -> bool:
+        """Return whether a batch is committed. Every batch of a stream before a committed one is committed."""
+        if batch in self.manifests or batch in self.marks:
+            return True
+        own = _STREAM.fullmatch(batch)
+        others = filter(None, map(_STREAM.fullmatch, (*self.manifests, *self.marks))) if own else ()
+        return any(own is not None and other[1] == own[1] and other[2] > own[2] for other in others)
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestLog:
+    """The manifests and marks of a topic.
+
+    Attributes
+    ----------
+    storage : Storage
+        The storage of the lake.
+    topic : str
+        The folder of the topic below ``Metadata``.
+    """
+
+    storage: Storage
+    topic: str
+
+    def recorded(self) -> Recorded:
+        """List the manifests and marks."""
+        entries: dict[str, dict[str, FileEntry]] = {_MANIFEST: {}, _MARK: {}}
+        for entry in self.storage.list(f"{self.topic}/{_FOLDER}"):
+            if match := _NAME.fullmatch(entry.name):
+                entries[match[2]][match[1]] = entry
+        return Recorded(entries[_MANIFEST], entries[_MARK])
+
+    def read(self, batch: str) -> Manifest | None:
+        """Return a manifest, or None if it does not exist any more, because another writer has completed the batch.
+
+        Raises
+        ------
+        MetadataCorruptError
+            If the manifest is damaged.
+        """
+        path = self._path(batch, _MANIFEST)
+        try:
+            return Manifest.from_bytes(self.storage.read(path))
+        except FileNotFoundError:
+            return None
+        except MetadataCorruptError as error:
+            hint = "no batch was committed by this file; call clean() to remove it"
+            raise MetadataCorruptError(error.what, where=path, found=error.found, hint=hint) from error
+
+    def commit(self, manifest: Manifest) -> bool:
+        """Commit a batch, and return whether this manifest commits the batch or another one has."""
+        if not self.storage.put_if_absent(self._path(manifest.batch, _MANIFEST), manifest.to_bytes()):
+            present = self.read(manifest.batch)  # a client of an object store can send a request twice
+            if present is None or present.token != manifest.token:
+                return False
+        # an earlier attempt can be complete, and its manifest removed; its mark was there before the removal
+        finished_by = self._mark_of(manifest.batch)
+        return finished_by in (None, manifest.token)
+
+    def mark(self, manifest: Manifest) -> None:
+        """Mark a batch as complete."""
+        self.storage.put_if_absent(self._path(manifest.batch, _MARK), json.dumps({"token": manifest.token}).encode())
+
+    def is_marked(self, batch: str) -> bool:
+        """Return whether a batch is complete."""
+        return self._mark_of(batch) is not None
+
+    def trim(self, recorded: Recorded) -> None:
+        """Remove old manifests of complete batches, and old marks; the manifests go first."""
+        complete = [name for name in recorded.manifests if name in recorded.marks]
+        self._remove(_surplus(complete, recorded.manifests, _RETAINED_MANIFESTS), _MANIFEST)
+        marks = [name for name in recorded.marks if name not in recorded.manifests]
+        streams: dict[str, list[str]] = {}
+        for name in marks:
+            if match := _STREAM.fullmatch(name):
+                streams.setdefault(match[1], []).append(name)
+        old = [name for names in streams.values() for name in sorted(names)[:-_RETAINED_OF_STREAM]]
+        batches = [name for name in marks if _STREAM.fullmatch(name) is None]
+        self._remove([*old, *_surplus(batches, recorded.marks, _RETAINED_MARKS)], _MARK)
+
+    def discard(self, batch: str) -> None:
+        """Remove a manifest that commits nothing, because it is damaged."""
+        self._remove([batch], _MANIFEST)
+
+    def _remove(self, batches: Iterable[str], suffix: str) -> None:
+        self.storage.remove([self._path(batch, suffix) for batch in batches])
+
+    def _mark_of(self, batch: str) -> str | None:
+        """Return the token in the mark of a batch; None without a mark."""
+        try:
+            return str(json.loads(self.storage.read(self._path(batch, _MARK)))["token"])
+        except FileNotFoundError:
+            return None
+        except (ValueError, KeyError, TypeError):  # a crash has left the mark incomplete
+            return ""
+
+    def _path(self, batch: str, suffix: str) -> str:
+        return f"{self.topic}/{_FOLDER}/{batch}{suffix}"
+
+
+def _surplus(names: list[str], entries: dict[str, FileEntry], count: int) -> list[str]:
+    """Return all names but the newest ones."""
+    return sorted(names, key=lambda name: (entries[name].modified, name))[: max(len(names) - count, 0)]

@@ -1,0 +1,240 @@
+"""The sink, which writes Kafka messages into a Quix Lake, in batches or as a stream. Rules: [QLK-SK]."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from xskip.errors import SettingError, StorageError
+from xskip.quixlake.completion import Completion
+from xskip.quixlake.manifests import Manifest, batch_name
+from xskip.quixlake.message_frame import message_frame
+from xskip.quixlake.names import SegmentName
+from xskip.quixlake.stream import start_stream
+from xskip.spark.bridge.gateway import hook_of
+from xskip.spark.bridge.hadoop_filesystem import storage_for
+from xskip.spark.bridge.java_errors import spark_errors, what_failed
+from xskip.spark.bridge.segments import SegmentCalls, SegmentFormat
+from xskip.spark.collect.arrow_results import arrow_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+__all__ = ["Sink", "SinkOptions", "WriteResult"]
+
+_CODECS = ("snappy", "deflate", "zstandard", "null")
+
+
+@dataclass(frozen=True, slots=True)
+class SinkOptions:
+    """How the sink writes segments and index files.
+
+    Attributes
+    ----------
+    codec : str
+        The Avro codec: ``snappy``, ``deflate``, ``zstandard`` or ``null``.
+    max_rows : int, optional
+        The number of messages after which a segment ends; without limit by default.
+    max_bytes : int
+        The number of bytes after which a segment ends.
+    max_millis : int
+        The number of milliseconds by which a message can be later than the first message of its segment.
+    index_rows : int
+        The maximum number of descriptors in an index file, at most 1,000.
+
+    Raises
+    ------
+    SettingError
+        If a value is invalid.
+    """
+
+    codec: str = "snappy"
+    max_rows: int | None = None
+    max_bytes: int = 128 << 20
+    max_millis: int = 300_000
+    index_rows: int = 1_000
+
+    def __post_init__(self) -> None:
+        if self.codec not in _CODECS:
+            raise SettingError("the sink does not know this codec", found=self.codec, expected=", ".join(_CODECS))
+        limits = {"max_rows": self.max_rows, "max_bytes": self.max_bytes, "index_rows": self.index_rows}
+        for name, limit in limits.items():
+            if limit is not None and limit < 1:
+                raise SettingError(f"{name} is too small", found=str(limit), expected="a number of at least 1")
+        if self.max_millis < 0 or self.index_rows > 1_000:
+            found = f"max_millis={self.max_millis}, index_rows={self.index_rows}"
+            raise SettingError("a limit is out of range", found=found, expected="max_millis >= 0, index_rows <= 1000")
+
+
+@dataclass(frozen=True, slots=True)
+class WriteResult:
+    """What a write has added to the lake.
+
+    Attributes
+    ----------
+    is_new : bool
+        Whether the write committed its batch; False if an earlier write has, so that this write added nothing.
+    segments : int
+        The number of segments.
+    rows : int
+        The number of messages.
+    size : int
+        The size of the segments in bytes.
+    """
+
+    is_new: bool
+    segments: int
+    rows: int
+    size: int
+
+
+class Sink:
+    """A writer of one topic of a Quix Lake.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    base : str
+        The path or URI of the lake, the folder with the folders ``Raw`` and ``Metadata``.
+    topic : str
+        The Kafka topic of the messages.
+    options : SinkOptions, optional
+        How the sink writes segments and index files.
+    """
+
+    def __init__(self, spark: SparkSession, base: str, topic: str, options: SinkOptions | None = None) -> None:
+        hook = hook_of(spark)
+        self._hook = hook
+        self._options = options or SinkOptions()
+        self._calls = SegmentCalls(hook)
+        root = hook.locations.qualified(base)
+        self._completion = Completion(storage_for(hook, root), self._calls, root, topic)
+
+    def write(self, df: DataFrame, batch: str | None = None) -> WriteResult:
+        """Write messages as one batch.
+
+        Parameters
+        ----------
+        df : DataFrame
+            The messages: ``timestamp`` (BIGINT in milliseconds, or TIMESTAMP), ``key`` and ``value`` (BINARY or
+            STRING), ``partition`` and ``offset`` (integers), and optionally ``headers`` as Spark's Kafka source or a
+            read of the lake has them, and ``stream_key`` (STRING), by default the key as text. Other columns are
+            ignored. All messages belong to the topic of the sink.
+        batch : str, optional
+            The identity of the batch. A batch with the identity of a committed batch writes nothing. The sink
+            remembers the identities of the last thousand batches of the topic.
+
+        Returns
+        -------
+        WriteResult
+
+        Raises
+        ------
+        DatasetError
+            If a column is missing or has another type.
+        StorageError
+            If Spark cannot write the segments, or if the lake cannot be changed.
+        """
+        return self.write_named(df, batch_name(uuid.uuid4().hex if batch is None else f"batch {batch}"))
+
+    def stream(self, df: DataFrame, checkpoint: str, **trigger: Any) -> StreamingQuery:
+        """Start a stream that writes each of its micro-batches as one batch.
+
+        Parameters
+        ----------
+        df : DataFrame
+            A streaming DataFrame of messages, with the columns that :meth:`write` describes.
+        checkpoint : str
+            The folder of the stream's progress. A stream that restarts from it neither loses nor doubles messages.
+        **trigger
+            The arguments of ``DataStreamWriter.trigger``, such as ``processingTime="1 minute"``.
+
+        Returns
+        -------
+        StreamingQuery
+
+        Raises
+        ------
+        DatasetError
+            If a column is missing or has another type.
+        """
+        message_frame(df)
+        folder = self._hook.locations.qualified(checkpoint)
+        writer = df.writeStream.option("checkpointLocation", checkpoint)
+        return start_stream(writer, (storage_for(self._hook, folder), folder), self.write_named, trigger)
+
+    def write_named(self, df: DataFrame, batch: str) -> WriteResult:
+        """Write messages as the batch with a name of the manifests, see :meth:`write`."""
+        frame = message_frame(df)
+        completion = self._completion
+        recorded = completion.log.recorded()
+        if completion.complete_all(recorded).has(batch):
+            return WriteResult(is_new=False, segments=0, rows=0, size=0)
+        if batch in recorded.manifests:
+            completion.log.read(batch)  # the manifest is damaged: fail before the job runs
+        token = uuid.uuid4().hex
+        segments = self._written(frame.messages, token, has_branches=frame.has_branches)
+        manifest = Manifest(batch, token, time.time_ns() // 1_000, self._options.index_rows, segments)
+        if not completion.log.commit(manifest):
+            completion.complete_all(completion.log.recorded())
+            self._remove_hidden(segments)
+            return WriteResult(is_new=False, segments=0, rows=0, size=0)
+        completion.complete(manifest)
+        completion.log.trim(recorded)
+        rows, size = (pc.sum(segments[name], min_count=0).as_py() for name in ("rows", "size"))
+        return WriteResult(is_new=True, segments=len(segments), rows=rows, size=size)
+
+    def clean(self, older_than: timedelta = timedelta(days=1)) -> int:
+        """Remove what writers have left that ended before they committed their batches.
+
+        Parameters
+        ----------
+        older_than : timedelta
+            The least age of removed files; more than the duration of any write that still runs.
+
+        Returns
+        -------
+        int
+            The number of removed files.
+        """
+        completion = self._completion
+        limit = time.time() * 1000 - older_than / timedelta(milliseconds=1)
+        hidden = [file.path for file in self._calls.hidden(completion.segments) if file.modified < limit]
+        recorded = completion.log.recorded()  # after the listing: a later commit has no file in the listing
+        committed = completion.complete_all(recorded)
+        damaged = [
+            batch
+            for batch, entry in recorded.manifests.items()
+            if batch not in committed.manifests and entry.modified < limit
+        ]
+        self._calls.remove(hidden)
+        for batch in damaged:
+            completion.log.discard(batch)
+        return len(hidden) + len(damaged)
+
+    def _written(self, messages: DataFrame, token: str, *, has_branches: bool) -> pa.Table:
+        """Run the job that writes segments under hidden names, and return the segments that count."""
+        options = self._options
+        suffix = SegmentName(0, 0, 0, 0, 0).text(options.codec).partition(".")[2]
+        layout = SegmentFormat(
+            options.codec, f".{suffix}", has_branches, options.max_rows or (1 << 63) - 1,
+            options.max_bytes, options.max_millis,
+        )  # fmt: skip
+        try:
+            return arrow_table(self._calls.write(messages, self._completion.segments, token, layout))
+        except spark_errors() as error:
+            failed = what_failed(error) | {"hint": "no message of this batch is visible; write the batch once more"}
+            raise StorageError("Spark cannot write the segments of a batch", **failed) from error
+
+    def _remove_hidden(self, segments: pa.Table) -> None:
+        """Remove the segments of a batch that another writer has committed."""
+        folder = self._completion.segments
+        places = zip(segments["folder"].to_pylist(), segments["hidden"].to_pylist(), strict=True)
+        self._calls.remove([f"{folder}/{place}/{name}" for place, name in places])

@@ -1,0 +1,136 @@
+"""The hook's operations on the segments of a Quix Lake: their writing, their renaming, and their hidden files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from xskip.errors import StorageError
+from xskip.spark.bridge.gateway import Hook
+from xskip.spark.bridge.java_errors import reason, spark_errors
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["HiddenFile", "SegmentCalls", "SegmentFormat"]
+
+_THREADS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentFormat:
+    """How tasks write segments.
+
+    Attributes
+    ----------
+    codec : str
+        The name of an Avro codec.
+    suffix : str
+        The end of the names of segments, from ``.avro`` on.
+    has_branches : bool
+        Whether the values of headers are structs of ``string`` and ``bytes``.
+    max_rows, max_bytes, max_millis : int
+        The limits of a segment.
+    """
+
+    codec: str
+    suffix: str
+    has_branches: bool
+    max_rows: int
+    max_bytes: int
+    max_millis: int
+
+
+class HiddenFile(NamedTuple):
+    """A segment under its hidden name.
+
+    Attributes
+    ----------
+    path : str
+        The Hadoop path.
+    modified : int
+        The modification time in milliseconds since the epoch.
+    """
+
+    path: str
+    modified: int
+
+
+class SegmentCalls:
+    """The hook's operations on segments.
+
+    Parameters
+    ----------
+    hook : Hook
+        The hook of the JVM.
+    """
+
+    def __init__(self, hook: Hook) -> None:
+        self._hook = hook
+        self._files: Any = hook.builds.segment_files()
+
+    def write(self, messages: DataFrame, topic: str, token: str, layout: SegmentFormat) -> DataFrame:
+        """Return a DataFrame with a row for each segment; its tasks write the segments under hidden names.
+
+        Parameters
+        ----------
+        messages : DataFrame
+            The messages in the form of ``io.xskip.quixlake.MessageWriter``, sorted within partitions.
+        topic : str
+            The folder of the topic, in the hook's spelling.
+        token : str
+            A text that the hidden names of this batch share, and no other batch has.
+        layout : SegmentFormat
+            How tasks write segments.
+        """
+        from pyspark.sql import DataFrame
+
+        spark = messages.sparkSession
+        self._hook.ship_kernel(spark)
+        limits = (layout.max_rows, layout.max_bytes, layout.max_millis)
+        job = self._hook.builds.segment_job(layout.codec, layout.suffix, limits, has_branches=layout.has_branches)
+        return DataFrame(job.write(messages._jdf, topic, token), spark)
+
+    def rename(self, topic: str, moves: Sequence[tuple[str, str, str]], ending: str) -> list[bool]:
+        """Give segments their final names; a segment that has its final name stays unchanged.
+
+        Parameters
+        ----------
+        topic : str
+            The folder of the topic, in the hook's spelling.
+        moves : sequence of (str, str, str)
+            For each segment its folder below ``topic``, its hidden name and its final name.
+        ending : str
+            The end that is added to a final name if another file with other messages has the name.
+
+        Returns
+        -------
+        list of bool
+            Whether the name of each segment has the ending.
+        """
+        packed = bytearray("\0".join(part for move in moves for part in move), "utf-8")
+        with _family("rename segments", topic):
+            return [digit == "1" for digit in self._files.rename(topic, packed, ending, _THREADS)]
+
+    def hidden(self, folder: str) -> list[HiddenFile]:
+        """List the segments with hidden names below a folder; a folder that does not exist has none."""
+        with _family("list segments", folder):
+            return [HiddenFile(path, modified) for path, modified in json.loads(self._files.hidden(folder))]
+
+    def remove(self, paths: Sequence[str]) -> None:
+        """Remove files; ignore files that do not exist."""
+        if paths:
+            with _family("remove segments", paths[0]):
+                self._files.remove(bytearray("\0".join(paths), "utf-8"))
+
+
+@contextmanager
+def _family(action: str, path: str) -> Iterator[None]:
+    """Run the body and convert Java's exceptions to a StorageError."""
+    try:
+        yield
+    except spark_errors() as error:
+        raise StorageError(f"cannot {action}", where=path, found=reason(error), hint="check the store") from error

@@ -1,0 +1,112 @@
+package io.xskip.quixlake;
+
+import java.io.FileNotFoundException;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.concurrent.Callable;
+import org.apache.avro.file.DataFileStream;
+import org.apache.avro.generic.GenericDatumReader;
+import org.apache.hadoop.fs.FileAlreadyExistsException;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+
+/**
+ * Gives a segment its final name. Several processes can do this at the same time, and each can end
+ * at any moment: on an object store, a rename is a copy and a removal.
+ */
+final class Rename implements Callable<Boolean> {
+  private static final int ATTEMPTS = 3;
+
+  private final FileSystem fileSystem;
+  private final Path hidden;
+  private final Path name;
+  private final Path other;
+
+  /**
+   * Creates a task.
+   *
+   * @param other the name of the segment if another file with other messages has {@code name}
+   */
+  Rename(FileSystem fileSystem, Path hidden, Path name, Path other) {
+    this.fileSystem = fileSystem;
+    this.hidden = hidden;
+    this.name = name;
+    this.other = other;
+  }
+
+  /** Renames the segment, and returns whether it has the other name. */
+  @Override
+  public Boolean call() throws Exception {
+    for (int i = 0; i < ATTEMPTS; i++) {
+      if (movedTo(name)) {
+        return Boolean.FALSE;
+      }
+      if (!fileSystem.exists(hidden)) {
+        return Boolean.valueOf(isOther());
+      }
+      if (movedTo(other)) {
+        return Boolean.TRUE;
+      }
+    }
+    throw new IOException("cannot rename " + hidden + " to " + name);
+  }
+
+  /** Returns which name a segment has that was renamed before. */
+  private boolean isOther() throws IOException {
+    if (fileSystem.exists(other)) {
+      return true;
+    }
+    if (fileSystem.exists(name)) {
+      return false;
+    }
+    throw new FileNotFoundException("a segment of a committed batch is missing: " + name);
+  }
+
+  /** Returns whether the segment has the target's name now. */
+  private boolean movedTo(Path target) throws IOException {
+    try {
+      if (!fileSystem.exists(target)) {
+        return fileSystem.rename(hidden, target);
+      }
+      if (fileSystem.exists(hidden) && hasMessagesOf(target)) {
+        fileSystem.delete(hidden, false);
+        return true;
+      }
+      return false;
+    } catch (FileNotFoundException e) { // another process has renamed the segment meanwhile
+      return false;
+    } catch (FileAlreadyExistsException e) {
+      return false;
+    }
+  }
+
+  /** Returns whether the target holds the same messages as the hidden file, in the same blocks. */
+  private boolean hasMessagesOf(Path target) throws IOException {
+    DataFileStream<Object> left = open(hidden);
+    try {
+      DataFileStream<Object> right = open(target);
+      try {
+        return left.getSchema().equals(right.getSchema()) && haveEqualBlocks(left, right);
+      } finally {
+        right.close();
+      }
+    } finally {
+      left.close();
+    }
+  }
+
+  private DataFileStream<Object> open(Path path) throws IOException {
+    return new DataFileStream<Object>(fileSystem.open(path), new GenericDatumReader<Object>());
+  }
+
+  private static boolean haveEqualBlocks(DataFileStream<Object> left, DataFileStream<Object> right)
+      throws IOException {
+    while (left.hasNext() && right.hasNext()) {
+      ByteBuffer block = left.nextBlock();
+      if (!block.equals(right.nextBlock()) || left.getBlockCount() != right.getBlockCount()) {
+        return false;
+      }
+    }
+    return !left.hasNext() && !right.hasNext();
+  }
+}

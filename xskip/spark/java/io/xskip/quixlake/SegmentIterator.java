@@ -1,0 +1,101 @@
+package io.xskip.quixlake;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.TaskContext;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.util.TaskFailureListener;
+
+/**
+ * Writes the messages of a task into segments, and returns the row of each segment. If the task
+ * fails or is killed, its files are removed.
+ */
+final class SegmentIterator implements Iterator<InternalRow>, TaskFailureListener {
+  private final Iterator<?> rows;
+  private final Path topic;
+  private final SegmentOptions options;
+  private final Configuration conf;
+  private final String prefix;
+  private final List<Path> written = new ArrayList<>();
+  private SegmentFile open = null;
+
+  /** A message that was read and not written. Spark overwrites it with the next one. */
+  private InternalRow pending = null;
+
+  SegmentIterator(
+      Iterator<?> rows, Path topic, String token, SegmentOptions options, Configuration conf) {
+    this.rows = rows;
+    this.topic = topic;
+    this.options = options;
+    this.conf = conf;
+    TaskContext task = TaskContext.get();
+    prefix = SegmentFiles.HIDDEN + token + "-" + task.taskAttemptId() + "-";
+    task.addTaskFailureListener((TaskFailureListener) this);
+  }
+
+  @Override
+  public boolean hasNext() {
+    return pending != null || rows.hasNext();
+  }
+
+  @Override
+  public InternalRow next() {
+    try {
+      while (hasNext()) {
+        if (pending == null) {
+          pending = checked((InternalRow) rows.next());
+        }
+        if (open == null) {
+          open = new SegmentFile(topic, prefix + written.size(), pending, options, conf);
+          written.add(open.path());
+        } else if (!open.accepts(pending)) {
+          break;
+        }
+        open.append(pending);
+        pending = null;
+      }
+      InternalRow segment = open.finish();
+      open = null;
+      return segment;
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static InternalRow checked(InternalRow row) {
+    String missing =
+        row.isNullAt(MessageWriter.TIMESTAMP)
+            ? "timestamp"
+            : row.isNullAt(MessageWriter.PARTITION)
+                ? "partition"
+                : row.isNullAt(MessageWriter.OFFSET) ? "offset" : null;
+    if (missing != null) {
+      throw new IllegalArgumentException("a message has no " + missing);
+    }
+    return row;
+  }
+
+  @Override
+  public void remove() {
+    throw new UnsupportedOperationException();
+  }
+
+  @Override
+  public void onTaskFailure(TaskContext context, Throwable error) {
+    if (open != null) {
+      open.abort();
+    }
+    for (Path path : written) {
+      try {
+        path.getFileSystem(conf).delete(path, false);
+      } catch (IOException e) { // the file stays hidden until the sink cleans up
+        continue;
+      }
+    }
+  }
+}

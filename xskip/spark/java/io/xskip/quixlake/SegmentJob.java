@@ -1,0 +1,51 @@
+package io.xskip.quixlake;
+
+import io.xskip.collect.DataFrames;
+import io.xskip.common.Paths;
+import io.xskip.common.SparkCompat;
+import org.apache.spark.api.java.JavaRDD;
+import org.apache.spark.api.java.function.FlatMapFunction;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.util.SerializableConfiguration;
+
+/** The job that writes the messages of a batch into segments under hidden names. */
+public final class SegmentJob {
+  /**
+   * The columns of a segment: its folder below that of the topic, its hidden and its final name,
+   * and what its descriptor claims.
+   */
+  private static final String SCHEMA =
+      "folder STRING, hidden STRING, name STRING, stream_key STRING, `partition` BIGINT,"
+          + " `start` BIGINT, `end` BIGINT, `first` BIGINT, `last` BIGINT, `rows` BIGINT,"
+          + " size BIGINT";
+
+  private final SegmentOptions options;
+
+  /** Creates a job. */
+  public SegmentJob(SegmentOptions options) {
+    this.options = options;
+  }
+
+  /**
+   * Returns a DataFrame with a row for each segment. Its tasks write the segments.
+   *
+   * @param df the messages in the form of {@link MessageWriter}, of which each partition is sorted
+   *     by stream key, partition, day and offset
+   * @param topic the folder of the topic, in the spelling of {@link Paths}
+   * @param token see {@link SegmentTask}
+   */
+  @SuppressWarnings("unchecked") // the function accepts an iterator over objects of any class
+  public Object write(Object df, String topic, String token) throws Exception {
+    QueryExecution execution = SparkCompat.execution(df);
+    SerializableConfiguration conf =
+        new SerializableConfiguration(SparkCompat.state(execution.sparkSession()).newHadoopConf());
+    FlatMapFunction<?, InternalRow> task =
+        new SegmentTask(Paths.path(topic).toString(), token, options, conf);
+    JavaRDD<Object> rows = (JavaRDD<Object>) (JavaRDD<?>) execution.toRdd().toJavaRDD();
+    JavaRDD<InternalRow> segments =
+        rows.mapPartitions((FlatMapFunction<java.util.Iterator<Object>, InternalRow>) task);
+    return DataFrames.ofRows(execution.sparkSession(), segments.rdd(), StructType.fromDDL(SCHEMA));
+  }
+}

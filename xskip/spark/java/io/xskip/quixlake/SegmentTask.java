@@ -1,0 +1,40 @@
+package io.xskip.quixlake;
+
+import java.util.Iterator;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.api.java.function.FlatMapFunction;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.util.SerializableConfiguration;
+
+/** The function that executors apply to the messages of a batch: it writes segments. */
+public final class SegmentTask implements FlatMapFunction<Object, InternalRow> {
+  private static final long serialVersionUID = 1L;
+
+  private final String topic;
+  private final String token;
+  private final SegmentOptions options;
+  private final SerializableConfiguration conf;
+
+  /**
+   * Creates a function.
+   *
+   * @param topic the folder of the topic
+   * @param token a text that the hidden names of the batch share, and no other batch has
+   */
+  SegmentTask(String topic, String token, SegmentOptions options, SerializableConfiguration conf) {
+    this.topic = topic;
+    this.token = token;
+    this.options = options;
+    this.conf = conf;
+  }
+
+  /**
+   * Returns a row for each segment.
+   *
+   * @param rows an iterator over messages, see {@link MessageWriter}
+   */
+  @Override
+  public Iterator<InternalRow> call(Object rows) {
+    return new SegmentIterator((Iterator<?>) rows, new Path(topic), token, options, conf.value());
+  }
+}
