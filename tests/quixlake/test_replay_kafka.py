@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+import xskip
 from tests.quixlake.broker import Broker
 from tests.quixlake.messages import Row, frame_of, merged, read_topic
 from xskip.errors import ReplayError
+from xskip.quixlake import QuixLake, SinkOptions
 from xskip.quixlake.replay import Replay, ReplayOptions
 from xskip.quixlake.replay_progress import load_state
 
@@ -228,3 +230,26 @@ def test_spark_errors_name_the_cause(lake: DataFrame, broker: Broker) -> None:
     settings = {"bootstrap.servers": broker.address, "max.block.ms": 1000}
     with pytest.raises(ReplayError, match="Spark cannot replay"):
         Replay(lake, ReplayOptions(timestamps="current")).to_kafka(settings, "no-such-topic")
+
+
+def test_from_kafka_through_a_lake_to_kafka(
+    kafka_spark: SparkSession, broker: Broker, source: str, tmp_path: Path
+) -> None:
+    """[QLK-SK-1] [QLK-RP-1] [QLK-RD-3]"""
+    lake = QuixLake(kafka_spark, str(tmp_path))
+    messages = kafka_spark.read.format("kafka").option("kafka.bootstrap.servers", broker.address)
+    messages = messages.option("includeHeaders", "true").option("subscribe", source)
+    written = lake.write(messages.load(), "t", options=SinkOptions(max_rows=20))
+    expected = consumed(broker, source)
+    assert written.rows == sum(map(len, expected.values()))
+    target = a_topic(broker)
+    replayed = lake.replay("t").to_kafka(broker.address, target)
+    assert replayed.messages == written.rows
+    assert consumed(broker, target) == expected
+    assert len(lake.check("t")) == 0
+    assert len(lake.validate("t")) == 0
+    lake.index("t").create()
+    some = lake.read("t").filter("offset = 1")
+    assert some.count() == sum(len(each) > 1 for each in expected.values())
+    (scan,) = xskip.last_report(kafka_spark).scans
+    assert 0 < scan.kept < scan.files

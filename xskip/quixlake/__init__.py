@@ -2,5 +2,6 @@
 
 from xskip.quixlake.lake import QuixLake
 from xskip.quixlake.replay import ReplayOptions
+from xskip.quixlake.sink import SinkOptions
 
-__all__ = ["QuixLake", "ReplayOptions"]
+__all__ = ["QuixLake", "ReplayOptions", "SinkOptions"]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
 
 from xskip.quixlake.checks import check, contradictions
 from xskip.quixlake.claims import IndexTrust
@@ -14,12 +15,14 @@ from xskip.quixlake.process_index import ProcessIndexes
 from xskip.quixlake.replay import Replay, ReplayOptions
 from xskip.quixlake.results import LakeTable
 from xskip.quixlake.selection import Filters, Selection
+from xskip.quixlake.sink import Sink, SinkOptions, WriteResult
 from xskip.quixlake.topic_index import TopicIndex, topic_index
 from xskip.quixlake.topic_source import TopicSource
 from xskip.spark.query.engine import engine_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.types import StructType
     from typing_extensions import Unpack
 
@@ -204,6 +207,79 @@ class QuixLake(LakeDiscovery):
         """
         return topic_index(self.spark, self._source(topic), trust)
 
+    def write(
+        self, df: DataFrame, topic: str, *, batch: str | None = None, options: SinkOptions | None = None
+    ) -> WriteResult:
+        """Write messages as one batch.
+
+        Parameters
+        ----------
+        df : DataFrame
+            The messages, such as Spark's Kafka source gives them. :meth:`xskip.quixlake.sink.Sink.write` describes the
+            columns.
+        topic : str
+        batch : str, optional
+            The identity of the batch: a batch with the identity of a committed batch writes nothing.
+        options : SinkOptions, optional
+            The codec of segments, and when a segment ends.
+
+        Returns
+        -------
+        WriteResult
+
+        Raises
+        ------
+        DatasetError
+            If a column is missing or has another type.
+        StorageError
+            If Spark cannot write the segments, or if the lake cannot be changed.
+        """
+        return self._sink(topic, options).write(df, batch)
+
+    def stream(
+        self, df: DataFrame, topic: str, checkpoint: str, *, options: SinkOptions | None = None, **trigger: Any
+    ) -> StreamingQuery:
+        """Start a stream that writes each of its micro-batches as one batch.
+
+        Parameters
+        ----------
+        df : DataFrame
+            A streaming DataFrame of messages, with the columns that :meth:`write` takes.
+        topic : str
+        checkpoint : str
+            The folder of the stream's progress. A stream that restarts from it neither loses nor doubles messages.
+        options : SinkOptions, optional
+            The codec of segments, and when a segment ends.
+        **trigger
+            The arguments of ``DataStreamWriter.trigger``, such as ``processingTime="1 minute"``.
+
+        Returns
+        -------
+        StreamingQuery
+
+        Raises
+        ------
+        DatasetError
+            If a column is missing or has another type.
+        """
+        return self._sink(topic, options).stream(df, checkpoint, **trigger)
+
+    def clean(self, topic: str, *, older_than: timedelta = timedelta(days=1)) -> int:
+        """Remove what writers have left that ended before they committed their batches.
+
+        Parameters
+        ----------
+        topic : str
+        older_than : timedelta
+            The least age of removed files; more than the duration of any write that still runs.
+
+        Returns
+        -------
+        int
+            The number of removed files.
+        """
+        return self._sink(topic, None).clean(older_than)
+
     def replay(self, topic: str, options: ReplayOptions | None = None, **filters: Unpack[Filters]) -> Replay:
         """Return a replay of the messages of a selection, which its methods send to Kafka or to a function.
 
@@ -227,6 +303,9 @@ class QuixLake(LakeDiscovery):
             If a filter is invalid.
         """
         return Replay(self.read(topic, **filters), options or ReplayOptions())
+
+    def _sink(self, topic: str, options: SinkOptions | None) -> Sink:
+        return Sink(self.spark, self.base, topic, options)
 
     def _source(self, topic: str) -> TopicSource:
         return TopicSource(engine_of(self.spark).hook, self._store, topic)
