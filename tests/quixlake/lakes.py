@@ -99,3 +99,8 @@ def shuffled(items: Iterable[Any], seed: int) -> list[Any]:
     found = list(items)
     random.Random(seed).shuffle(found)
     return found
+
+
+def identity(row: Any) -> tuple[Any, ...]:
+    """Return the values of a message that tell it from others."""
+    return tuple(row[name] for name in ("stream_key", "partition", "offset", "timestamp", "value"))

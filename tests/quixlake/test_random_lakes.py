@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import xskip
-from tests.quixlake.lakes import DAY, START, WrittenLake
+from tests.quixlake.lakes import DAY, START, WrittenLake, identity
 from tests.quixlake.written import message
 from xskip.quixlake import QuixLake
 from xskip.quixlake.names import SegmentName
@@ -70,10 +70,6 @@ def odd_descriptors(lake: WrittenLake, row: Message, rng: random.Random) -> list
             return [row | {"StartOffset": None, "TimestampEnd": None}]
         case _:
             return [row]
-
-
-def identity(row: Any) -> tuple[Any, ...]:
-    return tuple(row[name] for name in ("stream_key", "partition", "offset", "timestamp", "value"))
 
 
 def random_filter(messages: list[Message], rng: random.Random) -> tuple[dict[str, Any], str, Callable[[Message], bool]]:

@@ -61,13 +61,13 @@ class StagedSink(Sink):
     staged: tuple[Path, pa.Table]
     during_job: Callable[[], object] = staticmethod(lambda: None)
 
-    def _written(self, messages: DataFrame, token: str, *, has_branches: bool) -> pa.Table:
+    def write_segments(self, df: DataFrame, token: str) -> pa.Table:
         root, table = self.staged
         hidden = []
         for folder, name in zip(table["folder"].to_pylist(), table["hidden"].to_pylist(), strict=True):
             prefix, _, rest = name.split("-", 2)
             hidden.append(f"{prefix}-{token}-{rest}")
-            target = Path(self._completion.segments) / folder
+            target = Path(self.completion.segments) / folder
             target.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(root / folder / name, target / hidden[-1])
         self.during_job()
@@ -81,8 +81,8 @@ def staged(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> t
     table: list[pa.Table] = []
 
     class Stopped(Sink):
-        def _written(self, messages: DataFrame, token: str, *, has_branches: bool) -> pa.Table:
-            table.append(super()._written(messages, token, has_branches=has_branches))
+        def write_segments(self, df: DataFrame, token: str) -> pa.Table:
+            table.append(super().write_segments(df, token))
             raise Crash
 
     with pytest.raises(Crash):
@@ -100,7 +100,7 @@ def staged_sink(spark: SparkSession, staged: tuple[Path, pa.Table]) -> Callable[
         sink.staged = staged
         if storage is not None:
             moves = FaultyMoves(storage, sink._calls) if isinstance(storage, FaultyStorage) else sink._calls
-            sink._completion = replace(sink._completion, storage=storage, moves=moves)
+            sink.completion = replace(sink.completion, storage=storage, moves=moves)
         return sink
 
     return create
@@ -247,7 +247,7 @@ def test_completion_changes_nothing_that_is_complete(
     """[QLK-SK-4] [QLK-SK-8]"""
     sink = staged_sink(tmp_path)
     sink.write(frame(spark, MESSAGES), "a")
-    log = sink._completion.log
+    log = sink.completion.log
     (batch,) = log.recorded().manifests
     manifest = log.read(batch)
     assert manifest is not None
@@ -256,14 +256,14 @@ def test_completion_changes_nothing_that_is_complete(
         return {str(path): path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()}
 
     before = files()
-    sink._completion.complete(manifest)
+    sink.completion.complete(manifest)
     assert files() == before
     for segment in segments(tmp_path):
         (tmp_path / segment.path).unlink()
-    sink._completion.complete(manifest)  # complete: others may have removed the segments since then
+    sink.completion.complete(manifest)  # complete: others may have removed the segments since then
     (tmp_path / "Metadata/Topic=t/_xskip" / f"{batch}.done").unlink()
     with pytest.raises(StorageError, match="a segment of a committed batch is missing"):
-        sink._completion.complete(manifest)
+        sink.completion.complete(manifest)
 
 
 def test_a_rename_that_has_only_copied(
@@ -300,10 +300,10 @@ def test_index_files_whose_names_are_taken(
     assert_lake_holds(tmp_path, MESSAGES)
     taken.write_bytes(b"other")
     names = sorted(tmp_path.rglob("*.parquet"))
-    (batch,) = sink._completion.log.recorded().manifests
-    manifest = sink._completion.log.read(batch)
+    (batch,) = sink.completion.log.recorded().manifests
+    manifest = sink.completion.log.read(batch)
     assert manifest is not None
-    sink._completion.complete(manifest)
+    sink.completion.complete(manifest)
     assert sorted(tmp_path.rglob("*.parquet")) == names
 
 
@@ -341,7 +341,7 @@ def test_old_manifests_and_marks_are_removed(
         times = sorted(folder.glob("*.arrow"), key=lambda path: path.stat().st_mtime_ns)
         for age, path in enumerate(times):  # several files of the same millisecond have no order
             os.utime(path, (1000 + age, 1000 + age))
-    recorded = sink._completion.log.recorded()
+    recorded = sink.completion.log.recorded()
     assert len(recorded.manifests) == 3
     assert len([name for name in recorded.marks if name.startswith("batch-")]) <= 8
     assert len([name for name in recorded.marks if name.startswith("stream-")]) == 1

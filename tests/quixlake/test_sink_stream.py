@@ -73,14 +73,14 @@ def test_a_new_checkpoint_is_a_new_stream(spark: SparkSession, tmp_path: Path) -
 def test_a_batch_that_fails(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """[QLK-SK-3] [QLK-SK-4] The stream continues with the same batch, whose first segments stay hidden."""
     expected = add_file(spark, tmp_path / "in", range(10))
-    written = Sink._written
+    written = Sink.write_segments
 
     def fail(sink: Sink, *args: Any, **options: Any) -> Any:
         written(sink, *args, **options)
         raise RuntimeError("the driver ends")
 
     with monkeypatch.context() as patched:
-        patched.setattr(Sink, "_written", fail)
+        patched.setattr(Sink, "write_segments", fail)
         with pytest.raises(StreamingQueryException, match="the driver ends"):
             run(spark, tmp_path)
     assert_lake_holds(tmp_path / "lake", [], hidden=2)

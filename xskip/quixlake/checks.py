@@ -49,7 +49,7 @@ def check(store: LakeStore, folders: list[str]) -> LakeTable:
     segments = listed_segments(raw, decisive(files.descriptors))
     _, unreadable = store.custom_metadata(folders)
     cases = [("unreadable", file.path, file.reason) for file in (*files.unreadable, *unreadable)]
-    cases += _of_descriptors(files, segments)
+    cases += _of_descriptors(files, segments, store.excluded(folders))
     cases += [("missing", path, "no descriptor names the segment") for path in _where(segments, "descriptors", 0)]
     cases += [
         ("deleted", path, "its descriptors are marked as deleted") for path in _where(segments, "is_deleted", True)
@@ -67,9 +67,10 @@ def _where(segments: pa.Table, column: str, value: object) -> list[str]:
     return paths
 
 
-def _of_descriptors(files: IndexFiles, segments: pa.Table) -> Iterator[Case]:
+def _of_descriptors(files: IndexFiles, segments: pa.Table, excluded: pa.Array) -> Iterator[Case]:
     """Yield the cases of descriptors that have no segment, or several, or claim what is not so."""
     told = decisive(files.descriptors)
+    told = told.filter(pc.invert(pc.is_in(told["below"], excluded)))
     rows = pc.index_in(told["below"], segments["path"].combine_chunks())
     for path in told.filter(pc.is_null(rows))["below"].to_pylist():
         yield "stale", path, "a descriptor names a segment that does not exist"

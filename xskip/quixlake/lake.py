@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from xskip.quixlake.checks import check, contradictions
 from xskip.quixlake.claims import IndexTrust
+from xskip.quixlake.compaction import Compaction, CompactionResult
 from xskip.quixlake.custom_metadata_files import write_values
 from xskip.quixlake.discovery import LakeDiscovery
 from xskip.quixlake.payload import Payload
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 __all__ = ["QuixLake"]
+
+_COMPACT = SinkOptions(max_millis=86_400_000)
 
 
 class QuixLake(LakeDiscovery):
@@ -265,20 +268,61 @@ class QuixLake(LakeDiscovery):
         return self._sink(topic, options).stream(df, checkpoint, **trigger)
 
     def clean(self, topic: str, *, older_than: timedelta = timedelta(days=1)) -> int:
-        """Remove what writers have left that ended before they committed their batches.
+        """Remove the segments that compactions have replaced, and what interrupted writers have left.
 
         Parameters
         ----------
         topic : str
         older_than : timedelta
-            The least age of removed files; more than the duration of any write that still runs.
+            The least age of a compaction whose replaced segments are removed, and of the files of writers that ended
+            before they committed their batches; more than the duration of any read or write that still runs.
 
         Returns
         -------
         int
             The number of removed files.
+
+        Raises
+        ------
+        DatasetError
+            If the lake has no such topic.
         """
-        return self._sink(topic, None).clean(older_than)
+        sink = self._sink(topic, None)
+        return sink.clean(older_than) + Compaction(self.spark, self._source(topic), sink).clean(older_than)
+
+    def compact(
+        self, topic: str, *, older_than: timedelta = timedelta(hours=1), options: SinkOptions | None = None
+    ) -> CompactionResult:
+        """Merge many small segments into few, and many index files into few.
+
+        Messages, their order and their offsets stay as they are. Reads take the new segments from one moment on; the
+        old ones stay until :meth:`clean` removes them. An index of the topic is refreshed.
+
+        Parameters
+        ----------
+        topic : str
+        older_than : timedelta
+            The least age of the segments and index files to merge.
+        options : SinkOptions, optional
+            The codec of segments, and when a segment ends. By default no segment ends because of time.
+
+        Returns
+        -------
+        CompactionResult
+
+        Raises
+        ------
+        DatasetError
+            If the lake has no such topic.
+        CommitConflictError
+            If another writer changed the segments meanwhile; nothing has changed.
+        """
+        source = self._source(topic)
+        found = Compaction(self.spark, source, self._sink(topic, options or _COMPACT)).run(older_than)
+        index = topic_index(self.spark, source, "checked")
+        if index.exists():
+            index.refresh(progress=False)
+        return found
 
     def replay(self, topic: str, options: ReplayOptions | None = None, **filters: Unpack[Filters]) -> Replay:
         """Return a replay of the messages of a selection, which its methods send to Kafka or to a function.

@@ -5,6 +5,7 @@
     Metadata/Topic=t/_xskip/batch-<digest>.arrow               a manifest: the batch is committed
     Metadata/Topic=t/_xskip/batch-<digest>.done                a mark: all segments and descriptors are visible
     Metadata/Topic=t/_xskip/stream-<digest>-<number>.arrow     a manifest of a stream, with the number of the batch
+    Metadata/Topic=t/_xskip/compaction-<number>.arrow          a manifest of a compaction
 
 A mark outlives its manifest, so that the batch stays known as committed.
 """
@@ -22,12 +23,13 @@ import pyarrow as pa
 from xskip.errors import MetadataCorruptError
 from xskip.metadatastore.filesystem import FileEntry, Storage
 
-__all__ = ["Manifest", "ManifestLog", "Recorded", "batch_name", "stream_batch_name"]
+__all__ = ["Manifest", "ManifestLog", "Recorded", "batch_name", "compaction_name", "stream_batch_name"]
 
 _FOLDER = "_xskip"
 _MANIFEST, _MARK = ".arrow", ".done"
 _STREAM = re.compile(r"(stream-[0-9a-f]{32})-(\d{20})")
-_NAME = re.compile(r"((?:batch-[0-9a-f]{32}|stream-[0-9a-f]{32}-\d{20}))(\.arrow|\.done)")
+_COMPACTION = re.compile(r"compaction-(\d{20})")
+_NAME = re.compile(r"(batch-[0-9a-f]{32}|stream-[0-9a-f]{32}-\d{20}|compaction-\d{20})(\.arrow|\.done)")
 _RETAINED_MANIFESTS = 20
 _RETAINED_MARKS = 1_000
 _RETAINED_OF_STREAM = 10
@@ -61,6 +63,11 @@ def stream_batch_name(stream: str, number: int) -> str:
     return f"stream-{_digest(stream)}-{number:020d}"
 
 
+def compaction_name(number: int) -> str:
+    """Return the name of a compaction; the numbers of a topic's compactions grow."""
+    return f"compaction-{number:020d}"
+
+
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
@@ -81,6 +88,8 @@ class Manifest:
         The maximum number of descriptors in an index file.
     segments : pyarrow.Table
         The segments, with the columns of :data:`SEGMENTS`.
+    replaced : tuple of str
+        The paths of the segments that a compaction replaces, relative to the base; empty for other batches.
     """
 
     batch: str
@@ -88,10 +97,14 @@ class Manifest:
     created: int
     index_rows: int
     segments: pa.Table
+    replaced: tuple[str, ...] = ()
 
     def to_bytes(self) -> bytes:
         """Return the manifest as an Arrow file."""
-        fields = {"batch": self.batch, "token": self.token, "created": self.created, "index_rows": self.index_rows}
+        fields = {
+            "batch": self.batch, "token": self.token, "created": self.created, "index_rows": self.index_rows,
+            "replaced": self.replaced,
+        }  # fmt: skip
         table = self.segments.replace_schema_metadata({"xskip.batch": json.dumps(fields)})
         sink = pa.BufferOutputStream()
         options = pa.ipc.IpcWriteOptions(compression="zstd" if pa.Codec.is_available("zstd") else None)
@@ -114,7 +127,8 @@ class Manifest:
             segments = table.replace_schema_metadata(None).cast(SEGMENTS)
             segments.validate(full=True)
             numbers = int(fields["created"]), int(fields["index_rows"])
-            return Manifest(str(fields["batch"]), str(fields["token"]), *numbers, segments)
+            replaced = tuple(map(str, fields.get("replaced", ())))
+            return Manifest(str(fields["batch"]), str(fields["token"]), *numbers, segments, replaced)
         except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
             raise MetadataCorruptError(
                 "a manifest of the sink is damaged or incomplete", found=type(error).__name__
@@ -139,6 +153,17 @@ class Recorded:
         """Return the committed batches without a mark, the oldest first."""
         names = [name for name in self.manifests if name not in self.marks]
         return sorted(names, key=lambda name: (self.manifests[name].modified, name))
+
+    @property
+    def compactions(self) -> list[str]:
+        """Return the names of compactions whose manifests exist, in order."""
+        return sorted(name for name in self.manifests if _COMPACTION.fullmatch(name))
+
+    @property
+    def next_compaction(self) -> str:
+        """Return the name of the next compaction."""
+        found = filter(None, map(_COMPACTION.fullmatch, (*self.manifests, *self.marks)))
+        return compaction_name(max((int(each[1]) for each in found), default=0) + 1)
 
     def has(self, batch: str) -> bool:
         """Return whether a batch is committed. Every batch of a stream before a committed one is committed."""
@@ -209,9 +234,9 @@ class ManifestLog:
 
     def trim(self, recorded: Recorded) -> None:
         """Remove old manifests of complete batches, and old marks; the manifests go first."""
-        complete = [name for name in recorded.manifests if name in recorded.marks]
+        complete = [n for n in recorded.manifests if n in recorded.marks and _COMPACTION.fullmatch(n) is None]
         self._remove(_surplus(complete, recorded.manifests, _RETAINED_MANIFESTS), _MANIFEST)
-        marks = [name for name in recorded.marks if name not in recorded.manifests]
+        marks = [n for n in recorded.marks if n not in recorded.manifests and _COMPACTION.fullmatch(n) is None]
         streams: dict[str, list[str]] = {}
         for name in marks:
             if match := _STREAM.fullmatch(name):
@@ -219,6 +244,15 @@ class ManifestLog:
         old = [name for names in streams.values() for name in sorted(names)[:-_RETAINED_OF_STREAM]]
         batches = [name for name in marks if _STREAM.fullmatch(name) is None]
         self._remove([*old, *_surplus(batches, recorded.marks, _RETAINED_MARKS)], _MARK)
+
+    def forget(self, batch: str) -> None:
+        """Remove the manifest of a complete compaction, whose replaced segments are gone, and then its mark."""
+        self._remove([batch], _MANIFEST)
+        # the last mark stays, so that no later compaction gets its number
+        recorded = self.recorded()
+        greater = [name for name in recorded.marks if _COMPACTION.fullmatch(name) and name > batch]
+        if greater:
+            self._remove([batch], _MARK)
 
     def discard(self, batch: str) -> None:
         """Remove a manifest that commits nothing, because it is damaged."""

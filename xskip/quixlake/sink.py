@@ -112,10 +112,10 @@ class Sink:
     def __init__(self, spark: SparkSession, base: str, topic: str, options: SinkOptions | None = None) -> None:
         hook = hook_of(spark)
         self._hook = hook
-        self._options = options or SinkOptions()
+        self.options = options or SinkOptions()
         self._calls = SegmentCalls(hook)
         root = hook.locations.qualified(base)
-        self._completion = Completion(storage_for(hook, root), self._calls, root, topic)
+        self.completion = Completion(storage_for(hook, root), self._calls, root, topic)
 
     def write(self, df: DataFrame, batch: str | None = None) -> WriteResult:
         """Write messages as one batch.
@@ -172,19 +172,19 @@ class Sink:
 
     def write_named(self, df: DataFrame, batch: str) -> WriteResult:
         """Write messages as the batch with a name of the manifests, see :meth:`write`."""
-        frame = message_frame(df)
-        completion = self._completion
+        message_frame(df)  # fail before anything is written
+        completion = self.completion
         recorded = completion.log.recorded()
         if completion.complete_all(recorded).has(batch):
             return WriteResult(is_new=False, segments=0, rows=0, size=0)
         if batch in recorded.manifests:
             completion.log.read(batch)  # the manifest is damaged: fail before the job runs
         token = uuid.uuid4().hex
-        segments = self._written(frame.messages, token, has_branches=frame.has_branches)
-        manifest = Manifest(batch, token, time.time_ns() // 1_000, self._options.index_rows, segments)
+        segments = self.write_segments(df, token)
+        manifest = Manifest(batch, token, time.time_ns() // 1_000, self.options.index_rows, segments)
         if not completion.log.commit(manifest):
             completion.complete_all(completion.log.recorded())
-            self._remove_hidden(segments)
+            self.remove_hidden(segments)
             return WriteResult(is_new=False, segments=0, rows=0, size=0)
         completion.complete(manifest)
         completion.log.trim(recorded)
@@ -204,7 +204,7 @@ class Sink:
         int
             The number of removed files.
         """
-        completion = self._completion
+        completion = self.completion
         limit = time.time() * 1000 - older_than / timedelta(milliseconds=1)
         hidden = [file.path for file in self._calls.hidden(completion.segments) if file.modified < limit]
         recorded = completion.log.recorded()  # after the listing: a later commit has no file in the listing
@@ -219,22 +219,42 @@ class Sink:
             completion.log.discard(batch)
         return len(hidden) + len(damaged)
 
-    def _written(self, messages: DataFrame, token: str, *, has_branches: bool) -> pa.Table:
-        """Run the job that writes segments under hidden names, and return the segments that count."""
-        options = self._options
+    def write_segments(self, df: DataFrame, token: str) -> pa.Table:
+        """Write messages into segments under hidden names.
+
+        Parameters
+        ----------
+        df : DataFrame
+            The messages, see :meth:`write`.
+        token : str
+            The text that the hidden names share.
+
+        Returns
+        -------
+        pyarrow.Table
+            The segments, with the columns of :data:`~xskip.quixlake.manifests.SEGMENTS`.
+
+        Raises
+        ------
+        StorageError
+            If Spark cannot write the segments.
+        """
+        frame = message_frame(df)
+        messages, has_branches = frame.messages, frame.has_branches
+        options = self.options
         suffix = SegmentName(0, 0, 0, 0, 0).text(options.codec).partition(".")[2]
         layout = SegmentFormat(
             options.codec, f".{suffix}", has_branches, options.max_rows or (1 << 63) - 1,
             options.max_bytes, options.max_millis,
         )  # fmt: skip
         try:
-            return arrow_table(self._calls.write(messages, self._completion.segments, token, layout))
+            return arrow_table(self._calls.write(messages, self.completion.segments, token, layout))
         except spark_errors() as error:
             failed = what_failed(error) | {"hint": "no message of this batch is visible; write the batch once more"}
             raise StorageError("Spark cannot write the segments of a batch", **failed) from error
 
-    def _remove_hidden(self, segments: pa.Table) -> None:
+    def remove_hidden(self, segments: pa.Table) -> None:
         """Remove the segments of a batch that another writer has committed."""
-        folder = self._completion.segments
+        folder = self.completion.segments
         places = zip(segments["folder"].to_pylist(), segments["hidden"].to_pylist(), strict=True)
         self._calls.remove([f"{folder}/{place}/{name}" for place, name in places])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ import pyarrow.compute as pc
 from xskip.errors import DatasetError
 from xskip.metadata.data_files import DataFiles, table_identifier
 from xskip.metadatastore.location import as_uri
+from xskip.quixlake.compacted import Compacted, steady
 from xskip.quixlake.custom_metadata import CURRENT, current_values, rows_of
 from xskip.quixlake.custom_metadata import DOCUMENT as CUSTOM
 from xskip.quixlake.descriptors import IndexFiles, UnreadableFile, decisive, read_small_files
@@ -96,6 +98,28 @@ class LakeStore:
         """Return the content of all index files of topics' folders."""
         return IndexFiles.of(self._contents_of(folders, _INDEX_FILE))
 
+    def old_index_files(self, folder: str, limit: int) -> dict[str, IndexFiles]:
+        """Return the readable index files of a topic's folder that have not changed since a time.
+
+        Parameters
+        ----------
+        folder : str
+            The name of the topic's folder.
+        limit : int
+            The time in milliseconds since the Unix epoch.
+
+        Returns
+        -------
+        dict
+            The index files by the path of their folder, relative to the base.
+        """
+        places: dict[str, dict[str, Any]] = {}
+        for path, content in self._contents_of([folder], _INDEX_FILE, limit).items():
+            if not isinstance(content, UnreadableFile):
+                places.setdefault(path.rpartition("/")[0], {})[path] = content
+        found = {place: IndexFiles.of(contents) for place, contents in places.items()}
+        return {place: files for place, files in found.items() if not files.unreadable}
+
     def custom_metadata(self, folders: Iterable[str]) -> tuple[pa.Table, list[UnreadableFile]]:
         """Return the current custom metadata of topics' folders, and the files that cannot be read."""
         rows, unreadable = self._custom(folders)
@@ -118,7 +142,7 @@ class LakeStore:
         return pa.concat_tables(tables), unreadable
 
     def raw_files(self, folders: Iterable[str], keys: Sequence[str] | None = None) -> DataFiles:
-        """Return the files of topics' folders below ``Raw``, with names relative to the base.
+        """Return the files of topics' folders below ``Raw`` that count, with names relative to the base.
 
         Parameters
         ----------
@@ -127,10 +151,20 @@ class LakeStore:
         keys : sequence of str, optional
             Only the folders ``Key=`` with these names; None lists all.
         """
-        below = [f"{RAW}/{folder}" for folder in folders]
-        if keys is not None:
-            below = [f"{folder}/{key}" for folder in below for key in keys]
-        return self._relative(_joined([list_below(self._hook, f"{self.uri}/{each}") for each in below]))
+        return _joined([self._files_of(folder, keys) for folder in folders])
+
+    def _files_of(self, folder: str, keys: Sequence[str] | None) -> DataFiles:
+        below = [f"{RAW}/{folder}"] if keys is None else [f"{RAW}/{folder}/{key}" for key in keys]
+
+        def listed() -> DataFiles:
+            return self._relative(_joined([list_below(self._hook, f"{self.uri}/{each}") for each in below]))
+
+        return steady(partial(Compacted.of, self.storage, self.uri, folder), listed)
+
+    def excluded(self, folders: Iterable[str]) -> pa.Array:
+        """Return the paths of segments that do not count because of compactions [QLK-CP-2]."""
+        found = [Compacted.of(self.storage, self.uri, folder).excluded for folder in folders]
+        return pa.array(sorted(set().union(*found)), pa.string())
 
     def segments(self, folders: Sequence[str], keys: Sequence[str] | None = None) -> pa.Table:
         """Return the segments that exist, see :func:`~xskip.quixlake.segments.listed_segments`.
@@ -141,17 +175,23 @@ class LakeStore:
 
     def described(self, folders: Sequence[str]) -> pa.Table:
         """Return the segments that descriptors name, see :func:`~xskip.quixlake.segments.described_segments`."""
-        return described_segments(decisive(self.index_files(folders).descriptors))
+        found = described_segments(decisive(self.index_files(folders).descriptors))
+        return found.filter(pc.invert(pc.is_in(found["path"], self.excluded(folders))))
 
     def _folders(self, below: str, prefix: str) -> list[str]:
         found = self.storage.directories(f"{self.uri}/{below}")
         names = [path.rstrip("/").rpartition("/")[2] for path in found]
         return [name for name in names if name.startswith(prefix)]
 
-    def _contents_of(self, folders: Iterable[str], pattern: str) -> dict[str, Any]:
-        """Return the content of the Parquet files below ``Metadata`` whose names match, by path below the base."""
+    def _contents_of(self, folders: Iterable[str], pattern: str, limit: int | None = None) -> dict[str, Any]:
+        """Return the content of the Parquet files below ``Metadata`` whose names match, by path below the base.
+
+        With a limit, the files are those that were modified before this time in milliseconds.
+        """
         files = _joined([list_below(self._hook, f"{self.uri}/{METADATA}/{folder}") for folder in folders])
         hit = pc.match_substring_regex(files.names, pattern)
+        if limit is not None:
+            hit = pc.and_(hit, pc.less(files.modified, limit))
         files = files.take(pc.indices_nonzero(hit).cast(pa.int64()))
         with self._lock:
             known = dict(self._contents)

@@ -1,0 +1,166 @@
+"""Compaction: many small segments become few, and so do index files. Rules: [QLK-CP]."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from xskip.build.reader import FrameReader
+from xskip.build.source import open_source
+from xskip.errors import CommitConflictError
+from xskip.quixlake.index_file_merge import merge_index_files
+from xskip.quixlake.manifests import Manifest
+from xskip.quixlake.names import RAW, topic_folder
+from xskip.quixlake.sink import Sink
+from xskip.quixlake.topic_source import TopicSource
+from xskip.results.render import KeyValueView
+from xskip.spark.query.engine import engine_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["Compaction", "CompactionResult"]
+
+_MILLISECOND = timedelta(milliseconds=1)
+_RUN = ("stream_key", "partition", "date")
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionResult(KeyValueView):
+    """What a compaction has changed.
+
+    Attributes
+    ----------
+    replaced, added : int
+        The number of segments that the compaction has replaced and added.
+    messages : int
+        The number of messages in these segments.
+    index_files : tuple of two int
+        The number of index files that were merged, and the number that hold their descriptors now.
+    """
+
+    replaced: int
+    added: int
+    messages: int
+    index_files: tuple[int, int]
+
+    def _pairs(self) -> Sequence[tuple[str, Any]]:
+        merged = f"{self.index_files[0]} -> {self.index_files[1]}"
+        return [("segments replaced", self.replaced), ("segments added", self.added), ("messages", self.messages),
+                ("index files", merged)]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Compaction:
+    """The compaction of a topic.
+
+    Attributes
+    ----------
+    spark : SparkSession
+    source : TopicSource
+        The segments of the topic.
+    sink : Sink
+        The writer of the topic, whose options limit the size of segments.
+    """
+
+    spark: SparkSession
+    source: TopicSource
+    sink: Sink
+
+    def run(self, older_than: timedelta) -> CompactionResult:
+        """Merge the small segments of each stream key, partition and day, and the index files of stream keys.
+
+        Parameters
+        ----------
+        older_than : timedelta
+            The least age of segments and index files that the compaction merges.
+
+        Raises
+        ------
+        CommitConflictError
+            If another writer compacted the topic meanwhile, or deleted or removed a segment. Nothing has changed.
+        CollectError, StorageError
+            If a segment cannot be read or written. Nothing has changed.
+        """
+        limit = int(time.time() * 1000 - older_than / _MILLISECOND)
+        log = self.sink.completion.log
+        name = self.sink.completion.complete_all(log.recorded()).next_compaction
+        chosen = self._chosen(self.source.segments(), limit)
+        if not len(chosen):
+            return CompactionResult(0, 0, 0, self._merge(limit))
+        token = uuid.uuid4().hex
+        opened = open_source(
+            self.spark, engine_of(self.spark),
+            FrameReader(f"topic {self.source.topic}", lambda session: self.source.rows(session, chosen)),
+        )  # fmt: skip
+        # whatever the session says, a subset fails at segments that are corrupt or missing
+        messages = opened.dataset.subset(np.ones(opened.dataset.listing().count, np.bool_))
+        written = self.sink.write_segments(messages, token)
+        replaced = tuple(chosen["path"].to_pylist())
+        manifest = Manifest(name, token, time.time_ns() // 1_000, self.sink.options.index_rows, written, replaced)
+        if not self._are_unchanged(chosen) or not log.commit(manifest):
+            self.sink.remove_hidden(written)
+            raise CommitConflictError(
+                "another writer changed the segments during the compaction", where=self.source.root,
+                hint="call compact() again",
+            )  # fmt: skip
+        self.sink.completion.complete(manifest)
+        count = pc.sum(written["rows"], min_count=0).as_py()
+        return CompactionResult(len(chosen), len(written), count, self._merge(limit))
+
+    def clean(self, older_than: timedelta) -> int:
+        """Remove the segments that compactions have replaced, and return their number.
+
+        Parameters
+        ----------
+        older_than : timedelta
+            The least age of a compaction whose replaced segments are removed [QLK-CP-3].
+        """
+        limit = time.time() * 1000 - older_than / _MILLISECOND
+        log, count = self.sink.completion.log, 0
+        recorded = log.recorded()
+        for name in recorded.compactions:
+            mark = recorded.marks.get(name)
+            manifest = log.read(name) if mark is not None and mark.modified < limit else None
+            if manifest is not None:
+                self.source.store.storage.remove(f"{self.source.store.uri}/{path}" for path in manifest.replaced)
+                self._merge(int(time.time() * 1000), gone=manifest.replaced)
+                log.forget(name)
+                count += len(manifest.replaced)
+        return count
+
+    def _chosen(self, segments: pa.Table, limit: int) -> pa.Table:
+        """Return the segments to merge: small, old ones, of which a stream key, partition and day has several."""
+        own = pc.starts_with(segments["path"], f"{topic_folder(RAW, self.source.topic)}/")
+        small = pc.less(segments["size"], self.sink.options.max_bytes // 2)
+        old = pc.less(segments["modified"], limit)
+        known = pc.and_(pc.is_valid(segments["partition"]), pc.is_valid(segments["date"]))
+        found = segments.filter(pc.and_(pc.and_(own, small), pc.and_(old, known))).combine_chunks()
+        if not len(found):
+            return found
+        codes = np.zeros(len(found), np.int64)
+        for name in _RUN:
+            encoded = pc.dictionary_encode(found[name], null_encoding="encode").combine_chunks()
+            codes = codes * (len(encoded.dictionary) + 1) + encoded.indices.to_numpy()
+        _, of, counts = np.unique(codes, return_inverse=True, return_counts=True)
+        return found.filter(pa.array(counts[of] > 1)).combine_chunks()
+
+    def _are_unchanged(self, chosen: pa.Table) -> bool:
+        """Return whether all segments still exist as they were, and are not deleted."""
+        present = self.source.segments()
+        rows = pc.index_in(chosen["path"], present["path"].combine_chunks())
+        if rows.null_count:
+            return False
+        found = present.take(rows)
+        return bool(found["size"].equals(chosen["size"]) and found["modified"].equals(chosen["modified"]))
+
+    def _merge(self, limit: int, gone: Sequence[str] = ()) -> tuple[int, int]:
+        return merge_index_files(self.source.store, self.source.topic, limit, gone)
