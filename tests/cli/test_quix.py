@@ -65,6 +65,15 @@ def test_index_and_checks(base: str, capsys: pytest.CaptureFixture[str]) -> None
     assert "no descriptor names the segment" in run(capsys, "check", base, "t", code=1)
 
 
+def test_compactions(base: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "segments replaced  0" in run(capsys, "compact", base, "t")
+    found = run_json(capsys, "compact", base, "t", "--older-than", "-1")
+    assert (found["replaced"], found["added"], found["messages"]) == (12, 2, 48)
+    assert run_json(capsys, "clean", base, "t") == {"removed": 0}
+    assert run(capsys, "clean", base, "t", "--older-than", "-1") == "12\n"
+    assert [row["segments"] for row in run_json(capsys, "topics", base)] == [2]
+
+
 def test_errors(base: str, capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, message in (
         (("keys", base, "u"), "the lake has no such topic"),

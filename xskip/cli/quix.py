@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from xskip.errors import PredicateError
@@ -30,6 +31,8 @@ _COMMANDS = {
     "index": "build the index of a topic from descriptors, or refresh it",
     "check": "compare descriptors with segments, without a look into segments",
     "validate": "compare descriptors and names with the messages in segments",
+    "compact": "merge many small segments into few, and many index files into few",
+    "clean": "remove segments that compactions have replaced, and what interrupted writers have left",
     "replay": "send the messages of a selection to a Kafka topic",
 }
 _SELECTING = ("range", "segments", "read", "replay")
@@ -88,6 +91,10 @@ def _add_own(command: argparse.ArgumentParser, name: str) -> None:
             command.add_argument("--trust", choices=("checked", "names", "data"), default="checked")
         case "validate":
             command.add_argument("--sample", type=int, metavar="SEGMENTS", help="compare at most so many, at random")
+        case "compact" | "clean":
+            hours = 1.0 if name == "compact" else 24.0
+            text = "the least age of the files in hours (default: %(default)s)"
+            command.add_argument("--older-than", type=float, default=hours, metavar="HOURS", help=text)
         case "replay":
             command.add_argument("--servers", required=True, help="the addresses of the brokers")
             command.add_argument("--into", required=True, metavar="TOPIC", help="the topic that gets the messages")
@@ -143,6 +150,10 @@ def _result(lake: QuixLake, arguments: argparse.Namespace) -> object:
         case "index":
             index = lake.index(arguments.topic, trust=arguments.trust)
             return index.refresh() if index.exists() else index.create()
+        case "compact":
+            return lake.compact(arguments.topic, older_than=timedelta(hours=arguments.older_than))
+        case "clean":
+            return lake.clean(arguments.topic, older_than=timedelta(hours=arguments.older_than))
         case "replay":
             options = ReplayOptions(arguments.speed, arguments.timestamps, arguments.max_gap_ms, state=arguments.state)
             replay = lake.replay(arguments.topic, options, **_filters(arguments))
@@ -222,6 +233,8 @@ def _plain(result: object) -> object:
             return result.plain()
         case LakeTable():
             return list(result)
+        case int():
+            return {"removed": result}
         case TimeRange():
             return {"start": result.start, "end": result.end, "unknown": result.unknown}
         case _:
