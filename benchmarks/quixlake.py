@@ -1,0 +1,196 @@
+"""Measure how fast a Quix Lake is discovered, indexed, queried and written, against what Spark does without xskip.
+
+    python benchmarks/quixlake.py [results.json] [--scale 0.1] [--only discovery,window,sink]
+
+The lake of ``discovery`` has 100,000 segments of 500 stream keys, with descriptors. It times
+
+* the topics, the stream keys and the segments of an hour, from descriptors;
+* a listing of all folders with a look into the header of every segment;
+* the build of the index from descriptors, and from the messages of the segments.
+
+The lake of ``window`` has a segment for each of 2,400 hours. It times a query for one hour by ``QuixLake.read``, and the
+same query by Spark's own Avro source. ``sink`` times the sink and Spark's own partitioned Avro write with 10,000,000
+messages of 200 bytes.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import io
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import fastavro
+from common import Lines, arguments, interleaved, run, scaled, session
+from pyspark.sql import DataFrame, SparkSession
+
+import xskip
+from xskip.quixlake import QuixLake
+from xskip.quixlake.descriptors import describe
+from xskip.quixlake.names import SegmentName, folder
+
+SEGMENTS, KEYS = 100_000, 500
+HOURS = 2_400
+MESSAGES = 10_000_000
+HOUR = 3_600_000
+#: The first millisecond of 2026-01-01 in UTC.
+START = 1_767_225_600_000
+SCHEMA: dict[str, Any] = {
+    "type": "record", "name": "KafkaMessage", "fields": [
+        {"name": "timestamp", "type": "long"},
+        {"name": "key", "type": ["null", "bytes"]},
+        {"name": "headers", "type": {"type": "array", "items": {"type": "record", "name": "Header", "fields": [
+            {"name": "key", "type": "string"}, {"name": "value", "type": ["string", "bytes"]}]}}},
+        {"name": "value", "type": "bytes"},
+        {"name": "partition", "type": "long"},
+        {"name": "offset", "type": "long"},
+    ]}  # fmt: skip
+
+
+def write_lake(base: Path, keys: int, hours: int, rows: int = 1) -> None:
+    """Write a lake with a segment for each stream key and hour, and an index file for each stream key.
+
+    Parameters
+    ----------
+    base : pathlib.Path
+    keys, hours : int
+        The numbers of stream keys and of hours.
+    rows : int
+        The number of messages in a segment, each of 200 bytes.
+    """
+
+    def write(number: int) -> None:
+        key, described = f"key-{number}", []
+        for hour in range(hours):
+            start = START + hour * HOUR
+            step = HOUR // rows
+            messages = [
+                {"timestamp": start + i * step, "key": key.encode(), "headers": [], "value": bytes(200),
+                 "partition": number, "offset": hour * rows + i}
+                for i in range(rows)
+            ]  # fmt: skip
+            claims = SegmentName(start, start + (rows - 1) * step, number, hour * rows, hour * rows + rows - 1)
+            day = dt.datetime.fromtimestamp(start / 1000, dt.timezone.utc).date()
+            below = f"Raw/Topic=t/{folder('Key', key)}/Start={day}/{claims.text('snappy')}"
+            out = io.BytesIO()
+            fastavro.writer(out, SCHEMA, messages, "snappy")
+            (base / below).parent.mkdir(parents=True, exist_ok=True)
+            (base / below).write_bytes(out.getvalue())
+            described.append(descriptor(below, key, claims, out.tell()))
+        place = base / f"Metadata/Topic=t/{folder('Key', key)}"
+        place.mkdir(parents=True, exist_ok=True)
+        for first in range(0, hours, 1_000):
+            data = describe(described[first : first + 1_000], exact=True)
+            (place / f"index_raw_{number}_{first}.parquet").write_bytes(data)
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(write, range(keys)))
+
+
+def descriptor(below: str, key: str, claims: SegmentName, size: int) -> dict[str, Any]:
+    return {
+        "Path": below, "Topic": "t", "Key": key, "Partition": claims.partition, "TimestampStart": claims.start,
+        "TimestampEnd": claims.end, "StartOffset": claims.first, "EndOffset": claims.last,
+        "RecordCount": claims.last - claims.first + 1, "FileSizeBytes": size,
+        "CreatedAt": dt.datetime(2026, 2, 1, tzinfo=dt.timezone.utc), "DeletedAt": None,
+    }  # fmt: skip
+
+
+def open_headers(base: Path) -> int:
+    """List all folders, and read the schema in the header of every segment; return the number of segments."""
+    paths = list(base.glob("Raw/**/*.avro*"))
+
+    def header(path: Path) -> None:
+        with path.open("rb") as file:
+            fastavro.reader(file).writer_schema  # noqa: B018 - the property parses the header
+
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(header, paths))
+    return len(paths)
+
+
+def discovery(spark: SparkSession, base: Path, lines: Lines) -> None:
+    keys = max(2, int(KEYS * arguments().scale))
+    hours = scaled(SEGMENTS) // keys
+    write_lake(base, keys, hours)
+    hour = {"start": START + 5 * HOUR, "end": START + 6 * HOUR}
+
+    def discover() -> None:
+        lake = QuixLake(spark, str(base))  # which remembers nothing
+        assert len(lake.topics()) == 1
+        assert len(lake.keys("t")) == keys
+        assert len(lake.segments("t", **hour)) == keys  # type: ignore[arg-type]
+
+    index = QuixLake(spark, str(base)).index("t")
+
+    def build_from_messages() -> None:
+        reader = spark.read.format("avro").load(f"{base}/Raw/Topic=t")
+        del reader
+        own = xskip.SkippingIndex.for_path(spark, f"{base}/Raw/Topic=t", format="avro")
+        own.create([xskip.MinMax("timestamp"), xskip.MinMax("offset"), xskip.MinMax("`partition`")], progress=False)
+        own.drop()
+
+    def drop() -> None:
+        if index.exists():
+            index.drop()
+
+    runs = [(lambda: None, discover), (lambda: None, lambda: open_headers(base)), (drop, index.create)]
+    discovered, opened, described = interleaved(runs, 3, 1)
+    drop()
+    (data,) = interleaved([(lambda: None, build_from_messages)], 1, 0)
+    kind = f"{keys * hours:,} segments of {keys:,} keys"
+    lines.ratio(f"{kind}: listing with headers / discovery from descriptors", opened, discovered, ">= 50")
+    lines.ratio(f"{kind}: build from messages / build from descriptors", data, described, ">= 20")
+
+
+def window(spark: SparkSession, base: Path, lines: Lines) -> None:
+    hours = scaled(HOURS)
+    write_lake(base, 1, hours, 1_000)
+    xskip.enable(spark)
+    lake = QuixLake(spark, str(base))
+    start, end = START + 7 * HOUR, START + 8 * HOUR
+    lake.index("t").create()
+
+    def count(frame: DataFrame) -> None:
+        assert frame.filter(f"timestamp >= {start} AND timestamp < {end}").count() == 1_000
+
+    def plain() -> None:
+        xskip.disable(spark)
+        count(spark.read.format("avro").load(f"{base}/Raw/Topic=t/Key=key-0"))
+        xskip.enable(spark)
+
+    runs: Sequence[Any] = [(lambda: None, lambda: count(lake.read("t"))), (lambda: None, plain)]
+    skipping, without = interleaved(runs, 5, 2)
+    lines.ratio(f"one hour of {hours:,}: Spark's Avro source / the lake", without, skipping, ">= 20")
+
+
+def sink(spark: SparkSession, base: Path, lines: Lines) -> None:
+    count = int(MESSAGES * arguments().scale)
+    spark.range(count).selectExpr(
+        f"{START} + id AS timestamp", "CAST(concat('key-', id % 50) AS BINARY) AS key",
+        "CAST(repeat(sha2(CAST(id AS STRING), 256), 3) AS BINARY) AS value", "CAST(id % 50 % 4 AS BIGINT) AS partition",
+        "id AS offset",
+    ).write.parquet(f"{base}/messages")  # fmt: skip
+    messages = spark.read.parquet(f"{base}/messages")
+    numbers = iter(range(1_000))
+
+    def own() -> None:
+        ordered = messages.selectExpr(
+            "*", "CAST(key AS STRING) AS stream_key", "CAST(timestamp / 86400000 AS INT) AS day"
+        )
+        ordered = ordered.repartition("stream_key", "partition", "day")
+        ordered = ordered.sortWithinPartitions("stream_key", "partition", "day", "offset")
+        writer = ordered.write.format("avro").partitionBy("stream_key", "partition", "day")
+        writer.save(f"{base}/plain-{next(numbers)}")
+
+    def into_lake() -> None:
+        QuixLake(spark, f"{base}/lake-{next(numbers)}").write(messages, "t")
+
+    sunk, written = interleaved([(lambda: None, into_lake), (lambda: None, own)], 3, 1)
+    lines.ratio(f"{count:,} messages: the sink / Spark's partitioned Avro write", sunk, written, "<= 1.3")
+
+
+if __name__ == "__main__":
+    run({"discovery": discovery, "window": window, "sink": sink}, session())
