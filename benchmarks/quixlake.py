@@ -8,9 +8,9 @@ The lake of ``discovery`` has 100,000 segments of 500 stream keys, with descript
 * a listing of all folders with a look into the header of every segment;
 * the build of the index from descriptors, and from the messages of the segments.
 
-The lake of ``window`` has a segment for each of 2,400 hours. It times a query for one hour by ``QuixLake.read``, and the
-same query by Spark's own Avro source. ``sink`` times the sink and Spark's own partitioned Avro write with 10,000,000
-messages of 200 bytes.
+The lake of ``window`` has a segment for each of 2,400 hours. It times a query for one hour by ``QuixLake.read``, and
+the same query by Spark's own Avro source. ``sink`` times the sink and Spark's own partitioned Avro write with
+10,000,000 messages of 200 bytes.
 """
 
 from __future__ import annotations
@@ -126,8 +126,6 @@ def discovery(spark: SparkSession, base: Path, lines: Lines) -> None:
     index = QuixLake(spark, str(base)).index("t")
 
     def build_from_messages() -> None:
-        reader = spark.read.format("avro").load(f"{base}/Raw/Topic=t")
-        del reader
         own = xskip.SkippingIndex.for_path(spark, f"{base}/Raw/Topic=t", format="avro")
         own.create([xskip.MinMax("timestamp"), xskip.MinMax("offset"), xskip.MinMax("`partition`")], progress=False)
         own.drop()
@@ -136,7 +134,8 @@ def discovery(spark: SparkSession, base: Path, lines: Lines) -> None:
         if index.exists():
             index.drop()
 
-    runs = [(lambda: None, discover), (lambda: None, lambda: open_headers(base)), (drop, index.create)]
+    headers: Any = (lambda: None, lambda: open_headers(base))
+    runs = [(lambda: None, discover), headers, (drop, index.create)]
     discovered, opened, described = interleaved(runs, 3, 1)
     drop()
     (data,) = interleaved([(lambda: None, build_from_messages)], 1, 0)
@@ -177,9 +176,8 @@ def sink(spark: SparkSession, base: Path, lines: Lines) -> None:
     numbers = iter(range(1_000))
 
     def own() -> None:
-        ordered = messages.selectExpr(
-            "*", "CAST(key AS STRING) AS stream_key", "CAST(timestamp / 86400000 AS INT) AS day"
-        )
+        day = "CAST(timestamp / 86400000 AS INT) AS day"
+        ordered = messages.selectExpr("*", "CAST(key AS STRING) AS stream_key", day)
         ordered = ordered.repartition("stream_key", "partition", "day")
         ordered = ordered.sortWithinPartitions("stream_key", "partition", "day", "offset")
         writer = ordered.write.format("avro").partitionBy("stream_key", "partition", "day")
