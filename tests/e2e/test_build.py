@@ -348,7 +348,7 @@ def test_footers_give_the_same_as_data(spark: SparkSession, tmp_path: Path, monk
     footers = metadata(made)
     made.drop()
     with monkeypatch.context() as patched:
-        patched.setattr(Collector, "_footers_may_do", lambda _: False)
+        patched.setattr(Collector, "_footers_may_do", lambda *_: False)
         assert from_data(monkeypatch, lambda: made.create([MinMax(c) for c in served])) == [3]
     data = metadata(made)
     assert footers.files.names.equals(data.files.names)
@@ -378,7 +378,7 @@ def test_footers_for_some_files_and_data_for_others(
     mixed = by_name(made)
     made.drop()
     with monkeypatch.context() as patched:
-        patched.setattr(Collector, "_footers_may_do", lambda _: False)
+        patched.setattr(Collector, "_footers_may_do", lambda *_: False)
         made.create(indexes)
     assert mixed == by_name(made)
     assert mixed["groups"] == mixed["plain"] == mixed["unknown"] == mixed["int96"]
