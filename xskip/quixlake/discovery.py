@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -230,12 +230,10 @@ class LakeDiscovery:
         if text is not None or metadata:
             values, _ = self._store.custom_metadata(folders)
             places = list(zip(table["topic"].to_pylist(), table["stream_key"].to_pylist(), strict=True))
-            fitting = [
-                (not metadata or place in keys_with(values, metadata))
-                and (text is None or _mentions(place, text) or place in _keys_that_mention(values, text))
-                for place in places
-            ]
-            table = table.filter(pa.array(fitting, pa.bool_()))
+            by_values = keys_with(values, metadata) if metadata else set(places)
+            by_text = set(places) if text is None else _keys_that_mention(values, text)
+            by_text |= {place for place in places if text is not None and _mentions(place, text)}
+            table = table.filter(pa.array([place in by_values and place in by_text for place in places], pa.bool_()))
         return LakeTable("keys", table)
 
     def _of(self, topic: str, *, listed: bool) -> pa.Table:
@@ -243,8 +241,6 @@ class LakeDiscovery:
 
     def _selected(self, selection: Selection, *, listed: bool) -> pa.Table:
         """Return the segments of a selection by all claims, whether they count in a read or not."""
-        from dataclasses import replace
-
         found = replace(selection, trust="names").overlapping(self._of(selection.topic, listed=listed))
         if selection.metadata:
             found = found.filter(self._has_metadata(found, selection))
@@ -285,8 +281,3 @@ def _keys_that_mention(values: pa.Table, text: str) -> set[tuple[str | None, str
     hits = [pc.match_substring(values[column], text, ignore_case=True).fill_null(False) for column in ("name", "value")]
     rows = values.filter(pc.or_(*hits))
     return set(zip(rows["topic"].to_pylist(), rows["stream_key"].to_pylist(), strict=True))
-
-
-def utc_now() -> datetime.datetime:
-    """Return the present time in UTC."""
-    return datetime.datetime.now(datetime.timezone.utc)
