@@ -16,7 +16,7 @@ from xskip.cli.main import main
 @pytest.fixture
 def base(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr(SparkSession, "stop", lambda _: None)  # the session is of all tests
-    hourly(tmp_path, ("a", "b")).set("b", "site", "Oslo")
+    hourly(tmp_path, ("a", "b"), exact=True).set("b", "site", "Oslo")
     return str(tmp_path)
 
 

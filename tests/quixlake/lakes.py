@@ -80,7 +80,7 @@ def records(count: int, first: int = 0, **fields: Any) -> list[dict[str, Any]]:
     return [message(first + i, timestamp=START + 1000 * (first + i), **fields) for i in range(count)]
 
 
-def hourly(base: Path, keys: Sequence[str | None] = ("a", "b"), hours: int = 6) -> WrittenLake:
+def hourly(base: Path, keys: Sequence[str | None] = ("a", "b"), hours: int = 6, *, exact: bool = False) -> WrittenLake:
     """Write a lake with a segment of four messages for each key and hour, partition 0 for the first key, and so on."""
     lake = WrittenLake(base)
     described = []
@@ -91,7 +91,7 @@ def hourly(base: Path, keys: Sequence[str | None] = ("a", "b"), hours: int = 6) 
                 for i in range(4)
             ]
             described.append(lake.segment(key, own))
-    lake.describe(described)
+    lake.describe(described, exact=exact)
     return lake
 
 

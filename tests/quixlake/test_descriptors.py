@@ -9,7 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
+from xskip.errors import StorageError
 from xskip.metadata.data_files import DataFiles
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.quixlake.descriptors import DOCUMENT, IndexFiles, UnreadableFile, decisive, describe, read_small_files
@@ -87,13 +89,34 @@ def test_files_that_describe_nothing_are_named(tmp_path: Path) -> None:
     pq.write_table(pa.table({"x": [1]}), tmp_path / "b.parquet")
     pq.write_table(document({}), tmp_path / "c.parquet")
     paths = [str(path) for path in sorted(tmp_path.iterdir())]
-    files = DataFiles(pa.array([*paths, "/gone"]), pa.array([1, 2, 3, 4]), pa.array([1, 1, 1, 1]))
+    files = DataFiles(pa.array(paths), pa.array([1, 2, 3]), pa.array([1, 1, 1]))
     read = read_small_files(LocalStorage(), "file:", files, {})
     found = IndexFiles.of({str(state[0]): table for state, table in read.items()})
-    assert [Path(file.path).name for file in found.unreadable] == ["a.parquet", "b.parquet", "gone"]
+    assert [Path(file.path).name for file in found.unreadable] == ["a.parquet", "b.parquet"]
     assert found.unreadable[1].reason == "no column Path among x"
     assert found.paths == (paths[2],)
     assert len(found.descriptors) == 1
+
+
+def test_a_failure_of_the_storage_is_no_odd_file(tmp_path: Path) -> None:
+    """[QLK-DE-5] Without the descriptors, deleted messages would come back."""
+    gone = DataFiles(pa.array([str(tmp_path / "gone.parquet")]), pa.array([1]), pa.array([1]))
+    with pytest.raises(FileNotFoundError):
+        read_small_files(LocalStorage(), "file:", gone, {})
+    a_folder = DataFiles(pa.array([str(tmp_path)]), pa.array([1]), pa.array([1]))
+    with pytest.raises(StorageError):
+        read_small_files(LocalStorage(), "file:", a_folder, {})
+
+
+@pytest.mark.parametrize(
+    ("mark", "is_deleted"),
+    [("2026-05-01T10:00:00Z", True), ("yes", True), ("", False), ("False", False), (None, False), (True, True),
+     (False, False), (1_700_000_000_000, True), (datetime.date(2026, 5, 1), True)],
+)  # fmt: skip
+def test_marks_of_deletion_of_other_types(mark: Any, is_deleted: bool) -> None:
+    """[QLK-DE-5]"""
+    (row,) = claims(pa.table({"Path": [BELOW], "DeletedAt": [mark]}))
+    assert row["is_deleted"] == is_deleted
 
 
 def test_a_file_is_read_again_only_if_its_state_differs(tmp_path: Path) -> None:

@@ -189,3 +189,15 @@ def test_moments() -> None:
     assert milliseconds(MIDNIGHT + dt.timedelta(microseconds=1)) == START + 1
     assert milliseconds(dt.datetime(1969, 12, 31, 23, 59, 59, 999_500)) == 0
     assert milliseconds(-5) == -5
+
+
+def test_timestamps_that_python_cannot_show(spark: SparkSession, tmp_path: Path) -> None:
+    """[QLK-DI-4] Such as microseconds in place of milliseconds."""
+    written = WrittenLake(tmp_path)
+    written.segment("a", records(2), name="ts_1755776884034000_1755776884035000_part_0_off_0_1.avro")
+    lake = QuixLake(spark, str(tmp_path))
+    for found in (lake.topics(), lake.keys("t"), lake.segments("t")):
+        assert column(found, "start") == [None]
+        assert "None" in str(found) or str(found)
+        assert found.to_df(spark).count() == 1
+    assert lake.time_range("t").unknown == 1

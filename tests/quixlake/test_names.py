@@ -56,6 +56,7 @@ def test_folders_are_decoded_as_hive_does(folder: str, key: str | None) -> None:
         (f"Key=a/Start=yesterday/{NAME}", "a", None),
         (f"Key=a/Start=2025-8-21/{NAME}", "a", None),
         (f"Key=a/_b/.c/Start=2025-08-21/{NAME}", "a/_b/.c", DAY),
+        (f"Key=a\nb/Start=2025-08-21/{NAME}", "a\nb", DAY),
     ],
 )
 def test_a_stream_key_can_span_folders(path: str, key: str, day: datetime.date | None) -> None:

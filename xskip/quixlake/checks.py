@@ -49,7 +49,7 @@ def check(store: LakeStore, folders: list[str]) -> LakeTable:
     segments = listed_segments(raw, decisive(files.descriptors))
     _, unreadable = store.custom_metadata(folders)
     cases = [("unreadable", file.path, file.reason) for file in (*files.unreadable, *unreadable)]
-    cases += _of_descriptors(files, segments, store.excluded(folders))
+    cases += _of_descriptors(files, segments, store.compacted(folders).paths)
     cases += [("missing", path, "no descriptor names the segment") for path in _where(segments, "descriptors", 0)]
     cases += [
         ("deleted", path, "its descriptors are marked as deleted") for path in _where(segments, "is_deleted", True)

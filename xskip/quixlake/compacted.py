@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,6 +18,7 @@ from xskip.quixlake.names import METADATA, RAW
 __all__ = ["Compacted", "steady"]
 
 _ATTEMPTS = 5
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,36 +38,43 @@ class Compacted:
     excluded: frozenset[str]
 
     @staticmethod
-    def of(storage: Storage, uri: str, folder: str) -> Compacted:
-        """Read the compactions of a topic's folder.
+    def of(storage: Storage, uri: str, folders: Iterable[str]) -> Compacted:
+        """Read the compactions of topics' folders.
 
         Parameters
         ----------
         storage : Storage
         uri : str
             The base of the lake.
-        folder : str
-            The name of the topic's folder.
+        folders : iterable of str
+            The names of the topics' folders.
         """
-        log = ManifestLog(storage, f"{uri}/{METADATA}/{folder}")
-        recorded = log.recorded()
         excluded: set[str] = set()
-        for name in recorded.compactions:
-            try:
-                manifest = log.read(name)
-            except MetadataCorruptError:  # no compaction was committed by this file
-                continue
-            if manifest is not None:
-                is_complete = name in recorded.marks
-                excluded |= set(manifest.replaced) if is_complete else _added(manifest, folder)
-        state = {f"{name} {name in recorded.marks}" for name in recorded.compactions}
+        state: set[str] = set()
+        for folder in folders:
+            log = ManifestLog(storage, f"{uri}/{METADATA}/{folder}")
+            recorded = log.recorded()
+            for name in recorded.compactions:
+                state.add(f"{folder} {name} {name in recorded.marks}")
+                try:
+                    manifest = log.read(name)
+                except MetadataCorruptError:  # no compaction was committed by this file
+                    continue
+                if manifest is not None:
+                    is_complete = name in recorded.marks and log.is_completed_by(manifest)
+                    excluded |= set(manifest.replaced) if is_complete else _added(manifest, folder)
         return Compacted(frozenset(state), frozenset(excluded))
+
+    @property
+    def paths(self) -> pa.Array:
+        """Return the excluded paths as an array of strings."""
+        return pa.array(sorted(self.excluded), pa.string())
 
     def without_excluded(self, files: DataFiles) -> DataFiles:
         """Return the files that count."""
         if not self.excluded:
             return files
-        kept = pc.invert(pc.is_in(files.names, pa.array(sorted(self.excluded), pa.string())))
+        kept = pc.invert(pc.is_in(files.names, self.paths))
         return files.take(pc.indices_nonzero(kept).cast(pa.int64()))
 
 
@@ -73,18 +82,24 @@ def _added(manifest: Manifest, folder: str) -> set[str]:
     """Return the paths that the segments of a manifest can have; a taken name gets the token as a suffix."""
     places = zip(manifest.segments["folder"].to_pylist(), manifest.segments["name"].to_pylist(), strict=True)
     paths = [f"{RAW}/{folder}/{place}/{name}" for place, name in places]
-    return {*paths, *(f"{path}.{manifest.token}" for path in paths)}
+    return {*paths, *(f"{path}.{manifest.token}" for path in paths)} - set(manifest.replaced)
 
 
-def steady(read: Callable[[], Compacted], listed: Callable[[], DataFiles]) -> DataFiles:
-    """List files between two equal states of compactions, and return the files that count.
+def steady(read: Callable[[], Compacted], look: Callable[[], T]) -> tuple[Compacted, T]:
+    """Look at a topic between two equal states of its compactions.
 
     Parameters
     ----------
     read : callable
         A function that reads the compactions.
-    listed : callable
-        A function that lists files, with names relative to the base.
+    look : callable
+        A function that lists segments and reads descriptors. A compaction marks the descriptors of replaced segments as
+        deleted, so that both must be of the same state.
+
+    Returns
+    -------
+    tuple of (Compacted, T)
+        The state, and the result of ``look``.
 
     Raises
     ------
@@ -93,9 +108,9 @@ def steady(read: Callable[[], Compacted], listed: Callable[[], DataFiles]) -> Da
     """
     before = read()
     for _ in range(_ATTEMPTS):
-        files = listed()
+        found = look()
         after = read()
         if after.state == before.state:
-            return after.without_excluded(files)
+            return after, found
         before = after
     raise StorageError("compactions of the topic change during each listing", hint="read the topic again")

@@ -58,6 +58,12 @@ class CompactionResult(KeyValueView):
                 ("index files", merged)]  # fmt: skip
 
 
+def _with_names_of_their_own(segments: pa.Table, token: str) -> pa.Table:
+    """Give segments names that no other segment can have, so that none is replaced by itself."""
+    names = pc.binary_join_element_wise(segments["name"], token, ".")
+    return segments.set_column(segments.schema.get_field_index("name"), "name", names)
+
+
 @dataclass(frozen=True, slots=True)
 class Compaction:
     """The compaction of a topic.
@@ -104,9 +110,14 @@ class Compaction:
         # whatever the session says, a subset fails at segments that are corrupt or missing
         messages = opened.dataset.subset(np.ones(opened.dataset.listing().count, np.bool_))
         written = self.sink.write_segments(messages, token)
+        if len(written) >= len(chosen):
+            self.sink.remove_hidden(written)
+            return CompactionResult(0, 0, 0, self._merge(limit))
         replaced = tuple(chosen["path"].to_pylist())
+        written = _with_names_of_their_own(written, token)
         manifest = Manifest(name, token, time.time_ns() // 1_000, self.sink.options.index_rows, written, replaced)
         if not self._are_unchanged(chosen) or not log.commit(manifest):
+            log.withdraw(manifest)
             self.sink.remove_hidden(written)
             raise CommitConflictError(
                 "another writer changed the segments during the compaction", where=self.source.root,
@@ -130,9 +141,9 @@ class Compaction:
         for name in recorded.compactions:
             mark = recorded.marks.get(name)
             manifest = log.read(name) if mark is not None and mark.modified < limit else None
-            if manifest is not None:
+            if manifest is not None and log.is_completed_by(manifest):
                 self.source.store.storage.remove(f"{self.source.store.uri}/{path}" for path in manifest.replaced)
-                self._merge(int(time.time() * 1000), gone=manifest.replaced)
+                self._merge(int(limit), gone=manifest.replaced)
                 log.forget(name)
                 count += len(manifest.replaced)
         return count
@@ -142,7 +153,8 @@ class Compaction:
         own = pc.starts_with(segments["path"], f"{topic_folder(RAW, self.source.topic)}/")
         small = pc.less(segments["size"], self.sink.options.max_bytes // 2)
         old = pc.less(segments["modified"], limit)
-        known = pc.and_(pc.is_valid(segments["partition"]), pc.is_valid(segments["date"]))
+        # other writers' segments can hold what a rewritten record would not: further fields, marks of gaps
+        known = pc.and_(segments["is_exact"], pc.is_valid(segments["date"]))
         found = segments.filter(pc.and_(pc.and_(own, small), pc.and_(old, known))).combine_chunks()
         if not len(found):
             return found

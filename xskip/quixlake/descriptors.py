@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from xskip.metadata.data_files import DataFiles
-from xskip.metadatastore.filesystem import LocalStorage, Storage, local_path
+from xskip.metadatastore.filesystem import Storage
 
 __all__ = ["DESCRIPTOR", "EXACT", "IndexFiles", "UnreadableFile", "decisive", "describe", "read_small_files"]
 
@@ -122,6 +122,11 @@ def read_small_files(
     -------
     dict
         The table of each file or why the file cannot be read, by name, size and modification time.
+
+    Raises
+    ------
+    FileNotFoundError, StorageError
+        If a file does not exist, or the storage fails.
     """
     columns = (files.names.to_pylist(), files.sizes.to_pylist(), files.modified.to_pylist())
     states = list(zip(*columns, strict=True))
@@ -136,10 +141,13 @@ def read_small_files(
 
 
 def _read(storage: Storage, path: str) -> pa.Table | UnreadableFile:
-    """Read a Parquet file; the error of an odd file is a result, because the lake must stay readable."""
+    """Read a Parquet file; odd content is a result, because the lake must stay readable.
+
+    A failure of the storage raises instead: without descriptors, deleted messages would come back.
+    """
+    data = storage.read(path)
     try:
-        source = local_path(path) if isinstance(storage, LocalStorage) else io.BytesIO(storage.read(path))
-        with pq.ParquetFile(source) as reader:
+        with pq.ParquetFile(io.BytesIO(data)) as reader:
             return reader.read(use_threads=False)
     except (pa.ArrowException, OSError, ValueError) as error:
         return UnreadableFile(path, str(error).partition("\n")[0])
@@ -154,7 +162,8 @@ def _canonical(path: str, table: pa.Table, file: int) -> pa.Table | UnreadableFi
         name = _BY_NAME.get(_FORMER.get(plain, plain))
         if name is not None and name not in columns:
             former |= column not in _COLUMNS
-            columns[name] = _converted(table.column(column), DESCRIPTOR.field(name).type)
+            convert = _marks if name == "deleted" else _converted
+            columns[name] = convert(table.column(column), DESCRIPTOR.field(name).type)
     if "path" not in columns:
         return UnreadableFile(path, f"no column Path among {', '.join(table.column_names) or 'no columns'}")
     exact = (table.schema.metadata or {}).get(EXACT[0].encode()) == EXACT[1].encode()
@@ -183,6 +192,20 @@ def _converted(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
         return values.cast(kind)
     except (pa.ArrowException, AttributeError):
         return pa.chunked_array([pa.nulls(len(values), kind)])
+
+
+def _marks(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """Convert times of deletion; a value of another type marks the segment as deleted, unless it says otherwise."""
+    found = _converted(values, kind)
+    if pa.types.is_boolean(values.type):
+        is_marked = values.fill_null(False)
+    elif pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+        is_marked = pc.invert(
+            pc.is_in(pc.utf8_lower(values), pa.array(["", "false", "null", "none", None], values.type))
+        )
+    else:
+        is_marked = pc.is_valid(values)
+    return pc.if_else(pc.and_(is_marked, pc.is_null(found)), pa.scalar(0, pa.int64()).cast(kind), found)
 
 
 def decisive(descriptors: pa.Table) -> pa.Table:
@@ -275,5 +298,5 @@ def paths_below(paths: pa.ChunkedArray) -> pa.ChunkedArray:
     >>> paths_below(pa.chunked_array(paths)).to_pylist()
     ['Raw/Topic=t/Key=k/a.avro', 'Raw/Topic=t/Key=Raw/b.avro', None, None]
     """
-    found = pc.extract_regex(paths, r"(?:^|/)(?P<below>Raw/Topic=.*)$")
+    found = pc.extract_regex(paths, r"(?s)(?:^|/)(?P<below>Raw/Topic=.*)$")
     return pc.if_else(pc.is_valid(found), pc.struct_field(found, ["below"]), pa.scalar(None, pa.string()))

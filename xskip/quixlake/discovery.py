@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.quixlake.custom_metadata import keys_with
-from xskip.quixlake.results import LakeTable, TimeRange, summarize
+from xskip.quixlake.results import LakeTable, TimeRange, summarize, times_of
 from xskip.quixlake.segments import SEGMENT
 from xskip.quixlake.selection import Filters, Moment, Selection
 from xskip.quixlake.store import LakeStore
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 __all__ = ["LakeDiscovery"]
-
-_TIME = pa.timestamp("ms", "UTC")
 
 
 class LakeDiscovery:
@@ -132,9 +130,8 @@ class LakeDiscovery:
             If a filter is invalid.
         """
         found = self._selected(Selection.of(topic, filters), listed=listed)
-        ends = (pc.min(found["start"]).as_py(), pc.max(found["end"]).as_py())
-        start, end = (None if ms is None else pa.scalar(ms, _TIME).as_py() for ms in ends)
-        return TimeRange(start, end, found["start"].null_count)
+        starts, ends = times_of(found["start"]), times_of(found["end"])
+        return TimeRange(pc.min(starts).as_py(), pc.max(ends).as_py(), starts.null_count)
 
     def segments(self, topic: str, *, listed: bool = False, **filters: Unpack[Filters]) -> LakeTable:
         """Return the segments that can hold a message of a selection.
@@ -164,7 +161,7 @@ class LakeDiscovery:
         """
         found = self._selected(Selection.of(topic, filters), listed=listed)
         columns = {name: found[name] for name in ("path", "stream_key", "date", "partition", "first", "last")}
-        columns |= {"start": found["start"].cast(_TIME), "end": found["end"].cast(_TIME)}
+        columns |= {"start": times_of(found["start"]), "end": times_of(found["end"])}
         columns |= {"messages": found["rows"], "bytes": found["size"]}
         order = [(name, "ascending") for name in ("stream_key", "partition", "first", "path")]
         return LakeTable("segments", pa.table(columns).sort_by(order))
@@ -243,14 +240,17 @@ class LakeDiscovery:
         """Return the segments of a selection by all claims, whether they count in a read or not."""
         found = replace(selection, trust="names").overlapping(self._of(selection.topic, listed=listed))
         if selection.metadata:
-            found = found.filter(self._has_metadata(found, selection))
+            wanted = pa.array([*(self._keys(selection) or ())], pa.string())
+            found = found.filter(pc.is_in(found["stream_key"], wanted))
         return found
 
-    def _has_metadata(self, segments: pa.Table, selection: Selection) -> pa.Array:
-        """Return for each segment whether its stream key has the custom metadata of a selection [QLK-CM-5]."""
+    def _keys(self, selection: Selection) -> frozenset[str | None] | None:
+        """Return the stream keys of a selection that have its custom metadata, or None for all [QLK-CM-5]."""
+        if not selection.metadata:
+            return selection.keys
         values, _ = self._store.custom_metadata(self._store.folders_of(selection.topic))
-        keys = [key for topic, key in keys_with(values, selection.metadata) if topic == selection.topic]
-        return pc.is_in(segments["stream_key"], pa.array(keys, pa.string()))
+        keys = frozenset(key for topic, key in keys_with(values, selection.metadata) if topic == selection.topic)
+        return keys if selection.keys is None else keys & selection.keys
 
     def _segments(self, folders: list[str], *, listed: bool, topic: str | None = None) -> pa.Table:
         """Return the segments of topics' folders that are not deleted [QLK-DI-2] [QLK-DI-3]."""

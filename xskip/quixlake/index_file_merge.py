@@ -44,7 +44,7 @@ def merge_index_files(store: LakeStore, topic: str, limit: int, gone: Sequence[s
         The number of index files that were merged, and the number that hold their descriptors now.
     """
     folder = topic_folder(METADATA, topic)
-    replaced = store.excluded([folder.partition("/")[2]])
+    replaced = store.compacted([folder.partition("/")[2]]).paths
     merged = written = 0
     for place, files in store.old_index_files(folder.partition("/")[2], limit).items():
         table = files.descriptors
@@ -60,7 +60,10 @@ def merge_index_files(store: LakeStore, topic: str, limit: int, gone: Sequence[s
         table = table.set_column(position, "deleted", pc.if_else(is_replaced, now, table["deleted"]))
         written += _write(store, f"{store.uri}/{place}", table.filter(pc.invert(is_gone)))
         merged += len(files.paths)
-        store.storage.remove(f"{store.uri}/{path}" for path in files.paths)
+        present = store.old_index_files(folder.partition("/")[2], limit).get(place)
+        # a file that another writer has changed meanwhile stays, with its descriptors twice
+        same = set(files.paths) & set(present.paths if present else ())
+        store.storage.remove(f"{store.uri}/{path}" for path in sorted(same))
     return merged, written
 
 

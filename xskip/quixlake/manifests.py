@@ -228,6 +228,16 @@ class ManifestLog:
         """Mark a batch as complete."""
         self.storage.put_if_absent(self._path(manifest.batch, _MARK), json.dumps({"token": manifest.token}).encode())
 
+    def is_completed_by(self, manifest: Manifest) -> bool:
+        """Return whether a batch is complete, and by this manifest rather than by another one of the same name."""
+        return self._mark_of(manifest.batch) == manifest.token
+
+    def withdraw(self, manifest: Manifest) -> None:
+        """Remove a manifest whose commit was refused, if it is there: its name was that of a complete batch."""
+        present = self.read(manifest.batch)
+        if present is not None and present.token == manifest.token:
+            self._remove([manifest.batch], _MANIFEST)
+
     def is_marked(self, batch: str) -> bool:
         """Return whether a batch is complete."""
         return self._mark_of(batch) is not None

@@ -27,14 +27,14 @@ RAW, METADATA = "Raw", "Metadata"
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 _ENCODED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\{\[\]^\x7f]""")
 _ESCAPE = re.compile("%([0-9A-Fa-f]{2})")
-_DATED = r"^Key=(?P<key>.*)/Start=(?P<start>[^/]*)/(?P<name>[^/]*)$"
-_UNDATED = r"^Key=(?P<key>.*)/(?P<name>[^/]*)$"
+_DATED = r"(?s)^Key=(?P<key>.*)/Start=(?P<start>[^/]*)/(?P<name>[^/]*)$"
+_UNDATED = r"(?s)^Key=(?P<key>.*)/(?P<name>[^/]*)$"
 # eighteen digits always fit into 64 bits
 _PLACES = "".join(
     rf"{before}(?P<{place}>-?[0-9]{{1,18}})"
     for before, place in (("^ts_", "start"), ("_", "end"), ("_part_", "partition"), ("_off_", "first"), ("_", "last"))
 )
-_NAME = _PLACES + r"\.avro(?:\..*)?$"
+_NAME = "(?s)" + _PLACES + r"\.avro(?:\..*)?$"
 _SUFFIXES = {"null": "", "snappy": ".snappy", "deflate": ".gzip", "zstandard": ".zstd"}
 
 

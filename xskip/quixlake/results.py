@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["LakeTable", "TimeRange", "summarize"]
+__all__ = ["LakeTable", "TimeRange", "summarize", "times_of"]
 
 _SHOWN = 20
 _TIME = pa.timestamp("ms", "UTC")
+#: The first and the last millisecond of Python's datetimes.
+_LEAST_MILLIS, _MOST_MILLIS = -62_135_596_800_000, 253_402_300_799_999
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +131,12 @@ class TimeRange(KeyValueView):
         return [("start", self.start), ("end", self.end), ("segments without timestamps", self.unknown)]
 
 
+def times_of(millis: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return milliseconds as times in UTC, null where Python has no such time."""
+    within = pc.and_(pc.greater_equal(millis, _LEAST_MILLIS), pc.less_equal(millis, _MOST_MILLIS))
+    return pc.if_else(within, millis, pa.scalar(None, pa.int64())).cast(_TIME)
+
+
 def summarize(segments: pa.Table, by: Sequence[str], *, keys: bool = False) -> pa.Table:
     """Summarize segments by columns.
 
@@ -156,5 +164,5 @@ def summarize(segments: pa.Table, by: Sequence[str], *, keys: bool = False) -> p
     columns = {name: found[name] for name in by} | ({"keys": found["stream_key_count_distinct"]} if keys else {})
     columns |= {"segments": found["count_all"], "bytes": found["size_sum"], "messages": found["rows_sum"]}
     columns |= {"first": found["first_min"], "last": found["last_max"]}
-    columns |= {"start": found["start_min"].cast(_TIME), "end": found["end_max"].cast(_TIME)}
+    columns |= {"start": times_of(found["start_min"]), "end": times_of(found["end_max"])}
     return pa.table(columns).sort_by([(name, "ascending") for name in by])

@@ -81,7 +81,7 @@ def described_segments(descriptors: pa.Table) -> pa.Table:
 def _combined(files: DataFiles, described: pa.Table) -> pa.Table:
     """Combine files with their descriptors, row by row; a file without descriptor has a row of nulls."""
     said = {name: _array(described[name]) for name in described.column_names}
-    parts = pc.extract_regex(files.names, "^Raw/Topic=(?P<topic>[^/]*)/(?P<below>.*)$")
+    parts = pc.extract_regex(files.names, "(?s)^Raw/Topic=(?P<topic>[^/]*)/(?P<below>.*)$")
     topic, below = (pc.struct_field(parts, [part]) for part in ("topic", "below"))
     table = parse_paths(below)
     named = {name: _array(table[name]) for name in table.column_names}

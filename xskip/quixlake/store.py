@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.errors import DatasetError
+from xskip.errors import DatasetError, StorageError
 from xskip.metadata.data_files import DataFiles, table_identifier
 from xskip.metadatastore.location import as_uri
 from xskip.quixlake.compacted import Compacted, steady
@@ -27,6 +27,7 @@ from xskip.spark.bridge.hadoop_filesystem import storage_for
 __all__ = ["LakeStore"]
 
 _INDEX_FILE = r"/index_raw_[^/]*\.parquet$"
+_ATTEMPTS = 5
 _CUSTOM_FILE = r"/metadata_[^/]*\.parquet$"
 
 
@@ -94,7 +95,7 @@ class LakeStore:
         """Return the names of the folders ``Key=`` in the folder of a topic."""
         return self._folders(f"{area}/{folder}", "Key=")
 
-    def index_files(self, folders: Iterable[str]) -> IndexFiles:
+    def index_files(self, folders: Sequence[str]) -> IndexFiles:
         """Return the content of all index files of topics' folders."""
         return IndexFiles.of(self._contents_of(folders, _INDEX_FILE))
 
@@ -120,16 +121,16 @@ class LakeStore:
         found = {place: IndexFiles.of(contents) for place, contents in places.items()}
         return {place: files for place, files in found.items() if not files.unreadable}
 
-    def custom_metadata(self, folders: Iterable[str]) -> tuple[pa.Table, list[UnreadableFile]]:
+    def custom_metadata(self, folders: Sequence[str]) -> tuple[pa.Table, list[UnreadableFile]]:
         """Return the current custom metadata of topics' folders, and the files that cannot be read."""
         rows, unreadable = self._custom(folders)
         return (current_values(rows) if len(rows) else CURRENT.empty_table()), unreadable
 
-    def custom_rows(self, folders: Iterable[str]) -> pa.Table:
+    def custom_rows(self, folders: Sequence[str]) -> pa.Table:
         """Return all rows of custom metadata of topics' folders, current and former ones."""
         return self._custom(folders)[0]
 
-    def _custom(self, folders: Iterable[str]) -> tuple[pa.Table, list[UnreadableFile]]:
+    def _custom(self, folders: Sequence[str]) -> tuple[pa.Table, list[UnreadableFile]]:
         tables, unreadable = [CUSTOM.empty_table()], []
         for path, content in self._contents_of(folders, _CUSTOM_FILE).items():
             rows = content if isinstance(content, UnreadableFile) else rows_of(content)
@@ -151,43 +152,57 @@ class LakeStore:
         keys : sequence of str, optional
             Only the folders ``Key=`` with these names; None lists all.
         """
-        return _joined([self._files_of(folder, keys) for folder in folders])
+        listed = [*folders]
+        compacted, files = steady(partial(self.compacted, listed), lambda: self._listed(listed, keys))
+        return compacted.without_excluded(files)
 
-    def _files_of(self, folder: str, keys: Sequence[str] | None) -> DataFiles:
-        below = [f"{RAW}/{folder}"] if keys is None else [f"{RAW}/{folder}/{key}" for key in keys]
+    def _listed(self, folders: Sequence[str], keys: Sequence[str] | None) -> DataFiles:
+        below = [f"{RAW}/{folder}" for folder in folders]
+        if keys is not None:
+            below = [f"{folder}/{key}" for folder in below for key in keys]
+        return self._relative(_joined([list_below(self._hook, f"{self.uri}/{each}") for each in below]))
 
-        def listed() -> DataFiles:
-            return self._relative(_joined([list_below(self._hook, f"{self.uri}/{each}") for each in below]))
-
-        return steady(partial(Compacted.of, self.storage, self.uri, folder), listed)
-
-    def excluded(self, folders: Iterable[str]) -> pa.Array:
-        """Return the paths of segments that do not count because of compactions [QLK-CP-2]."""
-        found = [Compacted.of(self.storage, self.uri, folder).excluded for folder in folders]
-        return pa.array(sorted(set().union(*found)), pa.string())
+    def compacted(self, folders: Iterable[str]) -> Compacted:
+        """Return the compactions of topics' folders [QLK-CP-2]."""
+        return Compacted.of(self.storage, self.uri, folders)
 
     def segments(self, folders: Sequence[str], keys: Sequence[str] | None = None) -> pa.Table:
         """Return the segments that exist, see :func:`~xskip.quixlake.segments.listed_segments`.
 
         The parameters are those of :meth:`raw_files`.
         """
-        return listed_segments(self.raw_files(folders, keys), decisive(self.index_files(folders).descriptors))
+        compacted, (files, descriptors) = steady(
+            partial(self.compacted, folders),
+            lambda: (self._listed(folders, keys), self.index_files(folders).descriptors),
+        )
+        return listed_segments(compacted.without_excluded(files), decisive(descriptors))
 
     def described(self, folders: Sequence[str]) -> pa.Table:
         """Return the segments that descriptors name, see :func:`~xskip.quixlake.segments.described_segments`."""
-        found = described_segments(decisive(self.index_files(folders).descriptors))
-        return found.filter(pc.invert(pc.is_in(found["path"], self.excluded(folders))))
+        compacted, descriptors = steady(partial(self.compacted, folders), lambda: self.index_files(folders).descriptors)
+        found = described_segments(decisive(descriptors))
+        return found.filter(pc.invert(pc.is_in(found["path"], compacted.paths)))
 
     def _folders(self, below: str, prefix: str) -> list[str]:
         found = self.storage.directories(f"{self.uri}/{below}")
         names = [path.rstrip("/").rpartition("/")[2] for path in found]
         return [name for name in names if name.startswith(prefix)]
 
-    def _contents_of(self, folders: Iterable[str], pattern: str, limit: int | None = None) -> dict[str, Any]:
+    def _contents_of(self, folders: Sequence[str], pattern: str, limit: int | None = None) -> dict[str, Any]:
         """Return the content of the Parquet files below ``Metadata`` whose names match, by path below the base.
 
         With a limit, the files are those that were modified before this time in milliseconds.
         """
+        for _ in range(_ATTEMPTS):
+            try:
+                return self._read_once(folders, pattern, limit)
+            except FileNotFoundError:  # a compaction has merged the file into others since the listing
+                continue
+        raise StorageError(
+            "files of metadata vanish during each listing", where=f"{self.uri}/{METADATA}", hint="read the topic again"
+        )
+
+    def _read_once(self, folders: Sequence[str], pattern: str, limit: int | None) -> dict[str, Any]:
         files = _joined([list_below(self._hook, f"{self.uri}/{METADATA}/{folder}") for folder in folders])
         hit = pc.match_substring_regex(files.names, pattern)
         if limit is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -111,17 +111,25 @@ class TopicSource:
         paths = described.filter(_is(described["stream_key"], [*keys]))["path"]
         named = pc.struct_field(pc.extract_regex(paths, "^Raw/[^/]*/(?P<key>Key=[^/]*)/"), ["key"])
         found = dict.fromkeys(named.to_pylist())
+        first_parts = {part for key in keys for part in _first_parts(key)}
         for folder in self._folders:
             for name in self.store.key_folders(RAW, folder):
                 literal = name.partition("=")[2]
-                if any(_begins(key, part) for key in keys for part in (literal, decode(literal))):
+                if literal in first_parts or decode(literal) in first_parts:
                     found[name] = None
         return [*found]
 
 
-def _begins(key: str | None, part: str | None) -> bool:
-    """Return whether a folder's text is a stream key, or the first of several folders of the key [QLK-PA-3]."""
-    return key == part or (key is not None and part is not None and key.startswith(f"{part}/"))
+def _first_parts(key: str | None) -> Iterator[str | None]:
+    """Yield a key, and what the first of several folders of the key can hold [QLK-PA-3].
+
+    >>> list(_first_parts("a/b/c"))
+    ['a/b/c', 'a', 'a/b']
+    """
+    yield key
+    for at, character in enumerate(key or ""):
+        if key is not None and character == "/":
+            yield key[:at]
 
 
 def _is(values: pa.ChunkedArray, wanted: Sequence[str | None]) -> pa.ChunkedArray:
