@@ -69,16 +69,16 @@ def _where(segments: pa.Table, column: str, value: object) -> list[str]:
 
 def _of_descriptors(files: IndexFiles, segments: pa.Table, excluded: pa.Array) -> Iterator[Case]:
     """Yield the cases of descriptors that have no segment, or several, or claim what is not so."""
-    told = decisive(files.descriptors)
-    told = told.filter(pc.invert(pc.is_in(told["below"], excluded)))
-    rows = pc.index_in(told["below"], segments["path"].combine_chunks())
-    for path in told.filter(pc.is_null(rows))["below"].to_pylist():
+    described = decisive(files.descriptors)
+    described = described.filter(pc.invert(pc.is_in(described["below"], excluded)))
+    rows = pc.index_in(described["below"], segments["path"].combine_chunks())
+    for path in described.filter(pc.is_null(rows))["below"].to_pylist():
         yield "stale", path, "a descriptor names a segment that does not exist"
     sizes = segments["size"].take(rows)
-    differs = pc.not_equal(told["size"], sizes).fill_null(False)
-    for row, size in zip(told.filter(differs).to_pylist(), sizes.filter(differs).to_pylist(), strict=True):
+    differs = pc.not_equal(described["size"], sizes).fill_null(False)
+    for row, size in zip(described.filter(differs).to_pylist(), sizes.filter(differs).to_pylist(), strict=True):
         yield "size", row["below"], f"the descriptor says {row['size']:,} bytes, the file has {size:,}"
-    for row in told.filter(pc.greater(told["count"], 1)).to_pylist():
+    for row in described.filter(pc.greater(described["count"], 1)).to_pylist():
         yield "doubled", row["below"], f"{row['count']} descriptors name the segment"
     former = files.descriptors.filter(files.descriptors["former"])
     for file in pc.unique(former["file"]).to_pylist():

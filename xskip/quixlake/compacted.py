@@ -1,4 +1,4 @@
-"""What compactions change for readers: which segments count. Rules: [QLK-CP-2]."""
+"""The effect of compactions on readers: the segments that count. Rules: [QLK-CP-2]."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ _RUN = ("stream_key", "partition", "date")
 
 @dataclass(frozen=True, slots=True)
 class CompactionResult(KeyValueView):
-    """What a compaction has changed.
+    """The changes of a compaction.
 
     Attributes
     ----------

@@ -19,7 +19,7 @@ Encoding: TypeAlias = Literal["json", "avro", "protobuf"]
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """How the bytes of ``value`` are decoded.
+    """A decoding of the bytes of ``value``.
 
     Attributes
     ----------

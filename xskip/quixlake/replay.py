@@ -97,7 +97,7 @@ class ReplayOptions:
 
     @property
     def by_spark(self) -> bool:
-        """Whether Spark's sink, which has no timestamps, no pace and no confirmations, can replay to Kafka."""
+        """Return whether Spark's sink can replay to Kafka: it has no timestamps, no pace and no confirmations."""
         return (self.speed, self.timestamps, self.state, self.stop) == (None, "current", None, None)
 
 

@@ -80,35 +80,35 @@ def described_segments(descriptors: pa.Table) -> pa.Table:
 
 def _combined(files: DataFiles, described: pa.Table) -> pa.Table:
     """Combine files with their descriptors, row by row; a file without descriptor has a row of nulls."""
-    said = {name: _array(described[name]) for name in described.column_names}
+    claims = {name: _array(described[name]) for name in described.column_names}
     parts = pc.extract_regex(files.names, "(?s)^Raw/Topic=(?P<topic>[^/]*)/(?P<below>.*)$")
     topic, below = (pc.struct_field(parts, [part]) for part in ("topic", "below"))
     table = parse_paths(below)
     named = {name: _array(table[name]) for name in table.column_names}
-    is_true = pc.equal(said["size"], files.sizes).fill_null(True)
-    for claim in ("partition", "rows", "first", "last", "start", "end"):
-        said[claim] = pc.if_else(is_true, said[claim], pa.scalar(None, pa.int64()))
+    is_true = pc.equal(claims["size"], files.sizes).fill_null(True)
+    for name in ("partition", "rows", "first", "last", "start", "end"):
+        claims[name] = pc.if_else(is_true, claims[name], pa.scalar(None, pa.int64()))
     columns = {"path": files.names, "size": files.sizes, "modified": files.modified, "date": named["date"]}
     # only an encoded folder leaves open which topic it means
-    said["topic"] = pc.if_else(pc.match_substring(topic, "%"), said["topic"], pa.scalar(None, pa.string()))
-    columns |= _places(files.names, {"topic": decode_each(topic), "stream_key": named["stream_key"]}, said)
-    columns["partition"] = _agreed(said["partition"], named["partition"])
+    claims["topic"] = pc.if_else(pc.match_substring(topic, "%"), claims["topic"], pa.scalar(None, pa.string()))
+    columns |= _places(files.names, {"topic": decode_each(topic), "stream_key": named["stream_key"]}, claims)
+    columns["partition"] = _agreed(claims["partition"], named["partition"])
     for low, high in _BOUNDS:
-        columns[low], columns[high] = _bounds((said[low], said[high]), (named[low], named[high]))
-    tight = pc.and_(pc.equal(columns["start"], said["start"]), pc.equal(columns["end"], said["end"]))
-    columns["is_exact"] = pc.and_(said["exact"], tight).fill_null(False)
-    columns |= {"rows": said["rows"], "is_deleted": said["is_deleted"].fill_null(False)}
-    columns["descriptors"] = said["count"].fill_null(0)
+        columns[low], columns[high] = _bounds((claims[low], claims[high]), (named[low], named[high]))
+    tight = pc.and_(pc.equal(columns["start"], claims["start"]), pc.equal(columns["end"], claims["end"]))
+    columns["is_exact"] = pc.and_(claims["exact"], tight).fill_null(False)
+    columns |= {"rows": claims["rows"], "is_deleted": claims["is_deleted"].fill_null(False)}
+    columns["descriptors"] = claims["count"].fill_null(0)
     return pa.table([columns[name] for name in SEGMENT.names], SEGMENT)
 
 
-def _places(paths: pa.Array, named: dict[str, pa.Array], said: dict[str, pa.Array]) -> dict[str, pa.Array]:
+def _places(paths: pa.Array, named: dict[str, pa.Array], claims: dict[str, pa.Array]) -> dict[str, pa.Array]:
     """Return topics and stream keys: the descriptor's, else that of the folder's descriptors, else the folder's."""
     folders = pc.replace_substring_regex(paths, "/[^/]*$", "").dictionary_encode()
     of = folders.indices.to_numpy()
     places = {}
     for name, by_folder in named.items():
-        coded = said[name].dictionary_encode()
+        coded = claims[name].dictionary_encode()
         codes = coded.indices.fill_null(-1).to_numpy()
         low = np.full(len(folders.dictionary), len(coded.dictionary))
         high = np.full(len(folders.dictionary), -1)
@@ -116,7 +116,7 @@ def _places(paths: pa.Array, named: dict[str, pa.Array], said: dict[str, pa.Arra
         np.maximum.at(high, of[codes >= 0], codes[codes >= 0])
         agreed = np.where(low == high, low, -1)[of]
         shared = coded.dictionary.take(pa.array(agreed, mask=agreed < 0))
-        places[name] = pc.coalesce(said[name], shared, by_folder)
+        places[name] = pc.coalesce(claims[name], shared, by_folder)
     return places
 
 
@@ -126,11 +126,11 @@ def _agreed(one: pa.Array, other: pa.Array) -> pa.Array:
     return pc.if_else(differs, pa.scalar(None, one.type), pc.coalesce(one, other))
 
 
-def _bounds(said: tuple[pa.Array, pa.Array], named: tuple[pa.Array, pa.Array]) -> tuple[pa.Array, pa.Array]:
+def _bounds(claims: tuple[pa.Array, pa.Array], named: tuple[pa.Array, pa.Array]) -> tuple[pa.Array, pa.Array]:
     """Return the bounds of a descriptor where they lie within those of the name, else bounds that contain both."""
     nothing = pa.scalar(None, pa.int64())
-    is_valid = pc.less_equal(*said).fill_null(False)
-    low, high = (pc.if_else(is_valid, bound, nothing) for bound in said)
+    is_valid = pc.less_equal(*claims).fill_null(False)
+    low, high = (pc.if_else(is_valid, bound, nothing) for bound in claims)
     is_within = pc.and_(pc.greater_equal(low, named[0]), pc.less_equal(high, named[1])).fill_null(True)
     low = pc.if_else(is_within, low, pc.min_element_wise(low, named[0]))
     high = pc.if_else(is_within, high, pc.max_element_wise(high, named[1]))

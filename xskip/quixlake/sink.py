@@ -34,7 +34,7 @@ _CODECS = ("snappy", "deflate", "zstandard", "null")
 
 @dataclass(frozen=True, slots=True)
 class SinkOptions:
-    """How the sink writes segments and index files.
+    """The codec of segments, and the limits of segments and index files.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class SinkOptions:
 
 @dataclass(frozen=True, slots=True)
 class WriteResult:
-    """What a write has added to the lake.
+    """The additions of a write to the lake.
 
     Attributes
     ----------

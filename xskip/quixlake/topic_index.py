@@ -13,6 +13,7 @@ from xskip.build.builder import OnError, ProgressOption
 from xskip.build.reader import FrameReader
 from xskip.indexes import Index, MinMax
 from xskip.metadatastore.snapshot import Snapshot
+from xskip.metadatastore.versions import CURRENT_VERSION
 from xskip.quixlake.claims import IndexTrust, SegmentClaims
 from xskip.quixlake.topic_source import TopicSource
 from xskip.results.operations import RefreshResult
@@ -39,7 +40,7 @@ class TopicIndex(SkippingIndex):
         *,
         progress: ProgressOption = None,
         on_error: OnError = "raise",
-        version: int = 4,
+        version: int = CURRENT_VERSION,
     ) -> RefreshResult:
         """Build the index of bounds, and further indexes, and commit them.
 

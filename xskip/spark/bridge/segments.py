@@ -22,7 +22,7 @@ _THREADS = 16
 
 @dataclass(frozen=True, slots=True)
 class SegmentFormat:
-    """How tasks write segments.
+    """The form in which tasks write segments.
 
     Attributes
     ----------
