@@ -24,7 +24,7 @@ from xskip.results.operations import ValidationResult, WrongBounds
 from xskip.spark.collect.listing import ListedFiles, list_files
 from xskip.spark.query.engine import Engine
 
-__all__ = ["Validation"]
+__all__ = ["Validation", "sampled"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +65,7 @@ class Validation:
         claims = snapshot.load(self._keys(snapshot))
         listed = list_files(self.source.dataset)
         _, alive = compare_files(listed.files, claims.files)
-        rows = np.flatnonzero(alive & _claims_any(claims))
-        if sample is not None and sample < len(rows):
-            rows = np.sort(np.random.default_rng(seed).choice(rows, sample, replace=False))
+        rows = sampled(np.flatnonzero(alive & _claims_any(claims)), sample, seed)
         wrong = tuple(self._wrong(claims.take(pa.array(rows)), listed))
         return ValidationResult(len(rows), wrong, time.monotonic() - started)
 
@@ -89,6 +87,22 @@ class Validation:
             rows = np.arange(start, start + len(chunk))
             start += len(chunk)
             yield from _contradictions(claims.take(pa.array(rows)), collect(collector, chunk))
+
+
+def sampled(positions: npt.NDArray[np.int64], sample: int | None, seed: int) -> npt.NDArray[np.int64]:
+    """Return some positions, chosen at random, in their order.
+
+    Parameters
+    ----------
+    positions : numpy.ndarray of int64
+    sample : int or None
+        The maximum number of positions; None returns all.
+    seed : int
+        The seed of the random choice.
+    """
+    if sample is None or sample >= len(positions):
+        return positions
+    return np.sort(np.random.default_rng(seed).choice(positions, sample, replace=False))
 
 
 def _contradictions(claims: MetadataTable, actual: MetadataTable) -> Iterator[WrongBounds]:

@@ -13,6 +13,7 @@ from xskip.build.collection import chunks_of, collect, collector_of
 from xskip.build.planning import plan
 from xskip.build.reader import FrameReader
 from xskip.build.source import open_source
+from xskip.build.validation import sampled
 from xskip.indexes import MinMax
 from xskip.metadata.table import concat
 from xskip.quixlake.descriptors import IndexFiles, decisive
@@ -107,9 +108,7 @@ def contradictions(spark: SparkSession, source: TopicSource, sample: int | None,
         A row for each wrong claim.
     """
     segments = source.segments()
-    if sample is not None and sample < len(segments):
-        chosen = np.sort(np.random.default_rng(seed).choice(len(segments), sample, replace=False))
-        segments = segments.take(pa.array(chosen)).combine_chunks()
+    segments = segments.take(pa.array(sampled(np.arange(len(segments)), sample, seed))).combine_chunks()
     found = _bounds_of(spark, source, segments) if len(segments) else {}
     rows = []
     for column, (least, greatest) in found.items():

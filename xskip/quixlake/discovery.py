@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.quixlake.custom_metadata import keys_with
+from xskip.quixlake.names import RAW, first_key_folders
 from xskip.quixlake.results import LakeTable, TimeRange, summarize, times_of
 from xskip.quixlake.segments import SEGMENT
 from xskip.quixlake.selection import Filters, Moment, Selection
@@ -58,8 +59,7 @@ class LakeDiscovery:
         LakeTable
             A row for each topic with ``topic``, ``keys``, ``segments``, ``bytes``, ``messages``, ``start`` and ``end``.
         """
-        folders = dict.fromkeys(f for names in self._store.topic_folders().values() for f in names)
-        table = summarize(self._segments([*folders], listed=listed), ["topic"], keys=True)
+        table = summarize(self._segments(self._store.all_folders(), listed=listed), ["topic"], keys=True)
         return LakeTable("topics", table.drop_columns(["first", "last"]))
 
     def keys(self, topic: str, *, listed: bool = False) -> LakeTable:
@@ -220,7 +220,7 @@ class LakeDiscovery:
         PredicateError
             If the window is invalid.
         """
-        folders = [*dict.fromkeys(f for names in self._store.topic_folders().values() for f in names)]
+        folders = self._store.all_folders()
         selection = Selection.of("", {"start": start, "end": end, "trust": "names"})
         found = selection.overlapping(self._segments(folders, listed=False))
         table = summarize(found, ["topic", "stream_key"]).drop_columns(["first", "last"])
@@ -265,10 +265,9 @@ class LakeDiscovery:
 
     def _undescribed(self, folder: str, described: pa.Table) -> pa.Table:
         """Return the segments in those folders ``Key=`` of a topic's folder in which no descriptor names a segment."""
-        pattern = "^Raw/[^/]*/(?P<key>Key=[^/]*)/"
-        own = described.filter(pc.starts_with(described["path"], f"Raw/{folder}/"))
-        named = set(pc.struct_field(pc.extract_regex(own["path"], pattern), ["key"]).to_pylist())
-        missing = [key for key in self._store.key_folders("Raw", folder) if key not in named]
+        own = described.filter(pc.starts_with(described["path"], f"{RAW}/{folder}/"))
+        named = set(first_key_folders(own["path"]))
+        missing = [key for key in self._store.key_folders(RAW, folder) if key not in named]
         return self._store.segments([folder], missing) if missing else SEGMENT.empty_table()
 
 

@@ -16,6 +16,7 @@ __all__ = [
     "decode",
     "decode_each",
     "encode",
+    "first_key_folders",
     "folder",
     "key_folder",
     "parse_paths",
@@ -131,6 +132,16 @@ def key_folder(area: str, topic: str | None, stream_key: str | None) -> str:
     'Metadata/Topic=t/Key=a%2Fb'
     """
     return f"{topic_folder(area, topic)}/{folder('Key', stream_key)}"
+
+
+def first_key_folders(paths: pa.ChunkedArray) -> list[str]:
+    """Return the distinct names of the first folders ``Key=`` in the paths of segments, which are relative to the base.
+
+    >>> first_key_folders(pa.chunked_array([["Raw/Topic=t/Key=a/b/x.avro", "Raw/Topic=t/Key=a/y.avro"]]))
+    ['Key=a']
+    """
+    found = pc.extract_regex(paths, "^Raw/[^/]*/(?P<key>Key=[^/]*)/")
+    return list(pc.unique(_part(found, "key")).to_pylist())
 
 
 def parse_paths(below: pa.Array) -> pa.Table:

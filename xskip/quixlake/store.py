@@ -56,11 +56,14 @@ class LakeStore:
         self._lock = threading.Lock()
         self._contents: dict[tuple[object, ...], pa.Table | UnreadableFile] = {}
 
+    def all_folders(self) -> list[str]:
+        """Return the names of the folders of all topics."""
+        return [*dict.fromkeys(f for area in (RAW, METADATA) for f in self._folders(area, "Topic="))]
+
     def topic_folders(self) -> dict[str | None, list[str]]:
         """Return the names of the folders of each topic, by the topic that the names mean [QLK-DI-1]."""
-        folders = dict.fromkeys(f for area in (RAW, METADATA) for f in self._folders(area, "Topic="))
         found: dict[str | None, list[str]] = {}
-        for folder in folders:
+        for folder in self.all_folders():
             for topic in self._topics_of(folder):
                 found.setdefault(topic, []).append(folder)
         return found

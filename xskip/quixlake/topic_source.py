@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from xskip.metadata.data_files import DataFiles
 from xskip.metadata.table import MetadataTable, PartitionColumn
-from xskip.quixlake.names import RAW, decode
+from xskip.quixlake.names import RAW, decode, first_key_folders
 from xskip.quixlake.segment_frame import PARTITIONS, segment_frame, use_index_at
 from xskip.quixlake.store import LakeStore
 from xskip.spark.bridge.gateway import Hook
@@ -109,8 +109,7 @@ class TopicSource:
         """
         described = self.store.described(self._folders)
         paths = described.filter(_is(described["stream_key"], [*keys]))["path"]
-        named = pc.struct_field(pc.extract_regex(paths, "^Raw/[^/]*/(?P<key>Key=[^/]*)/"), ["key"])
-        found = dict.fromkeys(named.to_pylist())
+        found = dict.fromkeys(first_key_folders(paths))
         first_parts = {part for key in keys for part in _first_parts(key)}
         for folder in self._folders:
             for name in self.store.key_folders(RAW, folder):
