@@ -103,4 +103,6 @@ def shuffled(items: Iterable[Any], seed: int) -> list[Any]:
 
 def identity(row: Any) -> tuple[Any, ...]:
     """Return the values of a message that tell it from others."""
-    return tuple(row[name] for name in ("stream_key", "partition", "offset", "timestamp", "value"))
+    value = row["value"]  # PySpark before 4 returns a bytearray
+    places = tuple(row[name] for name in ("stream_key", "partition", "offset", "timestamp"))
+    return (*places, None if value is None else bytes(value))

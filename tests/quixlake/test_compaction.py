@@ -16,7 +16,6 @@ import xskip
 from tests.quixlake.lakes import DAY, START, WrittenLake, hourly, identity, records
 from xskip.errors import CommitConflictError, StorageError
 from xskip.quixlake import QuixLake, SinkOptions
-from xskip.quixlake.compacted import Compacted
 from xskip.quixlake.completion import Completion
 from xskip.quixlake.manifests import ManifestLog
 
@@ -261,9 +260,7 @@ def test_compactions_that_change_during_each_listing(
     hourly(tmp_path, ("a",), exact=True)
     lake = QuixLake(spark, str(tmp_path))
     states = iter(range(100))
-    monkeypatch.setattr(
-        Compacted, "of", staticmethod(lambda *_: Compacted(frozenset({str(next(states))}), frozenset()))
-    )
+    monkeypatch.setattr("xskip.quixlake.store.state_of", lambda *_: frozenset({str(next(states))}))
     with pytest.raises(StorageError, match="change during each listing"):
         lake.read("t")
 

@@ -15,7 +15,7 @@ from xskip.metadatastore.filesystem import Storage
 from xskip.quixlake.manifests import Manifest, ManifestLog
 from xskip.quixlake.names import METADATA, RAW
 
-__all__ = ["Compacted", "steady"]
+__all__ = ["Compacted", "state_of", "steady"]
 
 _ATTEMPTS = 5
 T = TypeVar("T")
@@ -27,14 +27,11 @@ class Compacted:
 
     Attributes
     ----------
-    state : frozenset of str
-        The names of manifests and marks.
     excluded : frozenset of str
         The paths of segments that do not count, relative to the base: those that complete compactions have replaced,
         and those that others are about to add.
     """
 
-    state: frozenset[str]
     excluded: frozenset[str]
 
     @staticmethod
@@ -50,12 +47,10 @@ class Compacted:
             The names of the topics' folders.
         """
         excluded: set[str] = set()
-        state: set[str] = set()
         for folder in folders:
             log = ManifestLog(storage, f"{uri}/{METADATA}/{folder}")
             recorded = log.recorded()
             for name in recorded.compactions:
-                state.add(f"{folder} {name} {name in recorded.marks}")
                 try:
                     manifest = log.read(name)
                 except MetadataCorruptError:  # no compaction was committed by this file
@@ -63,7 +58,7 @@ class Compacted:
                 if manifest is not None:
                     is_complete = name in recorded.marks and log.is_completed_by(manifest)
                     excluded |= set(manifest.replaced) if is_complete else _added(manifest, folder)
-        return Compacted(frozenset(state), frozenset(excluded))
+        return Compacted(frozenset(excluded))
 
     @property
     def paths(self) -> pa.Array:
@@ -85,32 +80,44 @@ def _added(manifest: Manifest, folder: str) -> set[str]:
     return {*paths, *(f"{path}.{manifest.token}" for path in paths)} - set(manifest.replaced)
 
 
-def steady(read: Callable[[], Compacted], look: Callable[[], T]) -> tuple[Compacted, T]:
+def state_of(storage: Storage, uri: str, folders: Iterable[str]) -> frozenset[str]:
+    """Return the names of the compactions of topics' folders, and whether each is complete; read no manifest.
+
+    The parameters are those of :meth:`Compacted.of`.
+    """
+    found: set[str] = set()
+    for folder in folders:
+        recorded = ManifestLog(storage, f"{uri}/{METADATA}/{folder}").recorded()
+        found |= {f"{folder} {name} {name in recorded.marks}" for name in recorded.compactions}
+    return frozenset(found)
+
+
+def steady(state: Callable[[], frozenset[str]], look: Callable[[], T]) -> T:
     """Look at a topic between two equal states of its compactions.
 
     Parameters
     ----------
-    read : callable
-        A function that reads the compactions.
+    state : callable
+        A function that returns the state, see :func:`state_of`.
     look : callable
-        A function that lists segments and reads descriptors. A compaction marks the descriptors of replaced segments as
-        deleted, so that both must be of the same state.
+        A function that lists segments, reads descriptors and reads the compactions. A compaction marks the descriptors
+        of replaced segments as deleted, so that all three must be of the same state.
 
     Returns
     -------
-    tuple of (Compacted, T)
-        The state, and the result of ``look``.
+    T
+        The result of ``look``.
 
     Raises
     ------
     StorageError
         If the compactions change again and again.
     """
-    before = read()
+    before = state()
     for _ in range(_ATTEMPTS):
         found = look()
-        after = read()
-        if after.state == before.state:
-            return after, found
+        after = state()
+        if after == before:
+            return found
         before = after
     raise StorageError("compactions of the topic change during each listing", hint="read the topic again")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from xskip.errors import DatasetError, StorageError
 from xskip.metadata.data_files import DataFiles, table_identifier
 from xskip.metadatastore.location import as_uri
-from xskip.quixlake.compacted import Compacted, steady
+from xskip.quixlake.compacted import Compacted, state_of, steady
 from xskip.quixlake.custom_metadata import CURRENT, current_values, rows_of
 from xskip.quixlake.custom_metadata import DOCUMENT as CUSTOM
 from xskip.quixlake.descriptors import IndexFiles, UnreadableFile, decisive, read_small_files
@@ -26,6 +26,7 @@ from xskip.spark.bridge.hadoop_filesystem import storage_for
 
 __all__ = ["LakeStore"]
 
+T = TypeVar("T")
 _INDEX_FILE = r"/index_raw_[^/]*\.parquet$"
 _ATTEMPTS = 5
 _CUSTOM_FILE = r"/metadata_[^/]*\.parquet$"
@@ -156,7 +157,7 @@ class LakeStore:
             Only the folders ``Key=`` with these names; None lists all.
         """
         listed = [*folders]
-        compacted, files = steady(partial(self.compacted, listed), lambda: self._listed(listed, keys))
+        compacted, files = self._steady(listed, lambda: self._listed(listed, keys))
         return compacted.without_excluded(files)
 
     def _listed(self, folders: Sequence[str], keys: Sequence[str] | None) -> DataFiles:
@@ -174,17 +175,21 @@ class LakeStore:
 
         The parameters are those of :meth:`raw_files`.
         """
-        compacted, (files, descriptors) = steady(
-            partial(self.compacted, folders),
-            lambda: (self._listed(folders, keys), self.index_files(folders).descriptors),
+        compacted, (files, descriptors) = self._steady(
+            folders, lambda: (self._listed(folders, keys), self.index_files(folders).descriptors)
         )
         return listed_segments(compacted.without_excluded(files), decisive(descriptors))
 
     def described(self, folders: Sequence[str]) -> pa.Table:
         """Return the segments that descriptors name, see :func:`~xskip.quixlake.segments.described_segments`."""
-        compacted, descriptors = steady(partial(self.compacted, folders), lambda: self.index_files(folders).descriptors)
+        compacted, descriptors = self._steady(folders, lambda: self.index_files(folders).descriptors)
         found = described_segments(decisive(descriptors))
         return found.filter(pc.invert(pc.is_in(found["path"], compacted.paths)))
+
+    def _steady(self, folders: Sequence[str], look: Callable[[], T]) -> tuple[Compacted, T]:
+        """Return the compactions of topics' folders, and the result of a function in the same state [QLK-CP-2]."""
+        state = partial(state_of, self.storage, self.uri, folders)
+        return steady(state, lambda: (self.compacted(folders), look()))
 
     def _folders(self, below: str, prefix: str) -> list[str]:
         found = self.storage.directories(f"{self.uri}/{below}")
