@@ -15,7 +15,7 @@ from xskip import __version__
 from xskip.api.catalog import list_indexes, migrate_all
 from xskip.api.index import SkippingIndex
 from xskip.api.session import check_java, configure
-from xskip.cli.quix import add_quix, run_quix
+from xskip.cli.quix_arguments import add_quix
 from xskip.errors import StorageError, XskipError
 from xskip.indexes import (
     BloomFilter,
@@ -164,6 +164,8 @@ def _on_index(arguments: argparse.Namespace) -> int:
 
 
 def _on_lake(arguments: argparse.Namespace) -> int:
+    from xskip.cli.quix import run_quix
+
     spark = _session(arguments)
     try:
         return run_quix(spark, arguments)
