@@ -124,7 +124,7 @@ def test_a_full_disk_leaves_no_record(tmp_path: Path, monkeypatch: pytest.Monkey
 
 @pytest.mark.skipif(sys.platform != "linux", reason="what a descriptor is of is asked of Linux")
 def test_bytes_are_on_the_disk_before_their_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """[MDS-C-21] A file is synced before it gets its name, and then the directory and its parent."""
+    """[MDS-C-21] A file is synced before it gets its name, and then its directory and all that hold new directories."""
     done: list[str] = []
     fsync, link, replace = os.fsync, os.link, Path.replace
 
@@ -146,10 +146,14 @@ def test_bytes_are_on_the_disk_before_their_names(tmp_path: Path, monkeypatch: p
     storage, source = LocalStorage(), tmp_path / "source"
     source.write_bytes(b"x")
     storage.add(source, f"{tmp_path}/above/md/f.parquet")
-    assert done == ["sync ._f.parq", "name", "sync md", "sync above"]
+    assert done == ["sync ._f.parq", "name", "sync md", "sync above", f"sync {tmp_path.name[:8]}"]
     done.clear()
     storage.put_if_absent(f"{tmp_path}/above/md/_commits/1.json", b"{}")
     assert done == ["sync ._1.json", "name", "sync _commits", "sync md"]
+    done.clear()
+    storage.add(source, f"{tmp_path}/above/md/g.parquet")
+    storage.put_if_absent(f"{tmp_path}/above/md/_commits/2.json", b"{}")
+    assert done == ["sync ._g.parq", "name", "sync md", "sync ._2.json", "name", "sync _commits"]
 
 
 def refused(storage: LocalStorage, place: Path) -> list[str]:

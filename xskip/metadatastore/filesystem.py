@@ -176,22 +176,22 @@ class LocalStorage:
         target = local_path(path)
         hidden = target.with_name(f"._{target.name}.tmp")  # neither Spark nor Xskipper lists such names
         with _family("write", path), _vanishing(hidden):
-            target.parent.mkdir(parents=True, exist_ok=True)
+            changed = _make_directory(target.parent)
             shutil.copyfile(local, hidden)
             _sync(hidden)
             hidden.replace(target)
-            _sync_directories(target.parent)
+            _sync_directories(target.parent, *changed)
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
         """Write a file unless the path exists, see :meth:`Storage.put_if_absent`."""
         target = local_path(path)
         hidden = target.with_name(f"._{target.name}.{uuid.uuid4().hex}.tmp")
         with _family("write", path), _vanishing(hidden):
-            target.parent.mkdir(parents=True, exist_ok=True)
+            changed = _make_directory(target.parent)
             hidden.write_bytes(data)
             _sync(hidden)
             made = _name_exclusively(hidden, target)
-            _sync_directories(target.parent)
+            _sync_directories(target.parent, *changed)
         return made
 
     def remove(self, paths: Iterable[str]) -> None:
@@ -244,9 +244,20 @@ def _sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def _sync_directories(directory: Path) -> None:
-    """Sync a directory and its parent, which may be new, to the disk if the file system supports this."""
-    for each in (directory, directory.parent):
+def _make_directory(directory: Path) -> list[Path]:
+    """Create a directory and its parents; return the directories that hold the new ones, the innermost first."""
+    changed = []
+    for each in (directory, *directory.parents):
+        if each.is_dir():
+            break
+        changed.append(each.parent)
+    directory.mkdir(parents=True, exist_ok=True)
+    return changed
+
+
+def _sync_directories(*directories: Path) -> None:
+    """Sync directories to the disk if the file system supports this."""
+    for each in directories:
         with suppress(OSError):
             _sync(each)
 
