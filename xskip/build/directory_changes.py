@@ -26,6 +26,7 @@ import pyarrow.compute as pc
 from pyarrow.fs import FileInfo, FileSelector, FileType, LocalFileSystem
 
 from xskip.clauses.partition import column_of
+from xskip.errors import DatasetError
 from xskip.metadata.data_files import DataFiles, compare_files, table_identifier
 from xskip.metadata.table import MetadataTable
 from xskip.metadatastore.filesystem import Storage, local_path, modified_of
@@ -74,7 +75,13 @@ def changed_partitions(table: MetadataTable, root: str, storage: Storage, rechec
     -------
     DirectoryChanges
         The changes, which are never complete.
+
+    Raises
+    ------
+    DatasetError
+        If two known files have one name.
     """
+    _demand_distinct(table.files.names, root)
     known = _Known(table, root)
     listed: set[str] = set()
     gone: set[str] = set()
@@ -122,12 +129,19 @@ def diff_files(table: MetadataTable, root: str, found: LocalFiles | None) -> Dir
     DirectoryChanges or None
         None if Spark should list the whole dataset: if most files lie in changed directories, if the partition columns
         have changed, if a dataset without partitions has changed, or if ``found`` is None.
+
+    Raises
+    ------
+    DatasetError
+        If two known files have one name.
     """
     if found is None:
         return None
     fresh, alive = compare_files(found.files, table.files)
     if alive.all() and not len(fresh):
         return DirectoryChanges((), ~alive, is_complete=True)
+    if not alive.all():  # if all are alive, each has the name of another listed file
+        _demand_distinct(table.files.names, root)
     known = _Known(table, root)
     new = _parents(known.below(found.files.names.take(pa.array(fresh))))
     outer = set(_outermost(new | _parents(known.below(table.files.names.filter(pa.array(~alive))))))
@@ -139,6 +153,11 @@ def diff_files(table: MetadataTable, root: str, found: LocalFiles | None) -> Dir
         return None
     there = {above for each in found.directories for above in _and_above(each)}
     return DirectoryChanges(tuple(sorted(outer & there)), replaced, is_complete=True)
+
+
+def _demand_distinct(names: pa.Array, root: str) -> None:
+    if pc.count_distinct(names).as_py() < len(names):
+        raise DatasetError("the index lists a file twice", where=root, hint="call refresh() first")
 
 
 class _Known:

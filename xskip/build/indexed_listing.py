@@ -21,7 +21,6 @@ from urllib.parse import unquote
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from xskip.build.directory_changes import DirectoryChanges, changed_partitions, diff_files, local_files
 from xskip.build.reader import PathReader, Reader
@@ -304,8 +303,6 @@ def _load(engine: Engine, snapshot: Snapshot, location: IndexLocation, reader: P
             "the index lists files outside of the dataset", where=location.directory, found=f"{outside:,} of them",
             expected=f"files below {location.root}", hint="call refresh() first",
         )  # fmt: skip
-    if pc.count_distinct(table.files.names).as_py() < len(table):
-        raise DatasetError("the index lists a file twice", where=location.directory, hint="call refresh() first")
     return table
 
 

@@ -99,12 +99,9 @@ def open_source(spark: SparkSession, engine: Engine, read: Callable[[SparkSessio
     DatasetError
         If the dataset cannot be read, or does not have exactly one root.
     """
-    session = clone_session(spark)
-    for key, value in _SETTINGS.items():
-        session.conf.set(key, value)
-    df = read(session)
+    df = read(clone_session(engine.hook, spark, _SETTINGS))
     dataset = Dataset(engine.hook, df)
-    roots = [engine.hook.locations.normalized(root) for root in dataset.roots()]
+    roots = dataset.roots()
     if len(roots) != 1:
         raise DatasetError(
             "an index needs exactly one root path", found=f"{len(roots)} root paths", expected="one",

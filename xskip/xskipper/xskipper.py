@@ -192,9 +192,7 @@ class Xskipper:
     def _index(self, reader: DataFrameReader | None) -> tuple[SkippingIndex, Target]:
         """Return the dataset's index, in a new session with the settings of this instance, and the dataset."""
         target = self._target()
-        own = clone_session(self.spark)
-        for key, value in conf.settings_of(self.conf()).items():
-            own.conf.set(key, value)
+        own = clone_session(engine_of(self.spark).hook, self.spark, conf.settings_of(self.conf()))
         if target.is_table:
             return SkippingIndex.for_table(own, self.uri), target
         if _GLOB & set(self.uri):

@@ -221,10 +221,9 @@ def test_files_are_kept_whole_where_there_are_enough_for_all_cores(
 
 def shared_out(spark: SparkSession, path: str, most: int, opening: int) -> Dataset:
     """Return a dataset in a session with these maximum bytes of a task and this cost of opening a file."""
-    session = clone_session(spark)
-    session.conf.set("spark.sql.files.maxPartitionBytes", str(most))
-    session.conf.set("spark.sql.files.openCostInBytes", str(opening))
-    return Dataset(engine_of(spark).hook, session.read.parquet(path))
+    settings = {"spark.sql.files.maxPartitionBytes": str(most), "spark.sql.files.openCostInBytes": str(opening)}
+    hook = engine_of(spark).hook
+    return Dataset(hook, clone_session(hook, spark, settings).read.parquet(path))
 
 
 def test_small_files_share_tasks(spark: SparkSession, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from xskip.spark.bridge.java_arrays import string_array
 from xskip.spark.bridge.packed_values import numbers_in
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, DataFrameReader
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
 __all__ = ["BuildCalls"]
 
@@ -32,6 +32,10 @@ class BuildCalls:
     def __init__(self, gateway: Any, calls: Any) -> None:
         self._gateway = gateway
         self._calls = calls
+
+    def cloned_session(self, spark: SparkSession, settings: Mapping[str, str]) -> Any:
+        """Return a clone of a session in the JVM, with other settings."""
+        return self._calls.clonedSession(spark._jsparkSession, json.dumps(settings))
 
     def dataset(self, df: DataFrame) -> Any:
         """Return the relation of files that a DataFrame reads (``io.xskip.collect.FileRelation``)."""

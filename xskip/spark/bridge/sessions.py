@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
+
+from xskip.spark.bridge.gateway import Hook
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -10,14 +13,21 @@ if TYPE_CHECKING:
 __all__ = ["clone_session"]
 
 
-def clone_session(spark: SparkSession) -> SparkSession:
-    """Return a clone of a session, with the same settings and views; changes of the clone do not reach the user."""
+def clone_session(hook: Hook, spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:
+    """Return a clone of a session, with the same settings and views; changes of the clone do not reach the user.
+
+    Parameters
+    ----------
+    hook : Hook
+        The hook of the session's JVM.
+    spark : SparkSession
+        The session to clone.
+    settings : mapping of str to str
+        The settings in which the clone differs.
+    """
     from pyspark import RDD
 
-    sessions = spark._jvm.SparkSession  # type: ignore[union-attr]
-    rdd_to_df, active = RDD.toDF, sessions.getActiveSession()
-    clone = type(spark)(spark.sparkContext, spark._jsparkSession.cloneSession())
-    # the constructor also replaces the thread's active session and the session of RDD.toDF: restore the user's session
-    RDD.toDF = rdd_to_df  # type: ignore[method-assign]
-    sessions.setActiveSession(active.get() if active.isDefined() else spark._jsparkSession)
+    rdd_to_df = RDD.toDF
+    clone = type(spark)(spark.sparkContext, hook.builds.cloned_session(spark, settings))
+    RDD.toDF = rdd_to_df  # type: ignore[method-assign] # the constructor replaces the session of RDD.toDF
     return clone

@@ -61,7 +61,7 @@ class AccumulatorJob:
         rows : DataFrame
             A subset of the dataset, from :meth:`Dataset.subset`.
         """
-        return dataset.accumulate(rows.selectExpr(*self.selection), self.specification, self.schema)
+        return dataset.accumulate(rows, self.selection, self.specification, self.schema)
 
     @property
     def selection(self) -> list[str]:

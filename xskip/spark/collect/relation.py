@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -36,7 +37,7 @@ _TASKS_PER_CORE = 4
 _OPENING = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Listing:
     """The files that the JVM has listed; each method fetches its result from the JVM.
 
@@ -51,15 +52,13 @@ class Listing:
     @property
     def count(self) -> int:
         """Return the number of files."""
-        return int(self.java.count())
+        return int(self._numbers.shape[1])
 
     def files(self) -> DataFiles:
         """Return the names, the sizes in bytes and the modification times of all files."""
-        return DataFiles(
-            pa.array(_texts(self.java.names(), self.count), pa.string()),
-            pa.array(numbers_in(self.java.sizes()), pa.int64()),
-            pa.array(numbers_in(self.java.times()), pa.int64()),
-        )
+        sizes, modified, _ = self._numbers
+        names = _texts(self.java.names(), len(sizes))
+        return DataFiles(pa.array(names, pa.string()), pa.array(sizes, pa.int64()), pa.array(modified, pa.int64()))
 
     def paths(self, positions: npt.NDArray[np.int64]) -> list[str]:
         """Return the Hadoop paths, with scheme, of files.
@@ -73,7 +72,13 @@ class Listing:
 
     def partition_of(self) -> npt.NDArray[np.int64]:
         """Return the partition of each file, as a position in :meth:`Dataset.partition_values`."""
-        return numbers_in(self.java.partitionOf())
+        of: npt.NDArray[np.int64] = self._numbers[2]
+        return of
+
+    @cached_property
+    def _numbers(self) -> npt.NDArray[np.int64]:
+        """Return the size, the modification time and the partition of each file, as three rows."""
+        return numbers_in(self.java.numbers()).reshape(3, -1)
 
 
 class KnownFiles(NamedTuple):
@@ -115,20 +120,19 @@ class Dataset:
         DatasetError
             If the DataFrame reads no files of Spark's own: a view with a query, or a table of another source.
         """
-        hook.answer_at_once()
         java = hook.builds.dataset(df)
-        if not java.isOfFiles():
+        kind = java.kind()
+        if kind is not None:
             raise DatasetError(
-                "xskip indexes only files that Spark itself lists and reads",
-                found=java.kind(),
+                "xskip indexes only files that Spark itself lists and reads", found=kind,
                 expected="Parquet, Avro, ORC, CSV, JSON, XML or text files",
                 hint="index a table or path of such files; Delta, Iceberg and Hudi have their own data skipping",
-            )
+            )  # fmt: skip
         self._hook = hook
         self._java = java
         self._spark = df.sparkSession
 
-    @property
+    @cached_property
     def cores(self) -> int:
         """Return the number of tasks that run at the same time."""
         return int(self._spark.sparkContext.defaultParallelism)
@@ -161,21 +165,29 @@ class Dataset:
         conf = self._spark._jsparkSession.sessionState().conf()
         return conf.filesMaxPartitionBytes(), conf.filesOpenCostInBytes()
 
+    @cached_property
+    def _description(self) -> dict[str, Any]:
+        return dict(json.loads(self._java.description()))
+
     def roots(self) -> list[str]:
         """Return the root paths of the dataset, with scheme."""
-        return [str(root) for root in self._java.roots()]
+        return list(self._description["roots"])
 
     def locations(self) -> list[IndexLocation]:
-        """Return the possible locations of the metadata, in the order in which queries try them."""
-        return parse_locations(self._java.locations())
+        """Return the possible locations of the metadata, in the order in which queries try them.
+
+        A dataset with several roots has none.
+        """
+        return parse_locations(self._description["locations"])
 
     def listing(self) -> Listing:
         """Return all files of the dataset, which the JVM lists once."""
+        self._hook.answer_at_once()
         return Listing(self._java.listing())
 
     def partition_schema(self) -> list[tuple[str, str]]:
         """Return the name of each partition column and its type as in Spark's schema JSON."""
-        return [(f["name"], f["type"]) for f in json.loads(self._java.partitionSchemaJson())["fields"]]
+        return [(f["name"], f["type"]) for f in json.loads(self._description["partitions"])["fields"]]
 
     def partition_values(self) -> list[list[Any]]:
         """Return the values of each partition, in the hook's encoding of literals."""
@@ -183,25 +195,31 @@ class Dataset:
 
     def read_profile(self) -> ReadProfile:
         """Return how Spark reads the dataset's files, as the hook describes it for a query."""
-        fields = json.loads(self._java.profile())
+        fields = self._profile
         return ReadProfile.of(fields["format"], fields["options"], fields["conf"], fields["schema"])
 
     def evaluation_settings(self) -> str:
         """Return a digest of the settings that can change results of functions."""
-        return str(json.loads(self._java.profile())["evaluated"])
+        return str(self._profile["evaluated"])
+
+    @property
+    def _profile(self) -> dict[str, Any]:
+        return dict(json.loads(self._description["profile"]))
 
     def encoded(self, df: DataFrame) -> Any:
         """Return the expression that a DataFrame selects, encoded as in a filter, or None if Spark's plan does more."""
         found = self._java.expression(df._jdf)
         return None if found is None else json.loads(found)
 
-    def accumulate(self, rows: DataFrame, specification: str, schema: str) -> DataFrame:
+    def accumulate(self, rows: DataFrame, selection: Sequence[str], specification: str, schema: str) -> DataFrame:
         """Return a DataFrame of the kernel's results for the rows of a subset.
 
         Parameters
         ----------
         rows : DataFrame
-            The column ``ORDINAL`` and the inputs of the accumulators.
+            A result of :meth:`subset`.
+        selection : sequence of str
+            The SQL of the columns that the accumulators read: the column ``ORDINAL``, then their inputs.
         specification : str
             The accumulators, one per line, in the form that ``io.xskip.collect.AccumulatorKernel`` reads.
         schema : str
@@ -210,7 +228,7 @@ class Dataset:
         from pyspark.sql import DataFrame
 
         self._hook.ship_kernel(self._spark)
-        return DataFrame(self._java.accumulate(rows._jdf, specification, schema), self._spark)
+        return DataFrame(self._java.accumulate(rows._jdf, "\0".join(selection), specification, schema), self._spark)
 
     def trusting(self, known: KnownFiles, partitions: str, *, own: bool) -> DataFrame:
         """Return a DataFrame that reads known files in place of the dataset's own listing.

@@ -48,6 +48,11 @@ _REGISTERED_PARTS = 40
 _PARTS_PER_TASK = 4
 #: The number of seconds after a failed job in which no other job runs for the same snapshot.
 _RETRY_SECONDS = 60.0
+_SETTINGS = {
+    "spark.xskip.enabled": "false",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "1",  # a part can be large
+}
 _ASKS_SPARK = "a job that prunes the metadata does not evaluate functions"
 _BY_STATISTICS = "statistics of the metadata"
 # the exception of a Python worker, or the last cause of a Java exception
@@ -194,12 +199,8 @@ class DistributedPruner:
         assert self.spark is not None, "the engine needs a session"
         context = self.spark.sparkContext
         if self._job_session is None or self._job_session[0] != context.applicationId:
-            session = clone_session(self.spark)
-            session.conf.set("spark.xskip.enabled", "false")
-            session.conf.set("spark.sql.adaptive.enabled", "false")
-            session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "1")  # a part can be large
             context.addPyFile(_package())
-            self._job_session = context.applicationId, session
+            self._job_session = context.applicationId, clone_session(self._hook, self.spark, _SETTINGS)
         return self._job_session[1]
 
     @contextmanager

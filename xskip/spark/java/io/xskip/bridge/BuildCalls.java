@@ -1,8 +1,11 @@
 package io.xskip.bridge;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import io.xskip.collect.FileRelation;
 import io.xskip.collect.FooterReader;
 import io.xskip.common.Bytes;
+import io.xskip.common.SparkCompat;
 import io.xskip.files.FileListing;
 import io.xskip.files.HadoopFiles;
 import io.xskip.hook.PhysicalScans;
@@ -11,9 +14,28 @@ import io.xskip.quixlake.SegmentFiles;
 import io.xskip.quixlake.SegmentJob;
 import io.xskip.quixlake.SegmentOptions;
 import io.xskip.quixlake.SegmentRelations;
+import java.util.Iterator;
+import org.apache.spark.sql.internal.SQLConf;
 
 /** The methods for builds: datasets, readers and files. */
 public final class BuildCalls {
+  /**
+   * Clones a session.
+   *
+   * @param settings the settings in which the clone differs, as a JSON object of strings
+   */
+  public Object clonedSession(Object session, String settings) throws Exception {
+    Object clone = SparkCompat.cloneSession(session);
+    SQLConf conf = SparkCompat.state(clone).conf();
+    JsonNode values = new ObjectMapper().readTree(settings);
+    Iterator<String> names = values.fieldNames();
+    while (names.hasNext()) {
+      String name = (String) names.next();
+      conf.setConfString(name, values.get(name).asText());
+    }
+    return clone;
+  }
+
   /** Returns the relation of files that a DataFrame reads. */
   public FileRelation dataset(Object df) throws Exception {
     return new FileRelation(df);

@@ -5,6 +5,8 @@ import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.types.StructType;
+import scala.collection.immutable.Seq;
+import scala.collection.immutable.VectorBuilder;
 
 /**
  * The creation of DataFrames by methods that Spark does not declare public.
@@ -26,6 +28,16 @@ public final class DataFrames {
     Object module = companion.getField("MODULE$").get(null);
     Method method = method(companion, "ofRows", 2);
     return method.invoke(module, session, plan);
+  }
+
+  /** Returns the DataFrame of SQL expressions over another DataFrame. */
+  static Object selectExpr(Object df, String[] expressions) throws Exception {
+    VectorBuilder<String> texts = new VectorBuilder<>();
+    for (String expression : expressions) {
+      texts.$plus$eq(expression);
+    }
+    Seq<String> sequence = (Seq<String>) texts.result();
+    return df.getClass().getMethod("selectExpr", Seq.class).invoke(df, sequence);
   }
 
   /** Returns the DataFrame of rows: {@code SparkSession.internalCreateDataFrame}. */

@@ -1,7 +1,9 @@
 package io.xskip.collect;
 
+import com.fasterxml.jackson.core.JsonGenerator;
 import io.xskip.catalyst.ExpressionEncoder;
 import io.xskip.common.Bytes;
+import io.xskip.common.Json;
 import io.xskip.common.Paths;
 import io.xskip.common.SkippingSettings;
 import io.xskip.common.SparkCompat;
@@ -13,6 +15,7 @@ import io.xskip.location.IndexDiscovery;
 import io.xskip.location.IndexLocation;
 import io.xskip.location.IndexLocations;
 import io.xskip.snapshot.FileTable;
+import java.io.StringWriter;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.hadoop.fs.Path;
@@ -87,31 +90,45 @@ public final class FileRelation {
     return plan;
   }
 
-  /** Returns whether the DataFrame reads files of a format and a file index that are supported. */
-  public boolean isOfFiles() {
-    return relation != null;
-  }
-
-  /** Returns a text that names what the DataFrame reads, or null if it reads supported files. */
+  /**
+   * Returns a text that names what the DataFrame reads, or null if it reads files of a format and a
+   * file index that are supported.
+   */
   public String kind() {
     return kind;
   }
 
-  /** Returns the root paths of the dataset. */
-  public String[] roots() {
-    Seq<Path> paths = relation.location().rootPaths();
-    String[] roots = new String[paths.length()];
-    for (int i = 0; i < roots.length; i++) {
-      roots[i] = paths.apply(i).toString();
+  /**
+   * Describes the dataset as a JSON object.
+   *
+   * <p>{@code roots} are the root paths, {@code partitions} the partition columns as Spark's schema
+   * JSON, {@code profile} the fields of {@link ReadProfile}, and {@code locations} the possible
+   * locations of the metadata; there are none unless the dataset has a single root.
+   */
+  public String description() throws Exception {
+    Seq<Path> roots = relation.location().rootPaths();
+    StringWriter text = new StringWriter();
+    JsonGenerator json = Json.generator(text);
+    json.writeStartObject();
+    json.writeFieldName("roots");
+    json.writeStartArray();
+    for (int i = 0; i < roots.length(); i++) {
+      json.writeString(roots.apply(i).toString());
     }
-    return roots;
+    json.writeEndArray();
+    json.writeStringField("partitions", relation.partitionSchema().json());
+    json.writeStringField("profile", ReadProfile.of(relation).json());
+    json.writeStringField("locations", roots.length() == 1 ? locations() : "[]");
+    json.writeEndObject();
+    json.close();
+    return text.toString();
   }
 
   /**
    * Returns the possible locations of the metadata as JSON: the locations of the table, if the
    * dataset is a table, then those of its root path.
    */
-  public String locations() throws Exception {
+  private String locations() throws Exception {
     IndexLocations.forget(); // a build must not use remembered properties of databases
     SkippingSettings settings = new SkippingSettings(SQLConf.get());
     ArrayList<IndexLocation> locations = new ArrayList<>();
@@ -174,19 +191,9 @@ public final class FileRelation {
     return listing;
   }
 
-  /** Returns the partition columns as Spark's schema JSON. */
-  public String partitionSchemaJson() {
-    return relation.partitionSchema().json();
-  }
-
   /** Returns the values of each partition as JSON, see {@link FileListing#partitionValues}. */
   public String partitionValues() {
     return listing().partitionValues(relation.partitionSchema());
-  }
-
-  /** Returns how the relation is read as a JSON object, see {@link ReadProfile}. */
-  public String profile() throws Exception {
-    return ReadProfile.of(relation).json();
   }
 
   /** Returns the only expression that a DataFrame selects, see {@link ExpressionEncoder}. */
@@ -265,12 +272,16 @@ public final class FileRelation {
    * Returns a DataFrame of the results of accumulators, with a row for each file or part of a file
    * that a task reads.
    *
-   * @param subset a DataFrame that selects {@link #ORDINAL} and the columns of the accumulators
+   * @param subset the result of {@link #subset}
+   * @param selection the SQL of {@link #ORDINAL} and of the columns of the accumulators, separated
+   *     by NUL
    * @param specs the accumulators, one on each line, see {@link AccumulatorSpec}
    * @param schemaJson the schema of the results
    */
-  public Object accumulate(Object subset, String specs, String schemaJson) throws Exception {
-    ScanRows scan = new ScanRows(SparkCompat.execution(subset));
+  public Object accumulate(Object subset, String selection, String specs, String schemaJson)
+      throws Exception {
+    Object rows = DataFrames.selectExpr(subset, selection.split("\u0000"));
+    ScanRows scan = new ScanRows(SparkCompat.execution(rows));
     RDD<InternalRow> results = scan.accumulate(specs.split("\n"));
     StructType schema = (StructType) DataType.fromJson(schemaJson);
     return DataFrames.ofRows(relation.sparkSession(), results, schema);

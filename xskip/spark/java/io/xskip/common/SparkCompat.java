@@ -28,6 +28,11 @@ public final class SparkCompat {
     return (SessionState) session.getClass().getMethod("sessionState").invoke(session);
   }
 
+  /** Clones a session, whose class differs between Spark 3 and 4. */
+  public static Object cloneSession(Object session) throws Exception {
+    return session.getClass().getMethod("cloneSession").invoke(session);
+  }
+
   /**
    * Returns a copy of a node, a case class, with one element exchanged. The copy has the node's
    * tags. A call of the constructor could not serve all versions of Spark, because they differ in

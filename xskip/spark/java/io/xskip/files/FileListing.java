@@ -64,41 +64,26 @@ public final class FileListing {
     return new FileListing(Collections.singletonList(new PartitionDirectory(noValues, all)));
   }
 
-  /** Returns the number of files. */
-  public int count() {
-    return files.size();
-  }
-
   /** Returns the directories of the listing, one per partition. */
   public List<PartitionDirectory> directories() {
     return directories;
   }
 
-  /** Returns the length of each file as int64. */
-  public String sizes() {
-    long[] sizes = new long[files.size()];
+  /**
+   * Returns three columns of int64, one after the other: the length of each file, its modification
+   * time in milliseconds, and its partition as a position in {@link #partitionValues}.
+   */
+  public String numbers() {
+    int count = files.size();
+    long[] numbers = new long[3 * count];
     int i = 0;
     for (FileStatus file : files) {
-      sizes[i] = file.getLen();
+      numbers[i] = file.getLen();
+      numbers[count + i] = file.getModificationTime();
+      numbers[2 * count + i] = partitions[i];
       i++;
     }
-    return Bytes.text(Bytes.bytes(sizes));
-  }
-
-  /** Returns the modification time of each file in milliseconds, as int64. */
-  public String times() {
-    long[] times = new long[files.size()];
-    int i = 0;
-    for (FileStatus file : files) {
-      times[i] = file.getModificationTime();
-      i++;
-    }
-    return Bytes.text(Bytes.bytes(times));
-  }
-
-  /** Returns the partition of each file as int64: a position in {@link #partitionValues}. */
-  public String partitionOf() {
-    return Bytes.text(Bytes.bytes(partitions));
+    return Bytes.text(Bytes.bytes(numbers));
   }
 
   /** Returns the decoded paths without scheme and authority, separated by NUL. */
