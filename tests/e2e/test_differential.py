@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
@@ -220,7 +221,7 @@ def test_the_check_sees_a_wrong_skip(
     data = {"fmt": "parquet", "kinds": ["INT"], "files": [[["1"]], [["2"]]], "partitions": []}
     path = write(spark, next(folders), data)
     made = index(spark, path, [MinMax("c0")])
-    monkeypatch.setattr("xskip.pruning.prune.is_false", lambda verdicts: [True] * len(verdicts))
+    monkeypatch.setattr("xskip.pruning.prune.is_false", lambda verdicts: np.ones(len(verdicts), np.bool_))
     xskip.disable(spark)
     (holding,) = truth(read(spark, path, data), ["c0 <= 2"])
     xskip.enable(spark)

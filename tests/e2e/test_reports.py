@@ -169,7 +169,7 @@ def test_a_report_has_a_text_form(spark: SparkSession, lake: Lake) -> None:
     assert text.splitlines()[0] == f"{lake.path} ({lake.fmt})"
     assert "4 in all, 2 read, 2 skipped (50.0 %), 0 not indexed" in text
     assert "not used: d > ?: there is no index on d" in text
-    assert any(line.split() == ["a", ">", "?", "minmax(a)", "2"] for line in text.splitlines())
+    assert any(line.split() == ["a", ">", "?", "minmax(a)", "2", "0"] for line in text.splitlines())
     assert " ms in the index" in text
 
 
@@ -177,7 +177,7 @@ def test_a_report_converts_to_json(spark: SparkSession, lake: Lake) -> None:
     report = xskip.explain(lake.read().filter("a > 15 AND d > 0"))
     scan = json.loads(report.to_json())["scans"][0]
     assert (scan["files"], scan["kept"], scan["skipped"], scan["not_indexed"]) == (4, 2, 2, 0)
-    assert {"predicate": "a > ?", "index": "minmax(a)", "ruled_out": 2} in scan["outcomes"]
+    assert {"predicate": "a > ?", "index": "minmax(a)", "ruled_out": 2, "unknown": 0} in scan["outcomes"]
     assert ["d > ?", "there is no index on d"] in scan["unused"]
     assert json.loads(json.dumps(report.to_dict())) == json.loads(report.to_json())
 

@@ -331,6 +331,17 @@ def test_the_outcome_names_what_each_clause_ruled_out_and_what_could_not_be_used
     assert result.unused == (("?", "a function"),)
 
 
+def test_the_outcome_counts_the_kept_files_whose_statistics_are_unknown() -> None:
+    """[PRU-V-2]"""
+    minmax = collected("minmax", "a", "int", [[1, 2], [5], [None], None, None])
+    table = MetadataTable(files(5), {"p": PartitionColumn("p", "int", pa.array([1, 1, 1, 2, 1], pa.int32()))}, minmax)
+    available = Available(tuple((c.definition, c.storage) for c in minmax.values()), {"p": "int"})
+    predicate = And((Comparison(Op.GT, INT, 2), Comparison(Op.EQ, Column(("p",), "int"), 1)))
+    result = prune(translate(predicate, available), table)
+    assert result.skip.tolist() == [True, False, True, True, False]
+    assert [(each.ruled_out, each.unknown) for each in result.outcomes] == [(2, 1), (1, 0)]
+
+
 def test_or_across_a_partition_and_a_data_column() -> None:
     """[SND-7] [SND-30] [PRU-V-1] An OR skips a file only if both columns rule the file out."""
     minmax = collected("minmax", "a", "int", [[1], [1], [9], [9], None])

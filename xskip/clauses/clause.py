@@ -181,7 +181,7 @@ Clause = IndexClause | Always | Undetermined | AllOf | AnyOf
 
 
 class Trace:
-    """A log of the number of files that each index clause rules out, in the order of evaluation.
+    """A log of the verdicts of index clauses, in the order of evaluation.
 
     Attributes
     ----------
@@ -191,8 +191,9 @@ class Trace:
 
     def __init__(self) -> None:
         self.counts: list[tuple[IndexClause, int]] = []
+        self._unknown: list[Mask | None] = []
 
-    def add(self, clause: IndexClause, verdicts: Verdicts) -> None:
+    def add(self, clause: IndexClause, verdicts: Verdicts, among: Mask) -> None:
         """Record the verdicts of one clause.
 
         Parameters
@@ -201,8 +202,15 @@ class Trace:
             The evaluated clause.
         verdicts : pyarrow.BooleanArray
             The verdicts of the clause, one per file.
+        among : numpy.ndarray of bool
+            True for the files that needed a verdict.
         """
         self.counts.append((clause, verdicts.false_count))
+        self._unknown.append(to_mask(verdicts.is_null()) & among if verdicts.null_count else None)
+
+    def unknown(self, kept: Mask) -> list[int]:
+        """Return for each clause the number of files among ``kept`` that needed a verdict and got null."""
+        return [0 if mask is None else int((mask & kept).sum()) for mask in self._unknown]
 
 
 def leaves(clause: Clause) -> Iterator[IndexClause | Undetermined]:
@@ -253,7 +261,7 @@ def evaluate(clause: Clause, table: MetadataTable, among: Mask, trace: Trace) ->
             return _any_of(children, table, among, trace)
         case _:
             verdicts = clause.evaluate(table, among)
-            trace.add(clause, verdicts)
+            trace.add(clause, verdicts, among)
             return verdicts
 
 

@@ -33,7 +33,7 @@ __all__ = ["ClauseOutcome", "PruneResult", "prune", "requirements"]
 
 @dataclass(frozen=True, slots=True)
 class ClauseOutcome:
-    """The number of files that a clause ruled out with an index.
+    """The effect of a clause on the files of an index.
 
     Attributes
     ----------
@@ -42,12 +42,16 @@ class ClauseOutcome:
     index : str
         The index or partition column that the clause reads.
     ruled_out : int
-        The number of files.
+        The number of files that the clause ruled out.
+    unknown : int
+        The number of files that the query reads and on which the clause has no verdict, because the statistics of the
+        file are missing or do not decide.
     """
 
     predicate: str
     index: str
     ruled_out: int
+    unknown: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +107,11 @@ def prune(clause: Clause, table: MetadataTable) -> PruneResult:
     unreadable = [column for column in table.indexes.values() if column.unreadable]
     locked = [column for column in table.indexes.values() if column.is_locked]
     doubted = [column for column in table.indexes.values() if column.doubt]
+    skip = is_false(verdicts)
+    counts = zip(trace.counts, trace.unknown(~skip), strict=True)
     return PruneResult(
-        is_false(verdicts),
-        tuple(ClauseOutcome(c.predicate, _index_name(c), count) for c, count in trace.counts),
+        skip,
+        tuple(ClauseOutcome(c.predicate, _index_name(c), count, unknown) for (c, count), unknown in counts),
         (
             *((leaf.predicate, leaf.reason) for leaf in unused),
             *((str(c.definition), f"the metadata of {c.unreadable:,} files cannot be read") for c in unreadable),

@@ -39,7 +39,8 @@ class ScanReport:
     milliseconds : float
         The time that xskip took to select the files.
     outcomes : tuple of ClauseOutcome
-        The number of files that each clause ruled out. Several clauses can rule out the same file.
+        The number of files that each clause ruled out, and the number that the scan reads because the clause has no
+        verdict. Several clauses can rule out the same file.
     unused : tuple of (str, str)
         The predicates that xskip could not use, each with the reason.
     problem : str
@@ -69,8 +70,8 @@ class ScanReport:
         """Return the total size in bytes of the files that the scan does not read."""
         return self.bytes - self.kept_bytes
 
-    def _clauses(self) -> list[tuple[str, str, int]]:
-        return [(outcome.predicate, outcome.index, outcome.ruled_out) for outcome in self.outcomes]
+    def _clauses(self) -> list[tuple[str, str, int, int]]:
+        return [(each.predicate, each.index, each.ruled_out, each.unknown) for each in self.outcomes]
 
     def _lines(self) -> Iterable[str]:
         yield f"{self.dataset} ({self.format})"
@@ -93,7 +94,7 @@ class ScanReport:
             yield f"  not used: {predicate}: {reason}"
 
 
-_CLAUSES = ["clause", "index", "files ruled out"]
+_CLAUSES = ["clause", "index", "files ruled out", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +115,10 @@ class SkippingReport:
       files    3 in all, 1 read, 2 skipped (66.7 %), 0 not indexed
       bytes    ... in all, ... read, ... skipped
       time     ... ms in the index
-      clause            index         files ruled out
-      ----------------  ------------  ---------------
-      temp IS NOT NULL  minmax(temp)                0
-      temp > ?          minmax(temp)                2
+      clause            index         files ruled out  unknown
+      ----------------  ------------  ---------------  -------
+      temp IS NOT NULL  minmax(temp)                0        0
+      temp > ?          minmax(temp)                2        0
     """
 
     scans: tuple[ScanReport, ...]

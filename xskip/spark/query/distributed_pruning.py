@@ -262,7 +262,7 @@ def _registering(parts: Sequence[Part], wanted: set[Requirement]) -> _Map:
 
 
 def _pruning(parts: Sequence[Part], clause: Clause, storages: dict[IndexKey, Storage], *, has_names: bool) -> _Map:
-    """Return the task that prunes parts: a skip bit for each row, and the number of rows that each clause ruled out."""
+    """Return the task that prunes parts: a skip bit for each row, and the counts of each clause's outcome."""
     wanted = requirements(clause)
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -272,7 +272,7 @@ def _pruning(parts: Sequence[Part], clause: Clause, storages: dict[IndexKey, Sto
             usable = {key: column for key, column in table.indexes.items() if column.storage == storages[key]}
             result = prune(clause, replace(table, indexes=usable))
             outcomes = {
-                "ruled_out": [outcome.ruled_out for outcome in result.outcomes],
+                "counts": [(outcome.ruled_out, outcome.unknown) for outcome in result.outcomes],
                 "unreadable": {str(c.definition): c.unreadable for c in usable.values() if c.unreadable},
             }
             bits = np.packbits(result.skip, bitorder="little").tobytes()
@@ -291,14 +291,15 @@ def _read(parts: Sequence[Part], batches: Iterable[pa.RecordBatch]) -> Iterator[
 def _joined(result: PruneResult, skip: Mask, parts: Sequence[Part], rows: Iterable[Any]) -> PruneResult:
     """Merge the row groups that statistics ruled out with the results of the tasks; a file without a result is kept."""
     by_statistics = ClauseOutcome("row groups that were not read", _BY_STATISTICS, int(skip.sum()))
-    counts = np.zeros(len(result.outcomes), np.int64)
+    counts = np.zeros((len(result.outcomes), 2), np.int64)
     unreadable: Counter[str] = Counter()
     for number, bits, text in rows:
         ordinals, of_part = parts[number].ordinals, json.loads(text)
         skip[ordinals] = np.unpackbits(np.frombuffer(bits, np.uint8), count=len(ordinals), bitorder="little")
-        counts += of_part["ruled_out"]
+        counts += np.reshape(of_part["counts"], (-1, 2))
         unreadable.update(of_part["unreadable"])
-    outcomes = [replace(o, ruled_out=int(n)) for o, n in zip(result.outcomes, counts, strict=True)]
+    pairs = zip(result.outcomes, counts.tolist(), strict=True)
+    outcomes = [replace(outcome, ruled_out=out, unknown=unknown) for outcome, (out, unknown) in pairs]
     notes = [(index, f"the metadata of {n:,} files cannot be read") for index, n in unreadable.items()]
     return PruneResult(skip, (*outcomes, by_statistics), (*result.unused, *notes))
 
