@@ -39,7 +39,7 @@ import scala.collection.immutable.Seq;
  *       UdfIdentity} describes the identity
  *   <li>{@code [class, argument...]}: any other expression, with the arguments of its constructor
  *       in order; an argument is an expression, a plain JSON value, an array, a data type as {@code
- *       {"t":type}}, or {@code {"?":class}} for any other object
+ *       {"t":type}}, an empty map as {@code {}}, or {@code {"?":class}} for any other object
  * </ul>
  *
  * The last element of the kinds {@code In} and {@code class} is {@code {"@":number,"t":type}} for
@@ -244,8 +244,11 @@ public final class ExpressionEncoder {
       json.writeString(argument.toString());
     } else if (argument instanceof Class) {
       json.writeString(((Class<?>) argument).getName());
-    } else if (argument instanceof DataType) {
+    } else if (argument instanceof DataType && TypeNames.areClear((DataType) argument)) {
       writeTagged("t", ((DataType) argument).catalogString());
+    } else if (isEmptyMap(argument)) {
+      json.writeStartObject();
+      json.writeEndObject();
     } else if (depth < MAX_ARGUMENT_DEPTH && isCollection(argument)) {
       writeElements((scala.collection.Iterable<?>) argument, depth);
     } else if (depth < MAX_ARGUMENT_DEPTH && isRecord(argument)) {
@@ -273,6 +276,12 @@ public final class ExpressionEncoder {
   private static boolean isCollection(Object argument) {
     return argument instanceof scala.collection.Iterable
         && !(argument instanceof scala.collection.Map);
+  }
+
+  /** Returns whether an argument is a map without entries, such as the options of a decoder. */
+  private static boolean isEmptyMap(Object argument) {
+    return argument instanceof scala.collection.Map
+        && ((scala.collection.Map<?, ?>) argument).isEmpty();
   }
 
   /** Returns whether an argument is a case class: a Tuple2 of CaseWhen or a NumericEvalContext. */

@@ -40,6 +40,9 @@ public final class ExpressionEvaluator {
 
   private static final String PACKAGE = "org.apache.spark.sql.catalyst.expressions.";
 
+  /** {@code from_avro}, which belongs to Spark's package of Avro. */
+  private static final String FROM_AVRO = "org.apache.spark.sql.avro.AvroDataToCatalyst";
+
   // The values of columnOf other than the names of columns
   private static final String NONE = "";
   private static final String SEVERAL = "\u0000";
@@ -132,6 +135,9 @@ public final class ExpressionEvaluator {
    */
   private static boolean isOfSpark(Expression expression) {
     String className = expression.getClass().getName();
+    if (className.equals(FROM_AVRO)) {
+      return true;
+    }
     if (!className.startsWith(PACKAGE) || className.indexOf('.', PACKAGE.length()) >= 0) {
       return false;
     }

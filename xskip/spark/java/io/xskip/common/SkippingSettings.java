@@ -20,6 +20,7 @@ public final class SkippingSettings {
     "spark.sql.timestampType",
     "spark.sql.collation",
     "spark.sql.mapKeyDedupPolicy",
+    "spark.sql.columnNameOfCorruptRecord",
     "spark.sql.json",
     "spark.sql.csv"
   };
