@@ -11,7 +11,9 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
 
+import xskip
 from tests.quixlake.written import message, write_segment
 from xskip.quixlake.custom_metadata import DOCUMENT as CUSTOM
 from xskip.quixlake.descriptors import describe
@@ -106,3 +108,23 @@ def identity(row: Any) -> tuple[Any, ...]:
     value = row["value"]  # PySpark before 4 returns a bytearray
     places = tuple(row[name] for name in ("stream_key", "partition", "offset", "timestamp"))
     return (*places, None if value is None else bytes(value))
+
+
+def offsets(frame: DataFrame) -> list[int]:
+    """Return the offsets of the messages of a DataFrame in order."""
+    return sorted(row.offset for row in frame.select("offset").collect())
+
+
+def skipped(spark: SparkSession, frame: DataFrame) -> tuple[int, int]:
+    """Run a query, and return how many segments it read and how many there were."""
+    frame.collect()
+    (scan,) = xskip.last_report(spark).scans
+    return scan.kept, scan.files
+
+
+def write_payloads(base: Path, payloads: Iterable[bytes]) -> None:
+    """Write a lake with two messages in each segment, with the payloads and consecutive offsets."""
+    written, values = WrittenLake(base), list(payloads)
+    for first in range(0, len(values), 2):
+        rows = records(len(values[first : first + 2]), first=first)
+        written.segment("k", [row | {"value": values[row["offset"]]} for row in rows])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -52,3 +53,22 @@ def test_a_lake_without_odd_cases(spark: SparkSession, tmp_path: Path) -> None:
     """[QLK-CK-1]"""
     hourly(tmp_path, ("a", None))
     assert len(QuixLake(spark, str(tmp_path)).check("t")) == 0
+
+
+def test_names_that_are_not_utf_8_are_listed(spark: SparkSession, tmp_path: Path) -> None:
+    """[QLK-CK-1] A folder of a stream key, segments, and a folder of index files."""
+    hourly(tmp_path, ("a",), 1)
+    below = os.fsencode(tmp_path)
+    for folder in (b"Raw/Topic=t/Key=caf\xe9/Start=2025-08-21", b"Metadata/Topic=t/Key=caf\xe9"):
+        os.makedirs(below + b"/" + folder)
+    for i in range(12):
+        Path(os.fsdecode(below + b"/Raw/Topic=t/Key=a/Start=2025-08-21/\xff%02d.avro" % i)).touch()
+    (tmp_path / "Raw/Topic=u").mkdir()
+    Path(os.fsdecode(below + b"/Raw/Topic=u/\xff")).touch()
+    lake = QuixLake(spark, str(tmp_path))
+    assert [(row["case"], row["path"]) for row in lake.check("t")] == [
+        ("undecodable", "Metadata/Topic=t/Key=caf\\xe9"),
+        *(("undecodable", f"Raw/Topic=t/Key=a/Start=2025-08-21/\\xff{i:02}.avro") for i in range(12)),
+        ("undecodable", "Raw/Topic=t/Key=caf\\xe9"),
+    ]
+    assert lake.read("t").count() == 4

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xskip.quixlake.names import SegmentName, decode, encode, key_folder, parse_paths, stream_key_of
+from xskip.quixlake.names import SegmentName, decode, encode, key_folder, parse_paths, split_names, stream_key_of
 
 NAME = "ts_1755776884034_1755776886089_part_0_off_331135_331334.avro"
 PLACES = {"start": 1755776884034, "end": 1755776886089, "partition": 0, "first": 331135, "last": 331334}
@@ -20,7 +20,8 @@ DAY = datetime.date(2025, 8, 21)
 
 
 def parsed(path: str) -> dict[str, Any]:
-    row: dict[str, Any] = parse_paths(pa.array([path])).to_pylist()[0]
+    table = parse_paths(*split_names(pa.array([f"Raw/Topic=t/{path}"])))
+    row: dict[str, Any] = table.drop_columns(["folder", "topic"]).to_pylist()[0]
     return row
 
 
@@ -87,7 +88,7 @@ def test_a_name_that_differs_claims_nothing(name: str, claims: dict[str, int | N
 def test_a_path_outside_of_the_folders_of_keys_has_no_name() -> None:
     """[QLK-PA-1]"""
     assert parsed("_xskip/a.parquet") == dict.fromkeys(("stream_key", "date", "name")) | NOTHING
-    assert parse_paths(pa.array([], pa.string())).num_rows == 0
+    assert parse_paths(*split_names(pa.array([], pa.string()))).num_rows == 0
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))

@@ -1,9 +1,8 @@
-"""Tests of reads: their columns, the segments that they cover, decoded payloads, and what filters skip."""
+"""Tests of reads: their columns, the segments that they cover, and what filters skip."""
 
 from __future__ import annotations
 
 import datetime as dt
-import json
 import logging
 import shutil
 from pathlib import Path
@@ -14,28 +13,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import xskip
-from tests.quixlake.lakes import START, WrittenLake, hourly, records
+from tests.quixlake.lakes import START, WrittenLake, hourly, offsets, records, skipped
 from tests.quixlake.written import write_segment
-from xskip.errors import PredicateError
 from xskip.quixlake import QuixLake
 
 KEYS = ("a/b", "10", "", None)
 
 
-def offsets(frame: DataFrame) -> list[int]:
-    return sorted(row.offset for row in frame.select("offset").collect())
-
-
 def read_files(frame: DataFrame) -> set[str]:
     """Return the names of the files that hold the rows of a query."""
     return {row[0].rpartition("/")[2] for row in frame.select(F.input_file_name()).distinct().collect()}
-
-
-def skipped(spark: SparkSession, frame: DataFrame) -> tuple[int, int]:
-    """Run a query, and return how many segments it read and how many there were."""
-    frame.collect()
-    (scan,) = xskip.last_report(spark).scans
-    return scan.kept, scan.files
 
 
 def test_the_columns_of_a_read(spark: SparkSession, tmp_path: Path) -> None:
@@ -114,6 +101,20 @@ def test_bounds_of_a_sink_that_computes_them_count(spark: SparkSession, tmp_path
     assert skipped(spark, frame.filter(f"timestamp < {START + 5000}")) == (2, 3)
 
 
+def test_a_report_counts_the_segments_that_a_query_reads_for_want_of_trust(spark: SparkSession, tmp_path: Path) -> None:
+    """[QLK-TR-5]"""
+    written = WrittenLake(tmp_path)
+    rows = [written.segment("k", records(3, first=first)) for first in (0, 10, 20, 30)]
+    written.describe(rows[:2], exact=True)
+    written.describe(rows[2:])
+    frame = QuixLake(spark, str(tmp_path)).read("t").filter(f"timestamp < {START + 5000} AND offset < 30")
+    assert skipped(spark, frame) == (2, 4)
+    (scan,) = xskip.last_report(spark).scans
+    unknown = {each.index: each.unknown for each in scan.outcomes if "NULL" not in each.predicate}
+    assert unknown == {"minmax(timestamp)": 1, "minmax(offset)": 0}
+    assert "unknown" in str(xskip.last_report(spark))
+
+
 def test_a_topic_with_an_index_uses_it(spark: SparkSession, tmp_path: Path) -> None:
     """[QLK-RD-3] [QLK-IX-1]"""
     hourly(tmp_path, KEYS)
@@ -179,70 +180,6 @@ def test_a_damaged_segment_is_named(spark: SparkSession, tmp_path: Path) -> None
     assert lake.read("t", offsets=(0, 50)).selectExpr("sum(length(value))").collect()
     spark.conf.set("spark.sql.files.ignoreCorruptFiles", "true")
     assert lake.read("t").filter("offset < 100").selectExpr("count(value)").first() == (24,)
-
-
-def decoded(tmp_path: Path, payloads: list[dict[str, Any]]) -> None:
-    written = WrittenLake(tmp_path)
-    for i in range(0, len(payloads), 2):
-        rows = records(2, first=i)
-        for row, payload in zip(rows, payloads[i : i + 2], strict=True):
-            row["value"] = json.dumps(payload).encode()
-        written.segment("k", rows)
-
-
-def test_payloads_as_json(spark: SparkSession, tmp_path: Path) -> None:
-    decoded(tmp_path, [{"temp": i / 2, "site": f"s{i}"} for i in range(8)])
-    lake = QuixLake(spark, str(tmp_path))
-    frame = lake.read("t", value="json", schema="temp DOUBLE, site STRING")
-    assert offsets(frame.filter("value.temp > 2.5")) == [6, 7]
-    assert offsets(lake.read("t", value="get_json_object(string(value), '$.site')").filter("value = 's3'")) == [3]
-    assert offsets(lake.read("t", value=F.length("value")).filter("value > 0")) == [*range(8)]
-
-
-def test_an_index_on_a_field_of_the_payload_skips(spark: SparkSession, tmp_path: Path) -> None:
-    """[QLK-IX-1]"""
-    decoded(tmp_path, [{"temp": i / 2, "site": f"s{i}"} for i in range(8)])
-    lake = QuixLake(spark, str(tmp_path))
-    field = "get_json_object(string(value), '$.site')"
-    lake.index("t").create([xskip.ValueList(field, expression=True)], progress=False)
-    assert skipped(spark, lake.read("t", value=field).filter("value = 's3'")) == (1, 4)
-    frame = lake.read("t").filter(f"{field} IN ('s0', 's7')")
-    assert offsets(frame) == [0, 7]
-    assert skipped(spark, frame) == (2, 4)
-
-
-def test_payloads_as_avro(spark: SparkSession, tmp_path: Path) -> None:
-    import io
-
-    import fastavro
-
-    schema: dict[str, Any] = {"type": "record", "name": "R", "fields": [{"name": "temp", "type": "double"}]}
-    rows = records(3)
-    for i, row in enumerate(rows):
-        out = io.BytesIO()
-        fastavro.schemaless_writer(out, schema, {"temp": i / 2})
-        row["value"] = out.getvalue()
-    WrittenLake(tmp_path).segment("k", rows)
-    frame = QuixLake(spark, str(tmp_path)).read("t", value="avro", schema=json.dumps(schema))
-    assert offsets(frame.filter("value.temp >= 0.5")) == [1, 2]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"value": "json"}, "the encoding json needs a schema"),
-        ({"value": "protobuf"}, "the encoding protobuf needs a schema"),
-        ({"value": "protobuf", "schema": "p.M"}, "Protobuf needs a descriptor"),
-        ({"value": "nothing(value)"}, "cannot decode the payload"),
-        ({"value": "json", "schema": "temp NUMBER"}, "cannot decode the payload"),
-    ],
-)
-def test_payloads_that_cannot_be_decoded(
-    spark: SparkSession, tmp_path: Path, arguments: dict[str, Any], message: str
-) -> None:
-    hourly(tmp_path, ("a",), hours=1)
-    with pytest.raises(PredicateError, match=message):
-        QuixLake(spark, str(tmp_path)).read("t", **arguments)
 
 
 def test_index_files_that_are_rewritten_in_place(spark: SparkSession, tmp_path: Path) -> None:

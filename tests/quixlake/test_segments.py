@@ -41,12 +41,14 @@ def listed(*paths: str, of: pa.Table | None = None, size: int | None = 100) -> l
 
 
 def test_a_segment_without_a_descriptor_has_the_claims_of_its_name() -> None:
-    """[QLK-DE-6] [QLK-TR-1]"""
+    """[QLK-DE-6] [QLK-TR-1] [QLK-IX-3] A partition that only the descriptor gives is a part of the segment's state."""
     assert listed(BELOW) == [NAMED]
     odd = f"{FOLDER}/x.avro"
     places = ("partition", "first", "last", "start", "end")
     assert listed(odd) == [NAMED | {"path": odd} | dict.fromkeys(places)]
-    assert listed(odd, of=descriptors({"Path": odd})) == [DESCRIBED | {"path": odd}]
+    assert listed(odd, of=descriptors({"Path": odd})) == [DESCRIBED | {"path": odd, "modified": 8}]
+    assert listed(odd, of=descriptors({"Path": odd, "Partition": None}))[0]["modified"] == 7
+    assert listed(odd, of=descriptors({"Path": odd, "FileSizeBytes": 99}))[0]["modified"] == 7
 
 
 def test_the_descriptor_counts_before_the_name() -> None:

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 import xskip
 from tests.quixlake.lakes import START, WrittenLake, hourly, records
+from tests.quixlake.written import MESSAGE, write_segment
 from xskip.errors import IndexExistsError
 from xskip.quixlake import QuixLake
 from xskip.quixlake.topic_index import TopicIndex
@@ -109,6 +110,29 @@ def test_a_refresh_takes_new_segments_alone(spark: SparkSession, tmp_path: Path,
     assert opened == [1]
     assert entries(spark, index, "offset") == [(0, 2), (20, 22)]
     assert index.refresh().added == 0
+
+
+def test_a_descriptor_gives_a_partition_after_the_build(spark: SparkSession, tmp_path: Path) -> None:
+    """[QLK-IX-3] [QLK-RE-3] Statistics of records without partition do not outlive the partition of the segment."""
+    written = WrittenLake(tmp_path)
+    below, bare = "Raw/Topic=t/Key=k/Start=2025-08-21", [{**row, "partition": None} for row in records(3)]
+    fields = [{**f, "type": ["null", "long"]} if f["name"] == "partition" else f for f in MESSAGE["fields"]]
+    paths = [
+        write_segment(tmp_path / below / name, bare, {**MESSAGE, "fields": fields})
+        for name in ("x.avro", "ts_1_2_part_7_off_0_2.avro")
+    ]
+    lake = QuixLake(spark, str(tmp_path))
+    index = lake.index("t")
+    index.create([xskip.ValueList("partition")], progress=False)
+    assert lake.read("t").filter("partition = 5").count() == 0
+    places = {"Topic": "t", "Key": "k", "Partition": 5}
+    written.describe(places | {"Path": f"{below}/{path.name}", "FileSizeBytes": path.stat().st_size} for path in paths)
+    assert index.status().stale == 1
+    for _ in range(2):
+        assert lake.read("t").filter("partition = 5").count() == lake.read("t", partitions=5).count() == 3
+        assert lake.read("t").filter("partition = 7").count() == 3, "the name counts before the descriptor"
+        index.refresh(progress=False)
+    assert index.status().up_to_date
 
 
 def test_a_validation_enters_the_bounds_of_the_data(spark: SparkSession, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from xskip.api.session import enable
 from xskip.errors import PredicateError
 from xskip.quixlake import QuixLake, ReplayOptions
 from xskip.quixlake.results import LakeTable, TimeRange
@@ -34,6 +35,7 @@ def run_quix(spark: SparkSession, arguments: argparse.Namespace) -> int:
     int
         0, or 1 if a check or a validation has found something.
     """
+    enable(spark)
     lake = QuixLake(spark, arguments.base)
     result = _result(lake, arguments)
     if arguments.output == "json":
@@ -70,7 +72,8 @@ def _result(lake: QuixLake, arguments: argparse.Namespace) -> object:
         case "compact":
             return lake.compact(arguments.topic, older_than=timedelta(hours=arguments.older_than))
         case "clean":
-            return lake.clean(arguments.topic, older_than=timedelta(hours=arguments.older_than))
+            age = timedelta(hours=arguments.older_than)
+            return lake.clean(arguments.topic, older_than=age, abandon_lost=arguments.abandon_lost)
         case "replay":
             options = ReplayOptions(arguments.speed, arguments.timestamps, arguments.max_gap_ms, state=arguments.state)
             replay = lake.replay(arguments.topic, options, **_filters(arguments))

@@ -83,6 +83,9 @@ def _add_own(command: argparse.ArgumentParser, name: str) -> None:
             hours = 1.0 if name == "compact" else 24.0
             text = "the least age of the files in hours (default: %(default)s)"
             command.add_argument("--older-than", type=float, default=hours, metavar="HOURS", help=text)
+            if name == "clean":
+                text = "complete committed batches without the segments that check lists as lost"
+                command.add_argument("--abandon-lost", action="store_true", help=text)
         case "replay":
             command.add_argument("--servers", required=True, help="the addresses of the brokers")
             command.add_argument("--into", required=True, metavar="TOPIC", help="the topic that gets the messages")

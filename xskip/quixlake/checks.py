@@ -16,7 +16,8 @@ from xskip.build.source import open_source
 from xskip.build.validation import sampled
 from xskip.indexes import MinMax
 from xskip.metadata.table import concat
-from xskip.quixlake.descriptors import IndexFiles, decisive
+from xskip.quixlake.compacted import Compacted
+from xskip.quixlake.descriptors import IndexFiles
 from xskip.quixlake.names import RAW
 from xskip.quixlake.results import LakeTable
 from xskip.quixlake.segments import listed_segments
@@ -33,6 +34,7 @@ __all__ = ["check", "contradictions"]
 _CASE = pa.schema([("case", pa.string()), ("path", pa.string()), ("detail", pa.string())])
 _WRONG = pa.schema([("path", pa.string()), ("column", pa.string()), ("claimed", pa.string()), ("found", pa.string())])
 _CLAIMS = {"timestamp": ("start", "end"), "offset": ("first", "last"), "partition": ("partition", "partition")}
+_LOST = "a committed batch lacks the segment; restore it, or call clean(abandon_lost=True)"
 Case = tuple[str, str, str]
 
 
@@ -47,10 +49,10 @@ def check(store: LakeStore, folders: list[str]) -> LakeTable:
     """
     files = store.index_files(folders)
     raw = store.raw_files(folders)
-    segments = listed_segments(raw, decisive(files.descriptors))
+    segments = listed_segments(raw, files.decisive)
     _, unreadable = store.custom_metadata(folders)
     cases = [("unreadable", file.path, file.reason) for file in (*files.unreadable, *unreadable)]
-    cases += _of_descriptors(files, segments, store.compacted(folders).paths)
+    cases += _of_descriptors(files, segments, store.compacted(folders))
     cases += [("missing", path, "no descriptor names the segment") for path in _where(segments, "descriptors", 0)]
     cases += [
         ("deleted", path, "its descriptors are marked as deleted") for path in _where(segments, "is_deleted", True)
@@ -59,6 +61,9 @@ def check(store: LakeStore, folders: list[str]) -> LakeTable:
     cases += [("name", path, "neither its name nor a descriptor gives offsets") for path in odd["path"].to_pylist()]
     empty = raw.names.filter(pc.and_(pc.equal(raw.sizes, 0), pc.match_substring(raw.names, ".avro")))
     cases += [("empty", path, "the file has 0 bytes") for path in empty.to_pylist()]
+    cases += [("lost", path, _LOST) for path in store.lost_segments(folders)]
+    cases += [("undecodable", path, "the name is not valid UTF-8, and reads leave it out")
+              for path in store.undecodable(folders)]  # fmt: skip
     rows = [dict(zip(_CASE.names, case, strict=True)) for case in sorted(cases)]
     return LakeTable("cases", pa.Table.from_pylist(rows, _CASE))
 
@@ -68,10 +73,10 @@ def _where(segments: pa.Table, column: str, value: object) -> list[str]:
     return paths
 
 
-def _of_descriptors(files: IndexFiles, segments: pa.Table, excluded: pa.Array) -> Iterator[Case]:
+def _of_descriptors(files: IndexFiles, segments: pa.Table, compacted: Compacted) -> Iterator[Case]:
     """Yield the cases of descriptors that have no segment, or several, or claim what is not so."""
-    described = decisive(files.descriptors)
-    described = described.filter(pc.invert(pc.is_in(described["below"], excluded)))
+    described = files.decisive
+    described = described.filter(pc.invert(compacted.excludes(described["below"])))
     rows = pc.index_in(described["below"], segments["path"].combine_chunks())
     for path in described.filter(pc.is_null(rows))["below"].to_pylist():
         yield "stale", path, "a descriptor names a segment that does not exist"

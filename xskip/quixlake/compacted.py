@@ -2,88 +2,182 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.errors import MetadataCorruptError, StorageError
 from xskip.metadata.data_files import DataFiles
-from xskip.metadatastore.filesystem import Storage
-from xskip.quixlake.manifests import Manifest, ManifestLog
+from xskip.metadatastore.filesystem import FileEntry, Storage
+from xskip.quixlake.manifests import Manifest, ManifestLog, Recorded
 from xskip.quixlake.names import METADATA, RAW
 
-__all__ = ["Compacted", "state_of", "steady"]
+__all__ = ["Compacted", "Compactions", "added_paths", "state_of", "steady"]
 
 _ATTEMPTS = 5
+_THREADS = 16
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Compacted:
-    """The compactions of a topic's folder at one moment.
+    """The segments that do not count, by their paths relative to the base.
 
     Attributes
     ----------
-    excluded : frozenset of str
-        The paths of segments that do not count, relative to the base: those that complete compactions have replaced,
-        and those that others are about to add.
+    replaced : pyarrow.ChunkedArray
+        The segments that complete compactions have replaced.
+    pending : pyarrow.ChunkedArray
+        The segments that other compactions add.
     """
 
-    excluded: frozenset[str]
+    replaced: pa.ChunkedArray
+    pending: pa.ChunkedArray
 
-    @staticmethod
-    def of(storage: Storage, uri: str, folders: Iterable[str]) -> Compacted:
-        """Read the compactions of topics' folders.
-
-        Parameters
-        ----------
-        storage : Storage
-        uri : str
-            The base of the lake.
-        folders : iterable of str
-            The names of the topics' folders.
-        """
-        excluded: set[str] = set()
-        for folder in folders:
-            log = ManifestLog(storage, f"{uri}/{METADATA}/{folder}")
-            recorded = log.recorded()
-            for name in recorded.compactions:
-                try:
-                    manifest = log.read(name)
-                except MetadataCorruptError:  # no compaction was committed by this file
-                    continue
-                if manifest is not None:
-                    is_complete = name in recorded.marks and log.is_completed_by(manifest)
-                    excluded |= set(manifest.replaced) if is_complete else _added(manifest, folder)
-        return Compacted(frozenset(excluded))
-
-    @property
-    def paths(self) -> pa.Array:
-        """Return the excluded paths as an array of strings."""
-        return pa.array(sorted(self.excluded), pa.string())
+    def excludes(self, paths: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+        """Return for each path whether its segment does not count."""
+        return pc.or_(_are_in(paths, self.replaced), _are_in(paths, self.pending))
 
     def without_excluded(self, files: DataFiles) -> DataFiles:
         """Return the files that count."""
-        if not self.excluded:
+        if not len(self.replaced) and not len(self.pending):
             return files
-        kept = pc.invert(pc.is_in(files.names, self.paths))
+        kept = pc.invert(self.excludes(files.names))
         return files.take(pc.indices_nonzero(kept).cast(pa.int64()))
 
 
-def _added(manifest: Manifest, folder: str) -> set[str]:
-    """Return the paths that the segments of a manifest can have; a taken name gets the token as a suffix."""
-    places = zip(manifest.segments["folder"].to_pylist(), manifest.segments["name"].to_pylist(), strict=True)
-    paths = [f"{RAW}/{folder}/{place}/{name}" for place, name in places]
-    return {*paths, *(f"{path}.{manifest.token}" for path in paths)} - set(manifest.replaced)
+def _are_in(paths: pa.Array | pa.ChunkedArray, others: pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Return for each path whether it is among others; the hash table is that of the smaller side."""
+    if len(paths) < len(others):
+        others = others.filter(pc.is_in(others, paths))
+    return pc.is_in(paths, others)
+
+
+class _Remembered(Generic[T]):
+    """The content of files that never change, by folder, name, size and modification time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._contents: dict[tuple[str, FileEntry], T] = {}
+
+    def of(self, folder: str, files: Mapping[str, FileEntry], read: Callable[[str], T | None]) -> dict[str, T]:
+        """Return the contents of files by the names of their batches, and read the unknown files in threads.
+
+        Parameters
+        ----------
+        folder : str
+            The folder of a topic.
+        files : mapping of str to FileEntry
+            All files of the folder, by the names of their batches.
+        read : callable
+            A function that reads the file of a batch; it returns None for a file without valid content.
+        """
+        with self._lock:
+            known = {name: self._contents.get((folder, entry)) for name, entry in files.items()}
+        fresh = [name for name, content in known.items() if content is None]
+        with ThreadPoolExecutor(_THREADS) as pool:
+            known.update(zip(fresh, pool.map(read, fresh), strict=True))
+        found = {name: content for name, content in known.items() if content is not None}
+        with self._lock:
+            others = {key: content for key, content in self._contents.items() if key[0] != folder}
+            self._contents = others | {(folder, files[name]): content for name, content in found.items()}
+        return found
+
+
+class Compactions:
+    """The compactions of a lake. Their manifests and marks never change, and each is read once.
+
+    Several threads can use an object of this class.
+
+    Parameters
+    ----------
+    storage : Storage
+    uri : str
+        The base of the lake.
+    """
+
+    def __init__(self, storage: Storage, uri: str) -> None:
+        self._storage, self._uri = storage, uri
+        self._manifests: _Remembered[Manifest] = _Remembered()
+        self._tokens: _Remembered[str] = _Remembered()
+
+    def compacted(self, folders: Iterable[str]) -> Compacted:
+        """Return the segments of topics' folders that do not count.
+
+        Parameters
+        ----------
+        folders : iterable of str
+            The names of the topics' folders.
+        """
+        replaced: list[pa.Array] = []
+        pending: list[pa.Array] = []
+        for folder in folders:
+            for manifest, token in self.read(folder, self._log(folder).recorded()).values():
+                if token == manifest.token:
+                    replaced.append(manifest.replaced)
+                else:
+                    added = added_paths(manifest, folder)
+                    pending.append(added.filter(pc.invert(pc.is_in(added, manifest.replaced))))
+        return Compacted(pa.chunked_array(replaced, pa.string()), pa.chunked_array(pending, pa.string()))
+
+    def read(self, folder: str, recorded: Recorded) -> dict[str, tuple[Manifest, str | None]]:
+        """Return the manifests of compactions with the tokens of their marks, by the names of the compactions.
+
+        Parameters
+        ----------
+        folder : str
+            The name of a topic's folder.
+        recorded : Recorded
+            A listing of its manifests and marks.
+        """
+        log = self._log(folder)
+
+        def valid(batch: str) -> Manifest | None:
+            try:
+                return log.read(batch)
+            except MetadataCorruptError:  # no compaction was committed by this file
+                return None
+
+        names = recorded.compactions
+        manifests = self._manifests.of(folder, {name: recorded.manifests[name] for name in names}, valid)
+        marks = {name: recorded.marks[name] for name in names if name in recorded.marks}
+        tokens = self._tokens.of(folder, marks, log.token_of)
+        return {name: (manifest, tokens.get(name)) for name, manifest in manifests.items()}
+
+    def _log(self, folder: str) -> ManifestLog:
+        return ManifestLog(self._storage, f"{self._uri}/{METADATA}/{folder}")
+
+
+def added_paths(manifest: Manifest, folder: str) -> pa.Array:
+    """Return the paths that the segments of a manifest can have, relative to the base.
+
+    Parameters
+    ----------
+    manifest : Manifest
+    folder : str
+        The name of the topic's folder.
+    """
+    places, names = (manifest.segments[name].combine_chunks() for name in ("folder", "name"))
+    paths = pc.binary_join_element_wise(f"{RAW}/{folder}", places, names, "/")
+    taken = pc.binary_join_element_wise(paths, manifest.token, ".")  # a taken name gets the token as a suffix
+    return pa.concat_arrays([paths, taken])
 
 
 def state_of(storage: Storage, uri: str, folders: Iterable[str]) -> frozenset[str]:
-    """Return the names of the compactions of topics' folders, and whether each is complete; read no manifest.
+    """Return the names of the compactions of topics' folders, and whether each has a mark; read no manifest.
 
-    The parameters are those of :meth:`Compacted.of`.
+    Parameters
+    ----------
+    storage : Storage
+    uri : str
+        The base of the lake.
+    folders : iterable of str
+        The names of the topics' folders.
     """
     found: set[str] = set()
     for folder in folders:

@@ -16,9 +16,11 @@ import pyarrow.compute as pc
 from xskip.build.reader import FrameReader
 from xskip.build.source import open_source
 from xskip.errors import CommitConflictError
+from xskip.quixlake.compacted import added_paths
+from xskip.quixlake.compaction_groups import gainful, mergeable
 from xskip.quixlake.index_file_merge import merge_index_files
-from xskip.quixlake.manifests import Manifest
-from xskip.quixlake.names import RAW, topic_folder
+from xskip.quixlake.manifests import UNDONE, Manifest
+from xskip.quixlake.names import METADATA, RAW, topic_folder
 from xskip.quixlake.sink import Sink
 from xskip.quixlake.topic_source import TopicSource
 from xskip.results.render import KeyValueView
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
 __all__ = ["Compaction", "CompactionResult"]
 
 _MILLISECOND = timedelta(milliseconds=1)
-_RUN = ("stream_key", "partition", "date")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,18 +104,11 @@ class Compaction:
         if not len(chosen):
             return CompactionResult(0, 0, 0, self._merge(limit))
         token = uuid.uuid4().hex
-        opened = open_source(
-            self.spark, engine_of(self.spark),
-            FrameReader(f"topic {self.source.topic}", lambda session: self.source.rows(session, chosen)),
-        )  # fmt: skip
-        # whatever the session says, a subset fails at segments that are corrupt or missing
-        messages = opened.dataset.subset(np.ones(opened.dataset.listing().count, np.bool_))
-        written = self.sink.write_segments(messages, token)
-        if len(written) >= len(chosen):
-            self.sink.remove_hidden(written)
+        chosen, written = self._gainful(chosen, self._rewritten(chosen, token))
+        if not len(chosen):
             return CompactionResult(0, 0, 0, self._merge(limit))
-        replaced = tuple(chosen["path"].to_pylist())
         written = _with_names_of_their_own(written, token)
+        replaced = chosen["path"].combine_chunks()
         manifest = Manifest(name, token, time.time_ns() // 1_000, self.sink.options.index_rows, written, replaced)
         if not self._are_unchanged(chosen) or not log.commit(manifest):
             log.withdraw(manifest)
@@ -127,43 +121,57 @@ class Compaction:
         count = pc.sum(written["rows"], min_count=0).as_py()
         return CompactionResult(len(chosen), len(written), count, self._merge(limit))
 
+    def _rewritten(self, chosen: pa.Table, token: str) -> pa.Table:
+        """Write the messages of segments into new ones under hidden names."""
+        opened = open_source(
+            self.spark, engine_of(self.spark),
+            FrameReader(f"topic {self.source.topic}", lambda session: self.source.rows(session, chosen)),
+        )  # fmt: skip
+        # whatever the session says, a subset fails at segments that are corrupt or missing
+        messages = opened.dataset.subset(np.ones(opened.dataset.listing().count, np.bool_))
+        return self.sink.write_segments(messages, token)
+
+    def _gainful(self, chosen: pa.Table, written: pa.Table) -> tuple[pa.Table, pa.Table]:
+        """Return the segments to replace and to add, and remove the other new ones."""
+        replaced, added = gainful(chosen, written)
+        self.sink.remove_hidden(written.filter(pa.array(~added)))
+        return chosen.filter(pa.array(replaced)), written.filter(pa.array(added))
+
     def clean(self, older_than: timedelta) -> int:
-        """Remove the segments that compactions have replaced, and return their number.
+        """Remove segments that compactions have replaced or that undone ones have added, and return their number.
 
         Parameters
         ----------
         older_than : timedelta
-            The least age of a compaction whose replaced segments are removed [QLK-CP-3].
+            The least age of a compaction whose segments are removed [QLK-CP-3].
         """
         limit = time.time() * 1000 - older_than / _MILLISECOND
-        log, count = self.sink.completion.log, 0
+        log, store = self.sink.completion.log, self.source.store
+        folder = topic_folder(METADATA, self.source.topic).partition("/")[2]
         recorded = log.recorded()
-        for name in recorded.compactions:
-            mark = recorded.marks.get(name)
-            manifest = log.read(name) if mark is not None and mark.modified < limit else None
-            if manifest is not None and log.is_completed_by(manifest):
-                self.source.store.storage.remove(f"{self.source.store.uri}/{path}" for path in manifest.replaced)
-                self._merge(int(limit), gone=manifest.replaced)
-                log.forget(name)
-                count += len(manifest.replaced)
+        gone: dict[str, pa.Array] = {}
+        count = 0
+        for name, (manifest, token) in store.compactions.read(folder, recorded).items():
+            is_complete = token == manifest.token
+            if name in recorded.marks and recorded.marks[name].modified < limit and (is_complete or token == UNDONE):
+                gone[name] = manifest.replaced if is_complete else added_paths(manifest, folder)
+                count += len(manifest.replaced if is_complete else manifest.segments)
+        if gone:
+            paths = pa.chunked_array([*gone.values()])
+            self.sink.remove_segments(paths)
+            self._merge(int(limit), paths)
+        log.forget(gone, recorded, limit)
         return count
 
     def _chosen(self, segments: pa.Table, limit: int) -> pa.Table:
-        """Return the segments to merge: small, old ones, of which a stream key, partition and day has several."""
+        """Return the segments to merge: small, old ones, of which a stream key, partition and day needs fewer."""
         own = pc.starts_with(segments["path"], f"{topic_folder(RAW, self.source.topic)}/")
         small = pc.less(segments["size"], self.sink.options.max_bytes // 2)
         old = pc.less(segments["modified"], limit)
         # other writers' segments can hold what a rewritten record would not: further fields, marks of gaps
         known = pc.and_(segments["is_exact"], pc.is_valid(segments["date"]))
-        found = segments.filter(pc.and_(pc.and_(own, small), pc.and_(old, known))).combine_chunks()
-        if not len(found):
-            return found
-        codes = np.zeros(len(found), np.int64)
-        for name in _RUN:
-            encoded = pc.dictionary_encode(found[name], null_encoding="encode").combine_chunks()
-            codes = codes * (len(encoded.dictionary) + 1) + encoded.indices.to_numpy()
-        _, of, counts = np.unique(codes, return_inverse=True, return_counts=True)
-        return found.filter(pa.array(counts[of] > 1)).combine_chunks()
+        found = segments.filter(pc.and_(pc.and_(own, small), pc.and_(old, known)))
+        return mergeable(found.combine_chunks(), self.sink.options)
 
     def _are_unchanged(self, chosen: pa.Table) -> bool:
         """Return whether all segments still exist as they were, and are not deleted."""
@@ -174,5 +182,5 @@ class Compaction:
         found = present.take(rows)
         return bool(found["size"].equals(chosen["size"]) and found["modified"].equals(chosen["modified"]))
 
-    def _merge(self, limit: int, gone: Sequence[str] = ()) -> tuple[int, int]:
+    def _merge(self, limit: int, gone: pa.ChunkedArray | None = None) -> tuple[int, int]:
         return merge_index_files(self.source.store, self.source.topic, limit, gone)

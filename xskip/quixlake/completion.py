@@ -10,7 +10,7 @@ import hashlib
 import logging
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Protocol
 
@@ -22,6 +22,7 @@ from xskip.errors import MetadataCorruptError, StorageError
 from xskip.metadata.data_files import DataFiles
 from xskip.metadatastore.filesystem import Storage
 from xskip.quixlake.descriptors import DOCUMENT, IndexFiles, describe, read_small_files
+from xskip.quixlake.lost_segments import lost_error, lost_segments, paths_of
 from xskip.quixlake.manifests import Manifest, ManifestLog, Recorded
 from xskip.quixlake.names import METADATA, RAW, key_folder, topic_folder
 
@@ -73,8 +74,15 @@ class Completion:
         """Return the folder of the topic's segments."""
         return f"{self.base}/{topic_folder(RAW, self.topic)}"
 
-    def complete_all(self, recorded: Recorded) -> Recorded:
+    def complete_all(self, recorded: Recorded, *, abandon_lost: bool = False) -> Recorded:
         """Complete the batches that other writers have committed and not completed.
+
+        Parameters
+        ----------
+        recorded : Recorded
+            A listing of the manifests and marks.
+        abandon_lost : bool
+            Whether to complete batches without their lost segments, see :meth:`complete`.
 
         Returns
         -------
@@ -90,26 +98,51 @@ class Completion:
                 del committed[batch]
                 continue
             if manifest is not None:
-                self.complete(manifest)
+                self.complete(manifest, abandon_lost=abandon_lost)
         return Recorded(committed, recorded.marks)
 
-    def complete(self, manifest: Manifest) -> None:
+    def complete(self, manifest: Manifest, *, abandon_lost: bool = False) -> None:
         """Complete a committed batch.
+
+        Parameters
+        ----------
+        manifest : Manifest
+        abandon_lost : bool
+            What to do if segments have vanished before they had their names: True completes the batch without them, or
+            undoes it if it is a compaction. False raises an error.
 
         Raises
         ------
         StorageError
-            If a segment cannot be renamed or a descriptor cannot be written. A later writer completes the batch.
+            If a segment is lost, a segment cannot be renamed, or a descriptor cannot be written. A later writer
+            completes the batch.
         """
         try:
             named = self._named(manifest)
-        except StorageError:
+        except StorageError as error:
             if self.log.is_marked(manifest.batch):  # another writer was faster, and segments have moved on since then
                 return
-            raise
+            lost = lost_segments(self.storage, self.segments, manifest)
+            if not len(lost):
+                raise
+            if not abandon_lost:
+                raise lost_error(self.segments, manifest, lost) from error
+            self._abandon(manifest, lost)
+            return
         with ThreadPoolExecutor(_THREADS) as pool:
             list(pool.map(self._describe, self._index_files(manifest, named)))
         self.log.mark(manifest)
+
+    def _abandon(self, manifest: Manifest, lost: pa.Table) -> None:
+        """Undo a compaction with lost segments, or complete another batch without them."""
+        paths = paths_of(lost)
+        if manifest.is_compaction:
+            _log.warning("%s is undone, because it lacks segments: %s", manifest.batch, ", ".join(paths))
+            self.log.undo(manifest)
+            return
+        _log.warning("%s is complete without its lost segments: %s", manifest.batch, ", ".join(paths))
+        is_lost = pc.is_in(manifest.segments["hidden"], lost["hidden"])
+        self.complete(replace(manifest, segments=manifest.segments.filter(pc.invert(is_lost))))
 
     def _named(self, manifest: Manifest) -> pa.Table:
         """Rename the segments, and return them with their final names."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +16,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from xskip.metadata.data_files import DataFiles
-from xskip.metadatastore.filesystem import Storage
+from xskip.metadatastore.filesystem import LocalStorage, Storage
+from xskip.quixlake.names import first_key_folders, split_names
+from xskip.quixlake.segments import described_segments
 
 __all__ = ["DESCRIPTOR", "EXACT", "IndexFiles", "UnreadableFile", "decisive", "describe", "read_small_files"]
 
@@ -67,7 +71,7 @@ class UnreadableFile:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class IndexFiles:
     """The content of index files.
 
@@ -85,21 +89,43 @@ class IndexFiles:
     paths: tuple[str, ...]
     unreadable: tuple[UnreadableFile, ...]
 
+    @cached_property
+    def decisive(self) -> pa.Table:
+        """Return one row for each described segment, see :func:`decisive`."""
+        return decisive(self.descriptors)
+
+    @cached_property
+    def segments(self) -> pa.Table:
+        """Return the segments that the files describe, see :func:`~xskip.quixlake.segments.described_segments`."""
+        return described_segments(self.decisive)
+
+    @cached_property
+    def key_folders(self) -> set[tuple[str, str]]:
+        """Return the folders of the described segments, see :func:`~xskip.quixlake.names.first_key_folders`."""
+        return first_key_folders(self.decisive["below"])
+
     @classmethod
     def of(cls, tables: Mapping[str, pa.Table | UnreadableFile]) -> IndexFiles:
         """Combine the tables of index files, by path, each as :func:`read_small_files` returns it."""
-        descriptors: list[pa.Table] = []
-        paths: list[str] = []
-        unreadable: list[UnreadableFile] = []
+        forms: dict[tuple[pa.Schema, bool], dict[str, pa.Table]] = {}
+        unreadable = []
         for path, table in tables.items():
-            found = table if isinstance(table, UnreadableFile) else _canonical(path, table, len(paths))
-            if isinstance(found, UnreadableFile):
-                unreadable.append(found)
+            if isinstance(table, UnreadableFile):
+                unreadable.append(table)
             else:
-                descriptors.append(found)
-                paths.append(path)
-        table = pa.concat_tables(descriptors) if descriptors else DESCRIPTOR.empty_table()
-        return cls(table.combine_chunks(), tuple(paths), tuple(unreadable))
+                forms.setdefault((table.schema.remove_metadata(), _is_exact(table.schema)), {})[path] = table
+        descriptors, paths = [DESCRIPTOR.empty_table()], list[str]()
+        for (schema, is_exact), of_form in forms.items():
+            if not _has_paths(schema):
+                reason = f"no column Path among {', '.join(schema.names) or 'no columns'}"
+                unreadable += [UnreadableFile(path, reason) for path in of_form]
+                continue
+            numbers = np.arange(len(paths), len(paths) + len(of_form), dtype=np.int32)
+            files = pa.array(np.repeat(numbers, [len(table) for table in of_form.values()]))
+            joined = pa.concat_tables(of_form.values()).combine_chunks()
+            descriptors.append(_canonical(joined, files, is_exact=is_exact))
+            paths += of_form
+        return cls(pa.concat_tables(descriptors).combine_chunks(), tuple(paths), tuple(unreadable))
 
 
 def read_small_files(
@@ -135,7 +161,8 @@ def read_small_files(
     def read(state: tuple[object, ...]) -> pa.Table | UnreadableFile:
         return _read(storage, f"{uri}{state[0]}")
 
-    with ThreadPoolExecutor(_THREADS) as pool:
+    # more threads than cores only wait for Python's lock, unless they wait for a store
+    with ThreadPoolExecutor(os.cpu_count() if isinstance(storage, LocalStorage) else _THREADS) as pool:
         found = dict(zip(fresh, pool.map(read, fresh), strict=True))
     return {state: found[state] if state in found else known[state] for state in states}
 
@@ -147,39 +174,39 @@ def _read(storage: Storage, path: str) -> pa.Table | UnreadableFile:
     """
     data = storage.read(path)
     try:
-        with pq.ParquetFile(io.BytesIO(data)) as reader:
+        with pq.ParquetFile(pa.BufferReader(data)) as reader:
             return reader.read(use_threads=False)
     except (pa.ArrowException, OSError, ValueError) as error:
         return UnreadableFile(path, str(error).partition("\n")[0])
 
 
-def _canonical(path: str, table: pa.Table, file: int) -> pa.Table | UnreadableFile:
-    """Return the descriptors of an index file of any form [QLK-DE-1]."""
+def _named(column: str) -> str | None:
+    """Return the name in memory of a column of an index file; None for a column that means nothing."""
+    plain = column.replace("_", "").lower()
+    return _BY_NAME.get(_FORMER.get(plain, plain))
+
+
+def _has_paths(schema: pa.Schema) -> bool:
+    return "path" in map(_named, schema.names)
+
+
+def _is_exact(schema: pa.Schema) -> bool:
+    return bool((schema.metadata or {}).get(EXACT[0].encode()) == EXACT[1].encode())
+
+
+def _canonical(table: pa.Table, files: pa.Array, *, is_exact: bool) -> pa.Table:
+    """Return the descriptors of index files of one form, whichever it is [QLK-DE-1]."""
     columns: dict[str, pa.ChunkedArray] = {}
     former = False
     for column in table.column_names:
-        plain = column.replace("_", "").lower()
-        name = _BY_NAME.get(_FORMER.get(plain, plain))
+        name = _named(column)
         if name is not None and name not in columns:
             former |= column not in _COLUMNS
             convert = _marks if name == "deleted" else _converted
             columns[name] = convert(table.column(column), DESCRIPTOR.field(name).type)
-    if "path" not in columns:
-        return UnreadableFile(path, f"no column Path among {', '.join(table.column_names) or 'no columns'}")
-    exact = (table.schema.metadata or {}).get(EXACT[0].encode()) == EXACT[1].encode()
-    whole = {"file": pa.scalar(file, pa.int32()), "exact": pa.scalar(exact), "former": pa.scalar(former)}
-    columns["below"] = paths_below(columns["path"])
-    arrays = [
-        columns[field.name]
-        if field.name in columns
-        else pa.chunked_array([_constant(whole.get(field.name), len(table), field.type)])
-        for field in DESCRIPTOR
-    ]
-    return pa.table(arrays, DESCRIPTOR)
-
-
-def _constant(value: pa.Scalar | None, count: int, kind: pa.DataType) -> pa.Array:
-    return pa.nulls(count, kind) if value is None else pa.repeat(value, count)
+    columns |= {"file": files, "below": paths_below(columns["path"])}
+    columns |= {"exact": pa.repeat(is_exact, len(table)), "former": pa.repeat(former, len(table))}
+    return pa.table([columns.get(field.name, pa.nulls(len(table), field.type)) for field in DESCRIPTOR], DESCRIPTOR)
 
 
 def _converted(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
@@ -298,5 +325,7 @@ def paths_below(paths: pa.ChunkedArray) -> pa.ChunkedArray:
     >>> paths_below(pa.chunked_array(paths)).to_pylist()
     ['Raw/Topic=t/Key=k/a.avro', 'Raw/Topic=t/Key=Raw/b.avro', None, None]
     """
-    found = pc.extract_regex(paths, r"(?s)(?:^|/)(?P<below>Raw/Topic=.*)$")
-    return pc.if_else(pc.is_valid(found), pc.struct_field(found, ["below"]), pa.scalar(None, pa.string()))
+    folders, names = split_names(paths.combine_chunks())
+    found = pc.extract_regex(folders.dictionary, r"(?s)(?:^|/)(?P<below>Raw/Topic=.*)$")
+    below = pc.binary_join_element_wise(pc.struct_field(found, ["below"]).take(folders.indices), names, "/")
+    return pa.chunked_array([below])

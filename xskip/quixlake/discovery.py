@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.quixlake.custom_metadata import keys_with
-from xskip.quixlake.names import RAW, first_key_folders
+from xskip.quixlake.names import RAW
 from xskip.quixlake.results import LakeTable, TimeRange, summarize, times_of
 from xskip.quixlake.segments import SEGMENT
 from xskip.quixlake.selection import Filters, Moment, Selection
@@ -257,17 +257,15 @@ class LakeDiscovery:
         if listed:
             found = self._store.segments(folders)
         else:
-            described = self._store.described(folders)
-            parts = [described, *(self._undescribed(folder, described) for folder in folders)]
+            described, files = self._store.described(folders)
+            parts = [described, *(self._undescribed(folder, files.key_folders) for folder in folders)]
             found = pa.concat_tables([part for part in parts if len(part)] or [SEGMENT.empty_table()])
         found = found.filter(pc.invert(found["is_deleted"]))
         return found if topic is None else found.filter(pc.equal(found["topic"], topic))
 
-    def _undescribed(self, folder: str, described: pa.Table) -> pa.Table:
+    def _undescribed(self, folder: str, described: set[tuple[str, str]]) -> pa.Table:
         """Return the segments in those folders ``Key=`` of a topic's folder in which no descriptor names a segment."""
-        own = described.filter(pc.starts_with(described["path"], f"{RAW}/{folder}/"))
-        named = set(first_key_folders(own["path"]))
-        missing = [key for key in self._store.key_folders(RAW, folder) if key not in named]
+        missing = [key for key in self._store.key_folders(RAW, folder) if (folder, key) not in described]
         return self._store.segments([folder], missing) if missing else SEGMENT.empty_table()
 
 

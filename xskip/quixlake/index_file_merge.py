@@ -3,28 +3,60 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import datetime, timezone
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.errors import StorageError
-from xskip.quixlake.descriptors import DOCUMENT, describe
-from xskip.quixlake.names import METADATA, topic_folder
+from xskip.quixlake.descriptors import DESCRIPTOR, DOCUMENT, IndexFiles, describe
+from xskip.quixlake.names import METADATA, RAW, topic_folder
 from xskip.quixlake.store import LakeStore
 
 __all__ = ["merge_index_files"]
 
 _MOST_ROWS = 1_000
 _ATTEMPTS = 10
+_THREADS = 8
 #: The columns of descriptors in memory, in the order of the columns of the document.
 _COLUMNS = (
     "path", "topic", "stream_key", "partition", "start", "end", "first", "last", "rows", "size", "created", "deleted",
 )  # fmt: skip
 
 
-def merge_index_files(store: LakeStore, topic: str, limit: int, gone: Sequence[str] = ()) -> tuple[int, int]:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Merge:
+    """The index files of a stream key, and the descriptors that replace their content.
+
+    Attributes
+    ----------
+    place : str
+        The folder of the files, relative to the base.
+    paths : tuple of str
+        The paths of the files, relative to the base.
+    descriptors : pyarrow.Table
+        The descriptors, with the columns of the document in memory and ``exact``.
+    is_changed : bool
+        Whether the files hold descriptors that differ from these, or more of them.
+    """
+
+    place: str
+    paths: tuple[str, ...]
+    descriptors: pa.Table
+    is_changed: bool
+
+    @property
+    def is_useful(self) -> bool:
+        """Return whether the merge changes descriptors or leaves fewer files."""
+        exact = pc.sum(self.descriptors["exact"], min_count=0).as_py()
+        count = sum(-(-rows // _MOST_ROWS) for rows in (exact, len(self.descriptors) - exact))
+        return self.is_changed or count < len(self.paths) > 1
+
+
+def merge_index_files(store: LakeStore, topic: str, limit: int, gone: pa.ChunkedArray | None = None) -> tuple[int, int]:
     """Merge the old index files of each stream key.
 
     New index files are complete before old ones are removed: a reader in between finds descriptors twice, which agree.
@@ -35,7 +67,7 @@ def merge_index_files(store: LakeStore, topic: str, limit: int, gone: Sequence[s
     topic : str
     limit : int
         The time in milliseconds before which an index file must have changed last to be merged.
-    gone : sequence of str
+    gone : pyarrow.ChunkedArray, optional
         Paths of segments that were removed, relative to the base. Their descriptors are left out.
 
     Returns
@@ -43,28 +75,69 @@ def merge_index_files(store: LakeStore, topic: str, limit: int, gone: Sequence[s
     tuple of (int, int)
         The number of index files that were merged, and the number that hold their descriptors now.
     """
-    folder = topic_folder(METADATA, topic)
-    replaced = store.compacted([folder.partition("/")[2]]).paths
-    merged = written = 0
-    for place, files in store.old_index_files(folder.partition("/")[2], limit).items():
+    folder = topic_folder(METADATA, topic).partition("/")[2]
+    replaced = store.compacted([folder]).replaced
+    places = store.old_index_files(folder, limit)
+    whole = pa.concat_tables([DESCRIPTOR.empty_table(), *(files.descriptors for files in places.values())])
+    is_gone = _are_stale(store, folder, whole, limit)
+    if gone is not None:
+        is_gone = pc.or_(is_gone, pc.is_in(whole["below"], gone))
+    is_replaced = pc.and_(pc.is_in(whole["below"], replaced), pc.is_null(whole["deleted"]))
+    merges = _merges(places, is_replaced, is_gone)
+    useful = [merge for merge in merges if merge.is_useful]
+    with ThreadPoolExecutor(_THREADS) as pool:
+        written = sum(pool.map(lambda merge: _run(store, merge, limit), useful))
+    return sum(len(merge.paths) for merge in useful), written
+
+
+def _are_stale(store: LakeStore, folder: str, descriptors: pa.Table, limit: int) -> pa.ChunkedArray:
+    """Return which of the sink's descriptors have been marked as deleted for long and have no segment any more.
+
+    A clean-up cannot remove the descriptors in index files that have changed shortly before.
+    """
+    below = descriptors["below"]
+    before = pa.scalar(limit, pa.timestamp("ms", "UTC"))
+    is_old = pc.and_(descriptors["exact"], pc.less(descriptors["deleted"], before).fill_null(False))
+    is_stale = pc.and_(is_old, pc.starts_with(below, f"{RAW}/{folder}/").fill_null(False))
+    if pc.any(is_stale, min_count=0).as_py():
+        is_stale = pc.and_(is_stale, pc.invert(store.compacted([folder]).excludes(below)))
+    if pc.any(is_stale, min_count=0).as_py():
+        is_stale = pc.and_(is_stale, pc.invert(pc.is_in(below, store.raw_files([folder]).names)))
+    return is_stale
+
+
+def _merges(places: dict[str, IndexFiles], is_replaced: pa.ChunkedArray, is_gone: pa.ChunkedArray) -> Iterator[_Merge]:
+    """Yield the merge of each stream key; the masks are those of all descriptors in the order of places."""
+    now = pa.scalar(datetime.now(timezone.utc), DESCRIPTOR.field("deleted").type)
+    start = 0
+    for place, files in places.items():
         table = files.descriptors
-        is_gone = pc.is_in(table["below"], pa.array(gone, pa.string()))
-        is_replaced = pc.and_(pc.is_in(table["below"], replaced), pc.is_null(table["deleted"]))
-        has_news = pc.any(is_gone).as_py() or pc.any(is_replaced).as_py()
-        if len(files.paths) < 2 and not has_news:
-            continue
-        if -(-len(table) // _MOST_ROWS) >= len(files.paths) and not has_news:
-            continue
-        now = pa.scalar(datetime.now(timezone.utc), DOCUMENT.field("DeletedAt").type)
+        own_gone, own_replaced = (mask.slice(start, len(table)) for mask in (is_gone, is_replaced))
+        start += len(table)
         position = table.schema.get_field_index("deleted")
-        table = table.set_column(position, "deleted", pc.if_else(is_replaced, now, table["deleted"]))
-        written += _write(store, f"{store.uri}/{place}", table.filter(pc.invert(is_gone)))
-        merged += len(files.paths)
-        present = store.old_index_files(folder.partition("/")[2], limit).get(place)
-        # a file that another writer has changed meanwhile stays, with its descriptors twice
-        same = set(files.paths) & set(present.paths if present else ())
-        store.storage.remove(f"{store.uri}/{path}" for path in sorted(same))
-    return merged, written
+        marked = table.set_column(position, "deleted", pc.if_else(own_replaced, now, table["deleted"]))
+        rest = _distinct(marked.filter(pc.invert(own_gone)))
+        yield _Merge(place, files.paths, rest, len(rest) < len(table) or bool(pc.any(own_replaced).as_py()))
+
+
+def _distinct(descriptors: pa.Table) -> pa.Table:
+    """Return descriptors without repetitions: of those that differ at most in the time of deletion, the first one."""
+    if pc.count_distinct(descriptors["path"], mode="all").as_py() == len(descriptors):
+        return descriptors
+    keys = [name for name in (*_COLUMNS, "exact") if name != "deleted"]
+    marked = descriptors.append_column("is_deleted", pc.is_valid(descriptors["deleted"]))
+    found = marked.group_by([*keys, "is_deleted"], use_threads=False).aggregate([("deleted", "min")])
+    return found.append_column("deleted", found["deleted_min"]).select([*_COLUMNS, "exact"])
+
+
+def _run(store: LakeStore, merge: _Merge, limit: int) -> int:
+    """Write the new index files, remove the old ones, and return the number of new files."""
+    place = f"{store.uri}/{merge.place}"
+    written = _write(store, place, merge.descriptors)
+    present = {f"{merge.place}/{entry.name}" for entry in store.storage.list(place) if entry.modified < limit}
+    # a file that another writer has changed meanwhile stays, with its descriptors twice
+    store.storage.remove(f"{store.uri}/{path}" for path in merge.paths if path in present)
+    return written
 
 
 def _write(store: LakeStore, place: str, table: pa.Table) -> int:

@@ -67,7 +67,7 @@ class QuixLake(LakeDiscovery):
         schema : StructType or str, optional
             For JSON the schema, for Avro the schema as JSON text, for Protobuf the full name of the message.
         descriptor : str, optional
-            For Protobuf the path of the descriptor set.
+            For Protobuf the local path of the descriptor set.
         **filters
             See :class:`~xskip.quixlake.selection.Filters`.
 
@@ -105,7 +105,8 @@ class QuixLake(LakeDiscovery):
         -------
         LakeTable
             A row for each case with ``case``, ``path`` and ``detail``. The cases are ``stale``, ``missing``,
-            ``doubled``, ``deleted``, ``size``, ``former``, ``outside``, ``unreadable``, ``name`` and ``empty``.
+            ``doubled``, ``deleted``, ``size``, ``former``, ``outside``, ``unreadable``, ``name``, ``empty``, ``lost``
+            and ``undecodable``.
 
         Raises
         ------
@@ -185,7 +186,14 @@ class QuixLake(LakeDiscovery):
         """
         write_values(self._store, topic, key, dict.fromkeys(names))
 
-    def index(self, topic: str, *, trust: IndexTrust = "checked") -> TopicIndex:
+    def index(
+        self,
+        topic: str,
+        *,
+        trust: IndexTrust = "checked",
+        value: str | None = None,
+        schema: StructType | str | None = None,
+    ) -> TopicIndex:
         """Return the index of a topic, which need not exist yet.
 
         Parameters
@@ -196,6 +204,11 @@ class QuixLake(LakeDiscovery):
             descriptors and names claim, which is right where timestamps never decrease within a partition, or where
             the writer is known to compute least and greatest ones. ``data``: a build reads the timestamps of the
             segments for which they do not count.
+        value : {"json", "avro"} or str, optional
+            The decoding of payloads, as for :meth:`read`. Indexes that are created can then be on fields of the
+            payload, such as ``MinMax("value.temp")``, and serve reads with the same decoding.
+        schema : StructType or str, optional
+            The schema of the payload, as for :meth:`read`.
 
         Returns
         -------
@@ -206,7 +219,7 @@ class QuixLake(LakeDiscovery):
         DatasetError
             If the lake has no such topic.
         """
-        return topic_index(self.spark, self._source(topic), trust)
+        return topic_index(self.spark, self._source(topic), trust, Payload(value, schema))
 
     def write(
         self, df: DataFrame, topic: str, *, batch: str | None = None, options: SinkOptions | None = None
@@ -265,7 +278,7 @@ class QuixLake(LakeDiscovery):
         """
         return self._sink(topic, options).stream(df, checkpoint, **trigger)
 
-    def clean(self, topic: str, *, older_than: timedelta = timedelta(days=1)) -> int:
+    def clean(self, topic: str, *, older_than: timedelta = timedelta(days=1), abandon_lost: bool = False) -> int:
         """Remove the segments that compactions have replaced, and what interrupted writers have left.
 
         Parameters
@@ -274,6 +287,10 @@ class QuixLake(LakeDiscovery):
         older_than : timedelta
             The least age of a compaction whose replaced segments are removed, and of the files of writers that ended
             before they committed their batches; more than the duration of any read or write that still runs.
+        abandon_lost : bool
+            What to do with a committed batch that no writer can complete, because somebody has removed segments, which
+            :meth:`check` lists as ``lost``. True completes the batch without these segments and logs their names; a
+            compaction is undone instead, so that no message is lost. False raises an error that names the segments.
 
         Returns
         -------
@@ -284,9 +301,12 @@ class QuixLake(LakeDiscovery):
         ------
         DatasetError
             If the lake has no such topic.
+        StorageError
+            If a committed batch cannot be completed, or a file cannot be removed.
         """
         sink = self._sink(topic, None)
-        return sink.clean(older_than) + Compaction(self.spark, self._source(topic), sink).clean(older_than)
+        left = sink.clean(older_than, abandon_lost=abandon_lost)
+        return left + Compaction(self.spark, self._source(topic), sink).clean(older_than)
 
     def compact(
         self, topic: str, *, older_than: timedelta = timedelta(hours=1), options: SinkOptions | None = None

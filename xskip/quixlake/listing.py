@@ -18,8 +18,6 @@ from xskip.spark.collect.relation import Listing
 
 __all__ = ["FilesBelow", "files_below", "list_below"]
 
-_MOST_EXAMPLES = 10
-
 
 class FilesBelow(NamedTuple):
     r"""The files below a directory, and the entries whose names are not valid UTF-8.
@@ -29,8 +27,8 @@ class FilesBelow(NamedTuple):
     files : DataFiles
         The files.
     undecodable : tuple of str
-        The paths of up to ten files or directories whose names are not valid UTF-8, each such byte in the form
-        ``\xNN``. The files do not include them.
+        The paths of files and directories whose names are not valid UTF-8, each such byte in the form ``\xNN``. The
+        files include neither them nor the files in such directories.
     """
 
     files: DataFiles
@@ -91,7 +89,7 @@ def _local_files(directory: str) -> FilesBelow:
             selectors = (FileSelector(each, allow_not_found=True) for each in level)
             for parent, entries in zip(level, pool.map(disk.get_file_info, selectors), strict=True):
                 valid = [entry for entry in entries if _has_text(entry)]
-                if len(valid) < len(entries) and len(undecodable) < _MOST_EXAMPLES:
+                if len(valid) < len(entries):
                     undecodable += _undecodable(parent)
                 visible = [entry for entry in valid if _is_visible_file(entry)]
                 paths += [entry.path for entry in visible]
@@ -101,7 +99,7 @@ def _local_files(directory: str) -> FilesBelow:
                     deeper += [entry.path for entry in valid if entry.type is FileType.Directory]
             level = deeper
     files = DataFiles(pa.array(paths, pa.string()), pa.array(sizes, pa.int64()), pa.array(times, pa.int64()))
-    return FilesBelow(files, tuple(undecodable[:_MOST_EXAMPLES]))
+    return FilesBelow(files, tuple(undecodable))
 
 
 def _has_text(entry: FileInfo) -> bool:

@@ -7,7 +7,8 @@
     Metadata/Topic=t/_xskip/stream-<digest>-<number>.arrow     a manifest of a stream, with the number of the batch
     Metadata/Topic=t/_xskip/compaction-<number>.arrow          a manifest of a compaction
 
-A mark outlives its manifest, so that the batch stays known as committed.
+A mark outlives its manifest, so that the batch stays known as committed. A manifest is an Arrow file. Each of its rows
+is a segment of the batch or, with a path in the column ``replaced``, a segment that a compaction replaces.
 """
 
 from __future__ import annotations
@@ -15,18 +16,23 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from xskip.errors import MetadataCorruptError
 from xskip.metadatastore.filesystem import FileEntry, Storage
 
-__all__ = ["Manifest", "ManifestLog", "Recorded", "batch_name", "compaction_name", "stream_batch_name"]
+__all__ = ["UNDONE", "Manifest", "ManifestLog", "Recorded", "batch_name", "compaction_name", "stream_batch_name"]
+
+#: The token in the mark of a compaction that is undone, which no manifest has.
+UNDONE = "undone"
 
 _FOLDER = "_xskip"
 _MANIFEST, _MARK = ".arrow", ".done"
+_REPLACED = "replaced"
 _STREAM = re.compile(r"(stream-[0-9a-f]{32})-(\d{20})")
 _COMPACTION = re.compile(r"compaction-(\d{20})")
 _NAME = re.compile(r"(batch-[0-9a-f]{32}|stream-[0-9a-f]{32}-\d{20}|compaction-\d{20})(\.arrow|\.done)")
@@ -88,7 +94,7 @@ class Manifest:
         The maximum number of descriptors in an index file.
     segments : pyarrow.Table
         The segments, with the columns of :data:`SEGMENTS`.
-    replaced : tuple of str
+    replaced : pyarrow.Array
         The paths of the segments that a compaction replaces, relative to the base; empty for other batches.
     """
 
@@ -97,15 +103,21 @@ class Manifest:
     created: int
     index_rows: int
     segments: pa.Table
-    replaced: tuple[str, ...] = ()
+    replaced: pa.Array = field(default_factory=lambda: pa.array([], pa.string()))
+
+    @property
+    def is_compaction(self) -> bool:
+        """Return whether the batch is a compaction."""
+        return _COMPACTION.fullmatch(self.batch) is not None
 
     def to_bytes(self) -> bytes:
         """Return the manifest as an Arrow file."""
         fields = {
             "batch": self.batch, "token": self.token, "created": self.created, "index_rows": self.index_rows,
-            "replaced": self.replaced,
         }  # fmt: skip
-        table = self.segments.replace_schema_metadata({"xskip.batch": json.dumps(fields)})
+        tables = [self.segments, pa.table({_REPLACED: self.replaced})]
+        table = pa.concat_tables(tables, promote_options="default")
+        table = table.replace_schema_metadata({"xskip.batch": json.dumps(fields)})
         sink = pa.BufferOutputStream()
         options = pa.ipc.IpcWriteOptions(compression="zstd" if pa.Codec.is_available("zstd") else None)
         with pa.ipc.new_file(sink, table.schema, options=options) as writer:
@@ -123,11 +135,15 @@ class Manifest:
         """
         try:
             table = pa.ipc.open_file(data).read_all()
+            table.validate(full=True)
             fields = json.loads(table.schema.metadata[b"xskip.batch"])
+            if _REPLACED in table.column_names:
+                replaced = table[_REPLACED].drop_null().cast(pa.string()).combine_chunks()
+                table = table.filter(pc.is_null(table[_REPLACED])).drop_columns(_REPLACED)
+            else:  # a former manifest
+                replaced = pa.array(fields.get("replaced", ()), pa.string())
             segments = table.replace_schema_metadata(None).cast(SEGMENTS)
-            segments.validate(full=True)
             numbers = int(fields["created"]), int(fields["index_rows"])
-            replaced = tuple(map(str, fields.get("replaced", ())))
             return Manifest(str(fields["batch"]), str(fields["token"]), *numbers, segments, replaced)
         except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
             raise MetadataCorruptError(
@@ -221,16 +237,16 @@ class ManifestLog:
             if present is None or present.token != manifest.token:
                 return False
         # an earlier attempt can be complete, and its manifest removed; its mark was there before the removal
-        finished_by = self._mark_of(manifest.batch)
+        finished_by = self.token_of(manifest.batch)
         return finished_by in (None, manifest.token)
 
     def mark(self, manifest: Manifest) -> None:
         """Mark a batch as complete."""
         self.storage.put_if_absent(self._path(manifest.batch, _MARK), json.dumps({"token": manifest.token}).encode())
 
-    def is_completed_by(self, manifest: Manifest) -> bool:
-        """Return whether a batch is complete, and by this manifest rather than by another one of the same name."""
-        return self._mark_of(manifest.batch) == manifest.token
+    def undo(self, manifest: Manifest) -> None:
+        """Mark a compaction as undone, unless it is complete: the added segments never count."""
+        self.storage.put_if_absent(self._path(manifest.batch, _MARK), json.dumps({"token": UNDONE}).encode())
 
     def withdraw(self, manifest: Manifest) -> None:
         """Remove a manifest whose commit was refused, if it is there: its name was that of a complete batch."""
@@ -240,7 +256,7 @@ class ManifestLog:
 
     def is_marked(self, batch: str) -> bool:
         """Return whether a batch is complete."""
-        return self._mark_of(batch) is not None
+        return self.token_of(batch) is not None
 
     def trim(self, recorded: Recorded) -> None:
         """Remove old manifests of complete batches, and old marks; the manifests go first."""
@@ -255,14 +271,23 @@ class ManifestLog:
         batches = [name for name in marks if _STREAM.fullmatch(name) is None]
         self._remove([*old, *_surplus(batches, recorded.marks, _RETAINED_MARKS)], _MARK)
 
-    def forget(self, batch: str) -> None:
-        """Remove the manifest of a complete compaction, whose replaced segments are gone, and then its mark."""
-        self._remove([batch], _MANIFEST)
+    def forget(self, compactions: Collection[str], recorded: Recorded, limit: float) -> None:
+        """Remove manifests of compactions whose effects are permanent, and then old marks without a manifest.
+
+        Parameters
+        ----------
+        compactions : collection of str
+            The names of the compactions.
+        recorded : Recorded
+            A listing of the manifests and marks.
+        limit : float
+            The time in milliseconds since the epoch before which removed marks were written.
+        """
+        self._remove(compactions, _MANIFEST)
+        marks = {name: mark for name, mark in recorded.marks.items() if _COMPACTION.fullmatch(name)}
         # the last mark stays, so that no later compaction gets its number
-        recorded = self.recorded()
-        greater = [name for name in recorded.marks if _COMPACTION.fullmatch(name) and name > batch]
-        if greater:
-            self._remove([batch], _MARK)
+        without = marks.keys() - (recorded.manifests.keys() - set(compactions)) - {max(marks, default="")}
+        self._remove([name for name in sorted(without) if marks[name].modified < limit], _MARK)
 
     def discard(self, batch: str) -> None:
         """Remove a manifest that commits nothing, because it is damaged."""
@@ -271,8 +296,8 @@ class ManifestLog:
     def _remove(self, batches: Iterable[str], suffix: str) -> None:
         self.storage.remove([self._path(batch, suffix) for batch in batches])
 
-    def _mark_of(self, batch: str) -> str | None:
-        """Return the token in the mark of a batch; None without a mark."""
+    def token_of(self, batch: str) -> str | None:
+        """Return the token in the mark of a batch, by which its manifest is complete; None without a mark."""
         try:
             return str(json.loads(self.storage.read(self._path(batch, _MARK)))["token"])
         except FileNotFoundError:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -20,6 +23,7 @@ __all__ = [
     "folder",
     "key_folder",
     "parse_paths",
+    "split_names",
     "stream_key_of",
     "topic_folder",
 ]
@@ -28,14 +32,16 @@ RAW, METADATA = "Raw", "Metadata"
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 _ENCODED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\{\[\]^\x7f]""")
 _ESCAPE = re.compile("%([0-9A-Fa-f]{2})")
-_DATED = r"(?s)^Key=(?P<key>.*)/Start=(?P<start>[^/]*)/(?P<name>[^/]*)$"
-_UNDATED = r"(?s)^Key=(?P<key>.*)/(?P<name>[^/]*)$"
+_TOPIC = "(?s)^Raw/Topic=(?P<topic>[^/]*)/(?P<below>.*)$"
+_DATED = "(?s)^Key=(?P<key>.*)/Start=(?P<start>[^/]*)$"
+_UNDATED = "(?s)^Key=(?P<key>.*)$"
 # eighteen digits always fit into 64 bits
 _PLACES = "".join(
     rf"{before}(?P<{place}>-?[0-9]{{1,18}})"
     for before, place in (("^ts_", "start"), ("_", "end"), ("_part_", "partition"), ("_off_", "first"), ("_", "last"))
 )
 _NAME = "(?s)" + _PLACES + r"\.avro(?:\..*)?$"
+_LEAST_TEXTS = 10_000
 _SUFFIXES = {"null": "", "snappy": ".snappy", "deflate": ".gzip", "zstandard": ".zstd"}
 
 
@@ -134,42 +140,79 @@ def key_folder(area: str, topic: str | None, stream_key: str | None) -> str:
     return f"{topic_folder(area, topic)}/{folder('Key', stream_key)}"
 
 
-def first_key_folders(paths: pa.ChunkedArray) -> list[str]:
-    """Return the distinct names of the first folders ``Key=`` in the paths of segments, which are relative to the base.
+def first_key_folders(paths: pa.ChunkedArray) -> set[tuple[str, str]]:
+    """Return the first folders ``Key=`` in the paths of segments, which are relative to the base.
 
+    Returns
+    -------
+    set of tuple of two str
+        The names of the folder of the topic and of the folder in it.
+
+    Examples
+    --------
     >>> first_key_folders(pa.chunked_array([["Raw/Topic=t/Key=a/b/x.avro", "Raw/Topic=t/Key=a/y.avro"]]))
-    ['Key=a']
+    {('Topic=t', 'Key=a')}
     """
-    found = pc.extract_regex(paths, "^Raw/[^/]*/(?P<key>Key=[^/]*)/")
-    return list(pc.unique(_part(found, "key")).to_pylist())
+    folders = split_names(paths.combine_chunks())[0].dictionary
+    found = pc.extract_regex(folders, "^Raw/(?P<topic>[^/]*)/(?P<key>Key=[^/]*)").drop_null()
+    return set(zip(_part(found, "topic").to_pylist(), _part(found, "key").to_pylist(), strict=True))
 
 
-def parse_paths(below: pa.Array) -> pa.Table:
+def split_names(paths: pa.Array) -> tuple[pa.DictionaryArray, pa.Array]:
+    """Split paths into the folders, of which there are few, and the files' own names.
+
+    Returns
+    -------
+    tuple of pyarrow.DictionaryArray and pyarrow.Array
+        The folder and the name of each path. A path without a slash has no folder.
+
+    Examples
+    --------
+    >>> folders, names = split_names(pa.array(["a/b/c", "a/b/d", "e"]))
+    >>> folders.to_pylist(), names.to_pylist()
+    (['a/b', 'a/b', None], ['c', 'd', 'e'])
+    """
+    parts = pc.split_pattern(paths, "/", max_splits=1, reverse=True)
+    counts = pc.list_value_length(parts).fill_null(0).to_numpy()
+    ends, texts = np.cumsum(counts), parts.flatten()
+    folders = texts.take(pa.array(ends - 2, mask=counts < 2)).dictionary_encode()
+    return folders, texts.take(pa.array(ends - 1, mask=counts == 0))
+
+
+def parse_paths(folders: pa.DictionaryArray, names: pa.Array) -> pa.Table:
     """Return what the paths of files say.
 
     Parameters
     ----------
-    below : pyarrow.Array of string
-        Paths relative to the folder of a topic.
+    folders : pyarrow.DictionaryArray of string
+        The folder of each file relative to the base.
+    names : pyarrow.Array of string
+        The name of each file.
 
     Returns
     -------
     pyarrow.Table
-        For each path ``stream_key`` (string), ``date`` (date32), ``name`` (string, the file's own name), and the places
-        of a segment's name as int64: ``start``, ``end``, ``partition``, ``first`` and ``last``. Null where a path says
-        nothing; a path outside of all folders ``Key=`` has no ``name``.
+        For each path ``folder`` (string, the undecoded value in the folder of the topic), ``topic`` and ``stream_key``
+        (string), ``date`` (date32), ``name`` (string, the file's own name), and the places of a segment's name as
+        int64: ``start``, ``end``, ``partition``, ``first`` and ``last``. Null where a path says nothing; a path outside
+        of all folders ``Key=`` has no ``name``.
 
     Examples
     --------
-    >>> parse_paths(pa.array(["Key=a%3A/b/Start=2025-08-21/ts_5_7_part_0_off_3_2.avro"])).to_pylist()
+    >>> paths = pa.array(["Raw/Topic=t/Key=a%3A/b/Start=2025-08-21/ts_5_7_part_0_off_3_2.avro"])
+    >>> parse_paths(*split_names(paths)).drop_columns(["folder", "topic"]).to_pylist()
     [{'stream_key': 'a:/b', 'date': datetime.date(2025, 8, 21), 'name': 'ts_5_7_part_0_off_3_2.avro', 'start': 5,
       'end': 7, 'partition': 0, 'first': None, 'last': None}]
     """
+    topics = pc.extract_regex(folders.dictionary, _TOPIC)
+    topic, below = _part(topics, "topic"), _part(topics, "below")
     dated, undated = pc.extract_regex(below, _DATED), pc.extract_regex(below, _UNDATED)
     keys = pc.coalesce(_part(dated, "key"), _part(undated, "key"))
-    names = pc.coalesce(_part(dated, "name"), _part(undated, "name"))
-    columns = {"stream_key": decode_each(keys), "date": _each(_part(dated, "start"), _day, pa.date32())}
-    places = pc.extract_regex(names, _NAME)
+    by_folder = {"folder": topic, "topic": decode_each(topic), "stream_key": decode_each(keys)}
+    by_folder |= {"date": _each(_part(dated, "start"), _day, pa.date32())}
+    columns = {name: values.take(folders.indices) for name, values in by_folder.items()}
+    names = pc.if_else(keys.is_valid().take(folders.indices).fill_null(False), names, pa.scalar(None, pa.string()))
+    places = _extracted(names, _NAME)
     start, end, partition, first, last = (
         _part(places, place).cast(pa.int64()) for place in ("start", "end", "partition", "first", "last")
     )
@@ -177,6 +220,15 @@ def parse_paths(below: pa.Array) -> pa.Table:
     first, last = _ordered(first, last)
     numbers = {"start": start, "end": end, "partition": partition, "first": first, "last": last}
     return pa.table(columns | {"name": names} | numbers)
+
+
+def _extracted(texts: pa.Array, pattern: str) -> pa.Array:
+    """Return the groups of a regular expression in many texts; several threads match."""
+    cores = os.cpu_count() or 1
+    step = max(-(-len(texts) // cores), _LEAST_TEXTS)
+    slices = [texts.slice(start, step) for start in range(0, max(len(texts), 1), step)]
+    with ThreadPoolExecutor(cores) as pool:
+        return pa.concat_arrays(pool.map(lambda part: pc.extract_regex(part, pattern), slices))
 
 
 def _part(found: pa.Array, name: str) -> pa.Array:

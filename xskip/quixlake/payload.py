@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from xskip.errors import DatasetError, PredicateError
+from xskip.expressions.operands import in_backticks, split_path
+from xskip.indexes import Index, OneColumn
 from xskip.spark.bridge.java_errors import first_line, spark_errors
 
 if TYPE_CHECKING:
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["Payload"]
 
 Encoding: TypeAlias = Literal["json", "avro", "protobuf"]
+#: The end of the names of Spark's errors for functions whose library is absent.
+_NOT_LOADED = "NOT_LOADED_SQL_FUNCTIONS_UNUSABLE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +32,7 @@ class Payload:
     schema : StructType or str, optional
         For JSON the schema, for Avro the schema as JSON text, and for Protobuf the full name of the message.
     descriptor : str, optional
-        For Protobuf, the path of the file with the descriptor set that ``protoc --descriptor_set_out`` writes.
+        For Protobuf, the local path of the file with the descriptor set that ``protoc --descriptor_set_out`` writes.
     """
 
     value: Column | str | None = None
@@ -46,7 +50,7 @@ class Payload:
         Raises
         ------
         PredicateError
-            If a schema or descriptor is missing, or if Spark cannot resolve the expression.
+            If a schema or descriptor is missing or cannot be read, or if Spark cannot resolve the expression.
         DatasetError
             If Spark lacks the library of the encoding.
         """
@@ -57,14 +61,72 @@ class Payload:
         try:
             return frame.withColumn("value", self._column())
         except PySparkException as error:
+            if _NOT_LOADED in str(error):
+                raise self._lacks_library() from error
             raise PredicateError("cannot decode the payload", found=first_line(error)) from error
-        except TypeError as error:  # PySpark calls a class that is absent in the JVM
-            raise DatasetError(
-                f"Spark lacks the library that decodes {self.value}",
-                hint=f"start Spark with the package org.apache.spark:spark-{self.value}_2.13 of its version",
+        except OSError as error:  # PySpark reads the file in Python
+            raise PredicateError(
+                "cannot read the descriptor set", where=self.descriptor, found=str(error), expected="a local file"
             ) from error
+        except TypeError as error:  # PySpark calls a class that is absent in the JVM
+            raise self._lacks_library() from error
         except spark_errors() as error:
             raise PredicateError("cannot decode the payload", found=first_line(error)) from error
+
+    def on_bytes(self, index: Index) -> Index:
+        """Return an index on the decoded payload as an index on an expression of the bytes.
+
+        Parameters
+        ----------
+        index : Index
+            Any index. An index on other columns, or on an expression, is returned unchanged.
+
+        Raises
+        ------
+        PredicateError
+            If SQL cannot express the decoding.
+
+        Examples
+        --------
+        >>> from xskip import MinMax
+        >>> Payload("json", "temp DOUBLE").on_bytes(MinMax("value.temp")).columns
+        ("from_json(string(value), 'temp DOUBLE').`temp`",)
+        """
+        if self.value is None or not isinstance(index, OneColumn) or index.expression:
+            return index
+        column, *fields = split_path(index.column)
+        if column != "value":
+            return index
+        text = "".join([self._sql(), *(f".{in_backticks(name)}" for name in fields)])
+        return replace(index, column=text, expression=True)
+
+    def _sql(self) -> str:
+        match self.value:
+            case "json":
+                return f"from_json(string(value), {self._schema_literal('a schema such as temp DOUBLE')})"
+            case "avro":
+                return f"from_avro(value, {self._schema_literal('the Avro schema as JSON')})"
+            case str(text) if text != "protobuf":
+                return f"({text})"
+            case other:
+                raise PredicateError(
+                    "no index supports this decoding of payloads", found=str(other),
+                    expected="json, avro, or an SQL expression",
+                )  # fmt: skip
+
+    def _schema_literal(self, expected: str) -> str:
+        schema = self._schema(expected)
+        text = schema if isinstance(schema, str) else schema.json()
+        return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+    def _lacks_library(self) -> DatasetError:
+        import pyspark
+
+        scala = "2.12" if pyspark.__version__.startswith("3.") else "2.13"
+        package = f"org.apache.spark:spark-{self.value}_{scala}:{pyspark.__version__}"
+        return DatasetError(
+            f"Spark lacks the library that decodes {self.value}", hint=f"start Spark with the package {package}"
+        )
 
     def _column(self) -> Column:
         from pyspark.sql import functions as F

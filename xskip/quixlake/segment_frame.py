@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from xskip.errors import DatasetError
 from xskip.metadata.table import MetadataTable
 from xskip.spark.bridge.gateway import Hook
+from xskip.spark.bridge.segments import SegmentCalls
 from xskip.spark.collect.listing import packed_files
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["COLUMNS", "PARTITIONS", "segment_frame", "use_index_at"]
+__all__ = ["COLUMNS", "PARTITIONS", "segment_frame"]
 
 #: The partition columns of segments with their Spark types, in the order of a read's columns.
 PARTITIONS = {"topic": "string", "stream_key": "string", "date": "date"}
@@ -54,24 +53,8 @@ def segment_frame(
     DatasetError
         If the table has other partition columns, or a segment of unknown size.
     """
-    from pyspark.sql import DataFrame
-
     _check(table, root)
-    hook.ship_kernel(spark)
-    relation = hook.builds.segments().relation(
-        spark._jsparkSession,
-        hook.queries.files(packed_files(table)),
-        root,
-        ", ".join(f"{name} {kind}" for name, kind in PARTITIONS.items()),
-        "\0".join(partition_of),
-        bytearray(np.array([*partition_of.values()], "<i8").tobytes()),
-    )
-    return DataFrame(spark._jsparkSession.baseRelationToDataFrame(relation), spark)
-
-
-def use_index_at(rows: DataFrame, directory: str) -> None:
-    """Make Spark's rule take the index of a result of :func:`segment_frame` from a directory."""
-    rows._jdf.queryExecution().logical().relation().location().useIndexAt(directory)
+    return SegmentCalls(hook).frame(spark, packed_files(table), root, PARTITIONS, partition_of)
 
 
 def _check(table: MetadataTable, root: str) -> None:

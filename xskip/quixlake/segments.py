@@ -7,13 +7,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.metadata.data_files import DataFiles
-from xskip.quixlake.names import decode_each, parse_paths
+from xskip.quixlake.names import parse_paths, split_names
 
 __all__ = ["SEGMENT", "described_segments", "listed_segments"]
 
 _BOUNDS = (("first", "last"), ("start", "end"))
-#: The columns of segments. ``path`` is relative to the base; ``first`` and ``last`` are offsets; ``start`` and ``end``
-#: are timestamps in milliseconds; ``is_exact`` says whether the timestamps were computed from all messages; and
+#: The columns of segments. ``path`` is relative to the base; ``modified`` changes with the file, and with the partition
+#: that only a descriptor gives; ``first`` and ``last`` are offsets; ``start`` and ``end`` are timestamps in
+#: milliseconds; ``is_exact`` says whether the timestamps were computed from all messages; and
 #: ``descriptors`` is the number of descriptors.
 SEGMENT = pa.schema(
     [
@@ -51,9 +52,10 @@ def listed_segments(files: DataFiles, descriptors: pa.Table) -> pa.Table:
     pyarrow.Table
         The columns of :data:`SEGMENT`, deleted segments included.
     """
-    last = pc.struct_field(pc.extract_regex(files.names, r"(?:^|/)(?P<name>[^/]*)$"), ["name"])
-    is_segment = pc.and_(pc.match_substring(last, ".avro"), pc.invert(pc.match_substring_regex(last, r"^[._]")))
-    is_segment = pc.and_(is_segment, pc.match_substring_regex(files.names, "^Raw/Topic=[^/]*/Key="))
+    folders, names = split_names(files.names)
+    is_segment = pc.and_(pc.match_substring(names, ".avro"), pc.invert(pc.match_substring_regex(names, r"^[._]")))
+    of_key = pc.match_substring_regex(folders.dictionary, "^Raw/Topic=[^/]*/Key=").take(folders.indices)
+    is_segment = pc.and_(is_segment, of_key.fill_null(False))
     is_segment = pc.and_(is_segment, pc.not_equal(files.sizes.fill_null(-1), 0))
     chosen = files.take(pa.array(np.flatnonzero(is_segment.to_numpy(zero_copy_only=False))))
     rows = pc.index_in(chosen.names, descriptors["below"].combine_chunks())
@@ -81,17 +83,19 @@ def described_segments(descriptors: pa.Table) -> pa.Table:
 def _combined(files: DataFiles, described: pa.Table) -> pa.Table:
     """Combine files with their descriptors, row by row; a file without descriptor has a row of nulls."""
     claims = {name: _array(described[name]) for name in described.column_names}
-    parts = pc.extract_regex(files.names, "(?s)^Raw/Topic=(?P<topic>[^/]*)/(?P<below>.*)$")
-    topic, below = (pc.struct_field(parts, [part]) for part in ("topic", "below"))
-    table = parse_paths(below)
+    folders, names = split_names(files.names)
+    table = parse_paths(folders, names)
     named = {name: _array(table[name]) for name in table.column_names}
     is_true = pc.equal(claims["size"], files.sizes).fill_null(True)
     for name in ("partition", "rows", "first", "last", "start", "end"):
         claims[name] = pc.if_else(is_true, claims[name], pa.scalar(None, pa.int64()))
-    columns = {"path": files.names, "size": files.sizes, "modified": files.modified, "date": named["date"]}
+    columns = {"path": files.names, "size": files.sizes, "date": named["date"]}
+    columns["modified"] = _modified(files.modified, named["partition"], claims["partition"])
     # only an encoded folder leaves open which topic it means
-    claims["topic"] = pc.if_else(pc.match_substring(topic, "%"), claims["topic"], pa.scalar(None, pa.string()))
-    columns |= _places(files.names, {"topic": decode_each(topic), "stream_key": named["stream_key"]}, claims)
+    claims["topic"] = pc.if_else(
+        pc.match_substring(named["folder"], "%"), claims["topic"], pa.scalar(None, pa.string())
+    )
+    columns |= _places(folders, {name: named[name] for name in ("topic", "stream_key")}, claims)
     columns["partition"] = _agreed(claims["partition"], named["partition"])
     for low, high in _BOUNDS:
         columns[low], columns[high] = _bounds((claims[low], claims[high]), (named[low], named[high]))
@@ -102,9 +106,19 @@ def _combined(files: DataFiles, described: pa.Table) -> pa.Table:
     return pa.table([columns[name] for name in SEGMENT.names], SEGMENT)
 
 
-def _places(paths: pa.Array, named: dict[str, pa.Array], claims: dict[str, pa.Array]) -> dict[str, pa.Array]:
+def _modified(modified: pa.Array, named: pa.Array, claimed: pa.Array) -> pa.Array:
+    """Return modification times that change with the partition that a descriptor gives to a segment [QLK-IX-3].
+
+    The partition decides which values records without partition have, so that statistics count only for one partition.
+    """
+    is_given = pc.and_(named.is_null(), claimed.is_valid())
+    return pc.add(modified, pc.if_else(is_given, pc.add(pc.bit_wise_and(claimed, 1023), 1), 0))
+
+
+def _places(
+    folders: pa.DictionaryArray, named: dict[str, pa.Array], claims: dict[str, pa.Array]
+) -> dict[str, pa.Array]:
     """Return topics and stream keys: the descriptor's, else that of the folder's descriptors, else the folder's."""
-    folders = pc.replace_substring_regex(paths, "/[^/]*$", "").dictionary_encode()
     of = folders.indices.to_numpy()
     places = {}
     for name, by_folder in named.items():

@@ -20,7 +20,7 @@ from xskip.quixlake.stream import start_stream
 from xskip.spark.bridge.gateway import hook_of
 from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.bridge.java_errors import spark_errors, what_failed
-from xskip.spark.bridge.segments import SegmentCalls, SegmentFormat
+from xskip.spark.bridge.segments import SegmentCalls, SegmentLayout
 from xskip.spark.collect.arrow_results import arrow_table
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Sink", "SinkOptions", "WriteResult"]
 
+_CHUNK = 10_000
 _CODECS = ("snappy", "deflate", "zstandard", "null")
 
 
@@ -191,13 +192,15 @@ class Sink:
         rows, size = (pc.sum(segments[name], min_count=0).as_py() for name in ("rows", "size"))
         return WriteResult(is_new=True, segments=len(segments), rows=rows, size=size)
 
-    def clean(self, older_than: timedelta = timedelta(days=1)) -> int:
+    def clean(self, older_than: timedelta = timedelta(days=1), *, abandon_lost: bool = False) -> int:
         """Remove what writers have left that ended before they committed their batches.
 
         Parameters
         ----------
         older_than : timedelta
             The least age of removed files; more than the duration of any write that still runs.
+        abandon_lost : bool
+            Whether to complete batches without their lost segments, see :meth:`Completion.complete`.
 
         Returns
         -------
@@ -208,7 +211,7 @@ class Sink:
         limit = time.time() * 1000 - older_than / timedelta(milliseconds=1)
         hidden = [file.path for file in self._calls.hidden(completion.segments) if file.modified < limit]
         recorded = completion.log.recorded()  # after the listing: a later commit has no file in the listing
-        committed = completion.complete_all(recorded)
+        committed = completion.complete_all(recorded, abandon_lost=abandon_lost)
         damaged = [
             batch
             for batch, entry in recorded.manifests.items()
@@ -243,7 +246,7 @@ class Sink:
         messages, has_branches = frame.messages, frame.has_branches
         options = self.options
         suffix = SegmentName(0, 0, 0, 0, 0).text(options.codec).partition(".")[2]
-        layout = SegmentFormat(
+        layout = SegmentLayout(
             options.codec, f".{suffix}", has_branches, options.max_rows or (1 << 63) - 1,
             options.max_bytes, options.max_millis,
         )  # fmt: skip
@@ -258,3 +261,9 @@ class Sink:
         folder = self.completion.segments
         places = zip(segments["folder"].to_pylist(), segments["hidden"].to_pylist(), strict=True)
         self._calls.remove([f"{folder}/{place}/{name}" for place, name in places])
+
+    def remove_segments(self, paths: pa.ChunkedArray) -> None:
+        """Remove segments, whose paths are relative to the base; ignore segments that do not exist."""
+        base = self.completion.base
+        for start in range(0, len(paths), _CHUNK):
+            self._calls.remove([f"{base}/{path}" for path in paths.slice(start, _CHUNK).to_pylist()])

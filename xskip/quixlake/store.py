@@ -13,14 +13,17 @@ import pyarrow.compute as pc
 
 from xskip.errors import DatasetError, StorageError
 from xskip.metadata.data_files import DataFiles, table_identifier
+from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.location import as_uri
-from xskip.quixlake.compacted import Compacted, state_of, steady
+from xskip.quixlake.compacted import Compacted, Compactions, state_of, steady
 from xskip.quixlake.custom_metadata import CURRENT, current_values, rows_of
 from xskip.quixlake.custom_metadata import DOCUMENT as CUSTOM
-from xskip.quixlake.descriptors import IndexFiles, UnreadableFile, decisive, read_small_files
-from xskip.quixlake.listing import list_below
+from xskip.quixlake.descriptors import IndexFiles, UnreadableFile, read_small_files
+from xskip.quixlake.listing import files_below, list_below
+from xskip.quixlake.lost_segments import lost_of_topic, paths_of
+from xskip.quixlake.manifests import ManifestLog
 from xskip.quixlake.names import METADATA, RAW, decode
-from xskip.quixlake.segments import described_segments, listed_segments
+from xskip.quixlake.segments import listed_segments
 from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.hadoop_filesystem import storage_for
 
@@ -52,10 +55,12 @@ class LakeStore:
         self.uri = as_uri(qualified).rstrip("/")
         self.root = table_identifier(qualified).rstrip("/")
         self.storage = storage_for(hook, self.uri)
+        self.compactions = Compactions(self.storage, self.uri)
         self._hook = hook
         self._prefix = self.uri[: len(self.uri) - len(self.root)]
         self._lock = threading.Lock()
         self._contents: dict[tuple[object, ...], pa.Table | UnreadableFile] = {}
+        self._index_files: tuple[dict[str, Any], IndexFiles] = {}, IndexFiles.of({})
 
     def all_folders(self) -> list[str]:
         """Return the names of the folders of all topics."""
@@ -101,7 +106,14 @@ class LakeStore:
 
     def index_files(self, folders: Sequence[str]) -> IndexFiles:
         """Return the content of all index files of topics' folders."""
-        return IndexFiles.of(self._contents_of(folders, _INDEX_FILE))
+        contents = self._contents_of(folders, _INDEX_FILE)
+        with self._lock:
+            known, files = self._index_files
+        if known.keys() != contents.keys() or any(known[path] is not contents[path] for path in known):
+            files = IndexFiles.of(contents)
+            with self._lock:
+                self._index_files = contents, files
+        return files
 
     def old_index_files(self, folder: str, limit: int) -> dict[str, IndexFiles]:
         """Return the readable index files of a topic's folder that have not changed since a time.
@@ -168,7 +180,24 @@ class LakeStore:
 
     def compacted(self, folders: Iterable[str]) -> Compacted:
         """Return the compactions of topics' folders [QLK-CP-2]."""
-        return Compacted.of(self.storage, self.uri, folders)
+        return self.compactions.compacted(folders)
+
+    def lost_segments(self, folders: Iterable[str]) -> list[str]:
+        """Return the paths of lost segments of topics' folders, relative to the base [QLK-SK-10]."""
+        found = []
+        for folder in folders:
+            below, log = f"{RAW}/{folder}", ManifestLog(self.storage, f"{self.uri}/{METADATA}/{folder}")
+            for _, lost in lost_of_topic(self.storage, f"{self.uri}/{below}", log):
+                found += [f"{below}/{path}" for path in paths_of(lost)]
+        return found
+
+    def undecodable(self, folders: Iterable[str]) -> list[str]:
+        """Return the paths below topics' folders whose names are not valid UTF-8, relative to the base."""
+        if not isinstance(self.storage, LocalStorage):  # Hadoop's file systems have text for names
+            return []
+        places = [f"{self.uri}/{area}/{folder}" for folder in folders for area in (RAW, METADATA)]
+        found = [path for place in places for path in files_below(self._hook, place).undecodable]
+        return [path[len(self.root) + 1 :] for path in found]
 
     def segments(self, folders: Sequence[str], keys: Sequence[str] | None = None) -> pa.Table:
         """Return the segments that exist, see :func:`~xskip.quixlake.segments.listed_segments`.
@@ -176,15 +205,18 @@ class LakeStore:
         The parameters are those of :meth:`raw_files`.
         """
         compacted, (files, descriptors) = self._steady(
-            folders, lambda: (self._listed(folders, keys), self.index_files(folders).descriptors)
+            folders, lambda: (self._listed(folders, keys), self.index_files(folders).decisive)
         )
-        return listed_segments(compacted.without_excluded(files), decisive(descriptors))
+        return listed_segments(compacted.without_excluded(files), descriptors)
 
-    def described(self, folders: Sequence[str]) -> pa.Table:
-        """Return the segments that descriptors name, see :func:`~xskip.quixlake.segments.described_segments`."""
-        compacted, descriptors = self._steady(folders, lambda: self.index_files(folders).descriptors)
-        found = described_segments(decisive(descriptors))
-        return found.filter(pc.invert(pc.is_in(found["path"], compacted.paths)))
+    def described(self, folders: Sequence[str]) -> tuple[pa.Table, IndexFiles]:
+        """Return the segments that descriptors name and that count, and the index files of the descriptors.
+
+        The segments are those of :func:`~xskip.quixlake.segments.described_segments`.
+        """
+        compacted, files = self._steady(folders, lambda: self.index_files(folders))
+        found = files.segments
+        return found.filter(pc.invert(compacted.excludes(found["path"]))), files
 
     def _steady(self, folders: Sequence[str], look: Callable[[], T]) -> tuple[Compacted, T]:
         """Return the compactions of topics' folders, and the result of a function in the same state [QLK-CP-2]."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,7 @@ from xskip.indexes import Index, MinMax
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.versions import CURRENT_VERSION
 from xskip.quixlake.claims import IndexTrust, SegmentClaims
+from xskip.quixlake.payload import Payload
 from xskip.quixlake.topic_source import TopicSource
 from xskip.results.operations import RefreshResult
 
@@ -25,14 +27,23 @@ __all__ = ["BOUNDS", "topic_index"]
 
 #: The indexes that claims serve.
 BOUNDS: tuple[Index, ...] = (MinMax("timestamp"), MinMax("time"), MinMax("offset"), MinMax("partition"))
+_BYTES = Payload()
 _TIMESTAMPS = (MinMax.name, ("timestamp",))
 
 
+@dataclass(frozen=True, slots=True)
 class TopicIndex(SkippingIndex):
     """The index of a topic in a lake, which need not exist yet.
 
     All operations are those of :class:`xskip.SkippingIndex`; :meth:`create` adds the bounds that descriptors claim.
+
+    Attributes
+    ----------
+    payload : Payload
+        The decoding of payloads, to which the columns of indexes refer.
     """
+
+    payload: Payload = _BYTES
 
     def create(
         self,
@@ -50,7 +61,7 @@ class TopicIndex(SkippingIndex):
         ----------
         indexes : sequence of Index
             Indexes in addition to the bounds of ``timestamp``, ``time``, ``offset`` and ``partition``,
-            such as ``[BloomFilter("key")]``.
+            such as ``[BloomFilter("key")]``, or ``[MinMax("value.temp")]`` if the payload is decoded.
         progress : bool or callable, optional
             See :meth:`xskip.SkippingIndex.create`.
         on_error : {"raise", "skip"}
@@ -68,12 +79,14 @@ class TopicIndex(SkippingIndex):
             If the topic already has an index.
         CollectError
             If a segment that the build opens cannot be read.
+        PredicateError
+            If an index on the payload has a decoding that cannot be indexed.
         """
-        wanted = (*BOUNDS, *(index for index in indexes if index not in BOUNDS))
+        wanted = (*BOUNDS, *(self.payload.on_bytes(index) for index in indexes if index not in BOUNDS))
         return SkippingIndex.create(self, wanted, progress=progress, on_error=on_error, version=version)
 
 
-def topic_index(spark: SparkSession, source: TopicSource, trust: IndexTrust) -> TopicIndex:
+def topic_index(spark: SparkSession, source: TopicSource, trust: IndexTrust, payload: Payload = _BYTES) -> TopicIndex:
     """Return the index of a topic.
 
     Parameters
@@ -83,6 +96,8 @@ def topic_index(spark: SparkSession, source: TopicSource, trust: IndexTrust) -> 
         The segments of the topic.
     trust : {"checked", "names", "data"}
         Which timestamps the index has [QLK-TR-2]. With ``data``, a build reads the timestamps that do not count.
+    payload : Payload
+        The decoding of payloads, to which the columns of indexes refer.
     """
     claims = SegmentClaims(source.store.root, trust)
 
@@ -93,7 +108,7 @@ def topic_index(spark: SparkSession, source: TopicSource, trust: IndexTrust) -> 
 
     name = f"topic {source.topic}"
     outdated = _without_timestamps if trust == "data" else None
-    return TopicIndex(name, spark, FrameReader(name, read, claims, outdated))
+    return TopicIndex(name, spark, FrameReader(name, read, claims, outdated), payload)
 
 
 def _without_timestamps(snapshot: Snapshot) -> npt.NDArray[np.bool_]:

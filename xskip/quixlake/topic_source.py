@@ -11,9 +11,10 @@ import pyarrow.compute as pc
 from xskip.metadata.data_files import DataFiles
 from xskip.metadata.table import MetadataTable, PartitionColumn
 from xskip.quixlake.names import RAW, decode, first_key_folders
-from xskip.quixlake.segment_frame import PARTITIONS, segment_frame, use_index_at
+from xskip.quixlake.segment_frame import PARTITIONS, segment_frame
 from xskip.quixlake.store import LakeStore
 from xskip.spark.bridge.gateway import Hook
+from xskip.spark.bridge.segments import SegmentCalls
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -95,7 +96,7 @@ class TopicSource:
         table = MetadataTable(files, partitions, {})
         rows = segment_frame(spark, self._hook, table, self.root, dict(zip(*claimed, strict=True)))
         if index is not None:
-            use_index_at(rows, index)
+            SegmentCalls(self._hook).use_index_at(rows, index)
         return rows
 
     def _names(self, segments: pa.Table) -> pa.Array:
@@ -107,16 +108,16 @@ class TopicSource:
         These are the folders whose name, decoded or not, is a stream key or its first part, and the folders with a
         segment to which a descriptor gives a stream key.
         """
-        described = self.store.described(self._folders)
+        described, _ = self.store.described(self._folders)
         paths = described.filter(_is(described["stream_key"], [*keys]))["path"]
-        found = dict.fromkeys(first_key_folders(paths))
+        found = {key for _, key in first_key_folders(paths)}
         first_parts = {part for key in keys for part in _first_parts(key)}
         for folder in self._folders:
             for name in self.store.key_folders(RAW, folder):
                 literal = name.partition("=")[2]
                 if literal in first_parts or decode(literal) in first_parts:
-                    found[name] = None
-        return [*found]
+                    found.add(name)
+        return sorted(found)
 
 
 def _first_parts(key: str | None) -> Iterator[str | None]:

@@ -1,27 +1,30 @@
-"""The hook's operations on the segments of a Quix Lake: their writing, their renaming, and their hidden files."""
+"""The hook's operations on the segments of a Quix Lake: reading, writing, renaming and removing them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from xskip.errors import StorageError
 from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.java_errors import reason, spark_errors
+from xskip.spark.bridge.queries import Pieces
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["HiddenFile", "SegmentCalls", "SegmentFormat"]
+__all__ = ["HiddenFile", "SegmentCalls", "SegmentLayout"]
 
 _THREADS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class SegmentFormat:
+class SegmentLayout:
     """The form in which tasks write segments.
 
     Attributes
@@ -72,7 +75,7 @@ class SegmentCalls:
         self._hook = hook
         self._files: Any = hook.builds.segment_files()
 
-    def write(self, messages: DataFrame, topic: str, token: str, layout: SegmentFormat) -> DataFrame:
+    def write(self, messages: DataFrame, topic: str, token: str, layout: SegmentLayout) -> DataFrame:
         """Return a DataFrame with a row for each segment; its tasks write the segments under hidden names.
 
         Parameters
@@ -83,7 +86,7 @@ class SegmentCalls:
             The folder of the topic, in the hook's spelling.
         token : str
             A text that the hidden names of this batch share, and no other batch has.
-        layout : SegmentFormat
+        layout : SegmentLayout
             How tasks write segments.
         """
         from pyspark.sql import DataFrame
@@ -93,6 +96,46 @@ class SegmentCalls:
         limits = (layout.max_rows, layout.max_bytes, layout.max_millis)
         job = self._hook.builds.segment_job(layout.codec, layout.suffix, limits, has_branches=layout.has_branches)
         return DataFrame(job.write(messages._jdf, topic, token), spark)
+
+    def frame(
+        self,
+        spark: SparkSession,
+        files: Pieces,
+        root: str,
+        partitions: Mapping[str, str],
+        partition_of: Mapping[str, int],
+    ) -> DataFrame:
+        """Return a DataFrame that reads chosen segments; Spark lists no directory.
+
+        Parameters
+        ----------
+        spark : SparkSession
+            The session of the DataFrame.
+        files : sequence of bytes-like
+            The segments in the format of ``io.xskip.snapshot.FileTable``, in pieces.
+        root : str
+            The folder of the topic, in the hook's spelling.
+        partitions : mapping of str to str
+            The partition columns with their Spark types.
+        partition_of : mapping of str to int
+            The Kafka partition of segments whose names do not tell it, by name.
+        """
+        from pyspark.sql import DataFrame
+
+        self._hook.ship_kernel(spark)
+        relation = self._hook.builds.segments().relation(
+            spark._jsparkSession,
+            self._hook.queries.files(files),
+            root,
+            ", ".join(f"{name} {kind}" for name, kind in partitions.items()),
+            "\0".join(partition_of),
+            bytearray(np.array([*partition_of.values()], "<i8").tobytes()),
+        )
+        return DataFrame(spark._jsparkSession.baseRelationToDataFrame(relation), spark)
+
+    def use_index_at(self, rows: DataFrame, directory: str) -> None:
+        """Make Spark's rule take the index of a result of :meth:`frame` from a directory."""
+        rows._jdf.queryExecution().logical().relation().location().useIndexAt(directory)
 
     def rename(self, topic: str, moves: Sequence[tuple[str, str, str]], ending: str) -> list[bool]:
         """Give segments their final names; a segment that has its final name stays unchanged.
@@ -124,7 +167,7 @@ class SegmentCalls:
         """Remove files; ignore files that do not exist."""
         if paths:
             with _family("remove segments", paths[0]):
-                self._files.remove(bytearray("\0".join(paths), "utf-8"))
+                self._files.remove(bytearray("\0".join(paths), "utf-8"), _THREADS)
 
 
 @contextmanager

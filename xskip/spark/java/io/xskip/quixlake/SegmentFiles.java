@@ -9,6 +9,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -110,11 +111,32 @@ public final class SegmentFiles {
         });
   }
 
-  /** Removes files, whose paths are separated by NUL; ignores files that do not exist. */
-  public void remove(byte[] paths) throws IOException {
-    for (String text : new String(paths, StandardCharsets.UTF_8).split("\0", -1)) {
-      Path path = Paths.path(text);
-      path.getFileSystem(SparkCompat.hadoopConf()).delete(path, false);
+  /**
+   * Removes files, in several threads; ignores files that do not exist.
+   *
+   * @param paths the paths, separated by NUL
+   */
+  public void remove(byte[] paths, int threads) throws Exception {
+    ExecutorService executor = Executors.newFixedThreadPool(threads);
+    try {
+      List<Future<Boolean>> results = new ArrayList<>();
+      for (final String text : new String(paths, StandardCharsets.UTF_8).split("\0", -1)) {
+        results.add(
+            executor.submit(
+                new Callable<Boolean>() {
+                  @Override
+                  public Boolean call() throws IOException {
+                    Path path = Paths.path(text);
+                    FileSystem fileSystem = path.getFileSystem(SparkCompat.hadoopConf());
+                    return Boolean.valueOf(fileSystem.delete(path, false));
+                  }
+                }));
+      }
+      for (int i = 0; i < results.size(); i++) {
+        resultOf((Future<?>) results.get(i));
+      }
+    } finally {
+      executor.shutdownNow();
     }
   }
 }

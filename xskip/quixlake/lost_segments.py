@@ -1,0 +1,104 @@
+"""Lost segments: those of committed batches that vanished before they had their names. Rules: [QLK-SK-10]."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from xskip.errors import MetadataCorruptError, StorageError
+from xskip.metadatastore.filesystem import Storage
+from xskip.quixlake.manifests import Manifest, ManifestLog
+
+__all__ = ["lost_error", "lost_of_topic", "lost_segments", "paths_of"]
+
+_THREADS = 16
+_MOST_EXAMPLES = 10
+
+
+def lost_segments(storage: Storage, topic: str, manifest: Manifest) -> pa.Table:
+    """Return the segments of a manifest that have neither their hidden name nor a final name.
+
+    Parameters
+    ----------
+    storage : Storage
+    topic : str
+        The folder of the topic's segments.
+    manifest : Manifest
+
+    Returns
+    -------
+    pyarrow.Table
+        Rows of the manifest's segments.
+    """
+    lost = manifest.segments
+    for _ in range(2):  # a listing can miss a segment that another writer renames at the same time
+        lost = _absent(storage, topic, lost, manifest.token)
+    return lost
+
+
+def _absent(storage: Storage, topic: str, segments: pa.Table, token: str) -> pa.Table:
+    folders = pc.unique(segments["folder"]).to_pylist()
+
+    def names(folder: str) -> list[str]:
+        return [f"{folder}/{entry.name}" for entry in storage.list(f"{topic}/{folder}")]
+
+    with ThreadPoolExecutor(_THREADS) as pool:
+        present = pa.array([name for found in pool.map(names, folders) for name in found], pa.string())
+    name = segments["name"]
+    candidates = (segments["hidden"], name, pc.binary_join_element_wise(name, token, "."))
+    exists = pa.scalar(False)
+    for each in candidates:
+        exists = pc.or_(exists, pc.is_in(pc.binary_join_element_wise(segments["folder"], each, "/"), present))
+    return segments.filter(pc.invert(exists))
+
+
+def lost_of_topic(storage: Storage, topic: str, log: ManifestLog) -> Iterator[tuple[Manifest, pa.Table]]:
+    """Yield the committed batches of a topic that writers cannot complete, with their lost segments.
+
+    Parameters
+    ----------
+    storage : Storage
+    topic : str
+        The folder of the topic's segments.
+    log : ManifestLog
+        The manifests of the topic.
+    """
+    for batch in log.recorded().unfinished:
+        try:
+            manifest = log.read(batch)
+        except MetadataCorruptError:  # no batch was committed by this file
+            continue
+        lost = None if manifest is None else lost_segments(storage, topic, manifest)
+        if manifest is not None and lost is not None and len(lost) and not log.is_marked(batch):
+            yield manifest, lost
+
+
+def lost_error(topic: str, manifest: Manifest, lost: pa.Table) -> StorageError:
+    """Return the error for a batch with lost segments.
+
+    Parameters
+    ----------
+    topic : str
+        The folder of the topic's segments.
+    manifest : Manifest
+    lost : pyarrow.Table
+        The result of :func:`lost_segments`.
+    """
+    names = paths_of(lost)
+    more = f" and {len(names) - _MOST_EXAMPLES} more, which check() lists" if len(names) > _MOST_EXAMPLES else ""
+    hint = "restore these files, or call clean(abandon_lost=True) "
+    if manifest.is_compaction:
+        hint += "to undo the compaction, which loses no message"
+    else:
+        hint += "to complete the batch without them, and write their messages as a new batch"
+    found = f"{len(names)} missing: {', '.join(names[:_MOST_EXAMPLES])}{more}"
+    return StorageError("a segment of a committed batch is missing", where=topic, found=found, hint=hint)
+
+
+def paths_of(segments: pa.Table) -> Sequence[str]:
+    """Return the paths of segments under their final names, relative to the folder of the topic."""
+    paths: list[str] = pc.binary_join_element_wise(segments["folder"], segments["name"], "/").to_pylist()
+    return paths
