@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 import xskip
 from tests.e2e.table_formats import EXTENSIONS, PACKAGES
+from tests.fuzz.kinds import KINDS
 from tests.fuzz.rounds import Round, Tally
 
 _PREDICATES = 90
@@ -28,6 +29,7 @@ def main() -> int:
     parser.add_argument(
         "--delta", action="store_true", help="with tables of Delta beside, whose packages Spark fetches"
     )
+    parser.add_argument("--kind", choices=KINDS, help="of indexes; by default several, which each round draws")
     asked = parser.parse_args()
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         logging.getLogger(name).setLevel(logging.CRITICAL)  # filters that Spark refuses are not worth a word
@@ -38,7 +40,9 @@ def main() -> int:
         while total.pairs < asked.pairs:
             (root / str(seed)).mkdir()
             try:
-                tally, failures = Round(spark, root / str(seed), seed).run(_PREDICATES)
+                round_ = Round(spark, root / str(seed), seed)
+                round_.kinds = (asked.kind, "all") if asked.kind else round_.kinds
+                tally, failures = round_.run(_PREDICATES)
                 found = [failure.script() for failure in failures]
                 total.add(tally)
             except Exception:  # noqa: BLE001 - an error of one round is told with the wrong skips

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -10,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
+import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -19,16 +21,19 @@ from pyspark.sql.types import StructType
 import xskip
 from tests.fuzz.data import DataSet
 from tests.fuzz.kinds import indexes
+from tests.fuzz.paths import Bounds, Naming, union
 from tests.fuzz.plans import Plan
 from tests.fuzz.tree import Tree
 from xskip.spark.collect.relation import selected
 from xskip.spark.query.engine import engine_of
 
-__all__ = ["FILES", "PLAIN", "REFUSALS", "Copies", "give", "number", "swap", "under"]
+__all__ = ["FILES", "PLAIN", "REFUSALS", "Copies", "give", "number", "number_of", "swap", "under"]
 
 FILES = 40
 #: The copy that has no index.
 PLAIN = "plain"
+#: The end of each path, with the number of the file.
+_NUMBER = r"n(\d+)\.\w+"
 #: What Spark says no with.
 REFUSALS = (Py4JError, PySparkException)
 
@@ -55,7 +60,12 @@ def give(spark: SparkSession, settings: Mapping[str, str | None]) -> None:
 
 def number() -> Column:
     """Return a column with the number of the file of each row."""
-    return F.regexp_extract(F.input_file_name(), r"(\d+)\.\w+$", 1).cast("int")
+    return F.regexp_extract(F.input_file_name(), rf"{_NUMBER}$", 1).cast("int")
+
+
+def number_of(path: str) -> int:
+    """Return the number of a file."""
+    return int(re.findall(rf"{_NUMBER}\Z", path)[0])
 
 
 @dataclass(slots=True)
@@ -69,21 +79,26 @@ class Copies:
         An empty directory.
     plan : Plan
     data : DataSet
+    naming : Naming
     schema : StructType or None
         The schema of the queries; None if they read as the build did.
     passed_over : dict of str to set of int
         The files that the build of a copy could not read.
     stored : StructType or None
         The schema of the files, if some are damaged, so that Spark cannot infer the schema from every file.
+    paths : dict of int to str
+        The path of each file below a copy.
     """
 
     spark: SparkSession
     root: Path
     plan: Plan
     data: DataSet
+    naming: Naming
     schema: StructType | None = None
     passed_over: dict[str, set[int]] = field(default_factory=dict)
     stored: StructType | None = None
+    paths: dict[int, str] = field(default_factory=dict)
 
     def write(self, random: Random, kinds: Sequence[str]) -> None:
         """Write the files, and one copy with indexes for each kind."""
@@ -96,19 +111,62 @@ class Copies:
         for n in range(FILES):
             written = staging / f"__file={n}"
             (part,) = written.rglob("part-*")
-            target = self.root / PLAIN / part.parent.relative_to(written) / f"{n}.{fmt}"
+            target = self.root / PLAIN / part.parent.relative_to(written) / f"n{n}.{fmt}"
             target.parent.mkdir(parents=True, exist_ok=True)
             part.rename(target)
             if self.plan.schema and random.random() < 0.3:
                 _spoil_a_record(random, target)
             if n in self.plan.damaged:
                 _damage(random, target)
+        self._rename(random)
         for kind in kinds:
             shutil.copytree(self.root / PLAIN, self.root / kind)
             made = self.index(kind).create(
-                indexes(kind, self.plan.absent), on_error="skip" if self.plan.damaged else "raise"
+                indexes(kind, self.plan.absent, self.naming.indexes),
+                on_error="skip" if self.plan.damaged else "raise",
             )
-            self.passed_over[kind] = {int(Path(name).stem) for name in made.failed}
+            self.passed_over[kind] = {number_of(name) for name in made.failed}
+
+    @property
+    def exchanged(self) -> tuple[int, int]:
+        """Return the numbers of two files that are not damaged, and whose names are right about both."""
+        first, second, *_ = (n for n in range(FILES) if n not in self.plan.damaged)
+        return first, second
+
+    def _rename(self, random: Random) -> None:
+        """Give the files names that claim bounds of their values."""
+        plain, bounds = self.root / PLAIN, self._bounds()
+        first, second = self.exchanged
+        if bounds.keys() >= {first, second}:
+            bounds[first] = bounds[second] = union(bounds[first], bounds[second])
+        for n in range(FILES):
+            (path,) = plain.rglob(f"n{n}.{self.plan.fmt}")
+            target = path.parent / f"{self.naming.path(random, n, bounds.get(n))}.{self.plan.fmt}"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            path.rename(target)
+            self.paths[n] = str(target.relative_to(plain))
+
+    def _bounds(self) -> dict[int, dict[str, Bounds]]:
+        """Return the bounds of the files as the build reads them, without the files that Spark cannot read."""
+        names = [of.column for of in self.naming.columns]
+        ends = [end(name).alias(f"{end.__name__} {name}") for name in names for end in (F.min, F.max)]
+        try:
+            rows = self._read_as_built().groupBy(number().alias("n")).agg(*ends).toArrow()
+        except REFUSALS:
+            return {}
+        numbers = rows["n"].to_pylist()
+        sides = [[_whole(rows[f"{end} {name}"]) for end in ("min", "max")] for name in names]
+        found = [zip(*side, strict=True) for side in sides]
+        bounds = [dict(zip(names, each, strict=True)) for each in zip(*found, strict=True)]
+        return {
+            n: {name: None if low is None or high is None else (low, high) for name, (low, high) in each.items()}
+            for n, each in zip(numbers, bounds, strict=True)
+        }
+
+    def _read_as_built(self) -> DataFrame:
+        reader = self.spark.read.format(self.plan.fmt).options(**self.plan.options)
+        schema = self.plan.schema or self.stored
+        return (reader.schema(schema) if schema else reader).load(str(self.root / PLAIN))
 
     def index(self, kind: str) -> xskip.SkippingIndex:
         """Return the index of a copy."""
@@ -176,17 +234,25 @@ class Copies:
     def _selected(self, copy: str, tree: Tree) -> set[int]:
         hook = engine_of(self.spark).hook
         names = selected(hook, self.read(copy).filter(str(tree))).files().names.to_pylist()
-        return {int(Path(name).stem) for name in names}
+        return {number_of(name) for name in names}
 
 
 def swap(directory: Path, first: int, second: int) -> None:
     """Exchange the contents of two files of a copy, which changes their times."""
-    one, two = (next(directory.rglob(f"{n}.*")) for n in (first, second))
+    one, two = (next(directory.rglob(f"*n{n}.*")) for n in (first, second))
     content = one.read_bytes(), two.read_bytes()
     for path, bytes_of_other in ((two, content[0]), (one, content[1])):
         later = path.stat().st_mtime + 7
         path.write_bytes(bytes_of_other)
         os.utime(path, (later, later))
+
+
+def _whole(values: pa.ChunkedArray) -> list[int | None]:
+    """Return integers, days or microseconds."""
+    if pa.types.is_date32(values.type):
+        values = values.cast(pa.int32())
+    whole: list[int | None] = values.cast(pa.int64()).to_pylist()
+    return whole
 
 
 def _spoil_a_record(random: Random, file: Path) -> None:

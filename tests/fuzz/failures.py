@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tests.fuzz.plans import Plan
+from xskip import PathBounds
 
 __all__ = ["Failure"]
 
@@ -31,6 +32,10 @@ class Failure:
     way : str
         How the query ran, if the plain query of the script may not reproduce the failure. In this case run the round
         again with the seed.
+    path : str
+        The path of the file below the dataset.
+    of_paths : tuple of PathBounds
+        The indexes of bounds that the path contains.
     """
 
     plan: Plan
@@ -41,12 +46,14 @@ class Failure:
     asked: str
     seed: int
     way: str = ""
+    path: str = ""
+    of_paths: tuple[PathBounds, ...] = ()
 
     def script(self) -> str:
         """Return a program that reproduces the wrong skip."""
         plan = self.plan
         written = f"write.partitionBy({', '.join(map(repr, plan.partitions))})" if plan.partitions else "write"
-        built_as = plan.schema or (self.indexed if plan.partitions else "")
+        built_as = plan.schema or (self.indexed if "/" in self.path else "")
         indexed = (f", schema={built_as!r}" if built_as else "") + (
             f", options={plan.options!r}" if plan.options else ""
         )
@@ -58,15 +65,18 @@ class Failure:
         lines = [
             f"# seed {self.seed}" + (f", {self.way}: this is the plain query" if self.way else ""),
             "from pathlib import Path", "import tempfile", "from pyspark.sql import SparkSession", "import xskip",
-            "from tests.fuzz.kinds import indexes", "",
+            "from xskip import PathBounds", "from tests.fuzz.kinds import indexes", "",
             "spark = xskip.configure(SparkSession.builder.master('local[1]')).getOrCreate()",
             *(f"spark.conf.set({key!r}, {value!r})" for key, value in plan.settings.items()),
             zone.format(plan.zones[0]),
-            "path = str(Path(tempfile.mkdtemp()) / 'data')",
+            "root = Path(tempfile.mkdtemp())", "path = str(root / 'data')",
             f"rows = spark.sql({self.rows!r})",
-            f"rows.drop('__file', *{away!r}).coalesce(1).{written}.format({plan.fmt!r}).save(path)",
+            f"rows.drop('__file', *{away!r}).coalesce(1).{written}.format({plan.fmt!r}).save(str(root / 'staging'))",
+            "(part,) = (root / 'staging').rglob('part-*')",
+            f"named = root / 'data' / {self.path!r}",
+            "named.parent.mkdir(parents=True)", "part.rename(named)",
             f"made = xskip.SkippingIndex.for_path(spark, path, format={plan.fmt!r}{indexed})",
-            f"made.create(indexes({self.kind!r}, {plan.absent!r}))",
+            f"made.create(indexes({self.kind!r}, {plan.absent!r}, {self.of_paths!r}))",
             *(f"spark.conf.set({key!r}, {value!r})" for key, value in plan.asking.items()),
             zone.format(plan.zones[1]),
             f"found = lambda: {reader}.load(path).filter({self.where!r}).count()",

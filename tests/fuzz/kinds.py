@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from random import Random
 from typing import NamedTuple
 
@@ -49,7 +49,7 @@ _WHOLE: dict[str, list[tuple[tuple[str, ...], xskip.Index]]] = {
     ],
 }
 #: The names of the copies.
-KINDS = (*_EACH, *_WHOLE, "all")
+KINDS = (*_EACH, *_WHOLE, "pathbounds", "all")
 
 
 def some(random: Random) -> tuple[str, ...]:
@@ -57,10 +57,22 @@ def some(random: Random) -> tuple[str, ...]:
     return (*random.sample(KINDS[:-1], _SEVERAL), "all")
 
 
-def indexes(kind: str, partitions: Collection[str] = ()) -> list[xskip.Index]:
-    """Return the index types of one copy, on all columns and fields of a supported type except partition columns."""
+def indexes(
+    kind: str, partitions: Collection[str] = (), of_paths: Iterable[xskip.PathBounds] = ()
+) -> list[xskip.Index]:
+    """Return the index types of one copy.
+
+    Parameters
+    ----------
+    kind : str
+    partitions : collection of str
+        The columns that files lack. The other columns and fields of a supported type have an index.
+    of_paths : iterable of PathBounds
+        The indexes of bounds that the names of the copy's files contain.
+    """
     columns = {name: of for name, of in (COLUMNS | FIELDS).items() if name not in partitions}
     chosen = [each for name, each in _EACH.items() if kind in (name, "all")]
     made = [each.make(name) for each in chosen for name, of in columns.items() if of in each.types]
     whole = [each for name, found in _WHOLE.items() if kind in (name, "all") for each in found]
-    return made + [index for needed, index in whole if not set(needed) & set(partitions)]
+    made += [index for needed, index in whole if not set(needed) & set(partitions)]
+    return [*made, *of_paths] if kind in ("pathbounds", "all") else made

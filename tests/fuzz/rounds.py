@@ -15,6 +15,7 @@ from tests.fuzz.copies import FILES, PLAIN, Copies, under
 from tests.fuzz.data import dataset
 from tests.fuzz.failures import Failure
 from tests.fuzz.kinds import some
+from tests.fuzz.paths import naming
 from tests.fuzz.plans import Plan, other_schema, plan
 from tests.fuzz.predicates import predicate
 from tests.fuzz.scope import Scope, fields_of
@@ -26,6 +27,8 @@ __all__ = ["Round", "Tally"]
 #: Queries of a copy that run, for each way, and predicates that threads ask of each of some copies.
 _RUN = 4
 _AT_ONCE = 25
+#: How often columns count in addition, whose bounds names of files claim.
+_OF_NAMED = 3
 
 
 @dataclass(slots=True)
@@ -67,7 +70,8 @@ class Round:
         self.random = Random(self.seed)
         self.plan = plan(self.random, FILES)
         data = dataset(self.random, FILES, self.plan.partitions)
-        self.copies = Copies(self.spark, self.root, self.plan, data)
+        named = naming(self.random, self.plan.absent)
+        self.copies = Copies(self.spark, self.root, self.plan, data, named)
         self.kinds = some(self.random)
 
     def run(self, predicates: int) -> tuple[Tally, list[Failure]]:
@@ -117,7 +121,8 @@ class Round:
     @property
     def _has_delta(self) -> bool:
         plan = self.plan
-        can = plan.fmt == "parquet" and not plan.partitions and not plan.damaged and self.copies.schema is None
+        flat = not plan.partitions and not self.copies.naming.levels
+        can = plan.fmt == "parquet" and flat and not plan.damaged and self.copies.schema is None
         return can and "DeltaSparkSessionExtension" in str(self.spark.conf.get("spark.sql.extensions", ""))
 
     def _narrow(self, truth: dict[Tree, set[int]]) -> Sequence[Tree]:
@@ -127,6 +132,9 @@ class Round:
 
     def _scope(self) -> Scope:
         fields = fields_of(self.copies.read(PLAIN).schema, self.copies.data.pool)
+        if "pathbounds" in self.kinds:  # the only kind with indexes on few columns
+            named = {of.column for of in self.copies.naming.columns}
+            fields += [f for f in fields if f.name.lower() in named] * _OF_NAMED
         if self.spark.conf.get("spark.sql.caseSensitive") == "false":
             fields = [replace(f, name=f.name.upper()) if self.random.random() < 0.05 else f for f in fields]
         return Scope(tuple(fields), self.plan.ansi, self._hidden() if self.plan.hidden else ())
@@ -135,7 +143,7 @@ class Round:
         """Return tests of hidden columns; the results of tests of paths are the same for all copies."""
         files = [(path.name, path.stat()) for path in self.random.sample(sorted(self.root.glob("plain/**/*.*")), 4)]
         tests = [
-            "_metadata.file_path LIKE '%/1_.%'",
+            "_metadata.file_path LIKE '%n1_.%'",
             "_metadata.file_path LIKE '%=%'",
             "_metadata.file_block_start = 0",
         ]
@@ -164,7 +172,10 @@ class Round:
     def _failure(self, kind: str, where: str, file: int) -> Failure:
         copies, rows = self.copies, self.copies.data.sql(range(file, file + 1))
         indexed = _ddl(replace(copies, schema=None).read(PLAIN).schema)
-        return Failure(self.plan, kind, where, rows, indexed, _ddl(copies.schema) if copies.schema else "", self.seed)
+        asked = _ddl(copies.schema) if copies.schema else ""
+        found = Failure(self.plan, kind, where, rows, indexed, asked, self.seed)
+        of_paths = copies.naming.indexes if kind in ("pathbounds", "all") else ()
+        return replace(found, path=copies.paths[file], of_paths=of_paths)
 
 
 def _ddl(schema: StructType) -> str:

@@ -108,18 +108,13 @@ def kept_while_files_change(copies: Copies, kind: str, trees: Sequence[Tree]) ->
     for df in (kept.plain, kept.indexed):
         df.inputFiles()
     for copy in (PLAIN, kind):
-        swap(copies.root / copy, *_whole(copies))
+        swap(copies.root / copy, *copies.exchanged)
     yield from _asked("after files changed", kind, trees, lambda: _pair(copies, kind))
     forget_indexes()
     with copies.as_built():
         copies.index(kind).refresh(on_error="skip" if copies.plan.damaged else "raise")
     yield from _asked("kept while files changed and the index was refreshed", kind, trees, lambda: kept)
     yield from _asked("after a refresh", kind, trees, lambda: _pair(copies, kind))
-
-
-def _whole(copies: Copies) -> list[int]:
-    """Return the numbers of two files that are not damaged."""
-    return [n for n in range(len(copies.data.files)) if n not in copies.plan.damaged][:2]
 
 
 def _asked(way: str, kind: str, trees: Sequence[Tree], pair: Callable[[], _Pair]) -> Iterator[Difference]:
