@@ -8,7 +8,9 @@ import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
 import pyarrow as pa
@@ -41,6 +43,13 @@ class Server:
         sink = io.BytesIO()
         pq.write_table(pa.table({"x": pa.array(values, pa.int32())}), sink)
         self._ask("PUT", f"{bucket}/{key}", sink.getvalue())
+
+    def put_files(self, bucket: str, root: Path, place: str) -> None:
+        """Put the files below a directory, with names below a place in the bucket."""
+        for path in sorted(root.rglob("*")):
+            if path.is_file():
+                key = f"{place}/{path.relative_to(root).as_posix()}"
+                self._ask("PUT", f"{bucket}/{quote(key)}", path.read_bytes())
 
     def get(self, bucket: str, key: str) -> bytes:
         """Return an object's bytes."""

@@ -1,90 +1,28 @@
-"""The scenarios on S3 run in a process of their own: ``python -m tests.s3.scenarios <port>``.
-
-The process writes a line of JSON for each scenario: its name, its error or an empty text, and its seconds.
-"""
+"""The scenarios of indexes on S3."""
 
 from __future__ import annotations
 
-import json
 import logging
-import re
-import sys
 import tempfile
 import threading
 import time
-import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import pyspark
 import pytest
-from pyspark.sql import SparkSession
 
 import xskip
 import xskip.build.builder
-from tests.helpers import kept
 from tests.metadatastore.samples import FORM, commit, metadata_files_of, numbered_table, record_of, replace_all
-from tests.s3.client import Server
+from tests.s3.bucket import CONDITIONAL_PUTS, HADOOP, UNCONDITIONAL, Bucket, conditional, scenario
 from xskip import LocalKms, MinMax, SkippingIndex
 from xskip.errors import CommitConflictError, IndexDroppedError, StorageError
 from xskip.metadatastore.commit import find_live, publish
 from xskip.metadatastore.maintenance.drop import remove_index
 from xskip.metadatastore.snapshot import open_snapshot
-from xskip.quixlake.sink import Sink, SinkOptions
-from xskip.spark.bridge.gateway import hook_of
-from xskip.spark.bridge.hadoop_filesystem import HadoopStorage
 from xskip.spark.query.engine import forget_indexes
-
-(_JAR,) = (Path(pyspark.__file__).parent / "jars").glob("hadoop-client-api-*.jar")
-HADOOP = tuple(map(int, re.findall(r"\d+", _JAR.stem)[:3]))
-#: The version of Hadoop whose S3A brought them.
-CONDITIONAL_PUTS = (3, 4, 2)
-UNCONDITIONAL = "unconditional"
-SCENARIOS: dict[str, Callable[[Bucket], None]] = {}
-
-
-class Bucket:
-    """A bucket of a single scenario, with a dataset ``t`` of four files."""
-
-    def __init__(self, spark: SparkSession, server: Server, name: str) -> None:
-        self.spark, self.server, self.name = spark, server, name
-        self.path = f"s3a://{name}/t"
-        self.index = SkippingIndex.for_path(spark, self.path)
-        server.make_bucket(name)
-        for i in range(4):
-            self.add(f"f{i}", 10 * i, 10 * i + 5)
-
-    def add(self, name: str, *values: int) -> None:
-        self.server.put_rows(self.name, f"t/{name}.parquet", values)
-
-    def kept(self, predicate: str) -> set[str]:
-        return kept(self.spark, self.path, predicate)
-
-    @property
-    def metadata(self) -> set[str]:
-        """Return the names of the metadata files and of the records, without identities."""
-        keys = self.server.keys(self.name, "_xskip")
-        return {key.rpartition("/")[2] for key in keys}
-
-    @property
-    def files(self) -> set[str]:
-        return {name for name in self.metadata if name.endswith(".parquet")}
-
-    def assert_nothing_left_over(self) -> None:
-        assert self.files == {name for name, _ in self.index.status().metadata_files}
-
-    @property
-    def storage(self) -> HadoopStorage:
-        return HadoopStorage(hook_of(self.spark))
-
-    def requests(self, work: Callable[[], object]) -> int:
-        """Return the number of requests, without those for data files, whose footers Spark 4.3 caches."""
-        with self.server.order():
-            work()
-            return sum(f"/{self.name}/t/f" not in each for each in self.server.seen())
 
 
 @contextmanager
@@ -102,16 +40,6 @@ def warnings_of_xskip() -> Iterator[list[str]]:
         yield said
     finally:
         logging.getLogger("xskip").removeHandler(handler)
-
-
-def scenario(function: Callable[[Bucket], None]) -> Callable[[Bucket], None]:
-    SCENARIOS[function.__name__] = function
-    return function
-
-
-def conditional(function: Callable[[Bucket], None]) -> Callable[[Bucket], None]:
-    """Register a scenario that needs conditional puts, if S3A supports them."""
-    return scenario(function) if HADOOP >= CONDITIONAL_PUTS else function
 
 
 @scenario
@@ -335,65 +263,3 @@ def requests(bucket: Bucket) -> None:
     listing = bucket.requests(lambda: spark.read.parquet(bucket.path))
     refresh = bucket.requests(index.refresh)
     assert refresh - listing <= 6, (refresh, listing)
-
-
-@scenario
-def sink(bucket: Bucket) -> None:
-    """Check that the sink of a Quix Lake names all segments, where a rename is a copy, and repeats no batch."""
-    columns = "id AS timestamp", "CAST(id % 2 AS STRING) AS key", "'v' AS value", "0 AS partition", "id AS offset"
-    df = bucket.spark.range(10).selectExpr(*columns)
-    lake = Sink(bucket.spark, f"s3a://{bucket.name}/a b", "t", SinkOptions(codec="null"))
-    assert [lake.write(df, "b").rows, lake.write(df, "b").rows, lake.clean(timedelta(seconds=-9))] == [10, 0, 0]
-    names = [key.rpartition("/")[2] for key in bucket.server.keys(bucket.name, "Raw")]
-    assert sorted(names) == [f"ts_{i}_{i + 8}_part_0_off_{i}_{i + 8}.avro" for i in (0, 1)]
-    assert len(bucket.server.keys(bucket.name, "index_raw_0_")) == 2
-
-
-def session(port: int) -> SparkSession:
-    """Return a Spark session that uses the server."""
-    version = ".".join(map(str, HADOOP))
-    builder = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.log.level", "OFF")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.memory", "2g")
-        .config("spark.jars.packages", f"org.apache.hadoop:hadoop-aws:{version}")
-        .config(f"spark.hadoop.fs.s3a.bucket.{UNCONDITIONAL}.create.conditional.enabled", "false")
-    )
-    for key, value in {
-        "endpoint": Server(port).endpoint,
-        "endpoint.region": "us-east-1",
-        "path.style.access": "true",
-        "connection.ssl.enabled": "false",
-        "access.key": "anybody",
-        "secret.key": "anything",
-        "aws.credentials.provider": "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider",
-        "change.detection.version.required": "false",
-        "fast.upload.buffer": "bytebuffer",
-        "retry.interval": "50ms",
-        "retry.throttle.interval": "50ms",
-    }.items():
-        builder = builder.config(f"spark.hadoop.fs.s3a.{key}", value)
-    return builder.getOrCreate()
-
-
-def main() -> None:
-    """Run the named scenarios, or all."""
-    spark, server = session(int(sys.argv[1])), Server(int(sys.argv[1]))
-    xskip.enable(spark)
-    spark.conf.set("spark.xskip.strict", "true")
-    for name in sys.argv[2:] or SCENARIOS:
-        started, error = time.monotonic(), ""
-        try:
-            SCENARIOS[name](Bucket(spark, server, name.replace("_", "-")))
-        except BaseException:  # noqa: BLE001 - the test says it
-            error = traceback.format_exc()
-        sys.stdout.write(json.dumps([name, error, round(time.monotonic() - started, 1)]) + "\n")
-        sys.stdout.flush()
-    spark.stop()
-
-
-if __name__ == "__main__":
-    main()

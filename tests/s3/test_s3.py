@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.s3 import scenarios
+from tests.s3 import runner
 
 ROOT = Path(__file__).parents[2]
-SECONDS = 420
+SECONDS = 600
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def environment() -> dict[str, str]:
 def told(server: int) -> dict[str, str]:
     """Return the error of each scenario, or an empty text."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.s3.scenarios", str(server)],
+        [sys.executable, "-m", "tests.s3.runner", str(server)],
         cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, env=environment(), check=False,
     )  # fmt: skip
     if "unresolved dependency" in done.stderr:
@@ -58,7 +58,7 @@ def told(server: int) -> dict[str, str]:
     return {name: error for name, error, _ in lines}
 
 
-@pytest.mark.parametrize("name", scenarios.SCENARIOS)
+@pytest.mark.parametrize("name", runner.SCENARIOS)
 def test_scenario(told: dict[str, str], name: str) -> None:
     """[MDS-C-7] [MDS-C-12] [MDS-C-19] [MDS-C-20] Each scenario runs without an error."""
     assert told.get(name, "it was not run") == ""
