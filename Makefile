@@ -7,13 +7,16 @@ WORKERS ?= 2
 STAMP = $(VENV)/installed-$(SPARK)
 export PYSPARK_PYTHON = $(abspath $(BIN)/python)
 
-.PHONY: help demo test lint types java java-format check bench test-spark clean
+.PHONY: help demo lake test lint types java java-format check bench test-spark clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 demo: $(STAMP) need-java  ## index a year of real flights as Avro and Parquet, and run six queries with and without
 	$(BIN)/python -m xskip demo --directory build/demo
+
+lake: $(STAMP) need-java  ## write a small Quix Lake, and discover, read, index, compact and replay it
+	$(BIN)/python -m xskip demo --lake --directory build/lake
 
 test: $(STAMP) need-java  ## every test, in WORKERS processes (2) of one Spark session each
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(PYTEST)

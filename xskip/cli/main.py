@@ -61,9 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         check_java()
         if arguments.command == "demo":
-            from xskip.cli.demo import run_demo
-
-            return run_demo(arguments.directory)
+            return _demonstrate(arguments)
         if arguments.command == "jar":
             return _write_jar(arguments)
         if arguments.command == "quix":
@@ -74,11 +72,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
 
 
+def _demonstrate(arguments: argparse.Namespace) -> int:
+    if arguments.lake:
+        from xskip.cli.lake_demo import run_lake_demo
+
+        return run_lake_demo(arguments.directory)
+    from xskip.cli.demo import run_demo
+
+    return run_demo(arguments.directory)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="xskip", description="Data skipping for PySpark.")
     parser.add_argument("--version", action="version", version=f"xskip {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     demo = commands.add_parser("demo", help="index a year of real flights, and run queries with and without skipping")
+    demo.add_argument("--lake", action="store_true", help="write, query, compact and replay a Quix Lake instead")
     demo.add_argument("--directory", default="xskip-demo", help="the directory of the data (default: %(default)s)")
     jar = commands.add_parser("jar", help="write a jar of the Java classes that each driver compiles without the jar")
     jar.add_argument("--directory", default=".", help="the directory of the jar (default: %(default)s)")
