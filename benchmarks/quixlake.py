@@ -4,19 +4,21 @@
 
 The lake of ``discovery`` has 100,000 segments of 500 stream keys, with descriptors. It times
 
-* the topics, the stream keys and the segments of an hour, from descriptors;
-* a listing of all folders with a look into the header of every segment;
+* the stream keys with their segments, messages and bounds from descriptors, by an object that remembers nothing;
+* a listing of all folders with a look into the header of every segment, which tells less;
+* the same stream keys, messages and bounds by Spark's Avro source;
 * the build of the index from descriptors, and from the messages of the segments.
 
-The lake of ``window`` has a segment for each of 2,400 hours. It times a query for one hour by ``QuixLake.read``, and
-the same query by Spark's own Avro source. ``sink`` times the sink and Spark's own partitioned Avro write with
-10,000,000 messages of 200 bytes.
+The lake of ``window`` has a message for each second of 2,400 hours, and a segment for each hour. It times a query for
+one hour by ``QuixLake.read``, and the same query by Spark's own Avro source. ``sink`` times the sink and Spark's own
+partitioned Avro write with 10,000,000 messages of 200 bytes.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import io
+import random
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -25,6 +27,7 @@ from typing import Any
 import fastavro
 from common import Lines, arguments, interleaved, run, scaled, session
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 import xskip
 from xskip.quixlake import QuixLake
@@ -33,6 +36,7 @@ from xskip.quixlake.names import SegmentName, folder
 
 SEGMENTS, KEYS = 100_000, 500
 HOURS = 2_400
+PER_HOUR = 3_600
 MESSAGES = 10_000_000
 HOUR = 3_600_000
 #: The first millisecond of 2026-01-01 in UTC.
@@ -50,7 +54,7 @@ SCHEMA: dict[str, Any] = {
 
 
 def write_lake(base: Path, keys: int, hours: int, rows: int = 1) -> None:
-    """Write a lake with a segment for each stream key and hour, and an index file for each stream key.
+    """Write a lake with a segment for each stream key and hour, and index files of up to 1,000 descriptors.
 
     Parameters
     ----------
@@ -58,16 +62,16 @@ def write_lake(base: Path, keys: int, hours: int, rows: int = 1) -> None:
     keys, hours : int
         The numbers of stream keys and of hours.
     rows : int
-        The number of messages in a segment, each of 200 bytes.
+        The number of messages in a segment, each of 200 random bytes.
     """
 
     def write(number: int) -> None:
-        key, described = f"key-{number}", []
+        key, described, values = f"key-{number}", [], random.Random(number)
         for hour in range(hours):
             start = START + hour * HOUR
             step = HOUR // rows
             messages = [
-                {"timestamp": start + i * step, "key": key.encode(), "headers": [], "value": bytes(200),
+                {"timestamp": start + i * step, "key": key.encode(), "headers": [], "value": values.randbytes(200),
                  "partition": number, "offset": hour * rows + i}
                 for i in range(rows)
             ]  # fmt: skip
@@ -115,13 +119,14 @@ def discovery(spark: SparkSession, base: Path, lines: Lines) -> None:
     keys = max(2, int(KEYS * arguments().scale))
     hours = scaled(SEGMENTS) // keys
     write_lake(base, keys, hours)
-    hour = {"start": START + 5 * HOUR, "end": START + 6 * HOUR}
 
     def discover() -> None:
-        lake = QuixLake(spark, str(base))  # which remembers nothing
-        assert len(lake.topics()) == 1
-        assert len(lake.keys("t")) == keys
-        assert len(lake.segments("t", **hour)) == keys  # type: ignore[arg-type]
+        assert len(QuixLake(spark, str(base)).keys("t")) == keys
+
+    def by_spark() -> None:
+        bounds = (f"{end}({column})" for column in ("timestamp", "offset") for end in ("min", "max"))
+        rows = spark.read.format("avro").load(f"{base}/Raw/Topic=t").groupBy("Key")
+        assert len(rows.agg(F.count("*"), *map(F.expr, bounds)).collect()) == keys
 
     index = QuixLake(spark, str(base)).index("t")
 
@@ -138,22 +143,23 @@ def discovery(spark: SparkSession, base: Path, lines: Lines) -> None:
     runs = [(lambda: None, discover), headers, (drop, index.create)]
     discovered, opened, described = interleaved(runs, 3, 1)
     drop()
-    (data,) = interleaved([(lambda: None, build_from_messages)], 1, 0)
+    read, data = interleaved([(lambda: None, by_spark), (lambda: None, build_from_messages)], 1, 0)
     kind = f"{keys * hours:,} segments of {keys:,} keys"
     lines.ratio(f"{kind}: listing with headers / discovery from descriptors", opened, discovered, ">= 50")
+    lines.ratio(f"{kind}: Spark's Avro source / discovery from descriptors", read, discovered[:1])
     lines.ratio(f"{kind}: build from messages / build from descriptors", data, described[:1], ">= 20")
 
 
 def window(spark: SparkSession, base: Path, lines: Lines) -> None:
     hours = scaled(HOURS)
-    write_lake(base, 1, hours, 1_000)
+    write_lake(base, 1, hours, PER_HOUR)
     xskip.enable(spark)
     lake = QuixLake(spark, str(base))
     start, end = START + 7 * HOUR, START + 8 * HOUR
     lake.index("t").create()
 
     def count(frame: DataFrame) -> None:
-        assert frame.filter(f"timestamp >= {start} AND timestamp < {end}").count() == 1_000
+        assert frame.filter(f"timestamp >= {start} AND timestamp < {end}").count() == PER_HOUR
 
     def plain() -> None:
         xskip.disable(spark)

@@ -43,7 +43,7 @@ def test_the_block_of_a_quix_lake_runs(spark: SparkSession, tmp_path: Path, caps
         message(first + i, timestamp=start + i, value=b'{"temp": %d, "site": "Oslo"}' % (25 + i)) for i in range(10)
     ]
     lake.describe([lake.segment("B", rows[:5], "csv-data"), lake.segment("B", rows[5:], "csv-data")])
-    _, code, _ = blocks_of(README, "python")
+    _, code, *_ = blocks_of(README, "python")
     names: dict[str, Any] = {"spark": spark}
     exec(compile(code.replace("s3a://bucket/workspace", str(tmp_path)), "README.rst", "exec"), names)
     assert "1 topics, 2 segments" in capsys.readouterr().out

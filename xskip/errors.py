@@ -24,6 +24,9 @@ __all__ = [
     "ReplayError",
     "SettingError",
     "StorageError",
+    "TableChangedError",
+    "TableDamagedError",
+    "TableVersionError",
     "UnsupportedTypeError",
     "XskipError",
 ]
@@ -183,3 +186,15 @@ class HookVersionError(XskipError, RuntimeError):
 
 class JavaNotFoundError(XskipError, OSError):
     """Error for a Java runtime that is missing or older than Spark requires."""
+
+
+class TableDamagedError(XskipError):
+    """Error for files of a QuestDB table that are missing, short, or that contradict each other."""
+
+
+class TableVersionError(XskipError):
+    """Error for a QuestDB table whose files have a format that this release does not read."""
+
+
+class TableChangedError(XskipError, RuntimeError):
+    """Error for a QuestDB table that a server changed during every attempt to read one transaction of it."""

@@ -1,0 +1,33 @@
+"""Fixtures with a QuestDB server, and with a database of files."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.questdb.server import CannotFetchError, Server, running_server
+
+_ARCHIVE = Path(__file__).parents[3] / "shared" / "fixtures" / "questdb" / "data_426.zip"
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Yield a server that stops with the tests; it also has the database of files, if they are here."""
+    archive = _ARCHIVE if _ARCHIVE.exists() else None
+    try:
+        with running_server(tmp_path_factory.mktemp("questdb"), archive) as server:
+            yield server
+    except CannotFetchError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def files(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a database that servers of several versions wrote."""
+    folder = tmp_path_factory.mktemp("files")
+    with zipfile.ZipFile(_ARCHIVE) as archive:
+        archive.extractall(folder)
+    return folder

@@ -1,0 +1,238 @@
+"""The control files of a table: what is read of them, and errors for damaged ones [QDB-FI], [QDB-SN-8]."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import xskip.questdb
+from tests.questdb.server import Server
+from tests.questdb.values import check
+from xskip.errors import DatasetError, TableChangedError, TableDamagedError, TableVersionError, XskipError
+from xskip.questdb import Database
+from xskip.questdb import open as open_table
+from xskip.questdb.column_versions import ColumnFiles, ColumnVersions
+from xskip.questdb.files import TableFile
+from xskip.questdb.metadata_file import read_metadata
+from xskip.questdb.partition_names import PartitionUnit
+from xskip.questdb.transaction_file import read_transaction
+
+_LEAST = -(1 << 63)
+
+
+@pytest.fixture(scope="module")
+def original(server: Server) -> Path:
+    """Return the folder of a table with three days of 50 rows, and a column that was added after each day."""
+    name = server.name("copied")
+    server.exec(
+        f"create table {name} (x long, s string, sy symbol, v varchar, b binary, a double[], ts timestamp)"
+        " timestamp(ts) partition by day wal"
+    )
+    values = "x, 's' || x, 'symbol ' || x, 'a long varchar ' || x, rnd_bin(5, 9, 0), rnd_double_array(1)"
+    for day in range(3):
+        moment = f"({day} * 86400000000L + x)::timestamp"
+        server.run(
+            name,
+            f"insert into {name} (x, s, sy, v, b, a, ts) select {values}, {moment} from long_sequence(50)",
+            f"alter table {name} add column c{day} int",
+        )
+    check(server, name)
+    return server.folder(name)
+
+
+@pytest.fixture
+def copied(original: Path, tmp_path: Path) -> Path:
+    """Return a copy of the folder of a table."""
+    return Path(shutil.copytree(original, tmp_path / "copied"))
+
+
+def second_day(folder: Path) -> Path:
+    (found,) = folder.glob("1970-01-02*")
+    return found
+
+
+def patch(path: Path, place: int, data: bytes) -> None:
+    content = bytearray(path.read_bytes())
+    content[place : place + len(data)] = data
+    path.write_bytes(content)
+
+
+def test_the_transaction_and_the_metadata(copied: Path) -> None:
+    """[QDB-FI-1], [QDB-FI-2]."""
+    transaction = read_transaction(copied / "_txn")
+    assert transaction is not None
+    assert (transaction.rows, transaction.last_rows, transaction.symbol_counts) == (150, 50, (50,))
+    records = [transaction.record(position) for position in range(3)]
+    assert [(p.rows, p.parquet_size) for p in records] == [(50, None)] * 3
+    assert transaction.rows_of_pieces().tolist() == [50] * 3
+    assert transaction.least == 1
+    assert transaction.greatest == 2 * 86_400_000_000 + 50
+    metadata = read_metadata(copied / "_meta")
+    assert [c.name for c in metadata.columns] == ["x", "s", "sy", "v", "b", "a", "ts", "c0", "c1", "c2"]
+    assert metadata.wal
+    assert metadata.clock.unit is PartitionUnit.DAY
+    assert metadata.timestamp == metadata.column("TS")
+    assert metadata.column("nope") is None
+
+
+def test_both_halves_of_the_transaction_file_count(copied: Path) -> None:
+    """[QDB-FI-1]: the parity of the version selects one, and its record must have the version."""
+    path = copied / "_txn"
+    now = read_transaction(path)
+    assert now is not None
+    patch(path, 0, struct.pack("<q", now.txn - 1))
+    former = read_transaction(path)
+    assert former is not None
+    assert former.txn == now.txn - 1
+    patch(path, 0, struct.pack("<q", now.txn + 2))
+    with pytest.raises(TableDamagedError, match="contradicts itself"):
+        read_transaction(path)
+
+
+def test_lookups_of_column_versions() -> None:
+    """[QDB-FI-4]."""
+    records = {
+        (100, 1): (7, 20),
+        (100, 2): (-1, 5),
+        (_LEAST, 2): (3, 50),
+        (_LEAST, 3): (4, 100),
+        (_LEAST, 4): (5, _LEAST),
+        (_LEAST + 1, 4): (9, 0),
+    }
+    versions = ColumnVersions(0, records)
+    assert versions.files(100, 1, 21) == ColumnFiles(7, 20)
+    assert versions.files(100, 1, 20) is None
+    assert versions.files(100, 2, 21) == ColumnFiles(3, 5)
+    assert versions.files(0, 3, 21) is None
+    assert versions.files(99, 3, 21) is None
+    assert versions.files(100, 3, 21) == ColumnFiles(4, 0)
+    assert versions.files(0, 4, 21) == ColumnFiles(5, 0)
+    assert versions.files(0, 9, 21) == ColumnFiles(-1, 0)
+    assert [versions.symbol_txn(column) for column in (2, 4, 9)] == [3, 9, -1]
+
+
+def shorten(name: str, size: int) -> Callable[[Path], None]:
+    def action(folder: Path) -> None:
+        (path,) = folder.glob(name)
+        path.write_bytes(path.read_bytes()[:size])
+
+    return action
+
+
+def overwrite(name: str, place: int, data: bytes) -> Callable[[Path], None]:
+    def action(folder: Path) -> None:
+        (path,) = folder.glob(name)
+        patch(path, place, data)
+
+    return action
+
+
+DAMAGES: dict[str, tuple[Callable[[Path], None], type[XskipError], str]] = {
+    "no _txn record": (shorten("_txn", 70), TableDamagedError, "transaction file.*contradicts itself"),
+    "empty _txn": (shorten("_txn", 0), TableDamagedError, "transaction file"),
+    "short _meta": (shorten("_meta", 200), TableDamagedError, "metadata of a table is incomplete"),
+    "short _cv": (shorten("_cv", 20), TableDamagedError, "versions of columns"),
+    "no _cv": (lambda folder: (folder / "_cv").unlink(), TableDamagedError, "does not exist.*_cv"),
+    "another version": (
+        overwrite("_meta", 12, struct.pack("<i", 427)), TableVersionError, "found: 427; expected: 426",
+    ),
+    "metadata of another transaction": (
+        overwrite("_meta", 32, struct.pack("<q", 77)), TableChangedError, "not of one transaction.*CHECKPOINT",
+    ),
+    "column versions of another transaction": (
+        overwrite("_cv", 0, struct.pack("<q", 78)), TableChangedError, "not of one transaction.*CHECKPOINT",
+    ),
+    "an unknown type": (overwrite("_meta", 128, struct.pack("<i", 120)), XskipError, "type code 120"),
+    "a short column": (shorten("1970-01-02*/x.d", 8 * 49), TableDamagedError, "x.d; found: 392 bytes"),
+    "a short index": (shorten("1970-01-02*/v.i", 16 * 49), TableDamagedError, "ends before the rows"),
+    "a short text column": (shorten("1970-01-02*/s.d", 100), TableDamagedError, "ends before the rows"),
+    "no column": (lambda folder: (second_day(folder) / "x.d").unlink(), TableDamagedError, "x.d.*of transaction"),
+    "no partition": (lambda folder: shutil.rmtree(second_day(folder)), TableDamagedError, "of transaction"),
+    "text of other lengths": (overwrite("1970-01-02*/s.d", 0, b"\7"), TableDamagedError, "lengths of strings"),
+    "offsets that do not ascend": (
+        overwrite("1970-01-02*/s.i", 8, struct.pack("<q", 1 << 20)), TableDamagedError, "contradict each other",
+    ),
+    "varchars that overlap": (
+        overwrite("1970-01-02*/v.i", 10, b"\3"), TableDamagedError, "contradict each other",
+    ),
+    "text that is not UTF-8": (overwrite("1970-01-02*/v.d", 3, b"\xff"), TableDamagedError, "UTF8"),
+    "binaries of other lengths": (overwrite("1970-01-02*/b.d", 0, b"\x55"), TableDamagedError, "lengths of binaries"),
+    "arrays of other shapes": (overwrite("1970-01-02*/a.d", 0, b"\x7f"), TableDamagedError, "shapes of arrays"),
+    "a key without a symbol": (
+        overwrite("1970-01-02*/sy.d", 0, struct.pack("<i", 50)), TableDamagedError, "found: key 50; expected: less",
+    ),
+    "symbols of zeros": (overwrite("sy.o", 64 + 8 * 50, bytes(8)), TableDamagedError, "SYMBOL column contradict"),
+    "symbols of other lengths": (overwrite("sy.c", 0, b"\x55"), TableDamagedError, "SYMBOL column contradict"),
+    "short symbols": (shorten("sy.c", 40), TableDamagedError, "sy.c"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", list(DAMAGES))
+def test_damaged_tables_are_errors(copied: Path, damage: str) -> None:
+    """[QDB-SN-8]: with the place, and never with other rows."""
+    assert open_table(copied).to_arrow().num_rows == 150
+    action, kind, message = DAMAGES[damage]
+    action(copied)
+    for frozen in (False, True):
+        with pytest.raises(kind, match=f"(?s){message}"):
+            open_table(copied, frozen=frozen).to_arrow()
+
+
+def test_mapped_files_are_the_buffers_of_the_result(copied: Path) -> None:
+    """[QDB-RD-5]: only where no server writes."""
+    mapped = open_table(copied, frozen=True).to_arrow()
+    before = open_table(copied).to_arrow()
+    assert mapped.equals(before)
+    first = open_table(copied).pieces[0].folder / "x.d"
+    with first.open("r+b") as file:
+        file.write(struct.pack("<q", 4711))
+    assert mapped["x"][0].as_py() == 4711
+    assert before["x"][0].as_py() == 1
+
+
+def test_a_file_that_is_cut_while_it_is_read(tmp_path: Path) -> None:
+    """[QDB-RD-5]: an error, and not the end of the process."""
+    path = tmp_path / "x.d"
+    path.write_bytes(bytes(1 << 16))
+    with TableFile(path, frozen=False) as file:
+        assert file.read(0, 1 << 16).size == 1 << 16
+        path.write_bytes(bytes(100))
+        with pytest.raises(TableDamagedError, match="found: 100 bytes; expected: bytes 0 to 65,536"):
+            file.read(0, 1 << 16)
+
+
+def test_folders_without_a_table_are_errors(tmp_path: Path, copied: Path) -> None:
+    """[QDB-DB-2]."""
+    with pytest.raises(DatasetError, match=r"no such table.*nope.*expected: copied"):
+        open_table(copied.parent / "nope")
+    with pytest.raises(DatasetError, match="does not exist"):
+        Database(tmp_path / "nope")
+    with pytest.raises(DatasetError, match="no table in this folder"):
+        open_table(tmp_path / "nope" / "nope")
+
+
+def test_a_damaged_registry_is_an_error(tmp_path: Path) -> None:
+    """[QDB-DB-1]: the registry with the highest number counts."""
+    (tmp_path / "tables.d.9").write_bytes(struct.pack("<q", 8))
+    (tmp_path / "tables.d.10").write_bytes(struct.pack("<qii", 200, 0, 9))
+    with pytest.raises(TableDamagedError, match="registry of tables"):
+        Database(tmp_path).tables()
+    (tmp_path / "tables.d.10").unlink()
+    assert Database(tmp_path).tables() == []
+
+
+def test_spark_is_not_imported_by_the_package_and_the_package_not_by_xskip() -> None:
+    package = Path(xskip.questdb.__file__).parent
+    imported = {
+        name.split(".")[0] if not name.startswith("xskip.questdb") else "xskip.questdb"
+        for path in package.glob("*.py")
+        for name in re.findall(r"^(?:from|import) ([\w.]+)", path.read_text(), re.MULTILINE)
+        if name != "xskip.errors"
+    }
+    assert imported & {"pyspark", "py4j", "xskip"} == set()
+    assert "questdb" not in (package.parent / "__init__.py").read_text()

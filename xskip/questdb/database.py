@@ -1,0 +1,231 @@
+"""A database: the folders of tables by name. Rules: [QDB-DB].
+
+The registry ``tables.d.<n>`` has the tables with a write-ahead log. The folder of such a table keeps its first name
+when the table is renamed. Every other folder with a file ``_txn`` is a table without a write-ahead log.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from xskip.errors import DatasetError, TableDamagedError
+from xskip.questdb.files import read_small
+from xskip.questdb.snapshot import TablePlace
+
+__all__ = ["Database", "TableEntry", "place_of"]
+
+_CHECKPOINT = ".checkpoint"
+_ADD, _REMOVE = 0, -1
+_ADD_RESERVED_BYTES = 64
+_END = struct.Struct("<q")
+_SYSTEM_PREFIXES = ("sys.", "_", ".")
+_SYSTEM_NAMES = ("telemetry", "telemetry_config", "telemetry_wal")
+
+
+@dataclass(frozen=True, slots=True)
+class TableEntry:
+    """A table of a database.
+
+    Attributes
+    ----------
+    name : str
+        The name that the server shows.
+    folder : Path
+    wal : bool
+        Whether the table has a write-ahead log.
+    """
+
+    name: str
+    folder: Path
+    wal: bool
+
+
+class Database:
+    """The tables below a folder.
+
+    Parameters
+    ----------
+    root : str or Path
+        The folder ``db`` of a server or a checkpoint, or the folder that contains it.
+
+    Raises
+    ------
+    DatasetError
+        If the folder does not exist.
+    """
+
+    def __init__(self, root: str | Path) -> None:
+        root = Path(root)
+        below = root / "db"
+        self.folder = below if below.is_dir() and not (root / "_txn").exists() else root
+        if not self.folder.is_dir():
+            raise DatasetError("the folder of a database does not exist", where=str(root))
+
+    def tables(self, *, system: bool = False) -> list[TableEntry]:
+        """Return the tables, sorted by name.
+
+        Parameters
+        ----------
+        system : bool, default False
+            Whether to return the tables of the server itself too.
+
+        Returns
+        -------
+        list of TableEntry
+            Tables whose files exist.
+
+        Raises
+        ------
+        TableDamagedError
+            If the registry of tables is incomplete.
+        """
+        tables = [*self._registered(), *self._others()]
+        shown = [t for t in tables if system or not _is_system(t.name)]
+        return sorted(shown, key=lambda table: table.name)
+
+    def table(self, name: str) -> TableEntry:
+        """Return a table by the name that the server shows, which is compared without regard to case.
+
+        Parameters
+        ----------
+        name : str
+            The name of a table.
+
+        Returns
+        -------
+        TableEntry
+            The table.
+
+        Raises
+        ------
+        DatasetError
+            If there is no such table.
+        """
+        tables = self.tables(system=True)
+        for table in tables:
+            if table.name.lower() == name.lower():
+                return table
+        shown = ", ".join(t.name for t in tables if not _is_system(t.name))
+        raise DatasetError("there is no such table", where=str(self.folder), found=name, expected=shown or None)
+
+    def place(self, table: TableEntry) -> TablePlace:
+        """Return the folders of a table.
+
+        Parameters
+        ----------
+        table : TableEntry
+            A table of the database.
+
+        Returns
+        -------
+        TablePlace
+            For a table of a checkpoint, the data are in the database beside the checkpoint.
+        """
+        return _place(table.folder)
+
+    def _registered(self) -> Iterator[TableEntry]:
+        for folder, name in self._registry()[0].items():
+            if (self.folder / folder / "_txn").exists():
+                yield TableEntry(name, self.folder / folder, wal=True)
+
+    def _others(self) -> Iterator[TableEntry]:
+        registered, removed = self._registry()
+        for control in sorted(self.folder.glob("*/_txn")):
+            folder = control.parent
+            if folder.name not in registered and folder.name not in removed:
+                yield TableEntry(_name_of(folder), folder, wal=False)
+
+    def _registry(self) -> tuple[dict[str, str], set[str]]:
+        """Return the names of tables by folder, and the folders of removed tables."""
+        files = [p for p in self.folder.glob("tables.d.*") if p.suffix[1:].isdigit()]
+        if not files:
+            return {}, set()
+        path = max(files, key=lambda p: int(p.suffix[1:]))
+        try:
+            return _parsed(read_small(path))
+        except (struct.error, ValueError, UnicodeDecodeError) as error:
+            raise TableDamagedError(
+                "the registry of tables is incomplete", where=str(path), found=str(error)
+            ) from error  # fmt: skip
+
+
+def place_of(path: str | Path) -> TablePlace:
+    """Return the folders of a table.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder of a table, or the folder of a database followed by the name of a table.
+
+    Returns
+    -------
+    TablePlace
+
+    Raises
+    ------
+    DatasetError
+        If there is no such table.
+    """
+    path = Path(path)
+    if (path / "_txn").exists():
+        return _place(path)
+    if not path.parent.is_dir():
+        raise DatasetError("there is no table in this folder", where=str(path), hint="name a folder with a file _txn")
+    database = Database(path.parent)
+    return database.place(database.table(path.name))
+
+
+def _place(folder: Path) -> TablePlace:
+    """Return the folders of a table; those of a checkpoint are ``<root>/.checkpoint/db/<table>``."""
+    folder = folder.absolute()
+    database = folder.parent
+    if database.parent.name == _CHECKPOINT:
+        return TablePlace(database.parent.parent / database.name / folder.name, folder)
+    return TablePlace(folder, folder)
+
+
+def _parsed(data: bytes) -> tuple[dict[str, str], set[str]]:
+    (end,) = _END.unpack_from(data)
+    if not _END.size <= end <= len(data):
+        raise ValueError(f"{len(data)} bytes of {end}")
+    names: dict[str, str] = {}
+    removed: set[str] = set()
+    place = _END.size
+    while place < end:
+        (operation,) = struct.unpack_from("<i", data, place)
+        name, place = _text(data, place + 4)
+        folder, place = _text(data, place)
+        place += 8  # the identifier and the kind of the table
+        if operation == _ADD:
+            names[folder] = name
+            removed.discard(folder)
+            place += _ADD_RESERVED_BYTES
+        elif operation == _REMOVE:
+            names.pop(folder, None)
+            removed.add(folder)
+        else:
+            raise ValueError(f"operation {operation}")
+    return names, removed
+
+
+def _text(data: bytes, place: int) -> tuple[str, int]:
+    (units,) = struct.unpack_from("<i", data, place)
+    end = place + 4 + 2 * units
+    if units < 0 or end > len(data):
+        raise ValueError(f"a name of {units} characters")
+    return data[place + 4 : end].decode("utf-16-le"), end
+
+
+def _name_of(folder: Path) -> str:
+    """Return the name in the file ``_name`` of a table, or the name of its folder up to the first ``~``."""
+    try:
+        return _text(read_small(folder / "_name"), 0)[0]
+    except (FileNotFoundError, struct.error, ValueError):
+        return folder.name.split("~")[0]
+
+
+def _is_system(name: str) -> bool:
+    return name.startswith(_SYSTEM_PREFIXES) or name in _SYSTEM_NAMES

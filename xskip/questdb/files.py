@@ -1,0 +1,124 @@
+"""Reads of byte ranges of the files of a table. Rules: [QDB-RD].
+
+A server writes while xskip reads. xskip copies bytes with ``pread``: a file that is cut while it is read gives a short
+read and an error. A mapped file that is cut ends the process with a signal, and a mapped page shows what a server
+writes later. Files are mapped only where no server writes (``frozen``).
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+import pyarrow as pa
+
+from xskip.errors import TableDamagedError
+
+__all__ = ["CHECKPOINT_HINT", "FileStamp", "TableFile", "read_small"]
+
+CHECKPOINT_HINT = "read a checkpoint (CHECKPOINT CREATE), or a copy of a stopped server"
+_MOST_BYTES_OF_ONE_READ = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class FileStamp:
+    """The identity of a file and the time of its last change.
+
+    Attributes
+    ----------
+    inode, modified : int
+        ``modified`` is in nanoseconds since the Unix epoch.
+    """
+
+    inode: int
+    modified: int
+
+    @classmethod
+    def of(cls, path: Path) -> FileStamp:
+        """Return the stamp of a file.
+
+        Raises
+        ------
+        FileNotFoundError
+        """
+        status = path.stat()
+        return cls(status.st_ino, status.st_mtime_ns)
+
+
+class TableFile:
+    """A file of a table, open for reads of byte ranges.
+
+    Parameters
+    ----------
+    path : Path
+    frozen : bool
+        Whether no server writes to the file, so that ranges are mapped instead of copied.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the file does not exist.
+    """
+
+    def __init__(self, path: Path, *, frozen: bool) -> None:
+        self.path = path
+        self._descriptor = os.open(path, os.O_RDONLY)
+        self._whole: pa.Buffer | None = None
+        if frozen and os.fstat(self._descriptor).st_size:
+            with pa.memory_map(str(path)) as mapped:
+                self._whole = mapped.read_buffer()
+
+    def __enter__(self) -> TableFile:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._descriptor)
+
+    @property
+    def size(self) -> int:
+        """The size of the file in bytes."""
+        return os.fstat(self._descriptor).st_size
+
+    def read(self, start: int, length: int) -> pa.Buffer:
+        """Return a range of bytes.
+
+        Raises
+        ------
+        TableDamagedError
+            If the file ends before the range does. No memory is taken for the range then.
+        """
+        available = self.size if self._whole is None else self._whole.size
+        if length < 0 or start < 0 or start + length > available:
+            raise self._short(start, length)
+        if self._whole is not None:
+            return self._whole.slice(start, length)
+        buffer = pa.allocate_buffer(length)
+        view = memoryview(buffer).cast("B") if length else memoryview(b"")
+        done = 0
+        while done < length:
+            count = os.preadv(self._descriptor, [view[done : done + _MOST_BYTES_OF_ONE_READ]], start + done)
+            if count == 0:
+                raise self._short(start, length)
+            done += count
+        return buffer
+
+    def _short(self, start: int, length: int) -> TableDamagedError:
+        return TableDamagedError(
+            "a file of a table ends before the rows that the transaction has committed",
+            where=str(self.path), found=f"{self.size:,} bytes", expected=f"bytes {start:,} to {start + length:,}",
+            hint=CHECKPOINT_HINT,
+        )  # fmt: skip
+
+
+def read_small(path: Path) -> bytes:
+    """Return the whole content of a small file.
+
+    Raises
+    ------
+    FileNotFoundError
+    """
+    return path.read_bytes()

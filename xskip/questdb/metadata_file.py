@@ -1,0 +1,197 @@
+"""The file ``_meta``: the columns of a table and how the table is partitioned. Rules: [QDB-FI]."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from xskip.errors import TableDamagedError, TableVersionError
+from xskip.questdb.column_types import NANOSECOND_TIMESTAMP, SYMBOL, TIMESTAMP
+from xskip.questdb.files import read_small
+from xskip.questdb.partition_names import Clock, PartitionUnit
+
+__all__ = ["FORMAT_VERSION", "Column", "Metadata", "parse_metadata", "read_metadata", "read_table_id"]
+
+FORMAT_VERSION = 426
+_HEADER = struct.Struct("<5i")
+_HEADER_BYTES = 128
+_RECORD = struct.Struct("<iq2i4xi4x")
+_METADATA_VERSION_AT, _WAL_AT = 32, 40
+_INDEXED, _DEDUP_KEY = 1, 8
+_MOST_COLUMNS, _MOST_NAME_UNITS = 1 << 20, 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column that the table has now.
+
+    Attributes
+    ----------
+    name : str
+    writer_index : int
+        The position in ``_meta``, which never changes: other files refer to it.
+    type_code : int
+        See :mod:`xskip.questdb.column_types`.
+    indexed, dedup_key : bool
+        Whether a SYMBOL column has bitmap indexes, and whether the column is a key of deduplication.
+    former : tuple of int
+        The writer indexes of the columns that this column replaced by changes of its type, newest first.
+    symbols : int or None
+        For a SYMBOL column its position among the symbol counts in ``_txn``.
+    """
+
+    name: str
+    writer_index: int
+    type_code: int
+    indexed: bool
+    dedup_key: bool
+    former: tuple[int, ...]
+    symbols: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """The content of ``_meta``.
+
+    Attributes
+    ----------
+    columns : tuple of Column
+        In the order in which the server shows them.
+    type_codes : tuple of int
+        The types of all columns by writer index, those that no longer exist included.
+    clock : Clock
+    timestamp : Column or None
+        The designated timestamp.
+    table_id, version : int
+    wal : bool
+    """
+
+    columns: tuple[Column, ...]
+    type_codes: tuple[int, ...]
+    clock: Clock
+    timestamp: Column | None
+    table_id: int
+    version: int
+    wal: bool
+
+    def column(self, name: str) -> Column | None:
+        """Return the column with a name, which is compared without regard to case as the server does."""
+        exact = next((column for column in self.columns if column.name == name), None)
+        return exact or next((c for c in self.columns if c.name.lower() == name.lower()), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    type_code: int
+    flags: int
+    replaced: int
+
+
+def read_metadata(path: Path) -> Metadata:
+    """Return the content of a file ``_meta``.
+
+    Raises
+    ------
+    TableVersionError
+        If the version of the format is unknown.
+    TableDamagedError
+        If the file is incomplete.
+    FileNotFoundError
+    """
+    return parse_metadata(read_small(path), str(path))
+
+
+def read_table_id(path: Path) -> int | None:
+    """Return the identifier of the table of a file ``_meta``, or None without a complete file.
+
+    A table that was dropped and created again has another identifier.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(_HEADER.size)
+    except FileNotFoundError:
+        return None
+    return None if len(data) < _HEADER.size else int(_HEADER.unpack(data)[-1])
+
+
+def parse_metadata(data: bytes, where: str) -> Metadata:
+    """Return the content of ``_meta`` from its bytes.
+
+    Raises
+    ------
+    TableVersionError
+        If the version of the format is unknown.
+    TableDamagedError
+        If the bytes are incomplete.
+    """
+    try:
+        count, unit, timestamp, version, table_id = _HEADER.unpack_from(data)
+        if version != FORMAT_VERSION:
+            raise TableVersionError(
+                "a table has a format that this release does not read", where=where, found=str(version),
+                expected=str(FORMAT_VERSION), hint="start the QuestDB server once, which migrates its tables",
+            )  # fmt: skip
+        if not 0 < count <= _MOST_COLUMNS:
+            raise ValueError(f"{count} columns")
+        records = [_Record(*_fields(data, i)) for i in range(count)]
+        columns = _columns(records, _names(data, count))
+        designated = next((c for c in columns if c.writer_index == timestamp), None)
+        if (designated is None) != (timestamp < 0):
+            raise ValueError(f"designated timestamp {timestamp}")
+        return Metadata(
+            columns, tuple(abs(r.type_code) for r in records), Clock(PartitionUnit(unit), _ticks(designated)),
+            designated, table_id, struct.unpack_from("<q", data, _METADATA_VERSION_AT)[0], bool(data[_WAL_AT]),
+        )  # fmt: skip
+    except (struct.error, ValueError, IndexError) as error:
+        raise TableDamagedError("the metadata of a table is incomplete", where=where, found=str(error)) from error
+
+
+def _fields(data: bytes, index: int) -> tuple[int, int, int]:
+    code, flags, _, _, replaced = _RECORD.unpack_from(data, _HEADER_BYTES + index * _RECORD.size)
+    return code, flags, replaced - 1
+
+
+def _names(data: bytes, count: int) -> list[str]:
+    place = _HEADER_BYTES + count * _RECORD.size
+    names = []
+    for _ in range(count):
+        (units,) = struct.unpack_from("<i", data, place)
+        if not 0 < units < _MOST_NAME_UNITS or place + 4 + 2 * units > len(data):
+            raise ValueError(f"a name of {units} characters")
+        names.append(data[place + 4 : place + 4 + 2 * units].decode("utf-16-le"))
+        place += 4 + 2 * units
+    return names
+
+
+def _columns(records: list[_Record], names: list[str]) -> tuple[Column, ...]:
+    alive = [i for i, record in enumerate(records) if record.type_code > 0]
+    symbols = [i for i in alive if records[i].type_code == SYMBOL]
+    position: Mapping[int, int] = {index: i for i, index in enumerate(symbols)}
+    columns = [
+        Column(
+            names[i], i, records[i].type_code, bool(records[i].flags & _INDEXED), bool(records[i].flags & _DEDUP_KEY),
+            _former(records, i), position.get(i),
+        )
+        for i in alive
+    ]  # fmt: skip
+    return tuple(sorted(columns, key=lambda column: (column.former or (column.writer_index,))[-1]))
+
+
+def _former(records: list[_Record], index: int) -> tuple[int, ...]:
+    """Return the chain of replaced columns, which goes to lower writer indexes, so that it ends."""
+    chain = []
+    replaced = records[index].replaced
+    while 0 <= replaced < index and records[replaced].type_code < 0:
+        chain.append(replaced)
+        index, replaced = replaced, records[replaced].replaced
+    return tuple(chain)
+
+
+def _ticks(timestamp: Column | None) -> int:
+    if timestamp is None or timestamp.type_code == TIMESTAMP:
+        return 1_000_000
+    if timestamp.type_code == NANOSECOND_TIMESTAMP:
+        return 1_000_000_000
+    raise ValueError(f"a designated timestamp of type {timestamp.type_code}")

@@ -1,0 +1,45 @@
+"""How often and how long xskip waits for a table to be readable. Rules: [QDB-SN]."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+__all__ = ["Patience"]
+
+#: Attempts in total, and attempts in sequence during which no other transaction came.
+_MOST_ATTEMPTS = 40
+_MOST_UNCHANGED = 12
+_LONGEST_WAIT = 0.1
+
+
+@dataclass(slots=True)
+class Patience:
+    """A bounded number of attempts, with waits that grow as long as a table does not change.
+
+    Attributes
+    ----------
+    attempts : int
+        The number of attempts that failed.
+    """
+
+    attempts: int = 0
+    _unchanged: int = 0
+    _version: int | None = None
+
+    def wait(self, version: int | None) -> bool:
+        """Wait after an attempt that failed, and return whether another attempt is worth while.
+
+        Parameters
+        ----------
+        version : int or None
+            The transaction at the time of the attempt.
+        """
+        self.attempts += 1
+        self._unchanged = self._unchanged + 1 if version == self._version and self.attempts > 1 else 0
+        self._version = version
+        if self.attempts >= _MOST_ATTEMPTS or self._unchanged >= _MOST_UNCHANGED:
+            return False
+        if self._unchanged:
+            time.sleep(min(0.001 * 2**self._unchanged, _LONGEST_WAIT))
+        return True

@@ -1,0 +1,224 @@
+"""Reads of a table as one transaction, while a server may write. Rules: [QDB-SN], [QDB-RD].
+
+A read copies the columns of each piece, and then checks whether the snapshot still proves them. Pieces that a server
+has replaced meanwhile are read from the next snapshot, together with the others, whose files are the same there: what
+a read returns is of one transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from xskip.errors import PredicateError, TableChangedError, TableDamagedError, XskipError
+from xskip.questdb.column_types import column_type
+from xskip.questdb.files import CHECKPOINT_HINT, FileStamp
+from xskip.questdb.metadata_file import Column
+from xskip.questdb.native_columns import NativeFiles
+from xskip.questdb.parquet_partitions import ParquetPartition
+from xskip.questdb.patience import Patience
+from xskip.questdb.pieces import Piece
+from xskip.questdb.snapshot import PieceKey, Snapshot, TablePlace, read_snapshot
+from xskip.questdb.symbols import one_dictionary, read_symbols
+
+__all__ = ["Selection", "count_rows", "read_table", "schema_of", "selected_columns"]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What to read of a table.
+
+    Attributes
+    ----------
+    columns : tuple of str or None
+        None selects all columns.
+    start, end : int or None
+        The half-open range of the designated timestamp in ticks.
+    """
+
+    columns: tuple[str, ...] | None = None
+    start: int | None = None
+    end: int | None = None
+
+    @property
+    def has_range(self) -> bool:
+        """Whether the selection has a bound of time."""
+        return self.start is not None or self.end is not None
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Columns of a piece, which count as long as the files of the piece are the same."""
+
+    key: PieceKey
+    rows: range
+    arrays: tuple[tuple[pa.Array, ...], ...]
+
+
+@dataclass(slots=True)
+class _Reader:
+    """The state of a read over several attempts: the parts that are read, and the values of SYMBOL columns."""
+
+    selection: Selection
+    frozen: bool
+    parts: dict[PieceKey, _Part] = field(default_factory=dict)
+    dictionaries: dict[tuple[str, int, int], pa.Array] = field(default_factory=dict)
+
+    def forget(self, pieces: Sequence[Piece] | None) -> None:
+        """Drop what was read of pieces; None drops all, because the table was truncated."""
+        if pieces is None:
+            self.parts.clear()
+            self.dictionaries.clear()
+            return
+        records = {piece.record for piece in pieces}
+        self.parts = {key: part for key, part in self.parts.items() if key.record not in records}
+
+    def read(self, snapshot: Snapshot) -> tuple[list[_Part], dict[int, FileStamp | None]] | None:
+        """Return the parts of the selection, and the stamps of their pieces from before they were read.
+
+        The result is None if the server has begun to change pieces since the snapshot.
+        """
+        columns = selected_columns(snapshot, self.selection.columns)
+        pieces = list(snapshot.pieces.overlapping(self.selection.start, self.selection.end))
+        keys = [snapshot.key(piece, columns) for piece in pieces]
+        if not self.frozen and not snapshot.is_current():
+            return None
+        self.parts = {key: self.parts[key] for key in keys if key in self.parts}
+        for piece, key in zip(pieces, keys, strict=True):
+            if key not in self.parts:
+                self.parts[key] = self._part(snapshot, piece, columns, key)
+        stamps = {piece.position: key.stamp for piece, key in zip(pieces, keys, strict=True)}
+        return [self.parts[key] for key in keys], stamps
+
+    def _part(self, snapshot: Snapshot, piece: Piece, columns: Sequence[Column], key: PieceKey) -> _Part:
+        if piece.record.parquet_size is not None:
+            file = ParquetPartition(piece.folder, piece.record.parquet_size, piece.rows, snapshot.metadata)
+            rows = _rows(self.selection, piece, file.row_at)
+            return _Part(key, rows, tuple(tuple(file.values(column, rows)) for column in columns))
+        native = NativeFiles(snapshot, lambda column: self._dictionary(snapshot, column), self.frozen)
+        rows = _rows(self.selection, piece, lambda time: native.row_at(piece, time))
+        return _Part(key, rows, tuple(tuple(native.values(piece, column, rows)) for column in columns))
+
+    def _dictionary(self, snapshot: Snapshot, column: Column) -> pa.Array:
+        count, path = snapshot.symbol_count(column), snapshot.symbol_path(column, "o")
+        key = (str(path), count, snapshot.transaction.truncate_version)
+        if key not in self.dictionaries:
+            self.dictionaries[key] = read_symbols(path, snapshot.symbol_path(column, "c"), count)
+        return self.dictionaries[key]
+
+
+def read_table(place: TablePlace, selection: Selection, *, frozen: bool) -> tuple[Snapshot, pa.Table]:
+    """Return rows of a table of one transaction, and the transaction.
+
+    Raises
+    ------
+    TableChangedError
+        If a server changed the table during all attempts.
+    TableDamagedError
+        If a file is missing, short or contradicts another one.
+    """
+    snapshot, parts = _read_parts(place, selection, frozen=frozen)
+    columns = selected_columns(snapshot, selection.columns)
+    schema = schema_of(snapshot, columns)
+    arrays = [
+        _column_of([array for part in parts for array in part.arrays[i]], schema.field(i).type)
+        for i in range(len(columns))
+    ]
+    return snapshot, pa.Table.from_arrays(arrays, schema=schema)
+
+
+def count_rows(place: TablePlace, selection: Selection) -> int:
+    """Return the number of rows in a range of time, with reads of single timestamps.
+
+    Raises
+    ------
+    TableChangedError, TableDamagedError
+    """
+    if not selection.has_range:
+        return read_snapshot(place).transaction.rows
+    _, parts = _read_parts(place, Selection((), selection.start, selection.end), frozen=False)
+    return sum(len(part.rows) for part in parts)
+
+
+def selected_columns(snapshot: Snapshot, names: Sequence[str] | None) -> tuple[Column, ...]:
+    """Return columns by name.
+
+    Raises
+    ------
+    PredicateError
+        If the table has no column with a name.
+    """
+    if names is None:
+        return snapshot.metadata.columns
+    return tuple(_column(snapshot, name) for name in names)
+
+
+def schema_of(snapshot: Snapshot, columns: Sequence[Column]) -> pa.Schema:
+    """Return the Arrow schema of columns."""
+    fields = []
+    for column in columns:
+        of = column_type(column.type_code, column.name)
+        nullable = of.nullable and column != snapshot.metadata.timestamp
+        fields.append(pa.field(column.name, of.arrow, nullable))
+    return pa.schema(fields)
+
+
+def _read_parts(place: TablePlace, selection: Selection, *, frozen: bool) -> tuple[Snapshot, list[_Part]]:
+    """Read until all parts are of one transaction."""
+    reader, patience = _Reader(selection, frozen), Patience()
+    while True:
+        failure: XskipError | None = None
+        snapshot = read_snapshot(place)
+        try:
+            found = reader.read(snapshot)
+        except FileNotFoundError as error:
+            failure = _missing(error, snapshot)
+        except TableDamagedError as error:
+            failure = error
+        else:
+            invalid = () if frozen or found is None else snapshot.invalid(found[1])
+            if found is not None and invalid == ():
+                return snapshot, found[0]
+            reader.forget(None if invalid is None else [snapshot.pieces[i] for i in invalid])
+        if failure is not None and frozen:
+            raise failure
+        if not patience.wait(snapshot.txn):
+            break
+    raise failure or TableChangedError(
+        "a server changed the table during every attempt to read it", where=str(place.data),
+        found=f"{patience.attempts} attempts", hint=CHECKPOINT_HINT,
+    )  # fmt: skip
+
+
+def _rows(selection: Selection, piece: Piece, row_at: Callable[[int], int]) -> range:
+    """Return the rows of a piece in the range of time; only a bound within the piece needs a search."""
+    first, stop = 0, piece.rows
+    if selection.start is not None and (piece.start is None or piece.start < selection.start):
+        first = row_at(selection.start)
+    if selection.end is not None and (piece.end is None or selection.end < piece.end):
+        stop = row_at(selection.end)
+    return range(first, max(first, stop))
+
+
+def _column_of(arrays: list[pa.Array], of: pa.DataType) -> pa.ChunkedArray:
+    return pa.chunked_array(one_dictionary(arrays) if pa.types.is_dictionary(of) else arrays, of)
+
+
+def _column(snapshot: Snapshot, name: str) -> Column:
+    column = snapshot.metadata.column(name)
+    if column is None:
+        raise PredicateError(
+            "the table has no column with this name", where=str(snapshot.place.data), found=name,
+            expected=", ".join(c.name for c in snapshot.metadata.columns),
+        )  # fmt: skip
+    return column
+
+
+def _missing(error: FileNotFoundError, snapshot: Snapshot) -> TableDamagedError:
+    return TableDamagedError(
+        "a file that the transaction of a table names does not exist", where=str(error.filename),
+        expected=f"a file of transaction {snapshot.txn}",
+        hint=f"restore the file; if a server writes to the table, {CHECKPOINT_HINT}",
+    )  # fmt: skip

@@ -1,0 +1,293 @@
+"""One transaction of a table: its columns, its pieces and their files. Rules: [QDB-SN]."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from xskip.errors import TableChangedError, TableDamagedError
+from xskip.questdb.column_versions import ColumnFiles, ColumnVersions, read_column_versions
+from xskip.questdb.files import CHECKPOINT_HINT, FileStamp
+from xskip.questdb.metadata_file import Column, Metadata, read_metadata, read_table_id
+from xskip.questdb.partition_names import PartitionUnit
+from xskip.questdb.patience import Patience
+from xskip.questdb.pieces import Piece, Pieces
+from xskip.questdb.transaction_file import PartitionRecord, Transaction, read_transaction, read_version
+
+__all__ = ["PieceKey", "Snapshot", "TablePlace", "read_snapshot"]
+
+_TODO = struct.Struct("<2q")
+_TODO_AT = 32
+_TODO_TRUNCATE = 1
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlace:
+    """The folders of a table.
+
+    Attributes
+    ----------
+    data : Path
+        The folder with the partitions and the symbol files.
+    control : Path
+        The folder with ``_meta``, ``_txn`` and ``_cv``: that of the data, or that of a checkpoint.
+    """
+
+    data: Path
+    control: Path
+
+
+@dataclass(frozen=True, slots=True)
+class PieceKey:
+    """What identifies the content of a piece: two snapshots with equal keys have equal rows.
+
+    Attributes
+    ----------
+    table : tuple of int
+        The identifier of the table and its truncate version.
+    record : PartitionRecord
+    columns : tuple
+        For each column its writer index, its type, its files and the transaction of its symbol files.
+    stamp : FileStamp or None
+        That of the file of the designated timestamp or of ``data.parquet``. A squash can write rows of a former piece
+        into a file in place, and servers before the squash counter leave no other sign of it.
+    """
+
+    table: tuple[int, int]
+    record: PartitionRecord
+    columns: tuple[tuple[int, int, ColumnFiles | None, int], ...]
+    stamp: FileStamp | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Snapshot:
+    """One transaction of a table.
+
+    Attributes
+    ----------
+    place : TablePlace
+    metadata : Metadata
+    transaction : Transaction
+    versions : ColumnVersions
+    pieces : Pieces
+    """
+
+    place: TablePlace
+    metadata: Metadata
+    transaction: Transaction
+    versions: ColumnVersions
+    pieces: Pieces
+
+    @property
+    def txn(self) -> int:
+        """The number of the transaction."""
+        return self.transaction.txn
+
+    def files(self, piece: Piece, column: Column) -> ColumnFiles | None:
+        """Return the files of a column in a native piece, or None if all rows are null there."""
+        if self.metadata.clock.unit is PartitionUnit.NONE:
+            return self.versions.files(0, column.writer_index, piece.rows)
+        return self.versions.files(piece.record.timestamp, column.writer_index, piece.rows)
+
+    def path(self, piece: Piece, column: Column, files: ColumnFiles, extension: str) -> Path:
+        """Return the path of a file of a column: ``d``, ``i``, ``k`` or ``v``."""
+        return piece.folder / _file_name(column.name, extension, files.txn)
+
+    def symbol_path(self, column: Column, extension: str) -> Path:
+        """Return the path of a file with the values of a SYMBOL column: ``o`` or ``c``."""
+        return self.place.data / _file_name(column.name, extension, self.versions.symbol_txn(column.writer_index))
+
+    def symbol_count(self, column: Column) -> int:
+        """Return the number of values of a SYMBOL column that the transaction has committed."""
+        return self.transaction.symbol_counts[column.symbols] if column.symbols is not None else 0
+
+    def stamp(self, piece: Piece) -> FileStamp | None:
+        """Return the stamp of the file whose changes show that a piece was written in place.
+
+        Raises
+        ------
+        FileNotFoundError
+            If the file no longer exists.
+        """
+        if piece.is_parquet:
+            return FileStamp.of(piece.folder / "data.parquet")
+        column = self.metadata.timestamp or (self.metadata.columns[0] if self.metadata.columns else None)
+        files = self.files(piece, column) if column else None
+        return FileStamp.of(self.path(piece, column, files, "d")) if column and files else None
+
+    def key(self, piece: Piece, columns: Iterable[Column]) -> PieceKey:
+        """Return what identifies the content of columns of a piece.
+
+        Raises
+        ------
+        FileNotFoundError
+            If a server has removed the piece.
+        """
+        return PieceKey(
+            (self.metadata.table_id, self.transaction.truncate_version),
+            piece.record,
+            tuple(
+                (c.writer_index, c.type_code, self.files(piece, c), self.versions.symbol_txn(c.writer_index))
+                for c in columns
+            ),
+            self.stamp(piece),
+        )
+
+    def is_current(self) -> bool:
+        """Return whether no squash or truncation can have begun that later stamps of the pieces would not show.
+
+        A squash follows the commit of a split. Stamps that were taken before this method returns True are of a time
+        before that commit.
+
+        Raises
+        ------
+        TableDamagedError
+            If ``_txn`` contradicts itself.
+        """
+        if _truncation_begun(self.place.data):
+            return False
+        if read_version(self.place.data / "_txn") == self.txn:
+            return True
+        now = _retried_transaction(self.place.data / "_txn")
+        if now.truncate_version != self.transaction.truncate_version:
+            return False
+        if self.place.control != self.place.data:
+            return _version_now(self.place) == self.txn
+        return now.partition_version == self.transaction.partition_version
+
+    def invalid(self, stamps: Mapping[int, FileStamp | None]) -> tuple[int, ...] | None:
+        """Return the pieces whose rows this snapshot no longer proves, after their files were read.
+
+        Parameters
+        ----------
+        stamps : Mapping of int to FileStamp
+            By position, the stamps of the pieces, which were taken before :meth:`is_current` returned True.
+
+        Returns
+        -------
+        tuple of int or None
+            Positions of pieces; None if the table was truncated, or dropped and created again, so that no file counts.
+
+        Raises
+        ------
+        TableDamagedError
+            If ``_txn`` contradicts itself.
+        """
+        if _truncation_begun(self.place.data) or read_table_id(self.place.data / "_meta") != self.metadata.table_id:
+            return None
+        if read_version(self.place.data / "_txn") == self.txn:
+            return ()
+        now = _retried_transaction(self.place.data / "_txn")
+        if self.place.control != self.place.data and _version_now(self.place) != self.txn:
+            return None  # the checkpoint was released
+        if now.truncate_version != self.transaction.truncate_version:
+            return None
+        if now.partition_version == self.transaction.partition_version or self.place.control != self.place.data:
+            return ()  # rows were appended only; while there is a checkpoint, the server squashes nothing
+        return tuple(position for position, stamp in stamps.items() if not self._untouched(position, stamp))
+
+    def _untouched(self, position: int, stamp: FileStamp | None) -> bool:
+        """Return whether no squash can have written into a native piece; Parquet files only grow."""
+        piece = self.pieces[position]
+        if piece.is_parquet:
+            return True
+        try:
+            return self.stamp(piece) == stamp
+        except FileNotFoundError:
+            return False
+
+
+def read_snapshot(place: TablePlace) -> Snapshot:
+    """Return the last transaction of a table.
+
+    Raises
+    ------
+    TableChangedError
+        If the files never were of one transaction, in all attempts.
+    TableDamagedError
+        If a file is missing or contradicts itself, in all attempts.
+    TableVersionError
+        If the format of the table is unknown.
+    """
+    patience = Patience()
+    while True:
+        damage: TableDamagedError | None = None
+        try:
+            snapshot = _attempt(place)
+        except FileNotFoundError as error:
+            damage = TableDamagedError(
+                "a file of a table does not exist", where=str(error.filename),
+                hint="name the folder of a table, which contains _meta, _txn and _cv",
+            )  # fmt: skip
+        except TableDamagedError as error:
+            damage = error
+        else:
+            if snapshot is not None:
+                return snapshot
+        if not patience.wait(_version_now(place)):
+            raise damage or TableChangedError(
+                "the files of a table are not of one transaction", where=str(place.control),
+                found=f"{patience.attempts} attempts", hint=f"if a server writes to the table, {CHECKPOINT_HINT}",
+            )  # fmt: skip
+
+
+def _version_now(place: TablePlace) -> int | None:
+    try:
+        return read_version(place.control / "_txn")
+    except (FileNotFoundError, TableDamagedError):
+        return None
+
+
+def _truncation_begun(folder: Path) -> bool:
+    """Return whether a server has begun a truncation of the table and not committed it, as ``_todo_`` says."""
+    try:
+        with (folder / "_todo_").open("rb") as file:
+            file.seek(_TODO_AT)
+            data = file.read(_TODO.size)
+    except FileNotFoundError:
+        return False
+    if len(data) < _TODO.size:
+        return False
+    count, code = _TODO.unpack(data)
+    return bool(count > 0 and code == _TODO_TRUNCATE)
+
+
+def _attempt(place: TablePlace) -> Snapshot | None:
+    """Return the transaction, or None if the three files are not of one transaction."""
+    transaction = read_transaction(place.control / "_txn")
+    if transaction is None or _truncation_begun(place.data):
+        return None
+    versions = read_column_versions(place.control / "_cv")
+    if versions is None or versions.version != transaction.column_version:
+        return None
+    metadata = read_metadata(place.control / "_meta")
+    if metadata.version & 0xFFFFFFFF != transaction.metadata_version:
+        return None
+    if read_version(place.control / "_txn") != transaction.txn:
+        return None
+    symbols = sum(column.symbols is not None for column in metadata.columns)
+    if symbols != len(transaction.symbol_counts):
+        raise TableDamagedError(
+            "the transaction file and the metadata of a table contradict each other", where=str(place.control),
+            found=f"{len(transaction.symbol_counts)} counts of symbols", expected=str(symbols),
+        )  # fmt: skip
+    return Snapshot(place, metadata, transaction, versions, Pieces(place.data, metadata, transaction))
+
+
+def _retried_transaction(path: Path) -> Transaction:
+    patience = Patience()
+    while True:
+        transaction = read_transaction(path)
+        if transaction is not None:
+            return transaction
+        if not patience.wait(None):
+            break
+    raise TableChangedError(
+        "a server commits faster than the transaction can be read", where=str(path), hint=CHECKPOINT_HINT
+    )  # fmt: skip
+
+
+def _file_name(column: str, extension: str, txn: int) -> str:
+    return f"{column}.{extension}.{txn}" if txn >= 0 else f"{column}.{extension}"

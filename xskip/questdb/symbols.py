@@ -1,0 +1,96 @@
+"""The values of SYMBOL columns: the files ``.o`` and ``.c`` in the folder of the table. Rules: [QDB-TY].
+
+A truncation of the table cuts ``.o`` first and ``.c`` next, and only then commits. So the last offset is read a second
+time after the values: if it is the same, the values were whole when they were read.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from xskip.errors import TableDamagedError
+from xskip.questdb.files import TableFile
+from xskip.questdb.text_values import utf16_text
+
+__all__ = ["one_dictionary", "read_symbols"]
+
+_HEADER_BYTES = 64
+
+
+def read_symbols(offsets_path: Path, values_path: Path, count: int) -> pa.Array:
+    """Return the values of a SYMBOL column by key.
+
+    Parameters
+    ----------
+    offsets_path, values_path : Path
+        The files ``.o`` and ``.c``.
+    count : int
+        The number of values that the transaction has committed.
+
+    Raises
+    ------
+    TableDamagedError
+        If the files are short or contradict each other.
+    FileNotFoundError
+    """
+    if count == 0:
+        return pa.array([], pa.utf8())
+    with TableFile(offsets_path, frozen=False) as offsets_file, TableFile(values_path, frozen=False) as values_file:
+        offsets = np.frombuffer(offsets_file.read(_HEADER_BYTES, 8 * (count + 1)), np.int64)
+        if offsets[0] != 0 or (np.diff(offsets) < 4).any() or (offsets % 2).any():
+            raise _contradiction(offsets_path)
+        units = np.frombuffer(values_file.read(0, int(offsets[-1])), np.uint16)
+        (last,) = struct.unpack("<q", offsets_file.read(_HEADER_BYTES + 8 * count, 8))
+    lengths = (np.diff(offsets) - 4) // 2
+    at = offsets[:-1] // 2
+    if last != offsets[-1] or (_stated(units, at) != lengths).any():
+        raise _contradiction(values_path)
+    payload = np.ones(len(units), np.bool_)
+    payload[at] = payload[at + 1] = False
+    return utf16_text(units[payload], lengths, np.ones(count, np.bool_))
+
+
+def one_dictionary(arrays: Sequence[pa.Array]) -> list[pa.Array]:
+    """Return SYMBOL values with the same dictionary in all arrays.
+
+    Native pieces have the symbols of the table, of which later reads have more; Parquet pieces have only their own.
+    """
+    whole = max((array.dictionary for array in arrays), key=len, default=pa.array([], pa.utf8()))
+    others = [array.dictionary for array in arrays if not _begins_with(whole, array.dictionary)]
+    if others:
+        values = pa.chunked_array([whole, *others]).combine_chunks()
+        missing = pc.filter(values, pc.invert(pc.is_in(values, value_set=whole)))
+        whole = pa.concat_arrays([whole, missing.unique()])
+    return [_with_dictionary(array, whole) for array in arrays]
+
+
+def _with_dictionary(array: pa.Array, whole: pa.Array) -> pa.Array:
+    indices = array.indices
+    if len(array.dictionary) and not _begins_with(whole, array.dictionary):
+        indices = pc.index_in(array.dictionary, value_set=whole).take(indices).cast(pa.int32())
+    return pa.DictionaryArray.from_arrays(indices, whole, safe=False)
+
+
+def _begins_with(whole: pa.Array, part: pa.Array) -> bool:
+    """Return whether an array begins with another one, without a comparison of values if both share their bytes."""
+    if len(part) == 0:
+        return True
+    if len(whole) == len(part) and whole.buffers()[1].address == part.buffers()[1].address:
+        return bool(whole.offset == part.offset)
+    return bool(whole.slice(0, len(part)).equals(part))
+
+
+def _stated(units: npt.NDArray[np.uint16], at: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the lengths that precede the values."""
+    return units[at].astype(np.int64) | units[at + 1].astype(np.int64) << 16
+
+
+def _contradiction(path: Path) -> TableDamagedError:
+    return TableDamagedError("the files with the values of a SYMBOL column contradict each other", where=str(path))
