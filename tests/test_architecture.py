@@ -18,10 +18,10 @@ PACKAGE = ROOT / "xskip"
 #: The folders of the package, and the modules at its root, lowest first: a module imports from its own folder, without
 #: cycles, and from those before it.
 LAYERS = (
-    "errors", "settings", "types", "questdb", "expressions", "metadata", "clauses", "indexes", "pruning", "results",
-    "metadatastore.legacy", "metadatastore", "metadatastore.maintenance",
+    "errors", "settings", "types", "questdb_files", "expressions", "metadata", "clauses", "indexes", "pruning",
+    "results", "metadatastore.legacy", "metadatastore", "metadatastore.maintenance",
     "spark", "spark.bridge", "spark.catalyst", "spark.collect", "spark.query",
-    "build", "api", "quixlake", "__init__", "cli", "__main__", "xskipper",
+    "build", "api", "quixlake", "questdb", "__init__", "cli", "__main__", "xskipper",
 )  # fmt: skip
 SPARK_FREE = LAYERS[: LAYERS.index("spark")]  # but for the aggregates of index types
 #: Who reads Parquet files beside the metadatastore.
@@ -31,7 +31,7 @@ PARQUET = {
     "cli.demo",
     "quixlake.descriptors",
     "quixlake.custom_metadata_files",
-    "questdb.parquet_partitions",
+    "questdb_files.parquet_partitions",
 }
 #: Dependencies that executors may lack. Python workers import every module that the package's root imports.
 DRIVER_ONLY = ("cachetools", "confluent_kafka", "jinja2", "tabulate", "tqdm")

@@ -9,8 +9,7 @@ import pytest
 from tests.questdb.server import Server
 from tests.questdb.values import compare
 from xskip.errors import TableDamagedError
-from xskip.questdb import Database
-from xskip.questdb import open as open_table
+from xskip.questdb_files import Database, open_table
 
 #: A table from which partitions are missing.
 MISSING = "t_col_top_день_missing_parts"

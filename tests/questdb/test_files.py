@@ -10,17 +10,16 @@ from pathlib import Path
 
 import pytest
 
-import xskip.questdb
+import xskip.questdb_files
 from tests.questdb.server import Server
 from tests.questdb.values import check
 from xskip.errors import DatasetError, TableChangedError, TableDamagedError, TableVersionError, XskipError
-from xskip.questdb import Database
-from xskip.questdb import open as open_table
-from xskip.questdb.column_versions import ColumnFiles, ColumnVersions
-from xskip.questdb.files import TableFile
-from xskip.questdb.metadata_file import read_metadata
-from xskip.questdb.partition_names import PartitionUnit
-from xskip.questdb.transaction_file import read_transaction
+from xskip.questdb_files import Database, open_table
+from xskip.questdb_files.column_versions import ColumnFiles, ColumnVersions
+from xskip.questdb_files.files import TableFile
+from xskip.questdb_files.metadata_file import read_metadata
+from xskip.questdb_files.partition_names import PartitionUnit
+from xskip.questdb_files.transaction_file import read_transaction
 
 _LEAST = -(1 << 63)
 
@@ -227,9 +226,9 @@ def test_a_damaged_registry_is_an_error(tmp_path: Path) -> None:
 
 
 def test_spark_is_not_imported_by_the_package_and_the_package_not_by_xskip() -> None:
-    package = Path(xskip.questdb.__file__).parent
+    package = Path(xskip.questdb_files.__file__).parent
     imported = {
-        name.split(".")[0] if not name.startswith("xskip.questdb") else "xskip.questdb"
+        name.split(".")[0] if not name.startswith("xskip.questdb_files") else "xskip.questdb_files"
         for path in package.glob("*.py")
         for name in re.findall(r"^(?:from|import) ([\w.]+)", path.read_text(), re.MULTILINE)
         if name != "xskip.errors"

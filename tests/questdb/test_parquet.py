@@ -14,10 +14,10 @@ from tests.questdb.server import Server
 from tests.questdb.tables import create_with_all_types
 from tests.questdb.values import check, compare
 from xskip.errors import TableDamagedError, UnsupportedTypeError
-from xskip.questdb import open as open_table
-from xskip.questdb.column_types import column_type
-from xskip.questdb.parquet_partitions import ParquetPartition
-from xskip.questdb.parquet_values import parquet_values
+from xskip.questdb_files import open_table
+from xskip.questdb_files.column_types import column_type
+from xskip.questdb_files.parquet_partitions import ParquetPartition
+from xskip.questdb_files.parquet_values import parquet_values
 
 TRADES = ("symbol", "side", "price", "amount", "timestamp")
 

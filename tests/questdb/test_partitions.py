@@ -13,9 +13,9 @@ import pytest
 from tests.questdb.server import Server
 from tests.questdb.values import check, compare
 from xskip.errors import PredicateError, TableDamagedError
-from xskip.questdb import open as open_table
-from xskip.questdb.files import TableFile
-from xskip.questdb.partition_names import Clock, FolderName, PartitionUnit
+from xskip.questdb_files import open_table
+from xskip.questdb_files.files import TableFile
+from xskip.questdb_files.partition_names import Clock, FolderName, PartitionUnit
 
 MICRO, NANO = 1_000_000, 1_000_000_000
 UTC = timezone.utc

@@ -11,7 +11,7 @@ import pytest
 from tests.questdb.server import Server, SqlError, SuspendedError
 from tests.questdb.values import check, compare
 from xskip.errors import TableDamagedError
-from xskip.questdb import open as open_table
+from xskip.questdb_files import open_table
 
 _STEPS = 14
 _UNIT_SECONDS = {"HOUR": 3600, "DAY": 86_400, "WEEK": 604_800, "MONTH": 2_592_000, "YEAR": 31_536_000}

@@ -11,10 +11,10 @@ import pytest
 
 from tests.questdb.sidecars import SidecarFile
 from xskip.errors import TableDamagedError, TableVersionError
-from xskip.questdb.metadata_file import Column, Metadata
-from xskip.questdb.parquet_partitions import ParquetPartition
-from xskip.questdb.partition_names import Clock, PartitionUnit
-from xskip.questdb.sidecar import ColumnChunk, RowGroup, Sidecar, SidecarColumn, read_sidecar
+from xskip.questdb_files.metadata_file import Column, Metadata
+from xskip.questdb_files.parquet_partitions import ParquetPartition
+from xskip.questdb_files.partition_names import Clock, PartitionUnit
+from xskip.questdb_files.sidecar import ColumnChunk, RowGroup, Sidecar, SidecarColumn, read_sidecar
 
 Bounds = list[tuple[bytes, bytes] | None]
 

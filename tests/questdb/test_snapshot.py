@@ -14,11 +14,11 @@ import pytest
 from tests.questdb.server import Server
 from tests.questdb.values import check, compare
 from xskip.errors import TableChangedError, TableDamagedError
-from xskip.questdb import open as open_table
-from xskip.questdb.metadata_file import Column
-from xskip.questdb.native_columns import NativeFiles
-from xskip.questdb.pieces import Piece
-from xskip.questdb.snapshot import PieceKey, Snapshot
+from xskip.questdb_files import open_table
+from xskip.questdb_files.metadata_file import Column
+from xskip.questdb_files.native_columns import NativeFiles
+from xskip.questdb_files.pieces import Piece
+from xskip.questdb_files.snapshot import PieceKey, Snapshot
 
 _SECONDS = 4
 _ROWS = 10

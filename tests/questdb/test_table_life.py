@@ -12,10 +12,9 @@ from tests.pages import blocks_of
 from tests.questdb.server import Server
 from tests.questdb.values import check
 from xskip.errors import PredicateError
-from xskip.questdb import Database
-from xskip.questdb import open as open_table
-from xskip.questdb.bitmap_index import BitmapIndex
-from xskip.questdb.column_types import SYMBOL
+from xskip.questdb_files import Database, open_table
+from xskip.questdb_files.bitmap_index import BitmapIndex
+from xskip.questdb_files.column_types import SYMBOL
 
 COLUMNS = "x int, s string, sy symbol, v varchar, ts timestamp"
 VALUES = "x::int, 'string ' || x, rnd_symbol('a', 'b', null), 'varchar no. ' || x"

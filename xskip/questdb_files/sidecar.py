@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from xskip.errors import TableDamagedError, TableVersionError
-from xskip.questdb.files import CHECKPOINT_HINT, TableFile
+from xskip.questdb_files.files import CHECKPOINT_HINT, TableFile
 
 __all__ = ["ColumnChunk", "RowGroup", "Sidecar", "SidecarColumn", "read_sidecar"]
 

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from xskip.errors import TableDamagedError
-from xskip.questdb.column_types import ColumnType, Kind, column_type
-from xskip.questdb.column_versions import ColumnFiles
-from xskip.questdb.files import TableFile
-from xskip.questdb.fixed_columns import absent, fixed_values, symbol_values
-from xskip.questdb.metadata_file import Column
-from xskip.questdb.pieces import Piece
-from xskip.questdb.snapshot import Snapshot
-from xskip.questdb.variable_columns import variable_values
+from xskip.questdb_files.column_types import ColumnType, Kind, column_type
+from xskip.questdb_files.column_versions import ColumnFiles
+from xskip.questdb_files.files import TableFile
+from xskip.questdb_files.fixed_columns import absent, fixed_values, symbol_values
+from xskip.questdb_files.metadata_file import Column
+from xskip.questdb_files.pieces import Piece
+from xskip.questdb_files.snapshot import Snapshot
+from xskip.questdb_files.variable_columns import variable_values
 
 __all__ = ["NativeFiles"]
 

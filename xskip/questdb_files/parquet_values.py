@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.errors import UnsupportedTypeError
-from xskip.questdb.column_types import ColumnType, Kind
-from xskip.questdb.fixed_columns import fixed_values
-from xskip.questdb.text_values import Valid, long256_text, uuid_text, validity
+from xskip.questdb_files.column_types import ColumnType, Kind
+from xskip.questdb_files.fixed_columns import fixed_values
+from xskip.questdb_files.text_values import Valid, long256_text, uuid_text, validity
 
 __all__ = ["changed_type", "parquet_values"]
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from xskip.errors import PredicateError
-from xskip.questdb.database import place_of
-from xskip.questdb.pieces import Piece
-from xskip.questdb.reading import Selection, count_rows, read_table, schema_of
-from xskip.questdb.snapshot import Snapshot, TablePlace, read_snapshot
+from xskip.questdb_files.database import place_of
+from xskip.questdb_files.pieces import Piece
+from xskip.questdb_files.reading import Selection, count_rows, read_table, schema_of
+from xskip.questdb_files.snapshot import Snapshot, TablePlace, read_snapshot
 
 __all__ = ["Table", "open_table"]
 

@@ -17,12 +17,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from xskip.errors import TableDamagedError
-from xskip.questdb.column_types import ColumnType, column_type
-from xskip.questdb.files import CHECKPOINT_HINT
-from xskip.questdb.fixed_columns import absent
-from xskip.questdb.metadata_file import Column, Metadata
-from xskip.questdb.parquet_values import changed_type, parquet_values
-from xskip.questdb.sidecar import Sidecar, read_sidecar
+from xskip.questdb_files.column_types import ColumnType, column_type
+from xskip.questdb_files.files import CHECKPOINT_HINT
+from xskip.questdb_files.fixed_columns import absent
+from xskip.questdb_files.metadata_file import Column, Metadata
+from xskip.questdb_files.parquet_values import changed_type, parquet_values
+from xskip.questdb_files.sidecar import Sidecar, read_sidecar
 
 __all__ = ["ParquetPartition"]
 

@@ -13,9 +13,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from xskip.errors import TableDamagedError
-from xskip.questdb.column_types import ColumnType, Kind
-from xskip.questdb.files import TableFile
-from xskip.questdb.text_values import Bytes, Valid, utf16_text, validity
+from xskip.questdb_files.column_types import ColumnType, Kind
+from xskip.questdb_files.files import TableFile
+from xskip.questdb_files.text_values import Bytes, Valid, utf16_text, validity
 
 __all__ = ["variable_values"]
 

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.errors import TableDamagedError
-from xskip.questdb.files import TableFile
-from xskip.questdb.text_values import utf16_text
+from xskip.questdb_files.files import TableFile
+from xskip.questdb_files.text_values import utf16_text
 
 __all__ = ["one_dictionary", "read_symbols"]
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xskip.errors import TableDamagedError
-from xskip.questdb.files import TableFile
+from xskip.questdb_files.files import TableFile
 
 __all__ = ["BitmapIndex"]
 

@@ -14,9 +14,9 @@ from typing import overload
 import numpy as np
 
 from xskip.errors import TableDamagedError
-from xskip.questdb.metadata_file import Metadata
-from xskip.questdb.partition_names import PartitionUnit, Times
-from xskip.questdb.transaction_file import PartitionRecord, Transaction
+from xskip.questdb_files.metadata_file import Metadata
+from xskip.questdb_files.partition_names import PartitionUnit, Times
+from xskip.questdb_files.transaction_file import PartitionRecord, Transaction
 
 __all__ = ["Piece", "Pieces"]
 

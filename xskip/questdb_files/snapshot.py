@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from xskip.errors import TableChangedError, TableDamagedError
-from xskip.questdb.column_versions import ColumnFiles, ColumnVersions, read_column_versions
-from xskip.questdb.files import CHECKPOINT_HINT, FileStamp
-from xskip.questdb.metadata_file import Column, Metadata, read_metadata, read_table_id
-from xskip.questdb.partition_names import PartitionUnit
-from xskip.questdb.patience import Patience
-from xskip.questdb.pieces import Piece, Pieces
-from xskip.questdb.transaction_file import PartitionRecord, Transaction, read_transaction, read_version
+from xskip.questdb_files.column_versions import ColumnFiles, ColumnVersions, read_column_versions
+from xskip.questdb_files.files import CHECKPOINT_HINT, FileStamp
+from xskip.questdb_files.metadata_file import Column, Metadata, read_metadata, read_table_id
+from xskip.questdb_files.partition_names import PartitionUnit
+from xskip.questdb_files.patience import Patience
+from xskip.questdb_files.pieces import Piece, Pieces
+from xskip.questdb_files.transaction_file import PartitionRecord, Transaction, read_transaction, read_version
 
 __all__ = ["PieceKey", "Snapshot", "TablePlace", "read_snapshot"]
 

@@ -13,15 +13,15 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from xskip.errors import PredicateError, TableChangedError, TableDamagedError, XskipError
-from xskip.questdb.column_types import column_type
-from xskip.questdb.files import CHECKPOINT_HINT, FileStamp
-from xskip.questdb.metadata_file import Column
-from xskip.questdb.native_columns import NativeFiles
-from xskip.questdb.parquet_partitions import ParquetPartition
-from xskip.questdb.patience import Patience
-from xskip.questdb.pieces import Piece
-from xskip.questdb.snapshot import PieceKey, Snapshot, TablePlace, read_snapshot
-from xskip.questdb.symbols import one_dictionary, read_symbols
+from xskip.questdb_files.column_types import column_type
+from xskip.questdb_files.files import CHECKPOINT_HINT, FileStamp
+from xskip.questdb_files.metadata_file import Column
+from xskip.questdb_files.native_columns import NativeFiles
+from xskip.questdb_files.parquet_partitions import ParquetPartition
+from xskip.questdb_files.patience import Patience
+from xskip.questdb_files.pieces import Piece
+from xskip.questdb_files.snapshot import PieceKey, Snapshot, TablePlace, read_snapshot
+from xskip.questdb_files.symbols import one_dictionary, read_symbols
 
 __all__ = ["Selection", "count_rows", "read_table", "schema_of", "selected_columns"]
 

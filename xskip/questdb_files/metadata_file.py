@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from xskip.errors import TableDamagedError, TableVersionError
-from xskip.questdb.column_types import NANOSECOND_TIMESTAMP, SYMBOL, TIMESTAMP
-from xskip.questdb.files import read_small
-from xskip.questdb.partition_names import Clock, PartitionUnit
+from xskip.questdb_files.column_types import NANOSECOND_TIMESTAMP, SYMBOL, TIMESTAMP
+from xskip.questdb_files.files import read_small
+from xskip.questdb_files.partition_names import Clock, PartitionUnit
 
 __all__ = ["FORMAT_VERSION", "Column", "Metadata", "parse_metadata", "read_metadata", "read_table_id"]
 
@@ -33,7 +33,7 @@ class Column:
     writer_index : int
         The position in ``_meta``, which never changes: other files refer to it.
     type_code : int
-        See :mod:`xskip.questdb.column_types`.
+        See :mod:`xskip.questdb_files.column_types`.
     indexed, dedup_key : bool
         Whether a SYMBOL column has bitmap indexes, and whether the column is a key of deduplication.
     former : tuple of int

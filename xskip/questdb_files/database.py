@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from xskip.errors import DatasetError, TableDamagedError
-from xskip.questdb.files import read_small
-from xskip.questdb.snapshot import TablePlace
+from xskip.questdb_files.files import read_small
+from xskip.questdb_files.snapshot import TablePlace
 
 __all__ = ["Database", "TableEntry", "place_of"]
 

@@ -12,8 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from xskip.errors import TableDamagedError
-from xskip.questdb.column_types import ColumnType, Kind
-from xskip.questdb.text_values import (
+from xskip.questdb_files.column_types import ColumnType, Kind
+from xskip.questdb_files.text_values import (
     Valid,
     char_text,
     geohash_text,
