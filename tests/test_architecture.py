@@ -20,7 +20,7 @@ PACKAGE = ROOT / "xskip"
 LAYERS = (
     "errors", "settings", "types", "questdb_files", "expressions", "metadata", "clauses", "indexes", "pruning",
     "results", "metadatastore.legacy", "metadatastore", "metadatastore.maintenance",
-    "spark", "spark.bridge", "spark.catalyst", "spark.collect", "spark.query",
+    "spark", "spark.bridge", "spark.catalyst", "spark.collect", "spark.questdb", "spark.query",
     "build", "api", "quixlake", "questdb", "__init__", "cli", "__main__", "xskipper",
 )  # fmt: skip
 SPARK_FREE = LAYERS[: LAYERS.index("spark")]  # but for the aggregates of index types

@@ -42,10 +42,10 @@ SETTINGS: Mapping[str, tuple[str, frozenset[str]]] = {
     "orc.proleptic.gregorian.default": ("false", frozenset({"orc"})),
     ZONE: ("", _ALL),
 }
-#: The format of the segments of a Quix Lake, which xskip reads itself: no setting of a format changes its values.
-_SEGMENTS = "quixlake"
+#: The formats of Quix Lake and QuestDB, which xskip reads itself: no setting of a format changes their values.
+_OWN = ("quixlake", "questdb")
 #: The formats that xskip knows; any other format comes from a plugin that the user declared.
-FORMATS = ("parquet", "orc", "avro", "csv", "json", "xml", "text", "binaryfile", _SEGMENTS)
+FORMATS = ("parquet", "orc", "avro", "csv", "json", "xml", "text", "binaryfile", *_OWN)
 #: Settings with these prefixes count where they differ from Spark's default, unless they are known to keep values.
 SETTING_PREFIXES = (
     "spark.sql.legacy.",
@@ -318,7 +318,7 @@ def concerns(fmt: str, setting: str) -> bool:
     >>> concerns("avro", "spark.sql.parquet.new.setting"), concerns("parquet", "spark.sql.parquet.new.setting")
     (False, True)
     """
-    if fmt == _SEGMENTS or setting in SETTINGS or setting in _KEEPING or setting.startswith(_KEEPING_STEMS):
+    if fmt in _OWN or setting in SETTINGS or setting in _KEEPING or setting.startswith(_KEEPING_STEMS):
         return False
     plain = setting.removeprefix("spark.hadoop.").removeprefix("spark.sql.")
     other = any(plain.startswith(f"{name}.") for name in FORMATS if name != fmt)

@@ -12,12 +12,13 @@ import numpy as np
 
 from xskip.errors import TableDamagedError
 
-__all__ = ["ColumnFiles", "ColumnVersions", "read_column_versions"]
+__all__ = ["DEFAULT_RECORD", "SYMBOL_RECORD", "ColumnFiles", "ColumnVersions", "read_column_versions"]
 
 _HEADER = struct.Struct("<5q")
 _RECORD_BYTES = 32
-_DEFAULT = -(1 << 63)
-_SYMBOL_FILES = _DEFAULT + 1
+#: The times of records that are for no piece: the default files of a column, and its symbol files.
+DEFAULT_RECORD = -(1 << 63)
+SYMBOL_RECORD = DEFAULT_RECORD + 1
 _MOST_BYTES = 1 << 30
 
 
@@ -64,7 +65,7 @@ class ColumnVersions:
             The number of rows of the piece.
         """
         record = self.records.get((timestamp, writer_index))
-        default = self.records.get((_DEFAULT, writer_index))
+        default = self.records.get((DEFAULT_RECORD, writer_index))
         if record is None:
             if default is not None and default[1] > timestamp:
                 return None  # the column was added in a later partition
@@ -76,7 +77,7 @@ class ColumnVersions:
 
     def symbol_txn(self, writer_index: int) -> int:
         """Return the transaction that the names of the symbol files of a column end with, or -1."""
-        record = self.records.get((_SYMBOL_FILES, writer_index)) or self.records.get((_DEFAULT, writer_index))
+        record = self.records.get((SYMBOL_RECORD, writer_index)) or self.records.get((DEFAULT_RECORD, writer_index))
         return record[0] if record else -1
 
 

@@ -20,10 +20,21 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-__all__ = ["RULE_CLASS", "compiled", "existing_rule", "java_sources", "new_rule", "rules_of", "set_rules", "write_jar"]
+__all__ = [
+    "RULE_CLASS",
+    "compiled",
+    "existing_rule",
+    "java_sources",
+    "new_rule",
+    "register_sources",
+    "rules_of",
+    "set_rules",
+    "write_jar",
+]
 
 RULE_CLASS = "io.xskip.bridge.SkippingRule"
 _SEQ = "import scala.collection.immutable.Seq;"
+_SOURCE_CLASS = "questdb.DefaultSource"
 #: ``scala.Seq``, the type in the signatures of Spark's methods, is another class in Scala 2.12.
 _SEQ_2_12 = "import scala.collection.Seq;"
 
@@ -166,6 +177,32 @@ def write_jar(spark: SparkSession, path: str) -> None:
     finally:
         if os.path.exists(partial):
             os.remove(partial)
+
+
+def register_sources(spark: SparkSession, path: str) -> None:
+    """Let Spark find the hook's data sources by their names.
+
+    Spark looks for the class ``questdb.DefaultSource`` with the application's class loader, which gets a jar with
+    this class. If the class loader takes no jars, the data sources have no names.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    path : str
+        The local path of the jar to write.
+    """
+    from py4j.protocol import Py4JJavaError
+
+    jvm: Any = spark._jvm
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    try:
+        loader.loadClass(_SOURCE_CLASS)
+    except Py4JJavaError:
+        with zipfile.ZipFile(path, "w") as jar:
+            name = f"{_SOURCE_CLASS.replace('.', '/')}.class"
+            jar.writestr(name, bytes(compiled(jvm).get(name)))
+        if hasattr(loader, "addURL"):
+            loader.addURL(jvm.java.io.File(path).toURI().toURL())
 
 
 def rules_of(spark: SparkSession) -> list[Any]:

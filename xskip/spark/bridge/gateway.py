@@ -11,7 +11,15 @@ from xskip.metadata.format_rules import SETTING_PREFIXES, SETTINGS
 from xskip.metadatastore.temporary import lasting_folder
 from xskip.spark.bridge.builds import BuildCalls
 from xskip.spark.bridge.callback import Callback
-from xskip.spark.bridge.compiler import RULE_CLASS, existing_rule, new_rule, rules_of, set_rules, write_jar
+from xskip.spark.bridge.compiler import (
+    RULE_CLASS,
+    existing_rule,
+    new_rule,
+    register_sources,
+    rules_of,
+    set_rules,
+    write_jar,
+)
 from xskip.spark.bridge.java_arrays import string_array
 from xskip.spark.bridge.locations import LocationCalls
 from xskip.spark.bridge.queries import QueryCalls
@@ -72,6 +80,7 @@ class Hook:
         self.queries = QueryCalls(rule.queries())
         self.builds = BuildCalls(self.gateway, rule.builds())
         self._callback: Callback | None = None
+        self._tables: Callback | None = None
         self._shipped: str | None = None
 
     def connect(self, answer: Callable[[str], bytes | None]) -> None:
@@ -92,10 +101,16 @@ class Hook:
             self._connection.setConfKeys(keys, prefixes)
             self._connection.setCallback(self._callback)
 
+    def connect_tables(self, answer: Callable[[str], bytes | None]) -> None:
+        """Register the function that describes tables of QuestDB; it gets requests as JSON and never raises."""
+        self._tables = Callback(answer)
+        self.rule.tables().setCallback(self._tables)
+
     def install(self, spark: SparkSession) -> None:
         """Add the rule to a session, unless the session already has the rule."""
         if existing_rule(spark) is None:
             set_rules(spark, [*rules_of(spark), self.rule])
+            register_sources(spark, f"{lasting_folder('sources')}/xskip-sources.jar")
 
     def uninstall(self, spark: SparkSession) -> None:
         """Remove the rule from a session, and leave the rules of other libraries in place."""

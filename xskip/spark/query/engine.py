@@ -28,6 +28,7 @@ from xskip.spark.query.loaded_indexes import LoadedIndex, LoadedIndexes
 from xskip.spark.query.request import RequestError, RequestHeader, ScanRequest
 from xskip.spark.query.session_settings import SessionSettings
 from xskip.spark.query.warning_log import WarningLog
+from xskip.spark.questdb.tables import TableAnswers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,6 +59,8 @@ class Engine:
         The runner of the jobs that prune large metadata.
     indexes : LoadedIndexes
         The indexes in use.
+    tables : TableAnswers
+        The answers about tables of QuestDB.
     """
 
     def __init__(self, hook: Hook) -> None:
@@ -68,6 +71,7 @@ class Engine:
         self.indexes = LoadedIndexes(hook, self.jobs, self.settings, self._warnings)
         self._traces: BoundedMap[int, ScanTrace] = BoundedMap(_MAX_TRACES)
         self._evaluations = EvaluationCache()
+        self.tables = TableAnswers(hook, self._session)
 
     def answer(self, text: str) -> bytes | None:
         """Return the bitmap of the files that a scan can skip, as bytes for the hook, or None to read all files.
@@ -96,6 +100,10 @@ class Engine:
             if header.strict:
                 return b"E" + f"{header.location.root}: {problem}".encode()
         return decision.answer
+
+    def _session(self) -> SparkSession:
+        assert self.jobs.spark is not None, "the engine needs a session"
+        return self.jobs.spark
 
     def trace(self, number: int) -> ScanTrace | None:
         """Return the trace of the decision about a request, or None if the engine no longer has the trace."""
@@ -206,5 +214,6 @@ def engine_of(spark: SparkSession) -> Engine:
         _engines.clear()
         engine = _engines[id(hook)] = Engine(hook)
         hook.connect(engine.answer)
+        hook.connect_tables(engine.tables.answer)
     engine.jobs.spark = spark
     return engine

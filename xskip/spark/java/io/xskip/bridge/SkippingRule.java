@@ -3,6 +3,7 @@ package io.xskip.bridge;
 import io.xskip.common.SkippingSettings;
 import io.xskip.hook.HookState;
 import io.xskip.hook.RelationRewriter;
+import io.xskip.questdb.TableRelations;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
@@ -58,5 +59,10 @@ public final class SkippingRule extends PlanRule<LogicalPlan> {
   /** Returns the methods for builds. */
   public BuildCalls builds() {
     return new BuildCalls();
+  }
+
+  /** Returns the methods for tables of QuestDB. */
+  public TableRelations tables() {
+    return new TableRelations();
   }
 }

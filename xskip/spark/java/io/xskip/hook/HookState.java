@@ -48,6 +48,21 @@ public final class HookState {
     return isEnabled ? new SkippingSettings(conf) : null;
   }
 
+  /**
+   * Sends a request to a function in Python, with the user and session of the current thread.
+   *
+   * @return the answer, which can be null
+   */
+  public static byte[] call(Function<String, byte[]> function, String request) throws Exception {
+    try {
+      return CallbackExecutor.call(function, new String[] {request});
+    } catch (Exception e) {
+      throw e;
+    } catch (Throwable t) {
+      throw new IllegalStateException(t);
+    }
+  }
+
   /** Logs an error after which a query reads all files. */
   public static void logFailure(String where, Throwable error) {
     LoggerFactory.getLogger("io.xskip")

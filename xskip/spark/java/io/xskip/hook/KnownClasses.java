@@ -30,7 +30,8 @@ public final class KnownClasses {
           SOURCES + "CatalogFileIndex",
           SQL + "execution.streaming.MetadataLogFileIndex",
           SQL + "execution.streaming.runtime.MetadataLogFileIndex",
-          "io.xskip.hook.IndexedFileIndex");
+          "io.xskip.hook.IndexedFileIndex",
+          "io.xskip.questdb.PieceIndex");
 
   private static final Set<String> FORMATS =
       setOf(
@@ -43,7 +44,8 @@ public final class KnownClasses {
           SOURCES + "xml.XmlFileFormat",
           SOURCES + "binaryfile.BinaryFileFormat",
           SQL + "avro.AvroFileFormat",
-          "io.xskip.quixlake.SegmentFormat");
+          "io.xskip.quixlake.SegmentFormat",
+          "io.xskip.questdb.TableFormat");
 
   private static final Set<String> SCANS =
       setOf(

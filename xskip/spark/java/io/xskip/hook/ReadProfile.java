@@ -5,6 +5,8 @@ import io.xskip.common.Json;
 import io.xskip.common.SkippingSettings;
 import io.xskip.common.SparkCompat;
 import java.io.StringWriter;
+import java.util.Arrays;
+import java.util.List;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.StructField;
@@ -15,8 +17,8 @@ public final class ReadProfile {
   private static final String ORC_BY_POSITION = "orc.force.positional.evolution";
   private static final String PARQUET_BY_ID = "spark.sql.parquet.fieldId.read.enabled";
 
-  /** A format whose times have no time zone and no calendar but those of Spark. */
-  private static final String WITHOUT_ZONES = "quixlake";
+  /** The formats whose times have no time zone and no calendar but those of Spark. */
+  private static final List<String> WITHOUT_ZONES = Arrays.asList("quixlake", "questdb");
 
   private final String format;
   private final Object options;
@@ -45,7 +47,7 @@ public final class ReadProfile {
     this.session = session;
     this.hasTimes =
         schema != null
-            && !format.equals(WITHOUT_ZONES)
+            && !WITHOUT_ZONES.contains(format)
             && ReadSchema.hasTimes(schema, partitionSchema);
   }
 

@@ -1,0 +1,46 @@
+package io.xskip.questdb;
+
+import java.io.Closeable;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.vectorized.ColumnVector;
+
+/** The reader of a column of a native piece, in ranges of rows. Rules: [QDB-RD]. */
+abstract class ColumnReader implements Closeable {
+  protected final Piece piece;
+  protected final TableColumn column;
+  protected final DataType type;
+
+  /** The number of rows at the start of the piece that are older than the column. */
+  protected final long top;
+
+  ColumnReader(Piece piece, TableColumn column, DataType type) {
+    this.piece = piece;
+    this.column = column;
+    this.type = type;
+    this.top = piece.top(column);
+  }
+
+  /** Returns the reader of a column. */
+  static ColumnReader of(Piece piece, TableColumn column, DataType type) {
+    return column.width > 0
+        ? new FixedReader(piece, column, type)
+        : new VariableReader(piece, column, type);
+  }
+
+  /** Returns how many of some rows are read at once at most, at least one. */
+  abstract int limit(long first, int count);
+
+  /** Returns the values of a range of rows; the next call can overwrite them. */
+  abstract ColumnVector read(long first, int count);
+
+  @Override
+  public abstract void close();
+
+  /** Tells the reader that what it has read so far was of the transaction. */
+  void confirm() {}
+
+  /** Returns the number of rows at the start of a range that are older than the column. */
+  protected final int missing(long first, int count) {
+    return (int) Math.min(Math.max(top - first, 0), count);
+  }
+}

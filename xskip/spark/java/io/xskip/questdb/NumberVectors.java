@@ -1,0 +1,232 @@
+package io.xskip.questdb;
+
+import java.math.BigDecimal;
+import java.math.BigInteger;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.Decimal;
+import org.apache.spark.unsafe.Platform;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/** Vectors of booleans, numbers and times. Rules: [QDB-TY-1]. */
+final class NumberVectors {
+  private static final long MICROSECONDS = 1000;
+
+  private NumberVectors() {}
+
+  /** Returns the vector of a kind, or null if the kind is none of numbers. */
+  static PlainVector of(TableColumn column, DataType type, byte[] data) {
+    switch (column.kind) {
+      case "BOOLEAN":
+        return new Booleans(type, data);
+      case "BYTE":
+        return new Bytes(type, data);
+      case "SHORT":
+        return new Shorts(type, data);
+      case "INT":
+        return new Ints(type, data);
+      case "LONG":
+      case "TIMESTAMP":
+        return new Longs(type, data);
+      case "DATE":
+        return new Milliseconds(type, data);
+      case "FLOAT":
+        return new Floats(type, data);
+      case "DOUBLE":
+        return new Doubles(type, data);
+      case "DECIMAL":
+        return new Decimals(type, data, column);
+      default:
+        return null;
+    }
+  }
+
+  private static final class Booleans extends PlainVector {
+    Booleans(DataType type, byte[] data) {
+      super(type, data);
+    }
+
+    @Override
+    public boolean isNullAt(int row) {
+      return false;
+    }
+
+    @Override
+    public boolean getBoolean(int row) {
+      return data[row] != 0;
+    }
+  }
+
+  private static final class Bytes extends PlainVector {
+    Bytes(DataType type, byte[] data) {
+      super(type, data);
+    }
+
+    @Override
+    public boolean isNullAt(int row) {
+      return false;
+    }
+
+    @Override
+    public byte getByte(int row) {
+      return data[row];
+    }
+  }
+
+  private static final class Shorts extends PlainVector {
+    Shorts(DataType type, byte[] data) {
+      super(type, data);
+    }
+
+    @Override
+    public boolean isNullAt(int row) {
+      return false;
+    }
+
+    @Override
+    public short getShort(int row) {
+      return shortAt(row << 1);
+    }
+  }
+
+  private static final class Ints extends PlainVector {
+    Ints(DataType type, byte[] data) {
+      super(type, data);
+    }
+
+    @Override
+    public boolean isNullAt(int row) {
+      return intAt(row << 2) == Integer.MIN_VALUE;
+    }
+
+    @Override
+    public int getInt(int row) {
+      return intAt(row << 2);
+    }
+  }
+
+  private static final class Longs extends PlainVector {
+    Longs(DataType type, byte[] data) {
+      super(type, data);
+    }
+
+    @Override
+    public boolean isNullAt(int row) {
+      return longAt(row << 3) == Long.MIN_VALUE;
+    }
+
+    @Override
+    public long getLong(int row) {
+      return longAt(row << 3);
+    }
+  }
+
+  private static final class Milliseconds extends PlainVector {
+    Milliseconds(DataType type, byte[] data) {
+      super(type, data);
+    }
+
+    @Override
+    public boolean isNullAt(int row) {
+      return longAt(row << 3) == Long.MIN_VALUE;
+    }
+
+    @Override
+    public long getLong(int row) {
+      return Math.multiplyExact(longAt(row << 3), MICROSECONDS);
+    }
+  }
+
+  private static final class Floats extends PlainVector {
+    Floats(DataType type, byte[] data) {
+      super(type, data);
+    }
+
+    @Override
+    public boolean isNullAt(int row) {
+      return !Float.isFinite(getFloat(row));
+    }
+
+    @Override
+    public float getFloat(int row) {
+      return Platform.getFloat(data, Platform.BYTE_ARRAY_OFFSET + (row << 2));
+    }
+  }
+
+  private static final class Doubles extends PlainVector {
+    Doubles(DataType type, byte[] data) {
+      super(type, data);
+    }
+
+    @Override
+    public boolean isNullAt(int row) {
+      return !Double.isFinite(getDouble(row));
+    }
+
+    @Override
+    public double getDouble(int row) {
+      return Platform.getDouble(data, Platform.BYTE_ARRAY_OFFSET + (row << 3));
+    }
+  }
+
+  /** Decimals: of several words, the most significant one comes first. */
+  private static final class Decimals extends PlainVector {
+    private final int width;
+    private final int precision;
+    private final int scale;
+
+    Decimals(DataType type, byte[] data, TableColumn column) {
+      super(type, data);
+      width = column.width;
+      precision = column.precision;
+      scale = column.scale;
+    }
+
+    @Override
+    public boolean isNullAt(int row) {
+      if (width <= Long.BYTES) {
+        return small(row) == Long.MIN_VALUE >> (Long.SIZE - Byte.SIZE * width);
+      }
+      boolean isNull = longAt(row * width) == Long.MIN_VALUE;
+      for (int word = Long.BYTES; word < width; word += Long.BYTES) {
+        isNull &= longAt(row * width + word) == 0;
+      }
+      return isNull;
+    }
+
+    @Override
+    public Decimal getDecimal(int row, int targetPrecision, int targetScale) {
+      if (width <= Long.BYTES) {
+        return Decimal.createUnsafe(small(row), precision, scale);
+      }
+      return Decimal.apply(new BigDecimal(large(row), scale), precision, scale);
+    }
+
+    /** Returns the digits, in which decimals are that have more of them than Spark's type. */
+    @Override
+    public UTF8String getUTF8String(int row) {
+      return UTF8String.fromString(new BigDecimal(large(row), scale).toPlainString());
+    }
+
+    private long small(int row) {
+      switch (width) {
+        case 1:
+          return data[row];
+        case 2:
+          return shortAt(row << 1);
+        case 4:
+          return intAt(row << 2);
+        default:
+          return longAt(row << 3);
+      }
+    }
+
+    private BigInteger large(int row) {
+      byte[] bytes = new byte[width];
+      for (int i = 0; i < width; i++) {
+        int word = i / Long.BYTES * Long.BYTES;
+        bytes[i] = data[row * width + word + Long.BYTES - 1 - i % Long.BYTES];
+      }
+      return new BigInteger(bytes);
+    }
+  }
+}

@@ -1,0 +1,193 @@
+package io.xskip.questdb;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.NoSuchElementException;
+import org.apache.parquet.ParquetReadOptions;
+import org.apache.parquet.column.ColumnDescriptor;
+import org.apache.parquet.column.ColumnReadStore;
+import org.apache.parquet.column.ColumnReader;
+import org.apache.parquet.column.impl.ColumnReadStoreImpl;
+import org.apache.parquet.column.page.PageReadStore;
+import org.apache.parquet.example.data.simple.convert.GroupRecordConverter;
+import org.apache.parquet.hadoop.ParquetFileReader;
+import org.apache.parquet.hadoop.metadata.BlockMetaData;
+import org.apache.parquet.schema.MessageType;
+import org.apache.parquet.schema.Type;
+import org.apache.spark.TaskContext;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.vectorized.ColumnVector;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.apache.spark.util.TaskCompletionListener;
+import scala.collection.AbstractIterator;
+
+/**
+ * The rows of a Parquet piece, as an iterator over batches. Columns are found by their field
+ * numbers, and row groups without a time in the range are left out. Rules: [QDB-PQ].
+ */
+final class ParquetRows extends AbstractIterator<Object> implements TaskCompletionListener {
+  private static final int MAX_ROWS = 1 << 13;
+
+  private final Piece piece;
+  private final PartitionColumns partition;
+  private final TimeRange range;
+  private final SnapshotCheck check;
+  private final TableFile file;
+  private final ParquetFileReader reader;
+  private final MessageType schema;
+  private final List<ParquetColumn> columns = new ArrayList<>();
+  private int group = 0;
+  private long left = 0;
+
+  private ParquetRows(
+      Piece piece, StructType required, PartitionColumns partition, TimeRange range, TableFile file)
+      throws IOException {
+    this.piece = piece;
+    this.partition = partition;
+    this.range = range;
+    this.file = file;
+    check = new SnapshotCheck(piece, null);
+    CutFile cut = new CutFile(file, piece.parquetSize);
+    reader = ParquetFileReader.open(cut, ParquetReadOptions.builder().build());
+    schema = reader.getFileMetaData().getSchema();
+    demandRows();
+    for (int i = 0; i < required.length(); i++) {
+      TableColumn now = piece.snapshot.column(required.apply(i).name());
+      columns.add(ParquetColumn.of(now, required.apply(i).dataType(), schema, file.path()));
+    }
+  }
+
+  /** Opens the file of a piece. */
+  static ParquetRows open(
+      Piece piece, StructType required, PartitionColumns partition, TimeRange range) {
+    Sidecar.demandKnown(piece);
+    TableFile file = new TableFile(piece, piece.folder);
+    try {
+      return new ParquetRows(piece, required, partition, range, file);
+    } catch (Exception e) {
+      file.close();
+      throw TableFailure.damaged(file.path(), String.valueOf(e.getMessage()), e);
+    }
+  }
+
+  private void demandRows() {
+    long rows = 0;
+    for (BlockMetaData each : reader.getRowGroups()) {
+      rows += each.getRowCount();
+    }
+    if (rows != piece.rows) {
+      throw TableFailure.damaged(
+          file.path(), "it has " + rows + " rows, and its transaction " + piece.rows, null);
+    }
+  }
+
+  @Override
+  public boolean hasNext() {
+    try {
+      while (left == 0 && group < reader.getRowGroups().size()) {
+        openGroup(group);
+        group++;
+      }
+    } catch (Exception e) {
+      throw TableFailure.damaged(file.path(), String.valueOf(e.getMessage()), e);
+    }
+    if (left == 0) {
+      close();
+    }
+    return left > 0;
+  }
+
+  private void openGroup(int ordinal) throws IOException {
+    long rows = ((BlockMetaData) reader.getRowGroups().get(ordinal)).getRowCount();
+    if (!hasTimesInRange(ordinal, rows)) {
+      check.demandUnchanged();
+      return;
+    }
+    List<Type> fields = new ArrayList<>();
+    for (ParquetColumn column : columns) {
+      if (column.field() != null) {
+        fields.add(column.field());
+      }
+    }
+    if (!fields.isEmpty()) {
+      MessageType projection = new MessageType(schema.getName(), fields);
+      reader.setRequestedSchema(projection);
+      PageReadStore pages = reader.readRowGroup(ordinal);
+      ColumnReadStore store = store(pages, projection);
+      for (ParquetColumn column : columns) {
+        column.open(pages, store, projection);
+      }
+    }
+    left = rows;
+  }
+
+  private ColumnReadStore store(PageReadStore pages, MessageType projection) {
+    return new ColumnReadStoreImpl(
+        pages,
+        new GroupRecordConverter(projection).getRootConverter(),
+        projection,
+        reader.getFileMetaData().getCreatedBy());
+  }
+
+  private boolean hasTimesInRange(int ordinal, long rows) throws IOException {
+    TableColumn timestamp = piece.snapshot.timestamp;
+    if (timestamp == null || (range.start <= piece.start && range.end >= piece.end)) {
+      return true;
+    }
+    Type field = ParquetColumn.field(timestamp, schema);
+    if (field == null) {
+      return true;
+    }
+    List<Type> fields = new ArrayList<>();
+    fields.add(field);
+    MessageType projection = new MessageType(schema.getName(), fields);
+    reader.setRequestedSchema(projection);
+    ColumnDescriptor descriptor = (ColumnDescriptor) projection.getColumns().get(0);
+    ColumnReader times =
+        store(reader.readRowGroup(ordinal), projection).getColumnReader(descriptor);
+    for (long row = 0; row < rows; row++) {
+      if (times.getCurrentDefinitionLevel() == descriptor.getMaxDefinitionLevel()) {
+        long time = times.getLong();
+        if (range.overlaps(time, time == Long.MAX_VALUE ? time : time + 1)) {
+          return true;
+        }
+      }
+      times.consume();
+    }
+    return false;
+  }
+
+  @Override
+  public Object next() {
+    if (!hasNext()) {
+      throw new NoSuchElementException();
+    }
+    int count = (int) Math.min(left, MAX_ROWS);
+    ColumnVector[] values = new ColumnVector[columns.size()];
+    try {
+      for (int i = 0; i < values.length; i++) {
+        values[i] = ((ParquetColumn) columns.get(i)).read(count);
+      }
+    } catch (RuntimeException e) {
+      throw TableFailure.damaged(file.path(), String.valueOf(e.getMessage()), e);
+    }
+    check.demandUnchanged();
+    left -= count;
+    return new ColumnarBatch(partition.after(values, count), count);
+  }
+
+  @Override
+  public void onTaskCompletion(TaskContext context) {
+    close();
+  }
+
+  private void close() {
+    try {
+      reader.close();
+    } catch (IOException e) {
+      // the file was only read
+    }
+    file.close();
+  }
+}

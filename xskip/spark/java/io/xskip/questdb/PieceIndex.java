@@ -1,0 +1,162 @@
+package io.xskip.questdb;
+
+import io.xskip.common.Paths;
+import io.xskip.common.SkippingSettings;
+import io.xskip.location.IndexLocation;
+import io.xskip.location.IndexLocations;
+import io.xskip.location.OwnIndexLocation;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.execution.datasources.DataSourceStrategy$;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
+import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import org.apache.spark.sql.execution.datasources.PartitionedFile;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.sources.Filter;
+import org.apache.spark.sql.types.StructType;
+import scala.Option;
+import scala.collection.Iterator;
+import scala.collection.immutable.Map;
+import scala.collection.immutable.Seq;
+import scala.collection.immutable.VectorBuilder;
+
+/**
+ * The pieces of a table as Spark's files. A listing lacks the pieces whose times no filter on the
+ * designated timestamp matches.
+ *
+ * <p>The path of a native piece is its folder. The time of modification is a digest of all that
+ * identifies the rows of the piece, so that an index notices changes. Each file carries its {@link
+ * Piece}.
+ */
+final class PieceIndex implements FileIndex, OwnIndexLocation {
+  private static final String PIECE = "__xskip_piece";
+  private static final long BLOCK_SIZE = 128L << 20;
+
+  private final TableState state;
+
+  PieceIndex(TableState state) {
+    this.state = state;
+  }
+
+  /** Returns the piece of a file of a listing. */
+  static Piece piece(PartitionedFile file) {
+    return (Piece) file.otherConstantMetadataColumnValues().apply(PIECE);
+  }
+
+  @Override
+  public IndexLocation indexLocation() {
+    TableDescription table = state.latest();
+    boolean isElsewhere = new SkippingSettings(SQLConf.get()).base != null;
+    return isElsewhere || table.indexDirectory.isEmpty()
+        ? null
+        : IndexLocations.at(table.root, table.indexDirectory);
+  }
+
+  @Override
+  public Seq<Path> rootPaths() {
+    VectorBuilder<Path> paths = new VectorBuilder<>();
+    paths.$plus$eq(Paths.path(state.latest().root));
+    return paths.result();
+  }
+
+  @Override
+  public Seq<PartitionDirectory> listFiles(
+      Seq<Expression> partitionFilters, Seq<Expression> dataFilters) {
+    TableDescription table = state.current();
+    TableColumn timestamp = table.snapshot.timestamp;
+    TimeRange range =
+        TimeRange.of(translated(dataFilters), timestamp == null ? null : timestamp.name);
+    VectorBuilder<FileStatusWithMetadata> files = new VectorBuilder<>();
+    for (int i = 0; i < table.count(); i++) {
+      if (range.overlaps(table.start(i), table.end(i))) {
+        Map<String, Object> piece = new Map.Map1<String, Object>(PIECE, table.piece(i));
+        files.$plus$eq(new FileStatusWithMetadata(status(table, i), piece));
+      }
+    }
+    VectorBuilder<PartitionDirectory> directories = new VectorBuilder<>();
+    Seq<FileStatusWithMetadata> all = (Seq<FileStatusWithMetadata>) files.result();
+    if (!all.isEmpty()) {
+      directories.$plus$eq(new PartitionDirectory(InternalRow.empty(), all));
+    }
+    return directories.result();
+  }
+
+  /** Returns the filters that have a form for data sources; the others say nothing about times. */
+  private static Seq<Filter> translated(Seq<Expression> filters) {
+    VectorBuilder<Filter> known = new VectorBuilder<>();
+    Iterator<Expression> iterator = filters.iterator();
+    while (iterator.hasNext()) {
+      Expression filter = (Expression) iterator.next();
+      Option<Filter> form = DataSourceStrategy$.MODULE$.translateFilter(filter, false);
+      if (!form.isEmpty()) {
+        known.$plus$eq((Filter) form.get());
+      }
+    }
+    return (Seq<Filter>) known.result();
+  }
+
+  private static FileStatus status(TableDescription table, int i) {
+    Path path = Paths.path(table.folder(i));
+    return new FileStatus(table.bytes(i), false, 1, BLOCK_SIZE, table.digest(i), path);
+  }
+
+  @Override
+  public String[] inputFiles() {
+    TableDescription table = state.latest();
+    List<String> names = new ArrayList<>();
+    for (int i = 0; i < table.count(); i++) {
+      names.add(Paths.path(table.folder(i)).toUri().toString());
+    }
+    return (String[]) names.toArray(new String[0]);
+  }
+
+  @Override
+  public void refresh() {
+    state.refresh();
+  }
+
+  @Override
+  public long sizeInBytes() {
+    TableDescription table = state.latest();
+    long sum = 0;
+    for (int i = 0; i < table.count(); i++) {
+      sum += table.bytes(i);
+    }
+    return sum;
+  }
+
+  @Override
+  public StructType partitionSchema() {
+    return new StructType();
+  }
+
+  @Override
+  public Option<Object> metadataOpsTimeNs() {
+    return Option.empty();
+  }
+
+  /** Implements a method that FileIndex has from Spark 4.3 on. */
+  public boolean isTimeTravel() {
+    return false;
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof PieceIndex && ((PieceIndex) other).state.equals(state);
+  }
+
+  @Override
+  public int hashCode() {
+    return state.hashCode();
+  }
+
+  @Override
+  public String toString() {
+    return "PieceIndex(" + state.path() + ")";
+  }
+}

@@ -1,0 +1,85 @@
+package io.xskip.questdb;
+
+import java.io.Serializable;
+import org.apache.spark.TaskContext;
+import org.apache.spark.sql.execution.datasources.PartitionedFile;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.util.TaskCompletionListener;
+import scala.collection.Iterator;
+import scala.runtime.AbstractFunction1;
+
+/**
+ * The function that reads a split of a piece: from {@code PartitionedFile} to an iterator over
+ * batches or rows. Janino creates no bridge methods, hence the erased types.
+ */
+final class PieceReader extends AbstractFunction1<Object, Object> implements Serializable {
+  private static final long serialVersionUID = 1L;
+
+  private final StructType required;
+  private final StructType partitionSchema;
+  private final TimeRange range;
+  private final boolean hasBatches;
+
+  /**
+   * Creates a reader.
+   *
+   * @param required the columns of the table to read
+   * @param range the times outside of which no row is needed
+   * @param hasBatches whether Spark takes batches instead of rows
+   */
+  PieceReader(
+      StructType required, StructType partitionSchema, TimeRange range, boolean hasBatches) {
+    this.required = required;
+    this.partitionSchema = partitionSchema;
+    this.range = range;
+    this.hasBatches = hasBatches;
+  }
+
+  @Override
+  public Object apply(Object object) {
+    PartitionedFile file = (PartitionedFile) object;
+    Piece piece = PieceIndex.piece(file);
+    PartitionColumns partition = new PartitionColumns(partitionSchema, file.partitionValues());
+    Iterator<Object> batches =
+        piece.isParquet()
+            ? ParquetRows.open(piece, required, partition, range)
+            : nativeRows(piece, partition, file);
+    TaskContext context = TaskContext.get();
+    if (context != null) {
+      context.addTaskCompletionListener((TaskCompletionListener) batches);
+    }
+    return hasBatches ? batches : new BatchRows(batches, required, partitionSchema);
+  }
+
+  private Iterator<Object> nativeRows(
+      Piece piece, PartitionColumns partition, PartitionedFile file) {
+    TableColumn timestamp = piece.snapshot.timestamp;
+    TableColumn stamped =
+        timestamp != null || piece.snapshot.columns.length == 0
+            ? timestamp
+            : piece.snapshot.columns[0];
+    boolean isStamped = stamped != null && piece.top(stamped) != Piece.NO_FILES;
+    SnapshotCheck check = new SnapshotCheck(piece, isStamped ? piece.path(stamped, "d") : null);
+    ColumnReader[] readers = new ColumnReader[required.length()];
+    for (int i = 0; i < readers.length; i++) {
+      TableColumn column = piece.snapshot.column(required.apply(i).name());
+      readers[i] = ColumnReader.of(piece, column, required.apply(i).dataType());
+    }
+    long start = rowAt(piece, file.start(), file.fileSize());
+    long end = rowAt(piece, file.start() + file.length(), file.fileSize());
+    if (timestamp != null) {
+      long[] inRange = new TimeSearch(piece, timestamp).rows(range);
+      start = Math.max(start, inRange[0]);
+      end = Math.min(end, inRange[1]);
+      if (start >= end) {
+        check.demandUnchanged(); // the search read times that a server could have written since
+      }
+    }
+    return new PieceRows(readers, check, partition, start, end);
+  }
+
+  /** Returns the first row of the split that begins at a byte. */
+  private static long rowAt(Piece piece, long place, long size) {
+    return place >= size ? piece.rows : (long) ((double) piece.rows / size * place);
+  }
+}

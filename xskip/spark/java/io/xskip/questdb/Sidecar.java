@@ -1,0 +1,74 @@
+package io.xskip.questdb;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+
+/** The file {@code _pm} beside a Parquet piece. Rules: [QDB-PM]. */
+final class Sidecar {
+  private static final long REQUIRED = 0xFFFFFFFFL << 32;
+
+  /** A covering index, which reads do not use. */
+  private static final long KNOWN_OF_FOOTERS = 1L << 32;
+
+  private static final int HEADER_BYTES = 32;
+  private static final int FOOTER_BYTES = 40;
+  private static final int MAX_FOOTERS = 100_000;
+
+  private Sidecar() {}
+
+  /** Fails if the sidecar of a piece requires a feature that this release does not know. */
+  static void demandKnown(Piece piece) {
+    Path path = Paths.get(piece.folder).resolveSibling("_pm");
+    try {
+      ByteBuffer bytes = ByteBuffer.wrap(Files.readAllBytes(path)).order(ByteOrder.LITTLE_ENDIAN);
+      demand(bytes.getLong(8) & REQUIRED, path);
+      int footer = footer(bytes, piece.parquetSize);
+      if (footer < 0) {
+        throw TableFailure.damaged(
+            path.toString(), "it has no footer for " + piece.parquetSize + " bytes", null);
+      }
+      demand(bytes.getLong(footer + 32) & REQUIRED & ~KNOWN_OF_FOOTERS, path);
+    } catch (NoSuchFileException e) {
+      return; // servers before 9.4 write none
+    } catch (Exception e) {
+      throw TableFailure.damaged(path.toString(), String.valueOf(e.getMessage()), e);
+    }
+  }
+
+  private static void demand(long unknown, Path path) {
+    if (unknown != 0) {
+      throw TableFailure.damaged(
+          path.toString(),
+          "it requires features that this release does not know (bits "
+              + Long.toHexString(unknown)
+              + "); convert the partition to native",
+          null);
+    }
+  }
+
+  /** Returns the place of the footer for a size of the Parquet file, or -1. */
+  private static int footer(ByteBuffer bytes, long parquetSize) {
+    long end = bytes.getLong(0);
+    for (int i = 0; i < MAX_FOOTERS; i++) {
+      int trailer = (int) end - Integer.BYTES;
+      int place = trailer - bytes.getInt(trailer);
+      if (place < HEADER_BYTES || place > trailer - FOOTER_BYTES) {
+        return -1;
+      }
+      long size = bytes.getLong(place) + (bytes.getInt(place + 8) & 0xFFFFFFFFL) + 8;
+      if (size == parquetSize) {
+        return place;
+      }
+      long previous = bytes.getLong(place + 24);
+      if (previous <= 0 || previous >= end) {
+        return -1;
+      }
+      end = previous;
+    }
+    return -1;
+  }
+}

@@ -1,0 +1,48 @@
+package io.xskip.questdb;
+
+import org.apache.spark.unsafe.Platform;
+
+/**
+ * The errors of a table that cannot be read as one transaction.
+ *
+ * <p>Their class is Exception itself. Of an IOException or a RuntimeException, Spark would leave
+ * out the file under {@code ignoreCorruptFiles}, and rows would be missing. A class of the hook
+ * would be unknown to the driver that gets the error from a task.
+ */
+final class TableFailure {
+  private static final String HINT =
+      "; run the query again, or read a checkpoint (CHECKPOINT CREATE), or a copy of a stopped"
+          + " server";
+
+  private TableFailure() {}
+
+  /** Throws the error of a table that a server has changed since the transaction was read. */
+  static RuntimeException changed(Piece piece, String what) {
+    return raise(
+        "xskip cannot read transaction "
+            + piece.snapshot.txn
+            + " of the QuestDB table "
+            + piece.snapshot.data
+            + ": "
+            + what
+            + HINT,
+        null);
+  }
+
+  /**
+   * Throws the error of a file whose bytes contradict the transaction.
+   *
+   * @param cause the error that showed this, or null; an error of this class is thrown as it is
+   */
+  static RuntimeException damaged(String path, String what, Throwable cause) {
+    if (cause != null && cause.getClass() == Exception.class) {
+      Platform.throwException(cause);
+    }
+    return raise("xskip cannot read the QuestDB file " + path + ": " + what + HINT, cause);
+  }
+
+  private static RuntimeException raise(String message, Throwable cause) {
+    Platform.throwException(new Exception(message, cause));
+    return new IllegalStateException(message);
+  }
+}

@@ -1,0 +1,86 @@
+package io.xskip.questdb;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.FileChannel;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Paths;
+import java.nio.file.StandardOpenOption;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.RawLocalFileSystem;
+
+/**
+ * A file of a table, open for reads of ranges. Rules: [QDB-RD-5].
+ *
+ * <p>Ranges are copied: a mapped file that a server cuts would end the process.
+ */
+final class TableFile implements Closeable {
+  /** The counters that Spark reads for the metric of bytes that a task has read. */
+  @SuppressWarnings("deprecation")
+  private static final FileSystem.Statistics STATISTICS =
+      FileSystem.getStatistics("file", RawLocalFileSystem.class);
+
+  private final Piece piece;
+  private final String path;
+  private final FileChannel channel;
+
+  TableFile(Piece piece, String path) {
+    this.piece = piece;
+    this.path = path;
+    FileChannel opened = null;
+    try {
+      opened = FileChannel.open(Paths.get(path), StandardOpenOption.READ);
+    } catch (NoSuchFileException e) {
+      throw TableFailure.changed(piece, "the file " + path + " does not exist");
+    } catch (IOException e) {
+      throw TableFailure.damaged(path, String.valueOf(e.getMessage()), e);
+    }
+    channel = opened;
+  }
+
+  String path() {
+    return path;
+  }
+
+  /** Reads bytes from a place of the file on into the start of an array. */
+  void read(long from, byte[] into, int length) {
+    read(from, into, 0, length);
+  }
+
+  /** Reads bytes from a place of the file on into an array. */
+  void read(long from, byte[] into, int at, int length) {
+    ByteBuffer buffer = ByteBuffer.wrap(into, at, length);
+    long place = from;
+    try {
+      while (buffer.hasRemaining()) {
+        int count = from < 0 ? -1 : channel.read(buffer, place);
+        if (count < 0) {
+          throw TableFailure.changed(
+              piece, "the file " + path + " ends before byte " + (from + length));
+        }
+        place += count;
+      }
+    } catch (IOException e) {
+      throw TableFailure.damaged(path, String.valueOf(e.getMessage()), e);
+    }
+    STATISTICS.incrementBytesRead(length);
+  }
+
+  /** Returns a number of 64 bits. */
+  long readLong(long from) {
+    byte[] bytes = new byte[Long.BYTES];
+    read(from, bytes, bytes.length);
+    return ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN).getLong();
+  }
+
+  @Override
+  public void close() {
+    try {
+      channel.close();
+    } catch (IOException e) {
+      // the file was only read
+    }
+  }
+}

@@ -1,0 +1,34 @@
+package io.xskip.questdb;
+
+import java.util.function.Function;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.types.StructType;
+import scala.Option;
+import scala.collection.immutable.Map$;
+
+/** The relations of tables of QuestDB. */
+public final class TableRelations {
+  /** Sets the function in Python that describes tables. */
+  public void setCallback(Function<String, byte[]> callback) {
+    TableState.callback = callback;
+  }
+
+  /**
+   * Returns the relation of a table.
+   *
+   * @param path the path of the table as the user names it
+   * @param isFrozen whether no server writes to the table
+   */
+  public HadoopFsRelation relation(Object session, String path, boolean isFrozen) throws Exception {
+    TableState state = new TableState(path, isFrozen);
+    return new HadoopFsRelation(
+        new PieceIndex(state),
+        new StructType(),
+        state.latest().schema,
+        Option.empty(),
+        new TableFormat(state),
+        Map$.MODULE$.<String, String>empty(),
+        (SparkSession) session);
+  }
+}

@@ -1,0 +1,148 @@
+package io.xskip.questdb;
+
+import com.fasterxml.jackson.core.JsonGenerator;
+import io.xskip.common.Json;
+import io.xskip.common.SparkCompat;
+import io.xskip.hook.HookState;
+import java.io.StringWriter;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.function.Function;
+import org.apache.spark.SparkContext;
+import org.apache.spark.sql.types.StructField;
+
+/**
+ * A table in the driver, and its transactions that queries read.
+ *
+ * <p>Python reads the control files of the table. All scans of one execution of a query read the
+ * same transaction: the last one when the first of them lists its files. Rules: [QDB-SP].
+ */
+final class TableState {
+  private static final int MAX_EXECUTIONS = 64;
+  private static final String EXECUTION = "spark.sql.execution.id";
+
+  /** The function in Python that describes tables, or null. */
+  static volatile Function<String, byte[]> callback = null;
+
+  private final String path;
+  private final boolean isFrozen;
+  private final Map<String, TableDescription> byExecution = new LinkedHashMap<>();
+  private final TableDescription first;
+  private TableDescription latest;
+
+  /**
+   * Reads the last transaction of a table.
+   *
+   * @param path the path of the table as the user names it
+   * @param isFrozen whether no server writes to the table
+   */
+  TableState(String path, boolean isFrozen) throws Exception {
+    this.path = path;
+    this.isFrozen = isFrozen;
+    this.first = described(null);
+    this.latest = first;
+  }
+
+  String path() {
+    return path;
+  }
+
+  /** Returns the transaction of the last query. */
+  synchronized TableDescription latest() {
+    return latest;
+  }
+
+  /** Returns the transaction that the scans of the current execution read. */
+  synchronized TableDescription current() {
+    SparkContext context = SparkCompat.context();
+    String execution = context == null ? null : context.getLocalProperty(EXECUTION);
+    if (execution == null) {
+      return latest;
+    }
+    TableDescription known = (TableDescription) byExecution.get(execution);
+    if (known != null) {
+      return known;
+    }
+    refresh();
+    byExecution.put(execution, latest);
+    if (byExecution.size() > MAX_EXECUTIONS) {
+      byExecution.remove(byExecution.keySet().iterator().next());
+    }
+    return latest;
+  }
+
+  /** Reads the last transaction, unless the known one is the last. */
+  synchronized void refresh() {
+    try {
+      TableDescription found = described(latest);
+      if (found != null) {
+        demandColumns(found);
+        latest = found;
+      }
+    } catch (RuntimeException e) {
+      throw e;
+    } catch (Exception e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  /** Fails unless a transaction has all columns with which the DataFrame was made. */
+  private void demandColumns(TableDescription found) {
+    for (StructField field : first.schema.fields()) {
+      StructField now = null;
+      for (StructField each : found.schema.fields()) {
+        now = each.name().equals(field.name()) ? each : now;
+      }
+      if (now == null || !now.dataType().equals(field.dataType())) {
+        throw new IllegalStateException(
+            "the column "
+                + field.name()
+                + " of the QuestDB table "
+                + path
+                + " was changed or dropped; load the table again");
+      }
+    }
+  }
+
+  /**
+   * Returns the last transaction, or null if it is a known one.
+   *
+   * @param known a transaction, or null
+   */
+  private TableDescription described(TableDescription known) throws Exception {
+    Function<String, byte[]> function = callback;
+    if (function == null) {
+      throw new IllegalStateException("xskip is not enabled; call xskip.enable(spark)");
+    }
+    StringWriter text = new StringWriter();
+    JsonGenerator json = Json.generator(text);
+    json.writeStartObject();
+    json.writeStringField("path", path);
+    json.writeBooleanField("frozen", isFrozen);
+    json.writeNumberField("txn", known == null ? -1 : known.snapshot.txn);
+    json.writeNumberField("tableId", known == null ? -1 : known.snapshot.tableId);
+    json.writeEndObject();
+    json.close();
+    byte[] answer = HookState.call(function, text.toString());
+    if (answer == null) {
+      return null;
+    }
+    if (answer[0] == 'E') {
+      throw new IllegalArgumentException(
+          new String(answer, 1, answer.length - 1, java.nio.charset.StandardCharsets.UTF_8));
+    }
+    return new TableDescription(answer);
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof TableState
+        && ((TableState) other).path.equals(path)
+        && ((TableState) other).isFrozen == isFrozen;
+  }
+
+  @Override
+  public int hashCode() {
+    return path.hashCode();
+  }
+}

@@ -1,0 +1,151 @@
+package io.xskip.questdb;
+
+import io.xskip.common.Bytes;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.vectorized.ColumnVector;
+
+/** The reader of a column whose values vary in size: STRING, BINARY, VARCHAR and ARRAY. */
+final class VariableReader extends ColumnReader {
+  /** The bytes of values that are read at once; more only for a single longer value. */
+  private static final long MAX_BYTES = 32L << 20;
+
+  private static final int ENTRY_BYTES = 16;
+  private static final long OFFSET_MASK = (1L << 48) - 1;
+  private static final int INLINED = 1;
+  private static final int NULL = 4;
+
+  private final TableFile values;
+  private final TableFile entries;
+
+  /** The places of the values of rows {@code from} to {@code from + known}, from limit to read. */
+  private byte[] raw = new byte[0];
+
+  private long[] starts = new long[0];
+  private long[] ends = new long[0];
+  private byte[] data = new byte[0];
+
+  VariableReader(Piece piece, TableColumn column, DataType type) {
+    super(piece, column, type);
+    boolean hasFiles = top != Piece.NO_FILES;
+    values = hasFiles ? new TableFile(piece, piece.path(column, "d")) : null;
+    entries = hasFiles ? new TableFile(piece, piece.path(column, "i")) : null;
+  }
+
+  @Override
+  int limit(long first, int count) {
+    int missing = missing(first, count);
+    if (missing == count) {
+      return count;
+    }
+    load(first + missing - top, count - missing);
+    long least = Long.MAX_VALUE;
+    long greatest = 0;
+    for (int row = 0; row < count - missing; row++) {
+      if (ends[row] > starts[row]) {
+        least = Math.min(least, starts[row]);
+        greatest = Math.max(greatest, ends[row]);
+        if (greatest - least > MAX_BYTES && missing + row > 0) {
+          return missing + row;
+        }
+      }
+    }
+    return count;
+  }
+
+  @Override
+  ColumnVector read(long first, int count) {
+    int missing = missing(first, count);
+    int present = count - missing;
+    long base = 0;
+    if (present > 0) {
+      load(first + missing - top, present);
+      base = readValues(present);
+    }
+    Ranges ranges = new Ranges(missing, present, starts, ends, base, data);
+    if (column.kind.equals("ARRAY")) {
+      return ArrayValues.vector(type, column.size, ranges, path());
+    }
+    return new VariableVector(column.kind, type, data, raw, ranges, path());
+  }
+
+  private String path() {
+    return values == null ? piece.folder : values.path();
+  }
+
+  /** Reads the places of the values of some rows of the files. */
+  private void load(long row, int count) {
+    if (starts.length < count) {
+      starts = new long[count];
+      ends = new long[count];
+    }
+    if (column.kind.equals("STRING") || column.kind.equals("BINARY")) {
+      raw = sized(raw, Long.BYTES * (count + 1));
+      entries.read(Long.BYTES * row, raw, raw.length);
+      long[] offsets = Bytes.longs(raw);
+      for (int i = 0; i < count; i++) {
+        setRange(i, offsets[i], offsets[i + 1]);
+      }
+      return;
+    }
+    raw = sized(raw, ENTRY_BYTES * count);
+    entries.read(ENTRY_BYTES * row, raw, raw.length);
+    long[] words = Bytes.longs(raw);
+    for (int i = 0; i < count; i++) {
+      long head = words[2 * i];
+      long tail = words[2 * i + 1];
+      if (column.kind.equals("ARRAY")) {
+        long start = head & OFFSET_MASK;
+        setRange(i, start, start + (tail & 0xFFFFFFFFL));
+      } else {
+        boolean isStored = (head & (INLINED | NULL)) == 0;
+        long start = tail >>> 16;
+        setRange(i, isStored ? start : 0, isStored ? start + ((head & 0xFFFFFFFFL) >>> 4) : 0);
+      }
+    }
+  }
+
+  private static byte[] sized(byte[] bytes, int length) {
+    return bytes.length == length ? bytes : new byte[length];
+  }
+
+  private void setRange(int i, long start, long end) {
+    if (start < 0 || end < start) {
+      throw TableFailure.damaged(path(), "it contradicts " + entries.path(), null);
+    }
+    starts[i] = start;
+    ends[i] = end;
+  }
+
+  /** Reads the values of the first rows, and returns the place of the first byte that was read. */
+  private long readValues(int count) {
+    long least = Long.MAX_VALUE;
+    long greatest = 0;
+    for (int i = 0; i < count; i++) {
+      if (ends[i] > starts[i]) {
+        least = Math.min(least, starts[i]);
+        greatest = Math.max(greatest, ends[i]);
+      }
+    }
+    if (least == Long.MAX_VALUE) {
+      return 0;
+    }
+    if (greatest - least > Integer.MAX_VALUE - Long.BYTES) {
+      throw TableFailure.damaged(
+          path(), "it has a value of " + (greatest - least) + " bytes", null);
+    }
+    int length = (int) (greatest - least);
+    if (data.length < length) {
+      data = new byte[length];
+    }
+    values.read(least, data, length);
+    return least;
+  }
+
+  @Override
+  public void close() {
+    if (values != null) {
+      values.close();
+      entries.close();
+    }
+  }
+}

@@ -1,0 +1,78 @@
+package questdb;
+
+import java.lang.reflect.InvocationTargetException;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.spark.sql.SQLContext;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.sources.BaseRelation;
+import org.apache.spark.sql.sources.RelationProvider;
+import scala.Option;
+import scala.collection.Iterator;
+import scala.collection.immutable.Map;
+
+/**
+ * The data source {@code questdb}, whose name Spark resolves to this class.
+ *
+ * <p>Spark loads the class with the application's class loader, which does not see the classes of
+ * the hook. The session's rule leads to them.
+ */
+public final class DefaultSource implements RelationProvider {
+  private static final String RULE = "io.xskip.bridge.SkippingRule";
+  private static final List<String> OPTIONS = Arrays.asList("path", "frozen");
+
+  @Override
+  public BaseRelation createRelation(SQLContext context, Map<String, String> parameters) {
+    demandKnown(parameters);
+    Option<String> path = parameters.get("path");
+    if (path.isEmpty()) {
+      throw new IllegalArgumentException(
+          "the data source questdb needs the path of a table, such as"
+              + " spark.read.format(\"questdb\").load(\"/var/lib/questdb/db/trades\")");
+    }
+    Option<String> frozen = parameters.get("frozen");
+    boolean isFrozen = !frozen.isEmpty() && "true".equalsIgnoreCase((String) frozen.get());
+    SparkSession session = context.sparkSession();
+    try {
+      Object rule = rule(session);
+      Object tables = rule.getClass().getMethod("tables").invoke(rule);
+      return (BaseRelation)
+          tables
+              .getClass()
+              .getMethod("relation", Object.class, String.class, boolean.class)
+              .invoke(tables, session, path.get(), Boolean.valueOf(isFrozen));
+    } catch (InvocationTargetException e) {
+      if (e.getCause() instanceof RuntimeException) {
+        throw (RuntimeException) e.getCause();
+      }
+      throw new IllegalStateException(e.getCause());
+    } catch (ReflectiveOperationException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  private static void demandKnown(Map<String, String> parameters) {
+    Iterator<String> names = parameters.keys().iterator();
+    while (names.hasNext()) {
+      String name = (String) names.next();
+      if (!OPTIONS.contains(name.toLowerCase(java.util.Locale.ROOT))) {
+        throw new IllegalArgumentException(
+            "the data source questdb has no option " + name + "; its options are " + OPTIONS);
+      }
+    }
+  }
+
+  private static Object rule(SparkSession session) {
+    Iterator<Rule<LogicalPlan>> rules = session.experimental().extraOptimizations().iterator();
+    while (rules.hasNext()) {
+      Rule<LogicalPlan> rule = (Rule<LogicalPlan>) rules.next();
+      if (rule.ruleName().equals(RULE)) {
+        return rule;
+      }
+    }
+    throw new IllegalStateException(
+        "xskip is not enabled in this session; call xskip.enable(spark)");
+  }
+}

@@ -1,0 +1,1 @@
+"""Tables of QuestDB for Spark: their description for the JVM, which reads the rows."""

@@ -1,0 +1,160 @@
+"""The description of a transaction of a table for the JVM, ``io.xskip.questdb.TableDescription``. Rules: [QDB-SP]."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from xskip.questdb_files.column_types import column_type
+from xskip.questdb_files.column_versions import DEFAULT_RECORD, SYMBOL_RECORD
+from xskip.questdb_files.metadata_file import Column
+from xskip.questdb_files.pieces import Piece
+from xskip.questdb_files.snapshot import Snapshot
+from xskip.spark.questdb.schema import described_columns, known_columns, schema_json
+
+__all__ = ["pack"]
+
+_LEAST, _GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+#: The planned size in bytes of a value whose size varies.
+_VARYING_BYTES = 24
+_DIGEST_BYTES = 6  # as a time in milliseconds, a digest must have a form as a date
+
+_Record = tuple[int, int, int]
+
+
+def pack(snapshot: Snapshot, *, frozen: bool) -> bytes:
+    """Return the description of a transaction.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+    frozen : bool
+        Whether no server writes to the table.
+
+    Raises
+    ------
+    FileNotFoundError
+        If a server has removed a piece.
+    """
+    columns = known_columns(snapshot)
+    pieces = _Pieces(snapshot, columns)
+    numbers, folders = pieces.packed()
+    header = json.dumps({**_header(snapshot, pieces, frozen=frozen), "pieces": len(folders)}).encode()
+    return b"".join(
+        [b"T", struct.pack("<i", len(header)), header, numbers, "\0".join(folders).encode("utf-8", "surrogateescape")]
+    )
+
+
+def _header(snapshot: Snapshot, pieces: _Pieces, *, frozen: bool) -> dict[str, object]:
+    place, transaction, metadata = snapshot.place, snapshot.transaction, snapshot.metadata
+    database = place.data.parent
+    own = database.parent / "xskip" / place.data.name if database.name == "db" else None
+    return {
+        "root": str(place.data),
+        "data": str(place.data),
+        "control": str(place.control),
+        "indexDirectory": str(own or ""),
+        "txn": snapshot.txn,
+        "partitionVersion": transaction.partition_version,
+        "truncateVersion": transaction.truncate_version,
+        "tableId": metadata.table_id,
+        "frozen": frozen,
+        "timestamp": metadata.timestamp.name if metadata.timestamp else None,
+        "columns": described_columns(snapshot, [*pieces.columns]),
+        "schema": schema_json([*pieces.columns]),
+        "defaults": [number for record in pieces.defaults for number in record],
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """The identity of the columns that a piece has, and the planned size of a row in bytes."""
+
+    identity: bytes
+    row_bytes: int
+
+
+@dataclass(slots=True)
+class _Pieces:
+    """The pieces of a snapshot, and the records of ``_cv`` by the piece for which they are."""
+
+    snapshot: Snapshot
+    columns: Sequence[Column]
+    defaults: list[_Record] = field(default_factory=list)
+    _symbols: list[_Record] = field(default_factory=list)
+    _of_pieces: dict[int, list[_Record]] = field(default_factory=lambda: defaultdict(list))
+    _known: dict[tuple[int, tuple[int, ...]], _Shared] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for (time, column), (txn, top) in self.snapshot.versions.records.items():
+            if time == DEFAULT_RECORD:
+                self.defaults.append((column, txn, top))
+            elif time == SYMBOL_RECORD:
+                self._symbols.append((column, txn, top))
+            else:
+                self._of_pieces[time].append((column, txn, top))
+        self.defaults.sort(key=lambda record: record[2])
+
+    def packed(self) -> tuple[bytes, list[str]]:
+        """Return the numbers of all pieces with rows, and their folders or files."""
+        pieces = [piece for piece in self.snapshot.pieces if piece.rows]
+        fields, records, first = [], [], [0]
+        for piece in pieces:
+            own = self._of_pieces.get(piece.record.timestamp, [])
+            records += own
+            first.append(len(records))
+            fields.append(self._fields(piece, own))
+        parts: list[npt.NDArray[np.int64]] = [np.array(part, np.int64).ravel() for part in (fields, first, records)]
+        folders = [f"{piece.folder}/data.parquet" if piece.is_parquet else str(piece.folder) for piece in pieces]
+        return b"".join(part.tobytes() for part in parts), folders
+
+    def _fields(self, piece: Piece, own: Sequence[_Record]) -> list[int]:
+        stamp = self._stamp(piece)
+        parquet_size = -1 if piece.record.parquet_size is None else piece.record.parquet_size
+        start, end = _LEAST if piece.start is None else piece.start, _GREATEST if piece.end is None else piece.end
+        size = parquet_size if piece.is_parquet else piece.rows * self._shared(piece.record.timestamp, own).row_bytes
+        return [
+            piece.record.timestamp, piece.rows, parquet_size, *stamp, start, end, max(size, 1),
+            self._digest(piece, own, stamp),
+        ]  # fmt: skip
+
+    def _stamp(self, piece: Piece) -> tuple[int, int]:
+        stamp = self.snapshot.stamp(piece)
+        return (-1, -1) if stamp is None else (stamp.inode, stamp.modified)
+
+    def _digest(self, piece: Piece, own: Sequence[_Record], stamp: tuple[int, int]) -> int:
+        """Return a digest of everything that identifies the rows of a piece [QDB-SN-7]."""
+        record = piece.record
+        numbers = (
+            record.timestamp, record.rows, record.name_txn, record.squashes, record.stamp, record.parquet_size or -1,
+            *stamp, *(number for each in own for number in each),
+        )  # fmt: skip
+        digest = hashlib.blake2b(self._shared(record.timestamp, own).identity, digest_size=_DIGEST_BYTES)
+        digest.update(struct.pack(f"<{len(numbers)}q", *numbers))
+        return int.from_bytes(digest.digest(), "little")
+
+    def _shared(self, time: int, own: Sequence[_Record]) -> _Shared:
+        """Return what pieces share that begin at a time and have some records of ``_cv``.
+
+        A column that was added later changes nothing.
+        """
+        added = sum(1 for record in self.defaults if record[2] <= time)
+        key = (added, tuple(record[0] for record in own))
+        if key not in self._known:
+            present = {record[0] for record in (*own, *self.defaults[:added])}
+            later = {record[0] for record in self.defaults[added:]} - present
+            columns = [column for column in self.columns if column.writer_index not in later]
+            types = [(column.writer_index, column.type_code) for column in columns]
+            symbols = [record for record in self._symbols if record[0] not in later]
+            metadata, transaction = self.snapshot.metadata, self.snapshot.transaction
+            identity = (metadata.table_id, transaction.truncate_version, types, self.defaults[:added], symbols)
+            row_bytes = sum(column_type(c.type_code, c.name).width or _VARYING_BYTES for c in columns)
+            self._known[key] = _Shared(repr(identity).encode(), row_bytes)
+        return self._known[key]

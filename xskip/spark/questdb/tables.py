@@ -1,0 +1,102 @@
+"""The answers to the JVM's questions about tables of QuestDB. Rules: [QDB-SP] [QDB-SN]."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from xskip.errors import DatasetError, TableChangedError, TableDamagedError, XskipError
+from xskip.questdb_files.database import place_of
+from xskip.questdb_files.files import CHECKPOINT_HINT
+from xskip.questdb_files.patience import Patience
+from xskip.questdb_files.snapshot import TablePlace, read_snapshot
+from xskip.spark.bridge.gateway import Hook
+from xskip.spark.bridge.java_errors import reason
+from xskip.spark.questdb.description import pack
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
+
+__all__ = ["TableAnswers"]
+
+
+class TableAnswers:
+    """The answers to requests of ``io.xskip.questdb.TableState``.
+
+    Parameters
+    ----------
+    hook : Hook
+        The hook of the JVM.
+    session : callable
+        Returns a session of the JVM.
+    """
+
+    def __init__(self, hook: Hook, session: Callable[[], SparkSession]) -> None:
+        self._hook = hook
+        self._session = session
+
+    def answer(self, request: str) -> bytes | None:
+        """Return the description of a table, None if the known transaction is the last one, or ``b"E"`` and an error.
+
+        Parameters
+        ----------
+        request : str
+            A JSON object: the ``path`` of a table, whether the table is ``frozen``, and the known transaction as
+            ``txn`` and ``tableId``, or -1.
+        """
+        try:
+            fields = json.loads(request)
+            self._hook.ship_kernel(self._session())
+            place = place_of(_local(fields["path"]))
+            return _described(place, fields)
+        except XskipError as error:
+            return b"E" + str(error).encode()
+        except BaseException as error:  # noqa: BLE001 - py4j would replace the error by one of its own
+            return b"E" + reason(error).encode()
+
+
+def _described(place: TablePlace, fields: dict[str, Any]) -> bytes | None:
+    """Return the last transaction with the stamps of its pieces, from before any squash [QDB-SN-3]."""
+    patience = Patience()
+    while True:
+        failure: XskipError | None = None
+        snapshot = read_snapshot(place)
+        is_known = (snapshot.txn, snapshot.metadata.table_id) == (fields["txn"], fields["tableId"])
+        if is_known and snapshot.is_current():
+            return None
+        try:
+            packed = pack(snapshot, frozen=fields["frozen"])
+        except FileNotFoundError as error:
+            failure = TableDamagedError(
+                "a file of a table does not exist", where=str(error.filename), hint=CHECKPOINT_HINT
+            )
+        else:
+            if fields["frozen"] or snapshot.is_current():
+                return packed
+        if not patience.wait(snapshot.txn):
+            raise failure or TableChangedError(
+                "a server changed the table during every attempt to read it", where=str(place.data),
+                found=f"{patience.attempts} attempts", hint=CHECKPOINT_HINT,
+            )  # fmt: skip
+
+
+def _local(path: str) -> str:
+    """Return the local path of a URI.
+
+    Raises
+    ------
+    DatasetError
+        If the URI has another scheme.
+    """
+    parts = urlsplit(path)
+    if parts.scheme == "file":
+        return unquote(parts.path)
+    if len(parts.scheme) > 1 and parts.netloc:
+        raise DatasetError(
+            "a table of QuestDB can be read only from a local or shared file system", where=path,
+            hint="mount the file system on all machines, or export the partitions as Parquet",
+        )  # fmt: skip
+    return path
