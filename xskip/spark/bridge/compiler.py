@@ -23,18 +23,23 @@ if TYPE_CHECKING:
 __all__ = [
     "RULE_CLASS",
     "compiled",
+    "compiled_tables",
     "existing_rule",
     "java_sources",
     "new_rule",
+    "new_tables",
     "register_sources",
     "rules_of",
     "set_rules",
+    "write_classes",
     "write_jar",
 ]
 
 RULE_CLASS = "io.xskip.bridge.SkippingRule"
 _SEQ = "import scala.collection.immutable.Seq;"
 _SOURCE_CLASS = "questdb.DefaultSource"
+_TABLES = "io/xskip/questdb/"
+_TABLES_CLASS = "io.xskip.questdb.TableRelations"
 #: ``scala.Seq``, the type in the signatures of Spark's methods, is another class in Scala 2.12.
 _SEQ_2_12 = "import scala.collection.Seq;"
 
@@ -95,12 +100,23 @@ def new_rule(spark: SparkSession) -> Any:
     try:
         rule = jvm.java.lang.Class.forName(RULE_CLASS, True, loader)
     except Py4JJavaError:  # no jar on the class path contains the class
-        util = jvm.org.codehaus.commons.compiler.util
-        finder = util.resource.MapResourceFinder(compiled(jvm))
-        rule = util.ResourceFinderClassLoader(finder, loader).loadClass(RULE_CLASS)
+        rule = _loader(jvm, compiled(jvm), loader).loadClass(RULE_CLASS)
     else:
         _check_version(spark, rule)
     return rule.getConstructors()[0].newInstance(jvm.java.util.ArrayList().toArray())
+
+
+def new_tables(spark: SparkSession, rule: Any) -> Any:
+    """Return the methods for tables of QuestDB, and compile their classes unless the class path has them."""
+    from py4j.protocol import Py4JJavaError
+
+    jvm: Any = spark._jvm
+    loader = rule.getClass().getClassLoader()
+    try:
+        tables = loader.loadClass(_TABLES_CLASS)
+    except Py4JJavaError:
+        tables = _loader(jvm, compiled_tables(jvm), loader).loadClass(_TABLES_CLASS)
+    return tables.getConstructors()[0].newInstance(jvm.java.util.ArrayList().toArray())
 
 
 def _check_version(spark: SparkSession, rule: Any) -> None:
@@ -132,17 +148,43 @@ def _digest(sources: Mapping[str, str]) -> str:
 
 @lru_cache(maxsize=1)  # the driver loads the classes, and the first build sends the same classes to executors
 def compiled(jvm: Any) -> Any:
-    """Compile the hook's classes, once for each JVM.
+    """Compile the hook's classes, but for those of QuestDB's tables, once for each JVM.
 
     Returns
     -------
     py4j.java_gateway.JavaObject
         A ``java.util.Map`` from the path of each class file to the bytes of the file.
     """
-    resource, janino = jvm.org.codehaus.commons.compiler.util.resource, jvm.org.codehaus.janino
-    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-    sources, files = resource.MapResourceFinder(), jvm.java.util.HashMap()
     texts = java_sources(jvm.scala.util.Properties.versionNumberString())
+    core = {path: text for path, text in texts.items() if not path.startswith(_TABLES)}
+    return _compile(jvm, core, jvm.java.lang.Thread.currentThread().getContextClassLoader())
+
+
+@lru_cache(maxsize=1)
+def compiled_tables(jvm: Any) -> Any:
+    """Compile the classes of QuestDB's tables, which most programs do not need, once for each JVM.
+
+    Returns
+    -------
+    py4j.java_gateway.JavaObject
+        A ``java.util.Map`` from the path of each class file to the bytes of the file.
+    """
+    texts = java_sources(jvm.scala.util.Properties.versionNumberString())
+    tables = {path: text for path, text in texts.items() if path.startswith(_TABLES)}
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    return _compile(jvm, tables, _loader(jvm, compiled(jvm), loader))
+
+
+def _loader(jvm: Any, files: Any, parent: Any) -> Any:
+    """Return a class loader of class files."""
+    util = jvm.org.codehaus.commons.compiler.util
+    return util.ResourceFinderClassLoader(util.resource.MapResourceFinder(files), parent)
+
+
+def _compile(jvm: Any, texts: Mapping[str, str], loader: Any) -> Any:
+    """Compile sources, which can refer to the classes of a class loader, and return their class files."""
+    resource, janino = jvm.org.codehaus.commons.compiler.util.resource, jvm.org.codehaus.janino
+    sources, files = resource.MapResourceFinder(), jvm.java.util.HashMap()
     units = jvm.java.lang.reflect.Array.newInstance(resource.Resource._java_lang_class, len(texts))
     for i, (path, text) in enumerate(texts.items()):
         sources.addResource(path, bytearray(text, "utf-8"))
@@ -156,7 +198,7 @@ def compiled(jvm: Any) -> Any:
 
 
 def write_jar(spark: SparkSession, path: str) -> None:
-    """Compile the hook's classes for a session's Spark, and write the class files to a jar, which replaces a file.
+    """Compile all classes for a session's Spark, and write the class files to a jar, which replaces a file.
 
     Parameters
     ----------
@@ -164,15 +206,28 @@ def write_jar(spark: SparkSession, path: str) -> None:
     path : str
         The local path of the jar.
     """
-    jvm: Any = spark._jvm
-    files = compiled(jvm)
+    write_classes(spark, path, compiled(spark._jvm), compiled_tables(spark._jvm))
+
+
+def write_classes(spark: SparkSession, path: str, *maps: Any) -> None:
+    """Write class files to a jar, which replaces a file.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    path : str
+        The local path of the jar.
+    *maps : py4j.java_gateway.JavaObject
+        Results of :func:`compiled` and :func:`compiled_tables`.
+    """
     manifest = f"Manifest-Version: 1.0\r\nImplementation-Title: xskip\r\nImplementation-Version: {_version(spark)}\r\n"
     partial = f"{path}.{os.getpid()}.tmp"
     try:
         with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as jar:
             jar.writestr("META-INF/MANIFEST.MF", manifest)
-            for name in sorted(files.keySet()):
-                jar.writestr(name, bytes(files.get(name)))
+            for files in maps:
+                for name in sorted(files.keySet()):
+                    jar.writestr(name, bytes(files.get(name)))
         os.replace(partial, path)
     finally:
         if os.path.exists(partial):

@@ -13,12 +13,15 @@ from xskip.spark.bridge.builds import BuildCalls
 from xskip.spark.bridge.callback import Callback
 from xskip.spark.bridge.compiler import (
     RULE_CLASS,
+    compiled,
+    compiled_tables,
     existing_rule,
     new_rule,
+    new_tables,
     register_sources,
     rules_of,
     set_rules,
-    write_jar,
+    write_classes,
 )
 from xskip.spark.bridge.java_arrays import string_array
 from xskip.spark.bridge.locations import LocationCalls
@@ -80,8 +83,8 @@ class Hook:
         self.queries = QueryCalls(rule.queries())
         self.builds = BuildCalls(self.gateway, rule.builds())
         self._callback: Callback | None = None
-        self._tables: Callback | None = None
-        self._shipped: str | None = None
+        self._table_loader: Callback | None = None
+        self._shipped: set[tuple[str, str]] = set()
 
     def connect(self, answer: Callable[[str], bytes | None]) -> None:
         """Register the function that answers the hook's requests; later calls have no effect.
@@ -101,10 +104,26 @@ class Hook:
             self._connection.setConfKeys(keys, prefixes)
             self._connection.setCallback(self._callback)
 
-    def connect_tables(self, answer: Callable[[str], bytes | None]) -> None:
-        """Register the function that describes tables of QuestDB; it gets requests as JSON and never raises."""
-        self._tables = Callback(answer)
-        self.rule.tables().setCallback(self._tables)
+    def connect_tables(self, session: Callable[[], SparkSession], answer: Callable[[str], bytes | None]) -> None:
+        """Register what the JVM needs for tables of QuestDB, whose classes it asks for at the first table.
+
+        Parameters
+        ----------
+        session : callable
+            Returns a session of the JVM.
+        answer : callable
+            The function that describes tables. It gets requests as JSON and never raises.
+        """
+        describing = Callback(answer)
+
+        def load(_: str) -> None:
+            spark = session()
+            tables = new_tables(spark, self.rule)
+            tables.setCallback(describing)
+            self._connection.setTables(tables)
+
+        self._table_loader = Callback(load)
+        self._connection.setTableLoader(self._table_loader)
 
     def install(self, spark: SparkSession) -> None:
         """Add the rule to a session, unless the session already has the rule."""
@@ -138,10 +157,18 @@ class Hook:
 
     def ship_kernel(self, spark: SparkSession) -> None:
         """Send the hook's classes to the executors in a jar, once for each Spark application."""
+        self._ship(spark, "kernel", compiled)
+
+    def ship_tables(self, spark: SparkSession) -> None:
+        """Send the classes that read tables of QuestDB to the executors, once for each Spark application."""
+        self.ship_kernel(spark)
+        self._ship(spark, "tables", compiled_tables)
+
+    def _ship(self, spark: SparkSession, name: str, classes: Callable[[Any], Any]) -> None:
         context = spark.sparkContext
-        if self._shipped == context.applicationId:
+        if (name, context.applicationId) in self._shipped:
             return
-        path = f"{lasting_folder('kernel')}/xskip-kernel.jar"
-        write_jar(spark, path)
+        path = f"{lasting_folder(name)}/xskip-{name}.jar"
+        write_classes(spark, path, classes(spark._jvm))
         context._jsc.sc().addJar(path)
-        self._shipped = context.applicationId
+        self._shipped.add((name, context.applicationId))

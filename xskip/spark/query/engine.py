@@ -214,6 +214,6 @@ def engine_of(spark: SparkSession) -> Engine:
         _engines.clear()
         engine = _engines[id(hook)] = Engine(hook)
         hook.connect(engine.answer)
-        hook.connect_tables(engine.tables.answer)
+        hook.connect_tables(engine.tables.session, engine.tables.answer)
     engine.jobs.spark = spark
     return engine

@@ -32,11 +32,16 @@ class TableAnswers:
         The hook of the JVM.
     session : callable
         Returns a session of the JVM.
+
+    Attributes
+    ----------
+    session : callable
+        The function of the parameter.
     """
 
     def __init__(self, hook: Hook, session: Callable[[], SparkSession]) -> None:
         self._hook = hook
-        self._session = session
+        self.session = session
 
     def answer(self, request: str) -> bytes | None:
         """Return the description of a table, None if the known transaction is the last one, or ``b"E"`` and an error.
@@ -49,7 +54,7 @@ class TableAnswers:
         """
         try:
             fields = json.loads(request)
-            self._hook.ship_kernel(self._session())
+            self._hook.ship_tables(self.session())
             place = place_of(_local(fields["path"]))
             return _described(place, fields)
         except XskipError as error:

@@ -4,6 +4,7 @@ import io.xskip.common.SkippingSettings;
 import io.xskip.hook.HookState;
 import io.xskip.hook.KnownClasses;
 import io.xskip.hook.ReadSettings;
+import io.xskip.hook.TableClasses;
 import java.lang.reflect.Field;
 import java.util.List;
 import java.util.function.Function;
@@ -34,6 +35,16 @@ public final class ConnectionCalls {
   /** Declares a class of file indexes whose relations the rule prunes. */
   public void declareIndex(String className) {
     KnownClasses.declareIndex(className);
+  }
+
+  /** Sets the function that loads the classes for tables of QuestDB. */
+  public void setTableLoader(Function<String, byte[]> loader) {
+    TableClasses.setLoader(loader);
+  }
+
+  /** Sets the methods for tables of QuestDB. */
+  public void setTables(Object tables) {
+    TableClasses.setTables(tables);
   }
 
   /** Declares a class of file formats whose relations the rule prunes. */

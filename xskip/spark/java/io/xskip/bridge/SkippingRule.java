@@ -3,7 +3,7 @@ package io.xskip.bridge;
 import io.xskip.common.SkippingSettings;
 import io.xskip.hook.HookState;
 import io.xskip.hook.RelationRewriter;
-import io.xskip.questdb.TableRelations;
+import io.xskip.hook.TableClasses;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
@@ -61,8 +61,8 @@ public final class SkippingRule extends PlanRule<LogicalPlan> {
     return new BuildCalls();
   }
 
-  /** Returns the methods for tables of QuestDB. */
-  public TableRelations tables() {
-    return new TableRelations();
+  /** Returns the methods for tables of QuestDB, whose classes the first call loads. */
+  public Object tables() throws Exception {
+    return TableClasses.tables();
   }
 }

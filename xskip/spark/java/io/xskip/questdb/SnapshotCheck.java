@@ -133,9 +133,7 @@ final class SnapshotCheck {
             && record.getLong(0) == version
             && read(file, 0, Long.BYTES).getLong(0) == version;
     return isWhole
-        ? new long[] {
-          version, record.getLong(TRUNCATE_VERSION), record.getLong(PARTITION_VERSION)
-        }
+        ? new long[] {version, record.getLong(TRUNCATE_VERSION), record.getLong(PARTITION_VERSION)}
         : null;
   }
 
