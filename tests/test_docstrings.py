@@ -16,6 +16,7 @@ from numpydoc.docscrape import get_doc_object
 from numpydoc.validate import validate
 
 import xskip
+import xskip.questdb
 from tests.pages import blocks_of
 
 PAGE = Path(__file__).parents[1] / "specs" / "custom-index.rst"
@@ -63,7 +64,10 @@ def members_of(kind: type) -> Iterator[tuple[str, object]]:
                 yield f"{owner.__module__}.{owner.__qualname__}.{name}", function
 
 
-PUBLIC = {name: resolve_name(name) for name in {f"xskip.{name}" for name in xskip.__all__} | names_in_the_page()}
+QUESTDB = {f"xskip.questdb.{name}" for name in xskip.questdb.__all__}
+PUBLIC = {
+    name: resolve_name(name) for name in {f"xskip.{name}" for name in xskip.__all__} | names_in_the_page() | QUESTDB
+}
 OBJECTS = {name: thing for name, thing in sorted(PUBLIC.items()) if not isinstance(thing, str)}
 MEMBERS = {name: member for thing in OBJECTS.values() if inspect.isclass(thing) for name, member in members_of(thing)}
 

@@ -55,6 +55,11 @@ class Database:
     ------
     DatasetError
         If the folder does not exist.
+
+    Examples
+    --------
+    >>> import xskip.questdb
+    >>> xskip.questdb.Database("/root/.questdb").table("trades").folder  # doctest: +SKIP
     """
 
     def __init__(self, root: str | Path) -> None:

@@ -155,6 +155,11 @@ def open_table(path: str | Path, *, frozen: bool = False) -> Table:
     ------
     DatasetError
         If there is no such table.
+
+    Examples
+    --------
+    >>> import xskip.questdb
+    >>> xskip.questdb.open("/root/.questdb/db/trades").count()  # doctest: +SKIP
     """
     return Table(place_of(path), frozen=frozen)
 
