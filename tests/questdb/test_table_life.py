@@ -1,4 +1,4 @@
-"""What a server does with tables in their lives, and what a read returns afterwards [QDB-FI], [QDB-RD]."""
+"""Reads after each operation of a server in the life of a table [QDB-FI], [QDB-RD]."""
 
 from __future__ import annotations
 

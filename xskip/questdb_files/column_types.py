@@ -89,7 +89,7 @@ class ColumnType:
 
     @property
     def nullable(self) -> bool:
-        """Whether a value can be null."""
+        """Return whether a value can be null."""
         return self.kind not in _NEVER_NULL
 
 

@@ -80,7 +80,7 @@ class TableFile:
 
     @property
     def size(self) -> int:
-        """The size of the file in bytes."""
+        """Return the size of the file in bytes."""
         return os.fstat(self._descriptor).st_size
 
     def read(self, start: int, length: int) -> pa.Buffer:

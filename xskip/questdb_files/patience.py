@@ -1,4 +1,4 @@
-"""How often and how long xskip waits for a table to be readable. Rules: [QDB-SN]."""
+"""Bounded waits until a table is readable. Rules: [QDB-SN]."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class Piece:
 
     @property
     def is_parquet(self) -> bool:
-        """Whether the piece is a Parquet file."""
+        """Return whether the piece is a Parquet file."""
         return self.record.parquet_size is not None
 
 

@@ -28,7 +28,7 @@ __all__ = ["Selection", "count_rows", "read_table", "schema_of", "selected_colum
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What to read of a table.
+    """The columns and the range of time to read.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Selection:
 
     @property
     def has_range(self) -> bool:
-        """Whether the selection has a bound of time."""
+        """Return whether the selection has a bound of time."""
         return self.start is not None or self.end is not None
 
 

@@ -41,7 +41,7 @@ class TablePlace:
 
 @dataclass(frozen=True, slots=True)
 class PieceKey:
-    """What identifies the content of a piece: two snapshots with equal keys have equal rows.
+    """The identity of the content of a piece: two snapshots with equal keys have equal rows.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class Snapshot:
 
     @property
     def txn(self) -> int:
-        """The number of the transaction."""
+        """Return the number of the transaction."""
         return self.transaction.txn
 
     def files(self, piece: Piece, column: Column) -> ColumnFiles | None:
@@ -118,7 +118,7 @@ class Snapshot:
         return FileStamp.of(self.path(piece, column, files, "d")) if column and files else None
 
     def key(self, piece: Piece, columns: Iterable[Column]) -> PieceKey:
-        """Return what identifies the content of columns of a piece.
+        """Return the identity of the content of columns of a piece.
 
         Raises
         ------

@@ -60,13 +60,13 @@ class Table:
 
     @property
     def schema(self) -> pa.Schema:
-        """The Arrow schema of the table."""
+        """Return the Arrow schema of the table."""
         snapshot = self.snapshot()
         return schema_of(snapshot, snapshot.metadata.columns)
 
     @property
     def pieces(self) -> Sequence[Piece]:
-        """The partitions and the pieces of split partitions, in the order of time."""
+        """Return the partitions and the pieces of split partitions, in the order of time."""
         return self.snapshot().pieces
 
     def count(self, start: Time | None = None, end: Time | None = None) -> int:

@@ -60,7 +60,7 @@ class Stream:
 
     @property
     def identity(self) -> StreamId:
-        """The topic and the partition."""
+        """Return the topic and the partition."""
         return self.topic, self.partition
 
 

@@ -93,7 +93,7 @@ class Progress:
 
     @property
     def confirmed(self) -> dict[StreamId, int]:
-        """The last offset of each stream that counts."""
+        """Return the last offset of each stream that counts."""
         return dict(self._confirmed)
 
     def sent(self, stream: StreamId, offset: int) -> Sent:

@@ -1,4 +1,4 @@
-"""What a lake holds: its segments and descriptors as they were written, and the messages that a read has to return."""
+"""The content of a lake: segments and descriptors as they were written, and the messages that a read has to return."""
 
 from __future__ import annotations
 
