@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 
 import xskip
 from tests.quixlake.lakes import START, WrittenLake, hourly, offsets, records, skipped
@@ -18,11 +17,6 @@ from tests.quixlake.written import write_segment
 from xskip.quixlake import QuixLake
 
 KEYS = ("a/b", "10", "", None)
-
-
-def read_files(frame: DataFrame) -> set[str]:
-    """Return the names of the files that hold the rows of a query."""
-    return {row[0].rpartition("/")[2] for row in frame.select(F.input_file_name()).distinct().collect()}
 
 
 def test_the_columns_of_a_read(spark: SparkSession, tmp_path: Path) -> None:

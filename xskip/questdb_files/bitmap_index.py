@@ -20,7 +20,6 @@ __all__ = ["BitmapIndex"]
 _SIGNATURE = 0xFA
 _HEADER_BYTES, _ENTRY_BYTES = 64, 32
 _BLOCK_VALUES_AT, _KEYS_AT = 17, 21
-_LINKS_BYTES = 16
 
 
 class BitmapIndex:
