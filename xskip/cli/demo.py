@@ -7,7 +7,8 @@ import logging
 import shutil
 import time
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,7 @@ from xskip.results.skipping_report import SkippingReport
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
 
-__all__ = ["empty_directory", "run_demo"]
+__all__ = ["demo_session", "empty_directory", "run_demo"]
 
 _FORMATS = ("avro", "parquet")
 #: The file by which a later run recognises the directory of an earlier run.
@@ -73,17 +74,24 @@ def run_demo(directory: str) -> int:
     StorageError
         If the directory contains other files, or cannot be written.
     """
+    root = empty_directory(Path(directory).absolute())
+    with demo_session("xskip demo", {"spark.sql.session.timeZone": "America/New_York"}) as spark:
+        return _demonstrate(spark, root)
+
+
+@contextmanager
+def demo_session(name: str, settings: Mapping[str, str]) -> Iterator[SparkSession]:
+    """Provide a local session that logs only errors, and stop it afterwards."""
     from pyspark.sql import SparkSession
 
     logging.basicConfig(level=logging.WARNING)
-    root = empty_directory(Path(directory).absolute())
-    builder = SparkSession.builder.master("local[2]").appName("xskip demo")
-    builder = builder.config("spark.ui.enabled", "false").config("spark.sql.session.timeZone", "America/New_York")
-    spark = configure(
-        builder.config("spark.log.level", "ERROR").config("spark.ui.showConsoleProgress", "false")
-    ).getOrCreate()
+    quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
+    builder = SparkSession.builder.master("local[2]").appName(name)
+    for setting, value in (quiet | dict(settings)).items():
+        builder = builder.config(setting, value)
+    spark = configure(builder).getOrCreate()
     try:
-        return _demonstrate(spark, root)
+        yield spark
     finally:
         spark.stop()
 

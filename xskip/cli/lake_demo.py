@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xskip.api.session import configure, disable, enable, last_report
-from xskip.cli.demo import empty_directory
+from xskip.api.session import disable, enable, last_report
+from xskip.cli.demo import demo_session, empty_directory
 from xskip.indexes import ValueList
 from xskip.quixlake import QuixLake, ReplayOptions, SinkOptions
 from xskip.quixlake.selection import milliseconds
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["run_lake_demo"]
 
 _TOPIC = "machines"
+_SETTINGS = {"spark.sql.session.timeZone": "UTC", "spark.sql.shuffle.partitions": "4"}
 #: The site and the line of each machine, which is a stream key.
 _MACHINES = {"press-1": ("Oslo", "1"), "press-2": ("Oslo", "2"), "oven": ("Bergen", "2")}
 _MINUTES = 3 * 24 * 60
@@ -48,23 +48,14 @@ def run_lake_demo(directory: str) -> int:
     StorageError
         If the directory contains other files, or cannot be written.
     """
-    from pyspark.sql import SparkSession
-
-    logging.basicConfig(level=logging.WARNING)
     root = empty_directory(Path(directory).absolute())
-    builder = SparkSession.builder.master("local[2]").appName("xskip lake demo")
-    builder = builder.config("spark.ui.enabled", "false").config("spark.sql.session.timeZone", "UTC")
-    builder = builder.config("spark.sql.shuffle.partitions", "4").config("spark.ui.showConsoleProgress", "false")
-    spark = configure(builder.config("spark.log.level", "ERROR")).getOrCreate()
-    try:
+    with demo_session("xskip lake demo", _SETTINGS) as spark:
         enable(spark)
         lake = _written(spark, root)
         _discover(lake)
         equal = [_read(spark, lake), _index(spark, lake), _compact(lake)]
         _replay(lake)
         return 0 if all(equal) else 1
-    finally:
-        spark.stop()
 
 
 def _written(spark: SparkSession, root: Path) -> QuixLake:
