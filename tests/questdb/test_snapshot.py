@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -283,6 +284,15 @@ def test_a_truncation_that_is_not_committed_is_waited_for(server: Server, monkey
     read = in_the_middle(monkeypatch, begin)
     assert table.to_arrow().num_rows == 8000
     assert read.count("x") == 2
+
+
+def test_a_table_that_is_dropped_during_a_read(server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """[QDB-SN-5] A server can remove ``_txn`` before ``_meta``."""
+    folder = shutil.copytree(server.folder(create_rows(server)), tmp_path / "dropped")
+    table = open_table(folder)
+    in_the_middle(monkeypatch, (folder / "_txn").unlink)
+    with pytest.raises(TableDamagedError, match="does not exist"):
+        table.to_arrow()
 
 
 def test_a_table_that_never_rests_is_an_error(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,6 @@ from xskip.errors import TableChangedError, TableDamagedError
 from xskip.questdb_files.column_versions import ColumnFiles, ColumnVersions, read_column_versions
 from xskip.questdb_files.files import CHECKPOINT_HINT, FileStamp
 from xskip.questdb_files.metadata_file import Column, Metadata, read_metadata, read_table_id
-from xskip.questdb_files.partition_names import PartitionUnit
 from xskip.questdb_files.patience import Patience
 from xskip.questdb_files.pieces import Piece, Pieces
 from xskip.questdb_files.transaction_file import PartitionRecord, Transaction, read_transaction, read_version
@@ -87,8 +86,6 @@ class Snapshot:
 
     def files(self, piece: Piece, column: Column) -> ColumnFiles | None:
         """Return the files of a column in a native piece, or None if all rows are null there."""
-        if self.metadata.clock.unit is PartitionUnit.NONE:
-            return self.versions.files(0, column.writer_index, piece.rows)
         return self.versions.files(piece.record.timestamp, column.writer_index, piece.rows)
 
     def path(self, piece: Piece, column: Column, files: ColumnFiles, extension: str) -> Path:
@@ -146,16 +143,7 @@ class Snapshot:
         TableDamagedError
             If ``_txn`` contradicts itself.
         """
-        if _truncation_begun(self.place.data):
-            return False
-        if read_version(self.place.data / "_txn") == self.txn:
-            return True
-        now = _retried_transaction(self.place.data / "_txn")
-        if now.truncate_version != self.transaction.truncate_version:
-            return False
-        if self.place.control != self.place.data:
-            return _version_now(self.place) == self.txn
-        return now.partition_version == self.transaction.partition_version
+        return self._stands() is True
 
     def invalid(self, stamps: Mapping[int, FileStamp | None]) -> tuple[int, ...] | None:
         """Return the pieces whose rows this snapshot no longer proves, after their files were read.
@@ -175,18 +163,30 @@ class Snapshot:
         TableDamagedError
             If ``_txn`` contradicts itself.
         """
-        if _truncation_begun(self.place.data) or read_table_id(self.place.data / "_meta") != self.metadata.table_id:
+        if read_table_id(self.place.data / "_meta") != self.metadata.table_id:
             return None
-        if read_version(self.place.data / "_txn") == self.txn:
+        stands = self._stands()
+        if stands is None:
+            return None
+        if stands:
             return ()
-        now = _retried_transaction(self.place.data / "_txn")
-        if self.place.control != self.place.data and _version_now(self.place) != self.txn:
-            return None  # the checkpoint was released
+        return tuple(position for position, stamp in stamps.items() if not self._untouched(position, stamp))
+
+    def _stands(self) -> bool | None:
+        """Return whether all pieces are as they were but for appended rows, or None if no file counts any more."""
+        if _truncation_begun(self.place.data):
+            return None
+        try:
+            if read_version(self.place.data / "_txn") == self.txn:
+                return True
+            now = _retried_transaction(self.place.data / "_txn")
+        except FileNotFoundError:  # the table was dropped
+            return None
         if now.truncate_version != self.transaction.truncate_version:
             return None
-        if now.partition_version == self.transaction.partition_version or self.place.control != self.place.data:
-            return ()  # rows were appended only; while there is a checkpoint, the server squashes nothing
-        return tuple(position for position, stamp in stamps.items() if not self._untouched(position, stamp))
+        if self.place.control != self.place.data:  # while there is a checkpoint, the server squashes nothing
+            return True if _version_now(self.place) == self.txn else None
+        return now.partition_version == self.transaction.partition_version
 
     def _untouched(self, position: int, stamp: FileStamp | None) -> bool:
         """Return whether no squash can have written into a native piece; Parquet files only grow."""
