@@ -61,15 +61,16 @@ class ParquetPartition:
     def __init__(self, folder: Path, size: int, rows: int, metadata: Metadata) -> None:
         self._path = folder / "data.parquet"
         self._metadata = metadata
-        self._content = _content(self._path, size)
+        content = _content(self._path, size)
         self._sidecar = _sidecar(folder, size)
-        plain = self._opened()
+        self._file = self._opened(content)
         self._names = {
             int(field.metadata[_FIELD_ID]): field.name
-            for field in plain.schema_arrow
+            for field in self._file.schema_arrow
             if field.metadata and _FIELD_ID in field.metadata
         }
-        groups = [plain.metadata.row_group(i).num_rows for i in range(plain.metadata.num_row_groups)]
+        stored = self._file.metadata
+        groups = [stored.row_group(i).num_rows for i in range(stored.num_row_groups)]
         self._starts: list[int] = [0, *np.cumsum(groups, dtype=np.int64).tolist()]
         if self._starts[-1] != rows or (self._sidecar and [g.rows for g in self._sidecar.groups] != groups):
             raise TableDamagedError(
@@ -90,11 +91,10 @@ class ParquetPartition:
         if stored is None:
             yield absent(now, len(rows))
             return
-        file = self._opened()
         for group in self._groups(rows):
             first = self._starts[group]
             chosen = slice(max(rows.start - first, 0), rows.stop - first)
-            read = self._read(file, group, stored.name)
+            read = self._read(group, stored.name)
             for chunk in read.chunks:
                 values = changed_type(parquet_values(stored.type, chunk), stored.type, now, f"{self._path}")
                 part = values[chosen]
@@ -129,7 +129,7 @@ class ParquetPartition:
             stored = self._stored(column) if column else None
             if column is None or stored is None:
                 raise TableDamagedError("a Parquet partition has no designated timestamp", where=str(self._path))
-            read = self._read(self._opened(), group, stored.name)
+            read = self._read(group, stored.name)
             now = column_type(column.type_code, column.name)
             self._known_times[group] = np.asarray(read.combine_chunks().cast(now.arrow).cast(pa.int64()))
         return self._known_times[group]
@@ -148,17 +148,17 @@ class ParquetPartition:
             if self._starts[group] < rows.stop and rows.start < self._starts[group + 1]:
                 yield group
 
-    def _opened(self) -> pq.ParquetFile:
+    def _opened(self, content: pa.Buffer) -> pq.ParquetFile:
         # without read_dictionary: the dictionary page of a SYMBOL column can have the empty text several times, and
         # Arrow merges equal entries there without a change of the indices
         try:
-            return pq.ParquetFile(pa.BufferReader(self._content))
+            return pq.ParquetFile(pa.BufferReader(content))
         except pa.ArrowException as error:
             raise self._unreadable(error) from error
 
-    def _read(self, file: pq.ParquetFile, group: int, name: str) -> pa.ChunkedArray:
+    def _read(self, group: int, name: str) -> pa.ChunkedArray:
         try:
-            return file.read_row_group(group, columns=[name]).column(0)
+            return self._file.read_row_group(group, columns=[name]).column(0)
         except (pa.ArrowException, OSError) as error:
             raise self._unreadable(error) from error
 
