@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from xskip.errors import DatasetError, TableDamagedError
-from xskip.questdb_files.files import read_small
 from xskip.questdb_files.snapshot import TablePlace
 
 __all__ = ["Database", "TableEntry", "place_of"]
@@ -87,8 +86,7 @@ class Database:
         TableDamagedError
             If the registry of tables is incomplete.
         """
-        tables = [*self._registered(), *self._others()]
-        shown = [t for t in tables if system or not _is_system(t.name)]
+        shown = [table for table in self._entries() if system or not _is_system(table.name)]
         return sorted(shown, key=lambda table: table.name)
 
     def table(self, name: str) -> TableEntry:
@@ -131,17 +129,15 @@ class Database:
         """
         return _place(table.folder)
 
-    def _registered(self) -> Iterator[TableEntry]:
-        for folder, name in self._registry()[0].items():
+    def _entries(self) -> Iterator[TableEntry]:
+        registered, removed = self._registry()
+        for folder, name in registered.items():
             if (self.folder / folder / "_txn").exists():
                 yield TableEntry(name, self.folder / folder, wal=True)
-
-    def _others(self) -> Iterator[TableEntry]:
-        registered, removed = self._registry()
         for control in sorted(self.folder.glob("*/_txn")):
-            folder = control.parent
-            if folder.name not in registered and folder.name not in removed:
-                yield TableEntry(_name_of(folder), folder, wal=False)
+            folder = control.parent.name
+            if folder not in registered and folder not in removed:
+                yield TableEntry(_name_of(control.parent), control.parent, wal=False)
 
     def _registry(self) -> tuple[dict[str, str], set[str]]:
         """Return the names of tables by folder, and the folders of removed tables."""
@@ -150,7 +146,7 @@ class Database:
             return {}, set()
         path = max(files, key=lambda p: int(p.suffix[1:]))
         try:
-            return _parsed(read_small(path))
+            return _parsed(path.read_bytes())
         except (struct.error, ValueError, UnicodeDecodeError) as error:
             raise TableDamagedError(
                 "the registry of tables is incomplete", where=str(path), found=str(error)
@@ -227,7 +223,7 @@ def _text(data: bytes, place: int) -> tuple[str, int]:
 def _name_of(folder: Path) -> str:
     """Return the name in the file ``_name`` of a table, or the name of its folder up to the first ``~``."""
     try:
-        return _text(read_small(folder / "_name"), 0)[0]
+        return _text((folder / "_name").read_bytes(), 0)[0]
     except (FileNotFoundError, struct.error, ValueError):
         return folder.name.split("~")[0]
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from xskip.errors import TableDamagedError
 
-__all__ = ["CHECKPOINT_HINT", "FileStamp", "TableFile", "read_small"]
+__all__ = ["CHECKPOINT_HINT", "FileStamp", "TableFile"]
 
 CHECKPOINT_HINT = "read a checkpoint (CHECKPOINT CREATE), or a copy of a stopped server"
 _MOST_BYTES_OF_ONE_READ = 1 << 30
@@ -112,13 +112,3 @@ class TableFile:
             where=str(self.path), found=f"{self.size:,} bytes", expected=f"bytes {start:,} to {start + length:,}",
             hint=CHECKPOINT_HINT,
         )  # fmt: skip
-
-
-def read_small(path: Path) -> bytes:
-    """Return the whole content of a small file.
-
-    Raises
-    ------
-    FileNotFoundError
-    """
-    return path.read_bytes()

@@ -35,7 +35,7 @@ _SIGNED = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
 
 def absent(of: ColumnType, rows: int) -> pa.Array:
     """Return the values of rows for which a column has no files."""
-    if of.kind in (Kind.BOOLEAN, Kind.BYTE, Kind.SHORT):
+    if not of.nullable:
         zero = pa.scalar(False) if of.kind is Kind.BOOLEAN else pa.scalar(0, of.arrow)
         return pa.repeat(zero, rows)
     return pa.nulls(rows, of.arrow)

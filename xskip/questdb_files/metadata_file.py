@@ -9,7 +9,6 @@ from pathlib import Path
 
 from xskip.errors import TableDamagedError, TableVersionError
 from xskip.questdb_files.column_types import NANOSECOND_TIMESTAMP, SYMBOL, TIMESTAMP
-from xskip.questdb_files.files import read_small
 from xskip.questdb_files.partition_names import Clock, PartitionUnit
 
 __all__ = ["FORMAT_VERSION", "Column", "Metadata", "parse_metadata", "read_metadata", "read_table_id"]
@@ -100,7 +99,7 @@ def read_metadata(path: Path) -> Metadata:
         If the file is incomplete.
     FileNotFoundError
     """
-    return parse_metadata(read_small(path), str(path))
+    return parse_metadata(path.read_bytes(), str(path))
 
 
 def read_table_id(path: Path) -> int | None:
