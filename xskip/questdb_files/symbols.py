@@ -11,13 +11,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.errors import TableDamagedError
 from xskip.questdb_files.files import TableFile
-from xskip.questdb_files.text_values import utf16_text
+from xskip.questdb_files.text_values import split_lengths, utf16_text
 
 __all__ = ["one_dictionary", "read_symbols"]
 
@@ -46,15 +45,13 @@ def read_symbols(offsets_path: Path, values_path: Path, count: int) -> pa.Array:
         offsets = np.frombuffer(offsets_file.read(_HEADER_BYTES, 8 * (count + 1)), np.int64)
         if offsets[0] != 0 or (np.diff(offsets) < 4).any() or (offsets % 2).any():
             raise _contradiction(offsets_path)
-        units = np.frombuffer(values_file.read(0, int(offsets[-1])), np.uint16)
+        stored = np.frombuffer(values_file.read(0, int(offsets[-1])), np.uint16)
         (last,) = struct.unpack("<q", offsets_file.read(_HEADER_BYTES + 8 * count, 8))
     lengths = (np.diff(offsets) - 4) // 2
-    at = offsets[:-1] // 2
-    if last != offsets[-1] or (_stated(units, at) != lengths).any():
+    stated, units = split_lengths(stored, offsets[:-1] // 2)
+    if last != offsets[-1] or (stated != lengths).any():
         raise _contradiction(values_path)
-    payload = np.ones(len(units), np.bool_)
-    payload[at] = payload[at + 1] = False
-    return utf16_text(units[payload], lengths, np.ones(count, np.bool_))
+    return utf16_text(units, lengths, np.ones(count, np.bool_))
 
 
 def one_dictionary(arrays: Sequence[pa.Array]) -> list[pa.Array]:
@@ -85,11 +82,6 @@ def _begins_with(whole: pa.Array, part: pa.Array) -> bool:
     if len(whole) == len(part) and whole.buffers()[1].address == part.buffers()[1].address:
         return bool(whole.offset == part.offset)
     return bool(whole.slice(0, len(part)).equals(part))
-
-
-def _stated(units: npt.NDArray[np.uint16], at: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the lengths that precede the values."""
-    return units[at].astype(np.int64) | units[at + 1].astype(np.int64) << 16
 
 
 def _contradiction(path: Path) -> TableDamagedError:

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-__all__ = ["Bytes", "Valid", "char_text", "geohash_text", "ipv4_text", "long256_text", "utf16_text", "uuid_text",
-           "validity"]  # fmt: skip
+__all__ = ["Bytes", "Valid", "char_text", "geohash_text", "ipv4_text", "long256_text", "split_lengths", "utf16_text",
+           "uuid_text", "validity"]  # fmt: skip
 
 Bytes = npt.NDArray[np.uint8]
 Valid = npt.NDArray[np.bool_]
@@ -97,6 +97,16 @@ def utf16_text(units: npt.NDArray[np.uint16], lengths: npt.NDArray[np.int64], va
     totals = np.concatenate([[0], np.cumsum(sizes)])
     encoded = units.astype("<u2").tobytes().decode("utf-16-le").encode()
     return _array(np.frombuffer(encoded, np.uint8), totals[ends] - totals[ends - lengths], valid)
+
+
+def split_lengths(
+    units: npt.NDArray[np.uint16], starts: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint16]]:
+    """Return the lengths of 32 bits with which texts start, and the UTF-16 units without them."""
+    lengths = units[starts].astype(np.int64) | units[starts + 1].astype(np.int64) << 16
+    is_text = np.ones(len(units), np.bool_)
+    is_text[starts] = is_text[starts + 1] = False
+    return lengths.astype(np.int32), units[is_text]
 
 
 def _hex(values: Bytes) -> Bytes:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from xskip.errors import TableDamagedError
 from xskip.questdb_files.column_types import ColumnType, Kind
 from xskip.questdb_files.files import TableFile
-from xskip.questdb_files.text_values import Bytes, Valid, utf16_text, validity
+from xskip.questdb_files.text_values import Bytes, Valid, split_lengths, utf16_text, validity
 
 __all__ = ["variable_values"]
 
@@ -77,15 +77,11 @@ def _prefixed(of: ColumnType, data: TableFile, index: TableFile, rows: range) ->
 def _strings(raw: Bytes, ends: _Longs) -> pa.Array:
     starts, sizes = ends[:-1], np.diff(ends)
     _demand("sizes of strings", holds=bool((sizes >= 4).all() and (sizes % 2 == 0).all()))
-    stored = raw.view(np.uint16)
-    at = starts // 2
-    lengths = (stored[at].astype(np.int64) | stored[at + 1].astype(np.int64) << 16).astype(np.int32)
-    valid: Valid = lengths >= 0
-    units = (sizes - 4) // 2
-    _demand("lengths of strings", holds=bool((np.where(valid, lengths, 0) == units).all()))
-    payload = np.ones(len(stored), np.bool_)
-    payload[at] = payload[at + 1] = False
-    return utf16_text(stored[payload], units, valid)
+    stated, units = split_lengths(raw.view(np.uint16), starts // 2)
+    valid: Valid = stated >= 0
+    lengths = (sizes - 4) // 2
+    _demand("lengths of strings", holds=bool((np.where(valid, stated, 0) == lengths).all()))
+    return utf16_text(units, lengths, valid)
 
 
 def _binaries(raw: Bytes, ends: _Longs) -> pa.Array:
