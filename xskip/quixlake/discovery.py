@@ -238,17 +238,19 @@ class LakeDiscovery:
 
     def _selected(self, selection: Selection, *, listed: bool) -> pa.Table:
         """Return the segments of a selection by all claims, whether they count in a read or not."""
-        found = replace(selection, trust="names").overlapping(self._of(selection.topic, listed=listed))
+        folders = self._store.folders_of(selection.topic)
+        segments = self._segments(folders, listed=listed, topic=selection.topic)
+        found = replace(selection, trust="names").overlapping(segments)
         if selection.metadata:
-            wanted = pa.array([*(self._keys(selection) or ())], pa.string())
+            wanted = pa.array([*(self._keys(selection, folders) or ())], pa.string())
             found = found.filter(pc.is_in(found["stream_key"], wanted))
         return found
 
-    def _keys(self, selection: Selection) -> frozenset[str | None] | None:
+    def _keys(self, selection: Selection, folders: list[str]) -> frozenset[str | None] | None:
         """Return the stream keys of a selection that have its custom metadata, or None for all [QLK-CM-5]."""
         if not selection.metadata:
             return selection.keys
-        values, _ = self._store.custom_metadata(self._store.folders_of(selection.topic))
+        values, _ = self._store.custom_metadata(folders)
         keys = frozenset(key for topic, key in keys_with(values, selection.metadata) if topic == selection.topic)
         return keys if selection.keys is None else keys & selection.keys
 

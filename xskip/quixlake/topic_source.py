@@ -44,12 +44,12 @@ class TopicSource:
         self.topic = topic
         self.store = store
         self._hook = hook
-        self._folders = store.folders_of(topic)
+        self.folders = store.folders_of(topic)
 
     @property
     def root(self) -> str:
         """Return the folder of the topic as a URI, at which the rule looks for the index."""
-        return f"{self.store.uri}/{RAW}/{self._folders[0]}"
+        return f"{self.store.uri}/{RAW}/{self.folders[0]}"
 
     def segments(self, keys: Collection[str | None] | None = None) -> pa.Table:
         """List the segments, without deleted ones.
@@ -65,7 +65,7 @@ class TopicSource:
             Rows of :data:`~xskip.quixlake.segments.SEGMENT`.
         """
         names = None if keys is None else self._key_folders(keys)
-        found = self.store.segments(self._folders, names)
+        found = self.store.segments(self.folders, names)
         kept = pc.and_(pc.invert(found["is_deleted"]), _is(found["topic"], [self.topic]))
         if keys is not None:
             kept = pc.and_(kept, _is(found["stream_key"], [*keys]))
@@ -108,11 +108,11 @@ class TopicSource:
         These are the folders whose name, decoded or not, is a stream key or its first part, and the folders with a
         segment to which a descriptor gives a stream key.
         """
-        described, _ = self.store.described(self._folders)
+        described, _ = self.store.described(self.folders)
         paths = described.filter(_is(described["stream_key"], [*keys]))["path"]
         found = {key for _, key in first_key_folders(paths)}
         first_parts = {part for key in keys for part in _first_parts(key)}
-        for folder in self._folders:
+        for folder in self.folders:
             for name in self.store.key_folders(RAW, folder):
                 literal = name.partition("=")[2]
                 if literal in first_parts or decode(literal) in first_parts:
