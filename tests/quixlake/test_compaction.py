@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 import random
 from collections import Counter
 from datetime import timedelta
@@ -15,9 +16,10 @@ from pyspark.sql import DataFrame, SparkSession
 import xskip
 from tests.quixlake.lakes import DAY, START, WrittenLake, hourly, identity, records
 from xskip.errors import CommitConflictError, StorageError
+from xskip.metadatastore.filesystem import FileEntry
 from xskip.quixlake import QuixLake, SinkOptions
 from xskip.quixlake.completion import Completion
-from xskip.quixlake.manifests import ManifestLog
+from xskip.quixlake.manifests import ManifestLog, Recorded, compaction_name
 
 #: A limit in the future: the clock of files need not be that of Python.
 NOW = timedelta(minutes=-1)
@@ -259,8 +261,12 @@ def test_compactions_that_change_during_each_listing(
     """[QLK-CP-2]"""
     hourly(tmp_path, ("a",), exact=True)
     lake = QuixLake(spark, str(tmp_path))
-    states = iter(range(100))
-    monkeypatch.setattr("xskip.quixlake.store.state_of", lambda *_: frozenset({str(next(states))}))
+    numbers = itertools.count(1)
+
+    def recorded(_: ManifestLog) -> Recorded:
+        return Recorded({compaction_name(next(numbers)): FileEntry("a compaction.arrow", 1, 1)}, {})
+
+    monkeypatch.setattr(ManifestLog, "recorded", recorded)
     with pytest.raises(StorageError, match="change during each listing"):
         lake.read("t")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -17,7 +17,7 @@ from xskip.metadatastore.filesystem import FileEntry, Storage
 from xskip.quixlake.manifests import Manifest, ManifestLog, Recorded
 from xskip.quixlake.names import METADATA, RAW
 
-__all__ = ["Compacted", "Compactions", "added_paths", "state_of", "steady"]
+__all__ = ["Compacted", "Compactions", "added_paths"]
 
 _ATTEMPTS = 5
 _THREADS = 16
@@ -114,10 +114,46 @@ class Compactions:
         folders : iterable of str
             The names of the topics' folders.
         """
+        return self._excluded(self._recorded(folders))
+
+    def steady(self, folders: Sequence[str], look: Callable[[], T]) -> tuple[Compacted, T]:
+        """Look at topics between two equal states of their compactions.
+
+        Parameters
+        ----------
+        folders : sequence of str
+            The names of the topics' folders.
+        look : callable
+            A function that lists segments and reads descriptors. A compaction marks the descriptors of replaced
+            segments as deleted, so that both must be of the state of the compactions.
+
+        Returns
+        -------
+        tuple of Compacted and T
+            The segments that do not count, and the result of ``look``.
+
+        Raises
+        ------
+        StorageError
+            If the compactions change again and again.
+        """
+        before = self._recorded(folders)
+        for _ in range(_ATTEMPTS):
+            found = self._excluded(before), look()
+            after = self._recorded(folders)
+            if _state(after) == _state(before):
+                return found
+            before = after
+        raise StorageError("compactions of the topic change during each listing", hint="read the topic again")
+
+    def _recorded(self, folders: Iterable[str]) -> dict[str, Recorded]:
+        return {folder: self._log(folder).recorded() for folder in folders}
+
+    def _excluded(self, recorded: Mapping[str, Recorded]) -> Compacted:
         replaced: list[pa.Array] = []
         pending: list[pa.Array] = []
-        for folder in folders:
-            for manifest, token in self.read(folder, self._log(folder).recorded()).values():
+        for folder, listed in recorded.items():
+            for manifest, token in self.read(folder, listed).values():
                 if token == manifest.token:
                     replaced.append(manifest.replaced)
                 else:
@@ -153,6 +189,11 @@ class Compactions:
         return ManifestLog(self._storage, f"{self._uri}/{METADATA}/{folder}")
 
 
+def _state(recorded: Mapping[str, Recorded]) -> dict[tuple[str, str], bool]:
+    """Return by folder and name the compactions, and whether each has a mark."""
+    return {(folder, name): name in listed.marks for folder, listed in recorded.items() for name in listed.compactions}
+
+
 def added_paths(manifest: Manifest, folder: str) -> pa.Array:
     """Return the paths that the segments of a manifest can have, relative to the base.
 
@@ -166,52 +207,3 @@ def added_paths(manifest: Manifest, folder: str) -> pa.Array:
     paths = pc.binary_join_element_wise(f"{RAW}/{folder}", places, names, "/")
     taken = pc.binary_join_element_wise(paths, manifest.token, ".")  # a taken name gets the token as a suffix
     return pa.concat_arrays([paths, taken])
-
-
-def state_of(storage: Storage, uri: str, folders: Iterable[str]) -> frozenset[str]:
-    """Return the names of the compactions of topics' folders, and whether each has a mark; read no manifest.
-
-    Parameters
-    ----------
-    storage : Storage
-    uri : str
-        The base of the lake.
-    folders : iterable of str
-        The names of the topics' folders.
-    """
-    found: set[str] = set()
-    for folder in folders:
-        recorded = ManifestLog(storage, f"{uri}/{METADATA}/{folder}").recorded()
-        found |= {f"{folder} {name} {name in recorded.marks}" for name in recorded.compactions}
-    return frozenset(found)
-
-
-def steady(state: Callable[[], frozenset[str]], look: Callable[[], T]) -> T:
-    """Look at a topic between two equal states of its compactions.
-
-    Parameters
-    ----------
-    state : callable
-        A function that returns the state, see :func:`state_of`.
-    look : callable
-        A function that lists segments, reads descriptors and reads the compactions. A compaction marks the descriptors
-        of replaced segments as deleted, so that all three must be of the same state.
-
-    Returns
-    -------
-    T
-        The result of ``look``.
-
-    Raises
-    ------
-    StorageError
-        If the compactions change again and again.
-    """
-    before = state()
-    for _ in range(_ATTEMPTS):
-        found = look()
-        after = state()
-        if after == before:
-            return found
-        before = after
-    raise StorageError("compactions of the topic change during each listing", hint="read the topic again")

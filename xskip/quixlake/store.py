@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,7 +14,7 @@ from xskip.errors import DatasetError, StorageError
 from xskip.metadata.data_files import DataFiles, table_identifier
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.location import as_uri
-from xskip.quixlake.compacted import Compacted, Compactions, state_of, steady
+from xskip.quixlake.compacted import Compacted, Compactions
 from xskip.quixlake.custom_metadata import CURRENT, current_values, rows_of
 from xskip.quixlake.custom_metadata import DOCUMENT as CUSTOM
 from xskip.quixlake.descriptors import IndexFiles, UnreadableFile, read_small_files
@@ -29,7 +28,6 @@ from xskip.spark.bridge.hadoop_filesystem import storage_for
 
 __all__ = ["LakeStore"]
 
-T = TypeVar("T")
 _INDEX_FILE = r"/index_raw_[^/]*\.parquet$"
 _ATTEMPTS = 5
 _CUSTOM_FILE = r"/metadata_[^/]*\.parquet$"
@@ -169,7 +167,7 @@ class LakeStore:
             Only the folders ``Key=`` with these names; None lists all.
         """
         listed = [*folders]
-        compacted, files = self._steady(listed, lambda: self._listed(listed, keys))
+        compacted, files = self.compactions.steady(listed, lambda: self._listed(listed, keys))
         return compacted.without_excluded(files)
 
     def _listed(self, folders: Sequence[str], keys: Sequence[str] | None) -> DataFiles:
@@ -204,7 +202,7 @@ class LakeStore:
 
         The parameters are those of :meth:`raw_files`.
         """
-        compacted, (files, descriptors) = self._steady(
+        compacted, (files, descriptors) = self.compactions.steady(
             folders, lambda: (self._listed(folders, keys), self.index_files(folders).decisive)
         )
         return listed_segments(compacted.without_excluded(files), descriptors)
@@ -214,14 +212,9 @@ class LakeStore:
 
         The segments are those of :func:`~xskip.quixlake.segments.described_segments`.
         """
-        compacted, files = self._steady(folders, lambda: self.index_files(folders))
+        compacted, files = self.compactions.steady(folders, lambda: self.index_files(folders))
         found = files.segments
         return found.filter(pc.invert(compacted.excludes(found["path"]))), files
-
-    def _steady(self, folders: Sequence[str], look: Callable[[], T]) -> tuple[Compacted, T]:
-        """Return the compactions of topics' folders, and the result of a function in the same state [QLK-CP-2]."""
-        state = partial(state_of, self.storage, self.uri, folders)
-        return steady(state, lambda: (self.compacted(folders), look()))
 
     def _folders(self, below: str, prefix: str) -> list[str]:
         found = self.storage.directories(f"{self.uri}/{below}")
