@@ -39,8 +39,9 @@ class ScanReport:
     milliseconds : float
         The time that xskip took to select the files.
     outcomes : tuple of ClauseOutcome
-        The number of files that each clause ruled out, and the number that the scan reads because the clause has no
-        verdict. Several clauses can rule out the same file.
+        The number of files that each clause ruled out, and the number that it leaves to be read because it has no
+        verdict. Several clauses can rule out the same file. Both numbers count all files of the index, of which Spark
+        lists fewer if partition filters exclude directories.
     unused : tuple of (str, str)
         The predicates that xskip could not use, each with the reason.
     problem : str
