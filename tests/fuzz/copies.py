@@ -212,13 +212,14 @@ class Copies:
         lost = (matching | self.passed_over[kind]) - kept
         return lost & (self.kept_by_spark(tree) or set()) if lost else lost
 
-    def kept(self, copy: str, tree: Tree) -> set[int]:
+    def kept(self, copy: str, tree: Tree, frame: DataFrame | None = None) -> set[int]:
         """Return the files that a query with the predicate reads.
 
-        The result has all files if Spark cannot plan the query even without an index.
+        The result has all files if Spark cannot plan the query even without an index. ``frame`` is an earlier result of
+        :meth:`read`, which takes longer than the query; None reads the copy anew.
         """
         try:
-            return self._selected(copy, tree)
+            return self._selected(self.read(copy) if frame is None else frame, tree)
         except REFUSALS:
             if self.kept_by_spark(tree) is None:
                 return set(range(FILES))
@@ -227,13 +228,13 @@ class Copies:
     def kept_by_spark(self, tree: Tree) -> set[int] | None:
         """Return the files that the query reads without an index, or None if Spark cannot plan the query."""
         try:
-            return self._selected(PLAIN, tree)
+            return self._selected(self.read(PLAIN), tree)
         except REFUSALS:
             return None
 
-    def _selected(self, copy: str, tree: Tree) -> set[int]:
+    def _selected(self, frame: DataFrame, tree: Tree) -> set[int]:
         hook = engine_of(self.spark).hook
-        names = selected(hook, self.read(copy).filter(str(tree))).files().names.to_pylist()
+        names = selected(hook, frame.filter(str(tree))).files().names.to_pylist()
         return {number_of(name) for name in names}
 
 

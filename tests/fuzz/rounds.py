@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 import xskip
-from tests.fuzz.copies import FILES, PLAIN, Copies, under
+from tests.fuzz.copies import FILES, PLAIN, REFUSALS, Copies, under
 from tests.fuzz.data import dataset
 from tests.fuzz.failures import Failure
 from tests.fuzz.kinds import some
@@ -27,6 +27,8 @@ __all__ = ["Round", "Tally"]
 #: Queries of a copy that run, for each way, and predicates that threads ask of each of some copies.
 _RUN = 4
 _AT_ONCE = 25
+#: Predicates that one relation of a copy is asked, before the next one is made.
+_OF_FRAME = 10
 #: How often columns count in addition, whose bounds names of files claim.
 _OF_NAMED = 3
 
@@ -98,13 +100,23 @@ class Round:
         return tally, failures
 
     def _asked(self, kind: str, truth: dict[Tree, set[int]], tally: Tally) -> Iterator[Failure]:
-        for tree, needed in truth.items():
-            kept = self.copies.kept(kind, tree)
+        frame = None
+        for n, (tree, needed) in enumerate(truth.items()):
+            if n % _OF_FRAME == 0:
+                frame = self._frame(kind)
+            kept = self.copies.kept(kind, tree, frame)
             tally.pairs += FILES
             tally.skipped += FILES - len(kept)
             tally.matching += len(needed)
             if lost := self.copies.lost(kind, tree, needed, kept):
                 yield self._shrunk(kind, tree, min(lost))
+
+    def _frame(self, kind: str) -> DataFrame | None:
+        """Return a copy as the queries read it, or None if Spark refuses."""
+        try:
+            return self.copies.read(kind)
+        except REFUSALS:
+            return None
 
     def _in_other_ways(self, truth: dict[Tree, set[int]], tally: Tally) -> Iterator[Difference]:
         at_once = dict(list(truth.items())[:_AT_ONCE])
