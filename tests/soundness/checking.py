@@ -71,7 +71,7 @@ class Family:
     def check(self, copy: str, cases: Mapping[str, str] | Sequence[tuple[str | Column, str]]) -> None:
         """Assert for each predicate that the named files are opened, and that the rows are those without an index."""
         cases = list(cases.items()) if isinstance(cases, Mapping) else cases
-        self._ask_oracle([predicate for predicate, _ in cases])
+        self.ask_oracle([predicate for predicate, _ in cases])
         asked = self.read(copy)
         wrong = []
         for predicate, expected in cases:
@@ -90,19 +90,19 @@ class Family:
 
     def rows(self, predicate: str | Column) -> list[str]:
         """Return the matching rows of the copy without an index, as :func:`shown` does."""
-        self._ask_oracle([predicate])
+        self.ask_oracle([predicate])
         return self._oracle[self._key(predicate)][0]
 
     def matching(self, predicate: str | Column) -> set[str]:
         """Return the files that hold a matching row."""
-        self._ask_oracle([predicate])
+        self.ask_oracle([predicate])
         return self._oracle[self._key(predicate)][1]
 
     def _key(self, predicate: str | Column) -> str:
         """Return the key of a predicate's results, which depend on the session's time zone."""
         return f"{predicate} {self.spark.conf.get('spark.sql.session.timeZone')}"
 
-    def _ask_oracle(self, predicates: Sequence[str | Column]) -> None:
+    def ask_oracle(self, predicates: Sequence[str | Column]) -> None:
         """Compute the matching rows and their files with one query over the copy without an index.
 
         The predicates are columns of its result, so that nothing is filtered before they are evaluated.
