@@ -22,9 +22,7 @@ _MOST_ROWS = 1_000
 _ATTEMPTS = 10
 _THREADS = 8
 #: The columns of descriptors in memory, in the order of the columns of the document.
-_COLUMNS = (
-    "path", "topic", "stream_key", "partition", "start", "end", "first", "last", "rows", "size", "created", "deleted",
-)  # fmt: skip
+_COLUMNS = DESCRIPTOR.names[: len(DOCUMENT)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
