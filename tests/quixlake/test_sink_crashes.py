@@ -120,11 +120,11 @@ def test_a_sink_that_ends_at_any_step(
     monkeypatch.setattr(manifests, "_RETAINED_MANIFESTS", 1)
     monkeypatch.setattr(manifests, "_RETAINED_MARKS", 1)
     df = frame(spark, MESSAGES)
+    for i in range(3):  # so that the write removes a manifest and a mark
+        _empty_batch(staged_sink(tmp_path / "start"), f"before {i}")
     committed = []
     for k in range(1, 60):
-        base = tmp_path / f"lake{k}"
-        for i in range(3):  # so that the write removes a manifest and a mark
-            _empty_batch(staged_sink(base), f"before {i}")
+        base = shutil.copytree(tmp_path / "start", tmp_path / f"lake{k}")
         faulty = FaultyStorage(k, **MODES[mode])
         with suppress(Crash):
             staged_sink(base, faulty).write(df, "a")
