@@ -32,6 +32,7 @@ def session(port: int) -> SparkSession:
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.memory", "2g")
+        .config("spark.sql.shuffle.partitions", "2")
         .config("spark.jars.packages", f"org.apache.hadoop:hadoop-aws:{version}")
         .config(f"spark.hadoop.fs.s3a.bucket.{UNCONDITIONAL}.create.conditional.enabled", "false")
     )
