@@ -19,11 +19,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from build import compare
 from common import START, Lines, hook_milliseconds, planned, run, scaled, session, switched
 from pyspark.sql import DataFrame, SparkSession
 
 import xskip
-from build import compare
 
 FILES = 100_000
 ROWS = 10

@@ -14,11 +14,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from build import scan
 from common import ALL, Lines, dataset, run, scaled, session
 from pyspark.sql import SparkSession
 
 import xskip
-from build import scan
 
 FILES = (1_000, 5_000, 10_000, 20_000)
 ROWS = 100
