@@ -117,10 +117,10 @@ class Server:
 
 
 @contextmanager
-def running_server(folder: Path, archive: Path | None = None) -> Iterator[Server]:
+def running_server(folder: Path, archive: Path | None = None, settings: str = "") -> Iterator[Server]:
     """Run a server with its data below a folder, until the context ends.
 
-    ``archive`` is a zip file with a database, which the server gets.
+    ``archive`` is a zip file with a database, which the server gets. ``settings`` are lines for its configuration.
 
     Raises
     ------
@@ -134,7 +134,7 @@ def running_server(folder: Path, archive: Path | None = None) -> Iterator[Server
         if archive is not None:
             with zipfile.ZipFile(archive) as zipped:
                 zipped.extractall(server.database)
-        process = _start(jar, server)
+        process = _start(jar, server, settings)
         try:
             try:
                 _wait_until_ready(server, process)
@@ -149,9 +149,9 @@ def running_server(folder: Path, archive: Path | None = None) -> Iterator[Server
             process.wait()
 
 
-def _start(jar: Path, server: Server) -> subprocess.Popen[bytes]:
+def _start(jar: Path, server: Server, settings: str) -> subprocess.Popen[bytes]:
     (server.root / "conf").mkdir(parents=True)
-    (server.root / "conf" / "server.conf").write_text(_SETTINGS.format(port=server.port))
+    (server.root / "conf" / "server.conf").write_text(_SETTINGS.format(port=server.port) + settings)
     home = os.environ.get("JAVA_HOME")
     java = [f"{home}/bin/java" if home else "java", "-Dnoebug", "-Xmx512m", "-XX:+UseSerialGC"]
     exports = ["--add-exports", "java.base/jdk.internal.math=io.questdb"]

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DecimalType, DoubleType, LongType, StringType, TimestampType
 
 import xskip
+from tests.pages import blocks_of
 from tests.questdb.server import Server
 from tests.questdb.spark_values import arrow_rows, check_spark, compare_rows, load, spark_rows
 from tests.questdb.tables import create_with_all_types
@@ -274,3 +275,17 @@ def test_an_index_on_native_columns(spark: SparkSession, server: Server) -> None
 
 def spark_filter(row: Any, condition: str) -> bool:
     return bool(eval(condition.replace(" = ", " == ").replace("AND", "and"), {"x": row.x, "s": row.s}))
+
+
+def test_the_blocks_of_the_readme_run(spark: SparkSession, server: Server) -> None:
+    """[QDB-SP-1], [QDB-DB-2], [QDB-RD-2]."""
+    server.exec("create table trades (ts timestamp, price double, sym symbol) timestamp(ts) partition by day wal")
+    server.run(
+        "trades", "insert into trades select dateadd('m', x::int, '2026-01-31'), x, 'a' from long_sequence(1400)"
+    )
+    names: dict[str, Any] = {"spark": spark, "xskip": xskip, "MinMax": xskip.MinMax, "ValueList": xskip.ValueList}
+    for code in blocks_of(Path(__file__).parents[2] / "README.rst", "python")[-2:]:
+        exec(compile(code.replace("/root/.questdb", str(server.root)), "README.rst", "exec"), names)
+    assert names["index"].status().indexed == 1
+    assert names["hour"]["price"].to_pylist() == list(range(540, 600))
+    assert "trades" in [table.name for table in names["tables"]]

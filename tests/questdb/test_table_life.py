@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 
-from tests.pages import blocks_of
 from tests.questdb.server import Server
 from tests.questdb.values import check
 from xskip.errors import PredicateError
@@ -231,14 +227,3 @@ def test_columns_are_selected_by_name(server: Server) -> None:
     with pytest.raises(PredicateError, match=r"no column with this name.*nope"):
         table.to_arrow(["nope"])
     assert [c.name for c in table.snapshot().metadata.columns if c.type_code == SYMBOL] == ["sy"]
-
-
-def test_the_block_of_the_readme_runs(server: Server) -> None:
-    """[QDB-DB-2], [QDB-RD-2]."""
-    server.exec("create table trades (timestamp timestamp, price double) timestamp(timestamp) partition by day wal")
-    server.run("trades", "insert into trades select dateadd('m', x::int, '2026-01-31'), x from long_sequence(1400)")
-    *_, code = blocks_of(Path(__file__).parents[2] / "README.rst", "python")
-    names: dict[str, Any] = {}
-    exec(compile(code.replace("/root/.questdb", str(server.root)), "README.rst", "exec"), names)
-    assert names["hour"]["price"].to_pylist() == list(range(540, 600))
-    assert "trades" in [table.name for table in names["tables"]]

@@ -36,14 +36,14 @@ class FileStamp:
     modified: int
 
     @classmethod
-    def of(cls, path: Path) -> FileStamp:
+    def of(cls, path: str) -> FileStamp:
         """Return the stamp of a file.
 
         Raises
         ------
         FileNotFoundError
         """
-        status = path.stat()
+        status = os.stat(path)
         return cls(status.st_ino, status.st_mtime_ns)
 
 

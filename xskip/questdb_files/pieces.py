@@ -32,7 +32,8 @@ class Piece:
     position : int
         The place among the pieces of the snapshot, in the order of time.
     record : PartitionRecord
-    folder : Path
+    path : str
+        The folder of the piece.
     rows : int
     start, end : int or None
         The half-open bounds of the designated timestamp in ticks: no row is before ``start``, and all are before
@@ -41,10 +42,15 @@ class Piece:
 
     position: int
     record: PartitionRecord
-    folder: Path
+    path: str
     rows: int
     start: int | None
     end: int | None
+
+    @property
+    def folder(self) -> Path:
+        """Return the folder of the piece."""
+        return Path(self.path)
 
     @property
     def is_parquet(self) -> bool:
@@ -96,9 +102,9 @@ class Pieces(Sequence[Piece]):
             return [self[i] for i in range(*position.indices(len(self)))]
         position = range(len(self))[position]
         record, start, end = self._record(position), int(self._starts[position]), int(self._ends[position])
-        folder = self._data / self._metadata.clock.folder(record.timestamp, record.name_txn)
+        path = f"{self._data}/{self._metadata.clock.folder(record.timestamp, record.name_txn)}"
         return Piece(
-            position, record, folder, int(self._rows[position]), None if start == _LEAST else start,
+            position, record, path, int(self._rows[position]), None if start == _LEAST else start,
             None if end == _GREATEST else end,
         )  # fmt: skip
 

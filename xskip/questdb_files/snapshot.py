@@ -109,10 +109,10 @@ class Snapshot:
             If the file no longer exists.
         """
         if piece.is_parquet:
-            return FileStamp.of(piece.folder / "data.parquet")
+            return FileStamp.of(f"{piece.path}/data.parquet")
         column = self.metadata.timestamp or (self.metadata.columns[0] if self.metadata.columns else None)
         files = self.files(piece, column) if column else None
-        return FileStamp.of(self.path(piece, column, files, "d")) if column and files else None
+        return FileStamp.of(f"{piece.path}/{_file_name(column.name, 'd', files.txn)}") if column and files else None
 
     def key(self, piece: Piece, columns: Iterable[Column]) -> PieceKey:
         """Return the identity of the content of columns of a piece.

@@ -112,7 +112,7 @@ class _Pieces:
             first.append(len(records))
             fields.append(self._fields(piece, own))
         parts: list[npt.NDArray[np.int64]] = [np.array(part, np.int64).ravel() for part in (fields, first, records)]
-        folders = [f"{piece.folder}/data.parquet" if piece.is_parquet else str(piece.folder) for piece in pieces]
+        folders = [f"{piece.path}/data.parquet" if piece.is_parquet else piece.path for piece in pieces]
         return b"".join(part.tobytes() for part in parts), folders
 
     def _fields(self, piece: Piece, own: Sequence[_Record]) -> list[int]:
