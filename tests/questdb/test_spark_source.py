@@ -209,6 +209,12 @@ def test_views_and_sql(spark: SparkSession, server: Server) -> None:
     server.run(name, f"insert into {name} select x, (x * 1000000000L)::timestamp from long_sequence(100)")
     spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW qdb USING questdb OPTIONS (path '{server.folder(name)}')")
     assert spark.sql("SELECT sum(x) FROM qdb WHERE x > 50").first() == (sum(range(51, 101)),)
+    try:
+        spark.sql(f"CREATE TABLE in_catalog USING questdb OPTIONS (path '{server.folder(name)}')")
+        assert spark.table("in_catalog").filter("x <= 7").count() == 7
+    finally:
+        spark.sql("DROP TABLE IF EXISTS in_catalog")
+    assert server.folder(name).exists()
     by_name = load(spark, server.database / name)
     assert by_name.count() == 100
     assert spark.read.format("questdb").load(f"file://{server.folder(name)}").count() == 100
@@ -275,6 +281,41 @@ def test_an_index_on_native_columns(spark: SparkSession, server: Server) -> None
 
 def spark_filter(row: Any, condition: str) -> bool:
     return bool(eval(condition.replace(" = ", " == ").replace("AND", "and"), {"x": row.x, "s": row.s}))
+
+
+def test_symbols_of_filters_are_looked_up(spark: SparkSession, server: Server) -> None:
+    """[QDB-SP-8]: an unknown symbol reads no column, and one in a few rows only their batches."""
+    name = server.name("symbols")
+    columns = ", ".join(f"d{i} double" for i in range(8))
+    server.exec(f"create table {name} (s symbol, {columns}, ts timestamp) timestamp(ts) partition by year wal")
+    symbol = "case when x = 150000 then 'rare' when x % 3 = 0 then null else 'k' || (x % 5) end"
+    doubles = ", ".join(["x / 7.0"] * 8)
+    server.run(
+        name, f"insert into {name} select {symbol}, {doubles}, (x * 1000000)::timestamp from long_sequence(200000)"
+    )
+    df = load(spark, server.folder(name))
+    sums = [F.sum(f"d{i}") for i in range(8)]
+
+    def read(condition: str) -> int:
+        """Return the bytes that a query reads."""
+        before = bytes_read()
+        df.filter(condition).agg(F.count("*"), *sums).collect()
+        return bytes_read() - before
+
+    def bytes_read() -> int:
+        statistics = spark._jvm.org.apache.hadoop.fs.FileSystem.getGlobalStorageStatistics()  # type: ignore[union-attr]
+        return int(statistics.get("file").getLong("bytesRead"))
+
+    everything, rare, unknown = read("s = 'k1'"), read("s IN ('rare', 'other')"), read("s = 'other'")
+    assert rare < everything / 2
+    assert unknown < 20_000
+    counts = {row.s: row["count"] for row in df.groupBy("s").count().collect()}
+    for value in ("k1", "rare", "other", "k4"):
+        assert df.filter(F.col("s") == value).count() == counts.get(value, 0)
+    assert df.filter("s IS NULL").count() == counts[None]
+    assert df.filter("s = 'k1' AND ts < '1970-01-02' OR s = 'rare'").count() > 1
+    assert df.filter("s <=> NULL").count() == counts[None]
+    assert df.filter("s != 'rare'").count() == sum(n for s, n in counts.items() if s not in (None, "rare"))
 
 
 def test_the_blocks_of_the_readme_run(spark: SparkSession, server: Server) -> None:

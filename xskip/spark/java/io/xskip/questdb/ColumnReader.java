@@ -36,6 +36,11 @@ abstract class ColumnReader implements Closeable {
   @Override
   public abstract void close();
 
+  /** Returns the symbols of a SYMBOL column. */
+  Symbols symbols() {
+    throw new UnsupportedOperationException(column.kind);
+  }
+
   /** Tells the reader that what it has read so far was of the transaction. */
   void confirm() {}
 

@@ -82,10 +82,15 @@ final class FixedReader extends ColumnReader {
     if (!column.kind.equals("SYMBOL")) {
       return vector(column, type, data);
     }
+    return symbols().vector(type, data, count, piece.folder);
+  }
+
+  @Override
+  Symbols symbols() {
     if (symbols == null) {
       symbols = Symbols.of(piece, column);
     }
-    return symbols.vector(type, data, count, piece.folder);
+    return symbols;
   }
 
   @Override

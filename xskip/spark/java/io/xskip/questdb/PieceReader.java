@@ -18,6 +18,7 @@ final class PieceReader extends AbstractFunction1<Object, Object> implements Ser
   private final StructType required;
   private final StructType partitionSchema;
   private final TimeRange range;
+  private final SymbolFilter[] symbols;
   private final boolean hasBatches;
 
   /**
@@ -25,13 +26,19 @@ final class PieceReader extends AbstractFunction1<Object, Object> implements Ser
    *
    * @param required the columns of the table to read
    * @param range the times outside of which no row is needed
+   * @param symbols the filters for values of text, outside of which no row is needed
    * @param hasBatches whether Spark takes batches instead of rows
    */
   PieceReader(
-      StructType required, StructType partitionSchema, TimeRange range, boolean hasBatches) {
+      StructType required,
+      StructType partitionSchema,
+      TimeRange range,
+      SymbolFilter[] symbols,
+      boolean hasBatches) {
     this.required = required;
     this.partitionSchema = partitionSchema;
     this.range = range;
+    this.symbols = symbols;
     this.hasBatches = hasBatches;
   }
 
@@ -65,17 +72,39 @@ final class PieceReader extends AbstractFunction1<Object, Object> implements Ser
       TableColumn column = piece.snapshot.column(required.apply(i).name());
       readers[i] = ColumnReader.of(piece, column, required.apply(i).dataType());
     }
-    long start = rowAt(piece, file.start(), file.fileSize());
-    long end = rowAt(piece, file.start() + file.length(), file.fileSize());
+    long[] rows = {
+      rowAt(piece, file.start(), file.fileSize()),
+      rowAt(piece, file.start() + file.length(), file.fileSize())
+    };
     if (timestamp != null) {
       long[] inRange = new TimeSearch(piece, timestamp).rows(range);
-      start = Math.max(start, inRange[0]);
-      end = Math.min(end, inRange[1]);
-      if (start >= end) {
-        check.demandUnchanged(); // the search read times that a server could have written since
+      rows[0] = Math.max(rows[0], inRange[0]);
+      rows[1] = Math.min(rows[1], inRange[1]);
+    }
+    boolean[][] keys = new boolean[readers.length][];
+    if (!findKeys(readers, keys)) {
+      rows[1] = rows[0];
+    }
+    if (rows[0] >= rows[1]) {
+      check.demandUnchanged(); // what shows that no row is needed must be of the transaction, too
+    }
+    return new PieceRows(readers, keys, check, partition, rows);
+  }
+
+  /** Finds the keys of the wanted symbols, and returns whether there are any for each filter. */
+  private boolean findKeys(ColumnReader[] readers, boolean[][] keys) {
+    for (int i = 0; i < readers.length; i++) {
+      for (SymbolFilter filter : symbols) {
+        if (readers[i].column.kind.equals("SYMBOL")
+            && filter.column.equals(readers[i].column.name)) {
+          keys[i] = filter.keys(readers[i].symbols());
+          if (keys[i] == null) {
+            return false;
+          }
+        }
       }
     }
-    return new PieceRows(readers, check, partition, start, end);
+    return true;
   }
 
   /** Returns the first row of the split that begins at a byte. */

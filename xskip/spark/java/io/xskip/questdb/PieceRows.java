@@ -16,57 +16,79 @@ final class PieceRows extends AbstractIterator<Object> implements TaskCompletion
   private static final int MAX_ROWS = 1 << 16;
 
   private final ColumnReader[] readers;
+  private final boolean[][] wantedKeys;
   private final SnapshotCheck check;
   private final PartitionColumns partition;
   private long next;
   private final long end;
+  private ColumnarBatch batch = null;
 
   /**
    * Creates an iterator.
    *
+   * @param wantedKeys for each reader the keys of which a row has one, or null
    * @param partition the columns that are equal in all rows
    */
   PieceRows(
       ColumnReader[] readers,
+      boolean[][] wantedKeys,
       SnapshotCheck check,
       PartitionColumns partition,
-      long start,
-      long end) {
+      long[] rows) {
     this.readers = readers;
+    this.wantedKeys = wantedKeys;
     this.check = check;
     this.partition = partition;
-    this.next = start;
-    this.end = end;
+    this.next = rows[0];
+    this.end = rows[1];
   }
 
   @Override
   public boolean hasNext() {
-    if (next >= end) {
-      close();
-      return false;
+    while (batch == null && next < end) {
+      load();
     }
-    return true;
+    if (batch == null) {
+      close();
+    }
+    return batch != null;
   }
 
   @Override
   public Object next() {
-    if (next >= end) {
+    if (!hasNext()) {
       throw new NoSuchElementException();
     }
+    ColumnarBatch loaded = batch;
+    batch = null;
+    return loaded;
+  }
+
+  /** Reads the next batch, unless no row of it has the wanted symbols. */
+  private void load() {
     int count = (int) Math.min(end - next, MAX_ROWS);
-    for (ColumnReader reader : readers) {
-      count = reader.limit(next, count);
-    }
     ColumnVector[] values = new ColumnVector[readers.length];
-    for (int i = 0; i < readers.length; i++) {
-      values[i] = readers[i].read(next, count);
+    boolean isWanted = true;
+    for (int i = 0; i < readers.length && isWanted; i++) {
+      if (wantedKeys[i] != null) {
+        values[i] = readers[i].read(next, count);
+        isWanted = Symbols.hasAny(values[i], count, wantedKeys[i]);
+      }
+    }
+    if (isWanted) {
+      for (ColumnReader reader : readers) {
+        count = reader.limit(next, count);
+      }
+      for (int i = 0; i < readers.length; i++) {
+        values[i] = values[i] == null ? readers[i].read(next, count) : values[i];
+      }
     }
     check.demandUnchanged();
     for (ColumnReader reader : readers) {
       reader.confirm();
     }
     next += count;
-    return new ColumnarBatch(partition.after(values, count), count);
+    batch = isWanted ? new ColumnarBatch(partition.after(values, count), count) : null;
   }
 
   @Override

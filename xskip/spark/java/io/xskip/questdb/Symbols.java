@@ -4,6 +4,7 @@ import io.xskip.common.Bytes;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** The values of a SYMBOL column by key. Rules: [QDB-TY-8]. */
@@ -11,6 +12,7 @@ final class Symbols {
   private static final int HEADER_BYTES = 64;
   private static final int LENGTH_BYTES = Integer.BYTES;
   private static final int MAX_DICTIONARIES = 16;
+  private static final int MAX_KEPT_SYMBOLS = 1 << 18;
   private static final float LOAD_FACTOR = 0.75f;
   private static final Map<String, Symbols> KNOWN =
       new LinkedHashMap<>(MAX_DICTIONARIES, LOAD_FACTOR, true);
@@ -32,8 +34,19 @@ final class Symbols {
     return read(piece, column);
   }
 
+  int count() {
+    return values.length;
+  }
+
+  UTF8String value(int key) {
+    return values[key];
+  }
+
   /** Keeps symbols for other pieces, after a check that no server has cut their files. */
   void keep(Piece piece, TableColumn column) {
+    if (values.length > MAX_KEPT_SYMBOLS) {
+      return;
+    }
     synchronized (KNOWN) {
       KNOWN.put(key(piece, column), this);
       if (KNOWN.size() > MAX_DICTIONARIES) {
@@ -122,6 +135,18 @@ final class Symbols {
       }
     }
     return vector;
+  }
+
+  /** Returns whether a vector of symbols has one of some keys. */
+  static boolean hasAny(ColumnVector vector, int rows, boolean[] keys) {
+    Vector symbols = (Vector) vector;
+    for (int row = 0; row < rows; row++) {
+      int key = symbols.key(row);
+      if (key >= 0 && keys[key]) {
+        return true;
+      }
+    }
+    return false;
   }
 
   private static final class Vector extends PlainVector {

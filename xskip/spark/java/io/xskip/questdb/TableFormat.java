@@ -74,7 +74,9 @@ public final class TableFormat implements FileFormat, DataSourceRegister {
     TimeRange range = TimeRange.of(filters, timestamp == null ? null : timestamp.name);
     Option<String> returning = options.get(RETURNING_BATCH);
     boolean hasBatches = !returning.isEmpty() && "true".equals(returning.get());
-    Object reader = new PieceReader(requiredSchema, partitionSchema, range, hasBatches);
+    Object reader =
+        new PieceReader(
+            requiredSchema, partitionSchema, range, SymbolFilter.of(filters), hasBatches);
     return (Function1<PartitionedFile, Iterator<InternalRow>>) reader;
   }
 

@@ -18,7 +18,7 @@ import org.apache.spark.sql.types.StructField;
  * same transaction: the last one when the first of them lists its files. Rules: [QDB-SP].
  */
 final class TableState {
-  private static final int MAX_EXECUTIONS = 64;
+  private static final int MAX_EXECUTIONS = 16;
   private static final String EXECUTION = "spark.sql.execution.id";
 
   /** The function in Python that describes tables, or null. */

@@ -1,0 +1,80 @@
+package io.xskip.questdb;
+
+import java.io.Serializable;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.sources.And;
+import org.apache.spark.sql.sources.EqualTo;
+import org.apache.spark.sql.sources.Filter;
+import org.apache.spark.sql.sources.In;
+import org.apache.spark.unsafe.types.UTF8String;
+import scala.collection.Iterator;
+import scala.collection.immutable.Seq;
+
+/** A filter for some values of a column. It rules out native pieces and batches. [QDB-SP-8] */
+final class SymbolFilter implements Serializable {
+  private static final long serialVersionUID = 1L;
+
+  /** The name of the column, which need not be a SYMBOL. */
+  final String column;
+
+  private final String[] values;
+
+  private SymbolFilter(String column, String[] values) {
+    this.column = column;
+    this.values = values;
+  }
+
+  /** Returns the filters for values of text that all rows of a result match. */
+  static SymbolFilter[] of(Seq<Filter> filters) {
+    List<SymbolFilter> found = new ArrayList<>();
+    Iterator<Filter> iterator = filters.iterator();
+    while (iterator.hasNext()) {
+      add((Filter) iterator.next(), found);
+    }
+    return (SymbolFilter[]) found.toArray(new SymbolFilter[0]);
+  }
+
+  private static void add(Filter filter, List<SymbolFilter> found) {
+    if (filter instanceof And) {
+      add(((And) filter).left(), found);
+      add(((And) filter).right(), found);
+    } else if (filter instanceof EqualTo) {
+      add(((EqualTo) filter).attribute(), new Object[] {((EqualTo) filter).value()}, found);
+    } else if (filter instanceof In) {
+      add(((In) filter).attribute(), ((In) filter).values(), found);
+    }
+  }
+
+  /** Adds a filter for values, unless one of them is no text; null equals no value. */
+  private static void add(String attribute, Object[] values, List<SymbolFilter> found) {
+    List<String> texts = new ArrayList<>();
+    for (Object value : values) {
+      if (value instanceof String) {
+        texts.add((String) value);
+      } else if (value != null) {
+        return;
+      }
+    }
+    boolean isQuoted = attribute.length() > 1 && attribute.startsWith("`");
+    String name =
+        isQuoted ? attribute.substring(1, attribute.length() - 1).replace("``", "`") : attribute;
+    found.add(new SymbolFilter(name, (String[]) texts.toArray(new String[0])));
+  }
+
+  /** Returns for each key whether the filter is for its symbol, or null if it is for none. */
+  boolean[] keys(Symbols symbols) {
+    boolean[] wanted = new boolean[symbols.count()];
+    boolean hasAny = false;
+    for (String value : values) {
+      UTF8String text = UTF8String.fromString(value);
+      for (int key = 0; key < wanted.length; key++) {
+        if (symbols.value(key).equals(text)) {
+          wanted[key] = true;
+          hasAny = true;
+        }
+      }
+    }
+    return hasAny ? wanted : null;
+  }
+}
