@@ -279,6 +279,29 @@ def test_an_index_on_native_columns(spark: SparkSession, server: Server) -> None
     assert index.refresh().added == 1  # the column begins in the last piece
 
 
+def test_the_location_of_indexes_that_a_setting_names(spark: SparkSession, server: Server, tmp_path: Path) -> None:
+    """[QDB-SP-7]: an index there replaces no listing either."""
+    name = server.name("located")
+    server.exec(f"create table {name} (x long, ts timestamp) timestamp(ts) partition by day wal")
+    server.run(name, f"insert into {name} select x, (x * 864000000L)::timestamp from long_sequence(500)")
+    folder = server.folder(name)
+    spark.conf.set("spark.xskip.metadata.location", str(tmp_path))
+    try:
+        index = xskip.SkippingIndex.for_path(spark, str(folder), format="questdb")
+        index.create([xskip.MinMax("x")])
+        assert len(list(tmp_path.iterdir())) == 1
+        assert load(spark, folder).filter("x = 7").count() == 1
+        assert xskip.last_report(spark).scans[0].skipped == 5
+        with pytest.raises(xskip.XskipError, match="omit trust_listing"):
+            index.read(trust_listing=True)
+        with pytest.raises(xskip.XskipError, match="omit trust_listing"):
+            index.refresh(trust_listing=True)
+        index.drop()
+    finally:
+        spark.conf.unset("spark.xskip.metadata.location")
+    assert load(spark, folder).filter("x = 7").count() == 1
+
+
 def spark_filter(row: Any, condition: str) -> bool:
     return bool(eval(condition.replace(" = ", " == ").replace("AND", "and"), {"x": row.x, "s": row.s}))
 

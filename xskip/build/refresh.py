@@ -113,9 +113,14 @@ def trusted(engine: Engine, reader: Reader, recheck: Sequence[str]) -> IndexedLi
     Raises
     ------
     DatasetError
-        If the dataset is a table, because the catalog determines its files.
+        If the dataset is a table, because the catalog determines its files, or a table of QuestDB.
     """
     match reader:
+        case PathReader(format=kind) if kind.lower() == "questdb":
+            raise DatasetError(
+                "an index cannot replace the transaction of a QuestDB table", where=reader.path,
+                hint="omit trust_listing: xskip lists no directory of the table",
+            )  # fmt: skip
         case PathReader():
             return trust(engine, reader, recheck)
         case TableReader():
