@@ -262,7 +262,7 @@ def test_an_index_on_native_columns(spark: SparkSession, server: Server) -> None
     index = xskip.SkippingIndex.for_path(spark, str(folder), format="questdb")
     assert index.create([xskip.MinMax("x"), xskip.ValueList("s"), xskip.BloomFilter("u")]).added == 11
     assert sorted(path.name for path in folder.iterdir()) == before
-    assert [p.name for p in (server.root / "xskip").iterdir()] == [folder.name]
+    assert folder.name in [path.name for path in (server.root / "xskip").iterdir()]
     df = load(spark, folder)
     for condition, skipped in (("x = 250", 10), ("s = 'k4'", 10), ("s = 'none'", 11), ("x > 500 AND s < 'k2'", 10)):
         expected = [tuple(row) for row in df.collect() if spark_filter(row, condition)]

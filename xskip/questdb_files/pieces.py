@@ -124,6 +124,7 @@ class Pieces(Sequence[Piece]):
         least, greatest = self._transaction.least, self._transaction.greatest
         starts = self._transaction.entries[:, 0].copy()
         ends = self._metadata.clock.ends(starts)
+        ends = np.where(ends > starts, ends, _GREATEST)  # the last partition can end after all times
         if (np.diff(starts) <= 0).any():
             raise TableDamagedError("the partitions of a table are not in the order of time", where=str(self._data))
         ends[:-1] = np.minimum(ends[:-1], starts[1:])

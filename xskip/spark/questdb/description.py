@@ -127,7 +127,7 @@ class _Pieces:
 
     def _stamp(self, piece: Piece) -> tuple[int, int]:
         stamp = self.snapshot.stamp(piece)
-        return (-1, -1) if stamp is None else (stamp.inode, stamp.modified)
+        return (-1, -1) if stamp is None else (_signed(stamp.inode), stamp.modified)
 
     def _digest(self, piece: Piece, own: Sequence[_Record], stamp: tuple[int, int]) -> int:
         """Return a digest of everything that identifies the rows of a piece [QDB-SN-7]."""
@@ -151,10 +151,15 @@ class _Pieces:
             present = {record[0] for record in (*own, *self.defaults[:added])}
             later = {record[0] for record in self.defaults[added:]} - present
             columns = [column for column in self.columns if column.writer_index not in later]
-            types = [(column.writer_index, column.type_code) for column in columns]
+            types = [(column.name, column.writer_index, column.type_code) for column in columns]
             symbols = [record for record in self._symbols if record[0] not in later]
             metadata, transaction = self.snapshot.metadata, self.snapshot.transaction
             identity = (metadata.table_id, transaction.truncate_version, types, self.defaults[:added], symbols)
             row_bytes = sum(column_type(c.type_code, c.name).width or _VARYING_BYTES for c in columns)
             self._known[key] = _Shared(repr(identity).encode(), row_bytes)
         return self._known[key]
+
+
+def _signed(number: int) -> int:
+    """Return a number of 64 bits as Java has it."""
+    return number - (1 << 64) if number > _GREATEST else number

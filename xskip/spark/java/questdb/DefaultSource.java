@@ -23,6 +23,9 @@ public final class DefaultSource implements RelationProvider {
   private static final String RULE = "io.xskip.bridge.SkippingRule";
   private static final List<String> OPTIONS = Arrays.asList("path", "frozen");
 
+  /** An option that Hive's catalog adds to each table. */
+  private static final String OF_HIVE = "serialization.format";
+
   @Override
   public BaseRelation createRelation(SQLContext context, Map<String, String> parameters) {
     demandKnown(parameters);
@@ -57,7 +60,7 @@ public final class DefaultSource implements RelationProvider {
     Iterator<String> names = parameters.keys().iterator();
     while (names.hasNext()) {
       String name = (String) names.next();
-      if (!OPTIONS.contains(name.toLowerCase(java.util.Locale.ROOT))) {
+      if (!name.equals(OF_HIVE) && !OPTIONS.contains(name.toLowerCase(java.util.Locale.ROOT))) {
         throw new IllegalArgumentException(
             "the data source questdb has no option " + name + "; its options are " + OPTIONS);
       }

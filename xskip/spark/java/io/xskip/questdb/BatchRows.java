@@ -1,5 +1,6 @@
 package io.xskip.questdb;
 
+import java.util.NoSuchElementException;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.types.StructField;
@@ -11,11 +12,14 @@ import scala.collection.Iterator;
 /** The rows of batches, for plans that take no batches. */
 final class BatchRows extends AbstractIterator<Object> {
   private final Iterator<Object> batches;
+  private final Piece piece;
   private final UnsafeProjection projection;
   private java.util.Iterator<InternalRow> rows = null;
 
-  BatchRows(Iterator<Object> batches, StructType required, StructType partitionSchema) {
+  BatchRows(
+      Iterator<Object> batches, Piece piece, StructType required, StructType partitionSchema) {
     this.batches = batches;
+    this.piece = piece;
     StructType all = required;
     for (StructField field : partitionSchema.fields()) {
       all = all.add(field);
@@ -36,7 +40,13 @@ final class BatchRows extends AbstractIterator<Object> {
 
   @Override
   public Object next() {
-    hasNext();
-    return projection.apply((InternalRow) rows.next());
+    if (!hasNext()) {
+      throw new NoSuchElementException();
+    }
+    try {
+      return projection.apply((InternalRow) rows.next());
+    } catch (RuntimeException e) {
+      throw TableFailure.damaged(piece.folder, String.valueOf(e), e);
+    }
   }
 }

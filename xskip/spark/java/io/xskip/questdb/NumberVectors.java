@@ -28,7 +28,7 @@ final class NumberVectors {
       case "TIMESTAMP":
         return new Longs(type, data);
       case "DATE":
-        return new Milliseconds(type, data);
+        return new Milliseconds(type, data, column.name);
       case "FLOAT":
         return new Floats(type, data);
       case "DOUBLE":
@@ -121,8 +121,11 @@ final class NumberVectors {
   }
 
   private static final class Milliseconds extends PlainVector {
-    Milliseconds(DataType type, byte[] data) {
+    private final String name;
+
+    Milliseconds(DataType type, byte[] data, String name) {
       super(type, data);
+      this.name = name;
     }
 
     @Override
@@ -132,7 +135,12 @@ final class NumberVectors {
 
     @Override
     public long getLong(int row) {
-      return Math.multiplyExact(longAt(row << 3), MICROSECONDS);
+      long value = longAt(row << 3);
+      if (Math.abs(value) > Long.MAX_VALUE / MICROSECONDS) {
+        throw TableFailure.damaged(
+            name, "the DATE " + value + " has no form in microseconds; select other columns", null);
+      }
+      return value * MICROSECONDS;
     }
   }
 

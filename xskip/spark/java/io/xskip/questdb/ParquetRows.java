@@ -29,6 +29,9 @@ import scala.collection.AbstractIterator;
 final class ParquetRows extends AbstractIterator<Object> implements TaskCompletionListener {
   private static final int MAX_ROWS = 1 << 13;
 
+  /** The bytes of a batch, by the mean size of the rows of a row group. */
+  private static final long MAX_BYTES = 32L << 20;
+
   private final Piece piece;
   private final PartitionColumns partition;
   private final TimeRange range;
@@ -39,6 +42,7 @@ final class ParquetRows extends AbstractIterator<Object> implements TaskCompleti
   private final List<ParquetColumn> columns = new ArrayList<>();
   private int group = 0;
   private long left = 0;
+  private int batchRows = MAX_ROWS;
 
   private ParquetRows(
       Piece piece, StructType required, PartitionColumns partition, TimeRange range, TableFile file)
@@ -119,6 +123,9 @@ final class ParquetRows extends AbstractIterator<Object> implements TaskCompleti
         column.open(pages, store, projection);
       }
     }
+    long rowBytes =
+        ((BlockMetaData) reader.getRowGroups().get(ordinal)).getTotalByteSize() / Math.max(rows, 1);
+    batchRows = (int) Math.max(1, Math.min(MAX_ROWS, MAX_BYTES / Math.max(rowBytes, 1)));
     left = rows;
   }
 
@@ -163,7 +170,7 @@ final class ParquetRows extends AbstractIterator<Object> implements TaskCompleti
     if (!hasNext()) {
       throw new NoSuchElementException();
     }
-    int count = (int) Math.min(left, MAX_ROWS);
+    int count = (int) Math.min(left, batchRows);
     ColumnVector[] values = new ColumnVector[columns.size()];
     try {
       for (int i = 0; i < values.length; i++) {
@@ -189,5 +196,6 @@ final class ParquetRows extends AbstractIterator<Object> implements TaskCompleti
       // the file was only read
     }
     file.close();
+    columns.clear(); // the task keeps its listeners, and columns hold pages
   }
 }

@@ -34,6 +34,7 @@ import scala.collection.immutable.VectorBuilder;
  * Piece}.
  */
 final class PieceIndex implements FileIndex, OwnIndexLocation {
+  private static final String SCHEME = "questdb";
   private static final String PIECE = "__xskip_piece";
   private static final long BLOCK_SIZE = 128L << 20;
 
@@ -51,16 +52,20 @@ final class PieceIndex implements FileIndex, OwnIndexLocation {
   @Override
   public IndexLocation indexLocation() {
     TableDescription table = state.latest();
-    boolean isElsewhere = new SkippingSettings(SQLConf.get()).base != null;
-    return isElsewhere || table.indexDirectory.isEmpty()
-        ? null
+    SkippingSettings settings = new SkippingSettings(SQLConf.get());
+    return settings.base != null || table.indexDirectory.isEmpty()
+        ? (IndexLocation) IndexLocations.ofPath(table.root, settings).get(0)
         : IndexLocations.at(table.root, table.indexDirectory);
   }
 
+  /**
+   * Returns a path with a scheme that no file system has. Spark's commands that overwrite a
+   * relation would delete the folder of the table before they find that they cannot write to it.
+   */
   @Override
   public Seq<Path> rootPaths() {
     VectorBuilder<Path> paths = new VectorBuilder<>();
-    paths.$plus$eq(Paths.path(state.latest().root));
+    paths.$plus$eq(new Path(SCHEME + ":" + state.latest().root));
     return paths.result();
   }
 
@@ -122,7 +127,7 @@ final class PieceIndex implements FileIndex, OwnIndexLocation {
 
   @Override
   public long sizeInBytes() {
-    TableDescription table = state.latest();
+    TableDescription table = state.current();
     long sum = 0;
     for (int i = 0; i < table.count(); i++) {
       sum += table.bytes(i);

@@ -49,35 +49,45 @@ final class PieceReader extends AbstractFunction1<Object, Object> implements Ser
     PartitionColumns partition = new PartitionColumns(partitionSchema, file.partitionValues());
     Iterator<Object> batches =
         piece.isParquet()
-            ? ParquetRows.open(piece, required, partition, range)
+            ? ParquetRows.open(piece, required, partition, range.in(piece.snapshot))
             : nativeRows(piece, partition, file);
     TaskContext context = TaskContext.get();
     if (context != null) {
       context.addTaskCompletionListener((TaskCompletionListener) batches);
     }
-    return hasBatches ? batches : new BatchRows(batches, required, partitionSchema);
+    return hasBatches ? batches : new BatchRows(batches, piece, required, partitionSchema);
   }
 
   private Iterator<Object> nativeRows(
       Piece piece, PartitionColumns partition, PartitionedFile file) {
-    TableColumn timestamp = piece.snapshot.timestamp;
-    TableColumn stamped =
-        timestamp != null || piece.snapshot.columns.length == 0
-            ? timestamp
-            : piece.snapshot.columns[0];
-    boolean isStamped = stamped != null && piece.top(stamped) != Piece.NO_FILES;
-    SnapshotCheck check = new SnapshotCheck(piece, isStamped ? piece.path(stamped, "d") : null);
     ColumnReader[] readers = new ColumnReader[required.length()];
-    for (int i = 0; i < readers.length; i++) {
-      TableColumn column = piece.snapshot.column(required.apply(i).name());
-      readers[i] = ColumnReader.of(piece, column, required.apply(i).dataType());
+    try {
+      for (int i = 0; i < readers.length; i++) {
+        TableColumn column = piece.snapshot.column(required.apply(i).name());
+        readers[i] = ColumnReader.of(piece, column, required.apply(i).dataType());
+      }
+      long[] rows = {
+        rowAt(piece, file.start(), file.fileSize()),
+        rowAt(piece, file.start() + file.length(), file.fileSize())
+      };
+      return selected(piece, readers, partition, rows);
+    } catch (Throwable t) {
+      for (ColumnReader reader : readers) {
+        if (reader != null) {
+          reader.close();
+        }
+      }
+      throw TableFailure.damaged(piece.folder, String.valueOf(t), t);
     }
-    long[] rows = {
-      rowAt(piece, file.start(), file.fileSize()),
-      rowAt(piece, file.start() + file.length(), file.fileSize())
-    };
+  }
+
+  /** Returns the rows that the range of time and the symbols of filters leave. */
+  private PieceRows selected(
+      Piece piece, ColumnReader[] readers, PartitionColumns partition, long[] rows) {
+    TableColumn timestamp = piece.snapshot.timestamp;
+    SnapshotCheck check = new SnapshotCheck(piece, stampedFile(piece));
     if (timestamp != null) {
-      long[] inRange = new TimeSearch(piece, timestamp).rows(range);
+      long[] inRange = new TimeSearch(piece, timestamp).rows(range.in(piece.snapshot));
       rows[0] = Math.max(rows[0], inRange[0]);
       rows[1] = Math.min(rows[1], inRange[1]);
     }
@@ -88,7 +98,18 @@ final class PieceReader extends AbstractFunction1<Object, Object> implements Ser
     if (rows[0] >= rows[1]) {
       check.demandUnchanged(); // what shows that no row is needed must be of the transaction, too
     }
-    return new PieceRows(readers, keys, check, partition, rows);
+    return new PieceRows(piece, readers, keys, check, partition, rows);
+  }
+
+  /** Returns the file that a squash changes, or null if the piece has none. */
+  private static String stampedFile(Piece piece) {
+    TableColumn[] columns = piece.snapshot.columns;
+    TableColumn column = piece.snapshot.timestamp;
+    if (column == null && columns.length > 0) {
+      column = columns[0];
+    }
+    boolean hasFile = column != null && piece.top(column) != Piece.NO_FILES;
+    return hasFile ? piece.path(column, "d") : null;
   }
 
   /** Finds the keys of the wanted symbols, and returns whether there are any for each filter. */

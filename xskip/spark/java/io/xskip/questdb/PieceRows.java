@@ -15,7 +15,8 @@ final class PieceRows extends AbstractIterator<Object> implements TaskCompletion
   /** The rows of a batch at most. A check takes as long as the copy of some thousand values. */
   private static final int MAX_ROWS = 1 << 16;
 
-  private final ColumnReader[] readers;
+  private ColumnReader[] readers;
+  private final Piece piece;
   private final boolean[][] wantedKeys;
   private final SnapshotCheck check;
   private final PartitionColumns partition;
@@ -30,11 +31,13 @@ final class PieceRows extends AbstractIterator<Object> implements TaskCompletion
    * @param partition the columns that are equal in all rows
    */
   PieceRows(
+      Piece piece,
       ColumnReader[] readers,
       boolean[][] wantedKeys,
       SnapshotCheck check,
       PartitionColumns partition,
       long[] rows) {
+    this.piece = piece;
     this.readers = readers;
     this.wantedKeys = wantedKeys;
     this.check = check;
@@ -66,6 +69,14 @@ final class PieceRows extends AbstractIterator<Object> implements TaskCompletion
 
   /** Reads the next batch, unless no row of it has the wanted symbols. */
   private void load() {
+    try {
+      loadBatch();
+    } catch (RuntimeException e) {
+      throw TableFailure.damaged(piece.folder, String.valueOf(e), e);
+    }
+  }
+
+  private void loadBatch() {
     int count = (int) Math.min(end - next, MAX_ROWS);
     ColumnVector[] values = new ColumnVector[readers.length];
     boolean isWanted = true;
@@ -100,5 +111,6 @@ final class PieceRows extends AbstractIterator<Object> implements TaskCompletion
     for (ColumnReader reader : readers) {
       reader.close();
     }
+    readers = new ColumnReader[0]; // the task keeps its listeners, and readers hold values
   }
 }

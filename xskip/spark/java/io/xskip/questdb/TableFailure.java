@@ -11,8 +11,8 @@ import org.apache.spark.unsafe.Platform;
  */
 final class TableFailure {
   private static final String HINT =
-      "; run the query again, or read a checkpoint (CHECKPOINT CREATE), or a copy of a stopped"
-          + " server";
+      "; build the query again and run it, or read a checkpoint (CHECKPOINT CREATE), or a copy of a"
+          + " stopped server";
 
   private TableFailure() {}
 
@@ -35,7 +35,8 @@ final class TableFailure {
    * @param cause the error that showed this, or null; an error of this class is thrown as it is
    */
   static RuntimeException damaged(String path, String what, Throwable cause) {
-    if (cause != null && cause.getClass() == Exception.class) {
+    boolean isOwn = cause != null && cause.getClass() == Exception.class;
+    if (isOwn || cause instanceof Error) {
       Platform.throwException(cause);
     }
     return raise("xskip cannot read the QuestDB file " + path + ": " + what + HINT, cause);

@@ -18,17 +18,21 @@ import org.apache.spark.sql.types.StructField;
  * same transaction: the last one when the first of them lists its files. Rules: [QDB-SP].
  */
 final class TableState {
-  private static final int MAX_EXECUTIONS = 16;
+  private static final int MAX_EXECUTIONS = 200;
+  private static final long MAX_AGE_NANOS = 1_000_000_000L;
   private static final String EXECUTION = "spark.sql.execution.id";
 
   /** The function in Python that describes tables, or null. */
   static volatile Function<String, byte[]> callback = null;
 
+  /** The transactions of executions, by execution and table: tables can be loaded repeatedly. */
+  private static final Map<String, TableDescription> BY_EXECUTION = new LinkedHashMap<>();
+
   private final String path;
   private final boolean isFrozen;
-  private final Map<String, TableDescription> byExecution = new LinkedHashMap<>();
   private final TableDescription first;
   private TableDescription latest;
+  private long refreshedAt = System.nanoTime();
 
   /**
    * Reads the last transaction of a table.
@@ -52,27 +56,56 @@ final class TableState {
     return latest;
   }
 
-  /** Returns the transaction that the scans of the current execution read. */
+  /**
+   * Returns the transaction that all scans of the current execution read. Without an execution, as
+   * below {@code df.rdd}, scans within a second read one transaction.
+   */
   synchronized TableDescription current() {
     SparkContext context = SparkCompat.context();
     String execution = context == null ? null : context.getLocalProperty(EXECUTION);
     if (execution == null) {
+      if (System.nanoTime() - refreshedAt > MAX_AGE_NANOS) {
+        refresh();
+      }
       return latest;
     }
-    TableDescription known = (TableDescription) byExecution.get(execution);
-    if (known != null) {
-      return known;
+    String key = execution + "\u0000" + isFrozen + path;
+    TableDescription known = known(key);
+    if (known == null) {
+      refresh();
+      known = remembered(key, latest);
     }
-    refresh();
-    byExecution.put(execution, latest);
-    if (byExecution.size() > MAX_EXECUTIONS) {
-      byExecution.remove(byExecution.keySet().iterator().next());
+    if (known != latest) {
+      demandColumns(known);
+      latest = known;
     }
     return latest;
   }
 
+  private static TableDescription known(String key) {
+    synchronized (BY_EXECUTION) {
+      return (TableDescription) BY_EXECUTION.get(key);
+    }
+  }
+
+  /** Remembers the transaction of an execution, and returns the one that another thread has. */
+  private static TableDescription remembered(String key, TableDescription table) {
+    synchronized (BY_EXECUTION) {
+      TableDescription known = (TableDescription) BY_EXECUTION.get(key);
+      if (known != null) {
+        return known;
+      }
+      BY_EXECUTION.put(key, table);
+      if (BY_EXECUTION.size() > MAX_EXECUTIONS) {
+        BY_EXECUTION.remove(BY_EXECUTION.keySet().iterator().next());
+      }
+      return table;
+    }
+  }
+
   /** Reads the last transaction, unless the known one is the last. */
   synchronized void refresh() {
+    refreshedAt = System.nanoTime();
     try {
       TableDescription found = described(latest);
       if (found != null) {

@@ -23,6 +23,9 @@ final class TimeRange implements Serializable {
   private static final long GREATEST = Long.MAX_VALUE;
   private static final TimeRange ALL = new TimeRange(LEAST, GREATEST);
 
+  /** The column whose times the range is of, or null. */
+  private final String column;
+
   /** The first tick of the range. */
   final long start;
 
@@ -30,8 +33,13 @@ final class TimeRange implements Serializable {
   final long end;
 
   private TimeRange(long start, long end) {
+    this(start, end, null);
+  }
+
+  private TimeRange(long start, long end, String column) {
     this.start = start;
     this.end = end;
+    this.column = column;
   }
 
   /**
@@ -49,7 +57,13 @@ final class TimeRange implements Serializable {
     while (iterator.hasNext()) {
       range = range.and(of((Filter) iterator.next(), column));
     }
-    return range;
+    return new TimeRange(range.start, range.end, column);
+  }
+
+  /** Returns the range for a transaction; another column can be its designated timestamp. */
+  TimeRange in(TableSnapshot snapshot) {
+    boolean isOfTimestamp = snapshot.timestamp != null && snapshot.timestamp.name.equals(column);
+    return isOfTimestamp ? this : ALL;
   }
 
   /** Returns whether some time of a half-open interval can be in the range. */

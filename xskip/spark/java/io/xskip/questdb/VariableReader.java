@@ -28,7 +28,21 @@ final class VariableReader extends ColumnReader {
     super(piece, column, type);
     boolean hasFiles = top != Piece.NO_FILES;
     values = hasFiles ? new TableFile(piece, piece.path(column, "d")) : null;
-    entries = hasFiles ? new TableFile(piece, piece.path(column, "i")) : null;
+    entries = hasFiles ? opened(piece.path(column, "i")) : null;
+  }
+
+  /** Opens the second file, and closes the first one if this fails. */
+  private TableFile opened(String path) {
+    boolean isOpen = false;
+    try {
+      TableFile file = new TableFile(piece, path);
+      isOpen = true;
+      return file;
+    } finally {
+      if (!isOpen) {
+        values.close();
+      }
+    }
   }
 
   @Override

@@ -13,7 +13,7 @@ final class Widening {
 
   /** Returns whether the values of a former type have an exact form in the present one. */
   static boolean keepsValues(TableColumn then, TableColumn now) {
-    if (then == now || (TEXTS.contains(then.kind) && TEXTS.contains(now.kind))) {
+    if (isSame(then, now) || (TEXTS.contains(then.kind) && TEXTS.contains(now.kind))) {
       return true;
     }
     if (now.kind.equals("DOUBLE")) {
@@ -28,9 +28,17 @@ final class Widening {
     return INTEGERS.contains(then.kind) && INTEGERS.contains(now.kind) && then.width < now.width;
   }
 
+  private static boolean isSame(TableColumn then, TableColumn now) {
+    return then.kind.equals(now.kind)
+        && then.width == now.width
+        && then.size == now.size
+        && then.precision == now.precision
+        && then.scale == now.scale;
+  }
+
   /** Returns the bits of the present type for an integer of a former type. */
   static long ofIntegral(TableColumn then, TableColumn now, long value) {
-    if (then == now) {
+    if (isSame(then, now)) {
       return value;
     }
     if (now.kind.equals("DOUBLE") || now.kind.equals("FLOAT")) {
