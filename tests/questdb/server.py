@@ -159,7 +159,7 @@ def _start(jar: Path, server: Server, settings: str) -> subprocess.Popen[bytes]:
     # the kernel ends the server with the tests, even if they are killed
     tied = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
     with (server.root / "log.txt").open("wb") as log:
-        return subprocess.Popen([*tied, *java, *exports, *main], stdout=log, stderr=subprocess.STDOUT)
+        return subprocess.Popen([*tied, *java, *exports, *main], stdout=log, stderr=subprocess.STDOUT, cwd=server.root)
 
 
 def _wait_until_ready(server: Server, process: subprocess.Popen[bytes]) -> None:
