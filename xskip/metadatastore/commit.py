@@ -35,7 +35,7 @@ from xskip.metadatastore.commit_records import (
     read_record,
     records_among,
 )
-from xskip.metadatastore.filesystem import FileEntry, PutInDoubtError, Storage
+from xskip.metadatastore.filesystem import FileEntry, PutInDoubtError, Storage, put_once
 
 __all__ = [
     "COMMITS",
@@ -58,7 +58,6 @@ _ATTEMPTS = 10
 _LEFT_OVER_AFTER_MS = 24 * 3600 * 1000
 # how often a writer reads an incomplete record, and how many seconds it waits after each read, before it gives up
 _TORN_LOOKS, _TORN_WAIT = 5, 0.2
-_PUTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +288,7 @@ class _Commit:
             If the storage refused the record.
         """
         path, data = self.name.path(self.directory), record.to_bytes()
-        if not self._put(path, data):
+        if not put_once(self.storage, path, data):
             raise _conflict(self.directory, self.name)
         if self.is_first:
             return True
@@ -303,31 +302,6 @@ class _Commit:
             _take_away(self.storage, [path])
             raise IndexDroppedError.at(self.directory)
         return True
-
-    def _put(self, path: str, data: bytes) -> bool:
-        """Put bytes unless the path has other content, and return whether the path holds these bytes.
-
-        An earlier put can have succeeded although its answer was lost, so the content of the path decides.
-        """
-        refused: StorageError | None = None
-        for _ in range(_PUTS):
-            try:
-                if self.storage.put_if_absent(path, data):
-                    return True
-            except PutInDoubtError as error:
-                refused = error
-                continue
-            except StorageError as error:
-                refused = refused or error  # the storage can still execute an earlier put that it did not answer
-            break
-        try:
-            return self.storage.read(path) == data
-        except FileNotFoundError:
-            if refused is not None:
-                raise refused from None
-            return False  # another writer took the name, and its record was removed since
-        except StorageError as error:
-            raise PutInDoubtError(error.what, where=path, found=error.found, hint=error.hint) from error
 
     def clean(self, record: CommitRecord) -> None:
         """Remove the files that the record has replaced, and the files that interrupted writers left."""

@@ -17,12 +17,13 @@ from typing import Protocol
 
 from xskip.errors import StorageError
 
-__all__ = ["FileEntry", "LocalStorage", "PutInDoubtError", "Storage", "local_path", "modified_of"]
+__all__ = ["FileEntry", "LocalStorage", "PutInDoubtError", "Storage", "local_path", "modified_of", "put_once"]
 
 # errors of a file system that cannot create hard links, or no hard link to this file
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EINVAL, errno.EXDEV}
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS}
+_PUTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,39 @@ class Storage(Protocol):
 
     def remove_tree(self, directory: str) -> None:
         """Remove a directory with its whole content."""
+
+
+def put_once(storage: Storage, path: str, data: bytes) -> bool:
+    """Write a complete file unless the path has other content, and return whether the path holds these bytes.
+
+    An earlier put can have succeeded although its answer was lost, so the content of the path decides.
+
+    Raises
+    ------
+    PutInDoubtError
+        If the file may exist now or later.
+    StorageError
+        If the file was not written.
+    """
+    refused: StorageError | None = None
+    for _ in range(_PUTS):
+        try:
+            if storage.put_if_absent(path, data):
+                return True
+        except PutInDoubtError as error:
+            refused = error
+            continue
+        except StorageError as error:
+            refused = refused or error  # the storage can still execute an earlier put that it did not answer
+        break
+    try:
+        return storage.read(path) == data
+    except FileNotFoundError:
+        if refused is not None:
+            raise refused from None
+        return False  # another writer took the name, and its record was removed since
+    except StorageError as error:
+        raise PutInDoubtError(error.what, where=path, found=error.found, hint=error.hint) from error
 
 
 def local_path(path: str) -> Path:
