@@ -30,7 +30,7 @@ final class ArrayValues {
       } else if (arrays.enter(ranges.start(row), ranges.length(row))) {
         arrays.append(vector, 0);
       } else {
-        throw TableFailure.damaged(path, "an array does not have the size of its shape", null);
+        throw TableFailure.damaged(path, "an array does not have the size of its shape");
       }
     }
     return vector;

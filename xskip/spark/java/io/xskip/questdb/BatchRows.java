@@ -46,7 +46,7 @@ final class BatchRows extends AbstractIterator<Object> {
     try {
       return projection.apply((InternalRow) rows.next());
     } catch (RuntimeException e) {
-      throw TableFailure.damaged(piece.folder, String.valueOf(e), e);
+      throw TableFailure.unreadable(piece.folder, e);
     }
   }
 }

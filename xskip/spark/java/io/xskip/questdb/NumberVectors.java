@@ -138,7 +138,7 @@ final class NumberVectors {
       long value = longAt(row << 3);
       if (Math.abs(value) > Long.MAX_VALUE / MICROSECONDS) {
         throw TableFailure.damaged(
-            name, "the DATE " + value + " has no form in microseconds; select other columns", null);
+            name, "the DATE " + value + " has no form in microseconds; select other columns");
       }
       return value * MICROSECONDS;
     }

@@ -53,8 +53,7 @@ final class ParquetColumn {
               + " when the file was written,"
               + " and its values have no exact form in "
               + now.kind
-              + "; convert the partition to native before the change of the type",
-          null);
+              + "; convert the partition to native before the change of the type");
     }
     return new ParquetColumn(now, type, then, field);
   }

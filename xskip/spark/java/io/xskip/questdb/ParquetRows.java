@@ -71,7 +71,7 @@ final class ParquetRows extends AbstractIterator<Object> implements TaskCompleti
       return new ParquetRows(piece, required, partition, range, file);
     } catch (Exception e) {
       file.close();
-      throw TableFailure.damaged(file.path(), String.valueOf(e.getMessage()), e);
+      throw TableFailure.unreadable(file.path(), e);
     }
   }
 
@@ -82,7 +82,7 @@ final class ParquetRows extends AbstractIterator<Object> implements TaskCompleti
     }
     if (rows != piece.rows) {
       throw TableFailure.damaged(
-          file.path(), "it has " + rows + " rows, and its transaction " + piece.rows, null);
+          file.path(), "it has " + rows + " rows, and its transaction " + piece.rows);
     }
   }
 
@@ -94,7 +94,7 @@ final class ParquetRows extends AbstractIterator<Object> implements TaskCompleti
         group++;
       }
     } catch (Exception e) {
-      throw TableFailure.damaged(file.path(), String.valueOf(e.getMessage()), e);
+      throw TableFailure.unreadable(file.path(), e);
     }
     if (left == 0) {
       close();
@@ -177,7 +177,7 @@ final class ParquetRows extends AbstractIterator<Object> implements TaskCompleti
         values[i] = ((ParquetColumn) columns.get(i)).read(count);
       }
     } catch (RuntimeException e) {
-      throw TableFailure.damaged(file.path(), String.valueOf(e.getMessage()), e);
+      throw TableFailure.unreadable(file.path(), e);
     }
     check.demandUnchanged();
     left -= count;

@@ -77,7 +77,7 @@ final class PieceReader extends AbstractFunction1<Object, Object> implements Ser
           reader.close();
         }
       }
-      throw TableFailure.damaged(piece.folder, String.valueOf(t), t);
+      throw TableFailure.unreadable(piece.folder, t);
     }
   }
 

@@ -72,7 +72,7 @@ final class PieceRows extends AbstractIterator<Object> implements TaskCompletion
     try {
       loadBatch();
     } catch (RuntimeException e) {
-      throw TableFailure.damaged(piece.folder, String.valueOf(e), e);
+      throw TableFailure.unreadable(piece.folder, e);
     }
   }
 

@@ -29,13 +29,13 @@ final class Sidecar {
       int footer = footer(bytes, piece.parquetSize);
       if (footer < 0) {
         throw TableFailure.damaged(
-            path.toString(), "it has no footer for " + piece.parquetSize + " bytes", null);
+            path.toString(), "it has no footer for " + piece.parquetSize + " bytes");
       }
       demand(bytes.getLong(footer + 32) & REQUIRED & ~KNOWN_OF_FOOTERS, path);
     } catch (NoSuchFileException e) {
       return; // servers before 9.4 write none
     } catch (Exception e) {
-      throw TableFailure.damaged(path.toString(), String.valueOf(e.getMessage()), e);
+      throw TableFailure.unreadable(path.toString(), e);
     }
   }
 
@@ -45,8 +45,7 @@ final class Sidecar {
           path.toString(),
           "it requires features that this release does not know (bits "
               + Long.toHexString(unknown)
-              + "); convert the partition to native",
-          null);
+              + "); convert the partition to native");
     }
   }
 

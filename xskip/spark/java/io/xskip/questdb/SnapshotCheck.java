@@ -58,7 +58,7 @@ final class SnapshotCheck {
     } catch (NoSuchFileException e) {
       throw TableFailure.changed(piece, "the file " + e.getFile() + " does not exist");
     } catch (IOException e) {
-      throw TableFailure.damaged(snapshot.data, String.valueOf(e.getMessage()), e);
+      throw TableFailure.unreadable(snapshot.data, e);
     }
   }
 

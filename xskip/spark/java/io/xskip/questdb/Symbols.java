@@ -121,7 +121,7 @@ final class Symbols {
 
   private static RuntimeException contradiction(TableFile file) {
     return TableFailure.damaged(
-        file.path(), "the files with the values of a SYMBOL column contradict each other", null);
+        file.path(), "the files with the values of a SYMBOL column contradict each other");
   }
 
   /** Returns the vector of the symbols whose keys are in the bytes of a column file. */
@@ -131,7 +131,7 @@ final class Symbols {
       int key = vector.key(row);
       if (key >= values.length || (key < 0 && key != Integer.MIN_VALUE)) {
         throw TableFailure.damaged(
-            path, "it has the key " + key + " of " + values.length + " symbols", null);
+            path, "it has the key " + key + " of " + values.length + " symbols");
       }
     }
     return vector;

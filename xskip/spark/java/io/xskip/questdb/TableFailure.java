@@ -29,17 +29,21 @@ final class TableFailure {
         null);
   }
 
-  /**
-   * Throws the error of a file whose bytes contradict the transaction.
-   *
-   * @param cause the error that showed this, or null; an error of this class is thrown as it is
-   */
-  static RuntimeException damaged(String path, String what, Throwable cause) {
-    boolean isOwn = cause != null && cause.getClass() == Exception.class;
-    if (isOwn || cause instanceof Error) {
+  /** Throws the error of a file whose bytes contradict the transaction. */
+  static RuntimeException damaged(String path, String what) {
+    return raise(message(path, what), null);
+  }
+
+  /** Throws the error of a file that cannot be read; an error of this class is thrown as it is. */
+  static RuntimeException unreadable(String path, Throwable cause) {
+    if (cause.getClass() == Exception.class || cause instanceof Error) {
       Platform.throwException(cause);
     }
-    return raise("xskip cannot read the QuestDB file " + path + ": " + what + HINT, cause);
+    return raise(message(path, cause.toString()), cause);
+  }
+
+  private static String message(String path, String what) {
+    return "xskip cannot read the QuestDB file " + path + ": " + what + HINT;
   }
 
   private static RuntimeException raise(String message, Throwable cause) {

@@ -35,7 +35,7 @@ final class TableFile implements Closeable {
     } catch (NoSuchFileException e) {
       throw TableFailure.changed(piece, "the file " + path + " does not exist");
     } catch (IOException e) {
-      throw TableFailure.damaged(path, String.valueOf(e.getMessage()), e);
+      throw TableFailure.unreadable(path, e);
     }
     channel = opened;
   }
@@ -63,7 +63,7 @@ final class TableFile implements Closeable {
         place += count;
       }
     } catch (IOException e) {
-      throw TableFailure.damaged(path, String.valueOf(e.getMessage()), e);
+      throw TableFailure.unreadable(path, e);
     }
     STATISTICS.incrementBytesRead(length);
   }

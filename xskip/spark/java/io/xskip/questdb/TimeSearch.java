@@ -19,7 +19,7 @@ final class TimeSearch {
       return rows;
     }
     if (piece.top(timestamp) != 0) {
-      throw TableFailure.damaged(piece.folder, "it has no designated timestamp", null);
+      throw TableFailure.damaged(piece.folder, "it has no designated timestamp");
     }
     TableFile file = new TableFile(piece, piece.path(timestamp, "d"));
     try {

@@ -124,7 +124,7 @@ final class VariableReader extends ColumnReader {
 
   private void setRange(int i, long start, long end) {
     if (start < 0 || end < start) {
-      throw TableFailure.damaged(path(), "it contradicts " + entries.path(), null);
+      throw TableFailure.damaged(path(), "it contradicts " + entries.path());
     }
     starts[i] = start;
     ends[i] = end;
@@ -144,8 +144,7 @@ final class VariableReader extends ColumnReader {
       return 0;
     }
     if (greatest - least > Integer.MAX_VALUE - Long.BYTES) {
-      throw TableFailure.damaged(
-          path(), "it has a value of " + (greatest - least) + " bytes", null);
+      throw TableFailure.damaged(path(), "it has a value of " + (greatest - least) + " bytes");
     }
     int length = (int) (greatest - least);
     if (data.length < length) {

@@ -80,6 +80,6 @@ final class VariableVector extends PlainVector {
   }
 
   private RuntimeException contradiction(int row) {
-    return TableFailure.damaged(path, "the lengths of row " + row + " contradict each other", null);
+    return TableFailure.damaged(path, "the lengths of row " + row + " contradict each other");
   }
 }
