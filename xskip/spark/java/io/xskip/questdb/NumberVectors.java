@@ -13,34 +13,7 @@ final class NumberVectors {
 
   private NumberVectors() {}
 
-  /** Returns the vector of a kind, or null if the kind is none of numbers. */
-  static PlainVector of(TableColumn column, DataType type, byte[] data) {
-    switch (column.kind) {
-      case "BOOLEAN":
-        return new Booleans(type, data);
-      case "BYTE":
-        return new Bytes(type, data);
-      case "SHORT":
-        return new Shorts(type, data);
-      case "INT":
-        return new Ints(type, data);
-      case "LONG":
-      case "TIMESTAMP":
-        return new Longs(type, data);
-      case "DATE":
-        return new Milliseconds(type, data, column.name);
-      case "FLOAT":
-        return new Floats(type, data);
-      case "DOUBLE":
-        return new Doubles(type, data);
-      case "DECIMAL":
-        return new Decimals(type, data, column);
-      default:
-        return null;
-    }
-  }
-
-  private static final class Booleans extends PlainVector {
+  static final class Booleans extends PlainVector {
     Booleans(DataType type, byte[] data) {
       super(type, data);
     }
@@ -56,7 +29,7 @@ final class NumberVectors {
     }
   }
 
-  private static final class Bytes extends PlainVector {
+  static final class Bytes extends PlainVector {
     Bytes(DataType type, byte[] data) {
       super(type, data);
     }
@@ -72,7 +45,7 @@ final class NumberVectors {
     }
   }
 
-  private static final class Shorts extends PlainVector {
+  static final class Shorts extends PlainVector {
     Shorts(DataType type, byte[] data) {
       super(type, data);
     }
@@ -88,7 +61,7 @@ final class NumberVectors {
     }
   }
 
-  private static final class Ints extends PlainVector {
+  static final class Ints extends PlainVector {
     Ints(DataType type, byte[] data) {
       super(type, data);
     }
@@ -104,7 +77,7 @@ final class NumberVectors {
     }
   }
 
-  private static final class Longs extends PlainVector {
+  static final class Longs extends PlainVector {
     Longs(DataType type, byte[] data) {
       super(type, data);
     }
@@ -120,7 +93,7 @@ final class NumberVectors {
     }
   }
 
-  private static final class Milliseconds extends PlainVector {
+  static final class Milliseconds extends PlainVector {
     private final String name;
 
     Milliseconds(DataType type, byte[] data, String name) {
@@ -144,7 +117,7 @@ final class NumberVectors {
     }
   }
 
-  private static final class Floats extends PlainVector {
+  static final class Floats extends PlainVector {
     Floats(DataType type, byte[] data) {
       super(type, data);
     }
@@ -160,7 +133,7 @@ final class NumberVectors {
     }
   }
 
-  private static final class Doubles extends PlainVector {
+  static final class Doubles extends PlainVector {
     Doubles(DataType type, byte[] data) {
       super(type, data);
     }
@@ -177,7 +150,7 @@ final class NumberVectors {
   }
 
   /** Decimals: of several words, the most significant one comes first. */
-  private static final class Decimals extends PlainVector {
+  static final class Decimals extends PlainVector {
     private final int width;
     private final int precision;
     private final int scale;
@@ -192,7 +165,7 @@ final class NumberVectors {
     @Override
     public boolean isNullAt(int row) {
       if (width <= Long.BYTES) {
-        return small(row) == Long.MIN_VALUE >> (Long.SIZE - Byte.SIZE * width);
+        return integerAt(row, width) == Long.MIN_VALUE >> (Long.SIZE - Byte.SIZE * width);
       }
       boolean isNull = longAt(row * width) == Long.MIN_VALUE;
       for (int word = Long.BYTES; word < width; word += Long.BYTES) {
@@ -204,7 +177,7 @@ final class NumberVectors {
     @Override
     public Decimal getDecimal(int row, int targetPrecision, int targetScale) {
       if (width <= Long.BYTES) {
-        return Decimal.createUnsafe(small(row), precision, scale);
+        return Decimal.createUnsafe(integerAt(row, width), precision, scale);
       }
       return Decimal.apply(new BigDecimal(large(row), scale), precision, scale);
     }
@@ -213,19 +186,6 @@ final class NumberVectors {
     @Override
     public UTF8String getUTF8String(int row) {
       return UTF8String.fromString(new BigDecimal(large(row), scale).toPlainString());
-    }
-
-    private long small(int row) {
-      switch (width) {
-        case 1:
-          return data[row];
-        case 2:
-          return shortAt(row << 1);
-        case 4:
-          return intAt(row << 2);
-        default:
-          return longAt(row << 3);
-      }
     }
 
     private BigInteger large(int row) {

@@ -115,7 +115,7 @@ final class ParquetColumn {
 
   private ColumnVector fixed(int count) {
     byte[] data = new byte[count * now.width];
-    byte[] absent = FixedReader.absent(now);
+    byte[] absent = FixedValues.absent(now);
     for (int row = 0; row < count; row++) {
       int at = row * now.width;
       if (values != null && values.getCurrentDefinitionLevel() == present) {
@@ -129,7 +129,7 @@ final class ParquetColumn {
         values.consume();
       }
     }
-    return FixedReader.vector(now, type, data);
+    return FixedValues.vector(now, type, data);
   }
 
   /** Writes the current value in the form of a native file. */

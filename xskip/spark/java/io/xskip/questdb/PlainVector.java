@@ -33,6 +33,20 @@ abstract class PlainVector extends ColumnVector {
     return Platform.getShort(data, Platform.BYTE_ARRAY_OFFSET + place);
   }
 
+  /** Returns an integer of 1, 2, 4 or 8 bytes. */
+  protected final long integerAt(int row, int width) {
+    switch (width) {
+      case Byte.BYTES:
+        return data[row];
+      case Short.BYTES:
+        return shortAt(row << 1);
+      case Integer.BYTES:
+        return intAt(row << 2);
+      default:
+        return longAt(row << 3);
+    }
+  }
+
   @Override
   public void close() {}
 

@@ -7,26 +7,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 final class TextVectors {
   private TextVectors() {}
 
-  /** Returns the vector of a kind, or null if the kind is none of these. */
-  static PlainVector of(TableColumn column, DataType type, byte[] data) {
-    switch (column.kind) {
-      case "CHAR":
-        return new Chars(type, data);
-      case "IPV4":
-        return new Addresses(type, data);
-      case "GEOHASH":
-        return new Geohashes(type, data, column);
-      case "UUID":
-      case "LONG128":
-        return new Uuids(type, data);
-      case "LONG256":
-        return new Longs256(type, data);
-      default:
-        return null;
-    }
-  }
-
-  private static final class Chars extends PlainVector {
+  static final class Chars extends PlainVector {
     Chars(DataType type, byte[] data) {
       super(type, data);
     }
@@ -42,7 +23,7 @@ final class TextVectors {
     }
   }
 
-  private static final class Addresses extends PlainVector {
+  static final class Addresses extends PlainVector {
     Addresses(DataType type, byte[] data) {
       super(type, data);
     }
@@ -58,7 +39,7 @@ final class TextVectors {
     }
   }
 
-  private static final class Geohashes extends PlainVector {
+  static final class Geohashes extends PlainVector {
     private final int width;
     private final int bits;
 
@@ -70,29 +51,16 @@ final class TextVectors {
 
     @Override
     public boolean isNullAt(int row) {
-      return value(row) < 0;
+      return integerAt(row, width) < 0;
     }
 
     @Override
     public UTF8String getUTF8String(int row) {
-      return Texts.ofGeohash(value(row), bits);
-    }
-
-    private long value(int row) {
-      switch (width) {
-        case 1:
-          return data[row];
-        case 2:
-          return shortAt(row << 1);
-        case 4:
-          return intAt(row << 2);
-        default:
-          return longAt(row << 3);
-      }
+      return Texts.ofGeohash(integerAt(row, width), bits);
     }
   }
 
-  private static final class Uuids extends PlainVector {
+  static final class Uuids extends PlainVector {
     Uuids(DataType type, byte[] data) {
       super(type, data);
     }
@@ -108,7 +76,7 @@ final class TextVectors {
     }
   }
 
-  private static final class Longs256 extends PlainVector {
+  static final class Longs256 extends PlainVector {
     Longs256(DataType type, byte[] data) {
       super(type, data);
     }
