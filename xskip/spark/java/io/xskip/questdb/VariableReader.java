@@ -9,20 +9,32 @@ final class VariableReader extends ColumnReader {
   /** The bytes of values that are read at once; more only for a single longer value. */
   private static final long MAX_BYTES = 32L << 20;
 
-  private static final int ENTRY_BYTES = 16;
+  /**
+   * The bytes of the entry of a VARCHAR or an ARRAY, and the flags of a VARCHAR in its first one.
+   */
+  static final int ENTRY_BYTES = 16;
+
+  static final int INLINED = 1;
+  static final int NULL = 4;
+
   private static final long OFFSET_MASK = (1L << 48) - 1;
-  private static final int INLINED = 1;
-  private static final int NULL = 4;
 
   private final TableFile values;
   private final TableFile entries;
 
-  /** The places of the values of rows {@code from} to {@code from + known}, from limit to read. */
+  /** The entries of some rows of the files, and the places of their values. */
   private byte[] raw = new byte[0];
 
   private long[] starts = new long[0];
   private long[] ends = new long[0];
+  private long firstLoaded = 0;
+  private int loaded = 0;
+
+  /** The values of some of these rows, and the places of the first and after the last one. */
   private byte[] data = new byte[0];
+
+  private long least = 0;
+  private long greatest = 0;
 
   VariableReader(Piece piece, TableColumn column, DataType type) {
     super(piece, column, type);
@@ -52,30 +64,18 @@ final class VariableReader extends ColumnReader {
       return count;
     }
     load(first + missing - top, count - missing);
-    long least = Long.MAX_VALUE;
-    long greatest = 0;
-    for (int row = 0; row < count - missing; row++) {
-      if (ends[row] > starts[row]) {
-        least = Math.min(least, starts[row]);
-        greatest = Math.max(greatest, ends[row]);
-        if (greatest - least > MAX_BYTES && missing + row > 0) {
-          return missing + row;
-        }
-      }
-    }
-    return count;
+    return Math.max(1, missing + span(count - missing, MAX_BYTES));
   }
 
   @Override
   ColumnVector read(long first, int count) {
     int missing = missing(first, count);
     int present = count - missing;
-    long base = 0;
     if (present > 0) {
       load(first + missing - top, present);
-      base = readValues(present);
+      readValues(present);
     }
-    Ranges ranges = new Ranges(missing, present, starts, ends, base, data);
+    Ranges ranges = new Ranges(missing, present, starts, ends, least, data);
     if (column.kind.equals("ARRAY")) {
       return ArrayValues.vector(type, column.size, ranges, path());
     }
@@ -86,12 +86,21 @@ final class VariableReader extends ColumnReader {
     return values == null ? piece.folder : values.path();
   }
 
-  /** Reads the places of the values of some rows of the files. */
+  /** Reads the places of the values of some rows of the files, unless they are known. */
   private void load(long row, int count) {
+    if (row == firstLoaded && count <= loaded) {
+      return;
+    }
     if (starts.length < count) {
       starts = new long[count];
       ends = new long[count];
     }
+    loadPlaces(row, count);
+    firstLoaded = row;
+    loaded = count;
+  }
+
+  private void loadPlaces(long row, int count) {
     if (column.kind.equals("STRING") || column.kind.equals("BINARY")) {
       raw = sized(raw, Long.BYTES * (count + 1));
       entries.read(Long.BYTES * row, raw, raw.length);
@@ -130,20 +139,25 @@ final class VariableReader extends ColumnReader {
     ends[i] = end;
   }
 
-  /** Reads the values of the first rows, and returns the place of the first byte that was read. */
-  private long readValues(int count) {
-    long least = Long.MAX_VALUE;
-    long greatest = 0;
-    for (int i = 0; i < count; i++) {
-      if (ends[i] > starts[i]) {
-        least = Math.min(least, starts[i]);
-        greatest = Math.max(greatest, ends[i]);
+  /** Finds where the first values lie, and returns how many of them lie in so many bytes. */
+  private int span(int count, long bytes) {
+    least = Long.MAX_VALUE;
+    greatest = 0;
+    for (int row = 0; row < count; row++) {
+      if (ends[row] > starts[row]) {
+        least = Math.min(least, starts[row]);
+        greatest = Math.max(greatest, ends[row]);
+        if (greatest - least > bytes) {
+          return row;
+        }
       }
     }
-    if (least == Long.MAX_VALUE) {
-      return 0;
-    }
-    if (greatest - least > Integer.MAX_VALUE - Long.BYTES) {
+    least = Math.min(least, greatest); // 0 if no value has bytes
+    return count;
+  }
+
+  private void readValues(int count) {
+    if (span(count, Integer.MAX_VALUE - Long.BYTES) < count) {
       throw TableFailure.damaged(path(), "it has a value of " + (greatest - least) + " bytes");
     }
     int length = (int) (greatest - least);
@@ -151,7 +165,6 @@ final class VariableReader extends ColumnReader {
       data = new byte[length];
     }
     values.read(least, data, length);
-    return least;
   }
 
   @Override

@@ -6,9 +6,6 @@ import org.apache.spark.unsafe.types.UTF8String;
 
 /** The vector of a STRING, VARCHAR or BINARY column. Rules: [QDB-TY-1]. */
 final class VariableVector extends PlainVector {
-  private static final int ENTRY_BYTES = 16;
-  private static final int INLINED = 1;
-  private static final int NULL = 4;
   private static final int STRING_HEAD = Integer.BYTES;
   private static final int BINARY_HEAD = Long.BYTES;
 
@@ -39,7 +36,7 @@ final class VariableVector extends PlainVector {
     if (row < ranges.missing) {
       return true;
     }
-    return isVarchar ? (entries[entry(row)] & NULL) != 0 : length(row) < 0;
+    return isVarchar ? (entries[entry(row)] & VariableReader.NULL) != 0 : length(row) < 0;
   }
 
   /** Returns the length before a value: units of a STRING, bytes of a BINARY, or -1 for null. */
@@ -62,7 +59,7 @@ final class VariableVector extends PlainVector {
       return Texts.ofUtf16(data, ranges.start(row) + STRING_HEAD, (int) length(row));
     }
     int entry = entry(row);
-    if ((entries[entry] & INLINED) != 0) {
+    if ((entries[entry] & VariableReader.INLINED) != 0) {
       int length = entries[entry] >> 4 & 15;
       return UTF8String.fromBytes(Arrays.copyOfRange(entries, entry + 1, entry + 1 + length));
     }
@@ -70,7 +67,7 @@ final class VariableVector extends PlainVector {
   }
 
   private int entry(int row) {
-    return ENTRY_BYTES * (row - ranges.missing);
+    return VariableReader.ENTRY_BYTES * (row - ranges.missing);
   }
 
   @Override
