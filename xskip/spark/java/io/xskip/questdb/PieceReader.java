@@ -116,8 +116,7 @@ final class PieceReader extends AbstractFunction1<Object, Object> implements Ser
   private boolean findKeys(ColumnReader[] readers, boolean[][] keys) {
     for (int i = 0; i < readers.length; i++) {
       for (SymbolFilter filter : symbols) {
-        if (readers[i].column.kind.equals("SYMBOL")
-            && filter.column.equals(readers[i].column.name)) {
+        if (filter.isFor(readers[i].column)) {
           keys[i] = filter.keys(readers[i].symbols());
           if (keys[i] == null) {
             return false;

@@ -2,7 +2,9 @@ package io.xskip.questdb;
 
 import java.io.Serializable;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import org.apache.spark.sql.sources.And;
 import org.apache.spark.sql.sources.EqualTo;
 import org.apache.spark.sql.sources.Filter;
@@ -15,13 +17,11 @@ import scala.collection.immutable.Seq;
 final class SymbolFilter implements Serializable {
   private static final long serialVersionUID = 1L;
 
-  /** The name of the column, which need not be a SYMBOL. */
-  final String column;
-
+  private final String attribute;
   private final String[] values;
 
-  private SymbolFilter(String column, String[] values) {
-    this.column = column;
+  private SymbolFilter(String attribute, String[] values) {
+    this.attribute = attribute;
     this.values = values;
   }
 
@@ -56,24 +56,25 @@ final class SymbolFilter implements Serializable {
         return;
       }
     }
-    boolean isQuoted = attribute.length() > 1 && attribute.startsWith("`");
-    String name =
-        isQuoted ? attribute.substring(1, attribute.length() - 1).replace("``", "`") : attribute;
-    found.add(new SymbolFilter(name, (String[]) texts.toArray(new String[0])));
+    found.add(new SymbolFilter(attribute, (String[]) texts.toArray(new String[0])));
+  }
+
+  /** Returns whether the filter is for the symbols of a column. */
+  boolean isFor(TableColumn column) {
+    return column.kind.equals("SYMBOL") && Attributes.isOf(attribute, column.name);
   }
 
   /** Returns for each key whether the filter is for its symbol, or null if it is for none. */
   boolean[] keys(Symbols symbols) {
+    Set<UTF8String> texts = new HashSet<>();
+    for (String value : values) {
+      texts.add(UTF8String.fromString(value));
+    }
     boolean[] wanted = new boolean[symbols.count()];
     boolean hasAny = false;
-    for (String value : values) {
-      UTF8String text = UTF8String.fromString(value);
-      for (int key = 0; key < wanted.length; key++) {
-        if (symbols.value(key).equals(text)) {
-          wanted[key] = true;
-          hasAny = true;
-        }
-      }
+    for (int key = 0; key < wanted.length; key++) {
+      wanted[key] = texts.contains(symbols.value(key));
+      hasAny |= wanted[key];
     }
     return hasAny ? wanted : null;
   }

@@ -68,7 +68,7 @@ final class TimeRange implements Serializable {
 
   /** Returns whether some time of a half-open interval can be in the range. */
   boolean overlaps(long from, long to) {
-    return start < to && (end == GREATEST || from < end) && (end == GREATEST || start < end);
+    return start < to && (end == GREATEST || (from < end && start < end));
   }
 
   private static TimeRange of(Filter filter, String column) {
@@ -78,28 +78,30 @@ final class TimeRange implements Serializable {
     if (filter instanceof Or) {
       return of(((Or) filter).left(), column).or(of(((Or) filter).right(), column));
     }
-    if (filter instanceof EqualTo && isOf(((EqualTo) filter).attribute(), column)) {
+    if (filter instanceof EqualTo && Attributes.isOf(((EqualTo) filter).attribute(), column)) {
       Long value = value(((EqualTo) filter).value());
       return value == null ? ALL : closed(value.longValue(), value.longValue());
     }
-    if (filter instanceof GreaterThan && isOf(((GreaterThan) filter).attribute(), column)) {
+    if (filter instanceof GreaterThan
+        && Attributes.isOf(((GreaterThan) filter).attribute(), column)) {
       Long value = value(((GreaterThan) filter).value());
       return value == null ? ALL : after(value.longValue());
     }
     if (filter instanceof GreaterThanOrEqual
-        && isOf(((GreaterThanOrEqual) filter).attribute(), column)) {
+        && Attributes.isOf(((GreaterThanOrEqual) filter).attribute(), column)) {
       Long value = value(((GreaterThanOrEqual) filter).value());
       return value == null ? ALL : new TimeRange(value.longValue(), GREATEST);
     }
-    if (filter instanceof LessThan && isOf(((LessThan) filter).attribute(), column)) {
+    if (filter instanceof LessThan && Attributes.isOf(((LessThan) filter).attribute(), column)) {
       Long value = value(((LessThan) filter).value());
       return value == null ? ALL : new TimeRange(LEAST, value.longValue());
     }
-    if (filter instanceof LessThanOrEqual && isOf(((LessThanOrEqual) filter).attribute(), column)) {
+    if (filter instanceof LessThanOrEqual
+        && Attributes.isOf(((LessThanOrEqual) filter).attribute(), column)) {
       Long value = value(((LessThanOrEqual) filter).value());
       return value == null ? ALL : closed(LEAST, value.longValue());
     }
-    if (filter instanceof In && isOf(((In) filter).attribute(), column)) {
+    if (filter instanceof In && Attributes.isOf(((In) filter).attribute(), column)) {
       return ofAny(((In) filter).values());
     }
     return ALL;
@@ -117,10 +119,6 @@ final class TimeRange implements Serializable {
       greatest = Math.max(greatest, value.longValue());
     }
     return least > greatest ? ALL : closed(least, greatest);
-  }
-
-  private static boolean isOf(String attribute, String column) {
-    return attribute.equals(column) || attribute.equals("`" + column.replace("`", "``") + "`");
   }
 
   /** Returns a literal in ticks, or null if it is of another class or out of range. */
