@@ -57,7 +57,6 @@ def _header(snapshot: Snapshot, pieces: _Pieces, *, frozen: bool) -> dict[str, o
     database = place.data.parent
     own = database.parent / "xskip" / place.data.name if database.name == "db" else None
     return {
-        "root": str(place.data),
         "data": str(place.data),
         "control": str(place.control),
         "indexDirectory": str(own or ""),

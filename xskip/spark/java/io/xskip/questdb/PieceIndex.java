@@ -54,8 +54,8 @@ final class PieceIndex implements FileIndex, OwnIndexLocation {
     TableDescription table = state.latest();
     SkippingSettings settings = new SkippingSettings(SQLConf.get());
     return settings.base != null || table.indexDirectory.isEmpty()
-        ? (IndexLocation) IndexLocations.ofPath(table.root, settings).get(0)
-        : IndexLocations.at(table.root, table.indexDirectory);
+        ? (IndexLocation) IndexLocations.ofPath(table.snapshot.data, settings).get(0)
+        : IndexLocations.at(table.snapshot.data, table.indexDirectory);
   }
 
   /**
@@ -65,7 +65,7 @@ final class PieceIndex implements FileIndex, OwnIndexLocation {
   @Override
   public Seq<Path> rootPaths() {
     VectorBuilder<Path> paths = new VectorBuilder<>();
-    paths.$plus$eq(new Path(SCHEME + ":" + state.latest().root));
+    paths.$plus$eq(new Path(SCHEME + ":" + state.latest().snapshot.data));
     return paths.result();
   }
 

@@ -33,9 +33,6 @@ final class TableDescription {
   final TableSnapshot snapshot;
   final StructType schema;
 
-  /** The folder of the table, as a key of {@link io.xskip.common.Paths}. */
-  final String root;
-
   /** The directory of the table's index, or an empty text if the folder of the table has it. */
   final String indexDirectory;
 
@@ -53,7 +50,6 @@ final class TableDescription {
     JsonNode header = new ObjectMapper().readTree(new String(text, StandardCharsets.UTF_8));
     snapshot = new TableSnapshot(header);
     schema = (StructType) DataType.fromJson(header.get("schema").asText());
-    root = header.get("root").asText();
     indexDirectory = header.get("indexDirectory").asText();
     count = header.get("pieces").asInt();
     fields = longs(buffer, FIELDS * count);

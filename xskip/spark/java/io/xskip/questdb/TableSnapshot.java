@@ -7,7 +7,7 @@ import java.io.Serializable;
 final class TableSnapshot implements Serializable {
   private static final long serialVersionUID = 1L;
 
-  /** The folder with the partitions, and the folder with the control files. */
+  /** The folder of the table with its partitions, and the folder with the control files. */
   final String data;
 
   final String control;

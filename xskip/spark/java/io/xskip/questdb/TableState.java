@@ -63,23 +63,28 @@ final class TableState {
   synchronized TableDescription current() {
     SparkContext context = SparkCompat.context();
     String execution = context == null ? null : context.getLocalProperty(EXECUTION);
-    if (execution == null) {
-      if (System.nanoTime() - refreshedAt > MAX_AGE_NANOS) {
-        refresh();
-      }
-      return latest;
+    if (execution != null) {
+      use(ofExecution(execution + "\u0000" + isFrozen + path));
+    } else if (System.nanoTime() - refreshedAt > MAX_AGE_NANOS) {
+      refresh();
     }
-    String key = execution + "\u0000" + isFrozen + path;
+    return latest;
+  }
+
+  private TableDescription ofExecution(String key) {
     TableDescription known = known(key);
     if (known == null) {
       refresh();
       known = remembered(key, latest);
     }
-    if (known != latest) {
-      demandColumns(known);
-      latest = known;
+    return known;
+  }
+
+  private void use(TableDescription table) {
+    if (table != latest) {
+      demandColumns(table);
+      latest = table;
     }
-    return latest;
   }
 
   private static TableDescription known(String key) {
@@ -109,8 +114,7 @@ final class TableState {
     try {
       TableDescription found = described(latest);
       if (found != null) {
-        demandColumns(found);
-        latest = found;
+        use(found);
       }
     } catch (RuntimeException e) {
       throw e;
