@@ -155,9 +155,7 @@ def compiled(jvm: Any) -> Any:
     py4j.java_gateway.JavaObject
         A ``java.util.Map`` from the path of each class file to the bytes of the file.
     """
-    texts = java_sources(jvm.scala.util.Properties.versionNumberString())
-    core = {path: text for path, text in texts.items() if not path.startswith(_TABLES)}
-    return _compile(jvm, core, jvm.java.lang.Thread.currentThread().getContextClassLoader())
+    return _compile(jvm, jvm.java.lang.Thread.currentThread().getContextClassLoader(), of_tables=False)
 
 
 @lru_cache(maxsize=1)
@@ -169,10 +167,8 @@ def compiled_tables(jvm: Any) -> Any:
     py4j.java_gateway.JavaObject
         A ``java.util.Map`` from the path of each class file to the bytes of the file.
     """
-    texts = java_sources(jvm.scala.util.Properties.versionNumberString())
-    tables = {path: text for path, text in texts.items() if path.startswith(_TABLES)}
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-    return _compile(jvm, tables, _loader(jvm, compiled(jvm), loader))
+    return _compile(jvm, _loader(jvm, compiled(jvm), loader), of_tables=True)
 
 
 def _loader(jvm: Any, files: Any, parent: Any) -> Any:
@@ -181,8 +177,10 @@ def _loader(jvm: Any, files: Any, parent: Any) -> Any:
     return util.ResourceFinderClassLoader(util.resource.MapResourceFinder(files), parent)
 
 
-def _compile(jvm: Any, texts: Mapping[str, str], loader: Any) -> Any:
-    """Compile sources, which can refer to the classes of a class loader, and return their class files."""
+def _compile(jvm: Any, loader: Any, *, of_tables: bool) -> Any:
+    """Compile the classes of QuestDB's tables or all others, which can refer to the classes of a class loader."""
+    texts = java_sources(jvm.scala.util.Properties.versionNumberString())
+    texts = {path: text for path, text in texts.items() if path.startswith(_TABLES) == of_tables}
     resource, janino = jvm.org.codehaus.commons.compiler.util.resource, jvm.org.codehaus.janino
     sources, files = resource.MapResourceFinder(), jvm.java.util.HashMap()
     units = jvm.java.lang.reflect.Array.newInstance(resource.Resource._java_lang_class, len(texts))
