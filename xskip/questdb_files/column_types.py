@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from xskip.errors import UnsupportedTypeError
 
-__all__ = ["NANOSECOND_TIMESTAMP", "SYMBOL", "TIMESTAMP", "ColumnType", "Kind", "column_type"]
+__all__ = ["NANOSECOND_TIMESTAMP", "SYMBOL", "TIMESTAMP", "ColumnType", "Kind", "column_type", "keeps_values"]
 
 _DECIMAL_TAGS = range(28, 34)
 #: The most digits that the decimals of each tag have.
@@ -63,6 +63,15 @@ _ARROW = {
     Kind.IPV4: pa.utf8(), Kind.VARCHAR: pa.utf8(),
 }  # fmt: skip
 _NEVER_NULL = (Kind.BOOLEAN, Kind.BYTE, Kind.SHORT)
+_TEXTS = (Kind.STRING, Kind.VARCHAR, Kind.SYMBOL)
+_WIDER = {
+    Kind.BYTE: (Kind.SHORT, Kind.INT, Kind.LONG, Kind.FLOAT, Kind.DOUBLE),
+    Kind.SHORT: (Kind.INT, Kind.LONG, Kind.FLOAT, Kind.DOUBLE),
+    Kind.INT: (Kind.LONG, Kind.DOUBLE),
+    Kind.FLOAT: (Kind.DOUBLE,),
+    Kind.DATE: (Kind.TIMESTAMP,),
+    Kind.TIMESTAMP: (Kind.TIMESTAMP,),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +131,15 @@ def column_type(code: int, where: str) -> ColumnType:
     except ValueError as error:
         raise _unknown(code, where) from error
     return ColumnType(kind, _ARROW[kind], _WIDTHS.get(kind, 0))
+
+
+def keeps_values(former: ColumnType, now: ColumnType) -> bool:
+    """Return whether the values of a type have an exact form in another type [QDB-PQ-6].
+
+    Between units of timestamps, a value that has none is an error when it is read.
+    """
+    both_text = former.kind in _TEXTS and now.kind in _TEXTS
+    return former == now or both_text or now.kind in _WIDER.get(former.kind, ())
 
 
 def _decimal(code: int, where: str) -> ColumnType:

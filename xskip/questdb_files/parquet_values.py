@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.errors import UnsupportedTypeError
-from xskip.questdb_files.column_types import ColumnType, Kind
+from xskip.questdb_files.column_types import ColumnType, Kind, keeps_values
 from xskip.questdb_files.fixed_columns import fixed_values
 from xskip.questdb_files.text_values import Valid, long256_text, uuid_text, validity
 
@@ -22,15 +22,6 @@ __all__ = ["changed_type", "parquet_values"]
 
 _NATIVE = {Kind.CHAR: (pa.uint16(), 0), Kind.IPV4: (pa.uint32(), 0)}
 _GEOHASH_INTEGERS = {1: pa.int8(), 2: pa.int16(), 4: pa.int32(), 8: pa.int64()}
-_TEXTS = (Kind.STRING, Kind.VARCHAR, Kind.SYMBOL)
-#: Changes of type that keep every value.
-_WIDER = {
-    Kind.BYTE: (Kind.SHORT, Kind.INT, Kind.LONG, Kind.FLOAT, Kind.DOUBLE),
-    Kind.SHORT: (Kind.INT, Kind.LONG, Kind.FLOAT, Kind.DOUBLE),
-    Kind.INT: (Kind.LONG, Kind.DOUBLE),
-    Kind.FLOAT: (Kind.DOUBLE,),
-    Kind.DATE: (Kind.TIMESTAMP,),
-}
 
 
 def parquet_values(of: ColumnType, stored: pa.Array) -> pa.Array:
@@ -75,10 +66,9 @@ def changed_type(values: pa.Array, former: ColumnType, now: ColumnType, where: s
     """
     if former == now:
         return values
-    if former.kind in _TEXTS and now.kind in _TEXTS:
-        text = values.cast(pa.utf8())
-        return text.dictionary_encode().cast(now.arrow) if now.kind is Kind.SYMBOL else text
-    if now.kind in _WIDER.get(former.kind, ()) or former.kind == now.kind == Kind.TIMESTAMP:
+    if keeps_values(former, now):
+        if now.kind is Kind.SYMBOL:
+            return values.cast(pa.utf8()).dictionary_encode().cast(now.arrow)
         with suppress(pa.ArrowInvalid):
             return values.cast(now.arrow)
     raise UnsupportedTypeError(
