@@ -11,7 +11,7 @@ import pytest
 from tests.questdb.server import Server, SqlError, SuspendedError
 from tests.questdb.values import check, compare
 from xskip.errors import TableDamagedError
-from xskip.questdb_files import open_table
+from xskip.questdb.table import open_table
 
 __all__ = ["STEPS", "RandomTable", "steps_of"]
 

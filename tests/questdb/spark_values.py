@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampType
 
-from xskip.questdb_files import open_table
+from xskip.questdb.table import open_table
 
 _TICKS = {"ms": 1000, "us": 1, "ns": 1}
 

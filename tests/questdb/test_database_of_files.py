@@ -9,7 +9,8 @@ import pytest
 from tests.questdb.server import Server
 from tests.questdb.values import compare
 from xskip.errors import TableDamagedError
-from xskip.questdb_files import Database, open_table
+from xskip.questdb.table import open_table
+from xskip.questdb_files import Database
 
 #: A table from which partitions are missing.
 MISSING = "t_col_top_день_missing_parts"

@@ -14,7 +14,8 @@ import xskip.questdb_files
 from tests.questdb.server import Server
 from tests.questdb.values import check
 from xskip.errors import DatasetError, TableChangedError, TableDamagedError, TableVersionError, XskipError
-from xskip.questdb_files import Database, open_table
+from xskip.questdb.table import open_table
+from xskip.questdb_files import Database
 from xskip.questdb_files.column_versions import ColumnFiles, ColumnVersions
 from xskip.questdb_files.files import TableFile
 from xskip.questdb_files.metadata_file import read_metadata

@@ -14,7 +14,7 @@ from tests.questdb.server import Server
 from tests.questdb.tables import create_with_all_types
 from tests.questdb.values import check, compare
 from xskip.errors import TableDamagedError, UnsupportedTypeError
-from xskip.questdb_files import open_table
+from xskip.questdb.table import open_table
 from xskip.questdb_files.column_types import column_type
 from xskip.questdb_files.parquet_partitions import ParquetPartition
 from xskip.questdb_files.parquet_values import parquet_values

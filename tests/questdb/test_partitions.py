@@ -13,7 +13,7 @@ import pytest
 from tests.questdb.server import Server
 from tests.questdb.values import check, compare
 from xskip.errors import PredicateError, TableDamagedError
-from xskip.questdb_files import open_table
+from xskip.questdb.table import open_table
 from xskip.questdb_files.files import TableFile
 from xskip.questdb_files.partition_names import Clock, FolderName, PartitionUnit
 

@@ -15,7 +15,7 @@ import pytest
 from tests.questdb.server import Server
 from tests.questdb.values import check, compare
 from xskip.errors import TableChangedError, TableDamagedError
-from xskip.questdb_files import open_table
+from xskip.questdb.table import open_table
 from xskip.questdb_files.metadata_file import Column
 from xskip.questdb_files.native_columns import NativeFiles
 from xskip.questdb_files.pieces import Piece

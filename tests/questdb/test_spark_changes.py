@@ -16,7 +16,7 @@ import xskip
 from tests.questdb.random_tables import STEPS, RandomTable, steps_of
 from tests.questdb.server import Server
 from tests.questdb.spark_values import compare_rows, load
-from xskip.questdb_files import open_table
+from xskip.questdb.table import open_table
 
 _SECONDS = 20
 _REFUSAL = "xskip cannot read"

@@ -16,7 +16,7 @@ from tests.pages import blocks_of
 from tests.questdb.server import Server
 from tests.questdb.spark_values import arrow_rows, check_spark, compare_rows, load, spark_rows
 from tests.questdb.tables import create_with_all_types
-from xskip.questdb_files import open_table
+from xskip.questdb.table import open_table
 
 #: A table from which partitions are missing.
 MISSING = "t_col_top_день_missing_parts"

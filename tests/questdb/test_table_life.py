@@ -8,7 +8,8 @@ import pytest
 from tests.questdb.server import Server
 from tests.questdb.values import check
 from xskip.errors import PredicateError
-from xskip.questdb_files import Database, open_table
+from xskip.questdb.table import open_table
+from xskip.questdb_files import Database
 from xskip.questdb_files.bitmap_index import BitmapIndex
 from xskip.questdb_files.column_types import SYMBOL
 

@@ -12,7 +12,7 @@ from tests.questdb.server import Server
 from tests.questdb.tables import ALL, create_with_all_types
 from tests.questdb.values import check
 from xskip.errors import UnsupportedTypeError
-from xskip.questdb_files import open_table
+from xskip.questdb.table import open_table
 from xskip.questdb_files.column_types import column_type
 from xskip.questdb_files.fixed_columns import symbol_values
 from xskip.questdb_files.symbols import one_dictionary

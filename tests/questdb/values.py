@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from tests.questdb.server import Server
-from xskip.questdb_files import open_table
+from xskip.questdb.table import open_table
 
 _EMPTY_FOR_NULL = ("LONG256", "CHAR")
 

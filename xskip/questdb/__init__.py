@@ -1,8 +1,11 @@
 """Tables of QuestDB on disk, and what QuestDB does with rows, on DataFrames. Rules: specs/questdb.rst."""
 
 from xskip.questdb.dedup import dedup_upsert
+from xskip.questdb.export import ExportOptions, ExportResult
 from xskip.questdb.latest import latest_on
-from xskip.questdb_files import Database, Table
-from xskip.questdb_files import open_table as open  # noqa: A004 - the verb that users of files and tables know
+from xskip.questdb.table import Table
+from xskip.questdb.table import open_table as open  # noqa: A004 - the verb that users of files and tables know
+from xskip.questdb.union import union
+from xskip.questdb_files import Database
 
-__all__ = ["Database", "Table", "dedup_upsert", "latest_on", "open"]
+__all__ = ["Database", "ExportOptions", "ExportResult", "Table", "dedup_upsert", "latest_on", "open", "union"]

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timezone
-from pathlib import Path
 
 import pyarrow as pa
 
 from xskip.errors import PredicateError
-from xskip.questdb_files.database import place_of
 from xskip.questdb_files.pieces import Piece
 from xskip.questdb_files.reading import Selection, count_rows, read_table, schema_of
 from xskip.questdb_files.snapshot import Snapshot, TablePlace, read_snapshot
 
-__all__ = ["Table", "open_table"]
+__all__ = ["Table"]
 
 #: A time of the designated timestamp, or ticks since the Unix epoch in the unit of the table.
 Time = datetime | int
@@ -132,36 +130,6 @@ class Table:
             )  # fmt: skip
         ticks = metadata.clock.ticks
         return Selection(columns, _ticks_of(start, ticks), _ticks_of(end, ticks))
-
-
-def open_table(path: str | Path, *, frozen: bool = False) -> Table:
-    """Return a table on disk.
-
-    Parameters
-    ----------
-    path : str or Path
-        The folder of a table, below ``db`` of a server or ``.checkpoint/db`` of a checkpoint; or the folder ``db``
-        followed by the name of a table.
-    frozen : bool, default False
-        Whether no server writes to the table: the server has stopped, or the files are a copy. Buffers of Arrow arrays
-        are then mapped files instead of copies.
-
-    Returns
-    -------
-    Table
-        The table, whose files are not read yet.
-
-    Raises
-    ------
-    DatasetError
-        If there is no such table.
-
-    Examples
-    --------
-    >>> import xskip.questdb
-    >>> xskip.questdb.open("/root/.questdb/db/trades").count()  # doctest: +SKIP
-    """
-    return Table(place_of(path), frozen=frozen)
 
 
 def _ticks_of(time: Time | None, ticks: int) -> int | None:

@@ -17,9 +17,12 @@ from xskip.questdb_files.column_versions import DEFAULT_RECORD, SYMBOL_RECORD
 from xskip.questdb_files.metadata_file import Column
 from xskip.questdb_files.pieces import Piece
 from xskip.questdb_files.snapshot import Snapshot
+from xskip.spark.questdb.cold_columns import described_files
+from xskip.spark.questdb.cold_tier import ColdTier
 from xskip.spark.questdb.schema import described_columns, known_columns, schema_json
+from xskip.spark.questdb.tier_parts import Parts, parts
 
-__all__ = ["pack"]
+__all__ = ["Cold", "pack"]
 
 _LEAST, _GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 #: The planned size in bytes of a value whose size varies.
@@ -29,12 +32,29 @@ _DIGEST_BYTES = 6  # as a time in milliseconds, a digest must have a form as a d
 _Record = tuple[int, int, int]
 
 
-def pack(snapshot: Snapshot, *, frozen: bool) -> bytes:
+@dataclass(frozen=True, slots=True)
+class Cold:
+    """A cold tier to describe.
+
+    Attributes
+    ----------
+    root : str
+        Its folder.
+    tier : ColdTier
+    """
+
+    root: str
+    tier: ColdTier
+
+
+def pack(snapshot: Snapshot, cold: Cold | None = None, *, frozen: bool) -> bytes:
     """Return the description of a transaction.
 
     Parameters
     ----------
     snapshot : Snapshot
+    cold : Cold, optional
+        The cold tier that is read with the table; its rows are not described as pieces.
     frozen : bool
         Whether no server writes to the table.
 
@@ -42,13 +62,22 @@ def pack(snapshot: Snapshot, *, frozen: bool) -> bytes:
     ------
     FileNotFoundError
         If a server has removed a piece.
+    DatasetError
+        If it is not known whether the cold tier has rows that the table has.
+    UnsupportedTypeError
+        If values of an exported column have no exact form in the type that the column has now.
     """
     columns = known_columns(snapshot)
     pieces = _Pieces(snapshot, columns)
-    numbers, folders = pieces.packed()
-    header = json.dumps({**_header(snapshot, pieces, frozen=frozen), "pieces": len(folders)}).encode()
+    header: dict[str, object] = _header(snapshot, pieces, frozen=frozen)
+    found = Parts(frozenset(), ())
+    if cold is not None:
+        found = parts(snapshot, cold.tier)
+        header["cold"] = {"root": cold.root, **described_files(snapshot, columns, cold.tier, found.cold)}
+    numbers, folders = pieces.packed(found.left_out)
+    text = json.dumps({**header, "pieces": len(folders)}).encode()
     return b"".join(
-        [b"T", struct.pack("<i", len(header)), header, numbers, "\0".join(folders).encode("utf-8", "surrogateescape")]
+        [b"T", struct.pack("<i", len(text)), text, numbers, "\0".join(folders).encode("utf-8", "surrogateescape")]
     )
 
 
@@ -101,9 +130,9 @@ class _Pieces:
                 self._of_pieces[time].append((column, txn, top))
         self.defaults.sort(key=lambda record: record[2])
 
-    def packed(self) -> tuple[bytes, list[str]]:
-        """Return the numbers of all pieces with rows, and their folders or files."""
-        pieces = [piece for piece in self.snapshot.pieces if piece.rows]
+    def packed(self, left_out: frozenset[int]) -> tuple[bytes, list[str]]:
+        """Return the numbers of all pieces with rows but some, and their folders or files."""
+        pieces = [piece for piece in self.snapshot.pieces if piece.rows and piece.position not in left_out]
         fields, records, first = [], [], [0]
         for piece in pieces:
             own = self._of_pieces.get(piece.record.timestamp, [])

@@ -11,7 +11,7 @@ from xskip.questdb_files.column_types import NANOSECOND_TIMESTAMP, ColumnType, K
 from xskip.questdb_files.metadata_file import Column
 from xskip.questdb_files.snapshot import Snapshot
 
-__all__ = ["described_columns", "known_columns", "schema_json"]
+__all__ = ["described_columns", "known_columns", "schema_json", "spark_type"]
 
 _log = logging.getLogger("xskip")
 _MOST_DIGITS = 38
@@ -38,7 +38,7 @@ def known_columns(snapshot: Snapshot) -> list[Column]:
 def schema_json(columns: list[Column]) -> str:
     """Return Spark's schema of columns as JSON, in which all columns are nullable."""
     fields = [
-        {"name": column.name, "type": _spark_type(column.type_code, column.name), "nullable": True, "metadata": {}}
+        {"name": column.name, "type": spark_type(column.type_code, column.name), "nullable": True, "metadata": {}}
         for column in columns
     ]
     return json.dumps({"type": "struct", "fields": fields})
@@ -91,7 +91,8 @@ def _size(of: ColumnType, code: int) -> int:
             return 0
 
 
-def _spark_type(code: int, name: str) -> Any:
+def spark_type(code: int, name: str) -> Any:
+    """Return the Spark type of a column as in the JSON of schemas."""
     of = column_type(code, name)
     match of.kind:
         case Kind.DECIMAL if of.arrow.precision <= _MOST_DIGITS:

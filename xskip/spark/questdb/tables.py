@@ -7,20 +7,23 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from xskip.errors import DatasetError, TableChangedError, TableDamagedError, XskipError
+from xskip.metadatastore.location import as_uri
 from xskip.questdb_files.database import place_of
 from xskip.questdb_files.files import CHECKPOINT_HINT
 from xskip.questdb_files.patience import Patience
-from xskip.questdb_files.snapshot import TablePlace, read_snapshot
+from xskip.questdb_files.snapshot import Snapshot, TablePlace, read_snapshot
 from xskip.spark.bridge.gateway import Hook
+from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.bridge.java_errors import reason
-from xskip.spark.questdb.description import pack
+from xskip.spark.questdb.cold_tier import ColdRecords, ColdTier
+from xskip.spark.questdb.description import Cold, pack
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyspark.sql import SparkSession
 
-__all__ = ["TableAnswers"]
+__all__ = ["TableAnswers", "cold_records"]
 
 
 class TableAnswers:
@@ -49,31 +52,46 @@ class TableAnswers:
         Parameters
         ----------
         request : str
-            A JSON object: the ``path`` of a table, whether the table is ``frozen``, and the known transaction as
-            ``txn`` and ``tableId``, or -1.
+            A JSON object: the ``path`` of a table, whether the table is ``frozen``, the path of its ``cold`` tier or an
+            empty text, and the known transaction as ``txn`` and ``tableId`` with the number of the cold tier's record
+            as ``record``, or -1.
         """
         try:
             fields = json.loads(request)
             self._hook.ship_tables(self.session())
             place = place_of(_local(fields["path"]))
-            return _described(place, fields)
+            return _described(place, self._records(fields["cold"]), fields)
         except XskipError as error:
             return b"E" + str(error).encode()
         except BaseException as error:  # noqa: BLE001 - py4j would replace the error by one of its own
             return b"E" + reason(error).encode()
 
+    def _records(self, path: str) -> ColdRecords | None:
+        return cold_records(self._hook, path) if path else None
 
-def _described(place: TablePlace, fields: dict[str, Any]) -> bytes | None:
-    """Return the last transaction with the stamps of its pieces, from before any squash [QDB-SN-3]."""
+
+def cold_records(hook: Hook, path: str) -> ColdRecords:
+    """Return the records of a cold tier in a folder on any file system that Spark can reach."""
+    root = as_uri(hook.locations.qualified(path))
+    return ColdRecords(storage_for(hook, root), root)
+
+
+def _described(place: TablePlace, records: ColdRecords | None, fields: dict[str, Any]) -> bytes | None:
+    """Return the last transaction with the stamps of its pieces, from before any squash [QDB-SN-3].
+
+    The record of the cold tier is read while the transaction is the last one [QDB-CT-5].
+    """
     patience = Patience()
     while True:
         failure: XskipError | None = None
         snapshot = read_snapshot(place)
-        is_known = (snapshot.txn, snapshot.metadata.table_id) == (fields["txn"], fields["tableId"])
+        cold = _cold(records, snapshot)
+        known = (fields["txn"], fields["tableId"], fields["record"])
+        is_known = known == (snapshot.txn, snapshot.metadata.table_id, cold.tier.number if cold else -1)
         if is_known and snapshot.is_current():
             return None
         try:
-            packed = pack(snapshot, frozen=fields["frozen"])
+            packed = pack(snapshot, cold, frozen=fields["frozen"])
         except FileNotFoundError as error:
             failure = TableDamagedError(
                 "a file of a table does not exist", where=str(error.filename), hint=CHECKPOINT_HINT
@@ -86,6 +104,14 @@ def _described(place: TablePlace, fields: dict[str, Any]) -> bytes | None:
                 "a server changed the table during every attempt to read it", where=str(place.data),
                 found=f"{patience.attempts} attempts", hint=CHECKPOINT_HINT,
             )  # fmt: skip
+
+
+def _cold(records: ColdRecords | None, snapshot: Snapshot) -> Cold | None:
+    if records is None:
+        return None
+    tier = records.last() or ColdTier(0, snapshot.metadata.table_id, "parquet")
+    records.check_table(tier, snapshot.metadata.table_id)
+    return Cold(records.root, tier)
 
 
 def _local(path: str) -> str:

@@ -31,7 +31,8 @@ public final class KnownClasses {
           SQL + "execution.streaming.MetadataLogFileIndex",
           SQL + "execution.streaming.runtime.MetadataLogFileIndex",
           "io.xskip.hook.IndexedFileIndex",
-          "io.xskip.questdb.PieceIndex");
+          "io.xskip.questdb.PieceIndex",
+          "io.xskip.questdb.ColdIndex");
 
   private static final Set<String> FORMATS =
       setOf(

@@ -64,8 +64,13 @@ final class PieceIndex implements FileIndex, OwnIndexLocation {
    */
   @Override
   public Seq<Path> rootPaths() {
+    return unwritable(state.latest().snapshot.data);
+  }
+
+  /** Returns a path in a scheme that no file system has. */
+  static Seq<Path> unwritable(String root) {
     VectorBuilder<Path> paths = new VectorBuilder<>();
-    paths.$plus$eq(new Path(SCHEME + ":" + state.latest().snapshot.data));
+    paths.$plus$eq(new Path(SCHEME + ":" + root));
     return paths.result();
   }
 
@@ -73,9 +78,7 @@ final class PieceIndex implements FileIndex, OwnIndexLocation {
   public Seq<PartitionDirectory> listFiles(
       Seq<Expression> partitionFilters, Seq<Expression> dataFilters) {
     TableDescription table = state.current();
-    TableColumn timestamp = table.snapshot.timestamp;
-    TimeRange range =
-        TimeRange.of(translated(dataFilters), timestamp == null ? null : timestamp.name);
+    TimeRange range = range(table, dataFilters);
     VectorBuilder<FileStatusWithMetadata> files = new VectorBuilder<>();
     for (int i = 0; i < table.count(); i++) {
       if (range.overlaps(table.start(i), table.end(i))) {
@@ -83,12 +86,22 @@ final class PieceIndex implements FileIndex, OwnIndexLocation {
         files.$plus$eq(new FileStatusWithMetadata(status(table, i), piece));
       }
     }
+    return listing(files.result());
+  }
+
+  /** Returns a listing of files without partition columns. */
+  static Seq<PartitionDirectory> listing(Seq<FileStatusWithMetadata> files) {
     VectorBuilder<PartitionDirectory> directories = new VectorBuilder<>();
-    Seq<FileStatusWithMetadata> all = (Seq<FileStatusWithMetadata>) files.result();
-    if (!all.isEmpty()) {
-      directories.$plus$eq(new PartitionDirectory(InternalRow.empty(), all));
+    if (!files.isEmpty()) {
+      directories.$plus$eq(new PartitionDirectory(InternalRow.empty(), files));
     }
     return directories.result();
+  }
+
+  /** Returns the range of the designated timestamp that filters allow. */
+  static TimeRange range(TableDescription table, Seq<Expression> filters) {
+    TableColumn timestamp = table.snapshot.timestamp;
+    return TimeRange.of(translated(filters), timestamp == null ? null : timestamp.name);
   }
 
   /** Returns the filters that have a form for data sources; the others say nothing about times. */

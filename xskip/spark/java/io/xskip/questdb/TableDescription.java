@@ -36,6 +36,9 @@ final class TableDescription {
   /** The directory of the table's index, or an empty text if the folder of the table has it. */
   final String indexDirectory;
 
+  /** The files of the cold tier, or null. */
+  final ColdFiles cold;
+
   private final int count;
   private final long[] fields;
   private final long[] firstRecords;
@@ -51,6 +54,7 @@ final class TableDescription {
     snapshot = new TableSnapshot(header);
     schema = (StructType) DataType.fromJson(header.get("schema").asText());
     indexDirectory = header.get("indexDirectory").asText();
+    cold = header.has("cold") ? new ColdFiles(header.get("cold")) : null;
     count = header.get("pieces").asInt();
     fields = longs(buffer, FIELDS * count);
     firstRecords = longs(buffer, count + 1);

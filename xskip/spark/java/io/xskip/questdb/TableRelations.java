@@ -21,7 +21,21 @@ public final class TableRelations {
    * @param isFrozen whether no server writes to the table
    */
   public HadoopFsRelation relation(Object session, String path, boolean isFrozen) throws Exception {
-    TableState state = new TableState(path, isFrozen);
+    TableState state = new TableState(path, isFrozen, "");
+    return relation(session, state);
+  }
+
+  /**
+   * Returns the relations of a table and its cold tier.
+   *
+   * @param path the path of the table as the user names it
+   * @param cold the folder of the cold tier
+   */
+  public TierRelations tiers(Object session, String path, String cold) throws Exception {
+    return new TierRelations(session, new TableState(path, false, cold));
+  }
+
+  static HadoopFsRelation relation(Object session, TableState state) {
     return new HadoopFsRelation(
         new PieceIndex(state),
         new StructType(),

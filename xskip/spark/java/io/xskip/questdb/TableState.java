@@ -30,6 +30,10 @@ final class TableState {
 
   private final String path;
   private final boolean isFrozen;
+
+  /** The folder of the cold tier that is read with the table, or an empty text. */
+  private final String cold;
+
   private final TableDescription first;
   private TableDescription latest;
   private long refreshedAt = System.nanoTime();
@@ -39,10 +43,12 @@ final class TableState {
    *
    * @param path the path of the table as the user names it
    * @param isFrozen whether no server writes to the table
+   * @param cold the folder of the cold tier that is read with the table, or an empty text
    */
-  TableState(String path, boolean isFrozen) throws Exception {
+  TableState(String path, boolean isFrozen, String cold) throws Exception {
     this.path = path;
     this.isFrozen = isFrozen;
+    this.cold = cold;
     this.first = described(null);
     this.latest = first;
   }
@@ -64,7 +70,7 @@ final class TableState {
     SparkContext context = SparkCompat.context();
     String execution = context == null ? null : context.getLocalProperty(EXECUTION);
     if (execution != null) {
-      use(ofExecution(execution + "\u0000" + isFrozen + path));
+      use(ofExecution(execution + "\u0000" + isFrozen + cold + "\u0000" + path));
     } else if (System.nanoTime() - refreshedAt > MAX_AGE_NANOS) {
       refresh();
     }
@@ -123,8 +129,17 @@ final class TableState {
     }
   }
 
-  /** Fails unless a transaction has all columns with which the DataFrame was made. */
+  /**
+   * Fails unless a transaction has all columns with which the DataFrame was made, and the cold tier
+   * no columns that became others since.
+   */
   private void demandColumns(TableDescription found) {
+    if (first.cold != null && !found.cold.fits(first.cold)) {
+      throw new IllegalStateException(
+          "exported columns of the QuestDB table "
+              + path
+              + " became other columns; call xskip.questdb.union again");
+    }
     for (StructField field : first.schema.fields()) {
       StructField now = null;
       for (StructField each : found.schema.fields()) {
@@ -156,8 +171,10 @@ final class TableState {
     json.writeStartObject();
     json.writeStringField("path", path);
     json.writeBooleanField("frozen", isFrozen);
+    json.writeStringField("cold", cold);
     json.writeNumberField("txn", known == null ? -1 : known.snapshot.txn);
     json.writeNumberField("tableId", known == null ? -1 : known.snapshot.tableId);
+    json.writeNumberField("record", known == null || known.cold == null ? -1 : known.cold.number);
     json.writeEndObject();
     json.close();
     byte[] answer = HookState.call(function, text.toString());
@@ -175,6 +192,7 @@ final class TableState {
   public boolean equals(Object other) {
     return other instanceof TableState
         && ((TableState) other).path.equals(path)
+        && ((TableState) other).cold.equals(cold)
         && ((TableState) other).isFrozen == isFrozen;
   }
 

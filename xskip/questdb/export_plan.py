@@ -1,0 +1,161 @@
+"""The partitions that an export copies, and what becomes of the former exports of them. Rules: [QDB-CT]."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta, timezone
+from typing import Literal, TypeAlias, get_args
+
+from xskip.errors import PredicateError
+from xskip.questdb_files.partition_names import Clock, PartitionUnit
+from xskip.questdb_files.snapshot import Snapshot
+from xskip.spark.questdb.cold_tier import ColdPartition, ColdTier
+from xskip.spark.questdb.tier_parts import HotPartition, State, hot_partitions, state_of, unknown_state
+
+__all__ = ["Changed", "ExportPlan", "border", "export_plan", "folder_of", "folder_units"]
+
+#: What became of exported rows whose partition has changed, where its rows do not tell.
+Changed: TypeAlias = Literal["merged", "dropped"]
+
+_AGE = re.compile(r"\s*(\d+)\s*([smhdw])\s*")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_FOLDERS = {
+    PartitionUnit.HOUR: ("year", "month", "day", "hour"),
+    PartitionUnit.DAY: ("year", "month", "day"),
+    PartitionUnit.WEEK: ("year", "week"),
+    PartitionUnit.MONTH: ("year", "month"),
+    PartitionUnit.YEAR: ("year",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ExportPlan:
+    """A plan of an export.
+
+    Attributes
+    ----------
+    copied : tuple of HotPartition
+        The partitions to copy.
+    kept : tuple of ColdPartition
+        The former exports that still count; those whose rows the table has dropped are marked.
+    replaced : tuple of ColdPartition
+        The former exports of partitions that are copied again.
+    """
+
+    copied: tuple[HotPartition, ...]
+    kept: tuple[ColdPartition, ...]
+    replaced: tuple[ColdPartition, ...]
+
+
+def border(older_than: str | timedelta | datetime) -> datetime:
+    """Return the time at which a partition must have ended.
+
+    Raises
+    ------
+    PredicateError
+        If the argument is not an age or a time.
+
+    Examples
+    --------
+    >>> border(datetime(2026, 1, 1))
+    datetime.datetime(2026, 1, 1, 0, 0, tzinfo=datetime.timezone.utc)
+    """
+    if isinstance(older_than, datetime):
+        return older_than if older_than.tzinfo else older_than.replace(tzinfo=timezone.utc)
+    age = older_than
+    if isinstance(age, str):
+        match = _AGE.fullmatch(age)
+        age = timedelta(seconds=int(match[1]) * _SECONDS[match[2]]) if match else age
+    if not isinstance(age, timedelta) or age < timedelta():
+        raise PredicateError(
+            "the age of partitions is not a duration", where="older_than", found=repr(older_than),
+            expected='a duration such as "30d", a timedelta or a datetime',
+        )  # fmt: skip
+    return datetime.now(timezone.utc) - age
+
+
+def export_plan(snapshot: Snapshot, tier: ColdTier, until: datetime, changed: Changed | None) -> ExportPlan:
+    """Return the plan of an export.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+    tier : ColdTier
+        What is exported already.
+    until : datetime
+        The time at which a partition must have ended.
+    changed : {"merged", "dropped"}, optional
+        What became of exported rows whose partition has changed, where its rows do not tell.
+
+    Raises
+    ------
+    DatasetError
+        If the table has no partitions, or if it is not known what became of exported rows.
+    PredicateError
+        If there is no such change.
+    """
+    if changed is not None and changed not in get_args(Changed):
+        raise PredicateError(
+            "a change does not exist", where="changed", found=repr(changed), expected="'merged' or 'dropped'"
+        )
+    hot = hot_partitions(snapshot)
+    end = (until - _EPOCH) // timedelta(microseconds=1) * (snapshot.metadata.clock.ticks // 1_000_000)
+    open_ones = {start: partition for start, partition in hot.items() if partition.end <= end}
+    kept, replaced = [], []
+    for exported in tier.partitions:
+        found = hot.get(exported.start)
+        match _known(state_of(snapshot, tier, exported, found), changed):
+            case State.DROPPED:
+                kept.append(replace(exported, dropped=True))
+            case State.SAME:
+                kept.append(exported)
+                open_ones.pop(exported.start, None)
+            case State.UNKNOWN:
+                raise unknown_state(snapshot, exported)
+            case _ if exported.start in open_ones:
+                replaced.append(exported)
+            case _:
+                kept.append(exported)
+    return ExportPlan(tuple(open_ones[start] for start in sorted(open_ones)), tuple(kept), tuple(replaced))
+
+
+def folder_units(clock: Clock) -> tuple[str, ...]:
+    """Return the names of the folders of a partition, such as year, month and day."""
+    return _FOLDERS[clock.unit]
+
+
+def folder_of(clock: Clock, start: int, prefix: str) -> str:
+    """Return the folder of the files of a partition.
+
+    Parameters
+    ----------
+    clock : Clock
+    start : int
+        The start of the partition in ticks.
+    prefix : str
+        The text before the names of units.
+
+    Examples
+    --------
+    >>> folder_of(Clock(PartitionUnit.DAY, 1_000_000), 86_400_000_000, "")
+    'year=1970/month=01/day=02'
+    """
+    values = re.split(r"-W|[-T]", clock.folder(start, -1))
+    return "/".join(f"{prefix}{unit}={value}" for unit, value in zip(_FOLDERS[clock.unit], values, strict=True))
+
+
+def runs(partitions: tuple[HotPartition, ...]) -> Iterator[tuple[int, int]]:
+    """Yield the half-open ranges of time of partitions whose pieces follow each other in the table."""
+    first = None
+    for partition, following in zip(partitions, (*partitions[1:], None), strict=True):
+        first = partition if first is None else first
+        if following is None or following.pieces[0] != partition.pieces[-1] + 1:
+            yield first.start, partition.end
+            first = None
+
+
+def _known(state: State, changed: Changed | None) -> State:
+    return State(changed) if state is State.UNKNOWN and changed else state

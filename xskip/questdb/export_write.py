@@ -1,0 +1,151 @@
+"""The files of an export: Spark writes them, and reads them back. Rules: [QDB-CT]."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from xskip.errors import DatasetError
+from xskip.questdb.export_plan import folder_units
+from xskip.questdb_files.column_types import NANOSECOND_TIMESTAMP
+from xskip.questdb_files.metadata_file import Column, Metadata
+from xskip.questdb_files.partition_names import PartitionUnit
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column as SparkColumn
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["FORMATS", "SETTINGS", "FileForm", "FileRows", "designated", "prefix_of", "read_back", "write"]
+
+FORMATS = ("parquet", "avro")
+#: The settings of the session that writes: the form of times in files, and the zone of the names of folders.
+SETTINGS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.avro.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.files.maxRecordsPerFile": "0",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.ansi.enabled": "false",
+}
+_POSITION = "__xskip_position"
+_SAMPLES = 15
+_ACCURACY = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class FileForm:
+    """The form of files.
+
+    Attributes
+    ----------
+    format : str
+    prefix : str
+        The result of :func:`prefix_of`.
+    options : mapping of str to str
+        The options of Spark's writer.
+    """
+
+    format: str
+    prefix: str
+    options: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class FileRows:
+    """The rows of a file that was read back.
+
+    Attributes
+    ----------
+    rows : int
+    times : tuple of int
+        Some of the timestamps in ticks, the least and the greatest among them.
+    """
+
+    rows: int
+    times: tuple[int, ...]
+
+
+def prefix_of(columns: Sequence[Column], metadata: Metadata) -> str:
+    """Return the text before the names of the folders' units, with which no column of the table has such a name."""
+    names = {column.name.lower() for column in columns}
+    prefix = ""
+    while any(prefix + unit in names for unit in folder_units(metadata.clock)):
+        prefix += "partition_"
+    return prefix
+
+
+def write(rows: DataFrame, metadata: Metadata, to: str, form: FileForm) -> None:
+    """Write rows of a table into the folders of their partitions, in the order of the table.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Rows of the table in its order.
+    metadata : Metadata
+    to : str
+        The folder of the cold tier.
+    form : FileForm
+    """
+    from pyspark.sql import functions as F
+
+    timestamp = designated(metadata)
+    units = {form.prefix + unit: value for unit, value in _unit_values(metadata, timestamp).items()}
+    placed = rows.withColumns({**units, _POSITION: F.monotonically_increasing_id()})
+    ordered = placed.sortWithinPartitions(*units, F.col(_quoted(timestamp.name)), _POSITION).drop(_POSITION)
+    ordered.write.format(form.format).partitionBy(*units).mode("append").options(**form.options).save(to)
+
+
+def read_back(spark: SparkSession, paths: Sequence[str], metadata: Metadata, file_format: str) -> dict[str, FileRows]:
+    """Return the rows of files by their paths below the folder of the cold tier.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    paths : sequence of str
+        The full paths of the files.
+    metadata : Metadata
+    file_format : str
+    """
+    from pyspark.sql import functions as F
+
+    timestamp = designated(metadata)
+    time = F.col(_quoted(timestamp.name))
+    ticks = time if timestamp.type_code == NANOSECOND_TIMESTAMP else F.unix_micros(time)
+    samples = F.percentile_approx(ticks, [i / _SAMPLES for i in range(_SAMPLES + 1)], _ACCURACY)
+    files = spark.read.format(file_format).load(list(paths))
+    found = files.groupBy(F.input_file_name()).agg(F.count("*"), F.min(ticks), F.max(ticks), samples).collect()
+    parts = len(folder_units(metadata.clock)) + 1  # a task gives its files the same name in all folders
+    return {
+        "/".join(path.split("/")[-parts:]): FileRows(rows, tuple(sorted({least, greatest, *times})))
+        for path, rows, least, greatest, times in found
+    }
+
+
+def designated(metadata: Metadata) -> Column:
+    """Return the designated timestamp of a table, which every table with partitions has."""
+    if metadata.timestamp is None:
+        raise DatasetError("a table without a designated timestamp has no partitions to export")
+    return metadata.timestamp
+
+
+def _unit_values(metadata: Metadata, timestamp: Column) -> dict[str, SparkColumn]:
+    """Return the values in the names of a partition's folders, by the unit."""
+    from pyspark.sql import functions as F
+
+    name = _quoted(timestamp.name)
+    # servers take no times before 1970, so that the division rounds down
+    time = f"timestamp_micros({name} div 1000)" if timestamp.type_code == NANOSECOND_TIMESTAMP else name
+    year = "yearofweek" if metadata.clock.unit is PartitionUnit.WEEK else "year"
+    digits = {unit: 4 if unit == "year" else 2 for unit in folder_units(metadata.clock)}
+    # Spark replaces columns that can be null by others, and then sorts rows again; LPAD alone can be null
+    return {
+        unit: F.expr(f"COALESCE(LPAD(EXTRACT({year if unit == 'year' else unit} FROM {time}), {width}, '0'), '')")
+        for unit, width in digits.items()
+    }
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,276 @@
+"""Partitions of a table that were exported: the records of the folder that has them. Rules: [QDB-CT].
+
+The folder ``_questdb`` of a cold tier has numbered records. The last one has everything that is exported. Each export
+adds a record, and is one commit: files without a record do not count.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from xskip.errors import CommitConflictError, DatasetError, StorageError, TableDamagedError, TableVersionError
+from xskip.metadatastore.filesystem import FileEntry, LocalStorage, Storage, put_once
+from xskip.spark.questdb.row_samples import Sample
+
+__all__ = ["ColdColumn", "ColdFile", "ColdPartition", "ColdRecords", "ColdTier", "Replaced"]
+
+_FOLDER = "_questdb"
+_VERSION = 1
+_SUFFIX = ".json"
+_KEPT_RECORDS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class ColdColumn:
+    """A column of files.
+
+    Attributes
+    ----------
+    writer_index : int
+        The index that stays with the column in QuestDB when the column is renamed.
+    name : str
+        The name in the files.
+    type_code : int
+        The type in QuestDB.
+    """
+
+    writer_index: int
+    name: str
+    type_code: int
+
+
+@dataclass(frozen=True, slots=True)
+class ColdFile:
+    """A file with rows of one partition.
+
+    Attributes
+    ----------
+    path : str
+        The path below the folder of the cold tier.
+    size : int
+        The size in bytes.
+    modified : int
+        The modification time in milliseconds since the epoch.
+    """
+
+    path: str
+    size: int
+    modified: int
+
+
+@dataclass(frozen=True, slots=True)
+class ColdPartition:
+    """Rows of a partition that one export copied.
+
+    Attributes
+    ----------
+    start, end : int
+        The half-open bounds of the partition in ticks.
+    rows : int
+    key : str
+        The identity of the rows in the table [QDB-CT-3].
+    samples : tuple of Sample
+        Some of the rows, the first and the last one among them.
+    layout : int
+        The position in :attr:`ColdTier.layouts` of the columns of the files.
+    files : tuple of ColdFile
+    dropped : bool
+        Whether the table has dropped the rows.
+    """
+
+    start: int
+    end: int
+    rows: int
+    key: str
+    samples: tuple[Sample, ...]
+    layout: int
+    files: tuple[ColdFile, ...]
+    dropped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """A file whose rows are in another file since a later export.
+
+    Attributes
+    ----------
+    path : str
+        The path below the folder of the cold tier.
+    at : int
+        The time of the replacement in milliseconds since the epoch.
+    """
+
+    path: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class ColdTier:
+    """The content of a record.
+
+    Attributes
+    ----------
+    number : int
+        The number of the record; 0 if nothing is exported.
+    table_id : int
+        The identifier of the table.
+    format : str
+        The format of the files: ``parquet`` or ``avro``.
+    layouts : tuple of tuple of ColdColumn
+        The columns of files.
+    partitions : tuple of ColdPartition
+        Sorted by time, and those of one partition in the order of their exports.
+    replaced : tuple of Replaced
+        Files that can be removed when no query reads them any more.
+    """
+
+    number: int
+    table_id: int
+    format: str
+    layouts: tuple[tuple[ColdColumn, ...], ...] = ()
+    partitions: tuple[ColdPartition, ...] = ()
+    replaced: tuple[Replaced, ...] = ()
+
+
+class ColdRecords:
+    """The records of a cold tier.
+
+    Parameters
+    ----------
+    storage : Storage
+    root : str
+        The folder of the cold tier.
+    """
+
+    def __init__(self, storage: Storage, root: str) -> None:
+        self.storage = storage
+        self.root = root.rstrip("/")
+
+    def last(self) -> ColdTier | None:
+        """Return the last record, or None if there is none.
+
+        Raises
+        ------
+        TableDamagedError
+            If the record is incomplete.
+        TableVersionError
+            If a newer release wrote the record.
+        StorageError
+        """
+        while True:
+            numbers = self._numbers()
+            if not numbers:
+                return None
+            try:
+                data = self.storage.read(self._path(numbers[-1]))
+            except FileNotFoundError:  # writers remove old records
+                if self._numbers()[-1:] == numbers[-1:]:
+                    raise
+                continue
+            return _parsed(data, numbers[-1], self._path(numbers[-1]))
+
+    def commit(self, tier: ColdTier) -> None:
+        """Write a record, whose number is the one after the last record.
+
+        Raises
+        ------
+        CommitConflictError
+            If another export has committed since.
+        PutInDoubtError
+            If the record may exist now or later.
+        StorageError
+        """
+        written = put_once(self.storage, self._path(tier.number), _text(tier).encode())
+        if not written:
+            raise CommitConflictError(
+                "another export has committed meanwhile, and nothing has changed", where=self.root,
+                hint="run one export at a time, and try again",
+            )  # fmt: skip
+        with suppress(StorageError):  # the record is committed
+            self.storage.remove([self._path(number) for number in self._numbers()[:-_KEPT_RECORDS]])
+
+    def files(self, folder: str) -> Sequence[FileEntry]:
+        """Return the files of a folder below the root."""
+        return self.storage.list(f"{self.root}/{folder}")
+
+    def remove(self, paths: Sequence[str]) -> None:
+        """Remove files below the root, with the checksums that Hadoop writes beside local files."""
+        full = [f"{self.root}/{path}" for path in paths]
+        if isinstance(self.storage, LocalStorage):
+            full += [f"{folder}/.{name}.crc" for folder, _, name in (path.rpartition("/") for path in full)]
+        self.storage.remove(full)
+
+    def check_table(self, tier: ColdTier, table_id: int) -> None:
+        """Check that a record is of a table.
+
+        Raises
+        ------
+        DatasetError
+            If the table is another one.
+        """
+        if tier.table_id != table_id:
+            raise DatasetError(
+                "the folder has partitions of another table", where=self.root, found=f"table {tier.table_id}",
+                expected=f"table {table_id}", hint="name another folder; a table that was created again is another one",
+            )  # fmt: skip
+
+    def _numbers(self) -> list[int]:
+        names = [entry.name for entry in self.storage.list(f"{self.root}/{_FOLDER}")]
+        stems = [name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX)]
+        return sorted(int(stem) for stem in stems if stem.isdigit())
+
+    def _path(self, number: int) -> str:
+        return f"{self.root}/{_FOLDER}/{number:010}{_SUFFIX}"
+
+
+def _text(tier: ColdTier) -> str:
+    return json.dumps(
+        {
+            "version": _VERSION,
+            "tableId": tier.table_id,
+            "format": tier.format,
+            "layouts": [[[c.writer_index, c.name, c.type_code] for c in layout] for layout in tier.layouts],
+            "partitions": [_fields(partition) for partition in tier.partitions],
+            "replaced": [[file.path, file.at] for file in tier.replaced],
+        },
+        separators=(",", ":"),
+    )
+
+
+def _fields(partition: ColdPartition) -> dict[str, Any]:
+    return {
+        "start": partition.start, "end": partition.end, "rows": partition.rows, "key": partition.key,
+        "samples": [[sample.time, sample.rows] for sample in partition.samples],
+        "layout": partition.layout, "dropped": partition.dropped,
+        "files": [[file.path, file.size, file.modified] for file in partition.files],
+    }  # fmt: skip
+
+
+def _parsed(data: bytes, number: int, path: str) -> ColdTier:
+    try:
+        value = json.loads(data)
+        if value["version"] != _VERSION:
+            raise TableVersionError(
+                "the format of the records of exports is unknown", where=path, found=f"version {value['version']}",
+                expected=f"version {_VERSION}", hint="use a newer release of xskip",
+            )  # fmt: skip
+        return ColdTier(
+            number, value["tableId"], value["format"],
+            tuple(tuple(ColdColumn(*column) for column in layout) for layout in value["layouts"]),
+            tuple(_partition(fields) for fields in value["partitions"]),
+            tuple(Replaced(*fields) for fields in value["replaced"]),
+        )  # fmt: skip
+    except (ValueError, KeyError, TypeError) as error:
+        raise TableDamagedError("the record of an export is incomplete", where=path, found=str(error)) from error
+
+
+def _partition(fields: dict[str, Any]) -> ColdPartition:
+    return ColdPartition(
+        fields["start"], fields["end"], fields["rows"], fields["key"],
+        tuple(Sample(time, tuple(rows)) for time, rows in fields["samples"]), fields["layout"],
+        tuple(ColdFile(*file) for file in fields["files"]), fields["dropped"],
+    )  # fmt: skip

@@ -1,0 +1,167 @@
+"""The part of each partition's rows that a table and its cold tier give to a read of both. Rules: [QDB-CT]."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections import defaultdict
+from dataclasses import dataclass
+from enum import Enum
+from itertools import pairwise
+
+import numpy as np
+
+from xskip.errors import DatasetError
+from xskip.questdb_files.partition_names import PartitionUnit
+from xskip.questdb_files.snapshot import Snapshot
+from xskip.spark.questdb.cold_tier import ColdPartition, ColdTier
+from xskip.spark.questdb.row_samples import has_samples
+
+__all__ = ["HotPartition", "Parts", "State", "hot_partitions", "parts", "state_of"]
+
+_MOST_ANSWERS = 10_000
+#: What is known of the rows of exports, by the folder of the table and the keys of the partition and of the export.
+_answers: dict[tuple[str, str, str], bool | None] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class HotPartition:
+    """A partition that a table has.
+
+    Attributes
+    ----------
+    start, end : int
+        The half-open bounds in ticks.
+    pieces : tuple of int
+        The positions of its pieces.
+    rows : int
+    key : str
+        The identity of its rows [QDB-CT-3].
+    """
+
+    start: int
+    end: int
+    pieces: tuple[int, ...]
+    rows: int
+    key: str
+
+
+class State(Enum):
+    """The state in the table of rows that were exported: dropped, the same, merged with later rows, or not known."""
+
+    DROPPED = "dropped"
+    SAME = "same"
+    MERGED = "merged"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of a read of a table and its cold tier.
+
+    Attributes
+    ----------
+    left_out : frozenset of int
+        The positions of the pieces that are not read.
+    cold : tuple of ColdPartition
+        What is read of the cold tier.
+    """
+
+    left_out: frozenset[int]
+    cold: tuple[ColdPartition, ...]
+
+
+def hot_partitions(snapshot: Snapshot) -> dict[int, HotPartition]:
+    """Return the partitions of a table with rows, by the start of their bounds.
+
+    Raises
+    ------
+    DatasetError
+        If the table has no partitions.
+    """
+    clock, transaction = snapshot.metadata.clock, snapshot.transaction
+    if clock.unit is PartitionUnit.NONE:
+        raise DatasetError(
+            "a table without partitions cannot have a cold tier", where=str(snapshot.place.data),
+            hint="read the table alone, or create a table with partitions",
+        )  # fmt: skip
+    times = transaction.entries[:, 0]
+    ends, rows = clock.ends(times), transaction.rows_of_pieces()
+    versions: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
+    for (time, column), (txn, top) in snapshot.versions.records.items():
+        versions[time].append((column, txn, top))
+    found = {}
+    table = struct.pack("<2q", snapshot.metadata.table_id, transaction.truncate_version)
+    borders = [0, *(np.flatnonzero(np.diff(ends)) + 1).tolist(), len(ends)]
+    for first, stop in pairwise(borders):
+        count = int(rows[first:stop].sum())
+        if not count:
+            continue
+        digest = hashlib.blake2b(table, digest_size=16)
+        for position in range(first, stop):
+            entry = transaction.record(position)
+            digest.update(repr((entry, sorted(versions.get(entry.timestamp, ())))).encode())
+        start = clock.floor(int(times[first]))
+        found[start] = HotPartition(start, int(ends[first]), tuple(range(first, stop)), count, digest.hexdigest())
+    return found
+
+
+def state_of(snapshot: Snapshot, tier: ColdTier, exported: ColdPartition, hot: HotPartition | None) -> State:
+    """Return the state of exported rows in the table [QDB-CT-4].
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+    tier : ColdTier
+    exported : ColdPartition
+        The last export of the partition.
+    hot : HotPartition or None
+        The partition in the table.
+    """
+    if exported.dropped or hot is None:
+        return State.DROPPED
+    if hot.key == exported.key:
+        return State.SAME
+    if hot.rows < exported.rows:
+        return State.DROPPED
+    key = (str(snapshot.place.data), hot.key, exported.key)
+    if key not in _answers:
+        if len(_answers) >= _MOST_ANSWERS:
+            _answers.clear()
+        indexes = [column.writer_index for column in tier.layouts[exported.layout]]
+        _answers[key] = has_samples(snapshot, indexes, exported.samples)
+    return {True: State.MERGED, False: State.DROPPED, None: State.UNKNOWN}[_answers[key]]
+
+
+def parts(snapshot: Snapshot, tier: ColdTier) -> Parts:
+    """Return what to read of a table and its cold tier, each row once.
+
+    Raises
+    ------
+    DatasetError
+        If it is not known whether the cold tier has rows that the table has.
+    """
+    hot = hot_partitions(snapshot)
+    left_out: set[int] = set()
+    cold = []
+    for exported in tier.partitions:
+        found = hot.get(exported.start)
+        match state_of(snapshot, tier, exported, found):
+            case State.UNKNOWN:
+                raise unknown_state(snapshot, exported)
+            case State.MERGED:
+                continue
+            case State.SAME if found is not None:
+                left_out.update(found.pieces)
+        cold.append(exported)
+    return Parts(frozenset(left_out), tuple(cold))
+
+
+def unknown_state(snapshot: Snapshot, exported: ColdPartition) -> DatasetError:
+    """Return the error for a partition that has changed since its export, with too few timestamps to tell how."""
+    name = snapshot.metadata.clock.folder(exported.start, -1)
+    return DatasetError(
+        "a partition has changed since it was exported, and its rows do not tell how", where=name,
+        found="rows that were merged into the partition, or new rows after it was dropped",
+        hint='export the table again with changed="merged" or changed="dropped"',
+    )  # fmt: skip
