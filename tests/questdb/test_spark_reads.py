@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -44,3 +46,53 @@ def test_entries_of_values_are_read_once(spark: SparkSession, server: Server, ki
     df = load(spark, server.folder(name)).agg(F.count("v"))
     entry = 8 if kind in ("string", "binary") else 16
     assert bytes_read(spark, df) < sizes(server.folder(name), "*/v.d") + 1.5 * entry * rows
+
+
+def with_symbols(server: Server, symbols: int) -> Path:
+    """Return a table of five partitions, each of which has a fifth of the symbols."""
+    name = server.name("symbols")
+    server.exec(f"create table {name} (s symbol capacity 524288, ts timestamp) timestamp(ts) partition by day wal")
+    server.run(
+        name, f"insert into {name} select 'k' || x, (x * {5 * 86_400_000_000 // symbols})::timestamp"
+        f" from long_sequence({symbols})",
+    )  # fmt: skip
+    return server.folder(name)
+
+
+@pytest.mark.parametrize("symbols", [5_000, 300_000])
+def test_symbols_are_read_once(spark: SparkSession, server: Server, symbols: int) -> None:
+    """[QDB-SP-8]: also many symbols, and those for filters that match no row."""
+    folder = with_symbols(server, symbols)
+    df, content = load(spark, folder), sizes(folder, "s.c")
+    assert df.filter("s = 'k7'").count() == 1
+    assert bytes_read(spark, df.filter("s = 'k7'")) < content / 2 + 4 * symbols
+    unknown = df.filter("s = 'none'")
+    assert bytes_read(spark, unknown) < content / 2
+    restored(folder, in_place=False)
+    first = bytes_read(spark, unknown)
+    assert content < first < 4 * content  # one or both tasks at a time
+    assert bytes_read(spark, unknown) < content / 2
+
+
+def restored(folder: Path, *, in_place: bool) -> None:
+    """Give the symbols other values of the same sizes, as in a copy that takes the place of a table."""
+    path = folder / "s.c"
+    content = path.read_bytes().replace("k".encode("utf-16-le"), "é".encode("utf-16-le"))
+    stat = path.stat()
+    if not in_place:
+        path.unlink()
+    path.write_bytes(content)
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+def test_symbols_of_a_copy_in_the_same_place(
+    spark: SparkSession, server: Server, tmp_path: Path, in_place: bool
+) -> None:
+    """[QDB-SP-8]: the numbers of the table are those of the one that was there before."""
+    copy = shutil.copytree(with_symbols(server, 10), tmp_path / "copy")
+    df = load(spark, copy)
+    assert df.filter("s = 'k7'").count() == 1
+    restored(copy, in_place=in_place)
+    assert df.filter("s = 'é7'").count() == 1
+    assert sorted(row.s for row in df.collect()) == sorted(f"é{i}" for i in range(1, 11))

@@ -52,7 +52,7 @@ final class FixedReader extends ColumnReader {
   @Override
   void confirm() {
     if (symbols != null) {
-      symbols.keep(piece, column);
+      symbols.keep();
     }
   }
 

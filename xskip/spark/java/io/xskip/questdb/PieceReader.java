@@ -95,10 +95,11 @@ final class PieceReader extends AbstractFunction1<Object, Object> implements Ser
     if (!findKeys(readers, keys)) {
       rows[1] = rows[0];
     }
+    PieceRows selected = new PieceRows(piece, readers, keys, check, partition, rows);
     if (rows[0] >= rows[1]) {
-      check.demandUnchanged(); // what shows that no row is needed must be of the transaction, too
+      selected.demandUnchanged(); // what shows that no row is needed must be of the transaction too
     }
-    return new PieceRows(piece, readers, keys, check, partition, rows);
+    return selected;
   }
 
   /** Returns the file that a squash changes, or null if the piece has none. */

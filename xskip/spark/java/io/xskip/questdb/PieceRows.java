@@ -94,12 +94,17 @@ final class PieceRows extends AbstractIterator<Object> implements TaskCompletion
         values[i] = values[i] == null ? readers[i].read(next, count) : values[i];
       }
     }
+    demandUnchanged();
+    next += count;
+    batch = isWanted ? new ColumnarBatch(partition.after(values, count), count) : null;
+  }
+
+  /** Fails unless all that was read so far is of the transaction. */
+  void demandUnchanged() {
     check.demandUnchanged();
     for (ColumnReader reader : readers) {
       reader.confirm();
     }
-    next += count;
-    batch = isWanted ? new ColumnarBatch(partition.after(values, count), count) : null;
   }
 
   @Override

@@ -1,8 +1,8 @@
 package io.xskip.questdb;
 
 import io.xskip.common.Bytes;
-import java.util.LinkedHashMap;
-import java.util.Map;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.unsafe.types.UTF8String;
@@ -11,27 +11,28 @@ import org.apache.spark.unsafe.types.UTF8String;
 final class Symbols {
   private static final int HEADER_BYTES = 64;
   private static final int LENGTH_BYTES = Integer.BYTES;
-  private static final int MAX_DICTIONARIES = 16;
-  private static final int MAX_KEPT_SYMBOLS = 1 << 18;
-  private static final float LOAD_FACTOR = 0.75f;
-  private static final Map<String, Symbols> KNOWN =
-      new LinkedHashMap<>(MAX_DICTIONARIES, LOAD_FACTOR, true);
+  private static final String[] EXTENSIONS = {"o", "c"};
+  private static final Symbols NONE = new Symbols("", new UTF8String[0]);
 
+  /** What changes if a file is replaced or written. */
+  private static final String FILE_STATE = "unix:dev,ino,ctime";
+
+  private final String key;
   private final UTF8String[] values;
 
-  private Symbols(UTF8String[] values) {
+  private Symbols(String key, UTF8String[] values) {
+    this.key = key;
     this.values = values;
   }
 
   /** Returns the symbols of a column, which this process may have read for another piece. */
   static Symbols of(Piece piece, TableColumn column) {
-    synchronized (KNOWN) {
-      Symbols known = (Symbols) KNOWN.get(key(piece, column));
-      if (known != null) {
-        return known;
-      }
+    if (column.symbolCount == 0) {
+      return NONE;
     }
-    return read(piece, column);
+    String key = key(piece, column);
+    Symbols known = SymbolCache.get(key);
+    return known == null ? new Symbols(key, read(piece, column)) : known;
   }
 
   int count() {
@@ -43,27 +44,26 @@ final class Symbols {
   }
 
   /** Keeps symbols for other pieces, after a check that no server has cut their files. */
-  void keep(Piece piece, TableColumn column) {
-    if (values.length > MAX_KEPT_SYMBOLS) {
-      return;
-    }
-    synchronized (KNOWN) {
-      KNOWN.put(key(piece, column), this);
-      if (KNOWN.size() > MAX_DICTIONARIES) {
-        KNOWN.remove(KNOWN.keySet().iterator().next());
-      }
+  void keep() {
+    if (this != NONE) {
+      SymbolCache.put(key, this);
     }
   }
 
+  /** Returns what identifies symbols: another table with the same numbers can be restored. */
   private static String key(Piece piece, TableColumn column) {
     TableSnapshot snapshot = piece.snapshot;
-    return path(piece, column, "o")
-        + "\u0000"
-        + snapshot.tableId
-        + "/"
-        + snapshot.truncateVersion
-        + "/"
-        + column.symbolCount;
+    StringBuilder key = new StringBuilder();
+    key.append(snapshot.tableId).append('/').append(snapshot.truncateVersion);
+    key.append('/').append(column.symbolCount);
+    for (String extension : EXTENSIONS) {
+      String path = path(piece, column, extension);
+      key.append('/')
+          .append(path)
+          .append('/')
+          .append(TableFile.attributes(piece, path, FILE_STATE));
+    }
+    return key.toString();
   }
 
   private static String path(Piece piece, TableColumn column, String extension) {
@@ -71,10 +71,7 @@ final class Symbols {
     return column.symbolTxn >= 0 ? path + "." + column.symbolTxn : path;
   }
 
-  private static Symbols read(Piece piece, TableColumn column) {
-    if (column.symbolCount == 0) {
-      return new Symbols(new UTF8String[0]);
-    }
+  private static UTF8String[] read(Piece piece, TableColumn column) {
     TableFile offsets = new TableFile(piece, path(piece, column, "o"));
     try {
       TableFile content = new TableFile(piece, path(piece, column, "c"));
@@ -89,7 +86,7 @@ final class Symbols {
   }
 
   /** Reads symbols; a truncation cuts the offsets first, so that they are read once more. */
-  private static Symbols read(Piece piece, int count, TableFile offsets, TableFile content) {
+  private static UTF8String[] read(Piece piece, int count, TableFile offsets, TableFile content) {
     byte[] packed = new byte[Long.BYTES * (count + 1)];
     offsets.read(HEADER_BYTES, packed, packed.length);
     long[] places = Bytes.longs(packed);
@@ -101,22 +98,18 @@ final class Symbols {
     if (offsets.readLong(HEADER_BYTES + Long.BYTES * (long) count) != places[count]) {
       throw TableFailure.changed(piece, "a server truncates the table");
     }
+    ByteBuffer lengths = ByteBuffer.wrap(values).order(ByteOrder.LITTLE_ENDIAN);
     UTF8String[] symbols = new UTF8String[count];
     for (int i = 0; i < count; i++) {
-      long units = (places[i + 1] - places[i] - LENGTH_BYTES) / 2;
-      if (places[i] < 0 || units < 0 || units != lengthAt(values, (int) places[i])) {
+      int start = (int) places[i];
+      long bytes = places[i + 1] - start - LENGTH_BYTES;
+      boolean isWithin = bytes >= 0 && places[i + 1] <= values.length;
+      if (!isWithin || bytes != 2L * lengths.getInt(start)) {
         throw contradiction(content);
       }
-      symbols[i] = Texts.ofUtf16(values, (int) places[i] + LENGTH_BYTES, (int) units);
+      symbols[i] = Texts.ofUtf16(values, start + LENGTH_BYTES, (int) bytes / 2);
     }
-    return new Symbols(symbols);
-  }
-
-  private static int lengthAt(byte[] content, int at) {
-    return (content[at] & 0xFF)
-        | (content[at + 1] & 0xFF) << 8
-        | (content[at + 2] & 0xFF) << 16
-        | content[at + 3] << 24;
+    return symbols;
   }
 
   private static RuntimeException contradiction(TableFile file) {

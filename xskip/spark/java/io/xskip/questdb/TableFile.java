@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
+import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Paths;
 import java.nio.file.StandardOpenOption;
@@ -33,11 +34,26 @@ final class TableFile implements Closeable {
     try {
       opened = FileChannel.open(Paths.get(path), StandardOpenOption.READ);
     } catch (NoSuchFileException e) {
-      throw TableFailure.changed(piece, "the file " + path + " does not exist");
+      throw missing(piece, path);
     } catch (IOException e) {
       throw TableFailure.unreadable(path, e);
     }
     channel = opened;
+  }
+
+  /** Returns the text of attributes of a file. */
+  static String attributes(Piece piece, String path, String names) {
+    try {
+      return Files.readAttributes(Paths.get(path), names).toString();
+    } catch (NoSuchFileException e) {
+      throw missing(piece, path);
+    } catch (IOException e) {
+      throw TableFailure.unreadable(path, e);
+    }
+  }
+
+  private static RuntimeException missing(Piece piece, String path) {
+    return TableFailure.changed(piece, "the file " + path + " does not exist");
   }
 
   String path() {
