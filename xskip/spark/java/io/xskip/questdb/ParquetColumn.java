@@ -96,6 +96,7 @@ final class ParquetColumn {
   }
 
   private ColumnVector bytes(int count) {
+    boolean isText = !now.kind.equals("BINARY");
     WritableColumnVector vector = new OnHeapColumnVector(count, type);
     for (int row = 0; row < count; row++) {
       if (values == null) {
@@ -104,6 +105,9 @@ final class ParquetColumn {
       }
       if (values.getCurrentDefinitionLevel() == present) {
         byte[] value = values.getBinary().getBytes();
+        if (isText && !Texts.isUtf8(value, 0, value.length)) {
+          throw new IllegalStateException("text that is not UTF-8");
+        }
         vector.putByteArray(row, value, 0, value.length);
       } else {
         vector.putNull(row);

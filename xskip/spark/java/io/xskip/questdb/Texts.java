@@ -1,6 +1,7 @@
 package io.xskip.questdb;
 
 import java.util.Arrays;
+import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** The text of values. Rules: [QDB-TY-1] [QDB-TY-4] [QDB-TY-5]. */
@@ -8,6 +9,11 @@ final class Texts {
   private static final byte[] HEX = "0123456789abcdef".getBytes();
   private static final byte[] GEOHASH = "0123456789bcdefghjkmnpqrstuvwxyz".getBytes();
   private static final int REPLACEMENT = 0xFFFD;
+
+  /** The least code points of two, three and four bytes; smaller ones have a shorter form. */
+  private static final int[] LEAST = {0, 0, 0x80, 0x800, 0x10000};
+
+  private static final long NOT_ASCII = 0x8080808080808080L;
 
   private Texts() {}
 
@@ -54,6 +60,43 @@ final class Texts {
     }
     text[length++] = (byte) (0x80 | (point & 0x3F));
     return length;
+  }
+
+  /** Returns whether bytes are UTF-8. */
+  static boolean isUtf8(byte[] data, int start, int length) {
+    int end = start + length;
+    int at = start;
+    while (at + Long.BYTES <= end
+        && (Platform.getLong(data, Platform.BYTE_ARRAY_OFFSET + at) & NOT_ASCII) == 0) {
+      at += Long.BYTES;
+    }
+    while (at < end) {
+      int size = data[at] >= 0 ? 1 : sizeOfPoint(data, at, end);
+      if (size == 0) {
+        return false;
+      }
+      at += size;
+    }
+    return true;
+  }
+
+  /** Returns how many bytes a code point that is not ASCII has, or 0 if it is not UTF-8. */
+  private static int sizeOfPoint(byte[] data, int at, int end) {
+    int size = Integer.numberOfLeadingZeros(~(data[at] << 24));
+    if (size < 2 || size >= LEAST.length || at + size > end) {
+      return 0;
+    }
+    int point = data[at] & (0x7F >> size);
+    for (int i = 1; i < size; i++) {
+      if ((data[at + i] & 0xC0) != 0x80) {
+        return 0;
+      }
+      point = point << 6 | (data[at + i] & 0x3F);
+    }
+    boolean isPoint = point >= LEAST[size] && point <= Character.MAX_CODE_POINT;
+    return isPoint && (point < Character.MIN_SURROGATE || point > Character.MAX_SURROGATE)
+        ? size
+        : 0;
   }
 
   /** Returns the canonical text of a UUID, whose bytes are in reverse order. */

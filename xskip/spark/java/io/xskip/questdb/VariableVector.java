@@ -61,9 +61,17 @@ final class VariableVector extends PlainVector {
     int entry = entry(row);
     if ((entries[entry] & VariableReader.INLINED) != 0) {
       int length = entries[entry] >> 4 & 15;
+      demandText(entries, entry + 1, length);
       return UTF8String.fromBytes(Arrays.copyOfRange(entries, entry + 1, entry + 1 + length));
     }
+    demandText(data, ranges.start(row), ranges.length(row));
     return UTF8String.fromBytes(data, ranges.start(row), ranges.length(row));
+  }
+
+  private void demandText(byte[] bytes, int start, int length) {
+    if (!Texts.isUtf8(bytes, start, length)) {
+      throw TableFailure.damaged(path, "it has text that is not UTF-8");
+    }
   }
 
   private int entry(int row) {
