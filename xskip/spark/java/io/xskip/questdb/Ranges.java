@@ -1,5 +1,7 @@
 package io.xskip.questdb;
 
+import java.util.Arrays;
+
 /** The places of the values of a range of rows, within bytes that were read. */
 final class Ranges {
   /** The number of rows at the start that are older than the column, and that of the others. */
@@ -18,6 +20,31 @@ final class Ranges {
     this.ends = ends;
     this.base = base;
     this.data = data;
+  }
+
+  /** Returns whether no two of the first ranges have a byte in common. Servers write in order. */
+  static boolean areDisjoint(long[] starts, long[] ends, int count) {
+    return areInOrder(starts, ends, count)
+        || areInOrder(sorted(starts, count), sorted(ends, count), count);
+  }
+
+  private static boolean areInOrder(long[] starts, long[] ends, int count) {
+    long end = 0;
+    for (int i = 0; i < count; i++) {
+      if (ends[i] > starts[i]) {
+        if (starts[i] < end) {
+          return false;
+        }
+        end = ends[i];
+      }
+    }
+    return true;
+  }
+
+  private static long[] sorted(long[] places, int count) {
+    long[] copy = Arrays.copyOf(places, count);
+    Arrays.sort(copy);
+    return copy;
   }
 
   /** Returns where the value of a row starts in the data. */

@@ -125,6 +125,9 @@ final class VariableReader extends ColumnReader {
         setRange(i, isStored ? start : 0, isStored ? start + ((head & 0xFFFFFFFFL) >>> 4) : 0);
       }
     }
+    if (!Ranges.areDisjoint(starts, ends, count)) {
+      throw contradiction();
+    }
   }
 
   private static byte[] sized(byte[] bytes, int length) {
@@ -133,10 +136,14 @@ final class VariableReader extends ColumnReader {
 
   private void setRange(int i, long start, long end) {
     if (start < 0 || end < start) {
-      throw TableFailure.damaged(path(), "it contradicts " + entries.path());
+      throw contradiction();
     }
     starts[i] = start;
     ends[i] = end;
+  }
+
+  private RuntimeException contradiction() {
+    return TableFailure.damaged(path(), "it contradicts " + entries.path());
   }
 
   /** Finds where the first values lie, and returns how many of them lie in so many bytes. */
