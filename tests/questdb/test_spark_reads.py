@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 import xskip
 from tests.questdb.damages import DAMAGES, create
 from tests.questdb.server import Server
+from tests.questdb.sidecars import SidecarFile
 from tests.questdb.spark_values import load
 
 
@@ -140,3 +141,61 @@ def test_text_that_is_not_utf8(spark: SparkSession, server: Server, tmp_path: Pa
 def replace(path: Path, text: bytes) -> None:
     """Replace the first byte of each copy of a text by one that UTF-8 does not have."""
     path.write_bytes(path.read_bytes().replace(text, b"\xff" + text[1:]))
+
+
+def sidecar(size: int, **features: int) -> bytes:
+    """Return a sidecar with a version before and after that of a size of ``data.parquet``."""
+    file = SidecarFile([("x", 0, 6), ("ts", 1, 8)], 1, features.get("header", 0))
+    for each in (size - 500, size, size + 500):
+        file.version(each, [(23, [None, None])], features=features.get("footer", 0))
+    return bytes(file.data)
+
+
+def with_sidecar(server: Server, folder: Path, **features: int) -> Path:
+    """Return a copy of a table whose first partition is Parquet with a sidecar, as newer servers write it."""
+    name = server.name("sidecar")
+    server.exec(f"create table {name} (x long, ts timestamp) timestamp(ts) partition by day wal")
+    server.run(name, f"insert into {name} select x, (x * 3600000000L)::timestamp from long_sequence(40)")
+    server.run(name, f"alter table {name} convert partition to parquet where ts < '1970-01-02'")
+    copy = Path(shutil.copytree(server.folder(name), folder / name))
+    (parquet,) = copy.glob("*/data.parquet")
+    parquet.with_name("_pm").write_bytes(sidecar(parquet.stat().st_size, **features))
+    return copy
+
+
+def test_sidecars_of_parquet_partitions(spark: SparkSession, server: Server, tmp_path: Path) -> None:
+    """[QDB-PM-1], [QDB-PM-2]: later bytes do not count; another byte, or no end, is an error."""
+    folder = with_sidecar(server, tmp_path)
+    (path,) = folder.glob("*/_pm")
+    plain = path.read_bytes()
+    early = load(spark, folder).filter("ts < '1970-01-02'")
+    path.write_bytes(plain + b"\xff" * 77)
+    assert early.count() == 23
+    for place in (0, 7, 8, 16, len(plain) // 2, len(plain) - 60, len(plain) - 6, len(plain) - 1):
+        path.write_bytes(plain[:place] + bytes([plain[place] ^ 0x41]) + plain[place + 1 :])
+        with pytest.raises(Exception, match=r"xskip cannot read .*_pm"):
+            early.count()
+        path.write_bytes(plain[:place])
+        with pytest.raises(Exception, match=r"xskip cannot read .*_pm"):
+            early.count()
+    path.write_bytes(sidecar(12_345))
+    with pytest.raises(Exception, match="_pm: it has no footer for"):
+        early.count()
+
+
+@pytest.mark.parametrize(("features", "known"), [
+    ({"header": 1 << 31, "footer": 1 << 31}, True),
+    ({"footer": 1 << 32}, True),
+    ({"header": 1 << 32}, False),
+    ({"footer": 1 << 63}, False),
+])  # fmt: skip
+def test_features_of_sidecars(
+    spark: SparkSession, server: Server, tmp_path: Path, features: dict[str, int], known: bool
+) -> None:
+    """[QDB-PM-3]."""
+    df = load(spark, with_sidecar(server, tmp_path, **features))
+    if known:
+        assert df.agg(F.sum("x")).first() == (sum(range(1, 41)),)
+    else:
+        with pytest.raises(Exception, match=r"_pm: it requires features .* convert the partition to native"):
+            df.collect()

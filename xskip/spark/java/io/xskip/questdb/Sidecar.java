@@ -6,6 +6,7 @@ import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.Paths;
+import java.util.zip.CRC32;
 
 /** The file {@code _pm} beside a Parquet piece. Rules: [QDB-PM]. */
 final class Sidecar {
@@ -24,18 +25,39 @@ final class Sidecar {
   static void demandKnown(Piece piece) {
     Path path = Paths.get(piece.folder).resolveSibling("_pm");
     try {
-      ByteBuffer bytes = ByteBuffer.wrap(Files.readAllBytes(path)).order(ByteOrder.LITTLE_ENDIAN);
-      demand(bytes.getLong(8) & REQUIRED, path);
-      int footer = footer(bytes, piece.parquetSize);
-      if (footer < 0) {
-        throw TableFailure.damaged(
-            path.toString(), "it has no footer for " + piece.parquetSize + " bytes");
-      }
-      demand(bytes.getLong(footer + 32) & REQUIRED & ~KNOWN_OF_FOOTERS, path);
+      demandKnown(piece, path, ByteBuffer.wrap(Files.readAllBytes(path)));
     } catch (NoSuchFileException e) {
       return; // servers before 9.4 write none
     } catch (Exception e) {
       throw TableFailure.unreadable(path.toString(), e);
+    }
+  }
+
+  private static void demandKnown(Piece piece, Path path, ByteBuffer bytes) {
+    bytes.order(ByteOrder.LITTLE_ENDIAN);
+    long size = bytes.getLong(0);
+    if (size < HEADER_BYTES + FOOTER_BYTES || size > bytes.limit()) {
+      throw TableFailure.damaged(
+          path.toString(), "it has " + bytes.limit() + " bytes, and should have " + size);
+    }
+    bytes.limit((int) size);
+    demand(bytes.getLong(8) & REQUIRED, path);
+    demandChecksum(bytes, path);
+    int footer = footer(bytes, piece.parquetSize);
+    if (footer < 0) {
+      throw TableFailure.damaged(
+          path.toString(), "it has no footer for " + piece.parquetSize + " bytes");
+    }
+    demand(bytes.getLong(footer + 32) & REQUIRED & ~KNOWN_OF_FOOTERS, path);
+  }
+
+  /** Fails unless the checksum before the last trailer is that of all bytes after the size. */
+  private static void demandChecksum(ByteBuffer bytes, Path path) {
+    int place = bytes.limit() - 2 * Integer.BYTES;
+    CRC32 checksum = new CRC32();
+    checksum.update(bytes.array(), Long.BYTES, place - Long.BYTES);
+    if ((int) checksum.getValue() != bytes.getInt(place)) {
+      throw TableFailure.damaged(path.toString(), "it has another checksum");
     }
   }
 
@@ -51,7 +73,7 @@ final class Sidecar {
 
   /** Returns the place of the footer for a size of the Parquet file, or -1. */
   private static int footer(ByteBuffer bytes, long parquetSize) {
-    long end = bytes.getLong(0);
+    long end = bytes.limit();
     for (int i = 0; i < MAX_FOOTERS; i++) {
       int trailer = (int) end - Integer.BYTES;
       int place = trailer - bytes.getInt(trailer);
