@@ -199,3 +199,25 @@ def test_features_of_sidecars(
     else:
         with pytest.raises(Exception, match=r"_pm: it requires features .* convert the partition to native"):
             df.collect()
+
+
+def test_a_row_group_is_proved_once(spark: SparkSession, server: Server) -> None:
+    """[QDB-SP-4]: not once for each of its batches."""
+    name = server.name("proved")
+    server.exec(f"create table {name} (x long, ts timestamp) timestamp(ts) partition by year wal")
+    server.run(name, f"insert into {name} select x, x::timestamp from long_sequence(3000000)")
+    server.run(name, f"insert into {name} values (0, '1971-01-01')")
+    server.run(name, f"alter table {name} convert partition to parquet where ts < '1971'")
+    df = load(spark, server.folder(name)).filter("ts < '1971'")
+    java = spark.sparkContext._gateway.jvm.java.lang.ProcessHandle.current().pid()  # type: ignore[union-attr]
+
+    def reads() -> int:
+        """Return the calls of the system by which Java has read."""
+        return int(Path(f"/proc/{java}/io").read_text().split("syscr: ")[1].split()[0])
+
+    found = []
+    for _ in range(4):  # the first ones load classes
+        before = reads()
+        assert df.agg(F.sum("x")).first() == (3_000_000 * 3_000_001 // 2,)
+        found.append(reads() - before)
+    assert min(found) < 700

@@ -91,6 +91,7 @@ final class ParquetRows extends AbstractIterator<Object> implements TaskCompleti
     try {
       while (left == 0 && group < reader.getRowGroups().size()) {
         openGroup(group);
+        check.demandUnchanged(); // all bytes of the group were read: batches are decoded of a copy
         group++;
       }
     } catch (Exception e) {
@@ -105,7 +106,6 @@ final class ParquetRows extends AbstractIterator<Object> implements TaskCompleti
   private void openGroup(int ordinal) throws IOException {
     long rows = ((BlockMetaData) reader.getRowGroups().get(ordinal)).getRowCount();
     if (!hasTimesInRange(ordinal, rows)) {
-      check.demandUnchanged();
       return;
     }
     List<Type> fields = new ArrayList<>();
@@ -179,7 +179,6 @@ final class ParquetRows extends AbstractIterator<Object> implements TaskCompleti
     } catch (RuntimeException e) {
       throw TableFailure.unreadable(file.path(), e);
     }
-    check.demandUnchanged();
     left -= count;
     return new ColumnarBatch(partition.after(values, count), count);
   }
