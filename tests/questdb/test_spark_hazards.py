@@ -1,4 +1,4 @@
-"""What could lose rows or tables when Spark reads QuestDB: overwrites, renames, and transactions between two scans."""
+"""Hazards for rows and tables that Spark reads: overwrites, renames, and transactions between two scans."""
 
 from __future__ import annotations
 
