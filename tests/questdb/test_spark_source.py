@@ -220,6 +220,28 @@ def test_views_and_sql(spark: SparkSession, server: Server) -> None:
     assert spark.read.format("questdb").load(f"file://{server.folder(name)}").count() == 100
 
 
+def test_paths_with_characters_that_mean_something_in_a_uri(
+    spark: SparkSession, server: Server, tmp_path: Path
+) -> None:
+    """[QDB-SP-1]: Spark's paths are decoded, those of its catalog too."""
+    name = server.name("escaped")
+    server.exec(f"create table {name} (x long, ts timestamp) timestamp(ts) partition by day wal")
+    server.run(name, f"insert into {name} select x, (x * 864000000L)::timestamp from long_sequence(500)")
+    for folder in ("50%41", "a #1", "a?b", "a%20b", "é+&"):
+        copy = shutil.copytree(server.folder(name), tmp_path / folder)
+        spark.sql(f"CREATE TABLE of_uri USING questdb OPTIONS (path '{copy}')")
+        try:
+            assert spark.table("of_uri").filter("x <= 7").count() == 7, folder
+        finally:
+            spark.sql("DROP TABLE of_uri")
+        for path in (f"{copy}", f"file:{copy}", f"file://{copy}"):
+            assert spark.read.format("questdb").load(path).count() == 500, path
+        index = xskip.SkippingIndex.for_path(spark, str(copy), format="questdb")
+        index.create([xskip.MinMax("x")])
+        assert load(spark, copy).filter("x = 7").count() == 1
+        assert xskip.last_report(spark).scans[0].skipped == 5, folder
+
+
 def test_rows_for_plans_without_batches(spark: SparkSession, server: Server) -> None:
     """[QDB-SP-1]: Spark takes rows where it compiles no code."""
     name = server.name("rows")
@@ -236,6 +258,7 @@ def test_rows_for_plans_without_batches(spark: SparkSession, server: Server) -> 
 @pytest.mark.parametrize(("path", "options", "message"), [
     ("{db}/no_such_table", {}, "there is no such table"),
     ("s3a://bucket/db/t", {}, "only from a local or shared file system"),
+    ("hdfs:///db/t", {}, "only from a local or shared file system"),
     ("{db}/x", {"mode": "fast"}, "no option mode"),
 ])  # fmt: skip
 def test_errors(spark: SparkSession, server: Server, path: str, options: dict[str, str], message: str) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
 
 from xskip.errors import DatasetError, TableChangedError, TableDamagedError, XskipError
+from xskip.metadatastore.filesystem import local_path
 from xskip.metadatastore.location import as_uri
 from xskip.questdb_files.database import place_of
 from xskip.questdb_files.files import CHECKPOINT_HINT
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = ["TableAnswers", "cold_records"]
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
 
 
 class TableAnswers:
@@ -114,20 +118,18 @@ def _cold(records: ColdRecords | None, snapshot: Snapshot) -> Cold | None:
     return Cold(records.root, tier)
 
 
-def _local(path: str) -> str:
-    """Return the local path of a URI.
+def _local(path: str) -> Path:
+    """Return the local path of a Hadoop path, which is decoded.
 
     Raises
     ------
     DatasetError
-        If the URI has another scheme.
+        If the path has another scheme.
     """
-    parts = urlsplit(path)
-    if parts.scheme == "file":
-        return unquote(parts.path)
-    if len(parts.scheme) > 1 and parts.netloc:
+    scheme = _SCHEME.match(path)
+    if scheme and scheme[1] != "file":
         raise DatasetError(
             "a table of QuestDB can be read only from a local or shared file system", where=path,
             hint="mount the file system on all machines, or export the partitions as Parquet",
         )  # fmt: skip
-    return path
+    return local_path(path)
