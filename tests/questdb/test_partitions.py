@@ -16,6 +16,7 @@ from xskip.errors import PredicateError, TableDamagedError
 from xskip.questdb.table import open_table
 from xskip.questdb_files.files import TableFile
 from xskip.questdb_files.partition_names import Clock, FolderName, PartitionUnit
+from xskip.questdb_files.transaction_file import Transaction, read_transaction
 
 MICRO, NANO = 1_000_000, 1_000_000_000
 UTC = timezone.utc
@@ -165,6 +166,21 @@ def test_a_range_reads_few_bytes(server: Server, monkeypatch: pytest.MonkeyPatch
     rows = open_table(server.database / name).to_arrow(["x"], 50_000_000, 50_010_000)
     assert rows["x"].to_pylist() == list(range(50_000, 50_010))
     assert {path.name: size for path, size in read.items()} == {"ts.d": pytest.approx(8 * 34, abs=32), "x.d": 80}
+
+
+def test_a_range_reads_one_transaction(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """[QDB-RD-2], [QDB-SN-1]: the control files are read once."""
+    table = open_table(server.database / create_with_unit(server, "DAY"))
+    read: list[Path] = []
+
+    def counted(path: Path) -> Transaction | None:
+        read.append(path)
+        return read_transaction(path)
+
+    monkeypatch.setattr("xskip.questdb_files.snapshot.read_transaction", counted)
+    start = datetime(2023, 12, 29)
+    assert table.count(start) == table.to_arrow(["x"], start).num_rows
+    assert len(read) == 2
 
 
 def test_a_range_needs_a_designated_timestamp(server: Server) -> None:

@@ -6,6 +6,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -199,6 +200,29 @@ def test_a_table_that_is_created_again_during_a_read(server: Server, monkeypatch
     assert found.num_rows == 8000
     assert not found.equals(before)
     compare(server, found, f"select x, ts from {name}")
+
+
+def test_a_table_that_gets_another_unit_of_time_during_a_read(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """[QDB-RD-2], [QDB-SN-4]: a range of datetimes is in the ticks of the transaction that is read."""
+    name = server.name("unit")
+
+    def create(kind: str, ticks: int) -> None:
+        server.exec(f"create table {name} (x long, ts {kind}) timestamp(ts) partition by month bypass wal")
+        server.exec(f"insert into {name} select x, (x * {ticks}L)::{kind} from long_sequence(100)")
+
+    create("timestamp", 1_000_000)
+    table = open_table(server.database / name)
+
+    def act() -> None:
+        server.exec(f"drop table {name}")
+        create("timestamp_ns", 1_000_000_000)
+
+    in_the_middle(monkeypatch, act)
+    found = table.to_arrow(start=datetime(1970, 1, 1, 0, 0, 10), end=datetime(1970, 1, 1, 0, 0, 20))
+    monkeypatch.undo()
+    assert pa.types.is_timestamp(found["ts"].type)
+    assert found["ts"].type.unit == "ns"
+    assert found["x"].to_pylist() == list(range(10, 20))
 
 
 ACTIONS = {

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from xskip.errors import PredicateError, TableChangedError, TableDamagedError, XskipError
+from xskip.errors import TableChangedError, TableDamagedError, XskipError
 from xskip.questdb_files.column_types import column_type
 from xskip.questdb_files.files import CHECKPOINT_HINT, FileStamp
 from xskip.questdb_files.metadata_file import Column
@@ -20,32 +20,11 @@ from xskip.questdb_files.native_columns import NativeFiles
 from xskip.questdb_files.parquet_partitions import ParquetPartition
 from xskip.questdb_files.patience import Patience
 from xskip.questdb_files.pieces import Piece
+from xskip.questdb_files.selection import Chosen, Selection
 from xskip.questdb_files.snapshot import PieceKey, Snapshot, TablePlace, read_snapshot
 from xskip.questdb_files.symbols import one_dictionary, read_symbols
 
-__all__ = ["Selection", "count_rows", "read_table", "schema_of", "selected_columns"]
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """The columns and the range of time to read.
-
-    Attributes
-    ----------
-    columns : tuple of str or None
-        None selects all columns.
-    start, end : int or None
-        The half-open range of the designated timestamp in ticks.
-    """
-
-    columns: tuple[str, ...] | None = None
-    start: int | None = None
-    end: int | None = None
-
-    @property
-    def has_range(self) -> bool:
-        """Return whether the selection has a bound of time."""
-        return self.start is not None or self.end is not None
+__all__ = ["count_rows", "read_table", "schema_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +40,6 @@ class _Part:
 class _Reader:
     """The state of a read over several attempts: the parts that are read, and the values of SYMBOL columns."""
 
-    selection: Selection
     frozen: bool
     parts: dict[PieceKey, _Part] = field(default_factory=dict)
     dictionaries: dict[tuple[str, int, int], pa.Array] = field(default_factory=dict)
@@ -75,30 +53,31 @@ class _Reader:
         records = {piece.record for piece in pieces}
         self.parts = {key: part for key, part in self.parts.items() if key.record not in records}
 
-    def read(self, snapshot: Snapshot) -> tuple[list[_Part], dict[int, FileStamp | None]] | None:
+    def read(self, chosen: Chosen) -> tuple[list[_Part], dict[int, FileStamp | None]] | None:
         """Return the parts of the selection, and the stamps of their pieces from before they were read.
 
         The result is None if the server has begun to change pieces since the snapshot.
         """
-        columns = selected_columns(snapshot, self.selection.columns)
-        pieces = list(snapshot.pieces.overlapping(self.selection.start, self.selection.end))
-        keys = [snapshot.key(piece, columns) for piece in pieces]
+        snapshot = chosen.snapshot
+        pieces = list(snapshot.pieces.overlapping(chosen.start, chosen.end))
+        keys = [snapshot.key(piece, chosen.columns) for piece in pieces]
         if not self.frozen and not snapshot.is_current():
             return None
         self.parts = {key: self.parts[key] for key in keys if key in self.parts}
         for piece, key in zip(pieces, keys, strict=True):
             if key not in self.parts:
-                self.parts[key] = self._part(snapshot, piece, columns, key)
+                self.parts[key] = self._part(chosen, piece, key)
         stamps = {piece.position: key.stamp for piece, key in zip(pieces, keys, strict=True)}
         return [self.parts[key] for key in keys], stamps
 
-    def _part(self, snapshot: Snapshot, piece: Piece, columns: Sequence[Column], key: PieceKey) -> _Part:
+    def _part(self, chosen: Chosen, piece: Piece, key: PieceKey) -> _Part:
+        snapshot, columns = chosen.snapshot, chosen.columns
         if piece.record.parquet_size is not None:
             file = ParquetPartition(piece.folder, piece.record.parquet_size, piece.rows, snapshot.metadata)
-            rows = _rows(self.selection, piece, file.row_at)
+            rows = _rows(chosen, piece, file.row_at)
             return _Part(key, rows, tuple(tuple(file.values(column, rows)) for column in columns))
         native = NativeFiles(snapshot, lambda column: self._dictionary(snapshot, column), self.frozen)
-        rows = _rows(self.selection, piece, lambda time: native.row_at(piece, time))
+        rows = _rows(chosen, piece, lambda time: native.row_at(piece, time))
         return _Part(key, rows, tuple(tuple(native.values(piece, column, rows)) for column in columns))
 
     def _dictionary(self, snapshot: Snapshot, column: Column) -> pa.Array:
@@ -109,50 +88,38 @@ class _Reader:
         return self.dictionaries[key]
 
 
-def read_table(place: TablePlace, selection: Selection, *, frozen: bool) -> tuple[Snapshot, pa.Table]:
-    """Return rows of a table of one transaction, and the transaction.
+def read_table(place: TablePlace, selection: Selection, *, frozen: bool) -> pa.Table:
+    """Return rows of a table of one transaction.
 
     Raises
     ------
+    PredicateError
+        If the table lacks what the selection names.
     TableChangedError
         If a server changed the table during all attempts.
     TableDamagedError
         If a file is missing, short or contradicts another one.
     """
-    snapshot, parts = _read_parts(place, selection, frozen=frozen)
-    columns = selected_columns(snapshot, selection.columns)
-    schema = schema_of(snapshot, columns)
+    chosen, parts = _read_parts(place, selection, frozen=frozen)
+    schema = schema_of(chosen.snapshot, chosen.columns)
     arrays = [
         _column_of([array for part in parts for array in part.arrays[i]], schema.field(i).type)
-        for i in range(len(columns))
+        for i in range(len(schema))
     ]
-    return snapshot, pa.Table.from_arrays(arrays, schema=schema)
+    return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def count_rows(place: TablePlace, selection: Selection) -> int:
+def count_rows(place: TablePlace, selection: Selection, *, frozen: bool) -> int:
     """Return the number of rows in a range of time, with reads of single timestamps.
 
     Raises
     ------
-    TableChangedError, TableDamagedError
+    PredicateError, TableChangedError, TableDamagedError
     """
     if not selection.has_range:
         return read_snapshot(place).transaction.rows
-    _, parts = _read_parts(place, Selection((), selection.start, selection.end), frozen=False)
+    _, parts = _read_parts(place, Selection((), selection.start, selection.end), frozen=frozen)
     return sum(len(part.rows) for part in parts)
-
-
-def selected_columns(snapshot: Snapshot, names: Sequence[str] | None) -> tuple[Column, ...]:
-    """Return columns by name.
-
-    Raises
-    ------
-    PredicateError
-        If the table has no column with a name.
-    """
-    if names is None:
-        return snapshot.metadata.columns
-    return tuple(_column(snapshot, name) for name in names)
 
 
 def schema_of(snapshot: Snapshot, columns: Sequence[Column]) -> pa.Schema:
@@ -165,14 +132,15 @@ def schema_of(snapshot: Snapshot, columns: Sequence[Column]) -> pa.Schema:
     return pa.schema(fields)
 
 
-def _read_parts(place: TablePlace, selection: Selection, *, frozen: bool) -> tuple[Snapshot, list[_Part]]:
+def _read_parts(place: TablePlace, selection: Selection, *, frozen: bool) -> tuple[Chosen, list[_Part]]:
     """Read until all parts are of one transaction."""
-    reader, patience = _Reader(selection, frozen), Patience()
+    reader, patience = _Reader(frozen), Patience()
     while True:
         failure: XskipError | None = None
         snapshot = read_snapshot(place)
+        chosen = selection.of(snapshot)
         try:
-            found = reader.read(snapshot)
+            found = reader.read(chosen)
         except FileNotFoundError as error:
             failure = _missing(error, snapshot)
         except TableDamagedError as error:
@@ -180,7 +148,7 @@ def _read_parts(place: TablePlace, selection: Selection, *, frozen: bool) -> tup
         else:
             invalid = () if frozen or found is None else snapshot.invalid(found[1])
             if found is not None and invalid == ():
-                return snapshot, found[0]
+                return chosen, found[0]
             reader.forget(None if invalid is None else [snapshot.pieces[i] for i in invalid])
         if failure is not None and frozen:
             raise failure
@@ -192,28 +160,18 @@ def _read_parts(place: TablePlace, selection: Selection, *, frozen: bool) -> tup
     )  # fmt: skip
 
 
-def _rows(selection: Selection, piece: Piece, row_at: Callable[[int], int]) -> range:
+def _rows(chosen: Chosen, piece: Piece, row_at: Callable[[int], int]) -> range:
     """Return the rows of a piece in the range of time; only a bound within the piece needs a search."""
     first, stop = 0, piece.rows
-    if selection.start is not None and (piece.start is None or piece.start < selection.start):
-        first = row_at(selection.start)
-    if selection.end is not None and (piece.end is None or selection.end < piece.end):
-        stop = row_at(selection.end)
+    if chosen.start is not None and (piece.start is None or piece.start < chosen.start):
+        first = row_at(chosen.start)
+    if chosen.end is not None and (piece.end is None or chosen.end < piece.end):
+        stop = row_at(chosen.end)
     return range(first, max(first, stop))
 
 
 def _column_of(arrays: list[pa.Array], of: pa.DataType) -> pa.ChunkedArray:
     return pa.chunked_array(one_dictionary(arrays) if pa.types.is_dictionary(of) else arrays, of)
-
-
-def _column(snapshot: Snapshot, name: str) -> Column:
-    column = snapshot.metadata.column(name)
-    if column is None:
-        raise PredicateError(
-            "the table has no column with this name", where=str(snapshot.place.data), found=name,
-            expected=", ".join(c.name for c in snapshot.metadata.columns),
-        )  # fmt: skip
-    return column
 
 
 def _missing(error: FileNotFoundError, snapshot: Snapshot) -> TableDamagedError:

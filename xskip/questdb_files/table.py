@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timezone
 
 import pyarrow as pa
 
-from xskip.errors import PredicateError
 from xskip.questdb_files.pieces import Piece
-from xskip.questdb_files.reading import Selection, count_rows, read_table, schema_of
+from xskip.questdb_files.reading import count_rows, read_table, schema_of
+from xskip.questdb_files.selection import Selection, Time
 from xskip.questdb_files.snapshot import Snapshot, TablePlace, read_snapshot
 
 __all__ = ["Table"]
-
-#: A time of the designated timestamp, or ticks since the Unix epoch in the unit of the table.
-Time = datetime | int
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 class Table:
@@ -86,7 +81,7 @@ class Table:
             If the table has no designated timestamp and the range has a bound.
         TableChangedError, TableDamagedError, TableVersionError
         """
-        return count_rows(self.place, self._selection(None, start, end))
+        return count_rows(self.place, Selection(None, start, end), frozen=self._frozen)
 
     def to_arrow(
         self, columns: Sequence[str] | None = None, start: Time | None = None, end: Time | None = None
@@ -118,23 +113,4 @@ class Table:
             If the table has a format or a column type that this release does not know.
         """
         names = None if columns is None else tuple(columns)
-        return read_table(self.place, self._selection(names, start, end), frozen=self._frozen)[1]
-
-    def _selection(self, columns: tuple[str, ...] | None, start: Time | None, end: Time | None) -> Selection:
-        if start is None and end is None:
-            return Selection(columns)
-        metadata = self.snapshot().metadata
-        if metadata.timestamp is None:
-            raise PredicateError(
-                "a range of time needs a designated timestamp, and the table has none", where=str(self.place.data)
-            )  # fmt: skip
-        ticks = metadata.clock.ticks
-        return Selection(columns, _ticks_of(start, ticks), _ticks_of(end, ticks))
-
-
-def _ticks_of(time: Time | None, ticks: int) -> int | None:
-    if time is None or isinstance(time, int):
-        return time
-    aware = time if time.tzinfo else time.replace(tzinfo=timezone.utc)
-    since = aware - _EPOCH
-    return (since.days * 86_400 + since.seconds) * ticks + since.microseconds * (ticks // 1_000_000)
+        return read_table(self.place, Selection(names, start, end), frozen=self._frozen)

@@ -1,0 +1,92 @@
+"""The columns and the range of time that a read selects, by name and time, and those of a snapshot. Rules: [QDB-RD]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timezone
+
+from xskip.errors import PredicateError
+from xskip.questdb_files.metadata_file import Column
+from xskip.questdb_files.snapshot import Snapshot
+
+__all__ = ["Chosen", "Selection", "Time"]
+
+#: A time of the designated timestamp, or ticks since the Unix epoch in the unit of the table.
+Time = datetime | int
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The columns and the range of time to read of a snapshot.
+
+    Attributes
+    ----------
+    snapshot : Snapshot
+    columns : tuple of Column
+    start, end : int or None
+        The half-open range of the designated timestamp in ticks.
+    """
+
+    snapshot: Snapshot
+    columns: tuple[Column, ...]
+    start: int | None
+    end: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The columns and the range of time to read of a table, whatever its transaction.
+
+    Attributes
+    ----------
+    columns : tuple of str or None
+        None selects all columns.
+    start, end : datetime, int or None
+        The half-open range of the designated timestamp.
+    """
+
+    columns: tuple[str, ...] | None = None
+    start: Time | None = None
+    end: Time | None = None
+
+    @property
+    def has_range(self) -> bool:
+        """Return whether the selection has a bound of time."""
+        return self.start is not None or self.end is not None
+
+    def of(self, snapshot: Snapshot) -> Chosen:
+        """Return what the selection is in a snapshot.
+
+        Raises
+        ------
+        PredicateError
+            If the table has no column with a name, or if a range has a bound and the table no designated timestamp.
+        """
+        if self.has_range and snapshot.metadata.timestamp is None:
+            raise PredicateError(
+                "a range of time needs a designated timestamp, and the table has none", where=str(snapshot.place.data)
+            )  # fmt: skip
+        ticks = snapshot.metadata.clock.ticks
+        columns = snapshot.metadata.columns
+        if self.columns is not None:
+            columns = tuple(_column(snapshot, name) for name in self.columns)
+        return Chosen(snapshot, columns, _ticks_of(self.start, ticks), _ticks_of(self.end, ticks))
+
+
+def _column(snapshot: Snapshot, name: str) -> Column:
+    column = snapshot.metadata.column(name)
+    if column is None:
+        raise PredicateError(
+            "the table has no column with this name", where=str(snapshot.place.data), found=name,
+            expected=", ".join(c.name for c in snapshot.metadata.columns),
+        )  # fmt: skip
+    return column
+
+
+def _ticks_of(time: Time | None, ticks: int) -> int | None:
+    if time is None or isinstance(time, int):
+        return time
+    aware = time if time.tzinfo else time.replace(tzinfo=timezone.utc)
+    since = aware - _EPOCH
+    return (since.days * 86_400 + since.seconds) * ticks + since.microseconds * (ticks // 1_000_000)
