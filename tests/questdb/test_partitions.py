@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -181,6 +182,17 @@ def test_a_range_reads_one_transaction(server: Server, monkeypatch: pytest.Monke
     start = datetime(2023, 12, 29)
     assert table.count(start) == table.to_arrow(["x"], start).num_rows
     assert len(read) == 2
+
+
+def test_bounds_of_other_types_are_errors(server: Server) -> None:
+    """[QDB-RD-2]: integers of NumPy are bounds, text and dates are not."""
+    table = open_table(server.database / create_with_unit(server, "DAY"))
+    bound: Any = np.int64(ticks("2023-12-29"))
+    assert 0 < table.count(bound) == table.count(int(bound)) < 40
+    for other in ("2023-12-29", date(2023, 12, 29), 1.5):
+        bound = other
+        with pytest.raises(PredicateError, match=r"not a time.*expected: a datetime, or an integer"):
+            table.to_arrow(end=bound)
 
 
 def test_a_range_needs_a_designated_timestamp(server: Server) -> None:

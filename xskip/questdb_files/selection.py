@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from operator import index
+from typing import SupportsIndex
 
 from xskip.errors import PredicateError
 from xskip.questdb_files.metadata_file import Column
@@ -61,7 +63,8 @@ class Selection:
         Raises
         ------
         PredicateError
-            If the table has no column with a name, or if a range has a bound and the table no designated timestamp.
+            If the table has no column with a name, if a range has a bound and the table no designated timestamp, or if
+            a bound is not a time.
         """
         if self.has_range and snapshot.metadata.timestamp is None:
             raise PredicateError(
@@ -85,8 +88,15 @@ def _column(snapshot: Snapshot, name: str) -> Column:
 
 
 def _ticks_of(time: Time | None, ticks: int) -> int | None:
-    if time is None or isinstance(time, int):
-        return time
-    aware = time if time.tzinfo else time.replace(tzinfo=timezone.utc)
-    since = aware - _EPOCH
-    return (since.days * 86_400 + since.seconds) * ticks + since.microseconds * (ticks // 1_000_000)
+    if time is None:
+        return None
+    if isinstance(time, datetime):
+        aware = time if time.tzinfo else time.replace(tzinfo=timezone.utc)
+        since = aware - _EPOCH
+        return (since.days * 86_400 + since.seconds) * ticks + since.microseconds * (ticks // 1_000_000)
+    if not isinstance(time, SupportsIndex):
+        raise PredicateError(
+            "a bound of time is not a time", where="start or end", found=repr(time),
+            expected="a datetime, or an integer in the unit of the table",
+        )  # fmt: skip
+    return index(time)

@@ -78,7 +78,7 @@ class Table:
         Raises
         ------
         PredicateError
-            If the table has no designated timestamp and the range has a bound.
+            If a bound is not a time, or a range has a bound and the table no designated timestamp.
         TableChangedError, TableDamagedError, TableVersionError
         """
         return count_rows(self.place, Selection(None, start, end), frozen=self._frozen)
@@ -104,7 +104,8 @@ class Table:
         Raises
         ------
         PredicateError
-            If the table has no such column, or a range has a bound and the table no designated timestamp.
+            If the table has no such column, if a bound is not a time, or if a range has a bound and the table no
+            designated timestamp.
         TableChangedError
             If a server changed the table during every attempt to read it.
         TableDamagedError
