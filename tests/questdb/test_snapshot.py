@@ -202,6 +202,28 @@ def test_a_table_that_is_created_again_during_a_read(server: Server, monkeypatch
     compare(server, found, f"select x, ts from {name}")
 
 
+def test_a_table_with_other_symbols_and_files_during_a_read(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """[QDB-SN-5] A missing file shows that the table is another one, whose symbols have the same keys and count."""
+    name = server.name("symbols")
+
+    def create(symbol: str, day: int) -> None:
+        server.exec(f"create table {name} (s symbol, x long, ts timestamp) timestamp(ts) partition by day bypass wal")
+        server.exec(f"insert into {name} values ('{symbol}', 1, {day * _DAY})")
+
+    create("former", 0)
+    table = open_table(server.database / name)
+
+    def act() -> None:
+        server.exec(f"drop table {name}")
+        create("new", 5)
+
+    in_the_middle(monkeypatch, act)
+    found = table.to_arrow()
+    monkeypatch.undo()
+    assert found["s"].to_pylist() == ["new"]
+    compare(server, found, f"select * from {name}")
+
+
 def test_a_table_that_gets_another_unit_of_time_during_a_read(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """[QDB-RD-2], [QDB-SN-4]: a range of datetimes is in the ticks of the transaction that is read."""
     name = server.name("unit")

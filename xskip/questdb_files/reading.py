@@ -42,7 +42,7 @@ class _Reader:
 
     frozen: bool
     parts: dict[PieceKey, _Part] = field(default_factory=dict)
-    dictionaries: dict[tuple[str, int, int], pa.Array] = field(default_factory=dict)
+    dictionaries: dict[tuple[str, int, int, int], pa.Array] = field(default_factory=dict)
 
     def forget(self, pieces: Sequence[Piece] | None) -> None:
         """Drop what was read of pieces; None drops all, because the table was truncated."""
@@ -82,7 +82,7 @@ class _Reader:
 
     def _dictionary(self, snapshot: Snapshot, column: Column) -> pa.Array:
         count, path = snapshot.symbol_count(column), snapshot.symbol_path(column, "o")
-        key = (str(path), count, snapshot.transaction.truncate_version)
+        key = (str(path), count, snapshot.metadata.table_id, snapshot.transaction.truncate_version)
         if key not in self.dictionaries:
             self.dictionaries[key] = read_symbols(path, snapshot.symbol_path(column, "c"), count)
         return self.dictionaries[key]
