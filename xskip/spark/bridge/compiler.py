@@ -9,11 +9,13 @@ import hashlib
 import os
 import zipfile
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from xskip.errors import HookVersionError
+from xskip.metadatastore.temporary import lasting_folder
 
 if TYPE_CHECKING:
     from importlib.abc import Traversable
@@ -232,29 +234,24 @@ def write_classes(spark: SparkSession, path: str, *maps: Any) -> None:
             os.remove(partial)
 
 
-def register_sources(spark: SparkSession, path: str) -> None:
+def register_sources(spark: SparkSession) -> None:
     """Let Spark find the hook's data sources by their names.
 
     Spark looks for the class ``questdb.DefaultSource`` with the application's class loader, which gets a jar with
     this class. If the class loader takes no jars, the data sources have no names.
-
-    Parameters
-    ----------
-    spark : SparkSession
-    path : str
-        The local path of the jar to write.
     """
-    from py4j.protocol import Py4JJavaError
+    from py4j.protocol import Py4JError, Py4JJavaError
 
     jvm: Any = spark._jvm
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     try:
         loader.loadClass(_SOURCE_CLASS)
     except Py4JJavaError:
+        path = f"{lasting_folder('sources')}/xskip-sources.jar"
         with zipfile.ZipFile(path, "w") as jar:
             name = f"{_SOURCE_CLASS.replace('.', '/')}.class"
             jar.writestr(name, bytes(compiled(jvm).get(name)))
-        if hasattr(loader, "addURL"):
+        with suppress(Py4JError):  # py4j does not say before the call whether an object has a method
             loader.addURL(jvm.java.io.File(path).toURI().toURL())
 
 

@@ -129,7 +129,7 @@ class Hook:
         """Add the rule to a session, unless the session already has the rule."""
         if existing_rule(spark) is None:
             set_rules(spark, [*rules_of(spark), self.rule])
-            register_sources(spark, f"{lasting_folder('sources')}/xskip-sources.jar")
+            register_sources(spark)
 
     def uninstall(self, spark: SparkSession) -> None:
         """Remove the rule from a session, and leave the rules of other libraries in place."""
