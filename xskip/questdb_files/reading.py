@@ -12,16 +12,16 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from xskip.errors import TableChangedError, TableDamagedError, XskipError
+from xskip.errors import TableDamagedError, XskipError
 from xskip.questdb_files.column_types import column_type
-from xskip.questdb_files.files import CHECKPOINT_HINT, FileStamp
+from xskip.questdb_files.files import FileStamp
 from xskip.questdb_files.metadata_file import Column
 from xskip.questdb_files.native_columns import NativeFiles
 from xskip.questdb_files.parquet_partitions import ParquetPartition
 from xskip.questdb_files.patience import Patience
 from xskip.questdb_files.pieces import Piece
 from xskip.questdb_files.selection import Chosen, Selection
-from xskip.questdb_files.snapshot import PieceKey, Snapshot, TablePlace, read_snapshot
+from xskip.questdb_files.snapshot import PieceKey, Snapshot, TablePlace, missing_file, never_at_rest, read_snapshot
 from xskip.questdb_files.symbols import one_dictionary, read_symbols
 
 __all__ = ["count_rows", "read_table", "schema_of"]
@@ -142,7 +142,7 @@ def _read_parts(place: TablePlace, selection: Selection, *, frozen: bool) -> tup
         try:
             found = reader.read(chosen)
         except FileNotFoundError as error:
-            failure = _missing(error, snapshot)
+            failure = missing_file(error, snapshot)
         except TableDamagedError as error:
             failure = error
         else:
@@ -154,10 +154,7 @@ def _read_parts(place: TablePlace, selection: Selection, *, frozen: bool) -> tup
             raise failure
         if not patience.wait(snapshot.txn):
             break
-    raise failure or TableChangedError(
-        "a server changed the table during every attempt to read it", where=str(place.data),
-        found=f"{patience.attempts} attempts", hint=CHECKPOINT_HINT,
-    )  # fmt: skip
+    raise failure or never_at_rest(place, patience)
 
 
 def _rows(chosen: Chosen, piece: Piece, row_at: Callable[[int], int]) -> range:
@@ -172,11 +169,3 @@ def _rows(chosen: Chosen, piece: Piece, row_at: Callable[[int], int]) -> range:
 
 def _column_of(arrays: list[pa.Array], of: pa.DataType) -> pa.ChunkedArray:
     return pa.chunked_array(one_dictionary(arrays) if pa.types.is_dictionary(of) else arrays, of)
-
-
-def _missing(error: FileNotFoundError, snapshot: Snapshot) -> TableDamagedError:
-    return TableDamagedError(
-        "a file that the transaction of a table names does not exist", where=str(error.filename),
-        expected=f"a file of transaction {snapshot.txn}",
-        hint=f"restore the file; if a server writes to the table, {CHECKPOINT_HINT}",
-    )  # fmt: skip

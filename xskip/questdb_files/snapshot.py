@@ -15,7 +15,7 @@ from xskip.questdb_files.patience import Patience
 from xskip.questdb_files.pieces import Piece, Pieces
 from xskip.questdb_files.transaction_file import PartitionRecord, Transaction, read_transaction, read_version
 
-__all__ = ["PieceKey", "Snapshot", "TablePlace", "read_snapshot"]
+__all__ = ["PieceKey", "Snapshot", "TablePlace", "missing_file", "never_at_rest", "read_snapshot"]
 
 _TODO = struct.Struct("<2q")
 _TODO_AT = 32
@@ -231,6 +231,23 @@ def read_snapshot(place: TablePlace) -> Snapshot:
                 "the files of a table are not of one transaction", where=str(place.control),
                 found=f"{patience.attempts} attempts", hint=f"if a server writes to the table, {CHECKPOINT_HINT}",
             )  # fmt: skip
+
+
+def missing_file(error: FileNotFoundError, snapshot: Snapshot) -> TableDamagedError:
+    """Return the error of a file that a transaction names and that does not exist."""
+    return TableDamagedError(
+        "a file that the transaction of a table names does not exist", where=str(error.filename),
+        expected=f"a file of transaction {snapshot.txn}",
+        hint=f"restore the file; if a server writes to the table, {CHECKPOINT_HINT}",
+    )  # fmt: skip
+
+
+def never_at_rest(place: TablePlace, patience: Patience) -> TableChangedError:
+    """Return the error of a table that a server changed during every attempt to read it."""
+    return TableChangedError(
+        "a server changed the table during every attempt to read it", where=str(place.data),
+        found=f"{patience.attempts} attempts", hint=CHECKPOINT_HINT,
+    )  # fmt: skip
 
 
 def _version_now(place: TablePlace) -> int | None:

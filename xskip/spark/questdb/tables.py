@@ -7,13 +7,12 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xskip.errors import DatasetError, TableChangedError, TableDamagedError, XskipError
+from xskip.errors import DatasetError, XskipError
 from xskip.metadatastore.filesystem import local_path
 from xskip.metadatastore.location import as_uri
 from xskip.questdb_files.database import place_of
-from xskip.questdb_files.files import CHECKPOINT_HINT
 from xskip.questdb_files.patience import Patience
-from xskip.questdb_files.snapshot import Snapshot, TablePlace, read_snapshot
+from xskip.questdb_files.snapshot import Snapshot, TablePlace, missing_file, never_at_rest, read_snapshot
 from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.bridge.java_errors import reason
@@ -43,7 +42,7 @@ class TableAnswers:
     Attributes
     ----------
     session : callable
-        The function of the parameter.
+        Returns a session of the JVM, as given.
     """
 
     def __init__(self, hook: Hook, session: Callable[[], SparkSession]) -> None:
@@ -65,8 +64,6 @@ class TableAnswers:
             self._hook.ship_tables(self.session())
             place = place_of(_local(fields["path"]))
             return _described(place, self._records(fields["cold"]), fields)
-        except XskipError as error:
-            return b"E" + str(error).encode()
         except BaseException as error:  # noqa: BLE001 - py4j would replace the error by one of its own
             return b"E" + reason(error).encode()
 
@@ -97,17 +94,12 @@ def _described(place: TablePlace, records: ColdRecords | None, fields: dict[str,
         try:
             packed = pack(snapshot, cold, frozen=fields["frozen"])
         except FileNotFoundError as error:
-            failure = TableDamagedError(
-                "a file of a table does not exist", where=str(error.filename), hint=CHECKPOINT_HINT
-            )
+            failure = missing_file(error, snapshot)
         else:
             if fields["frozen"] or snapshot.is_current():
                 return packed
         if not patience.wait(snapshot.txn):
-            raise failure or TableChangedError(
-                "a server changed the table during every attempt to read it", where=str(place.data),
-                found=f"{patience.attempts} attempts", hint=CHECKPOINT_HINT,
-            )  # fmt: skip
+            raise failure or never_at_rest(place, patience)
 
 
 def _cold(records: ColdRecords | None, snapshot: Snapshot) -> Cold | None:
