@@ -146,6 +146,14 @@ def test_a_damaged_registry_is_an_error(tmp_path: Path) -> None:
     assert Database(tmp_path).tables() == []
 
 
+def test_a_registry_without_entries(copied: Path) -> None:
+    """[QDB-DB-1]: a new server has allocated its registry and not written to it; tables without a log are not there."""
+    (copied.parent / "tables.d.0").write_bytes(bytes(4096))
+    assert [(table.folder, table.wal) for table in Database(copied.parent).tables()] == [(copied, False)]
+    with pytest.raises(DatasetError, match=r"no such table.*expected: copied"):
+        Database(copied.parent).table("nope")
+
+
 def test_spark_is_not_imported_by_the_package_and_the_package_not_by_xskip() -> None:
     package = Path(xskip.questdb_files.__file__).parent
     imported = {

@@ -190,6 +190,8 @@ def _place(folder: Path) -> TablePlace:
 
 def _parsed(data: bytes) -> tuple[dict[str, str], set[str]]:
     (end,) = _END.unpack_from(data)
+    if not any(data):  # a new server has allocated the registry, and has no table with a log
+        return {}, set()
     if not _END.size <= end <= len(data):
         raise ValueError(f"{len(data)} bytes of {end}")
     names: dict[str, str] = {}
