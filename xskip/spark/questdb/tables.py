@@ -95,6 +95,8 @@ def _described(place: TablePlace, records: ColdRecords | None, fields: dict[str,
             packed = pack(snapshot, cold, frozen=fields["frozen"])
         except FileNotFoundError as error:
             failure = missing_file(error, snapshot)
+            if fields["frozen"]:
+                raise failure from error
         else:
             if fields["frozen"] or snapshot.is_current():
                 return packed

@@ -1,0 +1,42 @@
+"""Answers to the JVM about tables, without Spark [QDB-SP]."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.questdb.server import Server
+from xskip.questdb_files.snapshot import Snapshot, TablePlace, read_snapshot
+from xskip.spark.questdb.tables import TableAnswers
+
+
+class _Hook:
+    def ship_tables(self, _: object) -> None:
+        """Do nothing: no JVM reads the answers."""
+
+
+@pytest.mark.parametrize("frozen", [True, False])
+def test_a_missing_file(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, frozen: bool) -> None:
+    """[QDB-SN-8]: the answer is an error, after further looks only where a server writes."""
+    name = server.name("missing")
+    server.exec(f"create table {name} (x long, ts timestamp) timestamp(ts) partition by day wal")
+    server.run(name, f"insert into {name} select x, (x * 864000000L)::timestamp from long_sequence(500)")
+    folder = shutil.copytree(server.folder(name), tmp_path / name)
+    shutil.rmtree(folder / "1970-01-03")
+    read: list[Snapshot] = []
+
+    def counted(place: TablePlace) -> Snapshot:
+        read.append(read_snapshot(place))
+        return read[-1]
+
+    monkeypatch.setattr("xskip.spark.questdb.tables.read_snapshot", counted)
+    hook: Any = _Hook()
+    request = {"path": str(folder), "frozen": frozen, "txn": -1, "tableId": -1}
+    answer = TableAnswers(hook, lambda: hook).answer(json.dumps(request))
+    assert answer is not None
+    assert answer.startswith(b"Ea file that the transaction of a table names does not exist")
+    assert (len(read) == 1) == frozen
