@@ -13,10 +13,10 @@ import pytest
 
 from tests.questdb.server import Server
 from tests.questdb.values import check, compare
-from xskip.errors import PredicateError, TableDamagedError
+from xskip.errors import PredicateError
 from xskip.questdb.table import open_table
 from xskip.questdb_files.files import TableFile
-from xskip.questdb_files.partition_names import Clock, FolderName, PartitionUnit
+from xskip.questdb_files.partition_names import Clock, PartitionUnit
 from xskip.questdb_files.transaction_file import Transaction, read_transaction
 
 MICRO, NANO = 1_000_000, 1_000_000_000
@@ -50,14 +50,13 @@ NAMES = [
 
 
 @pytest.mark.parametrize(("unit", "per_second", "name", "time", "fraction"), NAMES)
-def test_a_name_is_a_time_and_a_time_is_a_name(unit: str, per_second: int, name: str, time: str, fraction: int) -> None:
+def test_a_folder_has_the_name_of_its_time(unit: str, per_second: int, name: str, time: str, fraction: int) -> None:
     """[QDB-PN-1], [QDB-PN-2]."""
     clock = Clock(PartitionUnit[unit], per_second)
     start = ticks(time, per_second) + fraction
     assert clock.folder(start, -1) == name
     assert clock.folder(start, 0) == f"{name}.0"
-    assert clock.parse(name) == FolderName(start, -1)
-    assert clock.parse(f"{name}.12") == FolderName(start, 12)
+    assert clock.folder(start, 12) == f"{name}.12"
 
 
 @pytest.mark.parametrize(
@@ -79,17 +78,6 @@ def test_a_partition_spans_its_unit(unit: str, time: str, start: str, end: str) 
         clock = Clock(PartitionUnit[unit], per_second)
         assert clock.floor(ticks(time, per_second)) == ticks(start, per_second)
         assert clock.ends(np.array([ticks(time, per_second)])).tolist() == [ticks(end, per_second)]
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["", "2024-1", "2024-13", "2024-02-30", "2024-W54", "2024-01-01T24", "x", "2024.x", "2024-01-01T1200",
-     "2024-01-01T120000-000000001", "2024-01-01.attachable"],
-)  # fmt: skip
-def test_other_names_are_no_partitions(name: str) -> None:
-    """[QDB-PN-2]."""
-    with pytest.raises(TableDamagedError, match="name"):
-        Clock(PartitionUnit.DAY, MICRO).parse(name)
 
 
 def create_with_unit(server: Server, unit: str, kind: str = "timestamp") -> str:
