@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 from xskip.errors import DatasetError, PredicateError
 from xskip.expressions.operands import in_backticks, split_path
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Payload"]
 
-Encoding: TypeAlias = Literal["json", "avro", "protobuf"]
 #: The end of the names of Spark's errors for functions whose library is absent.
 _NOT_LOADED = "NOT_LOADED_SQL_FUNCTIONS_UNUSABLE"
 
