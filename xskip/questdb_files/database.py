@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from xskip.errors import DatasetError, TableDamagedError
+from xskip.questdb_files.metadata_file import prefixed_text
 from xskip.questdb_files.snapshot import TablePlace
 
 __all__ = ["Database", "TableEntry", "place_of"]
@@ -147,7 +148,7 @@ class Database:
         path = max(files, key=lambda p: int(p.suffix[1:]))
         try:
             return _parsed(path.read_bytes())
-        except (struct.error, ValueError, UnicodeDecodeError) as error:
+        except (struct.error, ValueError) as error:
             raise TableDamagedError(
                 "the registry of tables is incomplete", where=str(path), found=str(error)
             ) from error  # fmt: skip
@@ -199,8 +200,8 @@ def _parsed(data: bytes) -> tuple[dict[str, str], set[str]]:
     place = _END.size
     while place < end:
         (operation,) = struct.unpack_from("<i", data, place)
-        name, place = _text(data, place + 4)
-        folder, place = _text(data, place)
+        name, place = prefixed_text(data, place + 4)
+        folder, place = prefixed_text(data, place)
         place += 8  # the identifier and the kind of the table
         if operation == _ADD:
             names[folder] = name
@@ -214,18 +215,10 @@ def _parsed(data: bytes) -> tuple[dict[str, str], set[str]]:
     return names, removed
 
 
-def _text(data: bytes, place: int) -> tuple[str, int]:
-    (units,) = struct.unpack_from("<i", data, place)
-    end = place + 4 + 2 * units
-    if units < 0 or end > len(data):
-        raise ValueError(f"a name of {units} characters")
-    return data[place + 4 : end].decode("utf-16-le"), end
-
-
 def _name_of(folder: Path) -> str:
     """Return the name in the file ``_name`` of a table, or the name of its folder up to the first ``~``."""
     try:
-        return _text((folder / "_name").read_bytes(), 0)[0]
+        return prefixed_text((folder / "_name").read_bytes(), 0)[0]
     except (FileNotFoundError, struct.error, ValueError):
         return folder.name.split("~")[0]
 

@@ -11,15 +11,15 @@ from xskip.errors import TableDamagedError, TableVersionError
 from xskip.questdb_files.column_types import NANOSECOND_TIMESTAMP, SYMBOL, TIMESTAMP
 from xskip.questdb_files.partition_names import Clock, PartitionUnit
 
-__all__ = ["FORMAT_VERSION", "Column", "Metadata", "parse_metadata", "read_metadata", "read_table_id"]
+__all__ = ["Column", "Metadata", "prefixed_text", "read_metadata", "read_table_id"]
 
-FORMAT_VERSION = 426
+_FORMAT_VERSION = 426
 _HEADER = struct.Struct("<5i")
 _HEADER_BYTES = 128
 _RECORD = struct.Struct("<iq2i4xi4x")
 _METADATA_VERSION_AT, _WAL_AT = 32, 40
 _INDEXED, _DEDUP_KEY = 1, 8
-_MOST_COLUMNS, _MOST_NAME_UNITS = 1 << 20, 1 << 16
+_MOST_COLUMNS = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def read_metadata(path: Path) -> Metadata:
         If the file is incomplete.
     FileNotFoundError
     """
-    return parse_metadata(path.read_bytes(), str(path))
+    return _parse(path.read_bytes(), str(path))
 
 
 def read_table_id(path: Path) -> int | None:
@@ -115,22 +115,28 @@ def read_table_id(path: Path) -> int | None:
     return None if len(data) < _HEADER.size else int(_HEADER.unpack(data)[-1])
 
 
-def parse_metadata(data: bytes, where: str) -> Metadata:
-    """Return the content of ``_meta`` from its bytes.
+def prefixed_text(data: bytes, place: int) -> tuple[str, int]:
+    """Return a text in UTF-16 after its length, and the place of its end.
 
     Raises
     ------
-    TableVersionError
-        If the version of the format is unknown.
-    TableDamagedError
-        If the bytes are incomplete.
+    struct.error, ValueError
+        If the data end before the text.
     """
+    (units,) = struct.unpack_from("<i", data, place)
+    end = place + 4 + 2 * units
+    if units < 0 or end > len(data):
+        raise ValueError(f"a name of {units} characters")
+    return data[place + 4 : end].decode("utf-16-le"), end
+
+
+def _parse(data: bytes, where: str) -> Metadata:
     try:
         count, unit, timestamp, version, table_id = _HEADER.unpack_from(data)
-        if version != FORMAT_VERSION:
+        if version != _FORMAT_VERSION:
             raise TableVersionError(
                 "a table has a format that this release does not read", where=where, found=str(version),
-                expected=str(FORMAT_VERSION), hint="start the QuestDB server once, which migrates its tables",
+                expected=str(_FORMAT_VERSION), hint="start the QuestDB server once, which migrates its tables",
             )  # fmt: skip
         if not 0 < count <= _MOST_COLUMNS:
             raise ValueError(f"{count} columns")
@@ -156,11 +162,10 @@ def _names(data: bytes, count: int) -> list[str]:
     place = _HEADER_BYTES + count * _RECORD.size
     names = []
     for _ in range(count):
-        (units,) = struct.unpack_from("<i", data, place)
-        if not 0 < units < _MOST_NAME_UNITS or place + 4 + 2 * units > len(data):
-            raise ValueError(f"a name of {units} characters")
-        names.append(data[place + 4 : place + 4 + 2 * units].decode("utf-16-le"))
-        place += 4 + 2 * units
+        name, place = prefixed_text(data, place)
+        if not name:
+            raise ValueError("a column without a name")
+        names.append(name)
     return names
 
 
