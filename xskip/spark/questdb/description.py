@@ -84,19 +84,19 @@ def pack(snapshot: Snapshot, cold: Cold | None = None, *, frozen: bool) -> bytes
 def _header(snapshot: Snapshot, pieces: _Pieces, *, frozen: bool) -> dict[str, object]:
     place, transaction, metadata = snapshot.place, snapshot.transaction, snapshot.metadata
     database = place.data.parent
-    own = database.parent / "xskip" / place.data.name if database.name == "db" else None
+    beside = str(database.parent / "xskip" / place.data.name) if database.name == "db" else ""
     return {
         "data": str(place.data),
         "control": str(place.control),
-        "indexDirectory": str(own or ""),
+        "indexDirectory": beside,
         "txn": snapshot.txn,
         "partitionVersion": transaction.partition_version,
         "truncateVersion": transaction.truncate_version,
         "tableId": metadata.table_id,
         "frozen": frozen,
         "timestamp": metadata.timestamp.name if metadata.timestamp else None,
-        "columns": described_columns(snapshot, [*pieces.columns]),
-        "schema": schema_json([*pieces.columns]),
+        "columns": described_columns(snapshot, pieces.columns),
+        "schema": schema_json(pieces.columns),
         "defaults": [number for record in pieces.defaults for number in record],
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 from xskip.errors import UnsupportedTypeError
@@ -35,7 +36,7 @@ def known_columns(snapshot: Snapshot) -> list[Column]:
     return known
 
 
-def schema_json(columns: list[Column]) -> str:
+def schema_json(columns: Sequence[Column]) -> str:
     """Return Spark's schema of columns as JSON, in which all columns are nullable."""
     fields = [
         {"name": column.name, "type": spark_type(column.type_code, column.name), "nullable": True, "metadata": {}}
@@ -44,7 +45,7 @@ def schema_json(columns: list[Column]) -> str:
     return json.dumps({"type": "struct", "fields": fields})
 
 
-def described_columns(snapshot: Snapshot, columns: list[Column]) -> list[dict[str, Any]]:
+def described_columns(snapshot: Snapshot, columns: Sequence[Column]) -> list[dict[str, Any]]:
     """Return the fields of ``io.xskip.questdb.TableColumn`` for each column."""
     return [
         {
