@@ -103,6 +103,14 @@ def test_damaged_tables_are_errors(copied: Path, damage: str) -> None:
             open_table(copied, frozen=frozen).to_arrow()
 
 
+@pytest.mark.parametrize(("version", "hint"), [(425, "start the QuestDB server once"), (427, "newer release of xskip")])
+def test_the_hint_for_a_format_of_another_time(copied: Path, version: int, hint: str) -> None:
+    """[QDB-FI-2]: a server migrates tables to newer formats only."""
+    patch(copied / "_meta", 12, struct.pack("<i", version))
+    with pytest.raises(TableVersionError, match=f"found: {version}; expected: 426.*{hint}"):
+        open_table(copied).to_arrow()
+
+
 def test_mapped_files_are_the_buffers_of_the_result(copied: Path) -> None:
     """[QDB-RD-5]: only where no server writes."""
     mapped = open_table(copied, frozen=True).to_arrow()

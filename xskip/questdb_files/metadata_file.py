@@ -14,6 +14,8 @@ from xskip.questdb_files.partition_names import Clock, PartitionUnit
 __all__ = ["Column", "Metadata", "prefixed_text", "read_metadata", "read_table_id"]
 
 _FORMAT_VERSION = 426
+_OLDER_HINT = "start the QuestDB server once, which migrates its tables"
+_NEWER_HINT = "use a newer release of xskip"
 _HEADER = struct.Struct("<5i")
 _HEADER_BYTES = 128
 _RECORD = struct.Struct("<iq2i4xi4x")
@@ -136,7 +138,7 @@ def _parse(data: bytes, where: str) -> Metadata:
         if version != _FORMAT_VERSION:
             raise TableVersionError(
                 "a table has a format that this release does not read", where=where, found=str(version),
-                expected=str(_FORMAT_VERSION), hint="start the QuestDB server once, which migrates its tables",
+                expected=str(_FORMAT_VERSION), hint=_OLDER_HINT if version < _FORMAT_VERSION else _NEWER_HINT,
             )  # fmt: skip
         if not 0 < count <= _MOST_COLUMNS:
             raise ValueError(f"{count} columns")
