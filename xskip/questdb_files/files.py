@@ -2,7 +2,7 @@
 
 A server writes while xskip reads. xskip copies bytes with ``pread``: a file that is cut while it is read gives a short
 read and an error. A mapped file that is cut ends the process with a signal, and a mapped page shows what a server
-writes later. Files are mapped only where no server writes (``frozen``).
+writes later. These files are mapped only where no server writes (``frozen``).
 """
 
 from __future__ import annotations
