@@ -16,7 +16,6 @@ timestamp) over a year, in partitions by day. It times
 
 from __future__ import annotations
 
-import socket
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -33,6 +32,7 @@ from xskip.questdb import latest_on
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.questdb.server import Server, running_server
+from tests.quixlake.broker import free_ports
 
 ROWS = 100_000_000
 PARTITIONS = 10_000
@@ -47,8 +47,7 @@ JDBC_SHARE = 100
 @contextmanager
 def server_with_jdbc(folder: Path) -> Iterator[tuple[Server, str]]:
     """Yield a server, and the address for JDBC."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    (port,) = free_ports(1)
     settings = f"pg.enabled=true\npg.net.bind.to=127.0.0.1:{port}\n"
     folder.mkdir()
     with running_server(folder, settings=settings) as server:

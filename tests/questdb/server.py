@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
 import shutil
-import socket
 import subprocess
 import time
 import urllib.parse
@@ -18,7 +16,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from tests.quixlake.broker import CannotFetchError, fetch
+from tests.quixlake.broker import CannotFetchError, fetch, free_ports, java_command
 
 __all__ = ["CannotFetchError", "Server", "SqlError", "SuspendedError", "running_server"]
 
@@ -129,8 +127,8 @@ def running_server(folder: Path, archive: Path | None = None, settings: str = ""
     """
     (jar,) = (p for p in fetch("org.questdb", "questdb", VERSION, folder) if p.name.startswith("questdb"))
     for attempt in range(_ATTEMPTS):
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            server = Server(folder / f"server-{attempt}", free.getsockname()[1])
+        (port,) = free_ports(1)
+        server = Server(folder / f"server-{attempt}", port)
         if archive is not None:
             with zipfile.ZipFile(archive) as zipped:
                 zipped.extractall(server.database)
@@ -152,8 +150,7 @@ def running_server(folder: Path, archive: Path | None = None, settings: str = ""
 def _start(jar: Path, server: Server, settings: str) -> subprocess.Popen[bytes]:
     (server.root / "conf").mkdir(parents=True)
     (server.root / "conf" / "server.conf").write_text(_SETTINGS.format(port=server.port) + settings)
-    home = os.environ.get("JAVA_HOME")
-    java = [f"{home}/bin/java" if home else "java", "-Dnoebug", "-Xmx512m", "-XX:+UseSerialGC"]
+    java = [java_command(), "-Dnoebug", "-Xmx512m", "-XX:+UseSerialGC"]
     exports = ["--add-exports", "java.base/jdk.internal.math=io.questdb"]
     main = ["-p", str(jar), "-m", "io.questdb/io.questdb.ServerMain", "-d", str(server.root)]
     # the kernel ends the server with the tests, even if they are killed

@@ -85,7 +85,7 @@ def fetch(group: str, artifact: str, version: str, folder: Path) -> list[Path]:
     listed = folder / f"{artifact}.classpath"
     done = subprocess.run(
         [
-            *(_java(), "-cp", str(next(_JARS.glob("ivy-*.jar"))), "org.apache.ivy.Main", "-error"),
+            *(java_command(), "-cp", str(next(_JARS.glob("ivy-*.jar"))), "org.apache.ivy.Main", "-error"),
             *("-dependency", group, artifact, version, "-confs", "default", "-types", "jar", "bundle"),
             *("-cachepath", str(listed)),
         ],
@@ -110,7 +110,7 @@ def running_broker(folder: Path) -> Iterator[Broker]:
     for attempt in range(_ATTEMPTS):
         home = folder / f"broker-{attempt}"
         home.mkdir()
-        ports = _free_ports(2)
+        ports = free_ports(2)
         process = _start(classpath, home, *ports)
         try:
             broker = Broker(f"127.0.0.1:{ports[0]}", home / "log.txt")
@@ -127,12 +127,14 @@ def running_broker(folder: Path) -> Iterator[Broker]:
             process.wait()
 
 
-def _java() -> str:
+def java_command() -> str:
+    """Return the command that runs Java."""
     home = os.environ.get("JAVA_HOME")
     return f"{home}/bin/java" if home else "java"
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
+    """Return ports of loopback that no process listens on, until another process takes them."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     ports = [each.getsockname()[1] for each in sockets]
     for each in sockets:
@@ -144,7 +146,7 @@ def _start(classpath: str, home: Path, broker: int, controller: int) -> subproce
     """Format the data directory of a broker and start the broker."""
     properties = home / "server.properties"
     properties.write_text(_PROPERTIES.format(broker=broker, controller=controller, data=home / "data"))
-    java = [_java(), "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", classpath]
+    java = [java_command(), "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", classpath]
     cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
     formatting = [*java, "kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(properties)]
     subprocess.run(formatting, cwd=home, capture_output=True, check=True, timeout=_START_SECONDS)
