@@ -42,6 +42,15 @@ ALL = {
 }
 
 
+def create_numbers(server: Server, prefix: str, *, rows: int = 500, columns: str = "x long, ts timestamp") -> str:
+    """Create a table with a hundred numbers ``x`` on each day, and return its name; more columns are timestamps."""
+    name = server.name(prefix)
+    server.exec(f"create table {name} ({columns}) timestamp(ts) partition by day wal")
+    values = "x, (x * 864000000L)::timestamp" + ", (x * 1000)::timestamp" * (columns.count(",") - 1)
+    server.run(name, f"insert into {name} select {values} from long_sequence({rows})")
+    return name
+
+
 def create_with_all_types(server: Server, name: str, rows: int = 200) -> None:
     """Create a table with all types but DECIMAL and random values, of two partitions."""
     server.exec(f"create table {name} ({', '.join(ALL)}, ts timestamp) timestamp(ts) partition by day wal")

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.questdb.server import Server
+from tests.questdb.tables import create_numbers
 from xskip.questdb_files.snapshot import Snapshot, TablePlace, read_snapshot
 from xskip.spark.questdb.tables import TableAnswers
 
@@ -22,10 +23,7 @@ class _Hook:
 @pytest.mark.parametrize("frozen", [True, False])
 def test_a_missing_file(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, frozen: bool) -> None:
     """[QDB-SN-8]: the answer is an error, after further looks only where a server writes."""
-    name = server.name("missing")
-    server.exec(f"create table {name} (x long, ts timestamp) timestamp(ts) partition by day wal")
-    server.run(name, f"insert into {name} select x, (x * 864000000L)::timestamp from long_sequence(500)")
-    folder = shutil.copytree(server.folder(name), tmp_path / name)
+    folder = shutil.copytree(server.folder(create_numbers(server, "missing")), tmp_path / "missing")
     shutil.rmtree(folder / "1970-01-03")
     read: list[Snapshot] = []
 

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 import xskip
 from tests.questdb.server import Server
 from tests.questdb.spark_values import check_spark, load
+from tests.questdb.tables import create_numbers
 from xskip.questdb_files.column_types import NANOSECOND_TIMESTAMP
 from xskip.questdb_files.metadata_file import Column, Metadata
 from xskip.questdb_files.partition_names import Clock, PartitionUnit
@@ -25,18 +26,10 @@ def enabled(spark: SparkSession) -> None:
     xskip.enable(spark)
 
 
-def create(server: Server, *, rows: int = 500, columns: str = "x long, ts timestamp") -> str:
-    name = server.name("hazard")
-    server.exec(f"create table {name} ({columns}) timestamp(ts) partition by day wal")
-    values = "x, (x * 864000000L)::timestamp" + ", (x * 1000)::timestamp" * (columns.count(",") - 1)
-    server.run(name, f"insert into {name} select {values} from long_sequence({rows})")
-    return name
-
-
 @pytest.mark.parametrize("mode", ["static", "dynamic"])
 def test_no_command_overwrites_a_table(spark: SparkSession, server: Server, mode: str) -> None:
     """[QDB-SP-7]: views and tables of the catalog, with SQL and with writers of DataFrames."""
-    name = create(server)
+    name = create_numbers(server, "hazard")
     folder = server.folder(name)
     before = sorted(path for path in folder.rglob("*"))
     load(spark, folder).createOrReplaceTempView("a_view")
@@ -61,7 +54,7 @@ def test_no_command_overwrites_a_table(spark: SparkSession, server: Server, mode
 
 def test_tables_that_a_query_loads_twice(spark: SparkSession, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """[QDB-SP-3]: both scans read one transaction, although one comes between them."""
-    name = create(server)
+    name = create_numbers(server, "hazard")
     folder = server.folder(name)
     first, second = load(spark, folder), load(spark, folder)
     answers = []
@@ -81,7 +74,7 @@ def test_tables_that_a_query_loads_twice(spark: SparkSession, server: Server, mo
 
 def test_the_designated_timestamp_gets_the_name_of_another_column(spark: SparkSession, server: Server) -> None:
     """[QDB-SP-5]: a filter on a name concerns the column that has the name in the transaction of the query."""
-    name = create(server, columns="x long, ts timestamp, made timestamp")
+    name = create_numbers(server, "hazard", columns="x long, ts timestamp, made timestamp")
     df = load(spark, server.database / name)
     condition = "ts > '1970-01-03'"
     assert df.filter(condition).count() == 300
@@ -95,7 +88,7 @@ def test_the_designated_timestamp_gets_the_name_of_another_column(spark: SparkSe
 
 def test_an_index_notices_columns_that_swap_their_names(spark: SparkSession, server: Server) -> None:
     """[QDB-SP-6]."""
-    name = create(server, columns="x long, ts timestamp, made timestamp")
+    name = create_numbers(server, "hazard", columns="x long, ts timestamp, made timestamp")
     server.run(name, f"alter table {name} add column y long", f"update {name} set y = -x where x > 0")
     index = xskip.SkippingIndex.for_path(spark, str(server.folder(name)), format="questdb")
     index.create([xskip.MinMax("x"), xskip.MinMax("y")])
@@ -124,7 +117,7 @@ def test_the_last_partition_of_nanoseconds_has_no_end(unit: PartitionUnit) -> No
 
 def test_a_missing_file_closes_those_that_are_open(spark: SparkSession, server: Server) -> None:
     """[QDB-SP-4], [QDB-RD-3]."""
-    name = create(server)
+    name = create_numbers(server, "hazard")
     folder = server.folder(name)
     df = load(spark, folder)
     assert df.count() == 500

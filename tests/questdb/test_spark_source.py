@@ -15,7 +15,7 @@ import xskip
 from tests.pages import blocks_of
 from tests.questdb.server import Server
 from tests.questdb.spark_values import arrow_rows, check_spark, compare_rows, load, spark_rows
-from tests.questdb.tables import create_with_all_types
+from tests.questdb.tables import create_numbers, create_with_all_types
 from xskip.questdb.table import open_table
 
 #: A table from which partitions are missing.
@@ -204,9 +204,7 @@ def test_one_transaction_in_all_scans_of_a_query(spark: SparkSession, server: Se
 
 def test_views_and_sql(spark: SparkSession, server: Server) -> None:
     """[QDB-SP-1]."""
-    name = server.name("view")
-    server.exec(f"create table {name} (x long, ts timestamp) timestamp(ts) partition by day wal")
-    server.run(name, f"insert into {name} select x, (x * 1000000000L)::timestamp from long_sequence(100)")
+    name = create_numbers(server, "view", rows=100)
     spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW qdb USING questdb OPTIONS (path '{server.folder(name)}')")
     assert spark.sql("SELECT sum(x) FROM qdb WHERE x > 50").first() == (sum(range(51, 101)),)
     try:
@@ -224,9 +222,7 @@ def test_paths_with_characters_that_mean_something_in_a_uri(
     spark: SparkSession, server: Server, tmp_path: Path
 ) -> None:
     """[QDB-SP-1]: Spark's paths are decoded, those of its catalog too."""
-    name = server.name("escaped")
-    server.exec(f"create table {name} (x long, ts timestamp) timestamp(ts) partition by day wal")
-    server.run(name, f"insert into {name} select x, (x * 864000000L)::timestamp from long_sequence(500)")
+    name = create_numbers(server, "escaped")
     for folder in ("50%41", "a #1", "a?b", "a%20b", "é+&"):
         copy = shutil.copytree(server.folder(name), tmp_path / folder)
         spark.sql(f"CREATE TABLE of_uri USING questdb OPTIONS (path '{copy}')")
@@ -304,9 +300,7 @@ def test_an_index_on_native_columns(spark: SparkSession, server: Server) -> None
 
 def test_the_location_of_indexes_that_a_setting_names(spark: SparkSession, server: Server, tmp_path: Path) -> None:
     """[QDB-SP-7]: an index there replaces no listing either."""
-    name = server.name("located")
-    server.exec(f"create table {name} (x long, ts timestamp) timestamp(ts) partition by day wal")
-    server.run(name, f"insert into {name} select x, (x * 864000000L)::timestamp from long_sequence(500)")
+    name = create_numbers(server, "located")
     folder = server.folder(name)
     spark.conf.set("spark.xskip.metadata.location", str(tmp_path))
     try:
