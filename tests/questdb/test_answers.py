@@ -20,6 +20,28 @@ class _Hook:
         """Do nothing: no JVM reads the answers."""
 
 
+def answer_of(folder: Path, *, frozen: bool = False) -> bytes | None:
+    hook: Any = _Hook()
+    request = {"path": str(folder), "frozen": frozen, "txn": -1, "tableId": -1}
+    return TableAnswers(hook, lambda: hook).answer(json.dumps(request))
+
+
+def test_a_column_of_an_unknown_type(server: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """[QDB-SP-2]: a table is described for each new transaction, and the warning comes once."""
+    folder = shutil.copytree(server.folder(create_numbers(server, "unknown")), tmp_path / "unknown")
+    metadata = bytearray((folder / "_meta").read_bytes())
+    metadata[128:132] = (120).to_bytes(4, "little")
+    (folder / "_meta").write_bytes(metadata)
+    for _ in range(3):
+        answer = answer_of(folder)
+        assert answer is not None
+        assert answer.startswith(b"T")
+        assert b'"name": "x"' not in answer
+    (warning,) = caplog.messages
+    assert f"leaves out a column of {folder}" in warning
+    assert "type code 120" in warning
+
+
 @pytest.mark.parametrize("frozen", [True, False])
 def test_a_missing_file(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, frozen: bool) -> None:
     """[QDB-SN-8]: the answer is an error, after further looks only where a server writes."""
@@ -32,9 +54,7 @@ def test_a_missing_file(server: Server, tmp_path: Path, monkeypatch: pytest.Monk
         return read[-1]
 
     monkeypatch.setattr("xskip.spark.questdb.tables.read_snapshot", counted)
-    hook: Any = _Hook()
-    request = {"path": str(folder), "frozen": frozen, "txn": -1, "tableId": -1}
-    answer = TableAnswers(hook, lambda: hook).answer(json.dumps(request))
+    answer = answer_of(folder, frozen=frozen)
     assert answer is not None
     assert answer.startswith(b"Ea file that the transaction of a table names does not exist")
     assert (len(read) == 1) == frozen

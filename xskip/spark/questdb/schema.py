@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from xskip.errors import UnsupportedTypeError
@@ -15,6 +16,7 @@ from xskip.questdb_files.snapshot import Snapshot
 __all__ = ["described_columns", "known_columns", "schema_json", "spark_type"]
 
 _log = logging.getLogger("xskip")
+_MOST_WARNINGS = 1024
 _MOST_DIGITS = 38
 _TYPES = {
     Kind.BOOLEAN: "boolean", Kind.BYTE: "byte", Kind.SHORT: "short", Kind.INT: "integer", Kind.LONG: "long",
@@ -30,10 +32,16 @@ def known_columns(snapshot: Snapshot) -> list[Column]:
         try:
             column_type(column.type_code, column.name)
         except UnsupportedTypeError as error:
-            _log.warning("xskip leaves out a column of %s: %s", snapshot.place.data, error)
+            _warn_once(f"xskip leaves out a column of {snapshot.place.data}: {error}")
         else:
             known.append(column)
     return known
+
+
+@lru_cache(maxsize=_MOST_WARNINGS)
+def _warn_once(text: str) -> None:
+    """Log a warning once, although each transaction of a table has the same one."""
+    _log.warning("%s", text)
 
 
 def schema_json(columns: Sequence[Column]) -> str:
