@@ -13,7 +13,7 @@ import xskip.questdb_files
 from tests.questdb.damages import DAMAGES, create, patch
 from tests.questdb.server import Server
 from tests.questdb.values import check
-from xskip.errors import DatasetError, TableDamagedError
+from xskip.errors import DatasetError, TableDamagedError, TableVersionError
 from xskip.questdb.table import open_table
 from xskip.questdb_files import Database
 from xskip.questdb_files.column_versions import ColumnFiles, ColumnVersions

@@ -25,7 +25,7 @@ from xskip.questdb.export_write import FORMATS, SETTINGS, FileForm, FileRows, de
 from xskip.questdb_files.column_types import NANOSECOND_TIMESTAMP
 from xskip.questdb_files.database import Database
 from xskip.questdb_files.metadata_file import Column, Metadata
-from xskip.questdb_files.reading import selected_columns
+from xskip.questdb_files.selection import Selection
 from xskip.questdb_files.snapshot import Snapshot, TablePlace, read_snapshot
 from xskip.results.render import KeyValueView, human_bytes
 from xskip.spark.bridge.sessions import clone_session
@@ -205,7 +205,7 @@ class Export:
         return tier
 
     def _form(self, snapshot: Snapshot, columns: Sequence[Column]) -> FileForm:
-        filters = selected_columns(snapshot, list(self._options.bloom_filters))
+        filters = Selection(tuple(self._options.bloom_filters)).of(snapshot).columns
         if filters and self._format != "parquet":
             raise DatasetError(
                 "only Parquet files have Bloom filters", where="bloom_filters", found=self._format,

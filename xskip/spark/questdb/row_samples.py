@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from xskip.questdb_files.metadata_file import Column
-from xskip.questdb_files.reading import Selection, count_rows, read_table
+from xskip.questdb_files.reading import count_rows, read_table
+from xskip.questdb_files.selection import Selection
 from xskip.questdb_files.snapshot import Snapshot, TablePlace
 
 __all__ = ["Sample", "has_samples", "samples_of", "some"]
@@ -70,7 +71,7 @@ def has_samples(snapshot: Snapshot, indexes: Iterable[int], samples: Sequence[Sa
     samples : sequence of Sample
     """
     place = snapshot.place
-    if not all(count_rows(place, Selection(None, sample.time, sample.time + 1)) for sample in samples):
+    if not all(count_rows(place, Selection(None, sample.time, sample.time + 1), frozen=False) for sample in samples):
         return False
     by_index = {column.writer_index: column for column in snapshot.metadata.columns}
     columns = [by_index[index] for index in indexes if index in by_index]
@@ -83,10 +84,10 @@ def has_samples(snapshot: Snapshot, indexes: Iterable[int], samples: Sequence[Sa
 
 def _rows(place: TablePlace, columns: Sequence[Column], time: int) -> Counter[str]:
     """Return digests of the rows at a time, or none if there are too many of them."""
-    if count_rows(place, Selection(None, time, time + 1)) > _MOST_ROWS:
+    if count_rows(place, Selection(None, time, time + 1), frozen=False) > _MOST_ROWS:
         return Counter()
     selection = Selection(tuple(column.name for column in columns), time, time + 1)
-    table = read_table(place, selection, frozen=False)[1]
+    table = read_table(place, selection, frozen=False)
     rows = zip(*map(_values, table.columns), strict=True)
     return Counter(hashlib.blake2b(repr(row).encode(), digest_size=_DIGEST_BYTES).hexdigest() for row in rows)
 
