@@ -8,7 +8,8 @@ writes later. These files are mapped only where no server writes (``frozen``).
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
@@ -20,6 +21,8 @@ __all__ = ["CHECKPOINT_HINT", "FileStamp", "TableFile"]
 
 CHECKPOINT_HINT = "read a checkpoint (CHECKPOINT CREATE), or a copy of a stopped server"
 _MOST_BYTES_OF_ONE_READ = 1 << 30
+#: Twice the longest tick of the clock with which Linux stamps files.
+_TICK_NANOSECONDS = 20_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +33,13 @@ class FileStamp:
     ----------
     inode, modified : int
         ``modified`` is in nanoseconds since the Unix epoch.
+    settled : bool
+        Whether a later write gives the file another stamp. A write in the same tick of the system's clock does not.
     """
 
     inode: int
     modified: int
+    settled: bool = field(default=True, compare=False)
 
     @classmethod
     def of(cls, path: str) -> FileStamp:
@@ -44,7 +50,8 @@ class FileStamp:
         FileNotFoundError
         """
         status = os.stat(path)
-        return cls(status.st_ino, status.st_mtime_ns)
+        settled = time.time_ns() - status.st_mtime_ns > _TICK_NANOSECONDS
+        return cls(status.st_ino, status.st_mtime_ns, settled)
 
 
 class TableFile:

@@ -6,11 +6,13 @@ import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from xskip.errors import TableChangedError, TableDamagedError
 from xskip.questdb_files.column_versions import ColumnFiles, ColumnVersions, read_column_versions
 from xskip.questdb_files.files import CHECKPOINT_HINT, FileStamp
 from xskip.questdb_files.metadata_file import Column, Metadata, read_metadata, read_table_id
+from xskip.questdb_files.partition_names import PartitionUnit
 from xskip.questdb_files.patience import Patience
 from xskip.questdb_files.pieces import Piece, Pieces
 from xskip.questdb_files.transaction_file import PartitionRecord, Transaction, read_transaction, read_version
@@ -45,7 +47,7 @@ class PieceKey:
     Attributes
     ----------
     table : tuple of int
-        The identifier of the table and its truncate version.
+        See :attr:`Snapshot.identity`.
     record : PartitionRecord
     columns : tuple
         For each column its writer index, its type, its files and the transaction of its symbol files.
@@ -83,6 +85,16 @@ class Snapshot:
     def txn(self) -> int:
         """Return the number of the transaction."""
         return self.transaction.txn
+
+    @property
+    def identity(self) -> tuple[int, int]:
+        """Return the identifier of the table, and the truncate version if the table has no partitions, otherwise 0.
+
+        The removal of a partition raises the truncate version, too, and leaves the rows of the others. If the table was
+        truncated and has a partition again, the files of the partition are others, with another stamp.
+        """
+        unpartitioned = self.metadata.clock.unit is PartitionUnit.NONE
+        return self.metadata.table_id, self.transaction.truncate_version if unpartitioned else 0
 
     def files(self, piece: Piece, column: Column) -> ColumnFiles | None:
         """Return the files of a column in a native piece, or None if all rows are null there."""
@@ -123,7 +135,7 @@ class Snapshot:
             If a server has removed the piece.
         """
         return PieceKey(
-            (self.metadata.table_id, self.transaction.truncate_version),
+            self.identity,
             piece.record,
             tuple(
                 (c.writer_index, c.type_code, self.files(piece, c), self.versions.symbol_txn(c.writer_index))
@@ -143,7 +155,7 @@ class Snapshot:
         TableDamagedError
             If ``_txn`` contradicts itself.
         """
-        return self._stands() is True
+        return self._later() is True
 
     def invalid(self, stamps: Mapping[int, FileStamp | None]) -> tuple[int, ...] | None:
         """Return the pieces whose rows this snapshot no longer proves, after their files were read.
@@ -156,7 +168,7 @@ class Snapshot:
         Returns
         -------
         tuple of int or None
-            Positions of pieces; None if the table was truncated, or dropped and created again, so that no file counts.
+            Positions of pieces; None if the table is being truncated, or was dropped, so that no file counts.
 
         Raises
         ------
@@ -165,15 +177,18 @@ class Snapshot:
         """
         if read_table_id(self.place.data / "_meta") != self.metadata.table_id:
             return None
-        stands = self._stands()
-        if stands is None:
+        later = self._later()
+        if later is None:
             return None
-        if stands:
+        if later is True:
             return ()
-        return tuple(position for position, stamp in stamps.items() if not self._untouched(position, stamp))
+        return tuple(position for position, stamp in stamps.items() if not self._untouched(position, stamp, later))
 
-    def _stands(self) -> bool | None:
-        """Return whether all pieces are as they were but for appended rows, or None if no file counts any more."""
+    def _later(self) -> Transaction | Literal[True] | None:
+        """Return True if all pieces are as they were but for appended rows, or None if no file counts any more.
+
+        Otherwise the result is the last transaction, after which single pieces can count.
+        """
         if _truncation_begun(self.place.data):
             return None
         try:
@@ -183,16 +198,27 @@ class Snapshot:
         except FileNotFoundError:  # the table was dropped
             return None
         if now.truncate_version != self.transaction.truncate_version:
-            return None
+            return now
         if self.place.control != self.place.data:  # while there is a checkpoint, the server squashes nothing
             return True if _version_now(self.place) == self.txn else None
-        return now.partition_version == self.transaction.partition_version
+        return True if now.partition_version == self.transaction.partition_version else now
 
-    def _untouched(self, position: int, stamp: FileStamp | None) -> bool:
-        """Return whether no squash can have written into a native piece; Parquet files only grow."""
+    def _untouched(self, position: int, stamp: FileStamp | None, now: Transaction) -> bool:
+        """Return whether neither a squash nor a truncation can have written into a piece.
+
+        A server writes only after the rows that it has committed. If these are fewer than the rows of the piece, a
+        squash can have written some columns and not yet the stamped file. If not, what wrote into the piece is
+        committed, and the stamp shows it.
+        """
         piece = self.pieces[position]
-        if piece.is_parquet:
+        committed = now.rows_of_piece(piece.record.timestamp, piece.record.name_txn)
+        if now.truncate_version != self.transaction.truncate_version:  # truncated, or other partitions were removed
+            if committed is None or stamp is None:
+                return False
+        elif piece.is_parquet:  # the file only grows
             return True
+        if (committed is not None and committed < piece.rows) or (stamp is not None and not stamp.settled):
+            return False
         try:
             return self.stamp(piece) == stamp
         except FileNotFoundError:

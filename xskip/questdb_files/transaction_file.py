@@ -104,6 +104,14 @@ class Transaction:
         rows[-1:] = self.last_rows
         return rows
 
+    def rows_of_piece(self, timestamp: int, name_txn: int) -> int | None:
+        """Return the rows of the piece in a folder, or None if the transaction has no piece there."""
+        position = int(np.searchsorted(self.entries[:, 0], timestamp))
+        if position == len(self.entries):
+            return None
+        record = self.record(position)
+        return record.rows if (record.timestamp, record.name_txn) == (timestamp, name_txn) else None
+
     def record(self, position: int) -> PartitionRecord:
         """Return the entry of a piece."""
         timestamp, packed, name_txn, stamp = self.entries[position].tolist()

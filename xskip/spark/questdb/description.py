@@ -144,18 +144,16 @@ class _Pieces:
         return b"".join(part.tobytes() for part in parts), folders
 
     def _fields(self, piece: Piece, own: Sequence[_Record]) -> list[int]:
-        stamp = self._stamp(piece)
+        stamp = self.snapshot.stamp(piece)
+        numbers = (-1, -1) if stamp is None else (_signed(stamp.inode), stamp.modified)
+        modified = numbers[1] if stamp is None or stamp.settled else -1
         parquet_size = -1 if piece.record.parquet_size is None else piece.record.parquet_size
         start, end = _LEAST if piece.start is None else piece.start, _GREATEST if piece.end is None else piece.end
         size = parquet_size if piece.is_parquet else piece.rows * self._shared(piece.record.timestamp, own).row_bytes
         return [
-            piece.record.timestamp, piece.rows, parquet_size, *stamp, start, end, max(size, 1),
-            self._digest(piece, own, stamp),
+            piece.record.timestamp, piece.rows, parquet_size, numbers[0], modified, start, end, max(size, 1),
+            self._digest(piece, own, numbers), piece.record.name_txn,
         ]  # fmt: skip
-
-    def _stamp(self, piece: Piece) -> tuple[int, int]:
-        stamp = self.snapshot.stamp(piece)
-        return (-1, -1) if stamp is None else (_signed(stamp.inode), stamp.modified)
 
     def _digest(self, piece: Piece, own: Sequence[_Record], stamp: tuple[int, int]) -> int:
         """Return a digest of everything that identifies the rows of a piece [QDB-SN-7]."""
@@ -181,8 +179,7 @@ class _Pieces:
             columns = [column for column in self.columns if column.writer_index not in later]
             types = [(column.name, column.writer_index, column.type_code) for column in columns]
             symbols = [record for record in self._symbols if record[0] not in later]
-            metadata, transaction = self.snapshot.metadata, self.snapshot.transaction
-            identity = (metadata.table_id, transaction.truncate_version, types, self.defaults[:added], symbols)
+            identity = (*self.snapshot.identity, types, self.defaults[:added], symbols)
             row_bytes = sum(column_type(c.type_code, c.name).width or _VARYING_BYTES for c in columns)
             self._known[key] = _Shared(repr(identity).encode(), row_bytes)
         return self._known[key]

@@ -14,10 +14,16 @@ final class Piece implements Serializable {
   final long timestamp;
   final long rows;
 
+  /** The transaction in the name of the folder, or -1. */
+  final long nameTxn;
+
   /** The committed size of {@code data.parquet}, or -1 for a native piece. */
   final long parquetSize;
 
-  /** The identity and the time of modification of the file that a squash changes. */
+  /**
+   * The identity and the time of modification of the file that a squash changes. The time is -1 if
+   * a later write could leave it as it is.
+   */
   final long inode;
 
   final long modified;
@@ -35,6 +41,7 @@ final class Piece implements Serializable {
     this.folder = folder;
     this.timestamp = fields[0];
     this.rows = fields[1];
+    this.nameTxn = fields[9];
     this.parquetSize = fields[2];
     this.inode = fields[3];
     this.modified = fields[4];

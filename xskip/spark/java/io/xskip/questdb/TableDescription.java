@@ -22,8 +22,11 @@ import org.apache.spark.sql.types.StructType;
  * </ul>
  */
 final class TableDescription {
-  /** The numbers per piece: those of {@link Piece}, then start, end, bytes and digest. */
-  private static final int FIELDS = 9;
+  /**
+   * The numbers per piece: time, rows, size of a Parquet file, inode, time of modification, start, end,
+   * bytes, digest and the transaction in the name of the folder.
+   */
+  private static final int FIELDS = 10;
 
   private static final int START = 5;
   private static final int END = 6;
