@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import IllegalArgumentException
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 import xskip
 import xskip.questdb
@@ -20,6 +21,8 @@ from tests.questdb.spark_values import load, spark_rows
 from tests.questdb.tables import create_with_all_types
 from tests.questdb.tiers import ALWAYS, Tiers, counted
 from xskip.questdb import ExportOptions
+from xskip.questdb_files.database import place_of
+from xskip.questdb_files.snapshot import read_snapshot
 
 
 @pytest.fixture(autouse=True)
@@ -89,6 +92,44 @@ def test_rows_come_late(tiers: Tiers) -> None:
     assert sum(counted(df).values()) == 136
     tiers.run("alter table {t} drop partition list '1970-01-02'")
     assert sum(counted(df).values()) == 136
+
+
+def test_a_drop_leaves_other_partitions_exported(tiers: Tiers) -> None:
+    """[QDB-CT-3], [QDB-SN-7]: it changes the truncate version of the table."""
+    expected = tiers.rows()
+    tiers.export(datetime(1970, 1, 4))
+    before = read_snapshot(place_of(tiers.folder)).transaction.truncate_version
+    tiers.run("alter table {t} drop partition list '1970-01-01'")
+    snapshot = read_snapshot(place_of(tiers.folder))
+    assert snapshot.transaction.truncate_version > before
+    assert tiers.export(datetime(1970, 1, 4)).partitions == ()
+    df = tiers.union()
+    assert counted(df) == expected
+    paths = {row.path for row in df.select(F.input_file_name().alias("path")).collect()}
+    assert sum("year=" in path for path in paths) == 3
+
+
+@pytest.mark.parametrize("count", [300, 3])
+def test_rows_that_a_squash_replaces_in_place(spark: SparkSession, server: Server, tmp_path: Path, count: int) -> None:
+    """[QDB-CT-3], [QDB-CT-4]: deduplication keeps the number of rows, and ``_txn`` does not tell the change."""
+    tiers = Tiers(spark, server, tmp_path / "cold", rows=40_000)
+    tiers.run("alter table {t} dedup enable upsert keys(ts)")
+    df = tiers.union()
+    tiers.export(datetime(1970, 1, 2))
+    records = read_snapshot(place_of(tiers.folder)).transaction.record(0)
+    tiers.run(
+        f"insert into {{t}} select ts, -x, s from {{t}} where ts >= 60000000000 and ts < 86400000000 limit {count}",
+        "alter table {t} squash partitions",
+    )
+    assert read_snapshot(place_of(tiers.folder)).transaction.record(0) == records
+    expected = tiers.rows()
+    try:
+        found = counted(df)
+    except IllegalArgumentException as error:
+        assert "its rows do not tell how" in str(error)  # noqa: PT017
+        tiers.export(datetime(1970, 1, 2), changed="merged")
+        found = counted(df)
+    assert found == expected
 
 
 def test_a_change_that_rows_do_not_tell(tiers: Tiers) -> None:

@@ -242,7 +242,7 @@ class Export:
 
     def _unchanged(self, exported: Sequence[ColdPartition]) -> tuple[ColdPartition, ...]:
         """Return the partitions that no server has changed meanwhile, and remove the files of the others."""
-        now = hot_partitions(read_snapshot(self._place))
+        now = hot_partitions(read_snapshot(self._place), {partition.start for partition in exported})
         same = tuple(p for p in exported if p.start in now and now[p.start].key == p.key)
         for partition in same:
             if partition.rows != now[partition.start].rows:
@@ -287,7 +287,7 @@ class Export:
         clock = snapshot.metadata.clock
         copied = {partition.start for partition in exported}
         files = [file for partition in exported for file in partition.files]
-        hot = hot_partitions(snapshot)
+        hot = hot_partitions(snapshot, {partition.start for partition in (*plan.kept, *exported)})
         present = [p.start for p in (*plan.kept, *exported) if p.start in hot and hot[p.start].key == p.key]
         return ExportResult(
             tuple(clock.folder(start, -1) for start in sorted(copied)),

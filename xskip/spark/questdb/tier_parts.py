@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import struct
 from collections import defaultdict
+from collections.abc import Set
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
@@ -13,6 +13,7 @@ import numpy as np
 
 from xskip.errors import DatasetError
 from xskip.questdb_files.partition_names import PartitionUnit
+from xskip.questdb_files.pieces import Piece
 from xskip.questdb_files.snapshot import Snapshot
 from xskip.spark.questdb.cold_tier import ColdPartition, ColdTier
 from xskip.spark.questdb.row_samples import has_samples
@@ -71,8 +72,14 @@ class Parts:
     cold: tuple[ColdPartition, ...]
 
 
-def hot_partitions(snapshot: Snapshot) -> dict[int, HotPartition]:
+def hot_partitions(snapshot: Snapshot, starts: Set[int] | None = None) -> dict[int, HotPartition]:
     """Return the partitions of a table with rows, by the start of their bounds.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+    starts : set of int, optional
+        The starts of the partitions that the caller needs; each costs a look at the files of its pieces. Default: all.
 
     Raises
     ------
@@ -91,19 +98,32 @@ def hot_partitions(snapshot: Snapshot) -> dict[int, HotPartition]:
     for (time, column), (txn, top) in snapshot.versions.records.items():
         versions[time].append((column, txn, top))
     found = {}
-    table = struct.pack("<2q", snapshot.metadata.table_id, transaction.truncate_version)
     borders = [0, *(np.flatnonzero(np.diff(ends)) + 1).tolist(), len(ends)]
     for first, stop in pairwise(borders):
         count = int(rows[first:stop].sum())
         if not count:
             continue
-        digest = hashlib.blake2b(table, digest_size=16)
-        for position in range(first, stop):
-            entry = transaction.record(position)
-            digest.update(repr((entry, sorted(versions.get(entry.timestamp, ())))).encode())
         start = clock.floor(int(times[first]))
+        if starts is not None and start not in starts:
+            continue
+        digest = hashlib.blake2b(repr(snapshot.identity).encode(), digest_size=16)
+        for piece in snapshot.pieces[first:stop]:
+            own = sorted(versions.get(piece.record.timestamp, ()))
+            digest.update(repr((piece.record, own, _modified(snapshot, piece))).encode())
         found[start] = HotPartition(start, int(ends[first]), tuple(range(first, stop)), count, digest.hexdigest())
     return found
+
+
+def _modified(snapshot: Snapshot, piece: Piece) -> int | None:
+    """Return the time of modification of a piece, which a squash changes, or None if a server has removed the piece.
+
+    The identity of the file does not count: a table that was restored from a copy has the exported rows.
+    """
+    try:
+        stamp = snapshot.stamp(piece)
+    except FileNotFoundError:
+        return None
+    return stamp.modified if stamp else None
 
 
 def state_of(snapshot: Snapshot, tier: ColdTier, exported: ColdPartition, hot: HotPartition | None) -> State:
@@ -141,7 +161,7 @@ def parts(snapshot: Snapshot, tier: ColdTier) -> Parts:
     DatasetError
         If it is not known whether the cold tier has rows that the table has.
     """
-    hot = hot_partitions(snapshot)
+    hot = hot_partitions(snapshot, {exported.start for exported in tier.partitions})
     left_out: set[int] = set()
     cold = []
     for exported in tier.partitions:
