@@ -23,8 +23,8 @@ import org.apache.spark.sql.types.StructType;
  */
 final class TableDescription {
   /**
-   * The numbers per piece: time, rows, size of a Parquet file, inode, time of modification, start, end,
-   * bytes, digest and the transaction in the name of the folder.
+   * The numbers per piece: time, rows, size of a Parquet file, inode, time of modification, start,
+   * end, bytes, digest and the transaction in the name of the folder.
    */
   private static final int FIELDS = 10;
 
