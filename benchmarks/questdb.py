@@ -6,7 +6,7 @@ A server writes the tables (QuestDB 9.3.0 from Maven). ``scan`` has 100,000,000 
 timestamp) over a year, in partitions by day. It times
 
 * a sum over three columns, against Spark's own read of the same columns from Parquet;
-* the same over a hundredth of the rows, against JDBC over one connection;
+* the same over a tenth of the rows, against JDBC over one connection;
 * one hour of the year, against a Parquet file with just these rows;
 * an index of three kinds over the 365 partitions, against a sum over its columns;
 * the latest rows of 10,000 symbols, against a read of the last day.
@@ -41,7 +41,7 @@ SYMBOLS = 10_000
 YEAR_MICROS = 365 * 86_400_000_000
 HOUR = "ts >= '1970-06-15T09:00:00Z' AND ts < '1970-06-15T10:00:00Z'"
 LAST_DAY = "ts >= '1970-12-31T00:00:00Z'"
-JDBC_SHARE = 100
+JDBC_SHARE = 10
 
 
 @contextmanager

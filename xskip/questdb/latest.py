@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from xskip.errors import PredicateError, UnsupportedTypeError
 from xskip.questdb.frame_columns import Names, check_batch, positions, sortable_positions
 from xskip.questdb.last_rows import LEAST, Order, numbered, selected_rows
+from xskip.spark.bridge.tables import latest_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -28,7 +29,9 @@ def latest_on(df: DataFrame, timestamp: str, keys: Names, *, order: Names | None
     Parameters
     ----------
     df : DataFrame
-        The rows, from any source.
+        The rows, from any source. Of a table of QuestDB, Spark reads only the partitions with a latest row if there is
+        one key of type SYMBOL, if ``timestamp`` is the designated timestamp, and if all filters are ranges of it or
+        values of the key.
     timestamp : str
         The column whose greatest value is the latest one. A null is before all other values.
     keys : str or sequence of str
@@ -76,7 +79,8 @@ def latest_on(df: DataFrame, timestamp: str, keys: Names, *, order: Names | None
         raise PredicateError("there are no keys", where="keys", expected="at least one column")
     time = _time_position(df, timestamp)
     ties = None if order is None else sortable_positions(df, order, "order")
-    rows, by = _ordered(numbered(df, "c"), time, ties)
+    fewer = latest_frame(df, time, groups[0]) if len(groups) == 1 else df
+    rows, by = _ordered(numbered(fewer, "c"), time, ties)
     return selected_rows(rows, groups, by, len(df.columns)).toDF(*df.columns)
 
 

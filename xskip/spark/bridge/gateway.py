@@ -30,7 +30,7 @@ from xskip.spark.bridge.queries import QueryCalls
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Hook", "hook_of"]
+__all__ = ["Hook", "hook_of", "known_hook"]
 
 _hooks: dict[int, Hook] = {}
 _lock = threading.RLock()
@@ -49,6 +49,14 @@ def hook_of(spark: SparkSession) -> Hook:
             _hooks.clear()
             hook = _hooks[id(gateway)] = Hook(spark, existing_rule(spark) or new_rule(spark))
         return hook
+
+
+def known_hook(spark: SparkSession) -> Hook | None:
+    """Return the hook of the session's JVM if there is one, without compiling it."""
+    if not hasattr(spark, "_jsparkSession"):  # Spark Connect has no JVM in this process
+        return None
+    with _lock:
+        return _hooks.get(id(spark.sparkContext._gateway))
 
 
 class Hook:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from xskip.errors import DatasetError
-from xskip.spark.bridge.gateway import Hook
+from xskip.spark.bridge.gateway import Hook, known_hook
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["tier_frames"]
+__all__ = ["latest_frame", "tier_frames"]
 
 
 def tier_frames(hook: Hook, spark: SparkSession, path: str, cold: str) -> list[DataFrame]:
@@ -47,3 +47,24 @@ def tier_frames(hook: Hook, spark: SparkSession, path: str, cold: str) -> list[D
         files = DataFrame(session.baseRelationToDataFrame(relations.files(i)), spark)
         frames.append(files.selectExpr(*relations.columns(i)))
     return frames
+
+
+def latest_frame(df: DataFrame, timestamp: int, key: int) -> DataFrame:
+    """Return a DataFrame with the same latest row of each key that reads fewer pieces of a table, or ``df`` [QDB-SP-9].
+
+    Parameters
+    ----------
+    df : DataFrame
+        The rows.
+    timestamp : int
+        The position of the timestamp among the columns.
+    key : int
+        The position of the key.
+    """
+    from pyspark.sql import DataFrame
+
+    hook = known_hook(df.sparkSession)
+    tables = hook.rule.knownTables() if hook else None
+    if tables is None:  # no table was loaded
+        return df
+    return DataFrame(tables.latest(df._jdf, timestamp, key), df.sparkSession)

@@ -61,6 +61,11 @@ public final class SkippingRule extends PlanRule<LogicalPlan> {
     return new BuildCalls();
   }
 
+  /** Returns the methods for tables of QuestDB, or null if no table was read. */
+  public Object knownTables() {
+    return TableClasses.known();
+  }
+
   /** Returns the methods for tables of QuestDB, whose classes the first call loads. */
   public Object tables() throws Exception {
     return TableClasses.tables();

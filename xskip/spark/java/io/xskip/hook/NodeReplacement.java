@@ -3,11 +3,11 @@ package io.xskip.hook;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /** Replaces one node of a plan, which is compared by identity. */
-final class NodeReplacement extends NodeRewriter<LogicalPlan> {
+public final class NodeReplacement extends NodeRewriter<LogicalPlan> {
   private final LogicalPlan target;
   private final LogicalPlan replacement;
 
-  NodeReplacement(LogicalPlan target, LogicalPlan replacement) {
+  public NodeReplacement(LogicalPlan target, LogicalPlan replacement) {
     this.target = target;
     this.replacement = replacement;
   }

@@ -10,7 +10,7 @@ import scala.runtime.AbstractPartialFunction;
  *
  * @param <T> the type of the nodes
  */
-abstract class NodeRewriter<T> extends AbstractPartialFunction<T, T> {
+public abstract class NodeRewriter<T> extends AbstractPartialFunction<T, T> {
   /** Returns whether a node is exchanged. */
   protected abstract boolean matches(Object node);
 

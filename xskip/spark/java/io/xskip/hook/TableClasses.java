@@ -22,7 +22,12 @@ public final class TableClasses {
     tables = methods;
   }
 
-  /** Returns the methods for tables. */
+  /** Returns the methods for tables, or null if no table was read. */
+  public static Object known() {
+    return tables;
+  }
+
+  /** Returns the methods for tables, which it loads if need be. */
   public static synchronized Object tables() throws Exception {
     if (tables == null) {
       Function<String, byte[]> function = loader;

@@ -51,7 +51,7 @@ final class ParquetRows extends AbstractIterator<Object> implements TaskCompleti
     this.partition = partition;
     this.range = range;
     this.file = file;
-    check = new SnapshotCheck(piece, piece.folder);
+    check = new SnapshotCheck(piece);
     CutFile cut = new CutFile(file, piece.parquetSize);
     reader = ParquetFileReader.open(cut, ParquetReadOptions.builder().build());
     schema = reader.getFileMetaData().getSchema();

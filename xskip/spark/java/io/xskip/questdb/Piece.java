@@ -54,6 +54,11 @@ final class Piece implements Serializable {
     return parquetSize >= 0;
   }
 
+  /** Returns whether a later write into the piece changes its stamp. */
+  boolean isStampSettled() {
+    return modified >= 0;
+  }
+
   /** Returns the number of rows at the start of the piece that are older than a column. */
   long top(TableColumn column) {
     int place = record(column);

@@ -40,8 +40,21 @@ final class PieceIndex implements FileIndex, OwnIndexLocation {
 
   private final TableState state;
 
+  /** The query whose rows are all that is read of the table, or null. */
+  private final LatestRows latest;
+
   PieceIndex(TableState state) {
+    this(state, null);
+  }
+
+  private PieceIndex(TableState state, LatestRows latest) {
     this.state = state;
+    this.latest = latest;
+  }
+
+  /** Returns an index of the pieces that can have a row of a query. */
+  PieceIndex latest(LatestRows query) {
+    return new PieceIndex(state, query);
   }
 
   /** Returns the piece of a file of a listing. */
@@ -79,9 +92,10 @@ final class PieceIndex implements FileIndex, OwnIndexLocation {
       Seq<Expression> partitionFilters, Seq<Expression> dataFilters) {
     TableDescription table = state.current();
     TimeRange range = range(table, dataFilters);
+    boolean[] needed = latest == null ? null : latest.needed(table);
     VectorBuilder<FileStatusWithMetadata> files = new VectorBuilder<>();
     for (int i = 0; i < table.count(); i++) {
-      if (range.overlaps(table.start(i), table.end(i))) {
+      if ((needed == null || needed[i]) && range.overlaps(table.start(i), table.end(i))) {
         Map<String, Object> piece = new Map.Map1<String, Object>(PIECE, table.piece(i));
         files.$plus$eq(new FileStatusWithMetadata(status(table, i), piece));
       }
@@ -165,7 +179,9 @@ final class PieceIndex implements FileIndex, OwnIndexLocation {
 
   @Override
   public boolean equals(Object other) {
-    return other instanceof PieceIndex && ((PieceIndex) other).state.equals(state);
+    return other instanceof PieceIndex
+        && ((PieceIndex) other).state.equals(state)
+        && ((PieceIndex) other).latest == latest;
   }
 
   @Override
@@ -175,6 +191,6 @@ final class PieceIndex implements FileIndex, OwnIndexLocation {
 
   @Override
   public String toString() {
-    return "PieceIndex(" + state.path() + ")";
+    return "PieceIndex(" + state.path() + (latest == null ? "" : ", " + latest) + ")";
   }
 }

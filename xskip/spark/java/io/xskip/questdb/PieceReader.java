@@ -85,7 +85,7 @@ final class PieceReader extends AbstractFunction1<Object, Object> implements Ser
   private PieceRows selected(
       Piece piece, ColumnReader[] readers, PartitionColumns partition, long[] rows) {
     TableColumn timestamp = piece.snapshot.timestamp;
-    SnapshotCheck check = new SnapshotCheck(piece, stampedFile(piece));
+    SnapshotCheck check = new SnapshotCheck(piece);
     if (timestamp != null) {
       long[] inRange = new TimeSearch(piece, timestamp).rows(range.in(piece.snapshot));
       rows[0] = Math.max(rows[0], inRange[0]);
@@ -100,17 +100,6 @@ final class PieceReader extends AbstractFunction1<Object, Object> implements Ser
       selected.demandUnchanged(); // what shows that no row is needed must be of the transaction too
     }
     return selected;
-  }
-
-  /** Returns the file that a squash changes, or null if the piece has none. */
-  private static String stampedFile(Piece piece) {
-    TableColumn[] columns = piece.snapshot.columns;
-    TableColumn column = piece.snapshot.timestamp;
-    if (column == null && columns.length > 0) {
-      column = columns[0];
-    }
-    boolean hasFile = column != null && piece.top(column) != Piece.NO_FILES;
-    return hasFile ? piece.path(column, "d") : null;
   }
 
   /** Finds the keys of the wanted symbols, and returns whether there are any for each filter. */

@@ -22,17 +22,25 @@ final class SnapshotCheck {
 
   private final Piece piece;
   private final TableSnapshot snapshot;
+
+  /** The file whose time of modification shows writes, or null. */
   private final String stampedFile;
 
-  /**
-   * Creates a check.
-   *
-   * @param stampedFile the file that a squash changes, or null if the piece has none
-   */
-  SnapshotCheck(Piece piece, String stampedFile) {
+  SnapshotCheck(Piece piece) {
     this.piece = piece;
     this.snapshot = piece.snapshot;
-    this.stampedFile = stampedFile;
+    this.stampedFile = piece.isParquet() ? piece.folder : stampedFile(piece);
+  }
+
+  /** Returns the file that a squash changes, or null if the piece has none. */
+  private static String stampedFile(Piece piece) {
+    TableColumn[] columns = piece.snapshot.columns;
+    TableColumn column = piece.snapshot.timestamp;
+    if (column == null && columns.length > 0) {
+      column = columns[0];
+    }
+    boolean hasFile = column != null && piece.top(column) != Piece.NO_FILES;
+    return hasFile ? piece.path(column, "d") : null;
   }
 
   /** Fails unless all bytes that were read before are those of the transaction. */

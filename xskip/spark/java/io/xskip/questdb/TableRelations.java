@@ -1,5 +1,6 @@
 package io.xskip.questdb;
 
+import io.xskip.hook.HookState;
 import java.util.function.Function;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
@@ -33,6 +34,22 @@ public final class TableRelations {
    */
   public TierRelations tiers(Object session, String path, String cold) throws Exception {
     return new TierRelations(session, new TableState(path, false, cold));
+  }
+
+  /**
+   * Returns a DataFrame with the same latest row of each value of a column that reads fewer pieces,
+   * or the DataFrame itself.
+   *
+   * @param timestamp the position of the timestamp among the columns
+   * @param symbol the position of the column whose values each give a row
+   */
+  public Object latest(Object df, int timestamp, int symbol) {
+    try {
+      return new LatestQuery(df).result(timestamp, symbol);
+    } catch (Throwable t) {
+      HookState.logFailure("the selection of pieces with the latest rows", t);
+      return df;
+    }
   }
 
   static HadoopFsRelation relation(Object session, TableState state) {

@@ -66,9 +66,36 @@ final class TimeRange implements Serializable {
     return isOfTimestamp ? this : ALL;
   }
 
+  /** Returns whether all times of a half-open interval are in the range. */
+  boolean covers(long from, long to) {
+    return start <= from && to <= end;
+  }
+
   /** Returns whether some time of a half-open interval can be in the range. */
   boolean overlaps(long from, long to) {
     return start < to && (end == GREATEST || (from < end && start < end));
+  }
+
+  /** Returns whether a filter matches exactly the times in the range of the filter. */
+  static boolean isExact(Filter filter, String column) {
+    Object value = null;
+    if (filter instanceof EqualTo && Attributes.isOf(((EqualTo) filter).attribute(), column)) {
+      value = ((EqualTo) filter).value();
+    } else if (filter instanceof GreaterThan
+        && Attributes.isOf(((GreaterThan) filter).attribute(), column)) {
+      value = ((GreaterThan) filter).value();
+    } else if (filter instanceof GreaterThanOrEqual
+        && Attributes.isOf(((GreaterThanOrEqual) filter).attribute(), column)) {
+      value = ((GreaterThanOrEqual) filter).value();
+    } else if (filter instanceof LessThan
+        && Attributes.isOf(((LessThan) filter).attribute(), column)) {
+      value = ((LessThan) filter).value();
+    } else if (filter instanceof LessThanOrEqual
+        && Attributes.isOf(((LessThanOrEqual) filter).attribute(), column)) {
+      value = ((LessThanOrEqual) filter).value();
+    }
+    Long ticks = value(value);
+    return ticks != null && ticks.longValue() != GREATEST;
   }
 
   private static TimeRange of(Filter filter, String column) {

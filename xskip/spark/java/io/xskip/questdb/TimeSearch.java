@@ -13,11 +13,11 @@ final class TimeSearch {
   /** Returns the first row that can be in a range of time, and the first row after it. */
   long[] rows(TimeRange range) {
     long[] rows = {0, piece.rows};
-    boolean hasStart = range.start > piece.start;
-    boolean hasEnd = range.end < piece.end;
-    if ((!hasStart && !hasEnd) || piece.rows == 0) {
+    if (range.covers(piece.start, piece.end) || piece.rows == 0) {
       return rows;
     }
+    boolean hasStart = range.start > piece.start;
+    boolean hasEnd = range.end < piece.end;
     if (piece.top(timestamp) != 0) {
       throw TableFailure.damaged(piece.folder, "it has no designated timestamp");
     }
