@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -177,7 +178,7 @@ def test_keys_that_cannot_be_read(spark: SparkSession, server: Server, name: str
     folder = server.folder(name)
     df = latest(load(spark, folder))
     next(folder.glob("1970-01-05*/s.d")).write_bytes(b"")
-    with pytest.raises(Exception, match="xskip cannot read.*s.d"):
+    with pytest.raises(Exception, match=r"xskip cannot read.*s\.d"):
         df.collect()
 
 
@@ -185,22 +186,33 @@ def change(server: Server, name: str, chosen: random.Random) -> None:
     """Change a table in one of many ways."""
     start, count = chosen.randrange(5 * _DAY), chosen.choice([1, 30, 300])
     keys = ", ".join(["null", *(f"'k{chosen.randrange(40)}'" for _ in range(chosen.randrange(1, 5)))])
-    low = chosen.randrange(5)
-    day = f"'1970-01-{low + 1:02}'"
+    day = f"'1970-01-{chosen.randrange(1, 6):02}'"
+    rows = f"select x, rnd_symbol({keys}), ({start} + x * {_DAY // 400})::timestamp from long_sequence({count})"
     statement = chosen.choice([
-        *[f"insert into {name} (x, s, ts) select x, rnd_symbol({keys}), ({start} + x * {_DAY // 400})::timestamp "
-          f"from long_sequence({count})"] * 6,
+        *[f"insert into {name} (x, s, ts) {rows}"] * 6,
+        *[f"insert into {name} (x, late, ts) {rows}"] * 2,
         f"update {name} set s = rnd_symbol({keys}) where ts in {day}",
         f"update {name} set s = null where ts in {day} and s = 'k1'",
         f"alter table {name} squash partitions",
         f"alter table {name} drop partition list {day}",
         f"alter table {name} add column if not exists late symbol",
-        f"insert into {name} (x, late, ts) values (1, rnd_symbol({keys}), {start})",
     ])  # fmt: skip
-    try:
+    with suppress(SqlError):  # there is no such column or partition
         server.run(name, statement)
-    except SqlError as error:
-        assert "nvalid column: late" in str(error) or "could not remove partition" in str(error), error
+
+
+def compare(spark: SparkSession, server: Server, name: str, where: str, key: str) -> tuple[int, int]:
+    """Compare keys and times with the server's, and return the number of pieces that were read, and of all.
+
+    LATEST ON of 9.3.0 can stop before it has found null, because inserts do not set the flag of the column for null.
+    """
+    df = load(spark, server.folder(name))
+    result = latest(df.where(spark_form(where)), key)
+    rows = result.select(key, F.unix_micros("ts").alias("micros")).collect()
+    query = f"select {key}, max(ts)::long from {name} where {where}"
+    assert sorted((str(row[key]), row.micros) for row in rows) == sorted((str(s), t) for s, t in server.select(query))
+    _, pieces = found(result)
+    return pieces, len(df.inputFiles())
 
 
 @pytest.mark.parametrize("seed", [1, 2, random.randrange(1 << 32)])
@@ -213,25 +225,13 @@ def test_random_tables(spark: SparkSession, server: Server, seed: int) -> None:
     read = listed = 0
     for _ in range(30):
         change(server, name, chosen)
-        df = load(spark, server.folder(name))
         low, high = sorted(chosen.sample(range(6), 2))
+        times = [f"cast({day * _DAY + chosen.randrange(_DAY)} as timestamp)" for day in (low, high)]
         where = chosen.choice([
-            "", "s is not null", f"s in ('k{low}', 'k{high}')",
-            f"ts >= cast({low * _DAY + 777_000_000} as timestamp) and ts < cast({high * _DAY + 999_000_000} as timestamp)",
+            "1 = 1", "s is not null", f"s in ('k{low}', 'k{high}')", f"ts >= {times[0]} and ts < {times[1]}",
         ])  # fmt: skip
-        for key in ["s", "late"]:
-            if key in df.columns and (key == "s" or "s " not in where):
-                rows = df.where(spark_form(where)) if where else df
-                result = latest_on(rows, "ts", key, order=())
-                times = sorted(
-                    (str(row[key]), row.micros) for row in result.withColumn("micros", F.unix_micros("ts")).collect()
-                )
-                clause = f"where {where}" if where else ""
-                query = f"select {key}, ts::long from ({name} {clause} latest on ts partition by {key})"
-                assert times == sorted((str(text), micros) for text, micros in server.select(query)), where
-                plan = result._jdf.queryExecution().executedPlan()
-                plan.executeCollect()
-                read += plan.collectLeaves().head().metrics().apply("numFiles").value()
-                listed += len(df.inputFiles())
+        for key in {"s", "late"} & {*load(spark, server.folder(name)).columns}:
+            pieces, every = compare(spark, server, name, where, key)
+            read, listed = read + pieces, listed + every
     print(f"{read} of {listed} pieces read")  # noqa: T201
     assert read < listed
