@@ -21,6 +21,16 @@ def load(spark: SparkSession, path: Path) -> DataFrame:
     return spark.read.format("questdb").load(str(path))
 
 
+def bytes_read(spark: SparkSession, df: DataFrame) -> int:
+    """Return the bytes that a query reads from local files."""
+    gateway = spark.sparkContext._gateway
+    assert gateway is not None
+    statistics = gateway.jvm.org.apache.hadoop.fs.FileSystem.getGlobalStorageStatistics().get("file")
+    before = int(statistics.getLong("bytesRead"))
+    df.collect()
+    return int(statistics.getLong("bytesRead")) - before
+
+
 def check_spark(spark: SparkSession, path: Path) -> DataFrame:
     """Compare every value that Spark reads from a table with that of the Arrow table, and return the DataFrame."""
     df = load(spark, path)

@@ -7,27 +7,19 @@ import shutil
 from pathlib import Path
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import xskip
 from tests.questdb.damages import DAMAGES, create
 from tests.questdb.server import Server
 from tests.questdb.sidecars import SidecarFile
-from tests.questdb.spark_values import load
+from tests.questdb.spark_values import bytes_read, load
 
 
 @pytest.fixture(autouse=True)
 def enabled(spark: SparkSession) -> None:
     xskip.enable(spark)
-
-
-def bytes_read(spark: SparkSession, df: DataFrame) -> int:
-    """Return the bytes that a query reads."""
-    statistics = spark._jvm.org.apache.hadoop.fs.FileSystem.getGlobalStorageStatistics().get("file")  # type: ignore[union-attr]
-    before = int(statistics.getLong("bytesRead"))
-    df.collect()
-    return int(statistics.getLong("bytesRead")) - before
 
 
 def sizes(folder: Path, pattern: str) -> int:

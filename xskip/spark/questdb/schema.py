@@ -60,6 +60,7 @@ def described_columns(snapshot: Snapshot, columns: Sequence[Column]) -> list[dic
             **_fields(column.name, column.writer_index, column.type_code),
             "symbolTxn": snapshot.versions.symbol_txn(column.writer_index),
             "symbolCount": snapshot.symbol_count(column),
+            "indexed": column.indexed,
             "former": _former(snapshot, column),
         }
         for column in columns
@@ -75,7 +76,7 @@ def _former(snapshot: Snapshot, column: Column) -> list[dict[str, Any]]:
             fields = _fields(column.name, index, codes[index])
         except UnsupportedTypeError:
             break
-        found.append({**fields, "symbolTxn": -1, "symbolCount": 0, "former": []})
+        found.append({**fields, "symbolTxn": -1, "symbolCount": 0, "indexed": False, "former": []})
     return found
 
 

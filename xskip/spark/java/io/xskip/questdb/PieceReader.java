@@ -92,14 +92,40 @@ final class PieceReader extends AbstractFunction1<Object, Object> implements Ser
       rows[1] = Math.min(rows[1], inRange[1]);
     }
     boolean[][] keys = new boolean[readers.length][];
-    if (!findKeys(readers, keys)) {
-      rows[1] = rows[0];
-    }
-    PieceRows selected = new PieceRows(piece, readers, keys, check, partition, rows);
-    if (rows[0] >= rows[1]) {
+    long[] ranges = findKeys(readers, keys) ? ranges(piece, readers, keys, rows) : new long[0];
+    PieceRows selected = new PieceRows(piece, readers, keys, check, partition, ranges);
+    if (ranges.length == 0) {
       selected.demandUnchanged(); // what shows that no row is needed must be of the transaction too
     }
     return selected;
+  }
+
+  /** Returns the ranges of rows that can have wanted symbols, within some bounds. */
+  private static long[] ranges(
+      Piece piece, ColumnReader[] readers, boolean[][] keys, long[] bounds) {
+    if (bounds[0] >= bounds[1]) {
+      return new long[0];
+    }
+    long[] ranges = bounds;
+    for (int i = 0; i < readers.length; i++) {
+      if (keys[i] != null) {
+        long[] found = BitmapIndex.ranges(piece, readers[i].column, keys[i], bounds);
+        ranges = found != null && (ranges == bounds || isShorter(found, ranges)) ? found : ranges;
+      }
+    }
+    return ranges;
+  }
+
+  private static boolean isShorter(long[] ranges, long[] others) {
+    return length(ranges) < length(others);
+  }
+
+  private static long length(long[] ranges) {
+    long length = 0;
+    for (int i = 0; i < ranges.length; i += 2) {
+      length += ranges[i + 1] - ranges[i];
+    }
+    return length;
   }
 
   /** Finds the keys of the wanted symbols, and returns whether there are any for each filter. */

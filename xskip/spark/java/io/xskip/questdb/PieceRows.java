@@ -8,7 +8,7 @@ import org.apache.spark.util.TaskCompletionListener;
 import scala.collection.AbstractIterator;
 
 /**
- * The rows of a range of a native piece, as an iterator over batches. Each batch is checked before
+ * The rows of ranges of a native piece, as an iterator over batches. Each batch is checked before
  * it is returned: its bytes are those of the transaction. A batch is valid until the next one.
  */
 final class PieceRows extends AbstractIterator<Object> implements TaskCompletionListener {
@@ -20,8 +20,12 @@ final class PieceRows extends AbstractIterator<Object> implements TaskCompletion
   private final boolean[][] wantedKeys;
   private final SnapshotCheck check;
   private final PartitionColumns partition;
+
+  /** The first row and the first row after each range. */
+  private final long[] ranges;
+
+  private int range = 0;
   private long next;
-  private final long end;
   private ColumnarBatch batch = null;
 
   /**
@@ -29,6 +33,7 @@ final class PieceRows extends AbstractIterator<Object> implements TaskCompletion
    *
    * @param wantedKeys for each reader the keys of which a row has one, or null
    * @param partition the columns that are equal in all rows
+   * @param ranges the first row and the first row after each range, in ascending order
    */
   PieceRows(
       Piece piece,
@@ -36,25 +41,34 @@ final class PieceRows extends AbstractIterator<Object> implements TaskCompletion
       boolean[][] wantedKeys,
       SnapshotCheck check,
       PartitionColumns partition,
-      long[] rows) {
+      long[] ranges) {
     this.piece = piece;
     this.readers = readers;
     this.wantedKeys = wantedKeys;
     this.check = check;
     this.partition = partition;
-    this.next = rows[0];
-    this.end = rows[1];
+    this.ranges = ranges;
+    this.next = ranges.length == 0 ? 0 : ranges[0];
   }
 
   @Override
   public boolean hasNext() {
-    while (batch == null && next < end) {
+    while (batch == null && hasRows()) {
       load();
     }
     if (batch == null) {
       close();
     }
     return batch != null;
+  }
+
+  /** Goes to the next range if all rows of one were read, and returns whether rows are left. */
+  private boolean hasRows() {
+    if (range < ranges.length && next >= ranges[range + 1]) {
+      range += 2;
+      next = range < ranges.length ? ranges[range] : next;
+    }
+    return range < ranges.length;
   }
 
   @Override
@@ -77,7 +91,7 @@ final class PieceRows extends AbstractIterator<Object> implements TaskCompletion
   }
 
   private void loadBatch() {
-    int count = (int) Math.min(end - next, MAX_ROWS);
+    int count = (int) Math.min(ranges[range + 1] - next, MAX_ROWS);
     ColumnVector[] values = new ColumnVector[readers.length];
     boolean isWanted = true;
     for (int i = 0; i < readers.length && isWanted; i++) {

@@ -32,6 +32,9 @@ final class TableColumn implements Serializable {
   /** The number of symbols that the transaction has committed. */
   final int symbolCount;
 
+  /** Whether native pieces have a bitmap index of the column. */
+  final boolean isIndexed;
+
   /** The columns that changes of type have replaced, the last one first. */
   final TableColumn[] former;
 
@@ -45,6 +48,7 @@ final class TableColumn implements Serializable {
     scale = fields.get("scale").asInt();
     symbolTxn = fields.get("symbolTxn").asLong();
     symbolCount = fields.get("symbolCount").asInt();
+    isIndexed = fields.get("indexed").asBoolean();
     JsonNode replaced = fields.get("former");
     former = new TableColumn[replaced.size()];
     for (int i = 0; i < former.length; i++) {
