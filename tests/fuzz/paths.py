@@ -21,7 +21,17 @@ _ZONES = ("UTC", "Europe/Oslo", "America/Sao_Paulo", "Pacific/Apia", "Asia/Kolka
           "Australia/Lord_Howe", "Europe/Dublin")  # fmt: skip
 _EPOCH = dt.datetime(1970, 1, 1)
 _NUMBERED = (("min", "max"), ("min", "max"), ("min",), ("max",), ("value",))
-_DATED = (("period",), ("since",), ("period", "min", "max"), ("since", "max"))
+_PARTS = ("year", "month", "day", "hour")
+_DATED = (
+    ("period",),
+    ("since",),
+    ("period", "min", "max"),
+    ("since", "max"),
+    _PARTS[:1],
+    _PARTS[:2],
+    _PARTS[:3],
+    _PARTS,
+)
 #: Texts that fit no place. Partitions have other ones, because their names cannot be empty.
 _NO_NUMBER = ("x", "", "1e3", "+1", "--1", "12345678901234567890", "\u0663")
 _NO_PERIOD = ("unknown", "", "2024-02-30", "2024-13", "2023-W53", "20243", "2024-03-01T24")
@@ -41,6 +51,8 @@ class Claimed:
     def text(self, random: Random, place: str, bounds: Bounds) -> str | None:
         """Return a text that is right about the values of a file, or None if the place has no such text."""
         low, high = bounds or (random.randint(-400, 4000),) * 2
+        if place in _PARTS:
+            return self._part(random, place, low, high)
         if place in ("period", "since") or not self._is_number:
             return self._period(random, place, low, high)
         slack = random.choice((0, 0, 0, 1, 1000))
@@ -80,6 +92,16 @@ class Claimed:
         both = zip(_names(first), _names(last), strict=True)
         common = [name for name, other in both if name == other and (self.kind != "date" or "T" not in name)]
         return random.choice(common) if common else None
+
+    def _part(self, random: Random, place: str, low: int, high: int) -> str | None:
+        """Return a part of the period with all values, or None if they are of several ones."""
+        first, last = self._local(low), self._local(high)
+        if first is None or last is None or (self.kind == "date" and place == "hour"):
+            return None
+        parts = [(each.year, each.month, each.day, each.hour)[: _PARTS.index(place) + 1] for each in (first, last)]
+        if parts[0] != parts[1]:
+            return None
+        return f"{parts[0][-1]:04}" if place == "year" else f"{parts[0][-1]:0{random.choice((1, 2))}}"
 
     def _local(self, value: int) -> dt.datetime | None:
         """Return the local time of a value, or None if Python's calendar lacks it."""
@@ -202,7 +224,7 @@ def union(one: Mapping[str, Bounds], other: Mapping[str, Bounds]) -> dict[str, B
 def _misfit(random: Random, of: Claimed, kind: str, *, is_partition: bool) -> str:
     if is_partition:
         return random.choice(_NO_PARTITION)
-    return random.choice(_NO_PERIOD if kind in ("period", "since") or not of._is_number else _NO_NUMBER)
+    return random.choice(_NO_PERIOD if kind in ("period", "since", *_PARTS) or not of._is_number else _NO_NUMBER)
 
 
 def _padded(random: Random, number: int) -> str:

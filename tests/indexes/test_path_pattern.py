@@ -40,6 +40,11 @@ def test_a_pattern_consists_of_text_and_places() -> None:
         ("**_{ts}", "without text between"),
         ("{a.}", "without a valid column"),
         ("{ts:min}_{TS:max}", "differ only in case"),
+        ("m={ts:month}", "not a year, month"),
+        ("{ts:year}/{ts:day}", "not a year, month"),
+        ("{ts:year}/{ts:week}/{ts:day}", "not a year, month"),
+        ("{ts:year}/{ts:year}", "not a year, month"),
+        ("{ts:year}/{d:month}", "not a year, month"),
     ],
 )
 def test_invalid_patterns_are_refused(pattern: str, problem: str) -> None:
@@ -78,6 +83,16 @@ def test_directories_and_wildcards() -> None:
     assert found(pattern, "h", "/lake/d=2024-03-01/h=4/sub/x.parquet") is None
     assert found(pattern, "h", "/lake/d=1/h=4/x") is None
     assert found("a+(b)_{n}", "n", "/a+(b)_5.x") == ("5",)
+
+
+def test_parts_of_periods() -> None:
+    """[PRU-PB-4] Their order in the path makes no difference, and other columns can lie between them."""
+    pattern = "day={t:day}/{n}/{t:year}-{t:month}"
+    assert found(pattern, "t", "/lake/day=3/17/2024-02.parquet") == ("3", "2024", "02")
+    assert found(pattern, "n", "/lake/day=03/17/2024-2.parquet") == ("17",)
+    for path in ("day=003/17/2024-02", "day=3/17/24-02", "day=3/17/2024-"):
+        assert found(pattern, "t", path) is None
+        assert found(pattern, "n", path) is None
 
 
 def test_columns_are_found_without_regard_to_case() -> None:

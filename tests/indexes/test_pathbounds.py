@@ -33,6 +33,11 @@ def bounds(kind: str, pattern: str, *paths: str, unit: str = "", zone: str = "UT
     ]
 
 
+def period(first: str, last: str) -> tuple[int, int]:
+    """Return the bounds of a period from one day to another, without the last one."""
+    return micros(first), micros(last) - 1
+
+
 def micros(text: str) -> int:
     return (dt.datetime.fromisoformat(text).replace(tzinfo=UTC) - dt.datetime(1970, 1, 1, tzinfo=UTC)) // dt.timedelta(
         microseconds=1
@@ -49,6 +54,32 @@ def test_a_number_that_the_type_cannot_hold_says_nothing(kind: str, least: int, 
     assert bounds(kind, "n{c}", *paths) == [None, (least, least), (0, 0), (greatest, greatest), None]
     assert bounds(kind, "n{c:min}", "/n1", f"/n{greatest + 1}") == [(1, None), None]
     assert bounds(kind, "n{c:max}", "/n1", f"/n{least - 1}") == [(None, 1), None]
+
+
+def test_parts_of_a_period() -> None:
+    """[PRU-PB-4]"""
+    hours = "year={c:year}/month={c:month}/day={c:day}/hour={c:hour}/*"
+    paths = [f"/year={year}/month=02/day=29/hour=7/x" for year in (2024, 2023)]
+    assert bounds("timestamp", hours, *paths) == [period("2024-02-29T07", "2024-02-29T08"), None]
+    days = "year={c:year}/month={c:month}/day={c:day}/data"
+    paths = [
+        "t/year=2024/month=2/day=9/data.parquet",
+        "t/year=2024/month=13/day=01/data.parquet",
+        "t/2024/data.parquet",
+    ]
+    assert bounds("timestamp", days, *paths) == [period("2024-02-09", "2024-02-10"), None, None]
+    assert bounds("date", days, paths[0]) == [(19_762, 19_762)]
+    assert bounds("bigint", days, paths[0]) == [None]
+    assert bounds("bigint", days, paths[0], unit="s") == [(1_707_436_800, 1_707_523_199)]
+    assert bounds("timestamp", "{c:year}w{c:week}/*", "2020w53/x", "2020w54/x", "2021w1/x") == [
+        period("2020-12-28", "2021-01-04"), None, period("2021-01-04", "2021-01-11"),
+    ]  # fmt: skip
+    assert bounds("timestamp", "{c:year}/{c:month}_{c:min}", "2024/02_5", unit="us") == [
+        period("2024-02-01", "2024-03-01")
+    ]
+    assert bounds("timestamp", "y={c:year}/*", "y=2024/x", zone="Asia/Tokyo") == [
+        (micros("2023-12-31T15:00"), micros("2024-12-31T15:00") - 1)
+    ]
 
 
 def test_numbers_of_64_bits() -> None:

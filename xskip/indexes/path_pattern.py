@@ -14,11 +14,18 @@ from xskip.types.periods import PERIOD
 
 __all__ = ["NUMBER", "PathPattern", "Place", "PlaceKind"]
 
-PlaceKind = Literal["min", "max", "value", "period", "since"]
+PlaceKind = Literal["min", "max", "value", "period", "since", "year", "month", "week", "day", "hour"]
 #: The kinds of places that always hold the name of a period.
 _PERIODS: tuple[PlaceKind, ...] = ("period", "since")
 #: A regular expression for whole numbers; a number of 19 digits can be outside of int64.
 NUMBER = r"-?[0-9]{1,19}"
+#: The places that together hold the name of a period, and the combinations of them that do.
+_PARTS: dict[PlaceKind, str] = {
+    "year": "[0-9]{4}", "month": "[0-9]{1,2}", "week": "[0-9]{1,2}", "day": "[0-9]{1,2}", "hour": "[0-9]{1,2}",
+}  # fmt: skip
+_WHOLE: tuple[set[PlaceKind], ...] = (
+    {"year"}, {"year", "month"}, {"year", "month", "day"}, {"year", "month", "day", "hour"}, {"year", "week"},
+)  # fmt: skip
 _TOKEN = re.compile(r"\{\{|\}\}|\{((?:`(?:[^`]|``)+`|[^{}:`])+)(?::([a-z]*))?\}|[{}]|\*")
 _SYNTAX = "such as 'ts_{ts:min}_{ts:max}' or 'day={ts:period}/*'"
 
@@ -31,9 +38,9 @@ class Place:
     ----------
     column : str
         The column, as the pattern spells it.
-    kind : {"min", "max", "value", "period", "since"}
+    kind : {"min", "max", "value", "period", "since", "year", "month", "week", "day", "hour"}
         What the place says about the column: a lower bound, an upper bound, the value of all rows, the period that
-        contains all values, or the period whose start is a lower bound.
+        contains all values, the period whose start is a lower bound, or a part of the period that contains all values.
     """
 
     column: str
@@ -52,6 +59,11 @@ class Place:
     def has_high(self) -> bool:
         """Return whether the place gives an upper bound."""
         return self.kind in ("max", "value", "period")
+
+    @property
+    def is_part(self) -> bool:
+        """Return whether the place holds a part of the name of a period."""
+        return self.kind in _PARTS
 
     @property
     def holds_period(self) -> bool:
@@ -87,8 +99,8 @@ class PathPattern:
         Raises
         ------
         IndexDefinitionError
-            If the text has no place, two places without text between them, an unknown kind of place, a single brace, or
-            two columns whose names differ only in case.
+            If the text has no place, two places without text between them, an unknown kind of place, parts that are not
+            those of a period, a single brace, or two columns whose names differ only in case.
 
         Examples
         --------
@@ -105,6 +117,10 @@ class PathPattern:
         spelled = {place.column for place in places}
         if len({_folded(column) for column in spelled}) < len({tuple(split_path(column)) for column in spelled}):
             raise _invalid("has columns whose names differ only in case", text)
+        for column in spelled:
+            kinds = [place.kind for place in places if place.column == column and place.is_part]
+            if kinds and (len(set(kinds)) < len(kinds) or {*kinds} not in _WHOLE):
+                raise _invalid(f"has parts of a period that are not a year, month, week, day or hour: {kinds}", text)
         return PathPattern(parts)
 
     @property
@@ -142,10 +158,11 @@ class PathPattern:
                     pieces.append(re.escape(part))
                 case Place() if part.is_of(column):
                     held = NUMBER if is_number and not part.holds_period else PERIOD
-                    pieces.append(f"(?P<p{groups}>{held})")
+                    pieces.append(f"(?P<p{groups}>{_PARTS.get(part.kind, held)})")
                     groups += 1
                 case Place():
-                    pieces.append(PERIOD if part.holds_period else f"(?:{NUMBER}|{PERIOD})")
+                    held = PERIOD if part.holds_period else f"(?:{NUMBER}|{PERIOD})"
+                    pieces.append(_PARTS.get(part.kind, held))
         return "".join(pieces) + r"(?:\.[^/]*)?$"
 
 

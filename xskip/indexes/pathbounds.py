@@ -6,7 +6,7 @@ means that the path says nothing about the file; one null field means that the p
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 from zoneinfo import ZoneInfo
@@ -22,7 +22,7 @@ from xskip.expressions.evaluate import from_mask, to_mask
 from xskip.expressions.predicate import Leaf
 from xskip.indexes.base import OneColumn, Parameter, unsupported
 from xskip.indexes.minmax import MinMaxClause
-from xskip.indexes.path_pattern import PathPattern, Place
+from xskip.indexes.path_pattern import PathPattern, Place, PlaceKind
 from xskip.metadata.table import IndexDefinition
 from xskip.types.datatypes import BITS, INTEGRAL, Storage, Struct, arrow_type
 from xskip.types.periods import instants, local_period
@@ -33,6 +33,8 @@ _TIMES = ("timestamp", "timestamp_ntz")
 _SERVED = (*INTEGRAL, "date", *_TIMES)
 #: The number of nanoseconds in each unit.
 _UNITS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
+#: The text before each part of the name of a period, in the order of the parts.
+_SEPARATORS: dict[PlaceKind, str] = {"month": "-", "week": "-W", "day": "-", "hour": "T"}
 _MICROSECOND = 1_000
 _DAY = 86_400_000_000
 Numbers = npt.NDArray[np.int64]
@@ -51,11 +53,14 @@ class PathBounds(OneColumn):
     - ``{column}``: the value that all rows have.
     - ``{column:period}``: the period that contains the values of all rows.
     - ``{column:since}``: the period whose start is a lower bound.
+    - ``{column:year}``, ``{column:month}``, ``{column:day}``, ``{column:hour}``, ``{column:week}``: the parts of the
+      period that contains the values of all rows, as in ``year={ts:year}/month={ts:month}/day={ts:day}/*``.
 
     Places of kind ``period`` and ``since`` hold a year, month, ISO week, day or hour: ``2024``, ``2024-03``,
-    ``2024-W09``, ``2024-03-01``, ``2024-03-01T14``. The other places hold whole numbers; for dates, and for timestamps
-    without a unit, they also hold periods. Queries trust the paths: a path whose bounds are wrong loses rows. A path
-    that does not fit the pattern, or whose bounds contradict each other, says nothing, and queries read the file.
+    ``2024-W09``, ``2024-03-01``, ``2024-03-01T14``. Parts hold numbers such as ``3`` or ``03``. The other places hold
+    whole numbers; for dates, and for timestamps without a unit, they also hold periods. Queries trust the paths: a
+    path whose bounds are wrong loses rows. A path that does not fit the pattern, or whose bounds contradict each
+    other, says nothing, and queries read the file.
 
     Parameters
     ----------
@@ -196,12 +201,17 @@ class PathBounds(OneColumn):
         pattern = PathPattern.parse(self.pattern)
         is_number = kind in INTEGRAL or (kind in _TIMES and self.unit != "")
         found = pc.extract_regex(paths.cast(pa.string()), pattern.regex(self.column, is_number=is_number))
+        parts: dict[PlaceKind, pa.Array] = {}
         for i, place in enumerate(pattern.places(self.column)):
             texts = pc.struct_field(found, i)
-            if is_number and not place.holds_period:
+            if place.is_part:
+                parts[place.kind] = texts
+            elif is_number and not place.holds_period:
                 yield _Claim(place, *self._from_numbers(texts, kind))
             else:
                 yield _Claim(place, *self._from_periods(texts, kind))
+        if parts:
+            yield _Claim(Place(self.column, "period"), *self._from_periods(_joined(parts), kind))
 
     def _from_numbers(self, texts: pa.Array, kind: str) -> tuple[Numbers, Numbers, Mask]:
         """Return the least and the greatest value that numbers stand for, and which numbers are valid."""
@@ -259,6 +269,15 @@ class _Claim:
     low: Numbers
     high: Numbers
     fits: Mask
+
+
+def _joined(parts: Mapping[PlaceKind, pa.Array]) -> pa.Array:
+    """Return the names of periods whose parts are texts."""
+    names = parts["year"]
+    for kind, before in _SEPARATORS.items():
+        if kind in parts:
+            names = pc.binary_join_element_wise(names, pc.utf8_lpad(parts[kind], 2, "0"), before)
+    return names
 
 
 def _most(unit: int) -> int:
