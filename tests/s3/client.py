@@ -42,14 +42,18 @@ class Server:
         """Put a Parquet file with one column, ``x``."""
         sink = io.BytesIO()
         pq.write_table(pa.table({"x": pa.array(values, pa.int32())}), sink)
-        self._ask("PUT", f"{bucket}/{key}", sink.getvalue())
+        self.put(bucket, key, sink.getvalue())
+
+    def put(self, bucket: str, key: str, content: bytes) -> None:
+        """Put an object."""
+        self._ask("PUT", f"{bucket}/{quote(key)}", content)
 
     def put_files(self, bucket: str, root: Path, place: str) -> None:
         """Put the files below a directory, with names below a place in the bucket."""
         for path in sorted(root.rglob("*")):
             if path.is_file():
                 key = f"{place}/{path.relative_to(root).as_posix()}"
-                self._ask("PUT", f"{bucket}/{quote(key)}", path.read_bytes())
+                self.put(bucket, key, path.read_bytes())
 
     def get(self, bucket: str, key: str) -> bytes:
         """Return an object's bytes."""
