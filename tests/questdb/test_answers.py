@@ -22,7 +22,7 @@ class _Hook:
 
 def answer_of(folder: Path, *, frozen: bool = False) -> bytes | None:
     hook: Any = _Hook()
-    request = {"path": str(folder), "frozen": frozen, "cold": "", "txn": -1, "tableId": -1, "record": -1}
+    request = {"path": str(folder), "frozen": frozen, "cold": "", "fingerprint": "", "record": -1}
     return TableAnswers(hook, lambda: hook).answer(json.dumps(request))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -10,13 +11,16 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import xskip
+from tests.questdb.damages import patch
 from tests.questdb.server import Server
 from tests.questdb.spark_values import check_spark, load
 from tests.questdb.tables import create_numbers
 from xskip.questdb_files.column_types import NANOSECOND_TIMESTAMP
+from xskip.questdb_files.database import place_of
 from xskip.questdb_files.metadata_file import Column, Metadata
 from xskip.questdb_files.partition_names import Clock, PartitionUnit
 from xskip.questdb_files.pieces import Pieces
+from xskip.questdb_files.snapshot import read_snapshot
 from xskip.questdb_files.transaction_file import Transaction
 from xskip.spark.questdb.description import pack
 
@@ -113,6 +117,20 @@ def test_the_last_partition_of_nanoseconds_has_no_end(unit: PartitionUnit) -> No
     assert [piece.rows for piece in pieces.overlapping(greatest - 7, None)] == [2]
     assert list(pieces.overlapping(greatest - 4, None)) == []
     assert list(pieces.overlapping(None, start)) == []
+
+
+def test_a_table_of_another_history_takes_the_place(spark: SparkSession, server: Server, tmp_path: Path) -> None:
+    """[QDB-SP-3] After a backup was restored and written to, the number of a transaction comes a second time."""
+    folder = tmp_path / "restored"
+    first, second = (server.folder(create_numbers(server, "history", rows=rows)) for rows in (500, 320))
+    shutil.copytree(first, folder)
+    df = load(spark, folder)
+    assert df.count() == 500
+    shutil.rmtree(folder)
+    shutil.copytree(second, folder)
+    patch(folder / "_meta", 16, (first / "_meta").read_bytes()[16:20])
+    assert read_snapshot(place_of(folder)).txn == read_snapshot(place_of(first)).txn
+    assert sorted(row.x for row in df.select("x").collect()) == list(range(1, 321))
 
 
 def test_a_missing_file_closes_those_that_are_open(spark: SparkSession, server: Server) -> None:

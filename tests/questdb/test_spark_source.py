@@ -256,6 +256,7 @@ def test_rows_for_plans_without_batches(spark: SparkSession, server: Server) -> 
     ("s3a://bucket/db/t", {}, "only from a local or shared file system"),
     ("hdfs:///db/t", {}, "only from a local or shared file system"),
     ("{db}/x", {"mode": "fast"}, "no option mode"),
+    ("{db}/x", {"frozen": "yes"}, "is yes, and not true or false"),
 ])  # fmt: skip
 def test_errors(spark: SparkSession, server: Server, path: str, options: dict[str, str], message: str) -> None:
     """[QDB-SP-1]."""

@@ -71,11 +71,11 @@ class TableFile:
 
     def __init__(self, path: Path, *, frozen: bool) -> None:
         self.path = path
-        self._descriptor = os.open(path, os.O_RDONLY)
         self._whole: pa.Buffer | None = None
-        if frozen and os.fstat(self._descriptor).st_size:
+        if frozen and os.stat(path).st_size:
             with pa.memory_map(str(path)) as mapped:
                 self._whole = mapped.read_buffer()
+        self._descriptor = os.open(path, os.O_RDONLY)
 
     def __enter__(self) -> TableFile:
         return self

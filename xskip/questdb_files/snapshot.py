@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -95,6 +96,16 @@ class Snapshot:
         """
         unpartitioned = self.metadata.clock.unit is PartitionUnit.NONE
         return self.metadata.table_id, self.transaction.truncate_version if unpartitioned else 0
+
+    def fingerprint(self) -> str:
+        """Return a digest that two transactions of a table share only if they have the same pieces and columns.
+
+        A table that was restored from a copy and then written can have the number of a transaction a second time.
+        """
+        numbers = (*self.identity, self.txn, self.transaction.last_rows, self.metadata.version, self.versions.version)
+        digest = hashlib.blake2b(repr((numbers, self.transaction.symbol_counts)).encode(), digest_size=16)
+        digest.update(self.transaction.entries.tobytes())
+        return digest.hexdigest()
 
     def files(self, piece: Piece, column: Column) -> ColumnFiles | None:
         """Return the files of a column in a native piece, or None if all rows are null there."""

@@ -90,6 +90,7 @@ def _header(snapshot: Snapshot, pieces: _Pieces, *, frozen: bool) -> dict[str, o
         "control": str(place.control),
         "indexDirectory": beside,
         "txn": snapshot.txn,
+        "fingerprint": snapshot.fingerprint(),
         "partitionVersion": transaction.partition_version,
         "truncateVersion": transaction.truncate_version,
         "tableId": metadata.table_id,

@@ -56,8 +56,8 @@ class TableAnswers:
         ----------
         request : str
             A JSON object: the ``path`` of a table, whether the table is ``frozen``, the path of its ``cold`` tier or an
-            empty text, and the known transaction as ``txn`` and ``tableId`` with the number of the cold tier's record
-            as ``record``, or -1.
+            empty text, the ``fingerprint`` of the known transaction or an empty text, and the number of the cold
+            tier's known ``record`` or -1.
         """
         try:
             fields = json.loads(request)
@@ -87,9 +87,8 @@ def _described(place: TablePlace, records: ColdRecords | None, fields: dict[str,
         failure: XskipError | None = None
         snapshot = read_snapshot(place)
         cold = _cold(records, snapshot)
-        known = (fields["txn"], fields["tableId"], fields["record"])
-        is_known = known == (snapshot.txn, snapshot.metadata.table_id, cold.tier.number if cold else -1)
-        if is_known and snapshot.is_current():
+        now = (snapshot.fingerprint(), cold.tier.number if cold else -1)
+        if now == (fields["fingerprint"], fields["record"]) and snapshot.is_current():
             return None
         try:
             packed = pack(snapshot, cold, frozen=fields["frozen"])

@@ -35,8 +35,7 @@ public final class DefaultSource implements RelationProvider {
           "the data source questdb needs the path of a table, such as"
               + " spark.read.format(\"questdb\").load(\"/var/lib/questdb/db/trades\")");
     }
-    Option<String> frozen = parameters.get("frozen");
-    boolean isFrozen = !frozen.isEmpty() && "true".equalsIgnoreCase((String) frozen.get());
+    boolean isFrozen = isFrozen(parameters.get("frozen"));
     SparkSession session = context.sparkSession();
     try {
       Object rule = rule(session);
@@ -54,6 +53,15 @@ public final class DefaultSource implements RelationProvider {
     } catch (ReflectiveOperationException e) {
       throw new IllegalStateException(e);
     }
+  }
+
+  private static boolean isFrozen(Option<String> option) {
+    String value = option.isEmpty() ? "false" : (String) option.get();
+    if (!value.equalsIgnoreCase("true") && !value.equalsIgnoreCase("false")) {
+      throw new IllegalArgumentException(
+          "the option frozen of the data source questdb is " + value + ", and not true or false");
+    }
+    return value.equalsIgnoreCase("true");
   }
 
   private static void demandKnown(Map<String, String> parameters) {

@@ -123,6 +123,8 @@ final class SnapshotCheck {
     Path path = Paths.get(stampedFile);
     long inode = ((Number) Files.getAttribute(path, "unix:ino")).longValue();
     long modified = Files.getLastModifiedTime(path).to(TimeUnit.NANOSECONDS);
-    return inode == piece.inode && modified == piece.modified;
+    boolean isOfMicros = modified % 1000 == 0; // older versions of Java know no nanoseconds
+    return inode == piece.inode
+        && (modified == piece.modified || (isOfMicros && modified == piece.modified / 1000 * 1000));
   }
 }

@@ -34,6 +34,10 @@ final class TableDescription {
   private static final int DIGEST = 8;
 
   final TableSnapshot snapshot;
+
+  /** What Python compares to tell whether a transaction is this one. */
+  final String fingerprint;
+
   final StructType schema;
 
   /** The directory of the table's index, or an empty text if the folder of the table has it. */
@@ -55,6 +59,7 @@ final class TableDescription {
     buffer.get(text);
     JsonNode header = new ObjectMapper().readTree(new String(text, StandardCharsets.UTF_8));
     snapshot = new TableSnapshot(header);
+    fingerprint = header.get("fingerprint").asText();
     schema = (StructType) DataType.fromJson(header.get("schema").asText());
     indexDirectory = header.get("indexDirectory").asText();
     cold = header.has("cold") ? new ColdFiles(header.get("cold")) : null;

@@ -172,8 +172,7 @@ final class TableState {
     json.writeStringField("path", path);
     json.writeBooleanField("frozen", isFrozen);
     json.writeStringField("cold", cold);
-    json.writeNumberField("txn", known == null ? -1 : known.snapshot.txn);
-    json.writeNumberField("tableId", known == null ? -1 : known.snapshot.tableId);
+    json.writeStringField("fingerprint", known == null ? "" : known.fingerprint);
     json.writeNumberField("record", known == null || known.cold == null ? -1 : known.cold.number);
     json.writeEndObject();
     json.close();
