@@ -22,16 +22,8 @@ _ZONES = ("UTC", "Europe/Oslo", "America/Sao_Paulo", "Pacific/Apia", "Asia/Kolka
 _EPOCH = dt.datetime(1970, 1, 1)
 _NUMBERED = (("min", "max"), ("min", "max"), ("min",), ("max",), ("value",))
 _PARTS = ("year", "month", "day", "hour")
-_DATED = (
-    ("period",),
-    ("since",),
-    ("period", "min", "max"),
-    ("since", "max"),
-    _PARTS[:1],
-    _PARTS[:2],
-    _PARTS[:3],
-    _PARTS,
-)
+#: The last shape stands for some of its places from the first one on.
+_DATED = (("period",), ("since",), ("period", "min", "max"), ("since", "max"), _PARTS)
 #: Texts that fit no place. Partitions have other ones, because their names cannot be empty.
 _NO_NUMBER = ("x", "", "1e3", "+1", "--1", "12345678901234567890", "\u0663")
 _NO_PERIOD = ("unknown", "", "2024-02-30", "2024-13", "2023-W53", "20243", "2024-03-01T24")
@@ -206,7 +198,8 @@ def naming(random: Random, absent: Collection[str]) -> Naming:
     for name in random.sample(fields, min(len(fields), random.choice((1, 2, 2, 3)))):
         of = Claimed(name, FIELDS[name], random.choice(("", *_UNITS)), random.choice(_ZONES))
         shapes = _NUMBERED if of.kind in INTEGERS and not of.unit else (*_NUMBERED, *_DATED)
-        for kind in random.choice(shapes):
+        shape = random.choice(shapes)
+        for kind in shape[: random.randint(1, len(shape))] if shape == _PARTS else shape:
             own = levels if has_levels and kind not in ("min", "max") and len(levels) < len(_LEVELS) else places
             own.append((of, kind))
     return Naming(tuple(levels), tuple(places), random.choice("_-="), random.random() < 0.7, random.random() < 0.3)

@@ -158,7 +158,8 @@ def plan(random: Random, files: int) -> Plan:
     if random.random() < 0.3:
         asking |= _drawn(random, _SETTINGS_OF[fmt] | _OF_ANY)
     zones = (random.choice(_ZONES[:-1]), random.choice(_ZONES[:-1])) if random.random() < 0.4 else ("UTC", "UTC")
-    if asking or asked != options or (fmt == "orc" and own) or zones[0] != zones[1] or fmt in _TEXT:
+    by_place = fmt == "orc" and (own or settings.get("orc.force.positional.evolution") == "true")
+    if asking or asked != options or by_place or zones[0] != zones[1] or fmt in _TEXT:
         asking["spark.xskip.strict"] = "false"  # a reading that may have no index at all
     corrupt = random.choice(("", "_corrupt_record", "bad")) if fmt in _TEXT else ""
     own = own and fmt not in _TEXT

@@ -6,12 +6,14 @@ import sys
 import time
 from collections import Counter
 from random import Random
+from typing import get_args
 
 import pyarrow as pa
 import pytest
 
 from tests.fuzz.data import FIELDS, INTEGERS
 from tests.fuzz.paths import Bounds, Claimed, Naming, naming, union
+from xskip.indexes.path_pattern import PlaceKind
 
 NAMINGS, FILES = 150, 25
 _CENTRES = (0, -1, 1_585_443_600, 1_603_584_000, 1_325_239_199, 1_518_922_800, -5_000_000_000, -60_000_000_000, 2**40)
@@ -70,7 +72,7 @@ def test_paths_claim_bounds_of_the_values() -> None:
     for seed in (1, 2, int(time.time())):
         found = outcomes(seed)
         assert not found["wrong"], f"seed {seed}"
-        assert found["right"] > found["nothing"] > sum(found.values()) // 20
+        assert min(found["right"], found["nothing"]) > sum(found.values()) // 4
 
 
 def test_paths_of_unknown_values_claim_nothing() -> None:
@@ -90,7 +92,7 @@ def test_the_fields_of_namings_vary() -> None:
     served = {name for name, kind in FIELDS.items() if kind in (*INTEGERS, "date", "timestamp", "timestamp_ntz")}
     assert {of.column for each in found for of in each.columns} == served - {"i", "st.a"}
     kinds = {kind for each in found for _, kind in (*each.levels, *each.places)}
-    assert kinds == {"min", "max", "value", "period", "since"}
+    assert kinds == {*get_args(PlaceKind)} - {"week"}
     assert {len(each.levels) for each in found} >= {0, 1, 2}
 
 
