@@ -6,6 +6,19 @@ from xskip.questdb.latest import latest_on
 from xskip.questdb.table import Table
 from xskip.questdb.table import open_table as open  # noqa: A004 - the verb that users of files and tables know
 from xskip.questdb.union import union
+from xskip.questdb.values import from_nanoseconds, ipv4_to_number, to_nanoseconds
 from xskip.questdb_files import Database
 
-__all__ = ["Database", "ExportOptions", "ExportResult", "Table", "dedup_upsert", "latest_on", "open", "union"]
+__all__ = [
+    "Database",
+    "ExportOptions",
+    "ExportResult",
+    "Table",
+    "dedup_upsert",
+    "from_nanoseconds",
+    "ipv4_to_number",
+    "latest_on",
+    "open",
+    "to_nanoseconds",
+    "union",
+]

@@ -1,0 +1,137 @@
+"""Values in the types of Spark, of types of QuestDB that Spark lacks. Rules: [QDB-FN]."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING
+
+from xskip.errors import PredicateError
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+__all__ = ["from_nanoseconds", "ipv4_to_number", "to_nanoseconds"]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_MICROSECOND = timedelta(microseconds=1)
+_BYTES = 4
+
+
+def to_nanoseconds(time: datetime | str) -> int:
+    """Return a time as a value of a TIMESTAMP_NS column in Spark, for filters.
+
+    Filters that compare the column with such numbers choose the partitions and the rows to read.
+
+    Parameters
+    ----------
+    time : datetime or str
+        A time, or a text in ISO 8601 with up to nine digits of a second. Without a zone it is in UTC.
+
+    Returns
+    -------
+    int
+        The nanoseconds since the Unix epoch.
+
+    Raises
+    ------
+    PredicateError
+        If the text is not a time.
+
+    Examples
+    --------
+    >>> from xskip.questdb import to_nanoseconds
+    >>> to_nanoseconds("2026-01-31T09:00:00.000000001Z")
+    1769850000000000001
+    """
+    if isinstance(time, datetime):
+        return _since_epoch(time) * 1000
+    whole, point, rest = time.replace(",", ".").partition(".")
+    count = len(rest) - len(rest.lstrip("0123456789")) if point else 0
+    try:
+        moment = datetime.fromisoformat((whole + rest[count:]).strip().replace("Z", "+00:00"))
+    except ValueError as error:
+        raise _no_time(time) from error
+    if point and not 0 < count <= 9:
+        raise _no_time(time)
+    return _since_epoch(moment) * 1000 + int(rest[:count].ljust(9, "0") if count else 0)
+
+
+def from_nanoseconds(column: Column | str) -> Column:
+    """Return the values of a TIMESTAMP_NS column as TIMESTAMP, without the nanoseconds after the microsecond.
+
+    Parameters
+    ----------
+    column : Column or str
+        A column of nanoseconds since the Unix epoch, or its name.
+
+    Returns
+    -------
+    Column
+        The times, rounded down; null for null. To filter by time, compare the column itself with
+        :func:`to_nanoseconds`, which chooses partitions.
+
+    Examples
+    --------
+    >>> from pyspark.sql import functions as F
+    >>> from xskip.questdb import from_nanoseconds
+    >>> df = spark.range(1769850000000000999, 1769850000000001000)
+    >>> df.select(F.unix_micros(from_nanoseconds("id")).alias("micros")).show()
+    +----------------+
+    |          micros|
+    +----------------+
+    |1769850000000000|
+    +----------------+
+    """
+    from pyspark.sql import functions as F
+
+    nanoseconds = F.col(column) if isinstance(column, str) else column
+    thousandths = F.pmod(nanoseconds, F.lit(1000))
+    micros = (nanoseconds.cast("decimal(20,0)") - thousandths.cast("decimal(20,0)")) / F.lit(1000).cast("decimal(4,0)")
+    return F.timestamp_micros(micros.cast("bigint"))
+
+
+def ipv4_to_number(column: Column | str) -> Column:
+    """Return IPv4 addresses as numbers, whose order is that of the addresses.
+
+    Parameters
+    ----------
+    column : Column or str
+        A column of addresses such as ``10.0.0.1``, or its name.
+
+    Returns
+    -------
+    Column
+        BIGINT from 1 to 4294967295; null for null, and for text that is not of four numbers.
+
+    Examples
+    --------
+    >>> from xskip.questdb import ipv4_to_number
+    >>> df = spark.createDataFrame([("10.0.0.1",), ("9.255.0.0",)], "ip string")
+    >>> df.sort(ipv4_to_number("ip")).show()
+    +---------+
+    |       ip|
+    +---------+
+    |9.255.0.0|
+    | 10.0.0.1|
+    +---------+
+    """
+    from pyspark.sql import functions as F
+
+    text = F.col(column) if isinstance(column, str) else column
+    valid = text.rlike(r"^[0-9]{1,3}(\.[0-9]{1,3}){3}$")
+    number = F.lit(0).cast("bigint")
+    for place in range(_BYTES):
+        number = number * 256 + F.substring_index(F.substring_index(text, ".", place + 1), ".", -1).cast("bigint")
+    return F.when(valid, number)
+
+
+def _since_epoch(time: datetime) -> int:
+    """Return microseconds."""
+    aware = time if time.tzinfo else time.replace(tzinfo=timezone.utc)
+    return (aware - _EPOCH) // _MICROSECOND
+
+
+def _no_time(text: str) -> PredicateError:
+    return PredicateError(
+        "a text is not a time", where="time", found=repr(text), expected="such as '2026-01-31T09:00:00.123456789Z'"
+    )
