@@ -52,9 +52,17 @@ _WHOLE: dict[str, list[tuple[tuple[str, ...], xskip.Index]]] = {
 KINDS = (*_EACH, *_WHOLE, "pathbounds", "all")
 
 
-def some(random: Random) -> tuple[str, ...]:
-    """Return the kinds for the copies of a round: a sample of single kinds, and all kinds together."""
-    return (*random.sample(KINDS[:-1], _SEVERAL), "all")
+def some(random: Random, absent: Collection[str] = ()) -> tuple[str, ...]:
+    """Return the kinds for the copies of a round: a sample of single kinds, and all kinds together.
+
+    Parameters
+    ----------
+    random : Random
+    absent : collection of str
+        The columns that files lack. The sample omits kinds that have no index on the other columns.
+    """
+    single = [kind for kind in KINDS[:-1] if kind == "pathbounds" or indexes(kind, absent)]
+    return (*random.sample(single, _SEVERAL), "all")
 
 
 def indexes(

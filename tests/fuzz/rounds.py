@@ -74,7 +74,7 @@ class Round:
         data = dataset(self.random, FILES, self.plan.partitions)
         named = naming(self.random, self.plan.absent)
         self.copies = Copies(self.spark, self.root, self.plan, data, named)
-        self.kinds = some(self.random)
+        self.kinds = some(self.random, self.plan.absent)
 
     def run(self, predicates: int) -> tuple[Tally, list[Failure]]:
         """Apply a number of random predicates to every copy."""

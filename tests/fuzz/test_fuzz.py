@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from tests.fuzz import rounds
 from tests.fuzz.copies import FILES
+from tests.fuzz.kinds import indexes, some
 from tests.fuzz.plans import plan
 from tests.fuzz.rounds import Round
 from tests.helpers import Counted, needs_spark_4
@@ -19,6 +20,15 @@ from xskip.clauses import bounds
 from xskip.expressions.predicate import Op
 
 PREDICATES = 50
+
+
+def test_every_copy_has_an_index() -> None:
+    """A file of text without columns of strings has no index of prefixes."""
+    plans = [plan(Random(seed), FILES) for seed in range(2000)]
+    assert any(not indexes("prefix", each.absent) for each in plans)
+    for seed, each in enumerate(plans):
+        drawn = some(Random(seed), each.absent)
+        assert all(kind == "pathbounds" or indexes(kind, each.absent) for kind in drawn)
 
 
 @needs_spark_4("refuses many of these filters")
