@@ -22,7 +22,8 @@ public final class DataFrames {
    *
    * @param dataFrameClass the class of DataFrames, whose companion object has the method
    */
-  public static Object ofPlan(Class<?> dataFrameClass, Object session, LogicalPlan plan) throws Exception {
+  public static Object ofPlan(Class<?> dataFrameClass, Object session, LogicalPlan plan)
+      throws Exception {
     ClassLoader loader = dataFrameClass.getClassLoader();
     Class<?> companion = Class.forName(dataFrameClass.getName() + "$", true, loader);
     Object module = companion.getField("MODULE$").get(null);
