@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias, get_args
 
 from xskip.errors import PredicateError
 from xskip.questdb_files.partition_names import Clock, PartitionUnit
+from xskip.questdb_files.selection import ticks_of
 from xskip.questdb_files.snapshot import Snapshot
 from xskip.spark.questdb.cold_tier import ColdPartition, ColdTier
 from xskip.spark.questdb.tier_parts import HotPartition, State, hot_partitions, state_of, unknown_state
@@ -21,7 +22,6 @@ Changed: TypeAlias = Literal["merged", "dropped"]
 
 _AGE = re.compile(r"\s*(\d+)\s*([smhdw])\s*")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _FOLDERS = {
     PartitionUnit.HOUR: ("year", "month", "day", "hour"),
     PartitionUnit.DAY: ("year", "month", "day"),
@@ -102,7 +102,7 @@ def export_plan(snapshot: Snapshot, tier: ColdTier, until: datetime, changed: Ch
             "a change does not exist", where="changed", found=repr(changed), expected="'merged' or 'dropped'"
         )
     hot = hot_partitions(snapshot)
-    end = (until - _EPOCH) // timedelta(microseconds=1) * (snapshot.metadata.clock.ticks // 1_000_000)
+    end = ticks_of(until, snapshot.metadata.clock.ticks)
     open_ones = {start: partition for start, partition in hot.items() if partition.end <= end}
     kept, replaced = [], []
     for exported in tier.partitions:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from xskip.errors import PredicateError
+from xskip.questdb_files.selection import ticks_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
 __all__ = ["from_nanoseconds", "ipv4_to_number", "to_nanoseconds"]
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-_MICROSECOND = timedelta(microseconds=1)
+_NANOSECONDS = 1_000_000_000
 _BYTES = 4
 
 
@@ -44,7 +44,7 @@ def to_nanoseconds(time: datetime | str) -> int:
     1769850000000000001
     """
     if isinstance(time, datetime):
-        return _since_epoch(time) * 1000
+        return ticks_of(time, _NANOSECONDS)
     whole, point, rest = time.replace(",", ".").partition(".")
     count = len(rest) - len(rest.lstrip("0123456789")) if point else 0
     try:
@@ -53,7 +53,7 @@ def to_nanoseconds(time: datetime | str) -> int:
         raise _no_time(time) from error
     if point and not 0 < count <= 9:
         raise _no_time(time)
-    return _since_epoch(moment) * 1000 + int(rest[:count].ljust(9, "0") if count else 0)
+    return ticks_of(moment, _NANOSECONDS) + int(rest[:count].ljust(9, "0"))
 
 
 def from_nanoseconds(column: Column | str) -> Column:
@@ -85,8 +85,7 @@ def from_nanoseconds(column: Column | str) -> Column:
     from pyspark.sql import functions as F
 
     nanoseconds = F.col(column) if isinstance(column, str) else column
-    thousandths = F.pmod(nanoseconds, F.lit(1000))
-    micros = (nanoseconds.cast("decimal(20,0)") - thousandths.cast("decimal(20,0)")) / F.lit(1000).cast("decimal(4,0)")
+    micros = F.floor(nanoseconds.cast("decimal(19,0)") / 1000)  # decimals, because a double has 53 bits
     return F.timestamp_micros(micros.cast("bigint"))
 
 
@@ -123,12 +122,6 @@ def ipv4_to_number(column: Column | str) -> Column:
     for place in range(_BYTES):
         number = number * 256 + F.substring_index(F.substring_index(text, ".", place + 1), ".", -1).cast("bigint")
     return F.when(valid, number)
-
-
-def _since_epoch(time: datetime) -> int:
-    """Return microseconds."""
-    aware = time if time.tzinfo else time.replace(tzinfo=timezone.utc)
-    return (aware - _EPOCH) // _MICROSECOND
 
 
 def _no_time(text: str) -> PredicateError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from operator import index
 from typing import SupportsIndex
 
@@ -11,11 +11,12 @@ from xskip.errors import PredicateError
 from xskip.questdb_files.metadata_file import Column
 from xskip.questdb_files.snapshot import Snapshot
 
-__all__ = ["Chosen", "Selection", "Time"]
+__all__ = ["Chosen", "Selection", "Time", "ticks_of"]
 
 #: A time of the designated timestamp, or ticks since the Unix epoch in the unit of the table.
 Time = datetime | int
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_MICROSECOND = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,13 @@ class Selection:
         columns = snapshot.metadata.columns
         if self.columns is not None:
             columns = tuple(_column(snapshot, name) for name in self.columns)
-        return Chosen(snapshot, columns, _ticks_of(self.start, ticks), _ticks_of(self.end, ticks))
+        return Chosen(snapshot, columns, _bound(self.start, ticks), _bound(self.end, ticks))
+
+
+def ticks_of(time: datetime, ticks: int) -> int:
+    """Return the ticks since the Unix epoch, of so many per second. A time without a zone is in UTC."""
+    aware = time if time.tzinfo else time.replace(tzinfo=timezone.utc)
+    return (aware - _EPOCH) // _MICROSECOND * (ticks // 1_000_000)
 
 
 def _column(snapshot: Snapshot, name: str) -> Column:
@@ -87,13 +94,11 @@ def _column(snapshot: Snapshot, name: str) -> Column:
     return column
 
 
-def _ticks_of(time: Time | None, ticks: int) -> int | None:
+def _bound(time: Time | None, ticks: int) -> int | None:
     if time is None:
         return None
     if isinstance(time, datetime):
-        aware = time if time.tzinfo else time.replace(tzinfo=timezone.utc)
-        since = aware - _EPOCH
-        return (since.days * 86_400 + since.seconds) * ticks + since.microseconds * (ticks // 1_000_000)
+        return ticks_of(time, ticks)
     if not isinstance(time, SupportsIndex):
         raise PredicateError(
             "a bound of time is not a time", where="start or end", found=repr(time),
