@@ -67,7 +67,7 @@ def spark(session: SparkSession) -> Iterator[SparkSession]:
     session.catalog.clearCache()
     after = _settings(session)
     for key in after.keys() | before.keys():
-        if key.startswith(("spark.sql.", "spark.xskip.")) and after.get(key) != before.get(key):
+        if after.get(key) != before.get(key):
             session.conf.set(key, before[key]) if key in before else session.conf.unset(key)
 
 

@@ -40,9 +40,11 @@ def test_what_is_skipped_holds_no_matching_row(
     seed = int(time.time())
     while served and not plan(Random(seed), FILES).served:
         seed += 1
+    with capsys.disabled():
+        sys.stdout.write(f" seed {seed}: ")
     tally, failures = Round(spark, tmp_path, seed).run(PREDICATES)
     with capsys.disabled():
-        sys.stdout.write(f" seed {seed}: {tally.pairs:,} pairs, {tally.skipped:,} skipped ")
+        sys.stdout.write(f"{tally.pairs:,} pairs, {tally.skipped:,} skipped ")
     assert not failures, failures[0].script()
     if served:
         assert tally.skipped > tally.pairs // 20
