@@ -27,7 +27,7 @@ from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
 from xskip.metadatastore.commit import CommitRecord, publish
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.maintenance.migrate import Migration
-from xskip.metadatastore.snapshot import write_files
+from xskip.metadatastore.recorded_files import write_files
 from xskip.metadatastore.versions import WriteOptions
 from xskip.types import bloom_bits
 from xskip.types.datatypes import Array, Bloom, Struct, arrow_type

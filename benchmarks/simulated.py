@@ -22,7 +22,7 @@ from xskip.build.source import form_of
 from xskip.metadata.data_files import DataFiles
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
 from xskip.metadatastore.commit import CommitRecord, RecordedFile, publish
-from xskip.metadatastore.snapshot import write_files
+from xskip.metadatastore.recorded_files import write_files
 from xskip.types import bloom_bits
 from xskip.types.datatypes import Bloom, Struct, arrow_type
 

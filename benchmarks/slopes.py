@@ -32,7 +32,7 @@ from xskip.clauses.clause import Clause, Requirement
 from xskip.expressions.predicate import And, Comparison, Op
 from xskip.metadata.table import MetadataTable
 from xskip.metadatastore.codec import decode, open_file
-from xskip.metadatastore.snapshot import write_files
+from xskip.metadatastore.recorded_files import write_files
 from xskip.pruning.prune import PruneResult, prune, requirements
 from xskip.pruning.translate import Available, translate
 

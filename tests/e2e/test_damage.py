@@ -25,7 +25,7 @@ from xskip.metadata.table import EXPRESSION, SETTINGS, IndexDefinition, Metadata
 from xskip.metadatastore.codec import MetadataFile, open_file
 from xskip.metadatastore.commit import publish
 from xskip.metadatastore.filesystem import LocalStorage
-from xskip.metadatastore.snapshot import write_files
+from xskip.metadatastore.recorded_files import write_files
 from xskip.spark.query.engine import engine_of
 
 ALL = {"f0", "f1", "f2"}

@@ -19,7 +19,8 @@ from xskip.metadatastore.commit import CommitRecord, LiveSnapshot, RecordedFile,
 from xskip.metadatastore.filesystem import FileEntry, LocalStorage
 from xskip.metadatastore.filesystem import Storage as Disk
 from xskip.metadatastore.portable_forms import is_list, list_to_file
-from xskip.metadatastore.snapshot import Snapshot, open_snapshot, write_files
+from xskip.metadatastore.recorded_files import write_files
+from xskip.metadatastore.snapshot import Snapshot, open_snapshot
 from xskip.metadatastore.versions import WriteOptions
 from xskip.types.datatypes import Array, Bloom, Storage, Struct, arrow_type
 

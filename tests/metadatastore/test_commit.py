@@ -20,7 +20,7 @@ from xskip.metadatastore.codec import decode, encode, open_file
 from xskip.metadatastore.commit import CommitRecord, RecordedFile, find_live, new_file_name, publish
 from xskip.metadatastore.digests import footer_digest, sealed, unsealed
 from xskip.metadatastore.filesystem import LocalStorage, PutInDoubtError
-from xskip.metadatastore.snapshot import write_files
+from xskip.metadatastore.recorded_files import write_files
 
 DISK = LocalStorage()
 DAY_SECONDS = 24 * 3600

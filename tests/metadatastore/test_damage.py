@@ -31,7 +31,8 @@ from xskip.metadatastore.codec import leaf_paths
 from xskip.metadatastore.commit import CommitRecord, publish
 from xskip.metadatastore.digests import footer_digest, sealed
 from xskip.metadatastore.filesystem import LocalStorage
-from xskip.metadatastore.snapshot import open_snapshot, write_files
+from xskip.metadatastore.recorded_files import write_files
+from xskip.metadatastore.snapshot import open_snapshot
 from xskip.metadatastore.splits import parts_of
 from xskip.metadatastore.versions import WriteOptions
 

@@ -17,9 +17,11 @@ from tests.metadatastore.samples import (
     ROOT,
     array_of,
     bloomfilter,
+    commit,
     files_of,
     metadata_files_of,
     minmax,
+    numbered_table,
     opened,
     record_of,
     table_of,
@@ -30,14 +32,15 @@ from xskip.expressions.operands import Column
 from xskip.expressions.predicate import Comparison, Op
 from xskip.metadata.table import MetadataTable, PartitionColumn
 from xskip.metadatastore.codec import decode, encode, open_file
-from xskip.metadatastore.commit import publish
+from xskip.metadatastore.commit import find_live, publish
 from xskip.metadatastore.encryption import use_kms
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.kms import LocalKms
 from xskip.metadatastore.maintenance.migrate import Migration
 from xskip.metadatastore.maintenance.rotate_keys import rotate_keys
+from xskip.metadatastore.recorded_files import write_files
 from xskip.metadatastore.schema import parse_schema, render_schema
-from xskip.metadatastore.snapshot import write_files
+from xskip.metadatastore.snapshot import open_snapshot
 from xskip.metadatastore.versions import WriteOptions
 from xskip.pruning.prune import prune
 from xskip.pruning.translate import Available, translate
@@ -412,3 +415,18 @@ def test_nothing_shows_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     for text in shown:
         assert "0123456789abcdef" not in text
         assert "cannot wrap" not in text
+
+
+def test_names_without_their_key(tmp_path: Path) -> None:
+    """[MDS-C-23] A snapshot does not take over names that an earlier one has decrypted with a key."""
+    use_kms(Client())
+    md, disk = str(tmp_path / "md"), LocalStorage()
+    files = write_files(sample(), ROOT, tmp_path, 0, form(plaintext=True))
+    record = publish(disk, md, None, files, record_of([entry for _, entry in files]))
+    first = opened(md)
+    assert first.load([]).files.names.to_pylist() == NAMES
+    assert first.known_files() == {}
+    commit(disk, md, tmp_path / "s", [numbered_table(2, 3)], find_live(disk, md), record.metadata_files)
+    use_kms(Client("k1", "k2"))
+    with pytest.raises(KeyNotAvailableError, match="footer"):
+        open_snapshot(disk, md, first)

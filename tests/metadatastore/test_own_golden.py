@@ -22,7 +22,8 @@ from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable, Pa
 from xskip.metadatastore.commit import CommitRecord, publish
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.location import metadata_directory
-from xskip.metadatastore.snapshot import Snapshot, write_files
+from xskip.metadatastore.recorded_files import write_files
+from xskip.metadatastore.snapshot import Snapshot
 from xskip.types import bloom_bits
 from xskip.types.datatypes import Array, Bloom, Opaque, Struct
 

@@ -32,7 +32,8 @@ from xskip.metadatastore import codec, snapshot
 from xskip.metadatastore.codec import encode
 from xskip.metadatastore.commit import find_live, new_file_name, publish
 from xskip.metadatastore.filesystem import LocalStorage
-from xskip.metadatastore.snapshot import open_snapshot, write_files
+from xskip.metadatastore.recorded_files import write_files
+from xskip.metadatastore.snapshot import open_snapshot
 from xskip.metadatastore.versions import WriteOptions
 
 DISK = LocalStorage()
@@ -177,6 +178,45 @@ def test_the_same_object_while_nothing_changes(md: str, tmp_path: Path) -> None:
     assert second is not first
     assert second.record is not None
     assert second.record.number == 2
+
+
+def test_a_snapshot_takes_over_names_and_partitions(md: str, tmp_path: Path, reads: list[frozenset[Any]]) -> None:
+    """[MDS-C-23] The names and partition values of common metadata files are read once, indexes again."""
+    two_files(md, tmp_path)
+    first = opened(md)
+    first.load([P])
+    assert first.record is not None
+    added = [table_of(files_of(["/d"]), [], [partition("p", [None])])]
+    commit(DISK, md, tmp_path / "s", added, find_live(DISK, md), first.record.metadata_files)
+    second = open_snapshot(DISK, md, first)
+    assert second is not None
+    reads.clear()
+    known = second.load([P, K])
+    assert reads == [{K}, {K}, {P, K}]
+    assert_same(known, opened(md).load([P, K]))
+    third = open_snapshot(DISK, md, second)
+    assert third is second
+
+
+def test_a_snapshot_takes_over_nothing_of_another_file(md: str, tmp_path: Path, reads: list[frozenset[Any]]) -> None:
+    """[MDS-C-23] Another file, and a file without a recorded digest, is read again."""
+    commit(DISK, md, tmp_path / "s", [numbered_table(0, 2)])
+    first = opened(md)
+    first.load([])
+    replace_all(DISK, md, tmp_path / "s", [numbered_table(2, 4)])
+    put_foreign(md, [numbered_table(4, 5)])
+    second = open_snapshot(DISK, md, first)
+    assert second is not None
+    reads.clear()
+    expected = [f"/lake/events/f{n}" for n in (4, 2, 3)]
+    assert sorted(second.load([]).files.names.to_pylist()) == sorted(expected)
+    assert reads == [frozenset(), frozenset()]
+    encode(numbered_table(5, 6), "/lake/events", Path(md) / FOREIGN.format(1))
+    third = open_snapshot(DISK, md, second)
+    assert third is not None
+    reads.clear()
+    assert len(third.load([]).files) == 4
+    assert reads == [frozenset()] * 2  # both files of the other program
 
 
 def test_dropped_and_created_again(md: str, tmp_path: Path) -> None:

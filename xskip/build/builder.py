@@ -24,7 +24,8 @@ from xskip.metadata.table import MetadataTable
 from xskip.metadatastore.codec import MetadataFile
 from xskip.metadatastore.commit import CommitRecord, RecordedFile, publish
 from xskip.metadatastore.portable_forms import is_portable
-from xskip.metadatastore.snapshot import Snapshot, write_files
+from xskip.metadatastore.recorded_files import write_files
+from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.versions import WriteOptions
 from xskip.results.operations import Progress, RefreshResult
 from xskip.spark.collect.collector import Collector

@@ -284,6 +284,7 @@ def compare(engine: Engine, reader: Reader) -> IndexedListing | None:
         return None
     location, found, token = _in_use(engine, reader)
     snapshot = Snapshot(found.live, found.metadata_files)  # the engine's snapshot would keep all loaded values
+    snapshot.take_over(found.known_files())
     root = as_uri(location.root)
     with ThreadPoolExecutor(1) as pool:  # Arrow decodes the index while it lists the files
         walk = pool.submit(local_files, root)

@@ -76,6 +76,18 @@ class DataFiles:
         """
         return DataFiles(self.names.take(rows), self.sizes.take(rows), self.modified.take(rows))
 
+    def slice(self, first: int, count: int) -> DataFiles:
+        """Return a range of the files without a copy of their values.
+
+        Parameters
+        ----------
+        first : int
+            The position of the first file, counted from 0.
+        count : int
+            The number of files.
+        """
+        return DataFiles(*(column.slice(first, count) for column in (self.names, self.sizes, self.modified)))
+
     @property
     def total_bytes(self) -> int:
         """Return the sum of all known sizes, in bytes."""
@@ -194,10 +206,10 @@ def count_outside(names: pa.Array, root: str) -> int:
     7
     """
     below = pc.starts_with(names, root.rstrip("/") + "/").fill_null(False)
-    data = names.buffers()[2]
-    letters = b"" if data is None else data.to_pybytes()
-    # a byte sequence that the joined names do not contain is in no name
-    if b"//" in letters or b"/." in letters or pc.any(pc.ends_with(names, "/")).as_py():
+    letters = np.frombuffer(names.buffers()[2] or b"", np.uint8)
+    # a pair of letters that the joined names do not contain is in no name
+    pairs = (letters[:-1] == ord("/")) & ((letters[1:] == ord("/")) | (letters[1:] == ord(".")))
+    if pairs.any() or pc.any(pc.ends_with(names, "/")).as_py():
         below = pc.and_not(below, pc.match_substring_regex(names, r"/\.{0,2}(?:/|$)").fill_null(True))
     return len(names) - int(below.true_count)
 

@@ -182,6 +182,21 @@ class MetadataTable:
             {key: replace(column, values=column.values.take(rows)) for key, column in self.indexes.items()},
         )
 
+    def named(self, first: int, count: int) -> MetadataTable:
+        """Return the names and partition values of a range of files, without indexes and without a copy of the values.
+
+        Parameters
+        ----------
+        first : int
+            The position of the first file, counted from 0.
+        count : int
+            The number of files.
+        """
+        partitions = {
+            n: replace(column, values=column.values.slice(first, count)) for n, column in self.partitions.items()
+        }
+        return MetadataTable(self.files.slice(first, count), partitions)
+
 
 def concat(tables: Iterable[MetadataTable]) -> MetadataTable:
     """Concatenate the rows of metadata tables.

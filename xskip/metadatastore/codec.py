@@ -74,7 +74,7 @@ class MetadataFile:
     """A metadata file with a parsed footer, or a selection of its row groups.
 
     ``groups`` contains the selected row groups, or None for all. Without ``has_names`` only the number of data files is
-    known. ``digest`` is the recorded footer digest or empty, and ``limit`` the maximum number of bytes for the values.
+    known. ``name`` and ``digest`` are the recorded ones or empty; ``limit`` is the maximum number of bytes for values.
     """
 
     path: Path
@@ -85,6 +85,7 @@ class MetadataFile:
     serialised: Mapping[str, Decoded] = field(default_factory=dict, repr=False, compare=False)
     groups: tuple[int, ...] | None = None
     has_names: bool = True
+    name: str = ""
     digest: str = ""
     size: int = 0
     limit: int = METADATA_BYTES.default

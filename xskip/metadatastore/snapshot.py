@@ -17,13 +17,13 @@ from xskip.metadata.data_files import DataFiles, count_outside
 from xskip.metadata.read_profile import ReadProfile, differences, zones_differ
 from xskip.metadata.table import IndexColumn, IndexDefinition, IndexKey, MetadataTable, PartitionColumn, concat
 from xskip.metadatastore.bounded_read import RATIO, demand_room
-from xskip.metadatastore.codec import MetadataFile, decode, encode, null_rows, open_file, version_of
-from xskip.metadatastore.commit import CommitRecord, LiveSnapshot, RecordedFile, find_live, new_file_name
-from xskip.metadatastore.digests import footer_digest
+from xskip.metadatastore.codec import MetadataFile, decode, null_rows, version_of
+from xskip.metadatastore.commit import CommitRecord, LiveSnapshot, RecordedFile, find_live
 from xskip.metadatastore.filesystem import Storage
 from xskip.metadatastore.legacy.xskipper_metadata import may_be_of_footers, proved, reason_unusable
 from xskip.metadatastore.location import IndexLocation
 from xskip.metadatastore.portable_forms import is_portable
+from xskip.metadatastore.recorded_files import open_recorded
 from xskip.metadatastore.schema import IndexField
 from xskip.metadatastore.time_zones import FORMATS, in_every_zone
 from xskip.metadatastore.versions import CURRENT_VERSION, WriteOptions
@@ -31,9 +31,11 @@ from xskip.settings import METADATA_BYTES
 from xskip.types.datatypes import Opaque
 from xskip.types.datatypes import Storage as ValueStorage
 
-__all__ = ["Snapshot", "file_versions", "open_snapshot", "write_files"]
+__all__ = ["KnownFiles", "Snapshot", "file_versions", "open_snapshot"]
 
-_FORM = WriteOptions()
+#: Names and partition values by the name and the digest of a metadata file.
+KnownFiles = dict[tuple[str, str], MetadataTable]
+
 _T = TypeVar("_T")
 _ATTEMPTS = 10
 
@@ -60,6 +62,7 @@ class Snapshot:
         self._indexes: dict[IndexKey, IndexColumn] = {}
         self._read: set[Requirement] = set()
         self._outside: dict[str, int] = {}
+        self._known: KnownFiles = {}  # until the first load
 
     @property
     def record(self) -> CommitRecord | None:
@@ -213,6 +216,30 @@ class Snapshot:
                 {key: column for key, column in self._indexes.items() if key in needed},
             )
 
+    def known_files(self) -> KnownFiles:
+        """Return the names and partition values that this snapshot has read of metadata files without encryption."""
+        with self._lock:
+            if self._files is None:
+                return self._known
+            table, first, known = MetadataTable(self._files, dict(self._partitions)), 0, {}
+        for file in self.metadata_files:
+            if file.digest and file.schema.encryption is None:  # a lost key ends the use of encrypted values
+                known[file.name, file.digest] = table.named(first, file.rows)
+            first += file.rows
+        return known
+
+    def take_over(self, known: KnownFiles) -> None:
+        """Take values that an earlier snapshot has read of the same metadata files, instead of reading them again.
+
+        Parameters
+        ----------
+        known : KnownFiles
+            The result of :meth:`known_files` of the earlier snapshot.
+        """
+        with self._lock:
+            if self._files is None:
+                self._known = known
+
     def demand_keys(self) -> None:
         """Raise an error unless the client's keys open every index; read only a few rows of each file.
 
@@ -243,16 +270,29 @@ class Snapshot:
     def _decoded(self, wanted: set[Requirement]) -> Iterator[MetadataTable]:
         taken = 0
         for file in self.metadata_files:
-            table = decode(replace(file, has_names=self._files is None), wanted)
+            known = self._known.get((file.name, file.digest)) if self._files is None else None
+            if known is None:
+                table = decode(replace(file, has_names=self._files is None), wanted)
+            else:
+                table = _completed(known, file, wanted)
             taken += table.nbytes
             demand_room(taken, file.limit, str(file.path.parent))
             yield table
 
     def _keep(self, table: MetadataTable) -> None:
         if self._files is None:
-            self._files = table.files
+            self._files, self._known = table.files, {}
         self._partitions.update(table.partitions)
         self._indexes.update(table.indexes)
+
+
+def _completed(known: MetadataTable, file: MetadataFile, wanted: set[Requirement]) -> MetadataTable:
+    """Add the indexes and partition columns of a metadata file that are requested and not known."""
+    rest = wanted - set(map(PartitionKey, known.partitions))
+    decoded = decode(replace(file, has_names=False), rest) if rest else known
+    found = {**known.partitions, **decoded.partitions}
+    partitions = {n: found[n] for n, _ in file.schema.partitions if PartitionKey(n) in wanted}
+    return replace(decoded, files=known.files, partitions=partitions)
 
 
 _NOTHING = MetadataTable(DataFiles(pa.array([], pa.string()), pa.array([], pa.int64()), pa.array([], pa.int64())))
@@ -283,7 +323,7 @@ def open_snapshot(
     MetadataCorruptError, MetadataVersionError
         If there is an index that cannot be read.
     """
-    found = _read_all(storage, directory, _open_recorded, known.live if known else None)
+    found = _read_all(storage, directory, open_recorded, known.live if known else None)
     if found is None:
         return None
     live, files = found
@@ -291,29 +331,10 @@ def open_snapshot(
         return known
     _check_one_dataset(files, directory)
     room = max(limit, RATIO * sum(file.size for file in files))
-    return Snapshot(live, tuple(replace(file, limit=room) for file in files))
-
-
-def _open_recorded(path: Path, entry: RecordedFile | None) -> MetadataFile:
-    """Open a metadata file and verify that it matches its entry in the commit record [MDS-D-2] [MDS-D-3]."""
-    if entry is None:
-        return open_file(path)
-    size = path.stat().st_size
-    if size != entry.size:
-        raise _not_committed(path, f"{size} bytes", f"{entry.size} bytes")
-    if entry.footer and (digest := footer_digest(path)) != entry.footer:
-        raise _not_committed(path, f"footer {digest}", f"footer {entry.footer}")
-    file = open_file(path)
-    if file.rows != entry.rows:
-        raise _not_committed(path, f"{file.rows} rows", f"{entry.rows} rows")
-    return replace(file, digest=entry.footer)
-
-
-def _not_committed(path: Path, found: str, expected: str) -> MetadataCorruptError:
-    return MetadataCorruptError(
-        "a metadata file differs from its commit record", where=str(path), found=found, expected=expected,
-        hint="restore the file, or drop the index and create it again",
-    )  # fmt: skip
+    snapshot = Snapshot(live, tuple(replace(file, limit=room) for file in files))
+    if known is not None:
+        snapshot.take_over(known.known_files())
+    return snapshot
 
 
 def _read_all(
@@ -346,49 +367,6 @@ def file_versions(storage: Storage, directory: str) -> tuple[tuple[str, int], ..
     """
     found = _read_all(storage, directory, lambda path, _: version_of(path))
     return () if found is None else tuple(zip(found[0].names, found[1], strict=True))
-
-
-def write_files(
-    table: MetadataTable, table_identifier: str, folder: Path, first: int, form: WriteOptions = _FORM
-) -> list[tuple[Path, RecordedFile]]:
-    """Write a metadata table as one or more complete local files.
-
-    Parameters
-    ----------
-    table : MetadataTable
-    table_identifier : str
-    folder : Path
-        The local folder for the files.
-    first : int
-        The part number in the name of the first file.
-    form : WriteOptions
-
-    Returns
-    -------
-    list of (Path, RecordedFile)
-        The files with their entries for a commit record.
-
-    Raises
-    ------
-    KeyNotAvailableError
-        If a key is not available, or if an index is locked.
-    """
-    for column in table.indexes.values():
-        if column.is_locked:
-            raise KeyNotAvailableError(
-                "cannot rewrite an index without its key",
-                where=str(column.definition),
-                found=f"no key {column.definition.key_label}",
-            )
-    written = []
-    each = max(1, min(form.rows_per_file, form.bytes_per_file * len(table) // max(table.nbytes, 1)))
-    for part, start in enumerate(range(0, max(len(table), 1), each), first):
-        rows = pa.array(range(start, min(start + each, len(table))), pa.int64())
-        name = new_file_name(part)
-        path = folder / name
-        encode(table.take(rows), table_identifier, path, form)
-        written.append((path, RecordedFile(name, len(rows), path.stat().st_size, footer_digest(path))))
-    return written
 
 
 def _check_one_dataset(files: tuple[MetadataFile, ...], directory: str) -> None:

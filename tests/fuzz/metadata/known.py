@@ -31,7 +31,7 @@ from xskip.metadata.read_profile import ReadProfile
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable, PartitionColumn
 from xskip.metadatastore.commit import CommitRecord, RecordedFile, publish
 from xskip.metadatastore.filesystem import LocalStorage
-from xskip.metadatastore.snapshot import write_files
+from xskip.metadatastore.recorded_files import write_files
 from xskip.metadatastore.versions import WriteOptions
 from xskip.types.datatypes import Array, Bloom, Storage, Struct, arrow_type
 

@@ -53,5 +53,5 @@ def test_what_is_whole_is_used(runner: Runner) -> None:
 
 def test_a_wrong_skip_is_found(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     """[MDS-D-8] Without the digests of footers, exchanged files lose rows, and the run reports this."""
-    monkeypatch.setattr(snapshot, "_open_recorded", lambda path, _: open_file(path))
+    monkeypatch.setattr(snapshot, "open_recorded", lambda path, _: open_file(path))
     assert any("has a row of" in fault for number in range(1500) for fault in runner.run(number).faults)

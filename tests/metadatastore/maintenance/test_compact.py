@@ -44,7 +44,8 @@ from xskip.metadatastore.encryption import use_kms
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.kms import LocalKms
 from xskip.metadatastore.maintenance.compact import optimize
-from xskip.metadatastore.snapshot import Snapshot, open_snapshot, write_files
+from xskip.metadatastore.recorded_files import write_files
+from xskip.metadatastore.snapshot import Snapshot, open_snapshot
 from xskip.metadatastore.versions import WriteOptions
 from xskip.results.operations import OptimizeResult
 from xskip.types.datatypes import Opaque

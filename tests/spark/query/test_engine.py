@@ -14,6 +14,7 @@ import pytest
 
 from tests.metadatastore.samples import ROOT
 from tests.spark.query.fakes import FakeHook, put_index, request_text
+from xskip.metadatastore import snapshot as snapshot_module
 from xskip.metadatastore.snapshot import open_snapshot
 from xskip.settings import JOB_FILES
 from xskip.spark.catalyst.decode import to_predicate
@@ -97,6 +98,18 @@ def test_a_commit_or_a_forgotten_index_is_pruned_again(
     engine.forget_all()
     assert fake.tokens == {}
     assert len(decoded) == 3
+
+
+def test_a_changed_index_keeps_the_names_that_were_read(
+    engine: Engine, directory: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """[MDS-C-23] A refresh forgets the index that it has changed, but not the names in its unchanged files."""
+    engine.answer(request_text(directory))
+    engine.forget(directory)
+    monkeypatch.setattr(snapshot_module, "decode", None)  # nothing is decoded
+    index = engine.indexes.load(directory, 100)
+    assert index is not None
+    assert index.snapshot.load(()).files.names.to_pylist() == [f"{ROOT}/f{n}" for n in range(10)]
 
 
 def test_only_the_latest_decisions_are_cached(

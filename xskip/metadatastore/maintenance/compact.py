@@ -28,8 +28,9 @@ from xskip.metadatastore.commit import RecordedFile
 from xskip.metadatastore.filesystem import Storage
 from xskip.metadatastore.maintenance.rewrite import open_whole, replace_all
 from xskip.metadatastore.portable_forms import is_portable
+from xskip.metadatastore.recorded_files import write_files
 from xskip.metadatastore.schema import IndexField
-from xskip.metadatastore.snapshot import Snapshot, write_files
+from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.temporary import temporary_folder
 from xskip.metadatastore.versions import WriteOptions
 from xskip.results.operations import OptimizeResult

@@ -11,7 +11,8 @@ from xskip.metadata.table import MetadataTable
 from xskip.metadatastore.codec import decode
 from xskip.metadatastore.commit import CommitRecord, RecordedFile, publish
 from xskip.metadatastore.filesystem import Storage
-from xskip.metadatastore.snapshot import Snapshot, open_snapshot, write_files
+from xskip.metadatastore.recorded_files import write_files
+from xskip.metadatastore.snapshot import Snapshot, open_snapshot
 from xskip.metadatastore.temporary import temporary_folder
 from xskip.metadatastore.versions import WriteOptions
 

@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass, field
 
 from xskip.errors import XskipError
-from xskip.metadatastore.snapshot import Snapshot, open_snapshot
+from xskip.metadatastore.snapshot import KnownFiles, Snapshot, open_snapshot
 from xskip.metadatastore.unreadable_indexes import UnreadableIndexes
 from xskip.settings import METADATA_BYTES
 from xskip.spark.bridge.gateway import Hook
@@ -33,6 +33,8 @@ _RECHECK_REMOTE_SECONDS = 5.0
 _RETRY_SECONDS = 5.0
 _MAX_INDEXES = 32
 _MAX_DECISIONS = 64
+#: The number of changed indexes of which the next snapshot takes over names and partition values.
+_MAX_FORMER = 4
 
 
 def _no_decisions() -> BoundedMap[str, Decision]:
@@ -99,6 +101,7 @@ class LoadedIndexes:
         self._warnings = warnings
         self._lock = threading.RLock()
         self._loaded: BoundedMap[str, LoadedIndex] = BoundedMap(_MAX_INDEXES)  # by directory
+        self._former: BoundedMap[str, KnownFiles] = BoundedMap(_MAX_FORMER)  # of indexes that this process has changed
         self._changed: dict[str, None] = {}  # the directories whose index this process has changed
         self._failures = UnreadableIndexes()
         self._unreadable: TTLCache[str, str] = TTLCache(_MAX_INDEXES, _RETRY_SECONDS)  # the reason, by directory
@@ -182,7 +185,10 @@ class LoadedIndexes:
     def forget(self, directory: str) -> None:
         """Discard all state of a directory, whose index this process has created, changed or dropped."""
         with self._lock:
-            self._loaded.discard(directory)
+            loaded = self._loaded.get(directory)
+            if loaded is not None:
+                self._former.put(directory, loaded.snapshot.known_files())
+                self._loaded.discard(directory)
             self._unreadable.pop(directory, None)
             self._failures.forget(directory)
             self._changed[directory] = None
@@ -238,6 +244,10 @@ class LoadedIndexes:
             self._loaded.discard(directory)
             self._hook.queries.unregister(directory)
             return None
+        former = self._former.get(directory)
+        if former is not None:
+            snapshot.take_over(former)
+            self._former.discard(directory)
         if loaded is None or snapshot is not before:
             loaded = LoadedIndex(directory, snapshot, next(_tokens))
         loaded.checked = time.monotonic()
