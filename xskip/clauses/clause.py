@@ -28,7 +28,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.expressions.evaluate import same, to_mask
+from xskip.expressions.evaluate import from_mask, same, to_mask
 from xskip.expressions.operands import Computed
 from xskip.expressions.predicate import Leaf
 from xskip.metadata.table import IndexKey, MetadataTable
@@ -191,7 +191,7 @@ class Trace:
 
     def __init__(self) -> None:
         self.counts: list[tuple[IndexClause, int]] = []
-        self._unknown: list[Mask | None] = []
+        self._verdicts: list[tuple[Verdicts, Mask]] = []
 
     def add(self, clause: IndexClause, verdicts: Verdicts, among: Mask) -> None:
         """Record the verdicts of one clause.
@@ -206,11 +206,18 @@ class Trace:
             True for the files that needed a verdict.
         """
         self.counts.append((clause, verdicts.false_count))
-        self._unknown.append(to_mask(verdicts.is_null()) & among if verdicts.null_count else None)
+        self._verdicts.append((verdicts, among))
 
     def unknown(self, kept: Mask) -> list[int]:
         """Return for each clause the number of files among ``kept`` that needed a verdict and got null."""
-        return [0 if mask is None else int((mask & kept).sum()) for mask in self._unknown]
+        files: dict[int, pa.BooleanArray] = {}  # most clauses share one mask of the files that need a verdict
+        for verdicts, among in self._verdicts:
+            if verdicts.null_count and id(among) not in files:
+                files[id(among)] = from_mask(among & kept)
+        return [
+            pc.and_(verdicts.is_null(), files[id(among)]).true_count if verdicts.null_count else 0
+            for verdicts, among in self._verdicts
+        ]
 
 
 def leaves(clause: Clause) -> Iterator[IndexClause | Undetermined]:
