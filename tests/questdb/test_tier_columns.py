@@ -72,6 +72,15 @@ def test_changed_columns(tiers: Tiers, change: str) -> None:
     assert counted(tiers.union()) == expected
 
 
+@pytest.mark.parametrize("change", CHANGES)
+def test_changed_columns_of_partitions_that_are_not_dropped(tiers: Tiers, change: str) -> None:
+    """[QDB-CT-4], [QDB-CT-8]: late rows of an exported partition come after the change."""
+    tiers.export(datetime(1970, 1, 3))
+    tiers.run(*CHANGES[change])
+    expected = tiers.rows()
+    assert counted(tiers.union()) == expected
+
+
 def test_bytes_in_avro(tiers: Tiers) -> None:
     """[QDB-CT-8]: a column that is wider in files than in the table."""
     expected = tiers.rows()

@@ -119,6 +119,9 @@ def export_plan(snapshot: Snapshot, tier: ColdTier, until: datetime, changed: Ch
                 replaced.append(exported)
             case _:
                 kept.append(exported)
+    kept += [exported for exported in replaced if exported.start not in open_ones]
+    replaced = [exported for exported in replaced if exported.start in open_ones]
+    kept.sort(key=lambda exported: exported.start)
     return ExportPlan(tuple(open_ones[start] for start in sorted(open_ones)), tuple(kept), tuple(replaced))
 
 

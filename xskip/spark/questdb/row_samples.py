@@ -14,7 +14,7 @@ from xskip.questdb_files.reading import count_rows, read_table
 from xskip.questdb_files.selection import Selection
 from xskip.questdb_files.snapshot import Snapshot, TablePlace
 
-__all__ = ["Sample", "has_samples", "samples_of", "some"]
+__all__ = ["Presence", "Sample", "presence_of", "samples_of", "some"]
 
 _MOST_TIMES = 16
 #: A sample has no more rows of one time.
@@ -38,6 +38,23 @@ class Sample:
     rows: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """What a table has of sampled rows.
+
+    Attributes
+    ----------
+    all_times : bool
+        Whether it has rows at each sampled time. An update changes rows, but not their times.
+    all_rows, some_rows : bool
+        Whether it is known that it has each, or one, of the sampled rows at these times.
+    """
+
+    all_times: bool
+    all_rows: bool
+    some_rows: bool
+
+
 def some(times: Iterable[int]) -> list[int]:
     """Return a few of the times in ascending order, spread evenly, with the first and the last one.
 
@@ -58,10 +75,8 @@ def samples_of(place: TablePlace, columns: Sequence[Column], times: Iterable[int
     return tuple(Sample(time, tuple(sorted(_rows(place, columns, time).elements()))) for time in times)
 
 
-def has_samples(snapshot: Snapshot, indexes: Iterable[int], samples: Sequence[Sample]) -> bool | None:
-    """Return whether a table has sampled rows: False if rows are missing for certain, and None if it is not known.
-
-    An update changes rows, but not their times. So only a time without rows proves that rows were dropped.
+def presence_of(snapshot: Snapshot, indexes: Iterable[int], samples: Sequence[Sample]) -> Presence:
+    """Return what a table has of sampled rows.
 
     Parameters
     ----------
@@ -70,16 +85,19 @@ def has_samples(snapshot: Snapshot, indexes: Iterable[int], samples: Sequence[Sa
         The writer indexes of the columns of the samples.
     samples : sequence of Sample
     """
-    place = snapshot.place
-    if not all(count_rows(place, Selection(None, sample.time, sample.time + 1), frozen=False) for sample in samples):
-        return False
-    by_index = {column.writer_index: column for column in snapshot.metadata.columns}
-    columns = [by_index[index] for index in indexes if index in by_index]
-    known = [sample for sample in samples if sample.rows]
-    same = len(columns) == len([*indexes]) and all(
-        Counter(sample.rows) <= _rows(place, columns, sample.time) for sample in known
+    place, wanted = snapshot.place, [*indexes]
+    present = [
+        sample for sample in samples if count_rows(place, Selection(None, sample.time, sample.time + 1), frozen=False)
+    ]
+    by_index = {i: column for column in snapshot.metadata.columns for i in (column.writer_index, *column.former)}
+    columns = [by_index[index] for index in wanted if index in by_index]
+    known = [sample for sample in present if sample.rows and len(columns) == len(wanted)]
+    pairs = [(Counter(sample.rows), _rows(place, columns, sample.time)) for sample in known]
+    return Presence(
+        all_times=len(present) == len(samples),
+        all_rows=bool(pairs) and all(rows <= found for rows, found in pairs),
+        some_rows=any(rows & found for rows, found in pairs),
     )
-    return True if same and known else None
 
 
 def _rows(place: TablePlace, columns: Sequence[Column], time: int) -> Counter[str]:

@@ -16,13 +16,13 @@ from xskip.questdb_files.partition_names import PartitionUnit
 from xskip.questdb_files.pieces import Piece
 from xskip.questdb_files.snapshot import Snapshot
 from xskip.spark.questdb.cold_tier import ColdPartition, ColdTier
-from xskip.spark.questdb.row_samples import has_samples
+from xskip.spark.questdb.row_samples import Presence, presence_of
 
 __all__ = ["HotPartition", "Parts", "State", "hot_partitions", "parts", "state_of"]
 
 _MOST_ANSWERS = 10_000
 #: What is known of the rows of exports, by the folder of the table and the keys of the partition and of the export.
-_answers: dict[tuple[str, str, str], bool | None] = {}
+_answers: dict[tuple[str, str, str], Presence] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,19 +138,27 @@ def state_of(snapshot: Snapshot, tier: ColdTier, exported: ColdPartition, hot: H
     hot : HotPartition or None
         The partition in the table.
     """
-    if exported.dropped or hot is None:
+    if hot is None:
         return State.DROPPED
     if hot.key == exported.key:
         return State.SAME
-    if hot.rows < exported.rows:
+    found = _presence(snapshot, tier, exported, hot)
+    can_have_all = found.all_times and hot.rows >= exported.rows
+    if can_have_all and found.all_rows:
+        return State.MERGED
+    if exported.dropped or not (can_have_all or found.some_rows):
         return State.DROPPED
+    return State.UNKNOWN
+
+
+def _presence(snapshot: Snapshot, tier: ColdTier, exported: ColdPartition, hot: HotPartition) -> Presence:
     key = (str(snapshot.place.data), hot.key, exported.key)
     if key not in _answers:
         if len(_answers) >= _MOST_ANSWERS:
             _answers.clear()
         indexes = [column.writer_index for column in tier.layouts[exported.layout]]
-        _answers[key] = has_samples(snapshot, indexes, exported.samples)
-    return {True: State.MERGED, False: State.DROPPED, None: State.UNKNOWN}[_answers[key]]
+        _answers[key] = presence_of(snapshot, indexes, exported.samples)
+    return _answers[key]
 
 
 def parts(snapshot: Snapshot, tier: ColdTier) -> Parts:
@@ -182,6 +190,7 @@ def unknown_state(snapshot: Snapshot, exported: ColdPartition) -> DatasetError:
     name = snapshot.metadata.clock.folder(exported.start, -1)
     return DatasetError(
         "a partition has changed since it was exported, and its rows do not tell how", where=name,
-        found="rows that were merged into the partition, or new rows after it was dropped",
-        hint='export the table again with changed="merged" or changed="dropped"',
+        found="rows that were merged into the partition, a former copy of it, or new rows after it was dropped",
+        hint='export the table again with changed="merged" or changed="dropped"; if the exported rows alone count, '
+        "drop the partition of the table",
     )  # fmt: skip
