@@ -91,7 +91,8 @@ class ExportResult(KeyValueView):
     changed : tuple of str
         Partitions that a server changed while they were copied. They are not exported.
     drop_statement : str
-        The SQL that drops the exported partitions that the table still has; empty if there are none.
+        The SQL that drops the partitions of which the table had the exported rows and no others when the export ended;
+        empty if there are none. It drops rows, too, that come later.
 
     Examples
     --------
@@ -188,9 +189,19 @@ class Export:
                 self._commit(tier, plan, exported, layout_of(columns))
         elif plan.kept != tier.partitions:
             self._commit(tier, plan, (), ())
-        return self._result(snapshot, plan, exported, time.monotonic() - started)
+        return self._result(plan, exported, time.monotonic() - started)
 
-    def _tier(self, snapshot: Snapshot) -> ColdTier:
+    def _state(self) -> tuple[Snapshot, ColdTier]:
+        """Return the last transaction, and what was exported at that time."""
+        known = -1
+        while True:
+            snapshot = read_snapshot(self._place)
+            tier = self._tier(snapshot.metadata.table_id)
+            if tier.number == known:  # no other export has committed while the transaction was read
+                return snapshot, tier
+            known = tier.number
+
+    def _tier(self, table_id: int) -> ColdTier:
         """Return what is exported already."""
         table_id = snapshot.metadata.table_id
         tier = self._records.last()
@@ -281,9 +292,8 @@ class Export:
         with suppress(StorageError):  # the export is committed
             self._records.remove([file.path for file in unread])
 
-    def _result(
-        self, snapshot: Snapshot, plan: ExportPlan, exported: Sequence[ColdPartition], seconds: float
-    ) -> ExportResult:
+    def _result(self, plan: ExportPlan, exported: Sequence[ColdPartition], seconds: float) -> ExportResult:
+        snapshot = read_snapshot(self._place)  # rows can have come since the partitions were copied
         clock = snapshot.metadata.clock
         copied = {partition.start for partition in exported}
         files = [file for partition in exported for file in partition.files]

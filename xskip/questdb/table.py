@@ -47,7 +47,8 @@ class Table(ArrowTable):
     ) -> ExportResult:
         """Copy partitions to files in a folder, the cold tier of the table, in one commit.
 
-        The table stays as it is. After the export, its partitions can be dropped: the result has the statement.
+        The table stays as it is. After the export, its partitions can be dropped: the result has the statement. Run it
+        before later rows of these partitions come, which it would drop.
         :func:`union` reads the table and its cold tier as one. A partition that is exported already is copied again
         only if rows were merged into it.
 
