@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import struct
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -14,9 +16,13 @@ from pyspark.sql import SparkSession
 import xskip
 import xskip.questdb
 from tests.questdb.server import Server
-from tests.questdb.tiers import Tiers, counted
+from tests.questdb.tiers import ALWAYS, Tiers, counted
 from xskip.errors import DatasetError
+from xskip.metadatastore.filesystem import LocalStorage
 from xskip.questdb.export import Export
+from xskip.questdb_files.database import place_of
+from xskip.spark.questdb import tables
+from xskip.spark.questdb.cold_tier import ColdRecords
 
 
 @pytest.fixture(autouse=True)
@@ -88,3 +94,34 @@ def test_late_rows_during_an_export_are_not_dropped(tiers: Tiers, monkeypatch: p
     assert result.drop_statement.endswith("DROP PARTITION LIST '1970-01-03';")
     tiers.run(result.drop_statement)
     assert counted(tiers.union()) == expected
+
+
+def append_and_export(tiers: Tiers) -> None:
+    """Append a row to the last partition, and export it. The server only appends to files."""
+    count = sum(tiers.rows().values())
+    tiers.run(f"insert into {{t}} values ({432_000_000_000 + count}, {count}, 'new')")
+    tiers.export(ALWAYS)
+
+
+def test_an_export_between_the_transaction_and_the_record(tiers: Tiers, monkeypatch: pytest.MonkeyPatch) -> None:
+    """[QDB-CT-5]: a union reads no transaction with the record of a later one."""
+    append_and_export(tiers)
+    records = ColdRecords(LocalStorage(), f"file:{tiers.cold}")
+    first(monkeypatch, tables, "_cold", lambda: append_and_export(tiers))
+    request = {"fingerprint": "", "record": 1, "frozen": False}
+    answer = tables._described(place_of(tiers.folder), records, request)
+    assert answer is not None
+    (length,) = struct.unpack_from("<i", answer, 1)
+    header = json.loads(answer[5 : 5 + length])
+    assert (header["cold"]["number"], len(header["cold"]["files"]), header["pieces"]) == (2, 6, 0)
+
+
+def test_an_export_between_the_transaction_and_the_record_of_another(
+    tiers: Tiers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """[QDB-CT-4]: an export compares no transaction with the record of a later one."""
+    append_and_export(tiers)
+    first(monkeypatch, Export, "_tier", lambda: append_and_export(tiers))
+    tiers.export(ALWAYS)
+    tiers.run("insert into {t} values (431000000000, -1, 'late')")
+    assert counted(tiers.union()) == tiers.rows()

@@ -173,9 +173,8 @@ class Export:
         ExportResult
         """
         started = time.monotonic()
-        snapshot = read_snapshot(self._place)
+        snapshot, tier = self._state()
         columns = _all_columns(snapshot)
-        tier = self._tier(snapshot)
         self._announcements.remove_ended()
         plan = export_plan(snapshot, tier, until, self._options.changed)
         exported: tuple[ColdPartition, ...] = ()
@@ -203,7 +202,6 @@ class Export:
 
     def _tier(self, table_id: int) -> ColdTier:
         """Return what is exported already."""
-        table_id = snapshot.metadata.table_id
         tier = self._records.last()
         if tier is None:
             return ColdTier(0, table_id, self._format)

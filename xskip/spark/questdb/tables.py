@@ -80,14 +80,17 @@ def cold_records(hook: Hook, path: str) -> ColdRecords:
 def _described(place: TablePlace, records: ColdRecords | None, fields: dict[str, Any]) -> bytes | None:
     """Return the last transaction with the stamps of its pieces, from before any squash [QDB-SN-3].
 
-    The record of the cold tier is read while the transaction is the last one [QDB-CT-5].
+    The record of the cold tier is the last one before and after the transaction is read [QDB-CT-5].
     """
-    patience = Patience()
+    patience, record = Patience(), fields["record"]
     while True:
         failure: XskipError | None = None
         snapshot = read_snapshot(place)
         cold = _cold(records, snapshot)
-        now = (snapshot.fingerprint(), cold.tier.number if cold else -1)
+        before, record = record, cold.tier.number if cold else -1
+        if record != before:  # an export can have committed after the transaction was read
+            continue
+        now = (snapshot.fingerprint(), record)
         if now == (fields["fingerprint"], fields["record"]) and snapshot.is_current():
             return None
         try:
