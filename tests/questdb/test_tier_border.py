@@ -17,12 +17,12 @@ import xskip
 import xskip.questdb
 from tests.questdb.server import Server
 from tests.questdb.tiers import ALWAYS, Tiers, counted
-from xskip.errors import DatasetError
+from xskip.errors import CommitConflictError, DatasetError
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.questdb.export import Export
 from xskip.questdb_files.database import place_of
 from xskip.spark.questdb import tables
-from xskip.spark.questdb.cold_tier import ColdRecords
+from xskip.spark.questdb.cold_tier import ColdRecords, ColdTier
 
 
 @pytest.fixture(autouse=True)
@@ -125,3 +125,15 @@ def test_an_export_between_the_transaction_and_the_record_of_another(
     tiers.export(ALWAYS)
     tiers.run("insert into {t} values (431000000000, -1, 'late')")
     assert counted(tiers.union()) == tiers.rows()
+
+
+def test_a_commit_after_many_others(tmp_path: Path) -> None:
+    """[QDB-CT-3]: records are removed, and their numbers are not free."""
+    records = ColdRecords(LocalStorage(), str(tmp_path))
+    for number in range(1, 15):
+        records.commit(ColdTier(number, 1, "parquet"))
+    with pytest.raises(CommitConflictError, match="another export has committed"):
+        records.commit(ColdTier(2, 1, "avro"))
+    last = records.last()
+    assert last is not None
+    assert last.number == 14

@@ -184,8 +184,9 @@ class ColdRecords:
             If the record may exist now or later.
         StorageError
         """
-        written = put_once(self.storage, self._path(tier.number), _text(tier).encode())
-        if not written:
+        # the name is free, too, if so many exports have committed that the record with this number was removed
+        is_next = (self._numbers() or [0])[-1] < tier.number
+        if not is_next or not put_once(self.storage, self._path(tier.number), _text(tier).encode()):
             raise CommitConflictError(
                 "another export has committed meanwhile, and nothing has changed", where=self.root,
                 hint="run one export at a time, and try again",
