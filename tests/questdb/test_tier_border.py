@@ -19,6 +19,7 @@ from tests.questdb.server import Server
 from tests.questdb.tiers import ALWAYS, Tiers, counted
 from xskip.errors import CommitConflictError, DatasetError
 from xskip.metadatastore.filesystem import LocalStorage
+from xskip.questdb import export
 from xskip.questdb.export import Export
 from xskip.questdb_files.database import place_of
 from xskip.spark.questdb import tables
@@ -125,6 +126,20 @@ def test_an_export_between_the_transaction_and_the_record_of_another(
     tiers.export(ALWAYS)
     tiers.run("insert into {t} values (431000000000, -1, 'late')")
     assert counted(tiers.union()) == tiers.rows()
+
+
+def test_columns_exchange_their_names_during_an_export(tiers: Tiers, monkeypatch: pytest.MonkeyPatch) -> None:
+    """[QDB-CT-3], [QDB-CT-8]: the record has the names that the files have, or it has no files."""
+    names = [("x", "tmp"), ("z", "x"), ("tmp", "z")]
+    tiers.run("alter table {t} add column z long")
+    statements = [f"alter table {{t}} rename column {old} to {new}" for old, new in names]
+    first(monkeypatch, export, "export_plan", lambda: tiers.run(*statements))
+    assert tiers.export(datetime(1970, 1, 3)).partitions == ()
+    expected = tiers.rows()
+    assert counted(tiers.union()) == expected
+    assert tiers.export(datetime(1970, 1, 3)).rows == 40
+    tiers.run("alter table {t} drop partition list '1970-01-01', '1970-01-02'")
+    assert counted(tiers.union()) == expected
 
 
 def test_a_commit_after_many_others(tmp_path: Path) -> None:

@@ -182,7 +182,7 @@ class Export:
             form = self._form(snapshot, columns)
             folders = [folder_of(snapshot.metadata.clock, p.start, form.prefix) for p in plan.copied]
             with self._announcements.announced(folders) as token:
-                exported = self._unchanged(self._copied(snapshot, plan, form, token))
+                exported = self._unchanged(snapshot, self._copied(snapshot, plan, form, token))
                 self._index(indexes, exported)
                 self._announcements.check(token)
                 self._commit(tier, plan, exported, layout_of(columns))
@@ -249,10 +249,12 @@ class Export:
         entries = sorted(self._records.files(folder), key=lambda entry: entry.name)
         return tuple(ColdFile(f"{folder}/{e.name}", e.size, e.modified) for e in entries if e.name.startswith(token))
 
-    def _unchanged(self, exported: Sequence[ColdPartition]) -> tuple[ColdPartition, ...]:
+    def _unchanged(self, snapshot: Snapshot, exported: Sequence[ColdPartition]) -> tuple[ColdPartition, ...]:
         """Return the partitions that no server has changed meanwhile, and remove the files of the others."""
-        now = hot_partitions(read_snapshot(self._place), {partition.start for partition in exported})
-        same = tuple(p for p in exported if p.start in now and now[p.start].key == p.key)
+        later = read_snapshot(self._place)
+        now = hot_partitions(later, {partition.start for partition in exported})
+        has_columns = {*layout_of(snapshot.metadata.columns)} <= {*layout_of(later.metadata.columns)}
+        same = tuple(p for p in exported if has_columns and p.start in now and now[p.start].key == p.key)
         for partition in same:
             if partition.rows != now[partition.start].rows:
                 raise TableDamagedError(
