@@ -21,6 +21,7 @@ from xskip.errors import CommitConflictError, DatasetError
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.questdb import export
 from xskip.questdb.export import Export
+from xskip.questdb.export_leftovers import Announcements
 from xskip.questdb_files.database import place_of
 from xskip.spark.questdb import tables
 from xskip.spark.questdb.cold_tier import ColdRecords, ColdTier
@@ -152,3 +153,19 @@ def test_a_commit_after_many_others(tmp_path: Path) -> None:
     last = records.last()
     assert last is not None
     assert last.number == 14
+
+
+class EmptiedStorage(LocalStorage):
+    """A storage whose files another process removes after they were listed."""
+
+    def read(self, path: str) -> bytes:
+        raise FileNotFoundError(path)
+
+
+def test_two_exports_remove_what_a_third_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """[QDB-CT-7]."""
+    monkeypatch.setattr("xskip.questdb.export_leftovers._ENDED_MS", -1_000)
+    (tmp_path / "_questdb").mkdir()
+    (tmp_path / "_questdb" / "0123.announced").write_text("[]")
+    Announcements(ColdRecords(EmptiedStorage(), str(tmp_path))).remove_ended()
+    assert (tmp_path / "_questdb" / "0123.announced").exists()

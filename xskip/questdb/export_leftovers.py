@@ -78,7 +78,8 @@ class Announcements:
         for entry in self._records.files(_FOLDER):
             if entry.name.endswith(_SUFFIX) and entry.modified < limit:
                 token = entry.name.removesuffix(_SUFFIX)
-                self._remove(token, json.loads(self._storage.read(self._path(token))))
+                with suppress(FileNotFoundError):  # another export has removed the files
+                    self._remove(token, json.loads(self._storage.read(self._path(token))))
 
     def _remove(self, token: str, folders: Sequence[str]) -> None:
         """Remove the files of an export that no record names."""
