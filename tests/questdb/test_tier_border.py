@@ -6,7 +6,7 @@ import json
 import shutil
 import struct
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import xskip
 import xskip.questdb
 from tests.questdb.server import Server
 from tests.questdb.tiers import ALWAYS, Tiers, counted
-from xskip.errors import CommitConflictError, DatasetError
+from xskip.errors import CommitConflictError, DatasetError, PredicateError
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.questdb import export
 from xskip.questdb.export import Export
@@ -169,3 +169,10 @@ def test_two_exports_remove_what_a_third_left(tmp_path: Path, monkeypatch: pytes
     (tmp_path / "_questdb" / "0123.announced").write_text("[]")
     Announcements(ColdRecords(EmptiedStorage(), str(tmp_path))).remove_ended()
     assert (tmp_path / "_questdb" / "0123.announced").exists()
+
+
+@pytest.mark.parametrize("age", ["99999999999d", "999999d", timedelta.max])
+def test_ages_before_all_times(tiers: Tiers, age: Any) -> None:
+    """[QDB-CT-1]."""
+    with pytest.raises(PredicateError, match="the age of partitions is not a duration"):
+        tiers.export(age)

@@ -65,16 +65,19 @@ def border(older_than: str | timedelta | datetime) -> datetime:
     """
     if isinstance(older_than, datetime):
         return older_than if older_than.tzinfo else older_than.replace(tzinfo=timezone.utc)
-    age = older_than
-    if isinstance(age, str):
-        match = _AGE.fullmatch(age)
-        age = timedelta(seconds=int(match[1]) * _SECONDS[match[2]]) if match else age
-    if not isinstance(age, timedelta) or age < timedelta():
-        raise PredicateError(
-            "the age of partitions is not a duration", where="older_than", found=repr(older_than),
-            expected='a duration such as "30d", a timedelta or a datetime',
-        )  # fmt: skip
-    return datetime.now(timezone.utc) - age
+    try:
+        age = older_than
+        if isinstance(age, str):
+            match = _AGE.fullmatch(age)
+            age = timedelta(seconds=int(match[1]) * _SECONDS[match[2]]) if match else age
+        if isinstance(age, timedelta) and age >= timedelta():
+            return datetime.now(timezone.utc) - age
+    except OverflowError:
+        pass
+    raise PredicateError(
+        "the age of partitions is not a duration", where="older_than", found=repr(older_than),
+        expected='a duration such as "30d", a timedelta or a datetime',
+    )  # fmt: skip
 
 
 def export_plan(snapshot: Snapshot, tier: ColdTier, until: datetime, changed: Changed | None) -> ExportPlan:
