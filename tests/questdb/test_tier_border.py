@@ -19,7 +19,7 @@ from tests.questdb.server import Server
 from tests.questdb.tiers import ALWAYS, Tiers, counted
 from xskip.errors import CommitConflictError, DatasetError, PredicateError
 from xskip.metadatastore.filesystem import LocalStorage
-from xskip.questdb import export
+from xskip.questdb import ExportOptions, export
 from xskip.questdb.export import Export
 from xskip.questdb.export_leftovers import Announcements
 from xskip.questdb_files.database import place_of
@@ -176,3 +176,12 @@ def test_ages_before_all_times(tiers: Tiers, age: Any) -> None:
     """[QDB-CT-1]."""
     with pytest.raises(PredicateError, match="the age of partitions is not a duration"):
         tiers.export(age)
+
+
+def test_a_cold_tier_beside_the_tables_of_a_server(tiers: Tiers) -> None:
+    """[QDB-SP-7]: xskip never writes into the folder of a database."""
+    for folder in (tiers.folder, tiers.server.database, tiers.folder / "cold"):
+        before = {*folder.rglob("*")}
+        with pytest.raises(DatasetError, match="cold tier cannot be in the folder"):
+            xskip.questdb.open(tiers.folder).export(ALWAYS, str(folder), options=ExportOptions(spark=tiers.spark))
+        assert {*folder.rglob("*")} == before

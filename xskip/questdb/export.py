@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from xskip.api.index import SkippingIndex
 from xskip.errors import DatasetError, StorageError, TableDamagedError, UnsupportedTypeError
 from xskip.indexes import Index
+from xskip.metadatastore.filesystem import local_path
 from xskip.questdb.active_session import session_or_active
 from xskip.questdb.export_leftovers import Announcements
 from xskip.questdb.export_plan import Changed, ExportPlan, export_plan, folder_of, runs
@@ -141,7 +142,7 @@ class Export:
     Raises
     ------
     DatasetError
-        If the format is another one.
+        If the format is another one, or if the folder of the cold tier is within the table or its database.
     """
 
     def __init__(self, place: TablePlace, to: str, file_format: str, options: ExportOptions) -> None:
@@ -156,6 +157,7 @@ class Export:
         self._session = clone_session(hook, spark, SETTINGS)
         hook.install(self._session)
         self._records = cold_records(hook, to)
+        _demand_outside(place, self._records.root)
         self._announcements = Announcements(self._records)
 
     def run(self, until: datetime, indexes: Sequence[Index]) -> ExportResult:
@@ -304,6 +306,17 @@ class Export:
             sum(partition.rows for partition in exported), len(files), sum(file.size for file in files), seconds,
             tuple(clock.folder(p.start, -1) for p in plan.copied if p.start not in copied),
             _drop_statement(self._place, [clock.folder(start, -1) for start in sorted({*present})]),
+        )  # fmt: skip
+
+
+def _demand_outside(place: TablePlace, root: str) -> None:
+    """Check that the folder of a cold tier is not one into which only a server may write [QDB-SP-7]."""
+    data = place.data.resolve()
+    server = data.parent if data.parent.name == "db" else data
+    if root.startswith("file:") and local_path(root).resolve().is_relative_to(server):
+        raise DatasetError(
+            "a cold tier cannot be in the folder of a table or of a database", where=root,
+            expected=f"a folder that is not in {server}",
         )  # fmt: skip
 
 
