@@ -118,7 +118,7 @@ final class LatestRows {
             && column != null
             && column.kind.equals("SYMBOL");
     BitSet open = isPossible && found.length > 0 ? wanted(table.piece(0), column) : null;
-    long left = MAX_BYTES;
+    long[] left = {MAX_BYTES};
     for (int i = found.length - 1; i >= 0 && open != null; i--) {
       if (open.isEmpty()) {
         found[i] = false;
@@ -127,9 +127,8 @@ final class LatestRows {
         boolean isWhole = range.covers(table.start(i), table.end(i));
         String identity = identity(table, i, column);
         BitSet keys = isWhole ? SymbolKeys.known(identity) : null;
-        if (keys == null && left > 0 && !piece.isParquet()) {
-          left -= piece.rows * Integer.BYTES;
-          keys = keys(piece, column);
+        if (keys == null && !piece.isParquet()) {
+          keys = keys(piece, column, left);
           if (isWhole && keys != null && piece.isStampSettled()) {
             SymbolKeys.keep(identity, keys);
           }
@@ -169,10 +168,19 @@ final class LatestRows {
     }
   }
 
-  /** Returns the keys in the range of time in a piece, or null if they cannot be read. */
-  private BitSet keys(Piece piece, TableColumn column) {
+  /**
+   * Returns the keys in the range of time in a piece, or null if they cannot be read.
+   *
+   * @param left the bytes that can be read, from which those that are read are taken
+   */
+  private BitSet keys(Piece piece, TableColumn column, long[] left) {
     try {
       long[] rows = new TimeSearch(piece, piece.snapshot.timestamp).rows(range);
+      long bytes = Math.max(rows[1] - rows[0], 0) * Integer.BYTES;
+      if (bytes > left[0]) {
+        return null;
+      }
+      left[0] -= bytes;
       return SymbolKeys.read(piece, column, rows);
     } catch (Exception e) {
       return null; // the tasks tell what is the matter
