@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -32,10 +33,19 @@ def test_nanoseconds_of_times(time: datetime | str, number: int) -> None:
     assert to_nanoseconds(time) == number
 
 
-@pytest.mark.parametrize("text", ["", "noon", "1970-01-01T00:00:00.", "1970-01-01T00:00:00.1234567890", "1.5"])
-def test_texts_that_are_no_times(text: str) -> None:
-    with pytest.raises(PredicateError, match="a text is not a time"):
-        to_nanoseconds(text)
+NO_TIMES = ["", "noon", "1970-01-01T00:00:00.", "1970-01-01T00:00:00.1234567890", "1.5", 5, date(1970, 1, 1), None]
+
+
+@pytest.mark.parametrize("value", NO_TIMES)
+def test_values_that_are_no_times(value: Any) -> None:
+    with pytest.raises(PredicateError, match="a value is not a time"):
+        to_nanoseconds(value)
+
+
+def test_times_of_pandas_keep_their_nanoseconds() -> None:
+    pandas = pytest.importorskip("pandas")
+    assert to_nanoseconds(pandas.Timestamp(1_769_850_000_000_000_001)) == 1_769_850_000_000_000_001
+    assert to_nanoseconds(pandas.Timestamp(-1, tz="UTC")) == -1
 
 
 def test_columns_of_nanoseconds(spark: SparkSession, server: Server) -> None:

@@ -35,7 +35,7 @@ def to_nanoseconds(time: datetime | str) -> int:
     Raises
     ------
     PredicateError
-        If the text is not a time.
+        If the argument is not a time.
 
     Examples
     --------
@@ -44,7 +44,9 @@ def to_nanoseconds(time: datetime | str) -> int:
     1769850000000000001
     """
     if isinstance(time, datetime):
-        return ticks_of(time, _NANOSECONDS)
+        return ticks_of(time, _NANOSECONDS) + int(getattr(time, "nanosecond", 0))  # times of pandas have nanoseconds
+    if not isinstance(time, str):
+        raise _no_time(time)
     whole, point, rest = time.replace(",", ".").partition(".")
     count = len(rest) - len(rest.lstrip("0123456789")) if point else 0
     try:
@@ -124,7 +126,8 @@ def ipv4_to_number(column: Column | str) -> Column:
     return F.when(valid, number)
 
 
-def _no_time(text: str) -> PredicateError:
+def _no_time(value: object) -> PredicateError:
     return PredicateError(
-        "a text is not a time", where="time", found=repr(text), expected="such as '2026-01-31T09:00:00.123456789Z'"
-    )
+        "a value is not a time", where="time", found=repr(value),
+        expected="a datetime, or a text such as '2026-01-31T09:00:00.123456789Z'",
+    )  # fmt: skip
