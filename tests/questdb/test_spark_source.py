@@ -14,7 +14,7 @@ from pyspark.sql.types import ArrayType, DecimalType, DoubleType, LongType, Stri
 import xskip
 from tests.pages import blocks_of
 from tests.questdb.server import Server
-from tests.questdb.spark_values import arrow_rows, check_spark, compare_rows, load, spark_rows
+from tests.questdb.spark_values import arrow_rows, bytes_read, check_spark, compare_rows, load, spark_rows
 from tests.questdb.tables import create_numbers, create_with_all_types
 from xskip.questdb.table import open_table
 
@@ -186,6 +186,10 @@ def test_pieces_and_bytes_outside_of_a_range_are_not_read(spark: SparkSession, s
     leaves = scan.collectLeaves()
     metrics = leaves.head().metrics()
     assert metrics.apply("numFiles").value() == 1
+    assert 60 * 16 <= bytes_read(spark, df) < 60 * 16 + 1000  # the search for the first and the last row
+    table = load(spark, server.folder(name))
+    for columns in (["a"], ["b", "ts"], ["a", "b", "c"]):
+        assert bytes_read(spark, table.select(columns)) == 129_600 * 8 * len(columns)
 
 
 def test_one_transaction_in_all_scans_of_a_query(spark: SparkSession, server: Server) -> None:
@@ -338,14 +342,7 @@ def test_symbols_of_filters_are_looked_up(spark: SparkSession, server: Server) -
     sums = [F.sum(f"d{i}") for i in range(8)]
 
     def read(condition: str) -> int:
-        """Return the bytes that a query reads."""
-        before = bytes_read()
-        df.filter(condition).agg(F.count("*"), *sums).collect()
-        return bytes_read() - before
-
-    def bytes_read() -> int:
-        statistics = spark._jvm.org.apache.hadoop.fs.FileSystem.getGlobalStorageStatistics()  # type: ignore[union-attr]
-        return int(statistics.get("file").getLong("bytesRead"))
+        return bytes_read(spark, df.filter(condition).agg(F.count("*"), *sums))
 
     everything, rare, unknown = read("s = 'k1'"), read("s IN ('rare', 'other')"), read("s = 'other'")
     assert rare < everything / 2
