@@ -7,7 +7,7 @@ WORKERS ?= 2
 STAMP = $(VENV)/installed-$(SPARK)
 export PYSPARK_PYTHON = $(abspath $(BIN)/python)
 
-.PHONY: help demo lake test lint types java java-format check bench test-spark clean
+.PHONY: help demo lake test lint types docs docs-outputs java java-format check bench test-spark clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -28,13 +28,20 @@ lint: $(STAMP)  ## style
 types: $(STAMP)  ## types
 	$(BIN)/mypy
 
+docs: $(STAMP)  ## the site in build/docs; a warning is an error
+	$(BIN)/python -m sphinx -W --keep-going -E -q -b html docs build/docs
+	@echo "build/docs/index.html"
+
+docs-outputs: $(STAMP) need-java  ## write into README and docs what their code blocks print now
+	XSKIP_WRITE_OUTPUTS=1 $(BIN)/python -m pytest -q tests/docs/test_pages.py
+
 java:  ## the hook's Java: javac with all warnings against each Spark, format (needs a JDK and Maven)
 	bash .ci/java
 
 java-format:  ## lay out the hook's Java
 	bash .ci/java --format
 
-check: lint types java test  ## everything that CI runs
+check: lint types docs java test  ## everything that CI runs
 
 bench: $(STAMP) need-java  ## every benchmark
 	@for file in benchmarks/[a-z]*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
@@ -54,5 +61,5 @@ $(STAMP): setup.cfg pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "xskip needs Python 3.10 or newer; set PYTHON=python3.11"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=24" "setuptools>=77"
-	$(BIN)/python -m pip install -qq "pyspark==$(SPARK)" -e ".[demo,test,lint]"
+	$(BIN)/python -m pip install -qq "pyspark==$(SPARK)" -e ".[demo,test,docs,lint]"
 	@touch $@
