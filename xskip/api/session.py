@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import shutil
 import subprocess
@@ -15,7 +16,8 @@ from xskip.metadatastore import encryption
 from xskip.metadatastore.kms import KmsClient
 from xskip.results.skipping_report import SkippingReport
 from xskip.settings import ENABLED
-from xskip.spark.query.engine import engine_of, forget_indexes
+from xskip.spark.bridge.packages import has_avro, spark_package
+from xskip.spark.query.engine import connect_error, engine_of, forget_indexes
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -32,6 +34,8 @@ __all__ = [
     "register_function",
     "use_kms",
 ]
+
+_log = logging.getLogger("xskip")
 
 _PACKAGES = "spark.jars.packages"
 _MINIMUM_JAVA = 17
@@ -60,6 +64,14 @@ def configure(
     ------
     JavaNotFoundError
         If Java is missing or older than version 17.
+    DatasetError
+        If the builder is that of a Spark Connect client.
+
+    Notes
+    -----
+    The package takes effect only if the builder starts the JVM. If a session without spark-avro runs already, the log
+    gets a warning with the arguments to start Spark with. Under ``spark-submit`` and in the ``pyspark`` shell the JVM
+    always runs already: pass spark-avro as ``--packages``.
 
     Examples
     --------
@@ -68,11 +80,19 @@ def configure(
     >>> "spark-avro" in spark.conf.get("spark.jars.packages")
     True
     """
-    import pyspark
+    from pyspark.sql import SparkSession
 
+    if "spark.remote" in builder._options or builder._options.get("spark.api.mode") == "connect":
+        raise connect_error()
     check_java()
-    scala = "2.12" if pyspark.__version__.startswith("3.") else "2.13"
-    avro = f"org.apache.spark:spark-avro_{scala}:{avro_version or pyspark.__version__}"
+    avro = spark_package("avro", avro_version)
+    active = SparkSession.getActiveSession()
+    if active is not None and hasattr(active, "_jsparkSession") and not has_avro(active):
+        _log.warning(
+            "configure() comes too late to add Avro, because a Spark session runs already; start Spark with "
+            "--packages %s, or call configure() before the first session of the process",
+            avro,
+        )
     known = builder._options.get(_PACKAGES, "")
     packages = [p for p in (known, avro, *extra_packages) if p]
     return builder.config(_PACKAGES, ",".join(dict.fromkeys(packages)))

@@ -15,6 +15,7 @@ from xskip.errors import DatasetError
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.spark.bridge.gateway import hook_of
 from xskip.spark.bridge.java_errors import first_line, spark_errors, what_failed
+from xskip.spark.bridge.packages import spark_package
 from xskip.spark.collect.claims import Claims
 from xskip.spark.collect.relation import Dataset
 
@@ -213,6 +214,18 @@ def _opened(read: Callable[[], DataFrame], name: str) -> DataFrame:
     try:
         return read()
     except PySparkException as error:
-        raise DatasetError("cannot read the dataset", where=name, found=first_line(error)) from error
+        raise DatasetError(
+            "cannot read the dataset", where=name, found=first_line(error), hint=_hint(str(error))
+        ) from error
     except spark_errors() as error:
         raise DatasetError("cannot read the dataset", **{"where": name, **what_failed(error)}) from error
+
+
+def _hint(said: str) -> str | None:
+    """Return what to do about an error of Spark, or None if only the error itself says it."""
+    if "Failed to find data source: avro" not in said:
+        return None
+    return (
+        f"start Spark with --packages {spark_package('avro')}, or call xskip.configure(SparkSession.builder) before "
+        "the first session of the process"
+    )

@@ -16,6 +16,7 @@ from xskip.metadatastore.snapshot import Snapshot, open_snapshot
 from xskip.metadatastore.versions import WriteOptions
 from xskip.settings import BYTES_PER_FILE, FOOTER_KEY, LOCATION, PLAINTEXT_FOOTER, ROWS_PER_FILE
 from xskip.spark.bridge.hadoop_filesystem import storage_for
+from xskip.spark.bridge.java_errors import told
 from xskip.spark.bridge.sessions import clone_session
 from xskip.spark.collect.claims import Claims
 from xskip.spark.collect.relation import Dataset
@@ -99,9 +100,10 @@ def open_source(spark: SparkSession, engine: Engine, read: Callable[[SparkSessio
     DatasetError
         If the dataset cannot be read, or does not have exactly one root.
     """
-    df = read(clone_session(engine.hook, spark, _SETTINGS))
-    dataset = Dataset(engine.hook, df)
-    roots = dataset.roots()
+    with told(DatasetError, "cannot plan a scan of the dataset", _name_of(read)):
+        df = read(clone_session(engine.hook, spark, _SETTINGS))
+        dataset = Dataset(engine.hook, df)
+        roots = dataset.roots()
     if len(roots) != 1:
         raise DatasetError(
             "an index needs exactly one root path", found=f"{len(roots)} root paths", expected="one",
@@ -110,6 +112,10 @@ def open_source(spark: SparkSession, engine: Engine, read: Callable[[SparkSessio
     location, storage = choose_location(engine, dataset.locations())
     claims = read.claims if isinstance(read, FrameReader) else None
     return Source(df, dataset, location, storage, dataset.read_profile(), claims)
+
+
+def _name_of(read: Callable[[SparkSession], DataFrame]) -> str:
+    return next((str(getattr(read, name)) for name in ("path", "table", "name") if hasattr(read, name)), "a DataFrame")
 
 
 def choose_location(engine: Engine, locations: Sequence[IndexLocation]) -> tuple[IndexLocation, Storage]:

@@ -13,7 +13,7 @@ from xskip.errors import StorageError
 from xskip.metadata.data_files import DataFiles
 from xskip.metadatastore.filesystem import local_path, modified_of
 from xskip.spark.bridge.gateway import Hook
-from xskip.spark.bridge.java_errors import first_line, reason, spark_errors
+from xskip.spark.bridge.java_errors import first_line, spark_errors
 from xskip.spark.collect.relation import Listing
 
 __all__ = ["FilesBelow", "files_below", "list_below"]
@@ -68,8 +68,8 @@ def files_below(hook: Hook, uri: str) -> FilesBelow:
             return _local_files(str(local_path(uri)))
         return FilesBelow(Listing(hook.builds.files().below(uri)).files())
     except failures as error:
-        found = reason(error) if hasattr(error, "java_exception") else first_line(error)
         hint = "check the path and the permissions of the Spark session, and try again"
+        found = first_line(error)
         raise StorageError("cannot list the files of a directory", where=uri, found=found, hint=hint) from error
 
 

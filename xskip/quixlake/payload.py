@@ -9,6 +9,7 @@ from xskip.errors import DatasetError, PredicateError
 from xskip.expressions.operands import in_backticks, split_path
 from xskip.indexes import Index, OneColumn
 from xskip.spark.bridge.java_errors import first_line, spark_errors
+from xskip.spark.bridge.packages import spark_package
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -119,12 +120,9 @@ class Payload:
         return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
     def _lacks_library(self) -> DatasetError:
-        import pyspark
-
-        scala = "2.12" if pyspark.__version__.startswith("3.") else "2.13"
-        package = f"org.apache.spark:spark-{self.value}_{scala}:{pyspark.__version__}"
         return DatasetError(
-            f"Spark lacks the library that decodes {self.value}", hint=f"start Spark with the package {package}"
+            f"Spark lacks the library that decodes {self.value}",
+            hint=f"start Spark with --packages {spark_package(str(self.value))}",
         )
 
     def _column(self) -> Column:

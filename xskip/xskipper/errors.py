@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from xskip.errors import IndexExistsError, MetadataNotFoundError, SettingError, XskipError
-from xskip.spark.bridge.java_errors import spark_errors
+from xskip.spark.bridge.java_errors import reason, spark_errors
 
 __all__ = ["XskipperException", "translated"]
 
@@ -57,4 +57,4 @@ def translated(status: str) -> Iterator[None]:
         yield
     except known as error:
         words = _STATUS.get(type(error), status)
-        raise XskipperException(f"{words}: {error}", traceback.format_exc()) from error
+        raise XskipperException(f"{words}: {reason(error)}", traceback.format_exc()) from error

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 from urllib.parse import unquote
 
 from xskip.errors import XskipError
 
-__all__ = ["first_line", "reason", "spark_errors", "what_failed"]
+__all__ = ["first_line", "reason", "spark_errors", "told", "what_failed"]
 
 _PATH_IN_ERROR = re.compile(r"(?:while reading file|reading file:?|file path:)\s+(\S+?)(?:\.\s|\s|$)")
+#: What py4j writes before the error of a call that did not reach a method of Java.
+_WITHOUT_EXCEPTION = re.compile(r"\AAn error occurred while calling [\w.$]+\. Trace:\s*")
 
 
 def spark_errors() -> tuple[type[Exception], ...]:
@@ -30,25 +35,58 @@ def what_failed(error: Exception) -> dict[str, str]:
         ``hint``, and ``where`` if the error names a file.
     """
     match = _PATH_IN_ERROR.search(str(error))
-    cause = getattr(error, "java_exception", None)
-    while cause is not None and cause.getCause() is not None:
-        cause = cause.getCause()
-    text = str(error) if cause is None else str(cause.toString())
-    lines = [line.strip() for line in text.splitlines() if line.strip()] or [text]
-    # the message of a Python traceback is its last line
-    said = lines[-1] if "Traceback (most recent call last):" in lines else lines[0]
-    found = {"found": said[:300], "hint": "repair or remove the file, or build with on_error='skip'"}
+    found = {"found": first_line(error), "hint": "repair or remove the file, or build with on_error='skip'"}
     return found | ({"where": unquote(match[1])} if match else {})
 
 
-def first_line(error: Exception) -> str:
-    """Return the first non-empty line of a Spark error, at most 300 characters."""
-    return next((line for line in str(error).splitlines() if line.strip()), "")[:300]
+def first_line(error: BaseException) -> str:
+    r"""Return the first line of what a Spark error says, or of its root cause in the JVM, at most 300 characters.
+
+    py4j's own first line names only the object that was called, such as ``o61.load``.
+
+    Examples
+    --------
+    >>> first_line(ValueError("the schema is empty\nat line 1"))
+    'the schema is empty'
+    """
+    thrown = getattr(error, "java_exception", None)
+    text = _WITHOUT_EXCEPTION.sub("", str(error)) if thrown is None else str(_root(thrown).toString())
+    lines = [line.strip() for line in text.splitlines() if line.strip()] or [type(error).__name__]
+    # the message of a Python traceback is its last line
+    return (lines[-1] if "Traceback (most recent call last):" in lines else lines[0])[:300]
 
 
 def reason(error: BaseException) -> str:
     """Return a short description of an error of xskip, Python or the JVM, without its stack trace."""
     if isinstance(error, XskipError):
         return str(error)
-    java = getattr(error, "java_exception", None)
-    return repr(error) if java is None else next(iter(str(java.toString()).splitlines()), "")
+    return first_line(error) if isinstance(error, spark_errors()) else repr(error)
+
+
+@contextmanager
+def told(kind: type[XskipError], what: str, where: str, hint: str | None = None) -> Iterator[None]:
+    """Run the body, and raise an error of Spark as an error of xskip that names the root cause.
+
+    Parameters
+    ----------
+    kind : type of XskipError
+        The class of the error to raise.
+    what : str
+        One sentence that states what went wrong.
+    where : str
+        The place of the error, such as a path.
+    hint : str, optional
+        The action that the user can take.
+    """
+    try:
+        yield
+    except spark_errors() as error:
+        raise kind(what, where=where, found=first_line(error), hint=hint) from error
+
+
+def _root(thrown: Any) -> Any:
+    """Return the last exception in the chain of causes of a Java exception."""
+    cause = thrown.getCause()
+    while cause is not None:
+        thrown, cause = cause, cause.getCause()
+    return thrown

@@ -6,12 +6,16 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from xskip.errors import StorageError
 from xskip.metadatastore.location import IndexLocation
+from xskip.spark.bridge.java_errors import told
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = ["LocationCalls", "Table", "parse_locations"]
+
+_CHECK = "check the scheme of the path, and whether the session has the package of its file system"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,8 @@ class LocationCalls:
 
     def qualified(self, path: str) -> str:
         """Return a user's path in the hook's spelling; a path without a scheme is on the default file system."""
-        return str(self._calls.qualified(path))
+        with told(StorageError, "the path is on a file system that Spark cannot use", path, _CHECK):
+            return str(self._calls.qualified(path))
 
     def of_path(self, root: str) -> list[IndexLocation]:
         """Return the possible locations of a path's metadata, in the order in which queries try them."""

@@ -18,6 +18,7 @@ from xskip.metadata.data_files import DataFiles
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadatastore.location import IndexLocation
 from xskip.spark.bridge.gateway import Hook
+from xskip.spark.bridge.java_errors import told
 from xskip.spark.bridge.locations import parse_locations
 from xskip.spark.bridge.packed_values import numbers_in
 from xskip.spark.bridge.queries import Pieces
@@ -183,7 +184,8 @@ class Dataset:
     def listing(self) -> Listing:
         """Return all files of the dataset, which the JVM lists once."""
         self._hook.answer_at_once()
-        return Listing(self._java.listing())
+        with told(DatasetError, "cannot list the files of the dataset", ", ".join(self.roots())):
+            return Listing(self._java.listing())
 
     def partition_schema(self) -> list[tuple[str, str]]:
         """Return the name of each partition column and its type as in Spark's schema JSON."""
@@ -265,7 +267,8 @@ class Dataset:
 
 def selected(hook: Hook, df: DataFrame) -> Listing:
     """Return the files that the scans of a query would read."""
-    return Listing(hook.builds.selected(df))
+    with told(DatasetError, "cannot plan the query", "the dataset of the query"):
+        return Listing(hook.builds.selected(df))
 
 
 def _texts(packed: str, count: int) -> list[str]:

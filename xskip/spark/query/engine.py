@@ -33,7 +33,7 @@ from xskip.spark.questdb.tables import TableAnswers
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Engine", "engine_of", "forget_indexes"]
+__all__ = ["Engine", "connect_error", "engine_of", "forget_indexes"]
 
 _MAX_TRACES = 512
 
@@ -196,6 +196,13 @@ def forget_indexes() -> None:
         engine.forget_all()
 
 
+def connect_error() -> DatasetError:
+    """Return the error for a Spark Connect client."""
+    return DatasetError(
+        "xskip does not run in a Spark Connect client", hint="call xskip in the process that hosts the server"
+    )
+
+
 def engine_of(spark: SparkSession) -> Engine:
     """Return the engine of the session's JVM, connected to its hook.
 
@@ -205,9 +212,7 @@ def engine_of(spark: SparkSession) -> Engine:
         If the session is a Spark Connect client, which has no JVM.
     """
     if not hasattr(spark, "_jsparkSession"):
-        raise DatasetError(
-            "xskip does not run in a Spark Connect client", hint="call xskip in the process that hosts the server"
-        )
+        raise connect_error()
     hook = hook_of(spark)
     engine = _engines.get(id(hook))
     if engine is None:

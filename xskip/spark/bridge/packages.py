@@ -1,0 +1,46 @@
+"""The Maven coordinates of Spark's own modules that are not part of its distribution."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from xskip.spark.bridge.java_errors import spark_errors
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["has_avro", "spark_package"]
+
+
+def spark_package(module: str, version: str | None = None) -> str:
+    """Return the coordinates of a module of Spark, for ``--packages`` and ``spark.jars.packages``.
+
+    Parameters
+    ----------
+    module : str
+        The name of the module, such as ``avro``.
+    version : str, optional
+        The version of the module; None selects the version of Spark.
+
+    Examples
+    --------
+    >>> spark_package("avro", "3.5.7"), spark_package("protobuf", "4.1.1")
+    ('org.apache.spark:spark-avro_2.12:3.5.7', 'org.apache.spark:spark-protobuf_2.13:4.1.1')
+    """
+    import pyspark
+
+    chosen = version or pyspark.__version__
+    scala = "2.12" if chosen.startswith("3.") else "2.13"
+    return f"org.apache.spark:spark-{module}_{scala}:{chosen}"
+
+
+def has_avro(spark: SparkSession) -> bool:
+    """Return whether the JVM of a session has spark-avro."""
+    jvm: Any = spark.sparkContext._jvm
+    try:
+        jvm.org.apache.spark.sql.execution.datasources.DataSource.lookupDataSource(
+            "avro", spark._jsparkSession.sessionState().conf()
+        )
+    except spark_errors():
+        return False
+    return True
