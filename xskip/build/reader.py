@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import logging
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -29,6 +31,9 @@ _log = logging.getLogger("xskip")
 _OF_LISTING = ("recursivefilelookup", "pathglobfilter", "modifiedbefore", "modifiedafter", "basepath")
 #: Options that read one file by its literal path, and override options by which Spark selects files.
 _ONE_FILE = {"__globPaths__": "false", "recursiveFileLookup": "false", "pathGlobFilter": "*"}
+#: The formats that users name; Spark knows further ones.
+_FORMATS = ("parquet", "avro", "orc", "csv", "json", "text", "xml", "questdb")
+_MISSING_SOURCE = re.compile(r"Failed to find the data source: ([\w.]+?)\.?\s")
 #: The maximum number of files from which the reader tries to take a schema.
 _MOST_TRIED = 64
 
@@ -218,14 +223,20 @@ def _opened(read: Callable[[], DataFrame], name: str) -> DataFrame:
             "cannot read the dataset", where=name, found=first_line(error), hint=_hint(str(error))
         ) from error
     except spark_errors() as error:
-        raise DatasetError("cannot read the dataset", **{"where": name, **what_failed(error)}) from error
+        failed = what_failed(error) | ({"hint": hint} if (hint := _hint(str(error))) else {})
+        raise DatasetError("cannot read the dataset", **{"where": name, **failed}) from error
 
 
 def _hint(said: str) -> str | None:
-    """Return what to do about an error of Spark, or None if only the error itself says it."""
-    if "Failed to find data source: avro" not in said:
-        return None
-    return (
-        f"start Spark with --packages {spark_package('avro')}, or call xskip.configure(SparkSession.builder) before "
-        "the first session of the process"
-    )
+    """Return what to do about a source or file system that Spark lacks, or None if only the error itself says it."""
+    if "Failed to find data source: avro" in said:
+        return (
+            f"start Spark with --packages {spark_package('avro')}, or call xskip.configure(SparkSession.builder) "
+            "before the first session of the process"
+        )
+    if missing := _MISSING_SOURCE.search(said):
+        close = difflib.get_close_matches(missing[1], _FORMATS, 1)
+        return f"did you mean {close[0]}?" if close else f"xskip indexes {', '.join(_FORMATS)}"
+    if "FileSystem not found" in said or "No FileSystem for scheme" in said:
+        return "check the scheme of the path, and start Spark with the package of its file system"
+    return None

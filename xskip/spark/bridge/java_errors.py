@@ -85,8 +85,13 @@ def told(kind: type[XskipError], what: str, where: str, hint: str | None = None)
 
 
 def _root(thrown: Any) -> Any:
-    """Return the last exception in the chain of causes of a Java exception."""
-    cause = thrown.getCause()
+    """Return the last exception in the chain of causes of a Java exception.
+
+    The name of a class that is not found says less than an exception with words of its own around it.
+    """
+    outer, cause = thrown, thrown.getCause()
     while cause is not None:
-        thrown, cause = cause, cause.getCause()
+        outer, thrown, cause = thrown, cause, cause.getCause()
+    if "ClassNotFoundException" in thrown.getClass().getName() and outer.getMessage() != thrown.toString():
+        return outer
     return thrown

@@ -209,10 +209,12 @@ def engine_of(spark: SparkSession) -> Engine:
     Raises
     ------
     DatasetError
-        If the session is a Spark Connect client, which has no JVM.
+        If the session is a Spark Connect client, which has no JVM, or if its context was stopped.
     """
     if not hasattr(spark, "_jsparkSession"):
         raise connect_error()
+    if spark.sparkContext._jsc is None:
+        raise DatasetError("the Spark session is stopped", hint="start a new session, and use that one")
     hook = hook_of(spark)
     engine = _engines.get(id(hook))
     if engine is None:
