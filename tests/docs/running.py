@@ -20,7 +20,7 @@ __all__ = ["Run", "alike"]
 #: Parts of outputs that differ from run to run: times, sizes, digests, and the rules and gaps of tables.
 _VARYING = (
     (re.compile(r"\b\d[\d,]*(\.\d+)? (ms|s)\b"), "# s"),
-    (re.compile(r"\b\d[\d,]*(\.\d+)? (B|KiB|MiB|GiB)\b"), "# B"),
+    (re.compile(r"\b\d[\d,]*(\.\d+)? (B|KiB|MiB|GiB|bytes)\b"), "# B"),
     (re.compile(r"\b[0-9a-f]{64}\b"), "#digest"),
     (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(-c000)?\b"), "#uuid"),
     (re.compile(r"\b20\d\d-\d\d-\d\dT?[ ]?\d\d:\d\d:\d\d(\.\d+)?Z?"), "#time"),

@@ -1,4 +1,4 @@
-"""A plan of a stopped session starts no new Spark."""
+"""A plan of a stopped session starts no new Spark, and operations say that the session is stopped."""
 
 from __future__ import annotations
 
@@ -32,6 +32,11 @@ except Exception:
 companion = jvm.java.lang.Class.forName("org.apache.spark.SparkContext$").getField("MODULE$").get(None)
 active = companion.getActive()
 print("active", active.isDefined())
+for operation in (lambda: xskip.enable(spark), lambda: xskip.last_report(spark), lambda: xskip.explain(df)):
+    try:
+        operation()
+    except xskip.XskipError as error:
+        print(error)
 spark = session()
 xskip.enable(spark)
 print("rows", spark.read.parquet(path).filter("id > 5").count())
@@ -44,4 +49,5 @@ def test_no_context_is_started_for_a_plan(tmp_path: Path) -> None:
         env=os.environ | {"PYSPARK_PYTHON": sys.executable}, check=False,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr[-3000:]
-    assert ran.stdout.splitlines()[-2:] == ["active False", "rows 4"]
+    stopped = "the Spark session is stopped; start a new session, and use that one"
+    assert ran.stdout.splitlines()[-5:] == ["active False", stopped, stopped, stopped, "rows 4"]
