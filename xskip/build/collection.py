@@ -18,7 +18,7 @@ from xskip.spark.collect.listing import ListedFiles
 from xskip.spark.collect.planned_index import PlannedIndex
 from xskip.spark.query.engine import Engine
 
-__all__ = ["chunks_of", "collect", "collector_of"]
+__all__ = ["chunk_ends", "chunks_of", "collect", "collector_of"]
 
 Positions = npt.NDArray[np.int64]
 _BYTES_PER_CORE = 512 << 20
@@ -45,15 +45,33 @@ def chunks_of(engine: Engine, source: Source, listed: ListedFiles, chosen: Posit
     session = source.df.sparkSession
     most_files, most_bytes = (engine.settings.of(session, each) for each in (CHUNK_FILES, CHUNK_BYTES))
     most_bytes = most_bytes or _BYTES_PER_CORE * max(4, session.sparkContext.defaultParallelism)
-    sizes = listed.sizes
-    start, volume = 0, 0
-    for i, position in enumerate(chosen):
-        if i > start and (i - start >= most_files or volume + sizes[position] > most_bytes):
-            yield chosen[start:i]
-            start, volume = i, 0
-        volume += int(sizes[position])
-    if start < len(chosen):
-        yield chosen[start:]
+    start = 0
+    for end in chunk_ends(listed.sizes[chosen], most_files, most_bytes):
+        yield chosen[start:end]
+        start = end
+
+
+def chunk_ends(sizes: Positions, most_files: int, most_bytes: int) -> Iterator[int]:
+    """Yield where chunks of files end. A chunk has at least one file, and otherwise keeps to both limits.
+
+    Parameters
+    ----------
+    sizes : numpy.ndarray of int64
+        The size of each file in bytes.
+    most_files, most_bytes : int
+        The limits of a chunk.
+
+    Examples
+    --------
+    >>> list(chunk_ends(np.array([5, 5, 5, 50, 1]), 2, 20))
+    [2, 3, 4, 5]
+    """
+    volumes = np.cumsum(sizes)
+    end = 0
+    while end < len(sizes):
+        limit = most_bytes + (volumes[end - 1] if end else 0)
+        end = max(min(end + most_files, int(np.searchsorted(volumes, limit, side="right"))), end + 1)
+        yield end
 
 
 def collect(collector: Collector, chunk: Positions, unreadable: list[str] | None = None) -> MetadataTable:
