@@ -14,7 +14,15 @@ import pytest
 from xskip.errors import StorageError
 from xskip.metadata.data_files import DataFiles
 from xskip.metadatastore.filesystem import LocalStorage
-from xskip.quixlake.descriptors import DOCUMENT, IndexFiles, UnreadableFile, decisive, describe, read_small_files
+from xskip.quixlake.descriptors import (
+    DOCUMENT,
+    IndexFiles,
+    UnreadableFile,
+    decisive,
+    describe,
+    paths_below,
+    read_small_files,
+)
 
 BELOW = "Raw/Topic=t/Key=k/Start=2025-08-21/ts_1_2_part_0_off_3_4.avro"
 
@@ -144,6 +152,25 @@ def test_paths_of_all_forms_name_the_same_segment() -> None:
     assert claims(document({"Path": "Raw2/Topic=t/x.avro"}, {"Path": None}, {"Path": "x.avro"})) == []
     (row,) = claims(document({"Path": "Raw/Topic=a%2Fb/Key=Raw/Topic=c/x.avro"}))
     assert row["below"] == "Raw/Topic=a%2Fb/Key=Raw/Topic=c/x.avro"
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    ["", "s3://b/w/", "/Raw/", "Raw/", "x/Raw/Topic/", "xRaw/Topic=t/Key=k/", "a\u00e9\U0001f600/", "Raw/Topic=u/"],
+)
+def test_paths_with_the_same_prefix_are_those_of_each_path_alone(prefix: str) -> None:
+    """[QLK-DE-3]"""
+    rests = [
+        BELOW,
+        f"{BELOW}.snappy",
+        "Raw/Topic=t/a.avro",
+        "Raw/Topic=t/Key=Raw/Topic=x/b.avro",
+        "Raw/Topic=\u00e9/\n/c",
+    ]
+    for some in (rests, [*rests, "Raw/Topic=t"], [*rests, "Raw/x"], rests[:1], ["Raw/Topic=t", *rests], []):
+        paths = [prefix + rest for rest in some]
+        alone = [paths_below(pa.chunked_array([pa.array([path, None])]))[0].as_py() for path in paths]
+        assert paths_below(pa.chunked_array([pa.array(paths, pa.string())])).to_pylist() == alone
 
 
 def test_the_latest_descriptor_counts_and_contradictions_are_unknown() -> None:

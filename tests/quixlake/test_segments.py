@@ -10,6 +10,7 @@ import pytest
 
 from xskip.metadata.data_files import DataFiles
 from xskip.quixlake.descriptors import DOCUMENT, IndexFiles, decisive
+from xskip.quixlake.names import split_names
 from xskip.quixlake.segments import SEGMENT, described_segments, listed_segments
 
 FOLDER = "Raw/Topic=t/Key=k/Start=2025-08-21"
@@ -119,7 +120,8 @@ def test_files_that_are_not_segments() -> None:
 
 def test_descriptors_without_a_listing() -> None:
     """[QLK-DE-6]"""
-    table = described_segments(descriptors({}, {"Path": BELOW.replace("off_3_9", "off_3_8"), "FileSizeBytes": None}))
+    rows = descriptors({}, {"Path": BELOW.replace("off_3_9", "off_3_8"), "FileSizeBytes": None})
+    table = described_segments(rows, split_names(rows["below"].combine_chunks()))
     assert table.schema.equals(SEGMENT)
     one, other = sorted(table.to_pylist(), key=lambda row: str(row["path"]), reverse=True)
     assert one == DESCRIBED | {"modified": None}

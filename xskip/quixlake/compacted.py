@@ -39,13 +39,16 @@ class Compacted:
     replaced: pa.ChunkedArray
     pending: pa.ChunkedArray
 
+    def __len__(self) -> int:
+        return len(self.replaced) + len(self.pending)
+
     def excludes(self, paths: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
         """Return for each path whether its segment does not count."""
         return pc.or_(_are_in(paths, self.replaced), _are_in(paths, self.pending))
 
     def without_excluded(self, files: DataFiles) -> DataFiles:
         """Return the files that count."""
-        if not len(self.replaced) and not len(self.pending):
+        if not len(self):
             return files
         kept = pc.invert(self.excludes(files.names))
         return files.take(pc.indices_nonzero(kept).cast(pa.int64()))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import os
+import re
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,15 +16,27 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from xskip.metadata.data_files import DataFiles
-from xskip.metadatastore.filesystem import LocalStorage, Storage
-from xskip.quixlake.names import first_key_folders, split_names
-from xskip.quixlake.segments import described_segments
+from xskip.metadatastore.filesystem import Storage
+from xskip.quixlake.in_groups import in_groups
+from xskip.quixlake.names import RAW, first_key_folders, split_names
+from xskip.quixlake.segments import described_segments, kept
 
-__all__ = ["DESCRIPTOR", "EXACT", "IndexFiles", "UnreadableFile", "decisive", "describe", "read_small_files"]
+__all__ = [
+    "DESCRIPTOR",
+    "EXACT",
+    "IndexFiles",
+    "UnreadableFile",
+    "decisive",
+    "describe",
+    "paths_below",
+    "read_small_files",
+]
 
 #: The entry in the key-value metadata of an index file whose bounds were computed from all messages [QLK-SK-6].
 EXACT = ("xskip.bounds", "exact")
 _THREADS = 16
+#: The number of files whose bytes are in memory at the same time.
+_MOST_FILES = 1_024
 _TIME = pa.timestamp("us", "UTC")
 #: The columns of the document, under the names that :data:`DESCRIPTOR` gives them.
 _COLUMNS = {
@@ -43,6 +55,7 @@ _COLUMNS = {
 }
 _FORMER = {"offsetstart": "startoffset", "offsetend": "endoffset"}
 _BY_NAME = {document.lower(): name for document, name in _COLUMNS.items()}
+_BELOW = r"(?s)(?:^|/)(?P<below>Raw/Topic=.*)$"
 _TEXTS, _TIMES = ("path", "topic", "stream_key"), ("created", "deleted")
 #: The columns of descriptors in memory. ``below`` is the path relative to the base, ``file`` the position of the index
 #: file, ``exact`` its mark [QLK-SK-6], and ``former`` whether the index file has column names of a former form.
@@ -97,41 +110,42 @@ class IndexFiles:
     @cached_property
     def segments(self) -> pa.Table:
         """Return the segments that the files describe, see :func:`~xskip.quixlake.segments.described_segments`."""
-        return described_segments(self.decisive)
+        return described_segments(self.decisive, self._split_paths)
 
     @cached_property
     def key_folders(self) -> set[tuple[str, str]]:
         """Return the folders of the described segments, see :func:`~xskip.quixlake.names.first_key_folders`."""
-        return first_key_folders(self.decisive["below"])
+        return first_key_folders(self._split_paths[0].dictionary)
+
+    @cached_property
+    def _split_paths(self) -> tuple[pa.DictionaryArray, pa.Array]:
+        return split_names(self.decisive["below"].combine_chunks())
 
     @classmethod
     def of(cls, tables: Mapping[str, pa.Table | UnreadableFile]) -> IndexFiles:
         """Combine the tables of index files, by path, each as :func:`read_small_files` returns it."""
-        forms: dict[tuple[pa.Schema, bool], dict[str, pa.Table]] = {}
-        unreadable = []
-        for path, table in tables.items():
-            if isinstance(table, UnreadableFile):
-                unreadable.append(table)
-            else:
-                forms.setdefault((table.schema.remove_metadata(), _is_exact(table.schema)), {})[path] = table
-        descriptors, paths = [DESCRIPTOR.empty_table()], list[str]()
-        for (schema, is_exact), of_form in forms.items():
+        unreadable = [table for table in tables.values() if isinstance(table, UnreadableFile)]
+        descriptors, paths = list[pa.Table](), list[str]()
+        for (schema, is_exact), of_form in _by_form(tables).items():
             if not _has_paths(schema):
                 reason = f"no column Path among {', '.join(schema.names) or 'no columns'}"
                 unreadable += [UnreadableFile(path, reason) for path in of_form]
                 continue
             numbers = np.arange(len(paths), len(paths) + len(of_form), dtype=np.int32)
             files = pa.array(np.repeat(numbers, [len(table) for table in of_form.values()]))
-            joined = pa.concat_tables(of_form.values()).combine_chunks()
-            descriptors.append(_canonical(joined, files, is_exact=is_exact))
+            whole = pa.concat_tables(of_form.values()).combine_chunks()
+            descriptors.append(_canonical(whole, files, is_exact=is_exact))
             paths += of_form
-        return cls(pa.concat_tables(descriptors).combine_chunks(), tuple(paths), tuple(unreadable))
+        joined = pa.concat_tables(descriptors or [DESCRIPTOR.empty_table()]).combine_chunks()
+        return cls(joined, tuple(paths), tuple(unreadable))
 
 
 def read_small_files(
     storage: Storage, uri: str, files: DataFiles, known: Mapping[tuple[object, ...], pa.Table | UnreadableFile]
 ) -> dict[tuple[object, ...], pa.Table | UnreadableFile]:
     """Read Parquet files that fit into memory, each as a whole and in several threads.
+
+    A failure of the storage raises: without descriptors, deleted messages would come back.
 
     Parameters
     ----------
@@ -158,21 +172,18 @@ def read_small_files(
     states = list(zip(*columns, strict=True))
     fresh = [state for state in states if state not in known]
 
-    def read(state: tuple[object, ...]) -> pa.Table | UnreadableFile:
-        return _read(storage, f"{uri}{state[0]}")
-
-    # more threads than cores only wait for Python's lock, unless they wait for a store
-    with ThreadPoolExecutor(os.cpu_count() if isinstance(storage, LocalStorage) else _THREADS) as pool:
-        found = dict(zip(fresh, pool.map(read, fresh), strict=True))
+    found: dict[tuple[object, ...], pa.Table | UnreadableFile] = {}
+    for start in range(0, len(fresh), _MOST_FILES):
+        some = fresh[start : start + _MOST_FILES]
+        paths = [f"{uri}{path}" for path, *_ in some]
+        contents = list(in_groups(_THREADS, lambda path: (path, storage.read(path)), paths))
+        tables = in_groups(os.cpu_count() or 1, lambda content: _parsed(*content), contents)
+        found.update(zip(some, tables, strict=True))
     return {state: found[state] if state in found else known[state] for state in states}
 
 
-def _read(storage: Storage, path: str) -> pa.Table | UnreadableFile:
-    """Read a Parquet file; odd content is a result, because the lake must stay readable.
-
-    A failure of the storage raises instead: without descriptors, deleted messages would come back.
-    """
-    data = storage.read(path)
+def _parsed(path: str, data: bytes) -> pa.Table | UnreadableFile:
+    """Parse a Parquet file; odd content is a result, because the lake must stay readable."""
     try:
         with pq.ParquetFile(pa.BufferReader(data)) as reader:
             return reader.read(use_threads=False)
@@ -188,6 +199,19 @@ def _named(column: str) -> str | None:
 
 def _has_paths(schema: pa.Schema) -> bool:
     return "path" in map(_named, schema.names)
+
+
+def _by_form(tables: Mapping[str, pa.Table | UnreadableFile]) -> dict[tuple[pa.Schema, bool], dict[str, pa.Table]]:
+    """Return the tables of index files by their schema and their mark of exact bounds."""
+    forms: dict[tuple[pa.Schema, bool], dict[str, pa.Table]] = {}
+    last, of_form = None, dict[str, pa.Table]()
+    for path, table in tables.items():
+        if not isinstance(table, UnreadableFile):
+            schema = table.schema
+            if last is None or not schema.equals(last, check_metadata=True):  # far faster than the hash of a schema
+                last, of_form = schema, forms.setdefault((schema.remove_metadata(), _is_exact(schema)), {})
+            of_form[path] = table
+    return forms
 
 
 def _is_exact(schema: pa.Schema) -> bool:
@@ -250,12 +274,12 @@ def decisive(descriptors: pa.Table) -> pa.Table:
         ``rows`` and ``size``, and ``exact``, as in :data:`DESCRIPTOR`; ``is_deleted`` (bool); ``count`` (int64), the
         number of descriptors of the segment.
     """
-    known = descriptors.filter(pc.is_valid(descriptors["below"]))
+    known = kept(descriptors, pc.is_valid(descriptors["below"]))
     known = known.append_column("is_deleted", pc.is_valid(known["deleted"])).combine_chunks()
-    counts = known.group_by("below").aggregate([([], "count_all")])
-    if len(counts) == len(known):
+    if len(pc.unique(known["below"])) == len(known):
         ones = pa.array(np.ones(len(known), np.int64))
         return known.select(["below", *_CLAIMS, "exact", "is_deleted"]).append_column("count", ones)
+    counts = known.group_by("below").aggregate([([], "count_all")])
     latest = known.take(pa.array(_latest(known)))
     claims = {claim: _coded(latest[claim]) for claim in _CLAIMS}
     flags = {flag: latest[flag].cast(pa.int8()) for flag in ("exact", "is_deleted")}
@@ -325,7 +349,27 @@ def paths_below(paths: pa.ChunkedArray) -> pa.ChunkedArray:
     >>> paths_below(pa.chunked_array(paths)).to_pylist()
     ['Raw/Topic=t/Key=k/a.avro', 'Raw/Topic=t/Key=Raw/b.avro', None, None]
     """
-    folders, names = split_names(paths.combine_chunks())
-    found = pc.extract_regex(folders.dictionary, r"(?s)(?:^|/)(?P<below>Raw/Topic=.*)$")
-    below = pc.binary_join_element_wise(pc.struct_field(found, ["below"]).take(folders.indices), names, "/")
+    whole = paths.combine_chunks()
+    below = _without_common_prefix(whole)
+    if below is None:
+        folders, names = split_names(whole)
+        found = pc.extract_regex(folders.dictionary, _BELOW)
+        below = pc.binary_join_element_wise(pc.struct_field(found, ["below"]).take(folders.indices), names, "/")
     return pa.chunked_array([below])
+
+
+def _without_common_prefix(paths: pa.Array) -> pa.Array | None:
+    """Return paths relative to the base if the same text precedes ``Raw`` in all of them, and else None.
+
+    The decisive ``Raw`` of the other paths is that of the first one, because all characters up to it are equal.
+    """
+    first = paths[0].as_py() if len(paths) else None
+    found = re.search(_BELOW, first.rpartition("/")[0]) if first is not None else None
+    if first is None or found is None:
+        return None
+    prefix = first[: found.start("below")]
+    is_common = pc.starts_with(paths, f"{prefix}{RAW}/Topic=").fill_null(False)
+    has_name = pc.greater_equal(pc.count_substring(paths, "/"), prefix.count("/") + 2).fill_null(False)
+    if not pc.all(pc.and_(is_common, has_name)).as_py():
+        return None
+    return pc.utf8_slice_codeunits(paths, len(prefix)) if prefix else paths

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from xskip.quixlake.custom_metadata import keys_with
 from xskip.quixlake.names import RAW
 from xskip.quixlake.results import LakeTable, TimeRange, summarize, times_of
-from xskip.quixlake.segments import SEGMENT
+from xskip.quixlake.segments import SEGMENT, kept
 from xskip.quixlake.selection import Filters, Moment, Selection
 from xskip.quixlake.store import LakeStore
 from xskip.spark.query.engine import engine_of
@@ -262,8 +262,8 @@ class LakeDiscovery:
             described, files = self._store.described(folders)
             parts = [described, *(self._undescribed(folder, files.key_folders) for folder in folders)]
             found = pa.concat_tables([part for part in parts if len(part)] or [SEGMENT.empty_table()])
-        found = found.filter(pc.invert(found["is_deleted"]))
-        return found if topic is None else found.filter(pc.equal(found["topic"], topic))
+        found = kept(found, pc.invert(found["is_deleted"]))
+        return found if topic is None else kept(found, pc.equal(found["topic"], topic))
 
     def _undescribed(self, folder: str, described: set[tuple[str, str]]) -> pa.Table:
         """Return the segments in those folders ``Key=`` of a topic's folder in which no descriptor names a segment."""

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow.fs import FileInfo, FileSelector, FileType, LocalFileSystem
 
 from xskip.errors import StorageError
 from xskip.metadata.data_files import DataFiles
 from xskip.metadatastore.filesystem import local_path, modified_of
+from xskip.quixlake.in_groups import in_groups
 from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.java_errors import first_line, spark_errors
 from xskip.spark.collect.relation import Listing
@@ -79,39 +82,51 @@ def _local_files(directory: str) -> FilesBelow:
     Arrow reads a directory without Python's global lock, so that the threads use all cores.
     """
     paths: list[str] = []
-    sizes: list[int] = []
-    times: list[int] = []
+    sizes: list[int | None] = []
+    times: list[int | None] = []
     undecodable: list[str] = []
     disk, level = LocalFileSystem(), [directory]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        while level:
-            deeper: list[str] = []
-            selectors = (FileSelector(each, allow_not_found=True) for each in level)
-            for parent, entries in zip(level, pool.map(disk.get_file_info, selectors), strict=True):
-                valid = [entry for entry in entries if _has_text(entry)]
-                if len(valid) < len(entries):
-                    undecodable += _undecodable(parent)
-                visible = [entry for entry in valid if _is_visible_file(entry)]
-                paths += [entry.path for entry in visible]
-                sizes += [entry.size for entry in visible]
-                times += [modified_of(entry.mtime_ns) for entry in visible]
-                if len(visible) < len(valid):
-                    deeper += [entry.path for entry in valid if entry.type is FileType.Directory]
-            level = deeper
-    files = DataFiles(pa.array(paths, pa.string()), pa.array(sizes, pa.int64()), pa.array(times, pa.int64()))
-    return FilesBelow(files, tuple(undecodable))
+
+    def look(parent: str) -> Sequence[FileInfo]:
+        entries: Sequence[FileInfo] = disk.get_file_info(FileSelector(parent, allow_not_found=True))
+        return entries
+
+    while level:
+        deeper: list[str] = []
+        for parent, found in zip(level, in_groups(os.cpu_count() or 1, look, level), strict=True):
+            entries, valid = found, _paths(found)
+            if len(valid) < len(found):
+                undecodable += _undecodable(parent)
+                entries = [entry for entry in found if _paths([entry])]
+            own = [entry.size for entry in entries]
+            paths += valid
+            sizes += own
+            times += [entry.mtime_ns for entry in entries]
+            if None in own:  # only files have a size
+                deeper += [entry.path for entry in entries if entry.type is FileType.Directory]
+        level = deeper
+    return FilesBelow(_visible(pa.array(paths, pa.string()), sizes, times), tuple(undecodable))
 
 
-def _has_text(entry: FileInfo) -> bool:
-    """Return whether the path of an entry is valid UTF-8."""
+def _paths(entries: Sequence[FileInfo]) -> list[str]:
+    """Return the paths of entries, without those that are not valid UTF-8."""
     try:
-        return bool(entry.path)
+        return [entry.path for entry in entries]
     except UnicodeDecodeError:
-        return False
+        return [path for entry in entries for path in _path(entry)]
 
 
-def _is_visible_file(entry: FileInfo) -> bool:
-    return entry.type is FileType.File and not entry.base_name.startswith((".", "_"))
+def _path(entry: FileInfo) -> Iterator[str]:
+    with suppress(UnicodeDecodeError):
+        yield entry.path
+
+
+def _visible(paths: pa.Array, sizes: Sequence[int | None], nanoseconds: Sequence[int | None]) -> DataFiles:
+    """Return the entries that are files and not hidden; directories have no size."""
+    known = pa.array(sizes, pa.int64())
+    chosen = pc.and_(known.is_valid(), pc.invert(pc.match_substring_regex(paths, "/[._][^/]*$")))
+    modified = modified_of(pa.array(nanoseconds, pa.int64()).filter(chosen).to_numpy())
+    return DataFiles(paths.filter(chosen), known.filter(chosen), pa.array(modified, pa.int64()))
 
 
 def _undecodable(directory: str) -> list[str]:

@@ -140,8 +140,8 @@ def key_folder(area: str, topic: str | None, stream_key: str | None) -> str:
     return f"{topic_folder(area, topic)}/{folder('Key', stream_key)}"
 
 
-def first_key_folders(paths: pa.ChunkedArray) -> set[tuple[str, str]]:
-    """Return the first folders ``Key=`` in the paths of segments, which are relative to the base.
+def first_key_folders(folders: pa.Array) -> set[tuple[str, str]]:
+    """Return the first folders ``Key=`` in the paths of the folders of segments, which are relative to the base.
 
     Returns
     -------
@@ -150,10 +150,9 @@ def first_key_folders(paths: pa.ChunkedArray) -> set[tuple[str, str]]:
 
     Examples
     --------
-    >>> first_key_folders(pa.chunked_array([["Raw/Topic=t/Key=a/b/x.avro", "Raw/Topic=t/Key=a/y.avro"]]))
+    >>> first_key_folders(pa.array(["Raw/Topic=t/Key=a/b", "Raw/Topic=t/Key=a/Start=2025-08-21"]))
     {('Topic=t', 'Key=a')}
     """
-    folders = split_names(paths.combine_chunks())[0].dictionary
     found = pc.extract_regex(folders, "^Raw/(?P<topic>[^/]*)/(?P<key>Key=[^/]*)").drop_null()
     return set(zip(_part(found, "topic").to_pylist(), _part(found, "key").to_pylist(), strict=True))
 
@@ -211,7 +210,9 @@ def parse_paths(folders: pa.DictionaryArray, names: pa.Array) -> pa.Table:
     by_folder = {"folder": topic, "topic": decode_each(topic), "stream_key": decode_each(keys)}
     by_folder |= {"date": _each(_part(dated, "start"), _day, pa.date32())}
     columns = {name: values.take(folders.indices) for name, values in by_folder.items()}
-    names = pc.if_else(keys.is_valid().take(folders.indices).fill_null(False), names, pa.scalar(None, pa.string()))
+    if keys.null_count or folders.null_count:
+        has_key = keys.is_valid().take(folders.indices).fill_null(False)
+        names = pc.if_else(has_key, names, pa.scalar(None, pa.string()))
     places = _extracted(names, _NAME)
     start, end, partition, first, last = (
         _part(places, place).cast(pa.int64()) for place in ("start", "end", "partition", "first", "last")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -9,8 +11,9 @@ import pyarrow.compute as pc
 from xskip.metadata.data_files import DataFiles
 from xskip.quixlake.names import parse_paths, split_names
 
-__all__ = ["SEGMENT", "described_segments", "listed_segments"]
+__all__ = ["SEGMENT", "described_segments", "kept", "listed_segments"]
 
+SplitPaths: TypeAlias = tuple[pa.DictionaryArray, pa.Array]
 _BOUNDS = (("first", "last"), ("start", "end"))
 #: The columns of segments. ``path`` is relative to the base; ``modified`` changes with the file, and with the partition
 #: that only a descriptor gives; ``first`` and ``last`` are offsets; ``start`` and ``end`` are timestamps in
@@ -57,18 +60,22 @@ def listed_segments(files: DataFiles, descriptors: pa.Table) -> pa.Table:
     of_key = pc.match_substring_regex(folders.dictionary, "^Raw/Topic=[^/]*/Key=").take(folders.indices)
     is_segment = pc.and_(is_segment, of_key.fill_null(False))
     is_segment = pc.and_(is_segment, pc.not_equal(files.sizes.fill_null(-1), 0))
-    chosen = files.take(pa.array(np.flatnonzero(is_segment.to_numpy(zero_copy_only=False))))
-    rows = pc.index_in(chosen.names, descriptors["below"].combine_chunks())
-    return _combined(chosen, descriptors.take(rows).combine_chunks())
+    if not pc.all(is_segment, min_count=0).as_py():
+        files = files.take(pc.indices_nonzero(is_segment).cast(pa.int64()))
+        folders, names = folders.filter(is_segment), names.filter(is_segment)
+    rows = pc.index_in(files.names, descriptors["below"].combine_chunks())
+    return _combined(files, (folders, names), descriptors.take(rows).combine_chunks())
 
 
-def described_segments(descriptors: pa.Table) -> pa.Table:
+def described_segments(descriptors: pa.Table, split_paths: SplitPaths) -> pa.Table:
     """Return the segments that descriptors name, whether they exist or not.
 
     Parameters
     ----------
     descriptors : pyarrow.Table
         The result of :func:`~xskip.quixlake.descriptors.decisive`.
+    split_paths : tuple of pyarrow.DictionaryArray and pyarrow.Array
+        The folders and names of the segments, see :func:`~xskip.quixlake.names.split_names`.
 
     Returns
     -------
@@ -77,13 +84,13 @@ def described_segments(descriptors: pa.Table) -> pa.Table:
     """
     table = descriptors.combine_chunks()
     names, sizes = (_array(table[name]) for name in ("below", "size"))
-    return _combined(DataFiles(names, sizes, pa.nulls(len(table), pa.int64())), table)
+    return _combined(DataFiles(names, sizes, pa.nulls(len(table), pa.int64())), split_paths, table)
 
 
-def _combined(files: DataFiles, described: pa.Table) -> pa.Table:
+def _combined(files: DataFiles, split_paths: SplitPaths, described: pa.Table) -> pa.Table:
     """Combine files with their descriptors, row by row; a file without descriptor has a row of nulls."""
     claims = {name: _array(described[name]) for name in described.column_names}
-    folders, names = split_names(files.names)
+    folders, names = split_paths
     table = parse_paths(folders, names)
     named = {name: _array(table[name]) for name in table.column_names}
     is_true = pc.equal(claims["size"], files.sizes).fill_null(True)
@@ -104,6 +111,11 @@ def _combined(files: DataFiles, described: pa.Table) -> pa.Table:
     columns |= {"rows": claims["rows"], "is_deleted": claims["is_deleted"].fill_null(False)}
     columns["descriptors"] = claims["count"].fill_null(0)
     return pa.table([columns[name] for name in SEGMENT.names], SEGMENT)
+
+
+def kept(table: pa.Table, mask: pa.ChunkedArray | pa.Array) -> pa.Table:
+    """Return the rows of a table for which a mask is true; the table itself if it is true for all."""
+    return table if not mask.null_count and pc.all(mask, min_count=0).as_py() else table.filter(mask)
 
 
 def _modified(modified: pa.Array, named: pa.Array, claimed: pa.Array) -> pa.Array:

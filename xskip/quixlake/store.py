@@ -22,7 +22,7 @@ from xskip.quixlake.listing import files_below, list_below
 from xskip.quixlake.lost_segments import lost_of_topic, paths_of
 from xskip.quixlake.manifests import ManifestLog
 from xskip.quixlake.names import METADATA, RAW, decode
-from xskip.quixlake.segments import listed_segments
+from xskip.quixlake.segments import kept, listed_segments
 from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.hadoop_filesystem import storage_for
 
@@ -214,7 +214,7 @@ class LakeStore:
         """
         compacted, files = self.compactions.steady(folders, lambda: self.index_files(folders))
         found = files.segments
-        return found.filter(pc.invert(compacted.excludes(found["path"]))), files
+        return (kept(found, pc.invert(compacted.excludes(found["path"]))) if len(compacted) else found), files
 
     def _folders(self, below: str, prefix: str) -> list[str]:
         found = self.storage.directories(f"{self.uri}/{below}")

@@ -10,8 +10,9 @@ import pyarrow.compute as pc
 
 from xskip.metadata.data_files import DataFiles
 from xskip.metadata.table import MetadataTable, PartitionColumn
-from xskip.quixlake.names import RAW, decode, first_key_folders
+from xskip.quixlake.names import RAW, decode, first_key_folders, split_names
 from xskip.quixlake.segment_frame import PARTITIONS, segment_frame
+from xskip.quixlake.segments import kept
 from xskip.quixlake.store import LakeStore
 from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.segments import SegmentCalls
@@ -66,10 +67,10 @@ class TopicSource:
         """
         names = None if keys is None else self._key_folders(keys)
         found = self.store.segments(self.folders, names)
-        kept = pc.and_(pc.invert(found["is_deleted"]), _is(found["topic"], [self.topic]))
+        counts = pc.and_(pc.invert(found["is_deleted"]), _is(found["topic"], [self.topic]))
         if keys is not None:
-            kept = pc.and_(kept, _is(found["stream_key"], [*keys]))
-        return found.filter(kept).combine_chunks()
+            counts = pc.and_(counts, _is(found["stream_key"], [*keys]))
+        return kept(found, counts).combine_chunks()
 
     def rows(self, spark: SparkSession, segments: pa.Table, index: str | None = None) -> DataFrame:
         """Return a DataFrame that reads segments and does nothing else.
@@ -110,7 +111,7 @@ class TopicSource:
         """
         described, _ = self.store.described(self.folders)
         paths = described.filter(_is(described["stream_key"], [*keys]))["path"]
-        found = {key for _, key in first_key_folders(paths)}
+        found = {key for _, key in first_key_folders(split_names(paths.combine_chunks())[0].dictionary)}
         first_parts = {part for key in keys for part in _first_parts(key)}
         for folder in self.folders:
             for name in self.store.key_folders(RAW, folder):
