@@ -23,6 +23,7 @@ _TIMES = ("timestamp", "time")
 _COLUMNS = {"offset": ("first", "last"), "partition": ("partition", "partition")} | dict.fromkeys(
     _TIMES, ("start", "end")
 )
+_CLAIMS = ["size", "modified", "partition", "first", "last", "start", "end", "is_exact"]
 #: The greatest number of milliseconds whose microseconds fit into 64 bits.
 _MOST_MILLIS = (2**63 - 1) // 1000
 
@@ -45,10 +46,12 @@ class SegmentClaims:
         self._trust = trust
         self._may_read = may_read
         self._segments: pa.Table | None = None
+        self._latest: tuple[DataFiles | None, pa.Table | None] = None, None
+        self._done = 0
 
     def use(self, segments: pa.Table) -> None:
         """Replace the segments, which have the columns of :data:`~xskip.quixlake.segments.SEGMENT`."""
-        self._segments = segments
+        self._segments, self._latest, self._done = segments, (None, None), 0
 
     def of(self, planned: PlannedIndex, files: DataFiles) -> Claim | None:
         """Return the bounds of offsets, partitions or timestamps, see :meth:`xskip.spark.collect.claims.Claims.of`.
@@ -59,9 +62,7 @@ class SegmentClaims:
         is_plain = isinstance(planned.index, MinMax) and not planned.index.expression
         if self._segments is None or not is_plain or planned.columns[0] not in _COLUMNS:
             return None
-        below = pc.utf8_slice_codeunits(files.names, len(self._root) + 1)
-        rows = pc.index_in(below, self._segments["path"].combine_chunks())
-        found = self._segments.take(rows).combine_chunks()
+        found = self._of_files(files, self._segments)
         is_same = pc.and_(_equal(found["size"], files.sizes), _equal(found["modified"], files.modified))
         low, high = (found[name] for name in _COLUMNS[planned.columns[0]])
         counts = pc.and_(is_same, pc.and_(low.is_valid(), high.is_valid()))
@@ -78,6 +79,19 @@ class SegmentClaims:
         reads = self._may_read and (not is_time or self._trust == "data")
         is_open = ~is_known if reads else np.zeros(len(files), np.bool_)
         return Claim(values, is_open)
+
+    def _of_files(self, files: DataFiles, segments: pa.Table) -> pa.Table:
+        """Return the claims about files, with nulls for files that are no segments; the latest result is remembered."""
+        latest, found = self._latest
+        if latest is not files or found is None:
+            below = pc.utf8_slice_codeunits(files.names, len(self._root) + 1)
+            found = segments.select(_CLAIMS).slice(self._done, len(files))
+            paths = segments["path"].combine_chunks()
+            if not paths.slice(self._done, len(files)).equals(below):  # a build takes segments in their order
+                found = segments.select(_CLAIMS).take(pc.index_in(below, paths)).combine_chunks()
+            self._latest = files, found
+            self._done += len(files)
+        return found
 
 
 def _has_micros(millis: pa.ChunkedArray) -> pa.ChunkedArray:
