@@ -52,8 +52,8 @@ def test_arguments_are_filters(spark: SparkSession, tmp_path: Path) -> None:
 def test_a_read_lists_only_the_folders_of_its_keys(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """[QLK-SE-2]"""
-    hourly(tmp_path, KEYS)
+    """[QLK-SE-2] [QLK-CM-5] A read lists the files below ``Metadata`` once, whether it needs custom metadata or not."""
+    hourly(tmp_path, KEYS).set("a/b", "site", "Oslo")
     lake = QuixLake(spark, str(tmp_path))
     listed: list[str] = []
     from xskip.quixlake import listing, store
@@ -65,8 +65,13 @@ def test_a_read_lists_only_the_folders_of_its_keys(
         return original(hook, uri)
 
     monkeypatch.setattr(store, "list_below", noted)
-    assert lake.read("t", keys="a/b").count() == 24
-    assert [place for place in listed if place] == ["/Key=a%2Fb"]
+    for filters in ({"keys": "a/b"}, {"metadata": {"site": "Oslo"}}, {"keys": KEYS, "metadata": {"site": "Oslo"}}):
+        listed.clear()
+        assert lake.read("t", **filters).count() == 24
+        assert listed == ["", "/Key=a%2Fb"]
+    listed.clear()
+    assert lake.read("t", keys="10", metadata={"site": "Oslo"}).count() == 0
+    assert listed == [""]
 
 
 def test_filters_skip_by_bounds_that_count(spark: SparkSession, tmp_path: Path) -> None:

@@ -171,6 +171,7 @@ def custom_metadata_of_a_lake(bucket: Bucket) -> None:
     read = own.requests(lambda: lake.read("t", metadata={"line": "7"}, offsets=(0, 3)).collect())
     assert [place for place in map(segment, read) if place] == ["2:0"]
     assert read.count("LIST /Raw/") == read.count("LIST /Metadata/") == 1, read
+    assert read.count("WALK /Metadata/Topic=t/") == 1, read
     lake.delete_metadata("t", KEYS[2], ["site"])
     assert rows(lake.find(metadata={"site": "Ås"}), "stream_key") == [(KEYS[0],)]
     assert rows(lake.metadata("t", KEYS[2]), "name", "value") == [("line", "7")]

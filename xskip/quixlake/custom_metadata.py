@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["CURRENT", "current_values", "keys_with", "rows_of"]
+__all__ = ["CURRENT", "current_values", "keys_of_topic", "keys_with", "rows_of"]
 
 _TIME = pa.timestamp("us", "UTC")
 #: The columns of a file of custom metadata as the document defines them.
@@ -129,3 +129,26 @@ def keys_with(current: pa.Table, condition: Mapping[str, str | Iterable[str]]) -
         keys = set(zip(rows["topic"].to_pylist(), rows["stream_key"].to_pylist(), strict=True))
         fitting = keys if fitting is None else fitting & keys
     return fitting or set()
+
+
+def keys_of_topic(
+    current: pa.Table,
+    topic: str | None,
+    condition: Mapping[str, str | Iterable[str]],
+    keys: frozenset[str | None] | None = None,
+) -> frozenset[str | None]:
+    """Return the stream keys of a topic whose metadata satisfy a condition [QLK-CM-5].
+
+    Parameters
+    ----------
+    current : pyarrow.Table
+        Rows of :data:`CURRENT`.
+    topic : str or None
+        The topic.
+    condition : mapping of str to str or iterable of str
+        See :func:`keys_with`.
+    keys : frozenset of (str or None), optional
+        Only stream keys among these; None means all.
+    """
+    found = frozenset(key for place, key in keys_with(current, condition) if place == topic)
+    return found if keys is None else found & keys

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.quixlake.custom_metadata import keys_with
+from xskip.quixlake.custom_metadata import keys_of_topic, keys_with
 from xskip.quixlake.names import RAW
 from xskip.quixlake.results import LakeTable, TimeRange, summarize, times_of
 from xskip.quixlake.segments import SEGMENT, kept
 from xskip.quixlake.selection import Filters, Moment, Selection
-from xskip.quixlake.store import LakeStore
+from xskip.quixlake.store import KeyChoice, LakeStore
 from xskip.spark.query.engine import engine_of
 
 if TYPE_CHECKING:
@@ -242,17 +242,10 @@ class LakeDiscovery:
         segments = self._segments(folders, listed=listed, topic=selection.topic)
         found = replace(selection, trust="names").overlapping(segments)
         if selection.metadata:
-            wanted = pa.array([*(self._keys(selection, folders) or ())], pa.string())
-            found = found.filter(pc.is_in(found["stream_key"], wanted))
+            values, _ = self._store.custom_metadata(folders)
+            wanted = keys_of_topic(values, selection.topic, selection.metadata)
+            found = found.filter(pc.is_in(found["stream_key"], pa.array([*wanted], pa.string())))
         return found
-
-    def _keys(self, selection: Selection, folders: list[str]) -> frozenset[str | None] | None:
-        """Return the stream keys of a selection that have its custom metadata, or None for all [QLK-CM-5]."""
-        if not selection.metadata:
-            return selection.keys
-        values, _ = self._store.custom_metadata(folders)
-        keys = frozenset(key for topic, key in keys_with(values, selection.metadata) if topic == selection.topic)
-        return keys if selection.keys is None else keys & selection.keys
 
     def _segments(self, folders: list[str], *, listed: bool, topic: str | None = None) -> pa.Table:
         """Return the segments of topics' folders that are not deleted [QLK-DI-2] [QLK-DI-3]."""
@@ -268,7 +261,9 @@ class LakeDiscovery:
     def _undescribed(self, folder: str, described: set[tuple[str, str]]) -> pa.Table:
         """Return the segments in those folders ``Key=`` of a topic's folder in which no descriptor names a segment."""
         missing = [key for key in self._store.key_folders(RAW, folder) if (folder, key) not in described]
-        return self._store.segments([folder], missing) if missing else SEGMENT.empty_table()
+        if not missing:
+            return SEGMENT.empty_table()
+        return self._store.segments([folder], lambda _: KeyChoice(missing))
 
 
 def _mentions(place: tuple[str | None, str | None], text: str) -> bool:

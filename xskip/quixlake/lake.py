@@ -87,7 +87,7 @@ class QuixLake(LakeDiscovery):
         """
         selection = Selection.of(topic, filters)
         source = self._source(topic)
-        found = source.segments(self._keys(selection, source.folders))
+        found = source.segments(selection.keys, selection.metadata)
         index = self._indexes.update(self.spark, source, found, selection.trust)
         frame = source.rows(self.spark, selection.overlapping(found), index)
         for condition in selection.conditions():

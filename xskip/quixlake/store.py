@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,11 +27,42 @@ from xskip.quixlake.segments import kept, listed_segments
 from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.hadoop_filesystem import storage_for
 
-__all__ = ["LakeStore"]
+__all__ = ["Described", "KeyChoice", "LakeStore"]
 
 _INDEX_FILE = r"/index_raw_[^/]*\.parquet$"
-_ATTEMPTS = 5
 _CUSTOM_FILE = r"/metadata_[^/]*\.parquet$"
+_EITHER_FILE = r"/(?:index_raw|metadata)_[^/]*\.parquet$"
+_ATTEMPTS = 5
+
+
+class Described(NamedTuple):
+    """The content of the files below ``Metadata`` in one listing of topics' folders.
+
+    Attributes
+    ----------
+    files : IndexFiles
+        The index files.
+    values : pyarrow.Table
+        The current custom metadata; empty if it is not needed.
+    """
+
+    files: IndexFiles
+    values: pa.Table
+
+
+class KeyChoice(NamedTuple):
+    """The stream keys of a read.
+
+    Attributes
+    ----------
+    folders : sequence of str
+        The names of all folders ``Key=`` that can hold segments of the stream keys.
+    keys : collection of (str or None), or None
+        The stream keys; None chooses all stream keys of the folders.
+    """
+
+    folders: Sequence[str]
+    keys: Collection[str | None] | None = None
 
 
 class LakeStore:
@@ -104,7 +136,10 @@ class LakeStore:
 
     def index_files(self, folders: Sequence[str]) -> IndexFiles:
         """Return the content of all index files of topics' folders."""
-        contents = self._contents_of(folders, _INDEX_FILE)
+        return self._combined(self._contents_of(folders, _INDEX_FILE))
+
+    def _combined(self, contents: dict[str, Any]) -> IndexFiles:
+        """Return index files with these contents; the last result is remembered."""
         with self._lock:
             known, files = self._index_files
         if known.keys() != contents.keys() or any(known[path] is not contents[path] for path in known):
@@ -137,24 +172,12 @@ class LakeStore:
 
     def custom_metadata(self, folders: Sequence[str]) -> tuple[pa.Table, list[UnreadableFile]]:
         """Return the current custom metadata of topics' folders, and the files that cannot be read."""
-        rows, unreadable = self._custom(folders)
-        return (current_values(rows) if len(rows) else CURRENT.empty_table()), unreadable
+        rows, unreadable = _custom(self._contents_of(folders, _CUSTOM_FILE))
+        return _current(rows), unreadable
 
     def custom_rows(self, folders: Sequence[str]) -> pa.Table:
         """Return all rows of custom metadata of topics' folders, current and former ones."""
-        return self._custom(folders)[0]
-
-    def _custom(self, folders: Sequence[str]) -> tuple[pa.Table, list[UnreadableFile]]:
-        tables, unreadable = [CUSTOM.empty_table()], []
-        for path, content in self._contents_of(folders, _CUSTOM_FILE).items():
-            rows = content if isinstance(content, UnreadableFile) else rows_of(content)
-            if rows is None:
-                unreadable.append(UnreadableFile(path, "no column MetadataKey"))
-            elif isinstance(rows, UnreadableFile):
-                unreadable.append(rows)
-            else:
-                tables.append(rows)
-        return pa.concat_tables(tables), unreadable
+        return _custom(self._contents_of(folders, _CUSTOM_FILE))[0]
 
     def raw_files(self, folders: Iterable[str], keys: Sequence[str] | None = None) -> DataFiles:
         """Return the files of topics' folders below ``Raw`` that count, with names relative to the base.
@@ -197,15 +220,44 @@ class LakeStore:
         found = [path for place in places for path in files_below(self._hook, place).undecodable]
         return [path[len(self.root) + 1 :] for path in found]
 
-    def segments(self, folders: Sequence[str], keys: Sequence[str] | None = None) -> pa.Table:
+    def segments(
+        self,
+        folders: Sequence[str],
+        choose: Callable[[Described], KeyChoice] | None = None,
+        *,
+        with_values: bool = False,
+    ) -> pa.Table:
         """Return the segments that exist, see :func:`~xskip.quixlake.segments.listed_segments`.
 
-        The parameters are those of :meth:`raw_files`.
+        Parameters
+        ----------
+        folders : sequence of str
+            The names of the topics' folders.
+        choose : callable, optional
+            A function that chooses stream keys, before any segment is listed. None chooses all.
+        with_values : bool
+            Whether the choice depends on custom metadata.
         """
-        compacted, (files, descriptors) = self.compactions.steady(
-            folders, lambda: (self._listed(folders, keys), self.index_files(folders).decisive)
-        )
-        return listed_segments(compacted.without_excluded(files), descriptors)
+
+        def look() -> tuple[DataFiles, pa.Table, KeyChoice | None]:
+            if choose is None:
+                return self._listed(folders, None), self.index_files(folders).decisive, None
+            described = self._described(folders, with_values=with_values)
+            choice = choose(described)
+            return self._listed(folders, choice.folders), described.files.decisive, choice
+
+        compacted, (files, descriptors, choice) = self.compactions.steady(folders, look)
+        found = listed_segments(compacted.without_excluded(files), descriptors)
+        if choice is None or choice.keys is None:
+            return found
+        return found.filter(pc.is_in(found["stream_key"], pa.array([*choice.keys], pa.string())))
+
+    def _described(self, folders: Sequence[str], *, with_values: bool) -> Described:
+        """Return the content of index files and, if it is needed, of custom metadata, by one listing."""
+        contents = self._contents_of(folders, _EITHER_FILE if with_values else _INDEX_FILE)
+        index_files = {path: content for path, content in contents.items() if re.search(_INDEX_FILE, path)}
+        rows, _ = _custom({path: content for path, content in contents.items() if path not in index_files})
+        return Described(self._combined(index_files), _current(rows))
 
     def described(self, folders: Sequence[str]) -> tuple[pa.Table, IndexFiles]:
         """Return the segments that descriptors name and that count, and the index files of the descriptors.
@@ -257,6 +309,24 @@ class LakeStore:
     def _relative(self, files: DataFiles) -> DataFiles:
         names = pc.utf8_slice_codeunits(files.names, len(self.root) + 1)
         return DataFiles(names, files.sizes, files.modified)
+
+
+def _custom(contents: Mapping[str, Any]) -> tuple[pa.Table, list[UnreadableFile]]:
+    """Return the rows in files of custom metadata, and the files that cannot be read."""
+    tables, unreadable = [CUSTOM.empty_table()], []
+    for path, content in contents.items():
+        rows = content if isinstance(content, UnreadableFile) else rows_of(content)
+        if rows is None:
+            unreadable.append(UnreadableFile(path, "no column MetadataKey"))
+        elif isinstance(rows, UnreadableFile):
+            unreadable.append(rows)
+        else:
+            tables.append(rows)
+    return pa.concat_tables(tables), unreadable
+
+
+def _current(rows: pa.Table) -> pa.Table:
+    return current_values(rows) if len(rows) else CURRENT.empty_table()
 
 
 def _joined(parts: Sequence[DataFiles]) -> DataFiles:

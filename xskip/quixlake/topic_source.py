@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -10,10 +10,11 @@ import pyarrow.compute as pc
 
 from xskip.metadata.data_files import DataFiles
 from xskip.metadata.table import MetadataTable, PartitionColumn
+from xskip.quixlake.custom_metadata import keys_of_topic
 from xskip.quixlake.names import RAW, decode, first_key_folders, split_names
 from xskip.quixlake.segment_frame import PARTITIONS, segment_frame
 from xskip.quixlake.segments import kept
-from xskip.quixlake.store import LakeStore
+from xskip.quixlake.store import Described, KeyChoice, LakeStore
 from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.segments import SegmentCalls
 
@@ -52,24 +53,35 @@ class TopicSource:
         """Return the folder of the topic as a URI, at which the rule looks for the index."""
         return f"{self.store.uri}/{RAW}/{self.folders[0]}"
 
-    def segments(self, keys: Collection[str | None] | None = None) -> pa.Table:
+    def segments(
+        self,
+        keys: Collection[str | None] | None = None,
+        metadata: Mapping[str, str | Iterable[str]] | None = None,
+    ) -> pa.Table:
         """List the segments, without deleted ones.
 
         Parameters
         ----------
         keys : collection of (str or None), optional
             Only segments of these stream keys; None lists all.
+        metadata : mapping of str to str or iterable of str, optional
+            Only segments of stream keys with these values of custom metadata [QLK-CM-5].
 
         Returns
         -------
         pyarrow.Table
             Rows of :data:`~xskip.quixlake.segments.SEGMENT`.
         """
-        names = None if keys is None else self._key_folders(keys)
-        found = self.store.segments(self.folders, names)
+
+        def choose(described: Described) -> KeyChoice:
+            chosen = None if keys is None else frozenset(keys)
+            if metadata:
+                chosen = keys_of_topic(described.values, self.topic, metadata, chosen)
+            return KeyChoice(self._key_folders(described, chosen or frozenset()), chosen)
+
+        is_chosen = keys is not None or bool(metadata)
+        found = self.store.segments(self.folders, choose if is_chosen else None, with_values=bool(metadata))
         counts = pc.and_(pc.invert(found["is_deleted"]), _is(found["topic"], [self.topic]))
-        if keys is not None:
-            counts = pc.and_(counts, _is(found["stream_key"], [*keys]))
         return kept(found, counts).combine_chunks()
 
     def rows(self, spark: SparkSession, segments: pa.Table, index: str | None = None) -> DataFrame:
@@ -103,14 +115,14 @@ class TopicSource:
     def _names(self, segments: pa.Table) -> pa.Array:
         return pc.binary_join_element_wise(f"{self.store.root}/", segments["path"].combine_chunks(), "")
 
-    def _key_folders(self, keys: Collection[str | None]) -> list[str]:
+    def _key_folders(self, described: Described, keys: Collection[str | None]) -> list[str]:
         """Return the names of the folders ``Key=`` that can hold segments of stream keys.
 
         These are the folders whose name, decoded or not, is a stream key or its first part, and the folders with a
         segment to which a descriptor gives a stream key.
         """
-        described, _ = self.store.described(self.folders)
-        paths = described.filter(_is(described["stream_key"], [*keys]))["path"]
+        segments = described.files.segments
+        paths = segments.filter(_is(segments["stream_key"], [*keys]))["path"]
         found = {key for _, key in first_key_folders(split_names(paths.combine_chunks())[0].dictionary)}
         first_parts = {part for key in keys for part in _first_parts(key)}
         for folder in self.folders:
