@@ -11,6 +11,7 @@ MinMax(column='ts', key_label=None)
 import sys
 
 from xskip.api.catalog import list_indexes, migrate_all
+from xskip.api.configuration import settings
 from xskip.api.index import SkippingIndex
 from xskip.api.session import (
     configure,
@@ -88,5 +89,6 @@ __all__ = [
     "migrate_all",
     "register",
     "register_function",
+    "settings",
     "use_kms",
 ]

@@ -6,7 +6,11 @@ parts are known. Messages contain neither data values nor key material.
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
 __all__ = [
+    "ArgumentError",
     "CollectError",
     "CommitConflictError",
     "DatasetError",
@@ -29,6 +33,7 @@ __all__ = [
     "TableVersionError",
     "UnsupportedTypeError",
     "XskipError",
+    "did_you_mean",
 ]
 
 
@@ -73,6 +78,10 @@ class XskipError(Exception):
         ]
         message = f"{what} ({'; '.join(parts)})" if parts else what
         super().__init__(f"{message}; {hint}" if hint else message)
+
+
+class ArgumentError(XskipError, TypeError, ValueError):
+    """Error for an argument of another type than expected, or with a value that is none of the choices."""
 
 
 class IndexDefinitionError(XskipError, ValueError):
@@ -198,3 +207,23 @@ class TableVersionError(XskipError):
 
 class TableChangedError(XskipError, RuntimeError):
     """Error for a QuestDB table that a server changed during every attempt to read one transaction of it."""
+
+
+def did_you_mean(found: str, known: Iterable[str]) -> str | None:
+    """Return a hint at the known name that is most similar to a name, or None if no name is similar.
+
+    Parameters
+    ----------
+    found : str
+        The unknown name.
+    known : iterable of str
+        The names that exist.
+
+    Examples
+    --------
+    >>> did_you_mean("Citty", ["city", "temp"])
+    'did you mean city?'
+    """
+    folded = {name.lower(): name for name in known}
+    similar = difflib.get_close_matches(found.lower(), folded, 1)
+    return f"did you mean {folded[similar[0]]}?" if similar else None

@@ -1,20 +1,23 @@
-"""Settings ``spark.xskip.*`` that Python reads.
+"""The settings ``spark.xskip.*``.
 
-While Spark plans a query, the Java hook reads the settings that the query depends on.
+While Spark plans a query, the Java hook reads the settings that the query depends on: :data:`STRICT`,
+:data:`DISCOVERY_SECONDS`, :data:`ENABLED`, :data:`EVALUATE` and :data:`LOCATION`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from xskip.errors import SettingError
+from xskip.errors import SettingError, did_you_mean
 
 __all__ = [
     "BYTES_PER_FILE",
     "CHUNK_BYTES",
     "CHUNK_FILES",
+    "DISCOVERY_SECONDS",
     "ENABLED",
     "EVALUATE",
     "FOOTERS",
@@ -23,9 +26,18 @@ __all__ = [
     "LOCATION",
     "METADATA_BYTES",
     "PLAINTEXT_FOOTER",
+    "PREFIX",
     "ROWS_PER_FILE",
+    "SETTINGS",
+    "STRICT",
     "Setting",
+    "problems_of",
+    "seconds_of",
+    "similar_key",
 ]
+
+#: The beginning of the keys of all settings.
+PREFIX = "spark.xskip."
 
 T = TypeVar("T")
 
@@ -46,12 +58,35 @@ class Setting(Generic[T]):
         Function that parses the configured text; returns None for an invalid text.
     expected : str
         Description of the valid values for error messages.
+    meaning : str
+        What the setting changes, for listings of the settings.
+    default_text : str
+        The default as users write it, if this differs from the text of the value.
     """
 
     key: str
     default: T
     read: Callable[[str], T | None]
     expected: str
+    meaning: str
+    default_text: str = ""
+
+    @property
+    def written(self) -> str:
+        """Return the default value as a text.
+
+        >>> ENABLED.written, BYTES_PER_FILE.written
+        ('true', '128m')
+        """
+        return self.default_text or (str(self.default).lower() if isinstance(self.default, bool) else str(self.default))
+
+    def error(self, text: str) -> SettingError | None:
+        """Return the error of :meth:`of` for a text, or None if the text is valid."""
+        try:
+            self.of(text)
+        except SettingError as error:
+            return error
+        return None
 
     def of(self, text: str | None) -> T:
         """Return the value that a configured text represents.
@@ -75,6 +110,8 @@ class Setting(Generic[T]):
         --------
         >>> CHUNK_FILES.of("2"), CHUNK_FILES.of(None), ENABLED.of("False")
         (2, 10000, False)
+        >>> BYTES_PER_FILE.of("64m"), DISCOVERY_SECONDS.of("2min")
+        (67108864, 120.0)
         """
         if not text:
             return self.default
@@ -96,29 +133,135 @@ def _flag(text: str) -> bool | None:
     return {"true": True, "false": False}.get(text.lower())
 
 
+#: Suffixes of Spark's sizes and times, and their numbers of bytes and of seconds.
+_BYTES = {"": 1, "b": 1} | {f"{unit}{b}": 1 << 10 * power for power, unit in enumerate("kmgtp", 1) for b in ("", "b")}
+_SECONDS = {"": 1.0, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_QUANTITY = re.compile(r"(\d+)([a-z]*)", re.ASCII)
+
+
+def _quantity(text: str, units: Mapping[str, float]) -> float | None:
+    found = _QUANTITY.fullmatch(text.lower())
+    return int(found[1]) * units[found[2]] if found and found[2] in units else None
+
+
+def _bytes(text: str) -> int | None:
+    found = _quantity(text, _BYTES)
+    return None if found is None else int(found)
+
+
+def _some_bytes(text: str) -> int | None:
+    return _bytes(text) or None
+
+
+def seconds_of(text: str) -> float | None:
+    """Return a time in seconds from Spark's form of times, or None for any other text.
+
+    >>> seconds_of("2h"), seconds_of("soon")
+    (7200.0, None)
+    """
+    return _quantity(text.strip(), _SECONDS)
+
+
+def _seconds(text: str) -> float | None:
+    return _quantity(text, _SECONDS)
+
+
 _FLAG = "true or false"
-#: Whether queries skip files.
-ENABLED = Setting("spark.xskip.enabled", default=True, read=_flag, expected=_FLAG)
-#: The base location of all indexes; if it is empty, each index lies inside its dataset.
-LOCATION = Setting("spark.xskip.metadata.location", "", str, "a path")
-#: Whether queries only count the files that they would skip, and read no data of indexed datasets.
-EVALUATE = Setting("spark.xskip.evaluate", default=False, read=_flag, expected=_FLAG)
-#: The label of the key that encrypts the footers of metadata files and the data files' names.
-FOOTER_KEY = Setting("spark.xskip.encryption.footer.key", "", str, "the label of a key")
-#: Whether footers of encrypted metadata files are signed instead of encrypted.
-PLAINTEXT_FOOTER = Setting("spark.xskip.encryption.plaintext.footer", default=False, read=_flag, expected=_FLAG)
-#: The maximum number of data files in one job of a build.
-CHUNK_FILES = Setting("spark.xskip.build.chunkFiles", 10_000, _positive, "a whole number of at least 1")
-#: The maximum size of the data in one job of a build, in bytes; 0 selects 512 MiB per core, for 4 cores at least.
-CHUNK_BYTES = Setting("spark.xskip.build.chunkBytes", 0, _number, "a number of bytes")
-#: Whether a build may take bounds from the footers of Parquet files, if the footers are reliable.
-FOOTERS = Setting("spark.xskip.build.footers", default=True, read=_flag, expected=_FLAG)
-#: The maximum number of rows in one metadata file; each row describes one data file.
-ROWS_PER_FILE = Setting("spark.xskip.metadata.rowsPerFile", 50_000, _positive, "a whole number of at least 1")
-#: The approximate maximum size of one metadata file in bytes.
-BYTES_PER_FILE = Setting("spark.xskip.metadata.bytesPerFile", 128 << 20, _positive, "a number of bytes of at least 1")
-#: The maximum size of an index's values in the driver, in bytes. A multiple of the size of the metadata files applies
-#: instead if it is greater.
-METADATA_BYTES = Setting("spark.xskip.metadata.maxBytes", 256 << 20, _positive, "a number of bytes of at least 1")
-#: The maximum number of data files whose metadata the driver loads; a Spark job prunes larger indexes.
-JOB_FILES = Setting("spark.xskip.pruning.jobFiles", 2_000_000, _number, "a number of files")
+_AT_LEAST_ONE = "a whole number of at least 1"
+_SIZE = "a size of at least one byte, such as 128m or 134217728"
+
+ENABLED = Setting("spark.xskip.enabled", default=True, read=_flag, expected=_FLAG, meaning="queries skip files")
+LOCATION = Setting(
+    "spark.xskip.metadata.location", "", str, "a directory",
+    "the base location of all indexes; if it is empty, each index lies inside its dataset",
+)  # fmt: skip
+DISCOVERY_SECONDS = Setting(
+    "spark.xskip.discovery.seconds", 60.0, _seconds, "a time such as 60s, 2min or a number of seconds",
+    "how long xskip remembers that a directory has no index", "60s",
+)  # fmt: skip
+STRICT = Setting(
+    "spark.xskip.strict", default=False, read=_flag, expected=_FLAG,
+    meaning="a query fails with an error if it cannot use an index",
+)  # fmt: skip
+EVALUATE = Setting(
+    "spark.xskip.evaluate", default=False, read=_flag, expected=_FLAG,
+    meaning="queries only count the files that they would skip, and read no data of indexed datasets",
+)  # fmt: skip
+FOOTER_KEY = Setting(
+    "spark.xskip.encryption.footer.key", "", str, "the label of a key",
+    "the label of the key that encrypts the footers of metadata files and the names of data files",
+)  # fmt: skip
+PLAINTEXT_FOOTER = Setting(
+    "spark.xskip.encryption.plaintext.footer", default=False, read=_flag, expected=_FLAG,
+    meaning="footers of encrypted metadata files are signed instead of encrypted",
+)  # fmt: skip
+CHUNK_FILES = Setting(
+    "spark.xskip.build.chunkFiles", 10_000, _positive, _AT_LEAST_ONE,
+    "the maximum number of data files in one job of a build",
+)  # fmt: skip
+CHUNK_BYTES = Setting(
+    "spark.xskip.build.chunkBytes", 0, _bytes, "a size such as 2g or a number of bytes",
+    "the maximum size of the data in one job of a build; 0 selects 512 MiB per core, for 4 cores at least",
+)  # fmt: skip
+FOOTERS = Setting(
+    "spark.xskip.build.footers", default=True, read=_flag, expected=_FLAG,
+    meaning="a build takes bounds from the footers of Parquet files if the footers are reliable",
+)  # fmt: skip
+ROWS_PER_FILE = Setting(
+    "spark.xskip.metadata.rowsPerFile", 50_000, _positive, _AT_LEAST_ONE,
+    "the maximum number of data files that one metadata file describes",
+)  # fmt: skip
+BYTES_PER_FILE = Setting(
+    "spark.xskip.metadata.bytesPerFile", 128 << 20, _some_bytes, _SIZE,
+    "the approximate maximum size of one metadata file", "128m",
+)  # fmt: skip
+METADATA_BYTES = Setting(
+    "spark.xskip.metadata.maxBytes", 256 << 20, _some_bytes, _SIZE,
+    "the maximum memory for an index's values in the driver, or 32 times the size of its files if that is more", "256m",
+)  # fmt: skip
+JOB_FILES = Setting(
+    "spark.xskip.pruning.jobFiles", 2_000_000, _number, "a number of files",
+    "the number of data files above which a Spark job prunes instead of the driver",
+)  # fmt: skip
+
+#: All settings by their keys.
+SETTINGS: Mapping[str, Setting[Any]] = {
+    each.key: each
+    for each in (
+        ENABLED, LOCATION, STRICT, EVALUATE, DISCOVERY_SECONDS, JOB_FILES, METADATA_BYTES, ROWS_PER_FILE,
+        BYTES_PER_FILE, CHUNK_FILES, CHUNK_BYTES, FOOTERS, FOOTER_KEY, PLAINTEXT_FOOTER,
+    )
+}  # fmt: skip
+
+
+def similar_key(key: str) -> str | None:
+    """Return a hint at the setting whose key is most similar to an unknown key, or None.
+
+    >>> similar_key(PREFIX + "Strickt")
+    'did you mean spark.xskip.strict?'
+    """
+    names = {name.removeprefix(PREFIX): name for name in SETTINGS}
+    hint = did_you_mean(key[len(PREFIX) :], names)
+    return None if hint is None else hint.replace("mean ", f"mean {PREFIX}")
+
+
+def problems_of(configured: Mapping[str, str]) -> Iterator[SettingError]:
+    """Yield an error for each key that no setting has, and for each invalid value.
+
+    Parameters
+    ----------
+    configured : mapping of str to str
+        The configuration of a session; keys that do not begin with ``spark.xskip.`` are ignored.
+
+    Examples
+    --------
+    >>> [error.hint for error in problems_of({PREFIX + "metadata.locaton": "/md"})]
+    ['did you mean spark.xskip.metadata.location?']
+    """
+    for key in sorted(key for key in configured if key.lower().startswith(PREFIX)):
+        setting = SETTINGS.get(key)
+        if setting is None:
+            hint = similar_key(key) or "xskip.settings(spark) lists all settings"
+            yield SettingError("xskip has no such setting", found=key, hint=hint)
+        elif (error := setting.error(configured[key])) is not None:
+            yield error

@@ -49,5 +49,5 @@ def test_no_context_is_started_for_a_plan(tmp_path: Path) -> None:
         env=os.environ | {"PYSPARK_PYTHON": sys.executable}, check=False,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr[-3000:]
-    stopped = "the Spark session is stopped; start a new session, and use that one"
+    stopped = "the Spark session was stopped; create a session, and call xskip.enable(spark) for it"
     assert ran.stdout.splitlines()[-5:] == ["active False", stopped, stopped, stopped, "rows 4"]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from xskip.api.arguments import check_version
 from xskip.build.commit_attempts import retry_conflicts
 from xskip.build.source import base_location
 from xskip.errors import MetadataNotFoundError, XskipError
 from xskip.metadatastore.maintenance.migrate import Migration
-from xskip.metadatastore.versions import CURRENT_VERSION, rules_of
+from xskip.metadatastore.versions import CURRENT_VERSION
 from xskip.results.operations import IndexList, ListedIndex, MigrationResult
 from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.query.engine import engine_of
@@ -42,6 +43,7 @@ def list_indexes(spark: SparkSession) -> IndexList:
     [('minmax(temp)', 'valuelist(city)')]
     """
     engine = engine_of(spark)
+    engine.settings.check(spark)
     base = base_location(spark, engine)
     found = []
     for snapshot, directory in engine.indexes.list_snapshots(base):
@@ -86,8 +88,9 @@ def migrate_all(
     >>> [(result.before, result.after) for result in xskip.migrate_all(spark, location, 3)]
     [((4,), 3)]
     """
-    rules_of(version)
+    check_version(version)
     engine = engine_of(spark)
+    engine.settings.check(spark)
     base = engine.hook.locations.qualified(location)
     storage = storage_for(engine.hook, base)
     results = []

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from xskip.api.arguments import check_build, check_count, check_indexes, check_version
 from xskip.api.inspect import describe, status
 from xskip.api.maintenance import IndexMaintenance
 from xskip.build.builder import Build, OnError, ProgressOption
@@ -20,7 +21,7 @@ from xskip.build.validation import Validation
 from xskip.errors import IndexExistsError, PredicateError, RecordDamagedError
 from xskip.indexes import Index
 from xskip.metadatastore.commit import find_live
-from xskip.metadatastore.versions import CURRENT_VERSION, rules_of
+from xskip.metadatastore.versions import CURRENT_VERSION
 from xskip.results.index_status import IndexDescription, IndexStatus
 from xskip.results.operations import FileList, RefreshResult, ValidationResult
 from xskip.spark.bridge.java_errors import first_line
@@ -163,6 +164,10 @@ class SkippingIndex(IndexMaintenance):
 
         Raises
         ------
+        ArgumentError
+            If an argument has another type than documented, or is none of the choices.
+        SettingError
+            If a setting of xskip is unknown or has an invalid value.
         IndexExistsError
             If the dataset already has an index.
         MetadataVersionError
@@ -172,8 +177,11 @@ class SkippingIndex(IndexMaintenance):
         CollectError
             If a file cannot be read. The dataset then has no index, as before the call.
         """
-        rules_of(version)
+        wanted = check_indexes(indexes)
+        check_build(progress, on_error)
+        check_version(version)
         engine, source = self._open()
+        planned = plan(source, wanted)
         with suppress(RecordDamagedError):  # create() replaces an index with a damaged record
             if find_live(source.storage, source.directory) is not None:
                 raise IndexExistsError(
@@ -182,7 +190,7 @@ class SkippingIndex(IndexMaintenance):
                 )  # fmt: skip
         form = form_of(self._spark, engine, version)
         with Collected() as collected:
-            return Build(engine, source, plan(source, indexes), progress, on_error, form, collected).run(None)
+            return Build(engine, source, planned, progress, on_error, form, collected).run(None)
 
     def refresh(
         self,
@@ -227,6 +235,8 @@ class SkippingIndex(IndexMaintenance):
         CommitConflictError
             If other writers committed first in every attempt; nothing has changed.
         """
+        check_build(progress, on_error)
+        self._check_settings()
         return Refresh(self._spark, self._reader, progress, on_error, recheck if trust_listing else None).run()
 
     def exists(self) -> bool:
@@ -363,6 +373,7 @@ class SkippingIndex(IndexMaintenance):
         CollectError
             If a file cannot be read.
         """
+        check_count("sample", sample)
         engine, source = self._open()
         return Validation(engine, source).run(sample, seed)
 

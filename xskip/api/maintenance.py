@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import TYPE_CHECKING, TypeVar
 
+from xskip.api.arguments import check_version
 from xskip.build.commit_attempts import retry_conflicts
 from xskip.build.reader import Reader
 from xskip.build.source import Source, existing_write_options, open_source, require_own_snapshot
@@ -68,6 +69,7 @@ class IndexMaintenance:
         UnsupportedTypeError
             If the target version cannot store a type.
         """
+        check_version(version)
         engine, source = self._open()
         require_own_snapshot(source)
         listed = cache(lambda: list_files(source.dataset))
@@ -154,6 +156,11 @@ class IndexMaintenance:
         hook = engine_of(self._spark).hook
         return retry_conflicts(attempt, partial(storage_for, hook))
 
-    def _open(self) -> tuple[Engine, Source]:
+    def _check_settings(self) -> Engine:
         engine = engine_of(self._spark)
+        engine.settings.check(self._spark)
+        return engine
+
+    def _open(self) -> tuple[Engine, Source]:
+        engine = self._check_settings()
         return engine, open_source(self._spark, engine, self._reader)

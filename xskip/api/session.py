@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from xskip.api.arguments import check_frame
 from xskip.api.report import report_of
 from xskip.errors import JavaNotFoundError
 from xskip.expressions.udf import Implies, forget_function, register_implied
@@ -17,7 +18,8 @@ from xskip.metadatastore.kms import KmsClient
 from xskip.results.skipping_report import SkippingReport
 from xskip.settings import ENABLED
 from xskip.spark.bridge.packages import has_avro, spark_package
-from xskip.spark.query.engine import connect_error, engine_of, forget_indexes
+from xskip.spark.bridge.sessions import connect_error
+from xskip.spark.query.engine import engine_of, forget_indexes
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -101,10 +103,17 @@ def configure(
 def enable(spark: SparkSession) -> None:
     """Let every query of a session skip files; further calls have no effect.
 
+    A warning in the log names each setting of xskip that is unknown or has an invalid value.
+
     Parameters
     ----------
     spark : SparkSession
         The session, which can run already.
+
+    Raises
+    ------
+    ArgumentError
+        If the object is not a session, or the session was stopped.
 
     Examples
     --------
@@ -113,7 +122,9 @@ def enable(spark: SparkSession) -> None:
     >>> df.count(), xskip.last_report(spark).scans[0].skipped
     (2, 2)
     """
-    engine_of(spark).hook.install(spark)
+    engine = engine_of(spark)
+    engine.warn_settings(engine.settings.configured(spark))
+    engine.hook.install(spark)
 
 
 def disable(spark: SparkSession) -> None:
@@ -287,12 +298,18 @@ def explain(df: DataFrame) -> SkippingReport:
     SkippingReport
         All scans of the query, with the reason for each scan that cannot skip files.
 
+    Raises
+    ------
+    ArgumentError
+        If the query is not a DataFrame.
+
     Examples
     --------
     >>> report = xskip.explain(spark.read.parquet(path).filter("temp > 30"))
     >>> report.scans[0].problem
     'the dataset has no index, or skipping is off'
     """
+    check_frame(df)
     engine = engine_of(df.sparkSession)
     before = engine.hook.queries.last_scan()
     listed = engine.hook.queries.explain(df)

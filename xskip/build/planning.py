@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from xskip.build.source import Source
-from xskip.errors import IndexDefinitionError
+from xskip.errors import IndexDefinitionError, did_you_mean
 from xskip.expressions.operands import join_path, split_path
 from xskip.indexes import Index, index_of
 from xskip.metadata.table import EXPRESSION, SETTINGS, IndexDefinition
@@ -158,14 +158,28 @@ def _resolve(source: Source, column: str, partitions: set[str]) -> tuple[tuple[s
             else None
         )
         if name is None:
-            known = ", ".join(join_path((f.name,)) for f in source.df.schema.fields)
-            raise IndexDefinitionError(
-                "the dataset has no such column", found=column, where=source.root, expected=f"one of {known}"
-            )
+            raise _no_column(source, column, spelled, kind)
         assert isinstance(kind, StructType)
         spelled.append(name)
         kind = kind[name].dataType
     return tuple(spelled), from_json(_type_name(kind))
+
+
+def _no_column(source: Source, column: str, above: Sequence[str], struct: object) -> IndexDefinitionError:
+    """Return the error for a column that the dataset lacks, or for a field that a struct lacks."""
+    from pyspark.sql.types import StructType
+
+    if not isinstance(struct, StructType):
+        return IndexDefinitionError(
+            "a column without fields cannot have a nested column", found=column,
+            where=f"column {join_path(tuple(above))} of {source.root}", expected="a column of type struct",
+        )  # fmt: skip
+    known = [join_path((*above, field.name)) for field in struct.fields]
+    where = f"column {join_path(tuple(above))} of {source.root}" if above else source.root
+    what = "the struct has no such field" if above else "the dataset has no such column"
+    return IndexDefinitionError(
+        what, found=column, where=where, expected=f"one of {', '.join(known)}", hint=did_you_mean(column, known)
+    )
 
 
 def _check_whole(source: Source, columns: set[str], index: str) -> None:

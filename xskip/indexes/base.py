@@ -120,6 +120,7 @@ class OneColumn(ABC):
     parameters: ClassVar[tuple[Parameter, ...]] = ()
 
     def __post_init__(self) -> None:
+        check_text(self.column)
         if not self.expression:
             check_column(self.column)
 
@@ -313,12 +314,28 @@ def check_column(column: str) -> None:
     IndexDefinitionError
         If the text is empty or a backtick is not closed.
     """
+    check_text(column)
     try:
         split_path(column)
     except ValueError as error:
         raise IndexDefinitionError(
             str(error), expected="a column such as a, a.b or `a.b`", hint="put a name that holds a dot in backticks"
         ) from error
+
+
+def check_text(column: object) -> None:
+    """Raise an error if a column is not named by a text.
+
+    Raises
+    ------
+    IndexDefinitionError
+        If the column is another object, such as a Spark column.
+    """
+    if not isinstance(column, str):
+        raise IndexDefinitionError(
+            "the column of an index is not a text", found=f"an object of type {type(column).__name__}",
+            expected="the name of a column, such as MinMax('ts')",
+        )  # fmt: skip
 
 
 def check_at_least_one(index: Index, attribute: str) -> None:
@@ -330,9 +347,11 @@ def check_at_least_one(index: Index, attribute: str) -> None:
         If the attribute is below 1.
     """
     found = getattr(index, attribute)
-    if found < 1:
+    if not isinstance(found, int) or found < 1:
         raise IndexDefinitionError(
-            f"{type(index).__name__} has an invalid {attribute}", found=f"{attribute}={found}", expected="1 or more"
+            f"{type(index).__name__} has an invalid {attribute}",
+            found=f"{attribute}={found!r}",
+            expected="1 or more",
         )
 
 
@@ -344,9 +363,11 @@ def check_rate(index: Index, fpp: float) -> None:
     IndexDefinitionError
         If the rate is not greater than 0 and less than 1.
     """
-    if not 0 < fpp < 1:
+    if not isinstance(fpp, (int, float)) or not 0 < fpp < 1:
         raise IndexDefinitionError(
-            f"{type(index).__name__} has an invalid rate", found=f"fpp={fpp}", expected="between 0 and 1"
+            f"{type(index).__name__} has an invalid rate",
+            found=f"fpp={fpp!r}",
+            expected="between 0 and 1",
         )
 
 

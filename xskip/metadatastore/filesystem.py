@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from xskip.errors import StorageError
+from xskip.settings import LOCATION
 
 __all__ = ["FileEntry", "LocalStorage", "PutInDoubtError", "Storage", "local_path", "modified_of", "put_once"]
 
@@ -253,6 +254,8 @@ def _family(action: str, path: str) -> Iterator[None]:
             hint = "free some space on the disk, and try again"
         elif error.errno in _REFUSED:
             hint = "check the permissions of this user, and whether the file system is read-only"
+            if action == "write":
+                hint = f"{hint}; to write indexes elsewhere, set {LOCATION.key}"
         else:
             hint = "check the storage, and try again"
         found = error.strerror or type(error).__name__

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -150,6 +151,11 @@ class Hook:
     def set_process_wide(self, key: str, value: str | None) -> None:
         """Set a value for all sessions that do not set the key themselves; None removes the value."""
         self._connection.setProcessWide(key, value)
+
+    def settings_of(self, spark: SparkSession) -> dict[str, str]:
+        """Return the keys ``spark.xskip.*`` that a session sets, and their values."""
+        message = self._connection.settings(spark._jsparkSession)
+        return {} if message is None else dict(json.loads(message)["settings"])
 
     def declare_classes(self, file_index: str | None, file_format: str | None) -> None:
         """Declare classes of file indexes and file formats whose relations the rule prunes; None declares nothing."""

@@ -14,6 +14,7 @@ from typing import Any
 from xskip.errors import StorageError
 from xskip.metadatastore.filesystem import FileEntry, LocalStorage, PutInDoubtError, Storage
 from xskip.metadatastore.temporary import lasting_folder
+from xskip.settings import LOCATION
 from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.java_arrays import string_array
 
@@ -166,6 +167,8 @@ def _family(action: str, path: str, in_doubt: type[StorageError] = StorageError)
             hint = f"set {_CONDITIONAL}=true, because xskip detects concurrent writers by conditional puts"
         elif name.startswith(_DENIALS):
             hint = "check the credentials of the Spark session and their permissions for the store"
+        elif name.startswith("UnsupportedFileSystem"):
+            hint = f"add the jar of the file system to Spark, or correct {LOCATION.key}"
         else:
             hint = "check the store, and try again"
         kind = StorageError if name.startswith(_REFUSALS) else in_doubt

@@ -5,12 +5,43 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from xskip.errors import ArgumentError, DatasetError
 from xskip.spark.bridge.gateway import Hook
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["clone_session"]
+__all__ = ["check_session", "clone_session", "connect_error"]
+
+
+def connect_error() -> DatasetError:
+    """Return the error for a Spark Connect client."""
+    return DatasetError(
+        "xskip does not run in a Spark Connect client", hint="call xskip in the process that hosts the server"
+    )
+
+
+def check_session(spark: object) -> None:
+    """Raise an error unless an object is a running Spark session with a JVM.
+
+    Raises
+    ------
+    ArgumentError
+        If the object is something else, or a session that was stopped.
+    DatasetError
+        If the session is a Spark Connect client, which has no JVM.
+    """
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        raise connect_error()
+    if not hasattr(spark, "_jsparkSession") or isinstance(spark, type):
+        found = "None" if spark is None else f"an object of type {type(spark).__qualname__}"
+        hint = "call getOrCreate() on the builder" if hasattr(spark, "getOrCreate") else None
+        raise ArgumentError("xskip needs a Spark session", found=found, expected="a SparkSession", hint=hint)
+    context = getattr(spark, "_sc", None)
+    if getattr(context, "_jsc", None) is None or context._jsc.sc().isStopped():  # type: ignore[union-attr]
+        raise ArgumentError(
+            "the Spark session was stopped", hint="create a session, and call xskip.enable(spark) for it"
+        )
 
 
 def clone_session(hook: Hook, spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import struct
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from xskip.clauses.clause import Clause, PartitionKey, Requirement
-from xskip.errors import DatasetError, XskipError
+from xskip.errors import XskipError
 from xskip.expressions.operands import Computed
 from xskip.expressions.predicate import Predicate, operands
 from xskip.metadata.read_profile import ReadProfile, zones_differ
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.pruning.prune import PruneResult, requirements
 from xskip.pruning.translate import Available, translate, without_column
+from xskip.settings import problems_of
 from xskip.spark.bridge.gateway import Hook, hook_of
 from xskip.spark.bridge.java_errors import reason
+from xskip.spark.bridge.sessions import check_session
 from xskip.spark.catalyst.decode import to_predicate
 from xskip.spark.catalyst.evaluator import EvaluationCache, Evaluator
 from xskip.spark.query.bounded_map import BoundedMap
@@ -33,9 +38,10 @@ from xskip.spark.questdb.tables import TableAnswers
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Engine", "connect_error", "engine_of", "forget_indexes"]
+__all__ = ["Engine", "engine_of", "forget_indexes"]
 
 _MAX_TRACES = 512
+_OF_SETTINGS = '{"settings":'
 
 
 class Engine:
@@ -82,8 +88,11 @@ class Engine:
         Parameters
         ----------
         text : str
-            The request, as :meth:`ScanRequest.parse` takes it.
+            The request, as :meth:`ScanRequest.parse` takes it, or a message with settings to check.
         """
+        if text.startswith(_OF_SETTINGS):
+            self._check(text)
+            return None
         header = RequestHeader()
         try:
             request = ScanRequest.parse(text)
@@ -100,6 +109,16 @@ class Engine:
             if header.strict:
                 return b"E" + f"{header.location.root}: {problem}".encode()
         return decision.answer
+
+    def warn_settings(self, configured: Mapping[str, str]) -> None:
+        """Warn about each unknown or invalid setting in the configuration of a session, once for each problem."""
+        for problem in problems_of(configured):
+            self._warnings.warn_setting(str(problem))
+
+    def _check(self, text: str) -> None:
+        """Check the settings of a session in which Spark plans a query."""
+        with suppress(Exception):  # a query never fails because of xskip
+            self.warn_settings(json.loads(text)["settings"])
 
     def _session(self) -> SparkSession:
         assert self.jobs.spark is not None, "the engine needs a session"
@@ -196,25 +215,17 @@ def forget_indexes() -> None:
         engine.forget_all()
 
 
-def connect_error() -> DatasetError:
-    """Return the error for a Spark Connect client."""
-    return DatasetError(
-        "xskip does not run in a Spark Connect client", hint="call xskip in the process that hosts the server"
-    )
-
-
 def engine_of(spark: SparkSession) -> Engine:
     """Return the engine of the session's JVM, connected to its hook.
 
     Raises
     ------
+    ArgumentError
+        If the object is not a session, or the session was stopped.
     DatasetError
-        If the session is a Spark Connect client, which has no JVM, or if its context was stopped.
+        If the session is a Spark Connect client, which has no JVM.
     """
-    if not hasattr(spark, "_jsparkSession"):
-        raise connect_error()
-    if spark.sparkContext._jsc is None:
-        raise DatasetError("the Spark session is stopped", hint="start a new session, and use that one")
+    check_session(spark)
     hook = hook_of(spark)
     engine = _engines.get(id(hook))
     if engine is None:

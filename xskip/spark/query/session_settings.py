@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from xskip.settings import Setting
+from xskip.settings import Setting, problems_of
 from xskip.spark.bridge.gateway import Hook
 
 if TYPE_CHECKING:
@@ -37,6 +37,24 @@ class SessionSettings:
             If the session or the process has set an invalid value.
         """
         return setting.of(spark.conf.get(setting.key, None) or self._process_wide.get(setting.key))
+
+    def configured(self, spark: SparkSession) -> dict[str, str]:
+        """Return the keys ``spark.xskip.*`` that a session sets, or the Spark application for it, and their values."""
+        return self._hook.settings_of(spark)
+
+    def check(self, spark: SparkSession) -> None:
+        """Raise an error if a session sets a key that xskip does not know, or an invalid value.
+
+        Raises
+        ------
+        SettingError
+        """
+        for error in problems_of(self.configured(spark)):
+            raise error
+
+    def process_wide(self, key: str) -> str | None:
+        """Return the value for sessions that do not set a key themselves, or None."""
+        return self._process_wide.get(key)
 
     def set_process_wide(self, key: str, value: str | None) -> None:
         """Set a value for all sessions that do not set the key themselves; None removes the value."""

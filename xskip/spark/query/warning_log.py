@@ -1,4 +1,4 @@
-"""The warnings about indexes that queries cannot use."""
+"""The warnings about indexes that queries cannot use, and about settings."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ __all__ = ["WarningLog"]
 
 _log = logging.getLogger("xskip")
 _MAX_WARNINGS = 1024
+_SETTINGS = "spark.xskip"  # no directory has this name
 _NUMBERED = re.compile(r"\w*\d\w*")
 
 
@@ -56,6 +57,16 @@ class WarningLog:
         """
         text = f"the driver prunes {rows:,} files by the metadata in {directory}: {reason}"
         self._warn((directory, "", reason), text)
+
+    def warn_setting(self, problem: str) -> None:
+        """Warn about a setting that is unknown or has an invalid value, unless the log has this warning.
+
+        Parameters
+        ----------
+        problem : str
+            What is wrong with the setting.
+        """
+        self._warn((_SETTINGS, "", problem), problem)
 
     def forget(self, directory: str) -> None:
         """Forget the warnings about the index in a directory, so that the log writes them again."""

@@ -1,6 +1,7 @@
 package io.xskip.bridge;
 
 import io.xskip.common.SkippingSettings;
+import io.xskip.common.SparkCompat;
 import io.xskip.hook.HookState;
 import io.xskip.hook.KnownClasses;
 import io.xskip.hook.ReadSettings;
@@ -30,6 +31,11 @@ public final class ConnectionCalls {
     } else {
       SkippingSettings.processWide.put(key, value);
     }
+  }
+
+  /** Returns the settings of xskip that a session sets, as JSON, or null if it sets none. */
+  public String settings(Object session) throws Exception {
+    return SkippingSettings.message(SparkCompat.state(session).conf());
   }
 
   /** Declares a class of file indexes whose relations the rule prunes. */

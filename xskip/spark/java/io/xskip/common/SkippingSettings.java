@@ -1,7 +1,11 @@
 package io.xskip.common;
 
+import com.fasterxml.jackson.core.JsonGenerator;
+import java.io.IOException;
+import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
+import org.apache.spark.network.util.JavaUtils;
 import org.apache.spark.package$;
 import org.apache.spark.sql.internal.SQLConf;
 import scala.Tuple2;
@@ -10,6 +14,9 @@ import scala.Tuple2;
 public final class SkippingSettings {
   /** The settings of all sessions that do not set a key themselves. */
   public static final ConcurrentHashMap<String, String> processWide = new ConcurrentHashMap<>();
+
+  private static final String PREFIX = "spark.xskip.";
+  private static final long DEFAULT_REMEMBER_MS = 60_000L;
 
   /** The prefixes of the settings that can change the value of an expression. */
   private static final String[] EVALUATION_PREFIXES = {
@@ -43,10 +50,70 @@ public final class SkippingSettings {
   public SkippingSettings(SQLConf conf) {
     String location = value(conf, "spark.xskip.metadata.location", "");
     base = location.isEmpty() ? null : Paths.location(location);
-    rememberMs = 1000L * Long.parseLong(value(conf, "spark.xskip.discovery.seconds", "60"));
-    strict = "true".equalsIgnoreCase(value(conf, "spark.xskip.strict", "false"));
-    evaluate = "true".equalsIgnoreCase(value(conf, "spark.xskip.evaluate", "false"));
+    rememberMs = milliseconds(value(conf, "spark.xskip.discovery.seconds", ""));
+    strict = flag(conf, "strict", false);
+    evaluate = flag(conf, "evaluate", false);
     jobFiles = value(conf, "spark.xskip.pruning.jobFiles", "");
+  }
+
+  /** Returns whether queries of a session skip files. */
+  public static boolean isEnabled(SQLConf conf) {
+    return flag(conf, "enabled", true);
+  }
+
+  /**
+   * Returns a message to Python with all settings of xskip that a session sets, or null if it sets
+   * none.
+   */
+  public static String message(SQLConf conf) {
+    final TreeMap<Object, Object> settings = new TreeMap<>();
+    scala.collection.Iterator<?> all = conf.getAllConfs().iterator();
+    while (all.hasNext()) {
+      Tuple2<?, ?> setting = (Tuple2<?, ?>) all.next();
+      String key = (String) setting._1();
+      if (key.regionMatches(true, 0, PREFIX, 0, PREFIX.length())) {
+        settings.put(key, setting._2());
+      }
+    }
+    return settings.isEmpty() ? null : Json.text(new Message(settings));
+  }
+
+  /** An object with the field {@code settings}. */
+  private static final class Message implements Json.Value {
+    private final Map<Object, Object> settings;
+
+    Message(Map<Object, Object> settings) {
+      this.settings = settings;
+    }
+
+    @Override
+    public void writeTo(JsonGenerator json) throws IOException {
+      json.writeStartObject();
+      json.writeFieldName("settings");
+      Json.writeStrings(json, settings);
+      json.writeEndObject();
+    }
+  }
+
+  /** Returns a flag, or the default if the value is neither true nor false: Python warns of it. */
+  private static boolean flag(SQLConf conf, String name, boolean defaultValue) {
+    String text = value(conf, PREFIX + name, "").trim();
+    return defaultValue ? !"false".equalsIgnoreCase(text) : "true".equalsIgnoreCase(text);
+  }
+
+  /** Returns a time; a number without a unit counts seconds. Invalid times become the default. */
+  private static long milliseconds(String text) {
+    String time = text.trim();
+    if (time.isEmpty() || time.startsWith("-")) {
+      return DEFAULT_REMEMBER_MS;
+    }
+    try {
+      return Character.isDigit(time.charAt(time.length() - 1))
+          ? JavaUtils.timeStringAsMs(time + "s")
+          : JavaUtils.timeStringAsMs(time);
+    } catch (IllegalArgumentException e) { // such as NumberFormatException
+      return DEFAULT_REMEMBER_MS;
+    }
   }
 
   /**

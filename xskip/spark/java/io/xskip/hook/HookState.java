@@ -2,12 +2,18 @@ package io.xskip.hook;
 
 import io.xskip.common.SkippingSettings;
 import io.xskip.common.SparkCompat;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Function;
 import org.apache.spark.sql.internal.SQLConf;
 import org.slf4j.LoggerFactory;
 
 /** The connection of the hook to Python. There is one per class loader, that is, one per JVM. */
 public final class HookState {
+  private static final int MAX_REPORTED = 1000;
+
+  /** The settings that Python has checked. */
+  private static final ConcurrentHashMap<String, Boolean> REPORTED = new ConcurrentHashMap<>();
+
   private static volatile Function<String, byte[]> callback = null;
 
   private HookState() {}
@@ -43,9 +49,25 @@ public final class HookState {
       return null;
     }
     SQLConf conf = SQLConf.get();
-    boolean isEnabled =
-        "true".equalsIgnoreCase(SkippingSettings.value(conf, "spark.xskip.enabled", "true"));
-    return isEnabled ? new SkippingSettings(conf) : null;
+    reportSettings(conf);
+    return SkippingSettings.isEnabled(conf) ? new SkippingSettings(conf) : null;
+  }
+
+  /** Sends settings to Python, which warns of wrong ones, unless Python has had the same ones. */
+  private static void reportSettings(SQLConf conf) {
+    try {
+      String message = SkippingSettings.message(conf);
+      if (message == null || REPORTED.containsKey(message)) {
+        return;
+      }
+      if (REPORTED.size() > MAX_REPORTED) {
+        REPORTED.clear();
+      }
+      REPORTED.put(message, Boolean.TRUE);
+      call(callback, message);
+    } catch (Throwable t) {
+      logFailure("the check of settings", t);
+    }
   }
 
   /**

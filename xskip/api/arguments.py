@@ -1,0 +1,140 @@
+"""Checks of the arguments of the API, which come before anything else that an operation does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from xskip.errors import ArgumentError, MetadataVersionError, did_you_mean
+from xskip.indexes import Index
+from xskip.metadatastore.versions import CURRENT_VERSION, OLDEST_VERSION
+
+__all__ = ["check_build", "check_choice", "check_count", "check_frame", "check_indexes", "check_text", "check_version"]
+
+_PARTS = ("name", "columns", "params", "storage", "translate")
+_EXAMPLE = "a list of indexes, such as [MinMax('ts'), ValueList('city')]"
+
+
+def check_indexes(indexes: object) -> tuple[Index, ...]:
+    """Return the indexes of an argument as a tuple.
+
+    Raises
+    ------
+    ArgumentError
+        If the argument is no list of indexes.
+    """
+    if isinstance(indexes, str) or not isinstance(indexes, Iterable):
+        hint = "put the index into a list" if _is_index(indexes) else None
+        raise ArgumentError("the indexes are not in a list", found=_shown(indexes), expected=_EXAMPLE, hint=hint)
+    found: tuple[Any, ...] = tuple(indexes)
+    for each in found:
+        if isinstance(each, type):
+            raise ArgumentError(
+                "the list holds a class instead of an index", found=each.__name__, expected=_EXAMPLE,
+                hint=f"write {each.__name__}('column')",
+            )  # fmt: skip
+        if not _is_index(each):
+            raise ArgumentError("the list holds an object that is no index", found=_shown(each), expected=_EXAMPLE)
+    return found
+
+
+def _is_index(each: object) -> bool:
+    return not isinstance(each, type) and all(hasattr(each, part) for part in _PARTS)
+
+
+def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
+    """Raise an error unless an argument is one of its choices.
+
+    Raises
+    ------
+    ArgumentError
+        If the argument is something else.
+    """
+    if value not in choices:
+        expected = " or ".join(map(repr, choices))
+        hint = did_you_mean(value, choices) if isinstance(value, str) else None
+        raise ArgumentError(f"{name} has an invalid value", found=repr(value), expected=expected, hint=hint)
+
+
+def check_version(version: object) -> None:
+    """Raise an error unless xskip can write a version of the metadata format.
+
+    Raises
+    ------
+    ArgumentError
+        If the version is not a number.
+    MetadataVersionError
+        If the version does not exist.
+    """
+    expected = f"{OLDEST_VERSION} to {CURRENT_VERSION}"
+    if not isinstance(version, int) or isinstance(version, bool):
+        raise ArgumentError("the version is not a whole number", found=_shown(version), expected=expected)
+    if not OLDEST_VERSION <= version <= CURRENT_VERSION:
+        raise MetadataVersionError("xskip cannot write this version", found=f"version {version}", expected=expected)
+
+
+def check_count(name: str, value: object) -> None:
+    """Raise an error unless an argument is None or a positive whole number.
+
+    Raises
+    ------
+    ArgumentError
+        If the argument is something else.
+    """
+    if value is None:
+        return
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ArgumentError(
+            f"{name} has an invalid value", found=_shown(value), expected="a whole number of at least 1, or None"
+        )
+
+
+def check_text(name: str, value: object) -> None:
+    """Raise an error unless an argument is a text that is not empty.
+
+    Raises
+    ------
+    ArgumentError
+        If the argument is something else.
+    """
+    if not isinstance(value, str) or not value:
+        raise ArgumentError(f"{name} is not a text", found=_shown(value), expected="a text that is not empty")
+
+
+def check_build(progress: object, on_error: object) -> None:
+    """Raise an error unless the arguments of a build are valid.
+
+    Raises
+    ------
+    ArgumentError
+        If ``progress`` or ``on_error`` is invalid.
+    """
+    if progress is not None and not isinstance(progress, bool) and not callable(progress):
+        raise ArgumentError(
+            "progress has an invalid value", found=_shown(progress), expected="True, False, None or a function"
+        )
+    check_choice("on_error", on_error, ("raise", "skip"))
+
+
+def check_frame(df: object) -> None:
+    """Raise an error unless an argument is a DataFrame.
+
+    Raises
+    ------
+    ArgumentError
+        If the argument is something else.
+    """
+    if not hasattr(df, "sparkSession") or isinstance(df, type):
+        hint = f"write spark.sql({df!r})" if isinstance(df, str) else None
+        raise ArgumentError("the query is not a DataFrame", found=_shown(df), expected="a DataFrame", hint=hint)
+
+
+def _shown(value: object) -> str:
+    """Return a short text of an argument with its type."""
+    if value is None:
+        return "None"
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if isinstance(value, (str, int, float)):
+        return f"{value!r:.100}, of type {type(value).__name__}"
+    return f"an object of type {type(value).__name__}"
