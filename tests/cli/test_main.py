@@ -76,7 +76,7 @@ def test_bounds_in_file_names(spark: SparkSession, path: str, capsys: pytest.Cap
     assert run_json(capsys, "create", path, "--pathbounds", "f{a}")["added"] == 3
     assert opened_files(spark.read.parquet(path).filter("a = 1")) == {"f1"}
     assert run_json(capsys, "status", path)["unknown_paths"] == 0
-    assert "wrong bounds     0" in run(capsys, "validate", path)
+    assert "wrong statistics  0" in run(capsys, "validate", path)
     assert run_json(capsys, "validate", path, "--sample", "2")["files"] == 2
     assert "a single brace" in fail(capsys, "create", path, "--pathbounds", "f{a")
 

@@ -6,10 +6,19 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from xskip.errors import ArgumentError, MetadataVersionError, did_you_mean
+from xskip.expressions.operands import join_path, split_path
 from xskip.indexes import Index
 from xskip.metadatastore.versions import CURRENT_VERSION, OLDEST_VERSION
 
-__all__ = ["check_build", "check_choice", "check_count", "check_frame", "check_indexes", "check_text", "check_version"]
+__all__ = [
+    "check_build",
+    "check_choice",
+    "check_count",
+    "check_frame",
+    "check_indexes",
+    "check_version",
+    "names_of",
+]
 
 _PARTS = ("name", "columns", "params", "storage", "translate")
 _EXAMPLE = "a list of indexes, such as [MinMax('ts'), ValueList('city')]"
@@ -36,6 +45,33 @@ def check_indexes(indexes: object) -> tuple[Index, ...]:
         if not _is_index(each):
             raise ArgumentError("the list holds an object that is no index", found=_shown(each), expected=_EXAMPLE)
     return found
+
+
+def names_of(indexes: object) -> tuple[str, ...]:
+    """Return the names of existing indexes, such as ``minmax(ts)``, from index types or texts.
+
+    >>> from xskip.indexes import MinMax
+    >>> names_of([MinMax("`a`.b"), "valuelist(city)"])
+    ('minmax(a.b)', 'valuelist(city)')
+
+    Raises
+    ------
+    ArgumentError
+        If the argument is no list of indexes or of their names.
+    """
+    if isinstance(indexes, str):
+        raise ArgumentError("the indexes are not in a list", found=_shown(indexes), expected=f"[{indexes!r}]")
+    if not isinstance(indexes, Iterable):
+        return names_of(check_indexes(indexes))
+    found = tuple(indexes)
+    texts = {position: each for position, each in enumerate(found) if isinstance(each, str)}
+    check_indexes(each for each in found if not isinstance(each, str))
+    return tuple(texts[i] if i in texts else _name_of(each) for i, each in enumerate(found))
+
+
+def _name_of(index: Index) -> str:
+    columns = index.columns if index.expression else [join_path(split_path(column)) for column in index.columns]
+    return f"{index.name}({', '.join(columns)})"
 
 
 def _is_index(each: object) -> bool:
@@ -87,18 +123,6 @@ def check_count(name: str, value: object) -> None:
         raise ArgumentError(
             f"{name} has an invalid value", found=_shown(value), expected="a whole number of at least 1, or None"
         )
-
-
-def check_text(name: str, value: object) -> None:
-    """Raise an error unless an argument is a text that is not empty.
-
-    Raises
-    ------
-    ArgumentError
-        If the argument is something else.
-    """
-    if not isinstance(value, str) or not value:
-        raise ArgumentError(f"{name} is not a text", found=_shown(value), expected="a text that is not empty")
 
 
 def check_build(progress: object, on_error: object) -> None:

@@ -7,9 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from xskip.api.arguments import check_build, check_count, check_indexes, check_version
+from xskip.api.arguments import check_build, check_indexes, check_version
 from xskip.api.inspect import describe, status
-from xskip.api.maintenance import IndexMaintenance
+from xskip.api.upkeep import IndexUpkeep
 from xskip.build.builder import Build, OnError, ProgressOption
 from xskip.build.commit_attempts import Collected
 from xskip.build.indexed_listing import IndexedListing
@@ -17,13 +17,12 @@ from xskip.build.planning import plan
 from xskip.build.reader import PathReader, TableReader
 from xskip.build.refresh import Refresh, trusted
 from xskip.build.source import form_of
-from xskip.build.validation import Validation
 from xskip.errors import IndexExistsError, PredicateError, RecordDamagedError
 from xskip.indexes import Index
 from xskip.metadatastore.commit import find_live
 from xskip.metadatastore.versions import CURRENT_VERSION
 from xskip.results.index_status import IndexDescription, IndexStatus
-from xskip.results.operations import FileList, RefreshResult, ValidationResult
+from xskip.results.operations import FileList, RefreshResult
 from xskip.spark.bridge.java_errors import first_line
 from xskip.spark.collect.listing import list_files
 from xskip.spark.collect.relation import selected
@@ -37,7 +36,7 @@ __all__ = ["SkippingIndex"]
 
 
 @dataclass(frozen=True, slots=True)
-class SkippingIndex(IndexMaintenance):
+class SkippingIndex(IndexUpkeep):
     """The index of one dataset, which need not exist yet.
 
     Create an instance with :meth:`for_path` or :meth:`for_table`. An operation raises
@@ -345,37 +344,6 @@ class SkippingIndex(IndexMaintenance):
                 "Spark cannot resolve the predicate", where=str(predicate), found=first_line(error)
             ) from error
         return FileList(kept.files(), len(listed), listed.files.total_bytes)
-
-    def validate(self, *, sample: int | None = None, seed: int = 0) -> ValidationResult:
-        """Compare the bounds that the paths of files claim with the rows of the files.
-
-        Queries trust the paths (:class:`xskip.PathBounds`). If the bounds in a path are wrong, queries lose rows of the
-        file. Rename such a file, or drop the index.
-
-        Parameters
-        ----------
-        sample : int, optional
-            The maximum number of files to read, chosen at random. None reads all files whose paths claim bounds.
-        seed : int
-            The seed of the random choice.
-
-        Returns
-        -------
-        ValidationResult
-            The number of files, and the bounds that the rows contradict.
-
-        Raises
-        ------
-        MetadataNotFoundError
-            If there is no index.
-        IndexDefinitionError
-            If no index takes bounds from paths, or if the dataset is read in another way than when the index was built.
-        CollectError
-            If a file cannot be read.
-        """
-        check_count("sample", sample)
-        engine, source = self._open()
-        return Validation(engine, source).run(sample, seed)
 
     def _trust(self, recheck: Sequence[str]) -> IndexedListing:
         return trusted(engine_of(self._spark), self._reader, recheck)

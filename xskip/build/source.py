@@ -34,6 +34,7 @@ __all__ = [
     "existing_write_options",
     "form_of",
     "open_source",
+    "require_collected",
     "require_own_snapshot",
     "require_snapshot",
 ]
@@ -190,6 +191,25 @@ def require_own_snapshot(source: Source) -> Snapshot:
     """
     snapshot = require_snapshot(source)
     check_dataset(snapshot, source.location)
+    return snapshot
+
+
+def require_collected(source: Source) -> Snapshot:
+    """Return the present snapshot of a dataset's index, whose statistics xskip has collected.
+
+    Raises
+    ------
+    MetadataNotFoundError
+        If there is no index.
+    IndexDefinitionError
+        If another program has collected statistics, or if the directory holds the index of another dataset.
+    """
+    snapshot = require_own_snapshot(source)
+    if not snapshot.is_ours:
+        raise IndexDefinitionError(
+            "another program has collected statistics of the index", where=source.directory,
+            hint="call refresh(), which reads all files and collects the statistics anew",
+        )  # fmt: skip
     return snapshot
 
 

@@ -1,10 +1,17 @@
-"""Validation of the bounds that paths claim, against the rows of the files."""
+"""Validation: the statistics of files are collected again from their rows, and compared with the metadata.
+
+.. code-block:: text
+
+    1    collect every index again, for all files or for a random sample
+    2    where the comparison cannot decide, collect exact values of these files
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,24 +19,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.build.collection import chunks_of, collect, collector_of
-from xskip.build.planning import plan
-from xskip.build.source import Source, check_reading, require_own_snapshot
-from xskip.errors import IndexDefinitionError
-from xskip.expressions.evaluate import to_mask
-from xskip.indexes import MinMax, keys_of_paths
+from xskip.build.planning import plan, plan_existing
+from xskip.build.source import Source, check_reading, require_collected
+from xskip.indexes import Index, MinMax
+from xskip.indexes.omissions import differ
 from xskip.metadata.data_files import compare_files
 from xskip.metadata.table import IndexKey, MetadataTable
-from xskip.metadatastore.snapshot import Snapshot
-from xskip.results.operations import ValidationResult, WrongBounds
+from xskip.results.validation import ValidationResult, WrongStatistics
 from xskip.spark.collect.listing import ListedFiles, list_files
+from xskip.spark.collect.planned_index import PlannedIndex
 from xskip.spark.query.engine import Engine
 
 __all__ = ["Validation", "sampled"]
 
+Rows = npt.NDArray[np.int64]
+
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """A comparison of the bounds from paths with the bounds of the rows, for the indexed files of a dataset.
+    """A comparison of the metadata with the rows, for the indexed files of a dataset.
 
     Attributes
     ----------
@@ -42,54 +50,96 @@ class Validation:
     engine: Engine
     source: Source
 
-    def run(self, sample: int | None, seed: int) -> ValidationResult:
-        """Read files, and return those whose rows lie outside of the bounds that their paths claim.
+    def run(self, sample: int | None, seed: int, names: Collection[str] | None = None) -> ValidationResult:
+        """Read files, and return those whose metadata leave out a row.
 
         Parameters
         ----------
         sample : int or None
-            The maximum number of files to read, chosen at random. None reads all files whose paths claim bounds.
+            The maximum number of files to read, chosen at random. None reads all files that the index knows.
         seed : int
             The seed of the random choice.
+        names : collection of str, optional
+            The names of the files to choose from; None means all.
 
         Raises
         ------
         IndexDefinitionError
-            If no index takes bounds from paths, or if the dataset is read in another way than when the index was built.
+            If another program built the index, or if the dataset is read in another way than when the index was built.
+        KeyNotAvailableError
+            If the key of an index is not available.
         CollectError
             If a file cannot be read.
         """
         started = time.monotonic()
-        snapshot = require_own_snapshot(self.source)
+        snapshot = require_collected(self.source)
         check_reading(self.source, snapshot)
-        claims = snapshot.load(self._keys(snapshot))
+        snapshot.demand_keys()
+        planned = plan_existing(self.source, snapshot)
+        stored = snapshot.load()
         listed = list_files(self.source.dataset)
-        _, alive = compare_files(listed.files, claims.files)
-        rows = sampled(np.flatnonzero(alive & _claims_any(claims)), sample, seed)
-        wrong = tuple(self._wrong(claims.take(pa.array(rows)), listed))
-        return ValidationResult(len(rows), wrong, time.monotonic() - started)
+        fresh, alive = compare_files(listed.files, stored.files)
+        chosen = alive if names is None else alive & _are_in(stored.files.names, names)
+        rows = sampled(np.flatnonzero(chosen), sample, seed)
+        wrong = tuple(self._wrong(stored.take(pa.array(rows)), listed, planned))
+        known = {each.definition.key for each in planned}
+        unchecked = tuple(str(d) for d, _ in snapshot.indexes if d.key not in known)
+        gone = len(alive) - int(alive.sum())
+        return ValidationResult(len(rows), wrong, time.monotonic() - started, len(fresh), gone, unchecked)
 
-    def _keys(self, snapshot: Snapshot) -> list[IndexKey]:
-        keys = keys_of_paths(definition for definition, _ in snapshot.indexes)
-        if not keys:
-            raise IndexDefinitionError(
-                "the index takes no bounds from paths", where=self.source.directory, expected="an index type PathBounds"
-            )
-        return keys
+    def _wrong(
+        self, stored: MetadataTable, listed: ListedFiles, planned: Sequence[PlannedIndex]
+    ) -> Iterator[WrongStatistics]:
+        """Yield the statistics that the rows contradict."""
+        on_rows = self._on_rows(planned)
+        distinct = tuple({each.definition.key: each for each in on_rows.values()}.values())
+        for table, chosen in self._chunks(stored, listed):
+            actual = self._collect(listed, distinct, chosen)
+            for each in planned:
+                values = actual.indexes[on_rows[each.definition.key].definition.key].values
+                found = _omitted(each.index, table.indexes[each.definition.key].values, values)
+                found = self._decided(each, table, listed, chosen, found)
+                yield from _contradictions(each, table, values, found)
 
-    def _wrong(self, claims: MetadataTable, listed: ListedFiles) -> Iterator[WrongBounds]:
-        """Yield the claims that the rows contradict."""
-        planned = plan(self.source, [MinMax(column) for column in _columns(claims)])
-        collector = collector_of(self.engine, self.source, listed, planned)
-        chosen = pc.index_in(claims.files.names, listed.files.names).to_numpy(zero_copy_only=False).astype(np.int64)
+    def _on_rows(self, planned: Sequence[PlannedIndex]) -> Mapping[IndexKey, PlannedIndex]:
+        """Return for each index the index to collect from rows: bounds, if the index is computed from paths."""
+        of_paths = [each for each in planned if each.index.of_paths]
+        columns = dict.fromkeys(each.index.columns[0] for each in of_paths)
+        bounds = {each.columns: each for each in plan(self.source, [MinMax(c) for c in columns])} if columns else {}
+        return {each.definition.key: bounds[each.columns] if each.index.of_paths else each for each in planned}
+
+    def _chunks(self, stored: MetadataTable, listed: ListedFiles) -> Iterator[tuple[MetadataTable, Rows]]:
+        """Yield parts of the metadata with the positions of their files in the listing."""
+        chosen = pc.index_in(stored.files.names, listed.files.names).to_numpy(zero_copy_only=False).astype(np.int64)
         start = 0
         for chunk in chunks_of(self.engine, self.source, listed, chosen):
-            rows = np.arange(start, start + len(chunk))
+            yield stored.take(pa.array(np.arange(start, start + len(chunk)))), chunk
             start += len(chunk)
-            yield from _contradictions(claims.take(pa.array(rows)), collect(collector, chunk))
+
+    def _collect(self, listed: ListedFiles, planned: Sequence[PlannedIndex], chosen: Rows) -> MetadataTable:
+        """Collect statistics from rows, never from footers or from other claims."""
+        collector = collector_of(self.engine, self.source, listed, tuple(planned))
+        return collect(replace(collector, footers=False, claims=None), chosen)
+
+    def _decided(
+        self, planned: PlannedIndex, table: MetadataTable, listed: ListedFiles, chosen: Rows, found: pa.BooleanArray
+    ) -> pa.BooleanArray:
+        """Compare with exact values where a comparison is undecided."""
+        make = getattr(planned.index, "exact", None)
+        exact: Index | None = make() if make is not None and found.null_count else None
+        if exact is None:
+            return found
+        some = np.flatnonzero(found.is_null().to_numpy(zero_copy_only=False))
+        (better,) = plan(self.source, [exact])
+        actual = self._collect(listed, (better,), chosen[some]).indexes[better.definition.key].values
+        again = _omitted(planned.index, table.indexes[planned.definition.key].values.take(pa.array(some)), actual)
+        merged: list[bool | None] = found.to_pylist()
+        for row, verdict in zip(some.tolist(), again.to_pylist(), strict=True):
+            merged[row] = verdict
+        return pa.array(merged, pa.bool_())
 
 
-def sampled(positions: npt.NDArray[np.int64], sample: int | None, seed: int) -> npt.NDArray[np.int64]:
+def sampled(positions: Rows, sample: int | None, seed: int) -> Rows:
     """Return some positions, chosen at random, in their order.
 
     Parameters
@@ -105,35 +155,47 @@ def sampled(positions: npt.NDArray[np.int64], sample: int | None, seed: int) -> 
     return np.sort(np.random.default_rng(seed).choice(positions, sample, replace=False))
 
 
-def _contradictions(claims: MetadataTable, actual: MetadataTable) -> Iterator[WrongBounds]:
-    """Yield the claims about files that the bounds of the files' rows contradict."""
-    by_columns = {column.definition.columns: column.values for column in actual.indexes.values()}
-    for claim in claims.indexes.values():
-        values = by_columns[claim.definition.columns]
-        for row in np.flatnonzero(_contradicts(claim.values, values)).tolist():
-            yield WrongBounds(
-                claims.files.names[row].as_py(), str(claim.definition), _text(claim.values[row]), _text(values[row])
-            )
-
-
-def _columns(claims: MetadataTable) -> list[str]:
-    return list(dict.fromkeys(claim.definition.columns[0] for claim in claims.indexes.values()))
-
-
-def _claims_any(claims: MetadataTable) -> npt.NDArray[np.bool_]:
-    """Return which files have at least one claim."""
-    found = np.zeros(len(claims), np.bool_)
-    for column in claims.indexes.values():
-        found |= to_mask(column.values.is_valid())
+def _are_in(names: pa.Array, chosen: Collection[str]) -> npt.NDArray[np.bool_]:
+    found: npt.NDArray[np.bool_] = pc.is_in(names, pa.array(list(chosen), pa.string())).to_numpy(zero_copy_only=False)
     return found
 
 
-def _contradicts(claimed: pa.StructArray, actual: pa.StructArray) -> npt.NDArray[np.bool_]:
-    """Return which files have a value below the claimed lower bound or above the claimed upper bound."""
-    (low, high), (least, greatest) = claimed.flatten(), actual.flatten()
-    return to_mask(pc.or_kleene(pc.less(least, low), pc.greater(greatest, high)))
+def _omitted(index: Index, stored: pa.Array, actual: pa.Array) -> pa.BooleanArray:
+    omits = getattr(index, "omits", differ)  # an index type of a user need not have the method
+    found: pa.BooleanArray = omits(stored, actual)
+    return found
 
 
-def _text(bounds: pa.StructScalar) -> str:
-    low, high = (bounds[side].as_py() for side in ("min", "max"))
-    return f"{'any' if low is None else low} to {'any' if high is None else high}"
+def _contradictions(
+    planned: PlannedIndex, table: MetadataTable, actual: pa.Array, found: pa.BooleanArray
+) -> Iterator[WrongStatistics]:
+    stored = table.indexes[planned.definition.key].values
+    for row, verdict in enumerate(found.to_pylist()):
+        if verdict is not False:
+            name = table.files.names[row].as_py()
+            texts = _text(stored[row]), _text(actual[row])
+            yield WrongStatistics(name, str(planned.definition), *texts, is_certain=verdict is True)
+
+
+def _text(value: Any) -> str:
+    """Return a short text of the statistics of one file: bounds and counts, or the size of lists and filters."""
+    found = value.as_py()
+    if found is None:
+        return "unknown"
+    if isinstance(found, dict):
+        return _struct_text(found)
+    if isinstance(found, list):
+        return f"{len(found)} values"
+    return f"a filter of {len(found)} bytes" if isinstance(found, bytes) else "a value"
+
+
+def _struct_text(found: Mapping[str, Any]) -> str:
+    match found:
+        case {"min": low, "max": high}:
+            return f"{'any' if low is None else low} to {'any' if high is None else high}"
+        case {"nulls": nulls, "rows": rows}:
+            return f"{nulls} NULL of {rows} rows"
+        case {"values": values, "filter": bits}:
+            return f"{len(values)} values" if values is not None else f"a filter of {len(bits or b'')} bytes"
+        case _:
+            return "a value"

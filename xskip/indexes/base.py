@@ -11,24 +11,18 @@ import pyarrow as pa
 
 from xskip.clauses.clause import IndexClause
 from xskip.clauses.index_clause import conjoin
-from xskip.errors import IndexDefinitionError, UnsupportedTypeError
-from xskip.expressions.operands import quoted, split_path
+from xskip.expressions.operands import quoted
 from xskip.expressions.predicate import Leaf
-from xskip.indexes.protocol import Accumulator, Index, Input
+from xskip.indexes.argument_checks import check_column, check_text
+from xskip.indexes.omissions import differ
+from xskip.indexes.protocol import Accumulator, Input
 from xskip.metadata.table import IndexDefinition
 from xskip.types.datatypes import Storage, arrow_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
 
-__all__ = [
-    "OneColumn",
-    "Parameter",
-    "check_at_least_one",
-    "check_column",
-    "check_rate",
-    "unsupported",
-]
+__all__ = ["OneColumn", "Parameter"]
 
 _Own = TypeVar("_Own", bound="OneColumn")
 
@@ -266,6 +260,26 @@ class OneColumn(ABC):
         """
         return results[0].cast(arrow_type(self.storage(types)))
 
+    def omits(self, stored: pa.Array, actual: pa.Array) -> pa.BooleanArray:
+        """Return whether stored values leave out a row of their files, for ``SkippingIndex.validate()``.
+
+        Index types whose values can differ although they are true override this method.
+
+        Parameters
+        ----------
+        stored : pyarrow.Array
+            The metadata values of files, of the Arrow type of the storage.
+        actual : pyarrow.Array
+            The values that a build would now collect from the same files.
+
+        Returns
+        -------
+        pyarrow.BooleanArray
+            True if a row is left out, false if the stored value admits every row, null if this is not known. This
+            implementation compares for equality, and lists as sets.
+        """
+        return differ(stored, actual)
+
     def translate_all(
         self, leaves: Sequence[Leaf], definition: IndexDefinition, storage: Storage
     ) -> IndexClause | None:
@@ -299,92 +313,3 @@ def attributes_of(definition: IndexDefinition, parameters: Sequence[Parameter]) 
     """Return the attributes of an index, parsed from the parameters that the metadata records."""
     found = dict(definition.params)
     return {p.attribute: p.read(found[p.key]) for p in parameters if p.key in found}
-
-
-def check_column(column: str) -> None:
-    """Raise an error if a text is not a column path.
-
-    Parameters
-    ----------
-    column : str
-        A column such as ``a``, ``a.b`` or ```a.b```.
-
-    Raises
-    ------
-    IndexDefinitionError
-        If the text is empty or a backtick is not closed.
-    """
-    check_text(column)
-    try:
-        split_path(column)
-    except ValueError as error:
-        raise IndexDefinitionError(
-            str(error), expected="a column such as a, a.b or `a.b`", hint="put a name that holds a dot in backticks"
-        ) from error
-
-
-def check_text(column: object) -> None:
-    """Raise an error if a column is not named by a text.
-
-    Raises
-    ------
-    IndexDefinitionError
-        If the column is another object, such as a Spark column.
-    """
-    if not isinstance(column, str):
-        raise IndexDefinitionError(
-            "the column of an index is not a text", found=f"an object of type {type(column).__name__}",
-            expected="the name of a column, such as MinMax('ts')",
-        )  # fmt: skip
-
-
-def check_at_least_one(index: Index, attribute: str) -> None:
-    """Raise an error if an integer attribute of an index is below 1.
-
-    Raises
-    ------
-    IndexDefinitionError
-        If the attribute is below 1.
-    """
-    found = getattr(index, attribute)
-    if not isinstance(found, int) or found < 1:
-        raise IndexDefinitionError(
-            f"{type(index).__name__} has an invalid {attribute}",
-            found=f"{attribute}={found!r}",
-            expected="1 or more",
-        )
-
-
-def check_rate(index: Index, fpp: float) -> None:
-    """Raise an error if the false positive rate of an index is not between 0 and 1.
-
-    Raises
-    ------
-    IndexDefinitionError
-        If the rate is not greater than 0 and less than 1.
-    """
-    if not isinstance(fpp, (int, float)) or not 0 < fpp < 1:
-        raise IndexDefinitionError(
-            f"{type(index).__name__} has an invalid rate",
-            found=f"fpp={fpp!r}",
-            expected="between 0 and 1",
-        )
-
-
-def unsupported(index: str, column: str, found: str, served: Sequence[str]) -> UnsupportedTypeError:
-    """Return the error for a column whose type an index cannot serve.
-
-    Parameters
-    ----------
-    index : str
-        The name of the index class.
-    column : str
-        The column.
-    found : str
-        The column's Spark type.
-    served : sequence of str
-        The types that the index serves.
-    """
-    return UnsupportedTypeError(
-        f"{index} cannot index this type", where=f"column {column}", found=found, expected="one of " + ", ".join(served)
-    )

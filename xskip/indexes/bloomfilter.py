@@ -18,8 +18,11 @@ from xskip.clauses.clause import Mask, Verdicts
 from xskip.clauses.index_clause import ColumnClause, Lists, Once
 from xskip.expressions.operands import Column
 from xskip.expressions.predicate import Comparison, In, Leaf, Op, Value
-from xskip.indexes.base import OneColumn, Parameter, check_at_least_one, check_rate, unsupported
+from xskip.indexes.argument_checks import check_at_least_one, check_rate, unsupported
+from xskip.indexes.base import OneColumn, Parameter
+from xskip.indexes.omissions import filters_omit, values_pass
 from xskip.indexes.protocol import Accumulator
+from xskip.indexes.valuelist import ValueList
 from xskip.metadata.table import IndexDefinition
 from xskip.types import bloom_bits
 from xskip.types.datatypes import INTEGRAL, Bloom, Storage
@@ -27,6 +30,7 @@ from xskip.types.datatypes import INTEGRAL, Bloom, Storage
 __all__ = ["BloomFilter", "BloomFilterClause"]
 
 _SERVED = ("string", "binary", *INTEGRAL, "date", "timestamp", "timestamp_ntz")
+_MOST_VALUES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +124,23 @@ class BloomFilter(OneColumn):
             size = bloom_bits.size_for(len(own) if self.ndv is None else self.ndv, self.fpp)
             built[i] = bloom_bits.build(own, *size)
         return pc.coalesce(filters, pa.array(built, pa.binary()))
+
+    def omits(self, stored: pa.Array, actual: pa.Array) -> pa.BooleanArray:
+        """Return whether a value is missing from the stored filter, see :meth:`OneColumn.omits`.
+
+        ``actual`` holds filters, or lists of all values as :meth:`exact` collects them.
+        """
+        return values_pass(stored, actual) if pa.types.is_list(actual.type) else filters_omit(stored, actual)
+
+    def exact(self) -> OneColumn | None:
+        """Return an index whose lists decide where filters have different sizes.
+
+        Returns
+        -------
+        OneColumn or None
+            A list of up to a million values; None if no list decides.
+        """
+        return ValueList(self.column, _MOST_VALUES, expression=self.expression)
 
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> BloomFilterClause | None:
         """Return a clause for ``=`` or ``IN`` on the column itself, or None for any other leaf.

@@ -17,7 +17,9 @@ from xskip.errors import IndexDefinitionError
 from xskip.expressions.evaluate import holds
 from xskip.expressions.operands import Computed
 from xskip.expressions.predicate import Leaf
-from xskip.indexes.base import OneColumn, Parameter, check_at_least_one, unsupported
+from xskip.indexes.argument_checks import check_at_least_one, unsupported
+from xskip.indexes.base import OneColumn, Parameter
+from xskip.indexes.omissions import lists_omit
 from xskip.indexes.protocol import Accumulator, Input
 from xskip.metadata.table import IndexDefinition
 from xskip.types.datatypes import Array, Storage
@@ -97,6 +99,10 @@ class Formatted(OneColumn):
         """Return one input: the results of ``regexp_extract`` on the column."""
         pattern = f"CAST(X'{self.pattern.encode().hex()}' AS STRING)"  # backslash escapes depend on the session
         return [Input(f"regexp_extract({self.source(columns[0])}, {pattern}, {self.group})", "string")]
+
+    def omits(self, stored: pa.Array, actual: pa.Array) -> pa.BooleanArray:
+        """Return whether a value is missing from the stored list, see :meth:`OneColumn.omits`."""
+        return lists_omit(stored, actual, self.max_values)
 
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> FormattedClause | None:
         """Return a clause for a leaf about the same pattern and group of the column, or None for any other leaf."""

@@ -7,7 +7,7 @@ NULL. A null list means that nothing is known of the file.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import pyarrow as pa
@@ -17,7 +17,9 @@ from xskip.clauses.clause import IndexClause
 from xskip.clauses.index_clause import Lists, PartsClause
 from xskip.expressions.operands import Computed
 from xskip.expressions.predicate import IsNull, Leaf
-from xskip.indexes.base import OneColumn, Parameter, check_at_least_one, unsupported
+from xskip.indexes.argument_checks import check_at_least_one, unsupported
+from xskip.indexes.base import OneColumn, Parameter
+from xskip.indexes.omissions import groups_omit
 from xskip.indexes.protocol import Accumulator
 from xskip.metadata.table import IndexDefinition
 from xskip.types.datatypes import INTEGRAL, Array, Storage, decimal_digits
@@ -27,6 +29,7 @@ __all__ = ["GapList", "GapListClause"]
 _SERVED = (*INTEGRAL, "float", "double", "date", "timestamp", "timestamp_ntz")
 #: The largest precision of a decimal whose unscaled value fits in a 64-bit integer.
 _LONGEST = 18
+_MOST_GAPS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,20 @@ class GapList(OneColumn):
         if types[0] not in _SERVED and (digits is None or digits[0] > _LONGEST):
             raise unsupported("GapList", self.column, types[0], (*_SERVED, f"decimal of at most {_LONGEST} digits"))
         return Array(types[0])
+
+    def omits(self, stored: pa.Array, actual: pa.Array) -> pa.BooleanArray:
+        """Return whether a value lies outside of the stored ranges, see :meth:`OneColumn.omits`."""
+        return groups_omit(stored, actual, 2)
+
+    def exact(self) -> GapList:
+        """Return an index whose ranges are single values, for files with up to 100,000 values.
+
+        Returns
+        -------
+        GapList
+            The same index with more gaps.
+        """
+        return replace(self, gaps=_MOST_GAPS)
 
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> IndexClause | None:
         """Return a clause for any leaf except ``IS NULL`` on the column itself, because ranges ignore NULL rows."""

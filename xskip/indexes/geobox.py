@@ -8,7 +8,7 @@ null list means that nothing is known of the file.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
@@ -19,7 +19,9 @@ from xskip.clauses.index_clause import Lists, PartsClause, conjoin
 from xskip.errors import IndexDefinitionError
 from xskip.expressions.operands import Cast, Column, column_of, join_path, quoted
 from xskip.expressions.predicate import Comparison, In, IsNotNull, Leaf, NotIn
-from xskip.indexes.base import Parameter, attributes_of, check_at_least_one, check_column, params_of, unsupported
+from xskip.indexes.argument_checks import check_at_least_one, check_column, unsupported
+from xskip.indexes.base import Parameter, attributes_of, params_of
+from xskip.indexes.omissions import groups_omit
 from xskip.indexes.protocol import Accumulator, Input
 from xskip.metadata.table import IndexDefinition
 from xskip.types.datatypes import Array, Storage, arrow_type
@@ -31,6 +33,7 @@ __all__ = ["GeoBox", "GeoBoxClause"]
 
 #: The types whose values a double represents exactly.
 _SERVED = ("double", "float", "int", "smallint", "tinyint")
+_MOST_BOXES = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +192,31 @@ class GeoBox:
             One metadata value per file, in the order of ``results``; null means that nothing is known of the file.
         """
         return results[0].cast(arrow_type(Array("double")))
+
+    def omits(self, stored: pa.Array, actual: pa.Array) -> pa.BooleanArray:
+        """Return whether a point lies outside of the stored boxes, see :meth:`xskip.OneColumn.omits`.
+
+        Parameters
+        ----------
+        stored, actual : pyarrow.Array
+            The boxes of files in the metadata, and those that a build would now collect.
+
+        Returns
+        -------
+        pyarrow.BooleanArray
+            Null where it is not known.
+        """
+        return groups_omit(stored, actual, 4)
+
+    def exact(self) -> GeoBox:
+        """Return an index whose boxes are single points, for files with up to 1,000 points.
+
+        Returns
+        -------
+        GeoBox
+            The same index with more boxes.
+        """
+        return replace(self, boxes=_MOST_BOXES)
 
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> GeoBoxClause | None:
         """Return a clause for a comparison of x or y with literals or ``IS NOT NULL``, or None for any other leaf.

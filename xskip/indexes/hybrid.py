@@ -16,8 +16,10 @@ import pyarrow.compute as pc
 from xskip.clauses.clause import Mask, Verdicts
 from xskip.clauses.index_clause import ColumnClause, Once
 from xskip.expressions.predicate import Leaf
-from xskip.indexes.base import OneColumn, Parameter, check_at_least_one, check_rate
+from xskip.indexes.argument_checks import check_at_least_one, check_rate
+from xskip.indexes.base import OneColumn, Parameter
 from xskip.indexes.bloomfilter import BloomFilter
+from xskip.indexes.omissions import filters_omit, lists_omit, values_pass
 from xskip.indexes.protocol import Accumulator
 from xskip.indexes.valuelist import ValueList
 from xskip.metadata.table import IndexDefinition
@@ -96,6 +98,16 @@ class Hybrid(OneColumn):
         needed = [pc.if_else(values.is_valid(), pa.scalar(None, each.type), each) for each in results[1:]]
         filters = self._filter.assemble(needed, types)
         return pa.StructArray.from_arrays([values, filters], fields=list(kind))
+
+    def omits(self, stored: pa.Array, actual: pa.Array) -> pa.BooleanArray:
+        """Return whether a value is missing from the stored list or filter, see :meth:`OneColumn.omits`."""
+        (lists, filters), (values, bits) = (
+            (pc.struct_field(each, 0), pc.struct_field(each, 1)) for each in (stored, actual)
+        )
+        by_list = lists_omit(lists, values, self.max_values)
+        by_filter = pc.if_else(values.is_valid(), values_pass(filters, values), filters_omit(filters, bits))
+        found = pc.if_else(lists.is_valid(), by_list, pc.if_else(filters.is_valid(), by_filter, pa.scalar(False)))
+        return pc.if_else(stored.is_valid(), found, pa.scalar(False))
 
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> HybridClause | None:
         """Return a clause over lists, and over filters where filters can answer the leaf, or None if lists cannot."""

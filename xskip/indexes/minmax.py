@@ -19,7 +19,9 @@ from xskip.clauses.index_clause import ColumnClause, Once
 from xskip.expressions.evaluate import cast_type, null_may_match
 from xskip.expressions.operands import Computed, Operand
 from xskip.expressions.predicate import IsNull, Leaf
-from xskip.indexes.base import OneColumn, unsupported
+from xskip.indexes.argument_checks import unsupported
+from xskip.indexes.base import OneColumn
+from xskip.indexes.omissions import bounds_omit
 from xskip.indexes.protocol import Accumulator
 from xskip.metadata.table import IndexDefinition
 from xskip.types.datatypes import BOUNDED, Storage, Struct, arrow_type, atomic_name
@@ -77,6 +79,10 @@ class MinMax(OneColumn):
         kind = arrow_type(self.storage(types))
         lo, hi = (values.cast(kind[0].type) for values in results)
         return pa.StructArray.from_arrays([lo, hi], fields=list(kind))
+
+    def omits(self, stored: pa.Array, actual: pa.Array) -> pa.BooleanArray:
+        """Return whether a value lies outside of the stored bounds, see :meth:`OneColumn.omits`."""
+        return bounds_omit(stored, actual)
 
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> IndexClause | None:
         """Return a clause for any leaf except ``IS NULL`` on the column itself, because bounds ignore NULL rows."""

@@ -20,8 +20,10 @@ from xskip.clauses.clause import IndexClause
 from xskip.errors import IndexDefinitionError
 from xskip.expressions.evaluate import from_mask, to_mask
 from xskip.expressions.predicate import Leaf
-from xskip.indexes.base import OneColumn, Parameter, unsupported
+from xskip.indexes.argument_checks import unsupported
+from xskip.indexes.base import OneColumn, Parameter
 from xskip.indexes.minmax import MinMaxClause
+from xskip.indexes.omissions import bounds_omit
 from xskip.indexes.path_pattern import PathPattern, Place, PlaceKind
 from xskip.metadata.table import IndexDefinition
 from xskip.types.datatypes import BITS, INTEGRAL, Storage, Struct, arrow_type
@@ -191,6 +193,10 @@ class PathBounds(OneColumn):
             fits &= low <= high
         sides = [_stored(side, fits, kind[0].type) for side in (low, high)]
         return pa.StructArray.from_arrays(sides, fields=list(kind), mask=from_mask(~fits))
+
+    def omits(self, stored: pa.Array, actual: pa.Array) -> pa.BooleanArray:
+        """Return whether a value lies outside of the bounds in the path, see :meth:`OneColumn.omits`."""
+        return bounds_omit(stored, actual)
 
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> IndexClause | None:
         """Return a clause for any leaf except ``IS NULL`` on the column itself, because bounds ignore NULL rows."""

@@ -20,7 +20,9 @@ from xskip.clauses.index_clause import ValuesClause
 from xskip.expressions.evaluate import compare
 from xskip.expressions.operands import Column
 from xskip.expressions.predicate import Comparison, In, IsNull, Leaf, NotIn, NotStartsWith, Op, StartsWith, Value
-from xskip.indexes.base import OneColumn, Parameter, check_at_least_one, unsupported
+from xskip.indexes.argument_checks import check_at_least_one, unsupported
+from xskip.indexes.base import OneColumn, Parameter
+from xskip.indexes.omissions import lists_omit
 from xskip.indexes.protocol import Accumulator, Input
 from xskip.metadata.table import IndexDefinition
 from xskip.types.datatypes import Array, Storage
@@ -92,6 +94,10 @@ class Prefix(OneColumn):
     def inputs(self, columns: Sequence[str], types: Sequence[str]) -> Sequence[Input]:
         """Return one input: the first ``length`` bytes of the column."""
         return [Input(f"substring(CAST({self.source(columns[0])} AS BINARY), 1, {self.length})", "binary")]
+
+    def omits(self, stored: pa.Array, actual: pa.Array) -> pa.BooleanArray:
+        """Return whether a value is missing from the stored list, see :meth:`OneColumn.omits`."""
+        return lists_omit(stored, actual, self.max_values)
 
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> IndexClause | None:
         """Return a clause for any leaf about the column itself except ``IS NULL``, or None for any other leaf."""

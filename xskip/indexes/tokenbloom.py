@@ -20,7 +20,8 @@ from xskip.clauses.index_clause import ColumnClause, Once
 from xskip.expressions.like import like_parts
 from xskip.expressions.operands import Column, Computed
 from xskip.expressions.predicate import Comparison, In, Leaf, Op, StartsWith
-from xskip.indexes.base import Parameter, unsupported
+from xskip.indexes.argument_checks import unsupported
+from xskip.indexes.base import OneColumn, Parameter
 from xskip.indexes.bloomfilter import BloomFilter
 from xskip.indexes.protocol import Accumulator
 from xskip.metadata.table import IndexDefinition
@@ -84,6 +85,10 @@ class TokenBloom(BloomFilter):
         if types[0] != "string":
             raise unsupported("TokenBloom", self.column, types[0], ("string",))
         return Bloom()
+
+    def exact(self) -> OneColumn | None:
+        """Return None: no list of all words decides where filters have different sizes."""
+        return None
 
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> TokenBloomClause | None:  # type: ignore[override]
         """Return a clause for a leaf that only texts with certain whole words satisfy, or None for any other leaf."""

@@ -16,7 +16,9 @@ from xskip.clauses.index_clause import ValuesClause
 from xskip.expressions.evaluate import matches
 from xskip.expressions.operands import Computed
 from xskip.expressions.predicate import IsNull, Leaf
-from xskip.indexes.base import OneColumn, Parameter, check_at_least_one, unsupported
+from xskip.indexes.argument_checks import check_at_least_one, unsupported
+from xskip.indexes.base import OneColumn, Parameter
+from xskip.indexes.omissions import lists_omit
 from xskip.indexes.protocol import Accumulator
 from xskip.metadata.table import IndexDefinition
 from xskip.types.datatypes import BOUNDED, Array, Storage, atomic_name
@@ -78,6 +80,10 @@ class ValueList(OneColumn):
         if name is None:
             raise unsupported("ValueList", self.column, types[0], BOUNDED)
         return Array(name)
+
+    def omits(self, stored: pa.Array, actual: pa.Array) -> pa.BooleanArray:
+        """Return whether a value is missing from the stored list, see :meth:`OneColumn.omits`."""
+        return lists_omit(stored, actual, self.max_values)
 
     def translate(self, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> ValueListClause | None:
         """Return a clause for any leaf except ``IS NULL`` on the column itself, because lists omit NULL."""

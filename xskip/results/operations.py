@@ -23,8 +23,6 @@ __all__ = [
     "Progress",
     "RefreshResult",
     "RotationResult",
-    "ValidationResult",
-    "WrongBounds",
 ]
 
 
@@ -194,55 +192,6 @@ class OptimizeResult(KeyValueView):
             ("files", self.files),
             ("seconds", self.seconds),
         ]
-
-
-@dataclass(frozen=True, slots=True)
-class WrongBounds:
-    """Bounds that the path of a file claims, and that the rows of the file contradict.
-
-    Attributes
-    ----------
-    path : str
-        The path of the file, without scheme and authority.
-    index : str
-        The index that takes the bounds from the path.
-    claimed : str
-        The bounds in the path.
-    actual : str
-        The bounds of the rows.
-    """
-
-    path: str
-    index: str
-    claimed: str
-    actual: str
-
-
-@dataclass(frozen=True, slots=True)
-class ValidationResult(KeyValueView):
-    """The result of comparing the bounds in paths with the rows of the files.
-
-    Attributes
-    ----------
-    files : int
-        The number of files that were read.
-    wrong : tuple of WrongBounds
-        The bounds that the rows contradict. Queries on these columns can lose rows of these files.
-    seconds : float
-        The duration of the validation.
-    """
-
-    files: int
-    wrong: tuple[WrongBounds, ...]
-    seconds: float
-
-    def _pairs(self) -> Sequence[tuple[str, Any]]:
-        pairs: list[tuple[str, Any]] = [
-            ("files validated", self.files),
-            ("wrong bounds", len(self.wrong)),
-            ("seconds", self.seconds),
-        ]
-        return pairs + [("wrong", f"{w.path}: {w.index} {w.claimed}, rows {w.actual}") for w in self.wrong]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,36 @@
+"""Metadata of an index that a test changes, in a commit that readers take for xskip's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+import xskip
+from xskip.metadata.table import IndexKey, MetadataTable
+from xskip.metadatastore.filesystem import LocalStorage
+from xskip.metadatastore.maintenance.rewrite import open_whole, rewrite
+from xskip.spark.query.engine import engine_of
+
+__all__ = ["falsify"]
+
+
+def falsify(spark: SparkSession, made: xskip.SkippingIndex, key: IndexKey, lies: Mapping[str, Any]) -> None:
+    """Replace the values of one index for files, by their base names without extension."""
+    directory, storage = made.describe().location, LocalStorage()
+    snapshot = open_whole(storage, directory)
+
+    def changed(table: MetadataTable, _: int) -> MetadataTable:
+        column = table.indexes[key]
+        names = [Path(name).stem for name in table.files.names.to_pylist()]
+        values = [lies.get(name, value) for name, value in zip(names, column.values.to_pylist(), strict=True)]
+        return replace(
+            table, indexes={**table.indexes, key: replace(column, values=pa.array(values, column.values.type))}
+        )
+
+    rewrite(storage, directory, snapshot, snapshot.form, changed)
+    engine_of(spark).forget_all()
