@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import TYPE_CHECKING, TypeVar
 
-from xskip.api.arguments import check_version
+from xskip.api.arguments import check_version, names_of
 from xskip.build.commit_attempts import retry_conflicts
 from xskip.build.reader import Reader
 from xskip.build.source import Source, existing_write_options, open_source, require_own_snapshot
 from xskip.errors import KeyNotAvailableError, MetadataCorruptError, MetadataNotFoundError, MetadataVersionError
+from xskip.indexes import Index
 from xskip.metadatastore.maintenance.compact import optimize
 from xskip.metadatastore.maintenance.drop import remove_index
 from xskip.metadatastore.maintenance.migrate import Migration
+from xskip.metadatastore.maintenance.remove import remove_indexes
 from xskip.metadatastore.maintenance.rotate_keys import rotate_keys
 from xskip.metadatastore.versions import CURRENT_VERSION
-from xskip.results.operations import DropResult, MigrationResult, OptimizeResult, RotationResult
+from xskip.results.operations import DropResult, MigrationResult, OptimizeResult, RemovalResult, RotationResult
 from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.collect.listing import list_files
 from xskip.spark.query.engine import Engine, engine_of
@@ -75,6 +77,43 @@ class IndexMaintenance:
         listed = cache(lambda: list_files(source.dataset))
         migration = Migration(source.storage, source.directory, version, lambda files: listed().partitions_of(files))
         result = self._retry_conflicts(lambda: migration.run(dry_run=dry_run))
+        engine.forget(source.directory)
+        return result
+
+    def remove(self, indexes: Sequence[Index | str]) -> RemovalResult:
+        """Remove some indexes from the metadata in one commit, without reading the data; other indexes stay unchanged.
+
+        Parameters
+        ----------
+        indexes : sequence of Index or str
+            The indexes, such as ``[MinMax("ts")]`` or ``["minmax(ts)"]``. Parameters of the index types do not count.
+
+        Returns
+        -------
+        RemovalResult
+            The removed indexes.
+
+        Raises
+        ------
+        MetadataNotFoundError
+            If there is no index.
+        IndexDefinitionError
+            If the dataset has no such index, or if no index would remain; nothing has changed.
+        KeyNotAvailableError
+            If the index is encrypted and a key is not available; nothing has changed.
+        CommitConflictError
+            If other writers committed first in every attempt; nothing has changed.
+
+        Examples
+        --------
+        >>> index = xskip.SkippingIndex.for_path(spark, indexed_path)
+        >>> index.remove(["valuelist(city)"]).removed
+        ('valuelist(city)',)
+        """
+        names = names_of(indexes)
+        engine, source = self._open()
+        require_own_snapshot(source)
+        result = self._retry_conflicts(lambda: remove_indexes(source.storage, source.directory, names))
         engine.forget(source.directory)
         return result
 

@@ -1,14 +1,18 @@
-"""The operations on an existing index that read data again: validate, repair."""
+"""The operations on an existing index that read data again: validate, repair, add."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xskip.api.arguments import check_build, check_count
+from xskip.api.arguments import check_build, check_count, check_indexes
 from xskip.api.maintenance import IndexMaintenance
 from xskip.build.builder import OnError, ProgressOption
+from xskip.build.extension import Extension
 from xskip.build.repair import Repair
 from xskip.build.validation import Validation
+from xskip.indexes import Index
+from xskip.results.operations import RefreshResult
 from xskip.results.validation import RepairResult, ValidationResult
 
 __all__ = ["IndexUpkeep"]
@@ -85,3 +89,53 @@ class IndexUpkeep(IndexMaintenance):
         """
         check_build(progress, on_error)
         return Repair(self._check_settings(), self._spark, self._reader, progress, on_error).run()
+
+    def add(
+        self, indexes: Sequence[Index], *, progress: ProgressOption = None, on_error: OnError = "raise"
+    ) -> RefreshResult:
+        """Add indexes to an existing index in one commit.
+
+        The statistics of the present indexes stay. The operation collects the added indexes for all files, and all
+        indexes for new and changed files. The version of the metadata format and the keys stay, too.
+
+        Parameters
+        ----------
+        indexes : sequence of Index
+            The indexes to add, such as ``[BloomFilter("user_id")]``.
+        progress : bool or callable, optional
+            See :meth:`xskip.SkippingIndex.create`.
+        on_error : {"raise", "skip"}
+            Whether a file that cannot be read stops the operation, or stays without metadata.
+
+        Returns
+        -------
+        RefreshResult
+            The numbers of new, deleted and unchanged files, and the files that could not be read.
+
+        Raises
+        ------
+        MetadataNotFoundError
+            If there is no index.
+        IndexExistsError
+            If the dataset already has one of the indexes; nothing has changed.
+        IndexDefinitionError, UnsupportedTypeError
+            If an index definition is invalid for the dataset, or another program has built the index.
+        KeyNotAvailableError
+            If the key of an index is not available; nothing has changed.
+        CollectError
+            If a file cannot be read; nothing has changed.
+        CommitConflictError
+            If other writers committed first in every attempt; nothing has changed.
+
+        Examples
+        --------
+        >>> index = xskip.SkippingIndex.for_path(spark, indexed_path)
+        >>> index.add([xskip.BloomFilter("city")]).unchanged
+        3
+        >>> [info.name for info in index.describe().indexes]
+        ['minmax', 'valuelist', 'bloomfilter']
+        """
+        wanted = check_indexes(indexes)
+        check_build(progress, on_error)
+        engine = self._check_settings()
+        return Extension(engine, self._spark, self._reader, progress, on_error).run(wanted)

@@ -29,11 +29,11 @@ from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.versions import WriteOptions
 from xskip.results.operations import Progress, RefreshResult
 from xskip.spark.collect.collector import Collector
-from xskip.spark.collect.listing import list_files
+from xskip.spark.collect.listing import ListedFiles, list_files
 from xskip.spark.collect.planned_index import PlannedIndex
 from xskip.spark.query.engine import Engine
 
-__all__ = ["Build", "OnError", "ProgressOption"]
+__all__ = ["Build", "OnError", "ProgressOption", "shown"]
 
 OnError = Literal["raise", "skip"]
 _FORM = WriteOptions()
@@ -66,6 +66,8 @@ class Build:
         The version, keys and size limits of the metadata files to write.
     collected : Collected
         Collected rows that are not in any commit yet.
+    failed : list of str
+        The paths of the files that could not be read.
     """
 
     engine: Engine
@@ -75,8 +77,9 @@ class Build:
     on_error: OnError
     form: WriteOptions = _FORM
     collected: Collected = field(default_factory=Collected)
+    failed: list[str] = field(default_factory=list)
+    _listed: ListedFiles | None = None
     _files: list[tuple[Path, RecordedFile]] = field(default_factory=list)
-    _failed: list[str] = field(default_factory=list)
     _identifier: str = ""
 
     def run(
@@ -112,7 +115,7 @@ class Build:
             If the key of an index is not available.
         """
         started = time.monotonic()
-        listed = list_files(self.source.dataset)
+        listed = self._listed = list_files(self.source.dataset)
         ours = snapshot if snapshot is not None and snapshot.is_ours else None
         self.form = replace(self.form, own=self.form.own | ambiguous_indexes(self.source.df.schema, self.planned))
         fresh, alive = compare_files(listed.files, ours.load(()).files if ours else None, in_question)
@@ -122,22 +125,33 @@ class Build:
             alive &= ~outdated
         unchanged = int(alive.sum())
         gone = (snapshot.rows if snapshot else 0) - unchanged
-        if ours and not len(fresh) and not gone and all(map(self._is_portable, ours.metadata_files)):
+        if ours and not (self.rewrites or len(fresh) or gone) and all(map(self._is_portable, ours.metadata_files)):
             return RefreshResult(0, 0, unchanged, time.monotonic() - started)
         if ours:
             ours.demand_keys()
         scratch = self.collected.begin(self.source.reading, self.planned)
         self._identifier = ours.table_identifier if ours else self.source.location.identifier
-        kept = self._keep(ours, alive, scratch) if ours else []
+        kept = self.keep(ours, alive, scratch) if ours else []
+        lost = len(self.failed)
         collector = collector_of(self.engine, self.source, listed, self.planned)
         self._collect_all(collector, fresh, scratch, started)
         if not kept and not self._files:  # metadata files store the index definitions: write at least one file
-            self._add(collector.collect(fresh[:0]), scratch)
+            self.add(collector.collect(fresh[:0]), scratch)
         record = self._record(snapshot, (*kept, *(entry for _, entry in self._files)))
         publish(self.source.storage, self.source.directory, snapshot.live if snapshot else None, self._files, record)
         self.engine.forget(self.source.directory)
-        added = len(fresh) - len(self._failed)
-        return RefreshResult(added, gone, unchanged, time.monotonic() - started, tuple(self._failed))
+        added = len(fresh) - (len(self.failed) - lost)
+        return RefreshResult(added, gone + lost, unchanged - lost, time.monotonic() - started, tuple(self.failed))
+
+    @property
+    def rewrites(self) -> bool:
+        """Return whether the build writes all metadata files anew even if no file has changed."""
+        return False
+
+    def listed(self) -> ListedFiles:
+        """Return the files of the dataset, which :meth:`run` has listed."""
+        assert self._listed is not None
+        return self._listed
 
     def _collect_all(self, collector: Collector, fresh: Positions, scratch: Path, started: float) -> None:
         """Collect new files chunk by chunk, and write separate metadata files for each chunk.
@@ -147,19 +161,19 @@ class Build:
         for table, left in self.collected.take(collector.listed, fresh, self.planned):
             fresh = left
             if len(table):
-                self._add(table, scratch)
+                self.add(table, scratch)
         chunks = list(chunks_of(self.engine, self.source, collector.listed, fresh))
-        unreadable = self._failed if self.on_error == "skip" else None
+        unreadable = self.failed if self.on_error == "skip" else None
         done = 0
-        with _shown(self.progress, len(fresh)) as show:
+        with shown(self.progress, len(fresh)) as show:
             for i, chunk in enumerate(chunks, 1):
                 table = collect(collector, chunk, unreadable)
                 if len(table):
-                    self.collected.keep(self._add(table, scratch))
+                    self.collected.keep(self.add(table, scratch))
                 done += len(chunk)
                 show(Progress(i, len(chunks), done, len(fresh), time.monotonic() - started))
 
-    def _keep(self, snapshot: Snapshot, alive: npt.NDArray[np.bool_], scratch: Path) -> list[RecordedFile]:
+    def keep(self, snapshot: Snapshot, alive: npt.NDArray[np.bool_], scratch: Path) -> list[RecordedFile]:
         """Return the metadata files that stay unchanged, and write the remaining rows of the other files to new files.
 
         A metadata file is replaced if it has rows of deleted data files, if it is one of many small files, or if other
@@ -179,13 +193,14 @@ class Build:
             else:
                 again.append(own[alive[own]])
         if sum(map(len, again)):
-            self._add(snapshot.load().take(pa.array(np.concatenate(again))), scratch)
+            self.add(snapshot.load().take(pa.array(np.concatenate(again))), scratch)
         return kept
 
     def _is_portable(self, file: MetadataFile) -> bool:
         return is_portable(file.schema, file.footer.metadata, self.form)
 
-    def _add(self, table: MetadataTable, scratch: Path) -> list[Path]:
+    def add(self, table: MetadataTable, scratch: Path) -> list[Path]:
+        """Write rows to new metadata files for the commit, and return their paths."""
         written = write_files(table, self._identifier, scratch, len(self._files), self.form)
         self._files += written
         return [path for path, _ in written]
@@ -199,7 +214,7 @@ class Build:
 
 
 @contextmanager
-def _shown(option: ProgressOption, total: int) -> Iterator[Callable[[Progress], object]]:
+def shown(option: ProgressOption, total: int) -> Iterator[Callable[[Progress], object]]:
     """Provide the function that shows the progress of each job, and close the bar after the body.
 
     Without files to collect there is no bar.

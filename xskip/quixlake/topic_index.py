@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from xskip.api.arguments import check_indexes
 from xskip.api.index import SkippingIndex
 from xskip.build.builder import OnError, ProgressOption
 from xskip.build.reader import FrameReader
@@ -84,6 +85,32 @@ class TopicIndex(SkippingIndex):
         """
         wanted = (*BOUNDS, *(self.payload.on_bytes(index) for index in indexes if index not in BOUNDS))
         return SkippingIndex.create(self, wanted, progress=progress, on_error=on_error, version=version)
+
+    def add(
+        self, indexes: Sequence[Index], *, progress: ProgressOption = None, on_error: OnError = "raise"
+    ) -> RefreshResult:
+        """Add indexes to the index of the topic in one commit, see :meth:`xskip.SkippingIndex.add`.
+
+        Parameters
+        ----------
+        indexes : sequence of Index
+            The indexes, also on the decoded payload as in :meth:`create`.
+        progress : bool or callable, optional
+            See :meth:`xskip.SkippingIndex.create`.
+        on_error : {"raise", "skip"}
+            See :meth:`xskip.SkippingIndex.create`.
+
+        Returns
+        -------
+        RefreshResult
+
+        Raises
+        ------
+        PredicateError
+            If an index on the payload has a decoding that cannot be indexed.
+        """
+        wanted = [self.payload.on_bytes(index) for index in check_indexes(indexes)]
+        return SkippingIndex.add(self, wanted, progress=progress, on_error=on_error)
 
 
 def topic_index(spark: SparkSession, source: TopicSource, trust: IndexTrust, payload: Payload = _BYTES) -> TopicIndex:

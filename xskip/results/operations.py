@@ -22,6 +22,7 @@ __all__ = [
     "OptimizeResult",
     "Progress",
     "RefreshResult",
+    "RemovalResult",
     "RotationResult",
 ]
 
@@ -86,6 +87,24 @@ class DropResult(KeyValueView):
 
     def _pairs(self) -> Sequence[tuple[str, Any]]:
         return [("dropped", self.location), ("metadata files", self.metadata_files)]
+
+
+@dataclass(frozen=True, slots=True)
+class RemovalResult(KeyValueView):
+    """The result of removing indexes: the directory, the removed indexes, and the number of data files."""
+
+    location: str
+    removed: tuple[str, ...]
+    files: int
+    seconds: float
+
+    def _pairs(self) -> Sequence[tuple[str, Any]]:
+        return [
+            ("location", self.location),
+            ("removed", ", ".join(self.removed)),
+            ("files", self.files),
+            ("seconds", self.seconds),
+        ]
 
 
 @dataclass(frozen=True, slots=True)

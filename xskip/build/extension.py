@@ -1,0 +1,173 @@
+"""Extensions: further indexes on a dataset that has an index, in one commit.
+
+.. code-block:: text
+
+    unchanged files    keep their statistics, and the statistics of the new indexes are collected
+    new files          all indexes are collected, as in a refresh
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from xskip.build.builder import Build, OnError, ProgressOption, shown
+from xskip.build.collection import chunks_of, collect, collector_of
+from xskip.build.commit_attempts import Collected, retry_conflicts
+from xskip.build.planning import plan, plan_existing
+from xskip.build.reader import Reader
+from xskip.build.source import (
+    Source,
+    check_reading,
+    existing_write_options,
+    form_of,
+    open_source,
+    require_collected,
+)
+from xskip.errors import IndexExistsError
+from xskip.indexes import Index
+from xskip.metadata.table import MetadataTable
+from xskip.metadatastore.commit import RecordedFile
+from xskip.metadatastore.snapshot import Snapshot
+from xskip.metadatastore.versions import WriteOptions
+from xskip.results.operations import Progress, RefreshResult
+from xskip.spark.bridge.hadoop_filesystem import storage_for
+from xskip.spark.collect.planned_index import PlannedIndex
+from xskip.spark.query.engine import Engine
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["Extension"]
+
+Positions = npt.NDArray[np.int64]
+Show = Callable[[Progress], object]
+
+
+@dataclass(slots=True)
+class _ExtendedBuild(Build):
+    """A build that collects some indexes for all files, and all indexes for new files.
+
+    Attributes
+    ----------
+    added : tuple of PlannedIndex
+        The indexes that the snapshot lacks.
+    """
+
+    added: tuple[PlannedIndex, ...] = ()
+
+    @property
+    def rewrites(self) -> bool:
+        """Return True: every metadata file gets further columns."""
+        return True
+
+    def keep(self, snapshot: Snapshot, alive: npt.NDArray[np.bool_], scratch: Path) -> list[RecordedFile]:
+        """Write the metadata of all unchanged files to new files, with the added indexes; keep no file."""
+        listed, known = self.listed(), snapshot.load().take(pa.array(np.flatnonzero(alive)))
+        found = pc.index_in(known.files.names, listed.files.names).to_numpy(zero_copy_only=False)
+        chosen = np.unique(found.astype(np.int64))  # the metadata can hold a file more than once
+        for table, left in self.collected.take(listed, chosen, self.planned):
+            chosen = left
+            if len(table):
+                self.add(table, scratch)
+        with shown(self.progress, len(chosen)) as show:
+            self._extend(known, chosen, scratch, show)
+        return []
+
+    def _extend(self, known: MetadataTable, chosen: Positions, scratch: Path, show: Show) -> None:
+        """Collect the added indexes of files, and write them with the statistics that are known."""
+        started, listed, done = time.monotonic(), self.listed(), 0
+        collector = collector_of(self.engine, self.source, listed, self.added)
+        chunks = list(chunks_of(self.engine, self.source, listed, chosen))
+        unreadable = self.failed if self.on_error == "skip" else None
+        for i, chunk in enumerate(chunks, 1):
+            found = collect(collector, chunk, unreadable)
+            rows = known.take(pc.index_in(found.files.names, known.files.names).cast(pa.int64()))
+            if len(rows):
+                merged = replace(rows, indexes={**rows.indexes, **found.indexes})
+                self.collected.keep(self.add(merged, scratch))
+            done += len(chunk)
+            show(Progress(i, len(chunks), done, len(chosen), time.monotonic() - started))
+
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """An extension of one index by further indexes.
+
+    Attributes
+    ----------
+    engine : Engine
+        The engine of the session's JVM.
+    spark : SparkSession
+        The user's session.
+    reader : Reader
+        The reader of the dataset.
+    progress : bool, callable or None
+        See :meth:`xskip.SkippingIndex.create`.
+    on_error : {"raise", "skip"}
+        See :meth:`xskip.SkippingIndex.create`.
+    """
+
+    engine: Engine
+    spark: SparkSession
+    reader: Reader
+    progress: ProgressOption
+    on_error: OnError
+    _collected: Collected = field(default_factory=Collected, repr=False)
+
+    def run(self, indexes: Sequence[Index]) -> RefreshResult:
+        """Add indexes, and repeat the attempt if another writer committed first.
+
+        Parameters
+        ----------
+        indexes : sequence of Index
+
+        Returns
+        -------
+        RefreshResult
+
+        Raises
+        ------
+        IndexExistsError
+            If the dataset has one of the indexes.
+        CommitConflictError
+            If another writer committed first in every attempt, or dropped the index.
+        """
+        with self._collected:
+            return retry_conflicts(partial(self._attempt, indexes), partial(storage_for, self.engine.hook))
+
+    def _attempt(self, indexes: Sequence[Index]) -> RefreshResult:
+        source = open_source(self.spark, self.engine, self.reader)
+        snapshot = require_collected(source)
+        check_reading(source, snapshot)
+        added = plan(source, indexes)
+        present = {definition.key for definition, _ in snapshot.indexes}
+        for each in added:
+            if each.definition.key in present:
+                raise IndexExistsError(
+                    "the dataset already has this index", where=source.directory, found=str(each.definition),
+                    hint="to change its parameters, remove() the index first",
+                )  # fmt: skip
+        planned = (*plan_existing(source, snapshot), *added)
+        form = self._form(snapshot, source, added)
+        build = _ExtendedBuild(
+            self.engine, source, planned, self.progress, self.on_error, form, self._collected, added=added
+        )
+        return build.run(snapshot)
+
+    def _form(self, snapshot: Snapshot, source: Source, added: Sequence[PlannedIndex]) -> WriteOptions:
+        """Return the options of the index, with the session's footer key if the first encrypted index is added."""
+        form = existing_write_options(self.spark, self.engine, snapshot)
+        if form.footer_key is not None or not any(each.definition.key_label for each in added):
+            return form
+        new = form_of(self.spark, self.engine, form.version)
+        return replace(form, footer_key=new.footer_key, plaintext_footer=new.plaintext_footer)
