@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 import xskip
 from xskip.metadata.table import IndexKey, MetadataTable
 from xskip.metadatastore.filesystem import LocalStorage
-from xskip.metadatastore.maintenance.rewrite import open_whole, rewrite
+from xskip.metadatastore.maintenance.rewrite import Target, open_whole, rewrite
 from xskip.spark.query.engine import engine_of
 
 __all__ = ["falsify"]
@@ -32,5 +32,5 @@ def falsify(spark: SparkSession, made: xskip.SkippingIndex, key: IndexKey, lies:
             table, indexes={**table.indexes, key: replace(column, values=pa.array(values, column.values.type))}
         )
 
-    rewrite(storage, directory, snapshot, snapshot.form, changed)
+    rewrite(Target(storage, directory, snapshot, "test"), snapshot.form, changed)
     engine_of(spark).forget_all()

@@ -51,6 +51,10 @@ def test_an_index_can_be_created_inspected_and_dropped(spark: SparkSession, path
         ("bloomfilter", ("a",), ("int",)),
     ]
     assert described.metadata_bytes == sum(f.stat().st_size for f in Path(described.location).glob("*.parquet"))
+    sizes = [i.bytes for i in described.indexes]
+    assert all(sizes)
+    assert sum(size or 0 for size in sizes) < described.metadata_bytes
+    assert described.to_arrow().column("bytes").to_pylist() == sizes
     status = made.status()
     assert (status.version, status.indexed, status.missing, status.stale) == ("CURRENT", 3, 0, 0)
     assert status.up_to_date

@@ -9,6 +9,7 @@ from xskip.errors import ArgumentError, MetadataVersionError, did_you_mean
 from xskip.expressions.operands import join_path, split_path
 from xskip.indexes import Index
 from xskip.metadatastore.versions import CURRENT_VERSION, OLDEST_VERSION
+from xskip.settings import seconds_of
 
 __all__ = [
     "check_build",
@@ -123,6 +124,32 @@ def check_count(name: str, value: object) -> None:
         raise ArgumentError(
             f"{name} has an invalid value", found=_shown(value), expected="a whole number of at least 1, or None"
         )
+
+
+def check_text(name: str, value: object) -> None:
+    """Raise an error unless an argument is a text that is not empty.
+
+    Raises
+    ------
+    ArgumentError
+        If the argument is something else.
+    """
+    if not isinstance(value, str) or not value:
+        raise ArgumentError(f"{name} is not a text", found=_shown(value), expected="a text that is not empty")
+
+
+def check_time(name: str, value: object) -> float:
+    """Return the seconds of a time in Spark's form.
+
+    Raises
+    ------
+    ArgumentError
+        If the argument is something else.
+    """
+    seconds = seconds_of(value) if isinstance(value, str) else None
+    if seconds is None:
+        raise ArgumentError(f"{name} is not a time", found=_shown(value), expected="a time such as '12h' or '1d'")
+    return seconds
 
 
 def check_build(progress: object, on_error: object) -> None:

@@ -13,8 +13,9 @@ from xskip.errors import MetadataVersionError
 from xskip.expressions.evaluate import to_mask
 from xskip.indexes import keys_of_paths
 from xskip.metadata.data_files import compare_files
-from xskip.metadata.table import MetadataTable
-from xskip.metadatastore.snapshot import file_versions
+from xskip.metadata.table import IndexKey, MetadataTable
+from xskip.metadatastore.codec import MetadataFile
+from xskip.metadatastore.snapshot import Snapshot, file_versions
 from xskip.metadatastore.versions import VersionStatus, status_of
 from xskip.results.index_status import IndexDescription, IndexInfo, IndexStatus
 from xskip.spark.collect.listing import list_files
@@ -55,10 +56,40 @@ def describe(source: Source) -> IndexDescription:
         metadata_bytes=sum(e.size for e in entries if e.name in set(snapshot.live.names)),
         partitions=tuple(f"{name} {kind}" for name, kind in snapshot.partitions.items()),
         indexes=tuple(
-            IndexInfo(d.name, d.columns, d.types or (value_type(s) or "unknown",) * len(d.columns), d.params)
+            IndexInfo(
+                d.name,
+                d.columns,
+                d.types or (value_type(s) or "unknown",) * len(d.columns),
+                d.params,
+                _size_of(snapshot, d.key),
+            )
             for d, s in snapshot.indexes
         ),
     )
+
+
+def _size_of(snapshot: Snapshot, key: IndexKey) -> int | None:
+    """Return the compressed size of an index's statistics in bytes, or None if a metadata file is encrypted.
+
+    Arrow aborts the process if the metadata of an encrypted column chunk are read.
+    """
+    if any(file.schema.encryption is not None for file in snapshot.metadata_files):
+        return None
+    columns = (
+        (file, index.column)
+        for file in snapshot.metadata_files
+        for index in file.schema.indexes
+        if index.definition.key == key
+    )
+    return sum(_size_in(file, column) for file, column in columns)
+
+
+def _size_in(file: MetadataFile, column: str) -> int:
+    """Return the compressed size of a column, with all its nested columns, in a metadata file."""
+    groups = [file.footer.row_group(i) for i in range(file.footer.num_row_groups)]
+    chunks = (group.column(j) for group in groups for j in range(group.num_columns))
+    own = (c.total_compressed_size for c in chunks if f"{c.path_in_schema}.".startswith(f"{column}."))
+    return sum(own)
 
 
 def status(source: Source) -> IndexStatus:

@@ -8,18 +8,29 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import TYPE_CHECKING, TypeVar
 
-from xskip.api.arguments import check_version, names_of
+from xskip.api.arguments import check_text, check_time, check_version, names_of
+from xskip.build.adoption import Adoption
 from xskip.build.commit_attempts import retry_conflicts
 from xskip.build.reader import Reader
-from xskip.build.source import Source, existing_write_options, open_source, require_own_snapshot
+from xskip.build.source import (
+    Source,
+    base_location,
+    existing_write_options,
+    form_of,
+    open_source,
+    require_own_snapshot,
+)
 from xskip.errors import KeyNotAvailableError, MetadataCorruptError, MetadataNotFoundError, MetadataVersionError
 from xskip.indexes import Index
 from xskip.metadatastore.maintenance.compact import optimize
 from xskip.metadatastore.maintenance.drop import remove_index
+from xskip.metadatastore.maintenance.history import history
 from xskip.metadatastore.maintenance.migrate import Migration
 from xskip.metadatastore.maintenance.remove import remove_indexes
 from xskip.metadatastore.maintenance.rotate_keys import rotate_keys
+from xskip.metadatastore.maintenance.vacuum import Vacuum
 from xskip.metadatastore.versions import CURRENT_VERSION
+from xskip.results.history import AdoptionResult, History, VacuumResult
 from xskip.results.operations import DropResult, MigrationResult, OptimizeResult, RemovalResult, RotationResult
 from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.collect.listing import list_files
@@ -116,6 +127,103 @@ class IndexMaintenance:
         result = self._retry_conflicts(lambda: remove_indexes(source.storage, source.directory, names))
         engine.forget(source.directory)
         return result
+
+    def history(self) -> History:
+        """Return the commits of the index: what each did, and when.
+
+        xskip keeps the records of the first commit and of at least the latest ten commits.
+
+        Returns
+        -------
+        History
+            The commits, which print as a table and show as HTML in notebooks.
+
+        Raises
+        ------
+        MetadataNotFoundError
+            If there is no index, or if only other programs have written it.
+
+        Examples
+        --------
+        >>> index = xskip.SkippingIndex.for_path(spark, indexed_path)
+        >>> [(commit.number, commit.operation, commit.added) for commit in index.history()]
+        [(1, 'create', 3)]
+        """
+        _, source = self._open()
+        return history(source.storage, source.directory)
+
+    def vacuum(self, *, older_than: str = "1d", dry_run: bool = False) -> VacuumResult:
+        """Remove files that crashed writers left, and indexes of former places of the dataset.
+
+        The index stays as it is. Commits remove such files, too, if they are older than a day. In the dataset's folder
+        ``_xskip``, indexes of another root are removed if that root has no such index any more.
+
+        Parameters
+        ----------
+        older_than : str
+            The least age of the files, such as ``"12h"`` or ``"1d"``. It must be longer than any commit takes.
+        dry_run : bool
+            Whether to report the files without removing them.
+
+        Returns
+        -------
+        VacuumResult
+            The removed files and directories, and the directories of other indexes, which stay.
+
+        Raises
+        ------
+        ArgumentError
+            If ``older_than`` is not a time.
+        MetadataCorruptError
+            If the index cannot be read; nothing has been removed.
+
+        Examples
+        --------
+        >>> index = xskip.SkippingIndex.for_path(spark, indexed_path)
+        >>> index.vacuum(older_than="1h", dry_run=True).files
+        ()
+        """
+        seconds = check_time("older_than", older_than)
+        engine, source = self._open()
+        result = Vacuum(source.storage, source.location, seconds).run(dry_run=dry_run)
+        engine.forget(source.directory)
+        return result
+
+    def adopt(self, former: str | None = None) -> AdoptionResult:
+        """Take over the index of the dataset from before the dataset was moved or copied, without reading the data.
+
+        The names of data files in an index are absolute, so a moved dataset has no index until it is adopted. A file
+        keeps its statistics if its size and its modification time are as before: move the dataset, or copy it with
+        times (``cp -p``, ``rsync -t``). :meth:`refresh` collects all other files.
+
+        Parameters
+        ----------
+        former : str, optional
+            The former path of the dataset. None finds the index in the dataset's folder ``_xskip``; an index under
+            ``spark.xskip.metadata.location`` needs the former path.
+
+        Returns
+        -------
+        AdoptionResult
+            The number of files with statistics, and without.
+
+        Raises
+        ------
+        IndexExistsError
+            If the dataset already has an index.
+        MetadataNotFoundError
+            If there is no index to adopt.
+        IndexDefinitionError
+            If there are several, if another program built the index, or if the dataset is read in another way than when
+            the index was built.
+        KeyNotAvailableError
+            If the key of an index is not available; nothing has changed.
+        """
+        if former is not None:
+            check_text("former", former)
+        engine, source = self._open()
+        limits = form_of(self._spark, engine, CURRENT_VERSION)
+        return Adoption(engine, source, base_location(self._spark, engine), limits).run(former)
 
     def optimize(self) -> OptimizeResult:
         """Merge many metadata files into few in one commit, in an order that suits queries, without reading the data.

@@ -22,7 +22,7 @@ from xskip.build.source import Source
 from xskip.metadata.data_files import compare_files
 from xskip.metadata.table import MetadataTable
 from xskip.metadatastore.codec import MetadataFile
-from xskip.metadatastore.commit import CommitRecord, RecordedFile, publish
+from xskip.metadatastore.commit import CommitRecord, Operation, RecordedFile, publish
 from xskip.metadatastore.portable_forms import is_portable
 from xskip.metadatastore.recorded_files import write_files
 from xskip.metadatastore.snapshot import Snapshot
@@ -68,6 +68,8 @@ class Build:
         Collected rows that are not in any commit yet.
     failed : list of str
         The paths of the files that could not be read.
+    operation : str
+        The name of the operation in the record, unless the build creates the index.
     """
 
     engine: Engine
@@ -78,6 +80,7 @@ class Build:
     form: WriteOptions = _FORM
     collected: Collected = field(default_factory=Collected)
     failed: list[str] = field(default_factory=list)
+    operation: str = "refresh"
     _listed: ListedFiles | None = None
     _files: list[tuple[Path, RecordedFile]] = field(default_factory=list)
     _identifier: str = ""
@@ -137,10 +140,11 @@ class Build:
         self._collect_all(collector, fresh, scratch, started)
         if not kept and not self._files:  # metadata files store the index definitions: write at least one file
             self.add(collector.collect(fresh[:0]), scratch)
-        record = self._record(snapshot, (*kept, *(entry for _, entry in self._files)))
+        added = len(fresh) - (len(self.failed) - lost)
+        done = Operation("create" if snapshot is None else self.operation, added, gone + lost)
+        record = self._record(snapshot, (*kept, *(entry for _, entry in self._files)), done)
         publish(self.source.storage, self.source.directory, snapshot.live if snapshot else None, self._files, record)
         self.engine.forget(self.source.directory)
-        added = len(fresh) - (len(self.failed) - lost)
         return RefreshResult(added, gone + lost, unchanged - lost, time.monotonic() - started, tuple(self.failed))
 
     @property
@@ -205,12 +209,12 @@ class Build:
         self._files += written
         return [path for path, _ in written]
 
-    def _record(self, snapshot: Snapshot | None, files: tuple[RecordedFile, ...]) -> CommitRecord:
+    def _record(self, snapshot: Snapshot | None, files: tuple[RecordedFile, ...], done: Operation) -> CommitRecord:
         types = dict(snapshot.record.types) if snapshot and snapshot.record else {}
         for each in self.planned:
             types.update(zip(each.definition.columns, each.definition.types, strict=True))
         reading = self.source.reading if self.form.footer_key is None else self.source.reading.hidden()
-        return CommitRecord(0, self.source.root, self.form.version, files, reading, types, 0)
+        return CommitRecord(0, self.source.root, self.form.version, files, reading, types, 0, operation=done)
 
 
 @contextmanager

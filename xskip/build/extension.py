@@ -159,10 +159,8 @@ class Extension:
                 )  # fmt: skip
         planned = (*plan_existing(source, snapshot), *added)
         form = self._form(snapshot, source, added)
-        build = _ExtendedBuild(
-            self.engine, source, planned, self.progress, self.on_error, form, self._collected, added=added
-        )
-        return build.run(snapshot)
+        common = (self.engine, source, planned, self.progress, self.on_error, form, self._collected)
+        return _ExtendedBuild(*common, operation="add", added=added).run(snapshot)
 
     def _form(self, snapshot: Snapshot, source: Source, added: Sequence[PlannedIndex]) -> WriteOptions:
         """Return the options of the index, with the session's footer key if the first encrypted index is added."""

@@ -98,8 +98,8 @@ class Repair:
         check_reading(source, snapshot)
         form = existing_write_options(self.spark, self.engine, snapshot)
         planned = plan_existing(source, snapshot)
-        build = Build(self.engine, source, planned, self.progress, self.on_error, form, self._collected)
-        return build.run(snapshot, outdated=self._outdated(snapshot, wrong))
+        common = (self.engine, source, planned, self.progress, self.on_error, form, self._collected)
+        return Build(*common, operation="repair").run(snapshot, outdated=self._outdated(snapshot, wrong))
 
     def _outdated(self, snapshot: Snapshot, wrong: Collection[str]) -> npt.NDArray[np.bool_]:
         names = snapshot.load(()).files.names

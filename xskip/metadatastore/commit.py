@@ -27,6 +27,7 @@ from xskip.metadatastore.commit_records import (
     COMMITS,
     CommitRecord,
     Latest,
+    Operation,
     RecordedFile,
     RecordName,
     find_latest,
@@ -41,9 +42,11 @@ __all__ = [
     "COMMITS",
     "CommitRecord",
     "LiveSnapshot",
+    "Operation",
     "RecordedFile",
     "find_live",
     "is_own_name",
+    "is_unfinished",
     "new_file_name",
     "publish",
 ]
@@ -105,6 +108,11 @@ def new_file_name(part: int) -> str:
 def is_own_name(name: str) -> bool:
     """Return whether a file name has the form that :func:`new_file_name` creates."""
     return _OURS.fullmatch(name) is not None
+
+
+def is_unfinished(name: str) -> bool:
+    """Return whether a file name has the form of the temporary names of incomplete files."""
+    return _UNFINISHED.fullmatch(name) is not None
 
 
 def find_live(storage: Storage, directory: str, known: LiveSnapshot | None = None) -> LiveSnapshot | None:

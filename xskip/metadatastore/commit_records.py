@@ -28,6 +28,7 @@ __all__ = [
     "COMMITS",
     "CommitRecord",
     "Latest",
+    "Operation",
     "RecordName",
     "RecordedFile",
     "find_latest",
@@ -65,6 +66,30 @@ class RecordedFile:
     footer: str = ""
 
 
+class Operation(NamedTuple):
+    """What a commit did, for people. No reader decides anything by it.
+
+    Attributes
+    ----------
+    name : str
+        The name of the operation, such as ``refresh``.
+    added, removed : int or None
+        The number of data files whose entries were added, and removed; None if the operation changed no entries.
+    """
+
+    name: str
+    added: int | None = None
+    removed: int | None = None
+
+    @staticmethod
+    def parse(body: object) -> Operation | None:
+        """Parse the entry of a record; return None for anything that is not such an entry."""
+        if not isinstance(body, dict) or not isinstance(body.get("name"), str):
+            return None
+        counts = [c if isinstance(c := body.get(key), int) else None for key in ("added", "removed")]
+        return Operation(body["name"], *counts)
+
+
 @dataclass(frozen=True, slots=True)
 class CommitRecord:
     """The content of a commit record.
@@ -87,6 +112,8 @@ class CommitRecord:
         The time of the commit in milliseconds since the epoch.
     index : str
         The identity of the index; empty in records from before indexes had an identity.
+    operation : Operation or None
+        What the commit did; None in records from before commits had an operation.
     """
 
     number: int
@@ -97,6 +124,7 @@ class CommitRecord:
     types: Mapping[str, str]
     created: int
     index: str = ""
+    operation: Operation | None = None
 
     def to_bytes(self) -> bytes:
         """Return the record as JSON that ends with a checksum."""
@@ -110,6 +138,7 @@ class CommitRecord:
             "files": entries,
             "reading": self.reading.to_json() if self.reading else None,
             "types": dict(self.types),
+            **({"operation": self.operation._asdict()} if self.operation else {}),
         }
         return sealed(json.dumps(body, indent=1).encode())
 
@@ -138,6 +167,7 @@ class CommitRecord:
                 texts_of(body["types"]),
                 _number(body["created"]),
                 text_of(body.get("index", "")),
+                Operation.parse(body.get("operation")),
             )
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             raise MetadataCorruptError(

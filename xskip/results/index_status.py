@@ -18,12 +18,26 @@ __all__ = ["IndexDescription", "IndexInfo", "IndexStatus"]
 
 @dataclass(frozen=True, slots=True)
 class IndexInfo:
-    """The definition of an index: its index type, its columns with their Spark types, and its parameters."""
+    """The definition of an index: its index type, its columns with their Spark types, and its parameters.
+
+    Attributes
+    ----------
+    name : str
+        The name of the index type.
+    columns : tuple of str
+    types : tuple of str
+        The Spark types of the columns.
+    params : tuple of (str, str)
+    bytes : int or None
+        The compressed size of the statistics in the metadata files; None if it is not known, for example without the
+        key of an encrypted index.
+    """
 
     name: str
     columns: tuple[str, ...]
     types: tuple[str, ...]
     params: tuple[tuple[str, str], ...]
+    bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +89,19 @@ class IndexDescription(KeyValueView):
         for index in self.indexes:
             typed = ", ".join(f"{c} {t}" for c, t in zip(index.columns, index.types, strict=True))
             params = ", ".join(f"{k.rpartition('.')[2]}={v}" for k, v in index.params)
-            pairs.append((index.name, f"{typed}  {params}".rstrip()))
+            size = "" if index.bytes is None else human_bytes(index.bytes)
+            pairs.append((index.name, "  ".join(filter(None, (typed, params, size)))))
         return pairs
 
     def to_arrow(self) -> pa.Table:
-        """Return an Arrow table: a row per index, string columns ``index``, ``columns``, ``types`` and ``params``."""
+        """Return an Arrow table: a row per index, its definition as text, and its size."""
         return pa.table(
             {
                 "index": [i.name for i in self.indexes],
                 "columns": [", ".join(i.columns) for i in self.indexes],
                 "types": [", ".join(i.types) for i in self.indexes],
                 "params": [", ".join(f"{k}={v}" for k, v in i.params) for i in self.indexes],
+                "bytes": pa.array([i.bytes for i in self.indexes], pa.int64()),
             }
         )
 

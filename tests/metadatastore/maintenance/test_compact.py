@@ -39,7 +39,7 @@ from xskip.errors import CommitConflictError, KeyNotAvailableError, MetadataCorr
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable, PartitionColumn
 from xskip.metadatastore.codec import GROUP_ROWS, decode, encode
-from xskip.metadatastore.commit import find_live, publish
+from xskip.metadatastore.commit import Operation, find_live, publish
 from xskip.metadatastore.encryption import use_kms
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.kms import LocalKms
@@ -171,7 +171,7 @@ def test_every_version(version: int, tmp_path: Path) -> None:
     assert before.record is not None
     assert after.record is not None
     assert after.is_ours
-    expected = replace(before.record, created=0, metadata_files=())
+    expected = replace(before.record, created=0, metadata_files=(), operation=Operation("optimize"))
     assert replace(after.record, number=1, created=0, metadata_files=()) == expected
     assert after.record.number == 2
     (file,) = Path(md).glob("*.parquet")

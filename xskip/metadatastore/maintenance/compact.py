@@ -26,7 +26,7 @@ from xskip.metadata.table import IndexKey, MetadataTable, concat
 from xskip.metadatastore.codec import GROUP_ROWS, MetadataFile, decode
 from xskip.metadatastore.commit import RecordedFile
 from xskip.metadatastore.filesystem import Storage
-from xskip.metadatastore.maintenance.rewrite import open_whole, replace_all
+from xskip.metadatastore.maintenance.rewrite import Target, open_whole, replace_all
 from xskip.metadatastore.portable_forms import is_portable
 from xskip.metadatastore.recorded_files import write_files
 from xskip.metadatastore.schema import IndexField
@@ -95,7 +95,7 @@ def _rewrite(
             form = replace(family.form, rows_per_file=family.each, bytes_per_file=sys.maxsize)
             for table in family.tables():
                 files += write_files(table, snapshot.table_identifier, Path(scratch), len(files), form)
-        replace_all(storage, directory, snapshot, snapshot.version, files)
+        replace_all(Target(storage, directory, snapshot, "optimize"), snapshot.version, files)
     return tuple(entry for _, entry in files)
 
 

@@ -18,7 +18,7 @@ from xskip.clauses.partition import partitions_of_names
 from xskip.metadata.data_files import DataFiles
 from xskip.metadata.table import IndexDefinition, MetadataTable, PartitionColumn
 from xskip.metadatastore.filesystem import Storage
-from xskip.metadatastore.maintenance.rewrite import open_whole, rewrite
+from xskip.metadatastore.maintenance.rewrite import Target, open_whole, rewrite
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.versions import WriteOptions, rules_of
 from xskip.results.operations import ColumnChange, MigrationResult
@@ -100,7 +100,7 @@ class Migration:
                 table, version = _step(table, version, after, partitions_of), after
             return table
 
-        rewrite(self.storage, self.directory, snapshot, form, migrated)
+        rewrite(Target(self.storage, self.directory, snapshot, "migrate"), form, migrated)
 
 
 def _step(table: MetadataTable, before: int, after: int, partitions_of: PartitionsOf) -> MetadataTable:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from xskip.errors import IndexDefinitionError, did_you_mean
 from xskip.metadata.table import IndexKey, MetadataTable
 from xskip.metadatastore.filesystem import Storage
-from xskip.metadatastore.maintenance.rewrite import open_whole, rewrite
+from xskip.metadatastore.maintenance.rewrite import Target, open_whole, rewrite
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.results.operations import RemovalResult
 
@@ -52,7 +52,7 @@ def remove_indexes(storage: Storage, directory: str, names: Sequence[str]) -> Re
     def without(table: MetadataTable, _: int) -> MetadataTable:
         return replace(table, indexes={key: column for key, column in table.indexes.items() if key not in removed})
 
-    rewrite(storage, directory, snapshot, replace(form, own=form.own - removed), without)
+    rewrite(Target(storage, directory, snapshot, "remove"), replace(form, own=form.own - removed), without)
     texts = tuple(_text(key) for key in sorted(removed))
     return RemovalResult(directory, texts, snapshot.rows, time.monotonic() - started)
 

@@ -5,18 +5,39 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from xskip.errors import MetadataCorruptError, MetadataNotFoundError
 from xskip.metadata.table import MetadataTable
 from xskip.metadatastore.codec import decode
-from xskip.metadatastore.commit import CommitRecord, RecordedFile, publish
+from xskip.metadatastore.commit import CommitRecord, Operation, RecordedFile, publish
 from xskip.metadatastore.filesystem import Storage
 from xskip.metadatastore.recorded_files import write_files
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot
 from xskip.metadatastore.temporary import temporary_folder
 from xskip.metadatastore.versions import WriteOptions
 
-__all__ = ["open_whole", "replace_all", "rewrite"]
+__all__ = ["Target", "open_whole", "replace_all", "rewrite"]
+
+
+class Target(NamedTuple):
+    """A snapshot that an operation replaces.
+
+    Attributes
+    ----------
+    storage : Storage
+    directory : str
+        The metadata directory.
+    snapshot : Snapshot
+        The current snapshot of the directory.
+    operation : str
+        The name of the operation, for the record.
+    """
+
+    storage: Storage
+    directory: str
+    snapshot: Snapshot
+    operation: str
 
 
 def open_whole(storage: Storage, directory: str) -> Snapshot:
@@ -49,21 +70,13 @@ def open_whole(storage: Storage, directory: str) -> Snapshot:
     return snapshot
 
 
-def rewrite(
-    storage: Storage,
-    directory: str,
-    snapshot: Snapshot,
-    form: WriteOptions,
-    change: Callable[[MetadataTable, int], MetadataTable],
-) -> None:
+def rewrite(target: Target, form: WriteOptions, change: Callable[[MetadataTable, int], MetadataTable]) -> None:
     """Rewrite each metadata file of a snapshot, then commit the new files.
 
     Parameters
     ----------
-    storage : Storage
-    directory : str
-        The metadata directory.
-    snapshot : Snapshot
+    target : Target
+        The snapshot, its place, and the name of the operation.
     form : WriteOptions
         The options for the new files.
     change : callable
@@ -78,23 +91,19 @@ def rewrite(
     """
     files: list[tuple[Path, RecordedFile]] = []
     with temporary_folder("rewrite") as scratch:
-        for file in snapshot.metadata_files:  # only one file is in memory at a time
+        for file in target.snapshot.metadata_files:  # only one file is in memory at a time
             table = change(decode(file), file.schema.version)
-            files += write_files(table, snapshot.table_identifier, Path(scratch), len(files), form)
-        replace_all(storage, directory, snapshot, form.version, files)
+            files += write_files(table, target.snapshot.table_identifier, Path(scratch), len(files), form)
+        replace_all(target, form.version, files)
 
 
-def replace_all(
-    storage: Storage, directory: str, snapshot: Snapshot, version: int, files: Sequence[tuple[Path, RecordedFile]]
-) -> None:
+def replace_all(target: Target, version: int, files: Sequence[tuple[Path, RecordedFile]]) -> None:
     """Commit new files in place of all files of a snapshot.
 
     Parameters
     ----------
-    storage : Storage
-    directory : str
-        The metadata directory.
-    snapshot : Snapshot
+    target : Target
+        The snapshot, its place, and the name of the operation.
     version : int
         The newest version of the new files.
     files : sequence of (Path, RecordedFile)
@@ -105,8 +114,10 @@ def replace_all(
     CommitConflictError
         If another writer committed first. Nothing has changed.
     """
-    record = _record(snapshot, version, tuple(entry for _, entry in files))
-    publish(storage, directory, snapshot.live, files, record)
+    record = replace(
+        _record(target.snapshot, version, tuple(entry for _, entry in files)), operation=Operation(target.operation)
+    )
+    publish(target.storage, target.directory, target.snapshot.live, files, record)
 
 
 def _record(snapshot: Snapshot, version: int, files: tuple[RecordedFile, ...]) -> CommitRecord:

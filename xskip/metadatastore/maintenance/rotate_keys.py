@@ -9,7 +9,7 @@ from dataclasses import replace
 from xskip.errors import KeyNotAvailableError
 from xskip.metadata.table import MetadataTable
 from xskip.metadatastore.filesystem import Storage
-from xskip.metadatastore.maintenance.rewrite import open_whole, rewrite
+from xskip.metadatastore.maintenance.rewrite import Target, open_whole, rewrite
 from xskip.results.operations import RotationResult
 
 __all__ = ["rotate_keys"]
@@ -64,6 +64,6 @@ def rotate_keys(storage: Storage, directory: str, labels: Mapping[str, str]) -> 
         return replace(table, indexes=columns)
 
     footer = labels.get(form.footer_key, form.footer_key)
-    rewrite(storage, directory, snapshot, replace(form, footer_key=footer), relabelled)
+    rewrite(Target(storage, directory, snapshot, "rotate_keys"), replace(form, footer_key=footer), relabelled)
     now = tuple(sorted(labels.get(label, label) for label in present))
     return RotationResult(directory, len(snapshot.metadata_files), now, time.monotonic() - started)

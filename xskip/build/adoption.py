@@ -1,0 +1,166 @@
+"""Adoption: the index of a dataset that was moved or copied becomes the index of its new place. Rule: [MDS-C-28]."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from xskip.build.planning import plan_existing
+from xskip.build.source import Source, check_reading
+from xskip.errors import IndexDefinitionError, IndexExistsError, MetadataNotFoundError
+from xskip.metadata.data_files import compare_files, table_identifier
+from xskip.metadata.table import MetadataTable
+from xskip.metadatastore.commit import Operation, find_live, publish
+from xskip.metadatastore.location import INDEX_DIRECTORY, metadata_directory
+from xskip.metadatastore.recorded_files import write_files
+from xskip.metadatastore.snapshot import Snapshot, open_snapshot
+from xskip.metadatastore.temporary import temporary_folder
+from xskip.metadatastore.versions import WriteOptions
+from xskip.results.history import AdoptionResult
+from xskip.spark.collect.listing import ListedFiles, list_files
+from xskip.spark.query.engine import Engine
+
+__all__ = ["Adoption"]
+
+
+@dataclass(frozen=True, slots=True)
+class Adoption:
+    """An adoption of the index of a former place of a dataset.
+
+    Attributes
+    ----------
+    engine : Engine
+        The engine of the session's JVM.
+    source : Source
+        The opened dataset at its new place.
+    base : str or None
+        The base location of all indexes; None if each index lies inside its dataset.
+    limits : WriteOptions
+        The limits of the sizes of metadata files.
+    """
+
+    engine: Engine
+    source: Source
+    base: str | None
+    limits: WriteOptions
+
+    def run(self, former: str | None) -> AdoptionResult:
+        """Write the former index for the new place, and commit it.
+
+        Parameters
+        ----------
+        former : str or None
+            The former root of the dataset. None finds the index in the folder of the dataset.
+
+        Returns
+        -------
+        AdoptionResult
+
+        Raises
+        ------
+        IndexExistsError
+            If the dataset has an index.
+        MetadataNotFoundError
+            If there is no index to adopt.
+        IndexDefinitionError
+            If there are several indexes to adopt, if another program built the index, or if the dataset is read in
+            another way than when the index was built.
+        KeyNotAvailableError
+            If the key of an index is not available.
+        CommitConflictError
+            If another writer committed first.
+        """
+        source = self.source
+        if find_live(source.storage, source.directory) is not None:
+            raise IndexExistsError(
+                "the dataset already has an index", where=source.directory, hint="drop() it before adopt()"
+            )
+        snapshot = self._former(former)
+        assert snapshot.record is not None
+        check_reading(source, snapshot)
+        snapshot.demand_keys()
+        listed = list_files(source.dataset)
+        moved = self._moved(snapshot.load(), snapshot.record.root)
+        fresh, alive = compare_files(listed.files, moved.files)
+        adopted = self._completed(moved.take(pa.array(np.flatnonzero(alive))), listed, snapshot)
+        self._commit(adopted, snapshot)
+        self.engine.forget(source.directory)
+        changed = snapshot.rows - len(adopted)
+        return AdoptionResult(source.directory, snapshot.record.root, len(adopted), changed, len(fresh))
+
+    def _former(self, former: str | None) -> Snapshot:
+        """Return the snapshot of the only index that can be adopted."""
+        found = [s for s in map(self._opened, self._candidates(former)) if s is not None]
+        if not found:
+            raise MetadataNotFoundError(
+                "there is no index to adopt", where=f"{self.source.root}/{INDEX_DIRECTORY}",
+                hint="pass the former path of the dataset, or call create([...])",
+            )  # fmt: skip
+        if len(found) > 1:
+            roots = ", ".join(sorted(s.record.root for s in found if s.record))
+            raise IndexDefinitionError(
+                "there are several indexes to adopt", found=roots, hint="pass the former path of the dataset"
+            )
+        (snapshot,) = found
+        if not snapshot.is_ours:
+            raise IndexDefinitionError("another program has built the index", hint="call create([...])")
+        return snapshot
+
+    def _candidates(self, former: str | None) -> Iterator[str]:
+        if former is not None:
+            root = self.engine.hook.locations.qualified(former)
+            name = metadata_directory(root, None).rpartition("/")[2]
+            yield f"{self.source.root.rstrip('/')}/{INDEX_DIRECTORY}/{name}"
+            if self.base is not None:
+                yield metadata_directory(root, self.base)
+            return
+        for directory in self.source.storage.directories(f"{self.source.root.rstrip('/')}/{INDEX_DIRECTORY}"):
+            if directory.rstrip("/") != self.source.directory.rstrip("/"):
+                yield directory
+
+    def _opened(self, directory: str) -> Snapshot | None:
+        """Return the snapshot of a directory, unless the directory holds no index of another root."""
+        snapshot = open_snapshot(self.source.storage, directory)
+        if snapshot is None or snapshot.record is None or snapshot.record.root == self.source.root:
+            return None
+        return snapshot
+
+    def _moved(self, table: MetadataTable, former: str) -> MetadataTable:
+        """Return the rows of files below the former root, with their names below the new root."""
+        before, now = (table_identifier(root).rstrip("/") + "/" for root in (former, self.source.root))
+        below = table.take(pa.array(np.flatnonzero(pc.starts_with(table.files.names, before).to_numpy(False))))
+        relative = pc.utf8_slice_codeunits(below.files.names, len(before))
+        names = pc.binary_join_element_wise(pa.scalar(now), relative, "")
+        return replace(below, files=replace(below.files, names=names))
+
+    def _completed(self, table: MetadataTable, listed: ListedFiles, snapshot: Snapshot) -> MetadataTable:
+        """Return rows with the partition values of the listing, and with the statistics that the new paths have."""
+        indexes = dict(table.indexes)
+        for each in plan_existing(self.source, snapshot):
+            if each.index.of_paths:
+                values = each.index.assemble([table.files.names], each.types)
+                indexes[each.definition.key] = replace(indexes[each.definition.key], values=values)
+        partitions = listed.partitions_of(table.files) if table.partitions else {}
+        return MetadataTable(table.files, partitions, indexes)
+
+    def _commit(self, table: MetadataTable, snapshot: Snapshot) -> None:
+        assert snapshot.record is not None
+        form = replace(
+            snapshot.form, rows_per_file=self.limits.rows_per_file, bytes_per_file=self.limits.bytes_per_file
+        )
+        reading = snapshot.record.reading
+        if form.footer_key is not None and reading is not None:
+            reading = reading.hidden()
+        with temporary_folder("adopt") as scratch:
+            files = write_files(table, self.source.location.identifier, Path(scratch), 0, form)
+            entries = tuple(entry for _, entry in files)
+            record = replace(
+                snapshot.record, root=self.source.root, version=form.version, metadata_files=entries, reading=reading,
+                operation=Operation("adopt", len(table), 0),
+            )  # fmt: skip
+            publish(self.source.storage, self.source.directory, None, files, record)

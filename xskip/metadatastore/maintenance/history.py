@@ -1,0 +1,46 @@
+"""The history of an index, from its commit records."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from xskip.errors import MetadataCorruptError, MetadataNotFoundError
+from xskip.metadatastore.commit_records import CommitRecord, find_latest, list_records, read_record
+from xskip.metadatastore.filesystem import Storage
+from xskip.results.history import Commit, History
+
+__all__ = ["history"]
+
+
+def history(storage: Storage, directory: str) -> History:
+    """Return the commits of an index whose records exist.
+
+    Parameters
+    ----------
+    storage : Storage
+    directory : str
+        The metadata directory.
+
+    Raises
+    ------
+    MetadataNotFoundError
+        If there is no index with commit records.
+    """
+    latest = find_latest(storage, directory)
+    if latest is None:
+        raise MetadataNotFoundError.at(directory)
+    names = [name for name in list_records(storage, directory) if name == latest.first or name.identity == latest.index]
+    records = []
+    for name in sorted(names):
+        with suppress(MetadataCorruptError, FileNotFoundError):  # an incomplete record counts as none
+            records.append(read_record(storage, directory, name)[0])
+    return History(directory, tuple(map(_commit, records)))
+
+
+def _commit(record: CommitRecord) -> Commit:
+    done, files = record.operation, record.metadata_files
+    return Commit(
+        record.number, record.created, done.name if done else "", sum(f.rows for f in files),
+        done.added if done else None, done.removed if done else None, len(files), sum(f.size for f in files),
+        record.version,
+    )  # fmt: skip

@@ -1,0 +1,163 @@
+"""The history of an index, and the results of vacuum and adoption."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+from xskip.results.render import KeyValueView, ShownTable, human_bytes
+
+__all__ = ["AdoptionResult", "Commit", "History", "VacuumResult"]
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One commit of an index.
+
+    Attributes
+    ----------
+    number : int
+        The number of the commit, counted from 1.
+    created : int
+        The time of the commit in milliseconds since the epoch.
+    operation : str
+        What the commit did, such as ``refresh``; empty if the record does not tell.
+    files : int
+        The number of data files in the index after the commit.
+    added, removed : int or None
+        The number of data files whose entries were added or removed; None if the record does not tell.
+    metadata_files : int
+        The number of metadata files after the commit.
+    bytes : int
+        The total size of the metadata files in bytes.
+    version : int
+        The version of the metadata format.
+    """
+
+    number: int
+    created: int
+    operation: str
+    files: int
+    added: int | None
+    removed: int | None
+    metadata_files: int
+    bytes: int
+    version: int
+
+    @property
+    def time(self) -> datetime:
+        """Return the time of the commit in UTC."""
+        return datetime.fromtimestamp(self.created / 1000, timezone.utc)
+
+
+@dataclass(frozen=True, slots=True)
+class History(ShownTable):
+    """The commits of an index whose records exist: the first and the latest ones.
+
+    Attributes
+    ----------
+    location : str
+        The directory of the metadata.
+    commits : tuple of Commit
+        The commits, in order.
+    """
+
+    location: str
+    commits: tuple[Commit, ...]
+
+    def __len__(self) -> int:
+        return len(self.commits)
+
+    def __iter__(self) -> Iterator[Commit]:
+        return iter(self.commits)
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return {
+            "commit": [each.number for each in self.commits],
+            "time (UTC)": [each.time.strftime("%Y-%m-%d %H:%M:%S") for each in self.commits],
+            "operation": [each.operation or "unknown" for each in self.commits],
+            "files": [each.files for each in self.commits],
+            "added": [_known(each.added) for each in self.commits],
+            "removed": [_known(each.removed) for each in self.commits],
+            "metadata files": [each.metadata_files for each in self.commits],
+            "metadata": [human_bytes(each.bytes) for each in self.commits],
+            "version": [each.version for each in self.commits],
+        }
+
+
+def _known(count: int | None) -> str:
+    return "" if count is None else f"{count:,}"
+
+
+@dataclass(frozen=True, slots=True)
+class VacuumResult(KeyValueView):
+    """The result of removing what is left of crashed writers and moved datasets.
+
+    Attributes
+    ----------
+    location : str
+        The directory of the metadata.
+    files : tuple of str
+        The removed files.
+    directories : tuple of str
+        The removed directories with indexes of former places of the dataset.
+    bytes : int
+        The total size of the removed files, without those in the directories.
+    kept : tuple of str
+        The directories of other indexes in the dataset's folder, which stayed.
+    dry_run : bool
+        Whether the operation only reported what it would remove.
+    """
+
+    location: str
+    files: tuple[str, ...]
+    directories: tuple[str, ...]
+    bytes: int
+    kept: tuple[str, ...]
+    dry_run: bool
+
+    def _pairs(self) -> Sequence[tuple[str, Any]]:
+        verb = "would remove" if self.dry_run else "removed"
+        return [
+            ("location", self.location),
+            (f"files {verb}", len(self.files)),
+            ("bytes", human_bytes(self.bytes)),
+            *((verb, path) for path in (*self.files, *self.directories)),
+            *(("kept", path) for path in self.kept),
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptionResult(KeyValueView):
+    """The result of adopting the index of a dataset that was moved or copied.
+
+    Attributes
+    ----------
+    location : str
+        The directory of the new metadata.
+    former : str
+        The root of the dataset at the time of the build.
+    adopted : int
+        The number of files whose statistics the new index has.
+    changed : int
+        The number of entries without such a file at the new place; their files have another size or time, or are gone.
+    missing : int
+        The number of files of the dataset without statistics.
+    """
+
+    location: str
+    former: str
+    adopted: int
+    changed: int
+    missing: int
+
+    def _pairs(self) -> Sequence[tuple[str, Any]]:
+        return [
+            ("location", self.location),
+            ("former root", self.former),
+            ("files adopted", self.adopted),
+            ("changed or gone", self.changed),
+            ("missing", f"{self.missing:,}, call refresh()" if self.missing else 0),
+        ]
