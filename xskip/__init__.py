@@ -12,6 +12,7 @@ import sys
 
 from xskip.api.catalog import list_indexes, migrate_all
 from xskip.api.configuration import settings
+from xskip.api.doctor import doctor
 from xskip.api.index import SkippingIndex
 from xskip.api.session import (
     configure,
@@ -81,6 +82,7 @@ __all__ = [
     "configure",
     "declare_classes",
     "disable",
+    "doctor",
     "enable",
     "explain",
     "is_enabled",

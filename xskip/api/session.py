@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 __all__ = [
+    "MINIMUM_JAVA",
     "check_java",
     "configure",
     "declare_classes",
@@ -40,7 +41,8 @@ __all__ = [
 _log = logging.getLogger("xskip")
 
 _PACKAGES = "spark.jars.packages"
-_MINIMUM_JAVA = 17
+#: The oldest Java that Spark runs on.
+MINIMUM_JAVA = 17
 
 
 def configure(
@@ -340,5 +342,5 @@ def check_java() -> None:
         ) from error
     version = re.search(r'version "(\d+)(?:\.(\d+))?', said)
     major = 0 if version is None else int(version[2] or 0) if version[1] == "1" else int(version[1])
-    if major < _MINIMUM_JAVA:
+    if major < MINIMUM_JAVA:
         raise JavaNotFoundError("Spark needs Java 17 or newer", where=java, found=f"Java {major}", hint=hint)

@@ -1,0 +1,144 @@
+"""The diagnosis of a session and of its indexes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import xskip
+from tests.helpers import index, write_once
+from xskip import MinMax, SkippingIndex
+from xskip.results.diagnosis import Check, Diagnosis
+
+ROOT = Path(__file__).parents[2]
+FILES = {"low": [(1,)], "high": [(10,)]}
+
+
+@pytest.fixture(params=["parquet", "avro"])
+def path(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> str:
+    path = write_once(spark, tmp_path / "data", "x int", FILES, request.param)
+    index(spark, path, [MinMax("x")], request.param)
+    return path
+
+
+def named(found: Diagnosis, name: str) -> list[Check]:
+    return [check for check in found if check.name == name]
+
+
+def test_a_session_in_order(spark: SparkSession, path: str) -> None:
+    """Every check is ok; the format of the dataset comes from its index."""
+    found = xskip.doctor(spark, path)
+    assert {check.name for check in found} == {
+        "java", "spark", "spark-avro", "skipping", "settings", "file system", "round trip", "index",
+    }  # fmt: skip
+    assert [check for check in found if check.state != "ok" or check.advice] == []
+    (state,) = named(found, "index")
+    assert state.found == f"{path}: 2 files indexed, 0 missing, 0 stale"
+    assert "1 of 2 files read" in named(found, "round trip")[0].found
+    assert named(found, "spark")[0].found == f"Spark {spark.version}"
+    assert found.is_ok
+    assert "round trip" in str(found)
+    assert "<td>round trip</td>" in found._repr_html_()
+
+
+def test_the_session_and_the_disk_stay_as_they_were(spark: SparkSession, path: str) -> None:
+    settings = dict(spark._jsparkSession.sessionState().conf().settings())
+    (check,) = named(xskip.doctor(spark), "round trip")
+    data = Path(check.found.split()[4].removeprefix("file:").rstrip(":"))
+    assert data.name == "data"
+    assert not data.parent.exists()
+    assert dict(spark._jsparkSession.sessionState().conf().settings()) == settings
+    assert xskip.is_enabled(spark)
+
+
+def test_indexes_that_are_not_up_to_date(spark: SparkSession, path: str) -> None:
+    fmt = next(Path(path).glob("*.*")).suffix[1:]
+    write_once(spark, Path(path), "x int", {"new": [(7,)]}, fmt)
+    (Path(path) / f"low.{fmt}").unlink()
+    (state,) = named(xskip.doctor(spark, path), "index")
+    assert (state.state, state.advice) == ("warning", "call refresh()")
+    assert state.found == f"{path}: 1 files indexed, 1 missing, 1 stale"
+    SkippingIndex.for_path(spark, path, format=fmt).drop()
+    (state,) = named(xskip.doctor(spark, path), "index")
+    assert (state.state, state.found, state.advice) == ("warning", f"{path} has no index", "call create([...])")
+
+
+def test_all_indexes_of_a_base_location(spark: SparkSession, tmp_path: Path) -> None:
+    spark.conf.set("spark.xskip.metadata.location", str(tmp_path / "md"))
+    (state,) = named(xskip.doctor(spark), "index")
+    assert state.found == f"no index under {tmp_path}/md"
+    for name in ("one", "two"):
+        index(spark, write_once(spark, tmp_path / name, "x int", FILES), [MinMax("x")])
+    found = named(xskip.doctor(spark), "index")
+    assert [check.found.partition(":")[0] for check in found] == [f"{tmp_path}/one", f"{tmp_path}/two"]
+    assert {check.state for check in found} == {"ok"}
+
+
+def test_skipping_is_off(spark: SparkSession) -> None:
+    spark.conf.set("spark.xskip.enabled", "false")
+    (check,) = named(xskip.doctor(spark), "skipping")
+    assert (check.state, check.advice) == ("warning", "set spark.xskip.enabled to true")
+    xskip.disable(spark)
+    (check,) = named(xskip.doctor(spark), "skipping")
+    assert (check.state, check.advice) == ("warning", "call xskip.enable(spark)")
+
+
+def test_settings(spark: SparkSession) -> None:
+    """Operations refuse wrong settings, so the round trip fails, too."""
+    spark.conf.set("spark.xskip.metadata.locaton", "/md")
+    spark.conf.set("spark.xskip.build.chunkFiles", "none")
+    found = xskip.doctor(spark)
+    invalid, unknown = named(found, "settings")
+    assert (unknown.state, unknown.advice) == ("warning", "did you mean spark.xskip.metadata.location?")
+    assert "spark.xskip.build.chunkFiles: none" in invalid.found
+    assert "a whole number of at least 1" in invalid.advice
+    assert named(found, "round trip")[0].state == "failure"
+    assert not found.is_ok
+
+
+def test_a_location_that_cannot_be_reached(spark: SparkSession) -> None:
+    spark.conf.set("spark.xskip.metadata.location", "nosuchstore://bucket/md")
+    found = xskip.doctor(spark)
+    (bad,) = [check for check in named(found, "file system") if check.state == "failure"]
+    assert "spark.xskip.metadata.location at nosuchstore://bucket/md" in bad.found
+    assert "add the jar of the file system" in bad.advice
+    (check,) = named(found, "round trip")
+    assert (check.state, check.advice) == ("failure", bad.advice)
+
+
+def test_a_round_trip_that_skips_nothing(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SkippingIndex, "create", lambda *_, **__: None)
+    monkeypatch.setattr(SkippingIndex, "drop", lambda *_: None)
+    (check,) = named(xskip.doctor(spark), "round trip")
+    assert (check.state, "2 of 2 files" in check.found) == ("failure", True)
+
+
+PROGRAM = """
+import xskip
+from pyspark.sql import SparkSession
+
+builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+spark = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1").getOrCreate()
+for check in xskip.doctor(spark):
+    print(check.name, check.state, check.advice, sep="|")
+"""
+
+
+def test_a_session_without_avro() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", PROGRAM], cwd=ROOT, capture_output=True, text=True, timeout=300, check=False,
+        env=os.environ | {"PYSPARK_PYTHON": sys.executable},
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    states = {line.split("|")[0]: line.split("|")[1:] for line in ran.stdout.splitlines()}
+    state, advice = states.pop("spark-avro")
+    assert state == "warning"
+    assert advice.startswith("for Avro files, start Spark with --packages org.apache.spark:spark-avro_2.1")
+    assert states.pop("skipping") == ["warning", "call xskip.enable(spark)"]
+    assert states["round trip"] == ["ok", ""]
+    assert {state for state, _ in states.values()} == {"ok"}
