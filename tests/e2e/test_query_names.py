@@ -26,7 +26,7 @@ def test_files_may_have_any_name(spark: SparkSession, api: str, fmt: str, tmp_pa
     df = spark.read.format(fmt).load(path)
     for number, name in enumerate(NAMES):
         assert opened_files(df.filter(f"a = {number}")) == {name}
-    assert sorted(Path(f.name).stem for f in made.files("s >= 'v2' AND a < 9")) == sorted(NAMES[2:9])
+    assert sorted(Path(name).stem for name in made.files("s >= 'v2' AND a < 9")) == sorted(NAMES[2:9])
     others = [Path(path) / f"{name}.{fmt}" for name in NAMES[1:]]
     with spoiled(others):
         assert [row.s for row in df.filter("a = 0").collect()] == ["v0"]

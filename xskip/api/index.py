@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from xskip.api.arguments import check_build, check_indexes, check_version
+from xskip.api.file_selection import select_files
 from xskip.api.inspect import describe, status
 from xskip.api.upkeep import IndexUpkeep
 from xskip.build.builder import Build, OnError, ProgressOption
@@ -17,15 +18,13 @@ from xskip.build.planning import plan
 from xskip.build.reader import PathReader, TableReader
 from xskip.build.refresh import Refresh, trusted
 from xskip.build.source import form_of
-from xskip.errors import IndexExistsError, PredicateError, RecordDamagedError
+from xskip.errors import IndexExistsError, RecordDamagedError
 from xskip.indexes import Index
 from xskip.metadatastore.commit import find_live
 from xskip.metadatastore.versions import CURRENT_VERSION
+from xskip.results.file_list import FileList
 from xskip.results.index_status import IndexDescription, IndexStatus
-from xskip.results.operations import FileList, RefreshResult
-from xskip.spark.bridge.java_errors import first_line
-from xskip.spark.collect.listing import list_files
-from xskip.spark.collect.relation import selected
+from xskip.results.operations import RefreshResult
 from xskip.spark.query.engine import engine_of
 
 if TYPE_CHECKING:
@@ -312,38 +311,31 @@ class SkippingIndex(IndexUpkeep):
         """
         return self._trust(recheck).read(self._spark) if trust_listing else self._reader(self._spark)
 
-    def files(self, predicate: str | Column) -> FileList:
+    def files(self, predicate: str | Column, *, require_index: bool = True) -> FileList:
         """Return the files that a query with this predicate must read, in any query engine.
 
         Parameters
         ----------
         predicate : str or Column
             The predicate, as for ``DataFrame.filter``.
+        require_index : bool
+            Whether a dataset without an index is an error. False returns all its files.
 
         Returns
         -------
         FileList
-            The paths, sizes and modification times of the files, and the totals of the dataset.
+            The paths, sizes and modification times of the files, the totals of the dataset, and the parts of the
+            predicate that the index could not use. Its methods ``to_pyarrow()``, ``to_polars()``, ``to_duckdb()`` and
+            ``to_pandas()`` read the files.
 
         Raises
         ------
+        MetadataNotFoundError
+            If there is no index, and one is required.
         PredicateError
             If Spark cannot parse or resolve the predicate.
         """
-        from pyspark.errors import PySparkException
-
-        engine, source = self._open()
-        session = source.df.sparkSession
-        session.conf.set("spark.xskip.enabled", "true")
-        engine.hook.install(session)
-        listed = list_files(source.dataset)
-        try:
-            kept = selected(engine.hook, source.df.filter(predicate))
-        except PySparkException as error:
-            raise PredicateError(
-                "Spark cannot resolve the predicate", where=str(predicate), found=first_line(error)
-            ) from error
-        return FileList(kept.files(), len(listed), listed.files.total_bytes)
+        return select_files(*self._open(), predicate, require_index=require_index)
 
     def _trust(self, recheck: Sequence[str]) -> IndexedListing:
         return trusted(engine_of(self._spark), self._reader, recheck)

@@ -263,10 +263,10 @@ def _show(arguments: argparse.Namespace, result: object) -> None:
 def _plain(result: object) -> object:
     from dataclasses import asdict
 
-    from xskip.results.operations import FileList
+    from xskip.results.file_list import FileList
 
     if isinstance(result, FileList):
-        return {"files": result.to_arrow().to_pylist(), "total": result.total, "total_bytes": result.total_bytes}
+        return result.to_json()
     if isinstance(result, tuple):
         return [_plain(each) for each in result]
     return asdict(result)  # type: ignore[call-overload]

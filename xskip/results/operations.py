@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from xskip.metadata.data_files import DataFiles, FileStatus
 from xskip.results.render import KeyValueView, ShownTable, human_bytes
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = [
     "ColumnChange",
     "DropResult",
-    "FileList",
     "IndexList",
     "ListedIndex",
     "MigrationResult",
@@ -211,47 +206,6 @@ class OptimizeResult(KeyValueView):
             ("files", self.files),
             ("seconds", self.seconds),
         ]
-
-
-@dataclass(frozen=True, slots=True)
-class FileList(ShownTable):
-    """The files that a query must read.
-
-    Attributes
-    ----------
-    files : DataFiles
-        The names, sizes and modification times of the files.
-    total : int
-        The number of files in the dataset.
-    total_bytes : int
-        The total size of the dataset's files in bytes.
-    """
-
-    files: DataFiles
-    total: int
-    total_bytes: int
-
-    def __len__(self) -> int:
-        return len(self.files)
-
-    def __iter__(self) -> Iterator[FileStatus]:
-        return (self.files[i] for i in range(len(self.files)))
-
-    def __repr__(self) -> str:
-        volume = f"{human_bytes(self.files.total_bytes)} of {human_bytes(self.total_bytes)}"
-        return f"FileList({len(self)} of {self.total} files, {volume})"
-
-    @property
-    def names(self) -> list[str]:
-        """Return the paths of the files, without scheme and authority."""
-        return list(self.files.names.to_pylist())
-
-    def _columns(self) -> dict[str, list[Any]]:
-        return {
-            "name": self.names,
-            "size": self.files.sizes.to_pylist(),
-            "modified": self.files.modified.to_pylist(),
-        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,87 @@
+"""The selection of the files that a query with a predicate must read."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pyarrow.compute as pc
+
+from xskip.build.source import Source
+from xskip.errors import MetadataCorruptError, MetadataNotFoundError, PredicateError
+from xskip.metadatastore.commit import find_live
+from xskip.results.file_list import FileList
+from xskip.results.scan_source import ScanSource
+from xskip.spark.bridge.java_errors import first_line
+from xskip.spark.collect.arrow_schema import arrow_schema
+from xskip.spark.collect.listing import list_files
+from xskip.spark.collect.relation import selected
+from xskip.spark.query.engine import Engine
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+__all__ = ["select_files"]
+
+
+def select_files(engine: Engine, source: Source, predicate: str | Column, *, require_index: bool) -> FileList:
+    """Return the files that a query with a predicate must read.
+
+    Parameters
+    ----------
+    engine : Engine
+        The engine of the session's JVM.
+    source : Source
+        The opened dataset.
+    predicate : str or Column
+        The predicate, as for ``DataFrame.filter``.
+    require_index : bool
+        Whether a dataset without an index is an error.
+
+    Raises
+    ------
+    MetadataNotFoundError
+        If there is no index, and one is required.
+    PredicateError
+        If Spark cannot parse or resolve the predicate.
+    """
+    from pyspark.errors import PySparkException
+
+    has_index = _has_index(source)
+    if require_index and not has_index:
+        raise MetadataNotFoundError.at(source.directory)
+    session = source.df.sparkSession
+    session.conf.set("spark.xskip.enabled", "true")
+    engine.hook.install(session)
+    listed = list_files(source.dataset)
+    before = engine.hook.queries.last_scan()
+    try:
+        kept = selected(engine.hook, source.df.filter(predicate)).files()
+    except PySparkException as error:
+        raise PredicateError(
+            "Spark cannot resolve the predicate", where=str(predicate), found=first_line(error)
+        ) from error
+    kept = kept.take(pc.sort_indices(kept.names))
+    unused, problem = _unused(engine, source, before)
+    if not has_index:
+        unused, problem = (), "the dataset has no index"
+    scan = ScanSource(
+        source.root, source.reading.format, partial(arrow_schema, source.df.schema), listed.partitions_of(kept)
+    )
+    return FileList(kept, len(listed), listed.files.total_bytes, scan, unused, problem)
+
+
+def _has_index(source: Source) -> bool:
+    try:
+        return find_live(source.storage, source.directory) is not None
+    except MetadataCorruptError:  # the query reads all files, and the list states the reason
+        return True
+
+
+def _unused(engine: Engine, source: Source, before: int) -> tuple[tuple[tuple[str, str], ...], str]:
+    """Return the parts of the predicate that the scan could not use, and why it did not use the index."""
+    scans = [scan for scan in engine.hook.queries.scans_after(before) if scan["root"] == source.root]
+    trace = engine.trace(scans[-1]["id"]) if scans else None
+    if trace is None:
+        return (), ""
+    return (trace.result.unused if trace.result else ()), trace.problem

@@ -1,0 +1,204 @@
+"""The files that a query must read, for any query engine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from xskip.metadata.data_files import DataFiles
+from xskip.results.render import html_table, human_bytes, text_table
+from xskip.results.scan_source import ScanSource
+
+if TYPE_CHECKING:
+    import duckdb
+    import pandas as pd
+    import polars as pl
+    import pyarrow.dataset
+
+__all__ = ["FileList"]
+
+#: The number of files that the text shows.
+_SHOWN = 10
+_AUTHORITY = re.compile(r"(?!file:)[A-Za-z][A-Za-z0-9+.-]*:(?://[^/]*)?")
+
+
+@dataclass(frozen=True, slots=True)
+class FileList:
+    """The files that a query must read, in the order of their names.
+
+    Iteration yields the paths.
+
+    Attributes
+    ----------
+    files : DataFiles
+        The names, sizes and modification times of the files.
+    total : int
+        The number of files in the dataset.
+    total_bytes : int
+        The total size of the dataset's files in bytes.
+    source : ScanSource
+        How other engines read the files.
+    unused : tuple of (str, str)
+        The parts of the predicate that the index could not use, each with the reason.
+    problem : str
+        The reason why the index was not used at all; empty if the index was used.
+    """
+
+    files: DataFiles
+    total: int
+    total_bytes: int
+    source: ScanSource = field(repr=False)
+    unused: tuple[tuple[str, str], ...] = ()
+    problem: str = ""
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.paths)
+
+    def __repr__(self) -> str:
+        return f"FileList({self._summary()})"
+
+    def __str__(self) -> str:
+        shown = self._rows(_SHOWN)
+        more = len(self) - len(shown)
+        lines = [self._summary(), *([text_table(_HEADERS, shown)] if shown else [])]
+        return "\n".join([*lines, *([f"… and {more:,} more"] if more else []), *self._remarks()])
+
+    def _repr_html_(self) -> str:
+        remarks = [[remark] for remark in (self._summary(), *self._remarks())]
+        return html_table([""], remarks) + html_table(_HEADERS, self._rows(_SHOWN))
+
+    @property
+    def names(self) -> list[str]:
+        """Return the paths of the files, without scheme and authority."""
+        return list(self.files.names.to_pylist())
+
+    @property
+    def paths(self) -> list[str]:
+        """Return the paths of the files, with the scheme and the authority of their store; local paths have neither."""
+        remote = _AUTHORITY.match(self.source.root)
+        store = remote[0] if remote else ""
+        return [store + name for name in self.names]
+
+    def listing(self) -> pa.Table:
+        """Return a table of the files with the columns ``name``, ``size`` and ``modified``."""
+        modified = self.files.modified.cast(pa.timestamp("ms", "UTC"))
+        return pa.table({"name": self.files.names, "size": self.files.sizes, "modified": modified})
+
+    def to_pyarrow(self) -> pyarrow.dataset.Dataset:
+        """Return the files as a dataset of pyarrow, which opens a file only in a scan.
+
+        The schema is that of the whole dataset, with the partition columns, also if no file is left. Files without one
+        of the columns have nulls there. A scan finds columns by exact names.
+
+        Returns
+        -------
+        pyarrow.dataset.Dataset
+            The rows of the files. Only some of the rows match the predicate, so filter again.
+
+        Raises
+        ------
+        DatasetError
+            If pyarrow does not read files of this format, or a column has a type without an equivalent in Arrow.
+        """
+        return self.source.dataset(self.files.names)
+
+    def to_polars(self) -> pl.LazyFrame:
+        """Return the files as a lazy frame of Polars, which reads them when it is collected; requires polars.
+
+        See :meth:`to_pyarrow`. Polars also reads Avro, file by file.
+
+        Returns
+        -------
+        polars.LazyFrame
+            The rows of the files. Only some of the rows match the predicate, so filter again.
+
+        Raises
+        ------
+        DatasetError
+            If polars is not installed, or does not read files of this format or type.
+        """
+        from xskip.results.polars_scan import scan_polars
+
+        return scan_polars(self.source, self.files.names)
+
+    def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
+        """Return the files as a relation of DuckDB, which reads them when it runs; requires duckdb.
+
+        See :meth:`to_pyarrow`.
+
+        Parameters
+        ----------
+        connection : duckdb.DuckDBPyConnection, optional
+            The connection of the relation; None takes DuckDB's default connection.
+
+        Returns
+        -------
+        duckdb.DuckDBPyRelation
+            The rows of the files. Only some of the rows match the predicate, so filter again.
+
+        Raises
+        ------
+        DatasetError
+            If duckdb is not installed, or pyarrow does not read files of this format.
+        """
+        from xskip.results.scan_source import engine_module
+
+        module: Any = engine_module("duckdb")
+        # a method of DuckDB scans an Arrow dataset with projections and filters pushed down
+        return (connection or module.default_connection()).from_arrow(self.to_pyarrow())
+
+    def to_pandas(self, columns: Sequence[str] | None = None) -> pd.DataFrame:
+        """Read the files into a DataFrame of pandas; requires pandas.
+
+        Parameters
+        ----------
+        columns : sequence of str, optional
+            The columns to read; None reads all.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The rows of the files. Only some of the rows match the predicate, so filter again.
+
+        Raises
+        ------
+        DatasetError
+            If pandas is not installed, or pyarrow does not read files of this format.
+        """
+        from xskip.results.scan_source import engine_module
+
+        engine_module("pandas")
+        return self.to_pyarrow().to_table(columns=None if columns is None else list(columns)).to_pandas()
+
+    def to_json(self) -> Mapping[str, Any]:
+        """Return the list as an object that :mod:`json` can write."""
+        rows = self.listing().to_pylist()
+        return {
+            "files": [{**row, "modified": row["modified"].isoformat(timespec="milliseconds")} for row in rows],
+            "total": self.total,
+            "total_bytes": self.total_bytes,
+            "unused": [{"predicate": predicate, "reason": reason} for predicate, reason in self.unused],
+            "problem": self.problem,
+        }
+
+    def _summary(self) -> str:
+        volume = f"{human_bytes(self.files.total_bytes)} of {human_bytes(self.total_bytes)}"
+        return f"{len(self):,} of {self.total:,} files, {volume}"
+
+    def _remarks(self) -> list[str]:
+        unused = [f"not used: {predicate}: {reason}" for predicate, reason in self.unused]
+        return [*([f"the index was not used: {self.problem}"] if self.problem else []), *unused]
+
+    def _rows(self, most: int) -> list[list[Any]]:
+        listed = self.listing().slice(0, most).to_pylist()
+        return [[row["name"], row["size"], f"{row['modified']:%Y-%m-%d %H:%M:%S}"] for row in listed]
+
+
+_HEADERS = ("name", "bytes", "modified (UTC)")

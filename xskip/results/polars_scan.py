@@ -1,0 +1,142 @@
+"""Scans of data files by Polars."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from xskip.errors import DatasetError
+from xskip.results.scan_source import ScanSource, engine_module
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["avro_schema", "scan_polars"]
+
+
+def scan_polars(source: ScanSource, names: pa.Array) -> pl.LazyFrame:
+    """Return files as a lazy frame of Polars.
+
+    Parameters
+    ----------
+    source : ScanSource
+        How to read the files.
+    names : pyarrow.Array of string
+        The names of the files, in the order of the partition values.
+
+    Raises
+    ------
+    DatasetError
+        If polars is not installed, or does not read files of this format.
+    """
+    polars: Any = engine_module("polars")
+    if source.format != "avro":
+        return polars.scan_pyarrow_dataset(source.dataset(names))
+    from polars.io.plugins import register_io_source
+
+    scan = _AvroScan(source, names, dict(polars.from_arrow(source.schema().empty_table()).schema))
+    return register_io_source(scan.frames, schema=scan.schema)
+
+
+def avro_schema(source: ScanSource, names: pa.Array) -> pa.Schema:
+    """Return the Arrow schema with which Polars reads an Avro file, without partition columns.
+
+    Parameters
+    ----------
+    source : ScanSource
+        How to read the file.
+    names : pyarrow.Array of string
+        The name of the file.
+
+    Raises
+    ------
+    DatasetError
+        If polars is not installed, or cannot read the file.
+    """
+    engine_module("polars")
+    return _read_avro(source, names, 0).head(0).to_arrow().schema
+
+
+@dataclass(frozen=True, slots=True)
+class _AvroScan:
+    """A scan of Avro files, which Polars reads one by one."""
+
+    source: ScanSource
+    names: pa.Array
+    schema: dict[str, pl.DataType]
+
+    def frames(
+        self,
+        with_columns: list[str] | None,
+        predicate: pl.Expr | None,
+        n_rows: int | None,
+        batch_size: int | None,
+    ) -> Iterator[pl.DataFrame]:
+        """Yield the rows of each file.
+
+        Parameters
+        ----------
+        with_columns : list of str or None
+            The columns to read; None reads all.
+        predicate : polars.Expr or None
+            The condition that the rows must satisfy.
+        n_rows : int or None
+            The maximum number of rows; None yields all.
+        batch_size : int or None
+            Not used: a frame has the rows of a file.
+        """
+        wanted = list(self.schema) if with_columns is None else with_columns
+        left = n_rows
+        for row in range(len(self.names)):
+            if left is not None and left <= 0:
+                return
+            frame = self._read(row).select(wanted)
+            frame = frame if left is None else frame.head(left)
+            left = None if left is None else left - len(frame)
+            yield frame if predicate is None else frame.filter(predicate)
+
+    def _read(self, row: int) -> pl.DataFrame:
+        """Return the rows of a file with the columns and types of the schema."""
+        import polars as pl
+
+        read = _read_avro(self.source, self.names, row)
+        columns = []
+        for name, kind in self.schema.items():
+            partition = self.source.partitions.get(name)
+            if partition is not None:
+                value = pl.from_arrow(partition.values.slice(row, 1))
+                assert isinstance(value, pl.Series)
+                columns.append(pl.lit(value.item(), kind).alias(name))
+            elif name not in read.columns:
+                columns.append(pl.lit(None, kind).alias(name))
+            else:
+                columns.append(_as(pl.col(name), read.schema[name], kind))
+        return read.select(columns) if len(read) else pl.DataFrame(schema=self.schema)
+
+
+def _read_avro(source: ScanSource, names: pa.Array, row: int) -> pl.DataFrame:
+    import polars as pl
+
+    filesystem, (path,) = source.located(names.slice(row, 1))
+    try:
+        with filesystem.open_input_file(path) as file:
+            return pl.read_avro(BytesIO(file.read()))
+    except pl.exceptions.PolarsError as error:
+        raise DatasetError(
+            "Polars cannot read an Avro file", where=names[row].as_py(), found=str(error)[:300],
+            hint="read the dataset with Spark",
+        ) from error  # fmt: skip
+
+
+def _as(column: pl.Expr, found: pl.DataType, wanted: pl.DataType) -> pl.Expr:
+    """Return a column with the type of the schema; times without a zone in Avro files are in UTC."""
+    import polars as pl
+
+    if isinstance(found, pl.Datetime) and isinstance(wanted, pl.Datetime) and found.time_zone is None:
+        zone = wanted.time_zone
+        column = column if zone is None else column.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
+    return column if found == wanted else column.cast(wanted)
