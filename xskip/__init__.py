@@ -8,54 +8,51 @@ row. The queries themselves stay unchanged.
 MinMax(column='ts', key_label=None)
 """
 
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
 import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
-from xskip.api.catalog import list_indexes, migrate_all
-from xskip.api.configuration import settings
-from xskip.api.doctor import doctor
-from xskip.api.index import SkippingIndex
-from xskip.api.session import (
-    configure,
-    declare_classes,
-    disable,
-    enable,
-    explain,
-    is_enabled,
-    last_report,
-    register_function,
-    use_kms,
-)
-from xskip.clauses import bounds, index_clause
-from xskip.errors import XskipError
-from xskip.expressions import operands
-from xskip.indexes import (
-    BloomFilter,
-    Formatted,
-    GapList,
-    GeoBox,
-    Hybrid,
-    Index,
-    MinMax,
-    NullCount,
-    OneColumn,
-    PathBounds,
-    Prefix,
-    TokenBloom,
-    ValueList,
-    register,
-)
-from xskip.metadatastore.kms import KmsClient, LocalKms
-from xskip.results.skipping_report import SkippingReport
-from xskip.types import datatypes
-
-# plugins may import these modules by the names that earlier versions of specs/custom-index.rst gave
-for _former, _module in {
-    "bounds": bounds,
-    "datatypes": datatypes,
-    "indexes.asking": index_clause,
-    "operands": operands,
-}.items():
-    sys.modules[f"{__name__}.{_former}"] = _module
+if TYPE_CHECKING:
+    from xskip.api.catalog import list_indexes, migrate_all
+    from xskip.api.configuration import settings
+    from xskip.api.doctor import doctor
+    from xskip.api.index import SkippingIndex
+    from xskip.api.session import (
+        configure,
+        declare_classes,
+        disable,
+        enable,
+        explain,
+        is_enabled,
+        last_report,
+        register_function,
+        use_kms,
+    )
+    from xskip.errors import XskipError
+    from xskip.indexes import (
+        BloomFilter,
+        Formatted,
+        GapList,
+        GeoBox,
+        Hybrid,
+        Index,
+        MinMax,
+        NullCount,
+        OneColumn,
+        PathBounds,
+        Prefix,
+        TokenBloom,
+        ValueList,
+        register,
+    )
+    from xskip.metadatastore.kms import KmsClient, LocalKms
+    from xskip.results.skipping_report import SkippingReport
 
 __version__ = "0.1.0"
 
@@ -94,3 +91,71 @@ __all__ = [
     "settings",
     "use_kms",
 ]
+
+#: The public names of each module. A module is imported when one of its names is used first.
+_NAMES = {
+    "xskip.api.catalog": ("list_indexes", "migrate_all"),
+    "xskip.api.configuration": ("settings",),
+    "xskip.api.doctor": ("doctor",),
+    "xskip.api.index": ("SkippingIndex",),
+    "xskip.api.session": (
+        "configure", "declare_classes", "disable", "enable", "explain", "is_enabled", "last_report",
+        "register_function", "use_kms",
+    ),
+    "xskip.errors": ("XskipError",),
+    "xskip.indexes": (
+        "BloomFilter", "Formatted", "GapList", "GeoBox", "Hybrid", "Index", "MinMax", "NullCount", "OneColumn",
+        "PathBounds", "Prefix", "TokenBloom", "ValueList", "register",
+    ),
+    "xskip.metadatastore.kms": ("KmsClient", "LocalKms"),
+    "xskip.results.skipping_report": ("SkippingReport",),
+}  # fmt: skip
+_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}
+#: Names by which plugins may import modules, as earlier versions of specs/custom-index.rst gave them.
+_FORMER = {
+    "xskip.bounds": "xskip.clauses.bounds",
+    "xskip.datatypes": "xskip.types.datatypes",
+    "xskip.indexes.asking": "xskip.clauses.index_clause",
+    "xskip.operands": "xskip.expressions.operands",
+}
+
+
+class _FormerNames(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """The finder and loader of modules by their former names."""
+
+    def find_spec(self, fullname: str, path: object = None, target: object = None) -> Any:
+        """Return the specification of a module with a former name, or None for any other module."""
+        return importlib.machinery.ModuleSpec(fullname, self) if fullname in _FORMER else None
+
+    def exec_module(self, module: Any) -> None:
+        """Replace the new module by the module with the present name."""
+        sys.modules[module.__name__] = importlib.import_module(_FORMER[module.__name__])
+
+
+class _Package(ModuleType):
+    """The package, in which a public name is never hidden by a module of the same name."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Set an attribute; ignore a module that an import binds to a public name."""
+        if not (name in _MODULE_OF and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.meta_path.append(_FormerNames())
+sys.modules[__name__].__class__ = _Package
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Import a public name, or a module of the package, at its first use."""
+        if name in _MODULE_OF:
+            value = getattr(importlib.import_module(_MODULE_OF[name]), name)
+        elif name.startswith("__") or importlib.util.find_spec(f"xskip.{name}") is None:
+            raise AttributeError(f"module 'xskip' has no attribute {name!r}")
+        else:
+            value = importlib.import_module(f"xskip.{name}")
+        globals()[name] = value
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
