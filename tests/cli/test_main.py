@@ -62,7 +62,7 @@ def test_commands_manage_an_index_from_create_to_drop(
     assert "f1.parquet" in listed
     assert "f0.parquet" not in listed
     write_once(spark, Path(path), "a int, s string", {"f9": [(9, "s9")]})
-    assert "no, call refresh()" in run(capsys, "status", path)
+    assert "no, run xskip refresh" in run(capsys, "status", path)
     assert "unchanged    3" in run(capsys, "refresh", path)
     assert "2 -> 1" in run(capsys, "optimize", path)
     told = run_json(capsys, "optimize", path)
@@ -129,13 +129,15 @@ def test_conf_sets_spark_settings(spark: SparkSession, path: str, capsys: pytest
 def test_errors_are_one_line_on_stderr(
     spark: SparkSession, path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "call create([...]) first" in fail(capsys, "status", path)
-    assert "call create([...]) first" in fail(capsys, "optimize", path)
+    assert "run xskip create first" in fail(capsys, "status", path)
+    assert "run xskip create first" in fail(capsys, "optimize", path)
     assert "one of a, s" in fail(capsys, "create", path, "--minmax", "nope")
     assert "at least one" in fail(capsys, "create", path)
     assert "cannot read the dataset" in fail(capsys, "create", str(tmp_path / "none"), "--minmax", "a")
     run(capsys, "create", path, "--minmax", "a")
-    assert "already has an index" in fail(capsys, "create", path, "--minmax", "a")
+    again = fail(capsys, "create", path, "--minmax", "a")
+    assert "already has an index" in again
+    assert "run xskip refresh to bring it up to date, or xskip drop before xskip create" in again
     (Path(path) / "f9.parquet").write_bytes(b"broken" * 9)
     assert "f9.parquet" in fail(capsys, "refresh", path)
     assert run_json(capsys, "refresh", path, "--on-error", "skip")["failed"] == [f"file:{path}/f9.parquet"]
@@ -147,7 +149,17 @@ def test_an_invalid_predicate_is_an_error(spark: SparkSession, path: str, capsys
     assert "a >" in fail(capsys, "files", path, "a >")
 
 
-@pytest.mark.parametrize("arguments", [[], ["none"], ["create"], ["files", "x"], ["status", "x", "--output", "xml"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["none"],
+        ["create"],
+        ["files", "x"],
+        ["status", "x", "--output", "xml"],
+        ["status", "x", "--conf", "nonsense"],
+    ],
+)
 def test_invalid_arguments_print_the_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(arguments)

@@ -40,7 +40,7 @@ def add_quix(quix: argparse.ArgumentParser, add_common: Callable[[argparse.Argum
         command = commands.add_parser(name, help=text)
         command.add_argument("base", help="the folder of the workspace, with the folders Raw and Metadata")
         if name not in ("topics", "find"):
-            command.add_argument("topic")
+            command.add_argument("topic", help="the name of the topic")
         if name in ("topics", "keys", "partitions", "range", "segments"):
             command.add_argument("--listed", action="store_true", help="list the folders instead of the descriptors")
         if name in ("partitions", "metadata"):
@@ -76,7 +76,8 @@ def _add_own(command: argparse.ArgumentParser, name: str) -> None:
             command.add_argument("--schema", help="the schema of the payload, or the name of the Protobuf message")
             command.add_argument("--descriptor", help="the file of the Protobuf descriptor set")
         case "index":
-            command.add_argument("--trust", choices=("checked", "names", "data"), default="checked")
+            text = "which timestamps count (default: %(default)s)"
+            command.add_argument("--trust", choices=("checked", "names", "data"), default="checked", help=text)
         case "validate":
             command.add_argument("--sample", type=int, metavar="SEGMENTS", help="compare at most so many, at random")
         case "compact" | "clean":
@@ -90,6 +91,9 @@ def _add_own(command: argparse.ArgumentParser, name: str) -> None:
             command.add_argument("--servers", required=True, help="the addresses of the brokers")
             command.add_argument("--into", required=True, metavar="TOPIC", help="the topic that gets the messages")
             command.add_argument("--speed", type=float, help="the factor of the original pace (default: at once)")
-            command.add_argument("--timestamps", choices=("original", "moved", "current"), default="original")
+            text = "the timestamps of the sent messages (default: %(default)s)"
+            command.add_argument(
+                "--timestamps", choices=("original", "moved", "current"), default="original", help=text
+            )
             command.add_argument("--max-gap-ms", type=int, help="shorten longer gaps to so many milliseconds")
             command.add_argument("--state", metavar="FILE", help="keep the progress, and continue from it")

@@ -9,7 +9,7 @@ from xskip.errors import IndexDefinitionError
 from xskip.indexes.protocol import Index
 from xskip.metadata.table import IndexDefinition, IndexKey
 
-__all__ = ["index_of", "keys_of_paths", "register", "registered"]
+__all__ = ["index_of", "keys_of_paths", "register", "registered", "type_of"]
 
 _TYPES: dict[str, type[Index]] = {}
 
@@ -54,6 +54,15 @@ def registered() -> tuple[str, ...]:
     ('minmax', 'valuelist', 'bloomfilter')
     """
     return tuple(_TYPES)
+
+
+def type_of(name: str) -> type[Index] | None:
+    """Return the index type with a name, or None if no index type of this name is registered.
+
+    >>> type_of("minmax")
+    <class 'xskip.indexes.minmax.MinMax'>
+    """
+    return _TYPES.get(name)
 
 
 def index_of(definition: IndexDefinition) -> Index | None:

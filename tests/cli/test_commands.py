@@ -1,0 +1,305 @@
+"""The command line: definitions of indexes, checks, JSON, quiet sessions, interruptions, help and completion."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+import xskip
+from tests.helpers import opened_files, write_once
+from xskip import BloomFilter, Formatted, GeoBox, MinMax, SkippingIndex, ValueList
+from xskip.cli.commands import COMMANDS
+from xskip.cli.completion import SHELLS, script
+from xskip.cli.definitions import wanted_indexes
+from xskip.cli.main import main
+from xskip.cli.parser import make_parser
+from xskip.errors import IndexDefinitionError
+
+ROOT = Path(__file__).parents[2]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
+LOCAL = ("--conf", "spark.master=local[1]")
+
+
+@pytest.fixture
+def path(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr(SparkSession, "stop", lambda _: None)  # the session is of all tests
+    schema = "a int, b double, s string"
+    return write_once(spark, tmp_path / "data", schema, {f"f{i}": [(i, i / 2, f"s{i}/x")] for i in range(3)})
+
+
+def call(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
+    capsys.readouterr()
+    assert main(arguments) == code
+    return capsys.readouterr().out
+
+
+def call_json(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> Any:
+    return json.loads(call(capsys, *arguments, "--json", code=code))
+
+
+def parsed(*arguments: str) -> argparse.Namespace:
+    return make_parser().parse_args(["create", "/data", *arguments])
+
+
+def parsers(parser: argparse.ArgumentParser | None = None) -> Iterator[argparse.ArgumentParser]:
+    parser = parser or make_parser()
+    yield parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for each in action.choices.values():
+                yield from parsers(each)
+
+
+def test_flags_define_every_index_type_with_its_parameters(tmp_path: Path) -> None:
+    config = tmp_path / "index.toml"
+    config.write_text(
+        '[[index]]\ntype = "bloomfilter"\ncolumn = "u"\nfpp = 0.1\n[[index]]\ntype = "pathbounds"\npattern = "f{a}"\n'
+    )
+    wanted = wanted_indexes(
+        parsed(
+            "--minmax", "a", "--minmax", "b.c", "--geobox", "x", "y", "--formatted", "s", r"^(\w+)/",
+            "--index", "valuelist(city, max_values=5)", "--index", "minmax('size(tags)', expression=true)",
+            "--index", "geobox(p.lon, p.lat, boxes=4)", "--config", str(config),
+        )
+    )  # fmt: skip
+    assert wanted[:-1] == [
+        MinMax("a"),
+        MinMax("b.c"),
+        GeoBox("x", "y"),
+        Formatted("s", r"^(\w+)/"),
+        ValueList("city", max_values=5),
+        MinMax("size(tags)", expression=True),
+        GeoBox("p.lon", "p.lat", boxes=4),
+        BloomFilter("u", fpp=0.1),
+    ]
+    assert wanted[-1].name == "pathbounds"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("valuelist(city", "TYPE\\(COLUMN"),
+        ("valuelist", "TYPE\\(COLUMN"),
+        ("minmax(size(tags))", "TYPE\\(COLUMN"),
+        ("nothing(a)", "one of minmax, valuelist"),
+        ("valuelist(a, longest=5)", "longest"),
+        ("valuelist(a, max_values=0)", "max_values"),
+        ("minmax()", "column"),
+    ],
+)
+def test_a_definition_that_is_not_valid_is_an_error(given: str, said: str) -> None:
+    with pytest.raises(IndexDefinitionError, match=said):
+        wanted_indexes(parsed("--index", given))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("index = 5", "another type"),
+        ("indexes = []", "unknown keys.*indexes"),
+        ("[[index]", "cannot be read"),
+        ('[[index]]\ntype="minmax"\ncolumns="a"', "columns"),
+        ('[[index]]\ncolumn="a"', "not known"),
+    ],
+)
+def test_a_configuration_that_is_not_valid_is_an_error(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "index.toml").write_text(text)
+    with pytest.raises(IndexDefinitionError, match=said):
+        wanted_indexes(parsed("--config", str(tmp_path / "index.toml")))
+
+
+def test_a_configuration_defines_the_dataset(
+    spark: SparkSession, path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    csv = f"{path}-csv"
+    spark.read.parquet(path).coalesce(1).write.option("header", "true").csv(csv)
+    (tmp_path / "index.toml").write_text(
+        'format = "csv"\n[options]\nheader = "true"\ninferSchema = "true"\n[[index]]\ntype = "minmax"\ncolumn = "a"\n'
+    )
+    assert call_json(capsys, "create", csv, "--config", str(tmp_path / "index.toml"))["added"] == 1
+    described = call_json(capsys, "describe", csv)
+    assert (described["format"], described["indexes"][0]["types"]) == ("csv", ["int"])
+    assert described["indexes"][0]["params"] == {}
+
+
+def test_the_format_of_an_index_is_known(
+    spark: SparkSession, path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    avro, base = f"{path}-avro", str(tmp_path / "base")
+    spark.read.parquet(path).coalesce(1).write.format("avro").save(avro)
+    call(capsys, "create", avro, "--format", "avro", "--minmax", "a", "--location", base)
+    assert call_json(capsys, "status", avro, "--location", base)["up_to_date"]
+    call(capsys, "create", avro, "--format", "avro", "--minmax", "b", "--at", f"{tmp_path}/own")
+    assert call_json(capsys, "describe", avro, "--at", f"{tmp_path}/own")["indexes"][0]["columns"] == ["b"]
+
+
+def test_checks_exit_with_1(spark: SparkSession, path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call_json(capsys, "exists", path) == {"exists": False}
+    assert "no" in call(capsys, "exists", path, "--check", code=1)
+    call(capsys, "create", path, "--minmax", "a", "--pathbounds", "f{a}")
+    assert "yes" in call(capsys, "exists", path, "--check")
+    assert call_json(capsys, "status", path, "--check")["up_to_date"] is True
+    assert call_json(capsys, "validate", path, "--check")["wrong"] == []
+    write_once(spark, Path(path), "a int, b double, s string", {"f9": [(8, 1.0, "x")]})
+    assert call_json(capsys, "status", path)["up_to_date"] is False
+    assert call_json(capsys, "status", path, "--check", code=1)["missing"] == 1
+    call(capsys, "refresh", path)
+    assert call_json(capsys, "validate", path, "--check", code=1)["wrong"][0]["path"].endswith("f9.parquet")
+    assert call_json(capsys, "validate", path)["files"] == 4
+
+
+def test_explain_says_what_a_query_skips(spark: SparkSession, path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    call(capsys, "create", path, "--minmax", "a")
+    (scan,) = call_json(capsys, "explain", path, "a = 1 AND s = 'x'")["scans"]
+    assert (scan["files"], scan["kept"]) == (3, 1)
+    assert "there is no index on s" in call(capsys, "explain", path, "a = 1 AND s = 'x'")
+    assert call_json(capsys, "explain", path, "nope = 1", code=2)["error"]["type"] == "PredicateError"
+
+
+def test_files_without_an_index_are_an_error_unless_told_otherwise(
+    path: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    error = call_json(capsys, "files", path, "a = 1", code=2)["error"]
+    assert (error["type"], error["hint"]) == ("MetadataNotFoundError", "run xskip create first")
+    assert len(call_json(capsys, "files", path, "a = 1", "--without-index")["files"]) == 3
+    call(capsys, "create", path, "--minmax", "a")
+    found = call_json(capsys, "files", path, "a = 1 AND s > 'x'")
+    assert [Path(file["name"]).stem for file in found["files"]] == ["f1"]
+    assert {"predicate": "s > ?", "reason": "there is no index on s"} in found["unused"]
+
+
+def test_an_index_of_another_version_moves_to_the_newest(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    call(capsys, "create", path, "--minmax", "a", "--version", "3")
+    assert call_json(capsys, "describe", path)["version"] == 3
+    assert call_json(capsys, "migrate", path)["after"] == 4
+    assert call_json(capsys, "describe", path)["version"] == 4
+
+
+def test_keys_of_a_file_encrypt_and_rotate(
+    spark: SparkSession, path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keys = tmp_path / "keys.json"
+    keys.write_text(json.dumps({"f": "AAAAAAAAAAAAAAAAAAAAAA==", "k": "AQEBAQEBAQEBAQEBAQEBAQ=="}))
+    encrypted = ("--conf", "spark.xskip.encryption.footer.key=f", "--index", "minmax(a, key_label='k')")
+    try:
+        call(capsys, "create", path, *encrypted, "--kms-keys", str(keys))
+        assert opened_files(spark.read.parquet(path).filter("a = 1")) == {"f1"}
+        rotated = call_json(capsys, "rotate-keys", path, "--kms-keys", str(keys), "--label", "k=f")
+        assert set(rotated["labels"]) == {"f"}
+    finally:
+        xskip.use_kms(None)
+
+
+def test_a_base_location_that_does_not_exist_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "does not exist" in call_json(capsys, "list", "/nowhere/at/all", code=2)["error"]["what"]
+
+
+def test_an_interruption_is_one_line(
+    path: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SkippingIndex, "status", interrupted)
+    capsys.readouterr()
+    assert main(["status", path]) == 130
+    assert capsys.readouterr().err == "xskip: interrupted\n"
+
+
+def test_a_process_that_is_interrupted_shows_no_traceback(path: str) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "xskip", "create", path, "--minmax", "a", *LOCAL],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=ENVIRONMENT,
+    )  # fmt: skip
+    time.sleep(3)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=120)
+    assert (process.returncode, out, err) == (130, "", "xskip: interrupted\n")
+
+
+def test_a_process_is_quiet(path: str) -> None:
+    arguments = ["create", path, "--minmax", "a", *LOCAL]
+    run = [sys.executable, "-m", "xskip"]
+    ran = subprocess.run([*run, *arguments], capture_output=True, text=True, check=False, cwd=ROOT, env=ENVIRONMENT)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "files added  3" in ran.stdout
+    wrong = ["status", path, "--conf", "spark.driver.memory=nonsense"]
+    ran = subprocess.run([*run, *wrong], capture_output=True, text=True, check=False, cwd=ROOT, env=ENVIRONMENT)
+    assert (ran.returncode, ran.stdout, len(ran.stderr.splitlines())) == (2, "", 1)
+    assert ran.stderr.startswith("xskip: Spark does not start (found: ")
+    assert "nonsense" in ran.stderr
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["create", "--help"], ["completion", "bash"]])
+def test_help_is_fast(arguments: list[str]) -> None:
+    """Neither pyspark nor pyarrow is imported. Processor time varies with the machine, the modules do not."""
+    code = (
+        "import sys, contextlib, io, time\n"
+        "from xskip.cli.main import main\n"
+        "with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):\n"
+        f"    main({arguments})\n"
+        "print([m for m in ('pyspark', 'pyarrow', 'numpy', 'pandas', 'py4j') if m in sys.modules], time.process_time())"
+    )
+    run = [sys.executable, "-c", code]
+    ran = subprocess.run(run, capture_output=True, text=True, check=True, cwd=ROOT, env=ENVIRONMENT)
+    modules, _, seconds = ran.stdout.rpartition(" ")
+    assert modules == "[]"
+    assert float(seconds) < 0.5
+
+
+def test_every_flag_has_a_sentence_and_every_command_an_example() -> None:
+    silent = [
+        (p.prog, a.dest) for p in parsers() for a in p._actions if not a.help and a.dest not in ("command", "quix")
+    ]
+    assert silent == []
+    for command in COMMANDS:
+        assert "xskip " + command.name in command.example
+    for parser in parsers():
+        parser.format_help()
+
+
+def test_examples_are_valid_calls() -> None:
+    import shlex
+
+    for command in COMMANDS:
+        if command.name != "completion":
+            arguments = make_parser().parse_args(shlex.split(command.example)[1:])
+            assert arguments.command == command.name
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_script_completes_commands_and_flags(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    text = call(capsys, "completion", shell)
+    assert text.strip() == script(shell, make_parser()).strip()
+    for word in ("create", "valuelist", "trust-listing", "topics"):
+        assert word in text
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["xskip", "cr"], ["create"]),
+        (["xskip", "status", "--ch"], ["--check"]),
+        (["xskip", "quix", "ke"], ["keys"]),
+        (["xskip", "quix", "find", "--st"], ["--start"]),
+        (["xskip", "completion", "f"], ["fish"]),
+    ],
+)
+def test_bash_completes(words: list[str], expected: list[str]) -> None:
+    line = " ".join(f"'{word}'" for word in words)
+    typed = f"COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _xskip; echo ${{COMPREPLY[@]}}"
+    code = f"{script('bash', make_parser())}\n{typed}"
+    ran = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == expected
+    assert ran.stderr == ""

@@ -1,0 +1,133 @@
+"""The index types that the arguments of ``xskip create`` and a configuration file define."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from xskip.cli.flags import ONE_COLUMN
+from xskip.errors import IndexDefinitionError
+from xskip.indexes import Index, PathBounds, registered
+from xskip.indexes.registry import type_of
+
+__all__ = ["read_config", "wanted_indexes"]
+
+_EXPECTED = "TYPE(COLUMN, PARAMETER=VALUE), such as valuelist(city, max_values=100)"
+_KEYS = ("format", "options", "index")
+_ERRORS = (TypeError, ValueError)
+
+
+def wanted_indexes(arguments: argparse.Namespace) -> list[Index]:
+    """Return the index types that the arguments and the configuration file define.
+
+    Parameters
+    ----------
+    arguments : argparse.Namespace
+        The arguments of ``xskip create``.
+
+    Raises
+    ------
+    IndexDefinitionError
+        If a definition is not valid.
+    """
+    wanted = [_made(name, [column], {}) for name in ONE_COLUMN for column in getattr(arguments, name)]
+    wanted += [_made("geobox", columns, {}) for columns in arguments.geobox]
+    wanted += [_made("formatted", given, {}) for given in arguments.formatted]
+    wanted += [_parsed(text) for text in arguments.index]
+    if arguments.pathbounds:
+        wanted += PathBounds.of_pattern(arguments.pathbounds, unit=arguments.path_unit, zone=arguments.path_zone)
+    for entry in read_config(arguments.config).get("index", []):
+        wanted += _configured(entry)
+    return wanted
+
+
+def read_config(path: str | None) -> Mapping[str, Any]:
+    """Return the content of a configuration file in TOML; empty without a file.
+
+    Parameters
+    ----------
+    path : str or None
+        The path of the file.
+
+    Raises
+    ------
+    IndexDefinitionError
+        If the file cannot be read, or has unknown keys.
+    """
+    if path is None:
+        return {}
+    toml = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+    try:
+        config: Mapping[str, Any] = toml.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise IndexDefinitionError("the configuration cannot be read", where=path, found=str(error)) from error
+    unknown = sorted(config.keys() - set(_KEYS))
+    if unknown:
+        raise IndexDefinitionError(
+            "the configuration has unknown keys", where=path, found=", ".join(unknown), expected=", ".join(_KEYS)
+        )
+    if not isinstance(config.get("index", []), list) or not isinstance(config.get("options", {}), dict):
+        raise IndexDefinitionError(
+            "the configuration has a key of another type",
+            where=path,
+            expected="[[index]] tables and an [options] table",
+        )
+    return config
+
+
+def _configured(entry: Mapping[str, Any]) -> list[Index]:
+    given = dict(entry)
+    name = str(given.pop("type", ""))
+    if name == "pathbounds" and "pattern" in given:
+        try:
+            return list(PathBounds.of_pattern(given.pop("pattern"), **given))
+        except TypeError as error:
+            raise IndexDefinitionError("the index definition is not valid", where=name, found=str(error)) from error
+    return [_made(name, [], given)]
+
+
+def _parsed(text: str) -> Index:
+    try:
+        node = ast.parse(text.strip(), mode="eval").body
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+            raise ValueError(text)
+        columns = [_column(argument) for argument in node.args]
+        parameters = {str(k.arg): _value(k.value) for k in node.keywords}
+    except (SyntaxError, ValueError) as error:
+        raise IndexDefinitionError("the index definition is not valid", found=text, expected=_EXPECTED) from error
+    return _made(node.func.id, columns, parameters)
+
+
+def _column(node: ast.expr) -> str:
+    if isinstance(node, ast.Name | ast.Attribute):
+        return ast.unparse(node)
+    value = ast.literal_eval(node)
+    if not isinstance(value, str):
+        raise ValueError("no column")
+    return value
+
+
+def _value(node: ast.expr) -> object:
+    if isinstance(node, ast.Name) and node.id in ("true", "false"):
+        return node.id == "true"
+    return ast.literal_eval(node)
+
+
+def _made(name: str, columns: list[str], parameters: Mapping[str, Any]) -> Index:
+    kind = type_of(name.lower())
+    if kind is None:
+        raise IndexDefinitionError(
+            "the index type is not known", found=name, expected=f"one of {', '.join(registered())}"
+        )
+    try:
+        made: Index = kind(*columns, **parameters)
+    except _ERRORS as error:
+        if isinstance(error, IndexDefinitionError):
+            raise
+        raise IndexDefinitionError("the index definition is not valid", where=name, found=str(error)) from error
+    return made

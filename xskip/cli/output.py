@@ -1,0 +1,59 @@
+"""The output of the commands as text and as JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+
+from xskip.cli.shell_words import in_shell_words
+from xskip.results.file_list import FileList
+from xskip.results.index_status import IndexDescription, IndexStatus
+from xskip.results.skipping_report import SkippingReport
+
+__all__ = ["show"]
+
+
+def show(arguments: argparse.Namespace, result: object) -> None:
+    """Print the result of a command.
+
+    Parameters
+    ----------
+    arguments : argparse.Namespace
+        The arguments, which choose between text and JSON.
+    result : object
+        A result of the API, a tuple of results, or a mapping.
+    """
+    if arguments.output == "json":
+        print(json.dumps(_plain(result), indent=1, default=str))
+    elif isinstance(result, Mapping):
+        print("\n".join(f"{name}  {_text(value)}" for name, value in result.items()))
+    elif isinstance(result, tuple):
+        print("\n\n".join(map(str, result)) or "no index")
+    else:
+        print(in_shell_words(str(result)))
+
+
+def _text(value: object) -> str:
+    return {True: "yes", False: "no"}.get(value, str(value)) if isinstance(value, bool) else str(value)
+
+
+def _plain(result: object) -> object:
+    match result:
+        case FileList():
+            return result.to_json()
+        case SkippingReport():
+            return result.to_dict()
+        case IndexStatus():
+            files = [{"name": name, "version": version} for name, version in result.metadata_files]
+            return {**asdict(result), "metadata_files": files, "up_to_date": result.up_to_date}
+        case IndexDescription():
+            indexes = [{**asdict(index), "params": dict(index.params)} for index in result.indexes]
+            return {**asdict(result), "indexes": indexes}
+        case Mapping():
+            return dict(result)
+        case tuple():
+            return [_plain(each) for each in result]
+        case _:
+            return asdict(result)  # type: ignore[call-overload]

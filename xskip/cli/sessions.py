@@ -1,0 +1,164 @@
+"""The Spark sessions of the commands, without Spark's own output."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from xskip.api.index import SkippingIndex
+from xskip.api.session import check_java, configure, enable, explain, use_kms
+from xskip.cli.definitions import read_config
+from xskip.errors import DatasetError, PredicateError, XskipError
+from xskip.metadatastore.commit import find_live
+from xskip.metadatastore.filesystem import LocalStorage
+from xskip.metadatastore.kms import LocalKms
+from xskip.metadatastore.location import metadata_directory
+from xskip.spark.bridge.java_errors import first_line
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from xskip.results.skipping_report import SkippingReport
+
+__all__ = ["demand_directory", "explained", "opened_index", "session"]
+
+
+@contextmanager
+def session(arguments: argparse.Namespace, fmt: str = "") -> Iterator[SparkSession]:
+    """Yield a session, and stop it at the end.
+
+    Parameters
+    ----------
+    arguments : argparse.Namespace
+        The arguments of the command.
+    fmt : str
+        The file format that the command reads, if it is known.
+    """
+    check_java()
+    if arguments.kms_keys:
+        use_kms(LocalKms.from_file(arguments.kms_keys))
+    builder = _builder(arguments, fmt)
+    spark = builder.getOrCreate() if arguments.verbose else _quiet(builder)
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+@contextmanager
+def opened_index(arguments: argparse.Namespace) -> Iterator[SkippingIndex]:
+    """Yield the index of the dataset that the arguments name.
+
+    Parameters
+    ----------
+    arguments : argparse.Namespace
+        The arguments of the command.
+    """
+    config = read_config(getattr(arguments, "config", None))
+    fmt = arguments.format or config.get("format") or _recorded_format(arguments) or "parquet"
+    options = {**config.get("options", {}), **dict(text.partition("=")[::2] for text in arguments.option)}
+    with session(arguments, fmt) as spark:
+        if arguments.location:
+            spark.conf.set("spark.xskip.metadata.location", arguments.location)
+        index = SkippingIndex.for_path(spark, arguments.path, format=fmt, options=options)
+        yield index.at(arguments.at) if arguments.at else index
+
+
+def explained(index: SkippingIndex, predicate: str) -> SkippingReport:
+    """Return what skipping would do for a query with a predicate.
+
+    Parameters
+    ----------
+    index : SkippingIndex
+        The index.
+    predicate : str
+        The predicate.
+
+    Raises
+    ------
+    PredicateError
+        If Spark cannot parse or resolve the predicate.
+    """
+    from pyspark.errors import PySparkException
+
+    df = index.read()
+    enable(df.sparkSession)
+    try:
+        filtered = df.filter(predicate)
+    except PySparkException as error:
+        raise PredicateError("Spark cannot resolve the predicate", where=predicate, found=first_line(error)) from error
+    return explain(filtered)
+
+
+def demand_directory(location: str) -> None:
+    """Raise an error if a local directory does not exist.
+
+    Raises
+    ------
+    DatasetError
+        If the location is a local path, and no directory.
+    """
+    if "://" not in location and not Path(location.removeprefix("file:")).is_dir():
+        raise DatasetError("the base location does not exist", where=location)
+
+
+def _recorded_format(arguments: argparse.Namespace) -> str:
+    """Return the file format that a local index records, before Spark starts; empty if it is not known."""
+    path, base = arguments.path, arguments.at or arguments.location
+    if any("://" in text for text in (path, base or "")):
+        return ""
+    root = os.path.abspath(path.removeprefix("file:"))
+    directory = arguments.at or metadata_directory(root, base)
+    with suppress(XskipError):
+        live = find_live(LocalStorage(), os.path.abspath(directory))
+        if live is not None and live.record is not None and live.record.reading is not None:
+            return live.record.reading.format
+    return ""
+
+
+def _builder(arguments: argparse.Namespace, fmt: str) -> Any:
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName("xskip").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.ui.showConsoleProgress", str(arguments.verbose).lower())
+    for text in arguments.conf:
+        key, _, value = text.partition("=")
+        builder = builder.config(key, value)
+    if fmt == "avro":
+        return configure(builder, extra_packages=arguments.package)
+    if arguments.package:
+        builder = builder.config("spark.jars.packages", ",".join(arguments.package))
+    return builder
+
+
+def _quiet(builder: Any) -> SparkSession:
+    """Start a session whose JVM writes to a file in place of the terminal; show the file's end if the start fails.
+
+    A process inherits its output from its parent, so the terminal's descriptors point to the file during the start.
+    """
+    with tempfile.TemporaryFile() as log:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        kept = [(number, os.dup(number)) for number in (1, 2)]
+        try:
+            for number, _ in kept:
+                os.dup2(log.fileno(), number)
+            spark: SparkSession = builder.getOrCreate()
+        except Exception as error:
+            log.seek(0)
+            lines = log.read().decode(errors="replace").strip().splitlines()
+            raise XskipError(
+                "Spark does not start", found=" / ".join(lines[-3:]) or first_line(error),
+                hint="use --verbose to see what Spark logs",
+            ) from error  # fmt: skip
+        finally:
+            for number, copy in kept:
+                os.dup2(copy, number)
+                os.close(copy)
+    return spark
