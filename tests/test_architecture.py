@@ -19,7 +19,7 @@ PACKAGE = ROOT / "xskip"
 #: cycles, and from those before it.
 LAYERS = (
     "errors", "settings", "types", "questdb_files", "expressions", "metadata", "clauses", "indexes", "pruning",
-    "results", "metadatastore.legacy", "metadatastore", "metadatastore.maintenance",
+    "results", "metadatastore.legacy", "metadatastore", "metadatastore.maintenance", "standalone",
     "spark", "spark.bridge", "spark.catalyst", "spark.collect", "spark.questdb", "spark.query",
     "build", "api", "quixlake", "questdb", "__init__", "cli", "__main__", "xskipper",
 )  # fmt: skip

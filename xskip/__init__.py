@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     )
     from xskip.metadatastore.kms import KmsClient, LocalKms
     from xskip.results.skipping_report import SkippingReport
+    from xskip.standalone.opened import open_index
 
 __version__ = "0.1.0"
 
@@ -86,6 +87,7 @@ __all__ = [
     "last_report",
     "list_indexes",
     "migrate_all",
+    "open_index",
     "register",
     "register_function",
     "settings",
@@ -109,6 +111,7 @@ _NAMES = {
     ),
     "xskip.metadatastore.kms": ("KmsClient", "LocalKms"),
     "xskip.results.skipping_report": ("SkippingReport",),
+    "xskip.standalone.opened": ("open_index",),
 }  # fmt: skip
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}
 #: Names by which plugins may import modules, as earlier versions of specs/custom-index.rst gave them.

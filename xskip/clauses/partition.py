@@ -17,7 +17,7 @@ from xskip.expressions.evaluate import matches
 from xskip.metadata.table import MetadataTable, PartitionColumn
 from xskip.types.datatypes import arrow_type
 
-__all__ = ["PartitionClause", "column_of", "partitions_of_names"]
+__all__ = ["PartitionClause", "column_of", "partitions_of_names", "texts_of_names"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +84,38 @@ def partitions_of_names(names: pa.Array, root: str) -> dict[str, PartitionColumn
     >>> [(c.type, c.values.to_pylist()[0]) for c in found.values()]
     [('date', datetime.date(2020, 1, 1)), ('int', 7)]
     """
-    prefix = root.rstrip("/") + "/"
-    rows = [
-        dict(part.partition("=")[::2] for part in name.removeprefix(prefix).split("/")[:-1] if "=" in part)
-        for name in names.to_pylist()
-    ]
+    rows = texts_of_names(names, root)
     if not rows or any(row.keys() != rows[0].keys() for row in rows):
         return {}
-    return {_unescaped(name): _typed(_unescaped(name), [row[name] for row in rows]) for name in rows[0]}
+    return {name: _typed(name, [row[name] for row in rows]) for name in rows[0]}
+
+
+def texts_of_names(names: pa.Array, root: str) -> list[dict[str, str | None]]:
+    """Return the partition values that the path of each file contains, as texts.
+
+    Parameters
+    ----------
+    names : pyarrow.Array of string
+        The paths of the files, without scheme and authority.
+    root : str
+        The path of the dataset's root.
+
+    Returns
+    -------
+    list of dict of str to (str or None)
+        The values by column; None is NULL.
+
+    Examples
+    --------
+    >>> texts_of_names(pa.array(["/t/a%20b=7/n=__HIVE_DEFAULT_PARTITION__/f"]), "/t")
+    [{'a b': '7', 'n': None}]
+    """
+    prefix = root.rstrip("/") + "/"
+    parts = ([p.partition("=") for p in name.removeprefix(prefix).split("/")[:-1]] for name in names.to_pylist())
+    return [
+        {_unescaped(column): None if text == _DEFAULT else _unescaped(text) for column, sign, text in row if sign}
+        for row in parts
+    ]
 
 
 def column_of(directory: str) -> str | None:
@@ -109,8 +133,8 @@ def _unescaped(text: str) -> str:
     return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
 
 
-def _typed(name: str, raw: list[str]) -> PartitionColumn:
-    texts = pa.array([None if text == _DEFAULT else _unescaped(text) for text in raw], pa.string())
+def _typed(name: str, raw: list[str | None]) -> PartitionColumn:
+    texts = pa.array(raw, pa.string())
     for kind, form in (("int", r"^(0|-?[1-9]\d*)$"), ("bigint", r"^(0|-?[1-9]\d*)$"), ("date", r"^\d{4}-\d\d-\d\d$")):
         fits = pc.match_substring_regex(texts.drop_null(), form)
         if len(fits) and pc.all(fits).as_py():

@@ -119,7 +119,7 @@ def _value(node: ast.expr) -> object:
 
 
 def _made(name: str, columns: list[str], parameters: Mapping[str, Any]) -> Index:
-    kind = type_of(name.lower())
+    kind: Any = type_of(name.lower())
     if kind is None:
         raise IndexDefinitionError(
             "the index type is not known", found=name, expected=f"one of {', '.join(registered())}"

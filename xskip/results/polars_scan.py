@@ -35,7 +35,8 @@ def scan_polars(source: ScanSource, names: pa.Array) -> pl.LazyFrame:
     """
     polars: Any = engine_module("polars")
     if source.format != "avro":
-        return polars.scan_pyarrow_dataset(source.dataset(names))
+        frame: pl.LazyFrame = polars.scan_pyarrow_dataset(source.dataset(names))
+        return frame
     from polars.io.plugins import register_io_source
 
     scan = _AvroScan(source, names, dict(polars.from_arrow(source.schema().empty_table()).schema))

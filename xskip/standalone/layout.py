@@ -1,0 +1,91 @@
+"""The schema and the partition values of a dataset, for scans without Spark."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from xskip.clauses.partition import texts_of_names
+from xskip.errors import DatasetError
+from xskip.metadata.data_files import DataFiles
+from xskip.metadata.table import MetadataTable, PartitionColumn
+from xskip.metadatastore.snapshot import Snapshot
+from xskip.results.polars_scan import avro_schema
+from xskip.results.scan_source import ScanSource
+from xskip.standalone.store import Store
+from xskip.types.datatypes import arrow_type
+
+__all__ = ["dataset_schema", "partitions_of"]
+
+
+def dataset_schema(store: Store, fmt: str, listed: DataFiles, snapshot: Snapshot) -> pa.Schema:
+    """Return the schema of a dataset: that of its first file, with the partition columns.
+
+    Parameters
+    ----------
+    store : Store
+        The store of the dataset.
+    fmt : str
+        The file format.
+    listed : DataFiles
+        All files of the dataset.
+    snapshot : Snapshot
+        The state of the index.
+
+    Raises
+    ------
+    DatasetError
+        If the dataset has no files, or if the first file cannot be read.
+    """
+    if not len(listed):
+        raise DatasetError("the dataset has no files, so its schema is not known", where=store.root)
+    source = ScanSource(store.root, fmt, pa.schema, {}, store.filesystem, store.prefix)
+    try:
+        read = avro_schema if fmt == "avro" else ScanSource.schema_of
+        schema = read(source, listed.names.slice(0, 1))
+    except (OSError, pa.ArrowException) as error:
+        raise DatasetError(
+            "the first file of the dataset cannot be read", where=listed.names[0].as_py(), found=str(error)[:300]
+        ) from error
+    for name, kind in snapshot.partitions.items():
+        at = schema.get_field_index(name)
+        field = pa.field(name, arrow_type(kind))
+        schema = schema.append(field) if at < 0 else schema.set(at, field)
+    return schema
+
+
+def partitions_of(kept: DataFiles, known: MetadataTable, root: str) -> dict[str, PartitionColumn]:
+    """Return the partition values of files: from the index, and of files that are not in the index from their paths.
+
+    Parameters
+    ----------
+    kept : DataFiles
+        The files.
+    known : MetadataTable
+        The metadata of the indexed files, with their partition values.
+    root : str
+        The path of the dataset's root.
+
+    Raises
+    ------
+    DatasetError
+        If the path of a file that is not in the index has no value for a partition column.
+    """
+    rows = pc.index_in(kept.names, known.files.names)
+    fresh = rows.is_null()
+    found = {n: replace(column, values=column.values.take(rows)) for n, column in known.partitions.items()}
+    if not found or not pc.any(fresh).as_py():
+        return found
+    texts = texts_of_names(kept.names.filter(fresh), root)
+    for name, column in found.items():
+        try:
+            parsed = pa.array([row[name] for row in texts], pa.string()).cast(column.values.type)
+        except (pa.ArrowException, KeyError) as error:
+            raise DatasetError(
+                f"the path of a new file has no partition value of type {column.type}", where=name, found=str(error),
+                hint="call refresh() in Spark",
+            ) from error  # fmt: skip
+        found[name] = replace(column, values=pc.replace_with_mask(column.values, fresh, parsed))
+    return found

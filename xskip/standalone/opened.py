@@ -1,0 +1,240 @@
+"""An index that is open for reading without Spark."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from xskip.clauses.clause import Mask, Requirement
+from xskip.errors import MetadataNotFoundError, SettingError
+from xskip.expressions.operands import Column
+from xskip.metadata.data_files import DataFiles, compare_files, join_ids
+from xskip.metadata.format_rules import ZONE
+from xskip.metadata.read_profile import ReadProfile
+from xskip.metadatastore.location import IndexLocation, metadata_directory
+from xskip.metadatastore.snapshot import Snapshot, open_snapshot
+from xskip.metadatastore.time_zones import FORMATS
+from xskip.pruning.prune import prune, requirements
+from xskip.pruning.translate import Available, translate, without_column
+from xskip.results.file_list import FileList
+from xskip.results.scan_source import ScanSource
+from xskip.standalone.arrow_filter import skipped_by_expression
+from xskip.standalone.layout import dataset_schema, partitions_of
+from xskip.standalone.resolve import Resolver
+from xskip.standalone.sql import parse
+from xskip.standalone.store import Store, list_data
+
+if TYPE_CHECKING:
+    import pyarrow.dataset
+    from pyarrow.fs import FileSystem
+
+__all__ = ["OpenedIndex", "open_index"]
+
+#: The formats whose values other engines read as Spark does.
+_SUPPORTED = ("parquet", "avro", "orc")
+Unused = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedIndex:
+    """An index that is open for reading without Spark.
+
+    Attributes
+    ----------
+    store : Store
+        The store of the dataset.
+    location : IndexLocation
+        The location of the index.
+    time_zone : str or None
+        The time zone of timestamps without an offset in predicates; None if the zone is not known.
+    """
+
+    store: Store = field(repr=False)
+    location: IndexLocation
+    time_zone: str | None = None
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """Return the present state of the index.
+
+        Raises
+        ------
+        MetadataNotFoundError
+            If there is no index.
+        """
+        snapshot = open_snapshot(self.store.storage, self.location.directory)
+        if snapshot is None:
+            raise MetadataNotFoundError.at(self.location.directory)
+        return snapshot
+
+    def files(self, predicate: str | pyarrow.dataset.Expression) -> FileList:
+        """Return the files of the dataset that can hold a row for which a predicate is TRUE.
+
+        Parameters
+        ----------
+        predicate : str or pyarrow.dataset.Expression
+            A predicate in SQL, or an expression of pyarrow. In SQL, the method understands comparisons of columns with
+            literals and with each other, ``IN``, ``BETWEEN``, ``IS NULL``, ``LIKE 'x%'``, ``AND``, ``OR`` and ``NOT``.
+            Of an expression, it uses comparisons of columns with literals.
+
+        Returns
+        -------
+        FileList
+            The files, and the parts of the predicate that the index could not use. Such parts keep files.
+
+        Raises
+        ------
+        PredicateError
+            If the predicate has an open quote or parenthesis, or is not complete.
+        MetadataNotFoundError
+            If there is no index.
+        DatasetError
+            If the dataset is no directory.
+        """
+        parsed = parse(predicate) if isinstance(predicate, str) else None
+        snapshot = self.snapshot
+        listed = list_data(self.store)
+        fmt = snapshot.record.reading.format if snapshot.record and snapshot.record.reading else ""
+        profile = _profile(snapshot, fmt)
+        problem = _problem(snapshot, self.location, profile)
+        skip: Mask = np.zeros(snapshot.rows, np.bool_)
+        unused: Unused = ()
+        if not problem:
+            available = _available(snapshot, profile)
+            if parsed is not None:
+                resolver = Resolver(partial(_column, available), self.time_zone)
+                clause = translate(resolver.resolve(parsed), available)
+                result = prune(clause, snapshot.proved(requirements(clause), profile))
+                left = tuple(pair for pair in result.unused if pair[0] != "?")
+                skip, unused = result.skip, (*resolver.unused, *left)
+            else:
+                schema = dataset_schema(self.store, fmt, listed, snapshot)
+                table = snapshot.proved(_bounds(snapshot), profile)
+                skip, unused = skipped_by_expression(predicate, table, schema, available)
+        return self._kept(snapshot, listed, skip, (fmt, unused, problem))
+
+    def _kept(self, snapshot: Snapshot, listed: DataFiles, skip: Mask, found: tuple[str, Unused, str]) -> FileList:
+        fmt, unused, problem = found
+        known = snapshot.load(snapshot.partition_keys)
+        fresh, _ = compare_files(listed, known.files)
+        keep = np.zeros(len(listed), np.bool_)
+        keep[fresh] = True
+        needed = known.files.take(pa.array(np.flatnonzero(~skip)))
+        ids = join_ids(needed.names, needed.modified)
+        keep |= pc.is_in(join_ids(listed.names, listed.modified), ids).to_numpy(zero_copy_only=False)
+        kept = listed.take(pa.array(np.flatnonzero(keep)))
+        source = ScanSource(
+            self.store.root,
+            fmt,
+            partial(dataset_schema, self.store, fmt, listed, snapshot),
+            partitions_of(kept, known, self.store.path),
+            self.store.filesystem,
+            self.store.prefix,
+        )
+        return FileList(kept, len(listed), listed.total_bytes, source, unused, problem)
+
+
+def open_index(
+    path: str | os.PathLike[str],
+    *,
+    location: str | None = None,
+    time_zone: str | None = None,
+    filesystem: FileSystem | None = None,
+) -> OpenedIndex:
+    """Open the index of a dataset for reading without Spark.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The dataset's root directory.
+    location : str, optional
+        The base location of the indexes, as in ``spark.xskip.metadata.location``; None means inside the dataset.
+    time_zone : str, optional
+        The time zone of timestamps without an offset in predicates, such as ``Europe/Oslo``. None selects files for
+        every time zone.
+    filesystem : pyarrow.fs.FileSystem, optional
+        The file system of the dataset; None finds the file system by the path.
+
+    Returns
+    -------
+    OpenedIndex
+        The index, whose method ``files`` selects files.
+
+    Raises
+    ------
+    MetadataNotFoundError
+        If there is no index.
+    SettingError
+        If the time zone is not known.
+
+    Examples
+    --------
+    >>> opened = xskip.open_index(indexed_path, location=spark.conf.get("spark.xskip.metadata.location"))
+    >>> opened.files("temp > 30 AND city IN ('cairo', 'oslo')").names
+    ['/.../cairo.parquet']
+    """
+    if time_zone is not None:
+        try:
+            ZoneInfo(time_zone)
+        except (KeyError, ValueError, OSError) as error:
+            raise SettingError("the time zone is not known", where="time_zone", found=time_zone) from error
+    store = Store.of(path, filesystem)
+    place = IndexLocation(store.root, metadata_directory(store.root, location), store.path)
+    opened = OpenedIndex(store, place, time_zone)
+    _ = opened.snapshot  # raises an error without an index
+    return opened
+
+
+def _profile(snapshot: Snapshot, fmt: str) -> ReadProfile:
+    """Return how other engines read the files: as Spark does without options and with its default settings."""
+    recorded = snapshot.reading
+    profile = ReadProfile.of(fmt, {}, {}, "")
+    conf: Mapping[str, str] = profile.conf
+    if recorded is not None:
+        case = "spark.sql.caseSensitive"
+        conf = {**conf, **({case: recorded.conf[case]} if case in recorded.conf else {})}
+        if fmt in FORMATS or ZONE in recorded.conf:
+            conf = {**conf, ZONE: "unknown"}  # the time zone in which an engine reads old times is not known
+    return replace(profile, conf=conf)
+
+
+def _problem(snapshot: Snapshot, location: IndexLocation, profile: ReadProfile) -> str:
+    """Return why the index proves nothing about the values that other engines read, or an empty string."""
+    if not snapshot.is_ours:
+        return "another program wrote metadata of the index; call refresh() in Spark"
+    if profile.format not in _SUPPORTED:
+        return f"other engines read files of the format {profile.format} in other ways than Spark"
+    return snapshot.reason_unusable(location, profile)
+
+
+def _available(snapshot: Snapshot, profile: ReadProfile) -> Available:
+    return Available(
+        without_column(snapshot.indexes, profile.corrupt_record),
+        snapshot.partitions,
+        case_sensitive=snapshot.reading is not None and snapshot.reading.case_sensitive,
+    )
+
+
+def _bounds(snapshot: Snapshot) -> list[Requirement]:
+    keys: list[Requirement] = [d.key for d, _ in snapshot.indexes if d.name == "minmax" and d.expression is None]
+    return [*keys, *snapshot.partition_keys]
+
+
+def _column(available: Available, path: tuple[str, ...]) -> Column | None:
+    """Return a column with its recorded type, or None if the index has no statistics of the column."""
+    name = available.name(path)
+    for partition, kind in available.partitions.items():
+        if available.name((partition,)) == name:
+            return Column(path, kind)
+    for definition, _ in available.on_column(name):
+        if definition.types:
+            return Column(path, definition.types[definition.columns.index(name)])
+    return None

@@ -1,0 +1,202 @@
+"""The store of a dataset without Spark: a local disk, or a file system of pyarrow."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xskip.errors import DatasetError, StorageError
+from xskip.metadata.data_files import DataFiles, FileStatus, table_identifier
+from xskip.metadatastore.filesystem import FileEntry, LocalStorage, Storage, modified_of
+from xskip.metadatastore.temporary import lasting_folder
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileInfo, FileSystem
+
+__all__ = ["ArrowStorage", "Store", "list_data"]
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """The store of a dataset.
+
+    Attributes
+    ----------
+    root : str
+        The dataset's root, a URI or an absolute local path.
+    filesystem : pyarrow.fs.FileSystem or None
+        The file system; None for a local disk.
+    prefix : str
+        What precedes the names of files on the file system, such as the name of a bucket.
+    """
+
+    root: str
+    filesystem: FileSystem | None = None
+    prefix: str = ""
+
+    @property
+    def path(self) -> str:
+        """Return the path of the root without scheme and authority."""
+        return table_identifier(self.root)
+
+    @property
+    def storage(self) -> Storage:
+        """Return the access to the metadata."""
+        return LocalStorage() if self.filesystem is None else ArrowStorage(self.filesystem, self.prefix)
+
+    @staticmethod
+    def of(path: str | os.PathLike[str], filesystem: FileSystem | None) -> Store:
+        """Return the store of a dataset.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+            The dataset's root.
+        filesystem : pyarrow.fs.FileSystem or None
+            The file system; None finds the file system by the scheme of the path.
+        """
+        root = os.fspath(path)
+        scheme, colon, rest = root.partition("://")
+        if not colon or scheme == "file":
+            local = os.path.abspath(root.removeprefix("file://").removeprefix("file:"))
+            return Store(local, filesystem)
+        root = f"{'s3a' if scheme in ('s3', 's3n') else scheme}://{rest.rstrip('/')}"
+        if filesystem is None:
+            from pyarrow.fs import FileSystem
+
+            filesystem, place = FileSystem.from_uri(
+                f"{'s3' if scheme.startswith('s3') else scheme}://{rest.rstrip('/')}"
+            )
+            return Store(root, filesystem, place.removesuffix(table_identifier(root)))
+        return Store(root, filesystem, rest.partition("/")[0])
+
+
+def list_data(store: Store) -> DataFiles:
+    """Return the data files below a dataset's root in the order of their names, as Spark lists them.
+
+    Spark ignores names that begin with a dot or an underscore, unless they contain an equals sign, and empty files.
+
+    Parameters
+    ----------
+    store : Store
+        The store of the dataset.
+
+    Raises
+    ------
+    DatasetError
+        If the root is no directory.
+    """
+    files = _below(store.path) if store.filesystem is None else _among(store.filesystem, store)
+    return DataFiles.of(sorted((file for file in files if file.size > 0), key=lambda file: file.name))
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(".") or (name.startswith("_") and "=" not in name) or name.endswith("._COPYING_")
+
+
+def _below(directory: str) -> Iterator[FileStatus]:
+    try:
+        with os.scandir(directory) as entries:
+            found = [entry for entry in entries if not _is_hidden(entry.name)]
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise DatasetError("the dataset is no directory", where=directory) from error
+    except OSError as error:
+        raise StorageError("cannot list the dataset", where=directory, found=str(error)) from error
+    for entry in found:
+        if entry.is_dir():
+            yield from _below(entry.path)
+        else:
+            stat = entry.stat()
+            yield FileStatus(entry.path, stat.st_size, modified_of(stat.st_mtime_ns))
+
+
+def _among(filesystem: FileSystem, store: Store) -> Iterator[FileStatus]:
+    from pyarrow.fs import FileSelector
+
+    base = (store.prefix + store.path).rstrip("/")
+    try:
+        found = filesystem.get_file_info(FileSelector(base, recursive=True))
+    except OSError as error:
+        raise DatasetError("the dataset cannot be listed", where=store.root, found=str(error)) from error
+    for info in found:
+        below = info.path.removeprefix(base).strip("/")
+        if info.is_file and not any(map(_is_hidden, below.split("/"))):
+            yield FileStatus(f"{store.path.rstrip('/')}/{below}", info.size or 0, _modified(info))
+
+
+def _modified(info: FileInfo) -> int:
+    return modified_of(info.mtime_ns) if info.mtime_ns is not None else 0
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowStorage:
+    """A storage on a file system of pyarrow, for reading.
+
+    Attributes
+    ----------
+    filesystem : pyarrow.fs.FileSystem
+        The file system.
+    prefix : str
+        What precedes a path without scheme and authority on the file system.
+    """
+
+    filesystem: FileSystem
+    prefix: str
+
+    def list(self, directory: str) -> Sequence[FileEntry]:
+        """List the files of a directory, see :meth:`Storage.list`."""
+        return [FileEntry(i.base_name, i.size or 0, _modified(i)) for i in self._infos(directory) if i.is_file]
+
+    def directories(self, directory: str) -> Sequence[str]:
+        """List the subdirectories of a directory, see :meth:`Storage.directories`."""
+        return [f"{directory.rstrip('/')}/{info.base_name}" for info in self._infos(directory) if not info.is_file]
+
+    def read(self, path: str) -> bytes:
+        """Return the bytes of a file, see :meth:`Storage.read`."""
+        try:
+            with self.filesystem.open_input_stream(self._place(path)) as file:
+                return bytes(file.read())
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise StorageError("cannot read metadata", where=path, found=str(error)) from error
+
+    def fetch(self, path: str) -> Path:
+        """Return a local copy of a file, see :meth:`Storage.fetch`."""
+        local = lasting_folder("fetched") / path.rpartition("/")[2]
+        local.write_bytes(self.read(path))
+        return local
+
+    def add(self, local: Path, path: str) -> None:
+        """Raise an error, because this storage is for reading."""
+        raise self._is_for_reading(path)
+
+    def put_if_absent(self, path: str, data: bytes) -> bool:
+        """Raise an error, because this storage is for reading."""
+        raise self._is_for_reading(path)
+
+    def remove(self, paths: Iterable[str]) -> None:
+        """Raise an error, because this storage is for reading."""
+        raise self._is_for_reading(", ".join(paths))
+
+    def remove_tree(self, directory: str) -> None:
+        """Raise an error, because this storage is for reading."""
+        raise self._is_for_reading(directory)
+
+    def _place(self, path: str) -> str:
+        return self.prefix + table_identifier(path)
+
+    def _infos(self, directory: str) -> Sequence[FileInfo]:
+        from pyarrow.fs import FileSelector
+
+        try:
+            selector = FileSelector(self._place(directory), allow_not_found=True)
+            return list(self.filesystem.get_file_info(selector))
+        except OSError as error:
+            raise StorageError("cannot list metadata", where=directory, found=str(error)) from error
+
+    def _is_for_reading(self, path: str) -> StorageError:
+        return StorageError("xskip changes an index only in Spark", where=path)

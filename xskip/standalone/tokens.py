@@ -1,0 +1,87 @@
+"""The tokens of predicates in SQL."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from xskip.errors import PredicateError
+
+__all__ = ["Token", "tokenize"]
+
+_TOKEN = re.compile(
+    r"""
+    (?P<space>\s+)
+  | (?P<comment>--|/\*)
+  | (?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.]))
+  | (?P<string>'(?:[^']|'')*')
+  | (?P<name>[^\W\d]\w*|`(?:[^`]|``)+`)
+  | (?P<symbol><=>|<=|>=|<>|!=|==|[=<>(),.+-])
+  | (?P<other>"(?:[^"]|"")*"|\w+|[^'`"])
+    """,
+    re.VERBOSE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token of a predicate.
+
+    Attributes
+    ----------
+    kind : str
+        ``number``, ``string``, ``name``, ``symbol`` or ``other``.
+    text : str
+        The text of the token.
+    start, end : int
+        The position of the text in the predicate.
+    """
+
+    kind: str
+    text: str
+    start: int
+    end: int
+
+    @property
+    def word(self) -> str:
+        """Return a keyword or symbol in upper case; empty for other tokens, such as names in backticks."""
+        return self.text.upper() if self.kind in ("name", "symbol") and not self.text.startswith("`") else ""
+
+
+def tokenize(text: str) -> list[Token]:
+    """Split a predicate into tokens.
+
+    Parameters
+    ----------
+    text : str
+        The predicate.
+
+    Raises
+    ------
+    PredicateError
+        If a quote is not closed, or if the predicate contains a comment, or a backslash before a quote. Engines
+        disagree on where such a string ends.
+
+    Examples
+    --------
+    >>> [token.text for token in tokenize("`a b` >= 1.5 AND s IN ('x')")]
+    ['`a b`', '>=', '1.5', 'AND', 's', 'IN', '(', "'x'", ')']
+    """
+    tokens = []
+    at = 0
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        kind = match.lastgroup if match else None
+        if match is None or kind is None:
+            raise PredicateError("the predicate has an open quote", where=text, found=text[at : at + 20])
+        if kind == "comment":
+            raise PredicateError("the predicate contains a comment", where=text, hint="remove the comment")
+        if kind in ("string", "other") and any(quote in match[0] for quote in ("\\'", '\\"')):
+            raise PredicateError(
+                "the predicate has a backslash before a quote, which only some engines read as an escape",
+                where=text, found=match[0],
+            )  # fmt: skip
+        if kind != "space":
+            tokens.append(Token(kind, match[0], at, match.end()))
+        at = match.end()
+    return tokens
