@@ -144,6 +144,18 @@ def test_the_format_of_an_index_is_known(
     assert call_json(capsys, "describe", avro, "--at", f"{tmp_path}/own")["indexes"][0]["columns"] == ["b"]
 
 
+def test_a_dataset_that_cannot_be_read_names_the_format(
+    spark: SparkSession, path: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    avro = f"{path}-avro"
+    spark.read.parquet(path).coalesce(1).write.format("avro").save(avro)
+    for given, said in (((), "the format is parquet"), (("--format", "parqet"), "did you mean parquet?")):
+        error = call_json(capsys, "status", avro, *given, code=2)["error"]
+        assert said in error["found"]
+        assert "An error occurred while calling" not in error["found"]
+        assert error["hint"].startswith("name the format with --format: parquet, avro")
+
+
 def test_checks_exit_with_1(spark: SparkSession, path: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert call_json(capsys, "exists", path) == {"exists": False}
     assert "no" in call(capsys, "exists", path, "--check", code=1)

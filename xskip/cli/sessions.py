@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from xskip.results.skipping_report import SkippingReport
 
 __all__ = ["demand_directory", "explained", "opened_index", "session"]
+
+_FORMATS = ("parquet", "avro", "orc", "csv", "json", "text", "xml")
 
 
 @contextmanager
@@ -67,7 +70,24 @@ def opened_index(arguments: argparse.Namespace) -> Iterator[SkippingIndex]:
         if arguments.location:
             spark.conf.set("spark.xskip.metadata.location", arguments.location)
         index = SkippingIndex.for_path(spark, arguments.path, format=fmt, options=options)
-        yield index.at(arguments.at) if arguments.at else index
+        with _naming_the_format(fmt):
+            yield index.at(arguments.at) if arguments.at else index
+
+
+@contextmanager
+def _naming_the_format(fmt: str) -> Iterator[None]:
+    """Run the body, and add the file format to the error of a dataset that Spark cannot read."""
+    try:
+        yield
+    except DatasetError as error:
+        if error.what != "cannot read the dataset":
+            raise
+        meant = [] if fmt in _FORMATS else get_close_matches(fmt, _FORMATS, 1)
+        asked = f"; did you mean {meant[0]}?" if meant else ""
+        raise DatasetError(
+            error.what, where=error.where, found=f"{error.found}; the format is {fmt}{asked}",
+            hint=f"name the format with --format: {', '.join(_FORMATS)}",
+        ) from error  # fmt: skip
 
 
 def explained(index: SkippingIndex, predicate: str) -> SkippingReport:
