@@ -74,7 +74,7 @@ def _guarantees(table: MetadataTable, schema: pa.Schema, available: Available) -
     for name, own in zip(schema.names, folded, strict=True):
         if folded.count(own) > 1:  # Spark reads the columns of these names as one
             continue
-        conditions = _of_partition(name, own, table, available) or _of_bounds(name, own, table, schema)
+        conditions = _of_partition(name, own, table, available) or _of_bounds(name, own, table, schema, available)
         if conditions:
             covered.add(name)
             for part, condition in zip(parts, conditions, strict=True):
@@ -90,13 +90,14 @@ def _of_partition(name: str, own: str, table: MetadataTable, available: Availabl
     return [[field == value] if value.is_valid else [field.is_null()] for value in column.values]
 
 
-def _of_bounds(name: str, own: str, table: MetadataTable, schema: pa.Schema) -> list[list[Any]]:
+def _of_bounds(name: str, own: str, table: MetadataTable, schema: pa.Schema, available: Available) -> list[list[Any]]:
     """Return the bounds of a column whose type in the files is that of the index."""
     column = table.indexes.get(("minmax", (own,)))
-    if column is None or not column.definition.types or column.is_locked:
+    if column is None or column.is_locked or column.values.type.num_fields != 2:
         return []
     kind = schema.field(name).type
-    if column.values.type.num_fields != 2 or arrow_type(column.definition.types[0]) != kind:
+    types = next((d.types for d, _ in available.on_column(own) if d.key == column.definition.key), ())
+    if not types or arrow_type(types[0]) != kind:
         return []
     field = pc.field(name)
     low, high = column.values.flatten()
