@@ -23,14 +23,13 @@ if TYPE_CHECKING:
     from xskip.api.configuration import settings
     from xskip.api.doctor import doctor
     from xskip.api.index import SkippingIndex
+    from xskip.api.queries import Watch, explain, last_report, report, watch
     from xskip.api.session import (
         configure,
         declare_classes,
         disable,
         enable,
-        explain,
         is_enabled,
-        last_report,
         register_function,
         use_kms,
     )
@@ -75,6 +74,7 @@ __all__ = [
     "SkippingReport",
     "TokenBloom",
     "ValueList",
+    "Watch",
     "XskipError",
     "__version__",
     "configure",
@@ -90,8 +90,10 @@ __all__ = [
     "open_index",
     "register",
     "register_function",
+    "report",
     "settings",
     "use_kms",
+    "watch",
 ]
 
 #: The public names of each module. A module is imported when one of its names is used first.
@@ -100,9 +102,9 @@ _NAMES = {
     "xskip.api.configuration": ("settings",),
     "xskip.api.doctor": ("doctor",),
     "xskip.api.index": ("SkippingIndex",),
+    "xskip.api.queries": ("Watch", "explain", "last_report", "report", "watch"),
     "xskip.api.session": (
-        "configure", "declare_classes", "disable", "enable", "explain", "is_enabled", "last_report",
-        "register_function", "use_kms",
+        "configure", "declare_classes", "disable", "enable", "is_enabled", "register_function", "use_kms",
     ),
     "xskip.errors": ("XskipError",),
     "xskip.indexes": (

@@ -27,6 +27,7 @@ __all__ = [
     "METADATA_BYTES",
     "PLAINTEXT_FOOTER",
     "PREFIX",
+    "REPORT_VALUES",
     "ROWS_PER_FILE",
     "SETTINGS",
     "STRICT",
@@ -195,6 +196,10 @@ PLAINTEXT_FOOTER = Setting(
     "spark.xskip.encryption.plaintext.footer", default=False, read=_flag, expected=_FLAG,
     meaning="footers of encrypted metadata files are signed instead of encrypted",
 )  # fmt: skip
+REPORT_VALUES = Setting(
+    "spark.xskip.report.values", default=False, read=_flag, expected=_FLAG,
+    meaning="reports show the values of filters",
+)  # fmt: skip
 CHUNK_FILES = Setting(
     "spark.xskip.build.chunkFiles", 10_000, _positive, _AT_LEAST_ONE,
     "the maximum number of data files in one job of a build",
@@ -228,7 +233,7 @@ JOB_FILES = Setting(
 SETTINGS: Mapping[str, Setting[Any]] = {
     each.key: each
     for each in (
-        ENABLED, LOCATION, STRICT, EVALUATE, DISCOVERY_SECONDS, JOB_FILES, METADATA_BYTES, ROWS_PER_FILE,
+        ENABLED, LOCATION, STRICT, EVALUATE, REPORT_VALUES, DISCOVERY_SECONDS, JOB_FILES, METADATA_BYTES, ROWS_PER_FILE,
         BYTES_PER_FILE, CHUNK_FILES, CHUNK_BYTES, FOOTERS, FOOTER_KEY, PLAINTEXT_FOOTER,
     )
 }  # fmt: skip

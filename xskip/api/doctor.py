@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from xskip.api.catalog import list_indexes
 from xskip.api.index import SkippingIndex
-from xskip.api.session import MINIMUM_JAVA, explain
+from xskip.api.queries import explain
+from xskip.api.session import MINIMUM_JAVA
 from xskip.build.source import base_location
 from xskip.errors import MetadataNotFoundError, XskipError
 from xskip.indexes import MinMax

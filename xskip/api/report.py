@@ -3,16 +3,92 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
+from xskip.expressions.shown_values import leaf_texts, text_with_values
 from xskip.results.skipping_report import ScanReport, SkippingReport
+from xskip.settings import LOCATION, REPORT_VALUES
+from xskip.spark.query.decision import ScanTrace
 from xskip.spark.query.engine import Engine
 
-__all__ = ["report_of"]
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from xskip.spark.bridge.queries import QueryCalls
+
+__all__ = ["ReportMaker", "report_of"]
+
+_REDACTION = "spark.sql.redaction.string.regex"
+
+
+class ReportMaker:
+    """The maker of reports for a session.
+
+    Parameters
+    ----------
+    engine : Engine
+        The engine that answered the scans.
+    spark : SparkSession
+        The session, whose settings decide whether reports show the values of filters.
+
+    Attributes
+    ----------
+    calls : QueryCalls
+        The hook's operations for queries.
+    """
+
+    def __init__(self, engine: Engine, spark: SparkSession) -> None:
+        self._engine = engine
+        self._spark = spark
+        self.calls: QueryCalls = engine.hook.queries
+
+    def of_plan(self, df: DataFrame) -> SkippingReport:
+        """Return the report on what the query of a DataFrame would skip, whose files this method lists."""
+        before = self.calls.last_scan()
+        listed = self.calls.explain(df)
+        asked = [scan for scan in self.calls.scans_after(before) if scan["query"] == listed["query"]]
+        return self._of(asked, [scan for scan in listed["scans"] if not scan["asked"]])
+
+    def of_query(self, query: dict[str, Any]) -> SkippingReport:
+        """Return the report on a recorded query."""
+        ended = datetime.fromtimestamp(query["ended_ms"] / 1000).astimezone()
+        name = f"query {query['execution']} of {ended:%Y-%m-%d %H:%M:%S}"
+        return replace(self.of_scans(query["scans"]), query=name, seconds=query["seconds"])
+
+    def of_scans(self, scans: Iterable[dict[str, Any]]) -> SkippingReport:
+        """Return the report on scans of a query that ran."""
+        scans = list(scans)
+        asked = [request for scan in scans for request in scan["requests"]]
+        return self._of(asked, [scan for scan in scans if not scan["requests"]])
+
+    def of_requests(self, requests: Iterable[dict[str, Any]]) -> SkippingReport:
+        """Return the report on requests that belong to no recorded query."""
+        return self._of(requests, ())
+
+    def outside_of_queries(self, scan: int) -> list[dict[str, Any]]:
+        """Return the session's requests after a number that no SQL execution made, such as those of ``df.rdd``."""
+        session = self.calls.session_id(self._spark)
+        return [each for each in self.calls.scans_after(scan) if each["session"] == session and not each["query"]]
+
+    def _of(self, asked: Iterable[dict[str, Any]], unasked: Iterable[dict[str, Any]]) -> SkippingReport:
+        if self._engine.settings.of(self._spark, LOCATION):
+            hint = f" below {LOCATION.key}, which replaces the indexes inside of datasets"
+            unasked = [scan | {"hint": hint} for scan in unasked]
+        return report_of(self._engine, asked, unasked, with_values=self._shows_values())
+
+    def _shows_values(self) -> bool:
+        """Return whether reports show the values of filters. A session that redacts texts never shows values."""
+        return self._engine.settings.of(self._spark, REPORT_VALUES) and not self._spark.conf.get(_REDACTION, None)
 
 
 def report_of(
-    engine: Engine, scans: Iterable[dict[str, Any]], unasked: Iterable[dict[str, Any]] = ()
+    engine: Engine,
+    scans: Iterable[dict[str, Any]],
+    unasked: Iterable[dict[str, Any]] = (),
+    *,
+    with_values: bool = False,
 ) -> SkippingReport:
     """Build the report on scans that the hook recorded.
 
@@ -26,6 +102,8 @@ def report_of(
         Scans for which the hook requested an answer from the engine.
     unasked : iterable of dict
         Scans without such a request, because they have no index or no filter.
+    with_values : bool
+        Whether the report shows the values of filters on columns without an encrypted index.
 
     Returns
     -------
@@ -34,31 +112,46 @@ def report_of(
     reports: dict[tuple[Any, ...], ScanReport] = {}
     for scan in scans:
         trace = engine.trace(scan["id"])
-        result = trace.result if trace else None
-        report = ScanReport(
-            dataset=scan["root"],
-            format=scan["format"],
-            predicate=trace.predicate if trace else "",
-            files=scan["listed"],
-            kept=scan["kept"],
-            not_indexed=scan["listed"] - scan["known"],
-            bytes=scan["listed_bytes"],
-            kept_bytes=scan["kept_bytes"],
-            milliseconds=scan["asked_ms"] + scan["filtered_ms"],
-            outcomes=result.outcomes if result else (),
-            unused=result.unused if result else (),
-            problem=trace.problem if trace else "the details of this scan are no longer available",
-        )
+        report = _asked(scan, trace)
+        if trace is not None and with_values:
+            report = _with_values(report, trace)
         reports[report.dataset, trace.filters if trace else scan["id"], report.files] = report
     normalized = engine.hook.locations.normalized
     return SkippingReport((*reports.values(), *(_unasked(normalized(scan["path"]), scan) for scan in unasked)))
 
 
+def _asked(scan: dict[str, Any], trace: ScanTrace | None) -> ScanReport:
+    result = trace.result if trace else None
+    return ScanReport(
+        dataset=scan["root"],
+        format=scan["format"],
+        predicate=trace.predicate if trace else "",
+        files=scan["listed"],
+        kept=scan["kept"],
+        not_indexed=scan["listed"] - scan["known"],
+        bytes=scan["listed_bytes"],
+        kept_bytes=scan["kept_bytes"],
+        milliseconds=scan["asked_ms"] + scan["filtered_ms"],
+        outcomes=result.outcomes if result else (),
+        unused=result.unused if result else (),
+        problem=trace.problem if trace else "the details of this scan are no longer available",
+    )
+
+
+def _with_values(report: ScanReport, trace: ScanTrace) -> ScanReport:
+    if trace.decoded is None:
+        return report
+    texts = leaf_texts(trace.decoded, trace.secret_columns)
+    return replace(
+        report,
+        predicate=text_with_values(trace.decoded, trace.secret_columns),
+        outcomes=tuple(replace(each, predicate=texts.get(each.predicate, each.predicate)) for each in report.outcomes),
+        unused=tuple((texts.get(predicate, predicate), reason) for predicate, reason in report.unused),
+    )
+
+
 def _unasked(dataset: str, scan: dict[str, Any]) -> ScanReport:
     files, size = scan["files"], scan["bytes"]
-    problem = "no filter reaches this scan" if scan["indexed"] else "the dataset has no index, or skipping is off"
-    if scan["refused"]:
-        problem = f"xskip does not support {scan['refused']}"
     return ScanReport(
         dataset=dataset,
         format=scan["format"],
@@ -69,5 +162,16 @@ def _unasked(dataset: str, scan: dict[str, Any]) -> ScanReport:
         bytes=size,
         kept_bytes=size,
         milliseconds=0.0,
-        problem=problem,
+        problem=_reason(scan),
     )
+
+
+def _reason(scan: dict[str, Any]) -> str:
+    """Return why a scan asked no index."""
+    if scan["indexed"]:
+        return "no filter reaches this scan"
+    if scan["off"]:
+        return str(scan["off"])
+    if scan["refused"]:
+        return f"xskip does not support {scan['refused']}"
+    return f"the dataset has no index{scan.get('hint', '')}"

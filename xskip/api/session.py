@@ -1,4 +1,4 @@
-"""Functions that configure a session, switch skipping on and off, and report on queries."""
+"""Functions that configure a session, and switch skipping on and off."""
 
 from __future__ import annotations
 
@@ -9,20 +9,17 @@ import subprocess
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from xskip.api.arguments import check_frame
-from xskip.api.report import report_of
 from xskip.errors import JavaNotFoundError
 from xskip.expressions.udf import Implies, forget_function, register_implied
 from xskip.metadatastore import encryption
 from xskip.metadatastore.kms import KmsClient
-from xskip.results.skipping_report import SkippingReport
 from xskip.settings import ENABLED
 from xskip.spark.bridge.packages import has_avro, spark_package
 from xskip.spark.bridge.sessions import connect_error
 from xskip.spark.query.engine import engine_of, forget_indexes
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 __all__ = [
     "MINIMUM_JAVA",
@@ -31,9 +28,7 @@ __all__ = [
     "declare_classes",
     "disable",
     "enable",
-    "explain",
     "is_enabled",
-    "last_report",
     "register_function",
     "use_kms",
 ]
@@ -258,65 +253,6 @@ def declare_classes(spark: SparkSession, *, file_index: str | None = None, file_
     >>> xskip.declare_classes(spark, file_index="com.example.LakeFileIndex")
     """
     engine_of(spark).hook.declare_classes(file_index, file_format)
-
-
-def last_report(spark: SparkSession) -> SkippingReport:
-    """Return the report on the latest query that used or tried to use an index.
-
-    Parameters
-    ----------
-    spark : SparkSession
-        The session.
-
-    Returns
-    -------
-    SkippingReport
-        A report without scans if there was no such query.
-
-    Examples
-    --------
-    >>> spark.read.parquet(indexed_path).filter("temp > 30").count()
-    1
-    >>> (scan,) = xskip.last_report(spark).scans
-    >>> scan.files, scan.kept, scan.skipped
-    (3, 1, 2)
-    """
-    engine = engine_of(spark)
-    scans = engine.hook.queries.scans_after(-1)
-    latest = scans[-1]["query"] if scans else None
-    return report_of(engine, [scan for scan in scans if scan["query"] == latest])
-
-
-def explain(df: DataFrame) -> SkippingReport:
-    """Return a report on what skipping would do for a query, without running the query.
-
-    Parameters
-    ----------
-    df : DataFrame
-        The query.
-
-    Returns
-    -------
-    SkippingReport
-        All scans of the query, with the reason for each scan that cannot skip files.
-
-    Raises
-    ------
-    ArgumentError
-        If the query is not a DataFrame.
-
-    Examples
-    --------
-    >>> report = xskip.explain(spark.read.parquet(path).filter("temp > 30"))
-    >>> report.scans[0].problem
-    'the dataset has no index, or skipping is off'
-    """
-    check_frame(df)
-    engine = engine_of(df.sparkSession)
-    before = engine.hook.queries.last_scan()
-    listed = engine.hook.queries.explain(df)
-    asked = [scan for scan in engine.hook.queries.scans_after(before) if scan["query"] == listed["query"]]
-    return report_of(engine, asked, [scan for scan in listed["scans"] if not scan["asked"]])
 
 
 def check_java() -> None:

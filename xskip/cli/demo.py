@@ -17,7 +17,8 @@ import pyarrow.parquet as pq
 from pyarrow import csv
 
 from xskip.api.index import SkippingIndex
-from xskip.api.session import configure, disable, enable, last_report
+from xskip.api.queries import last_report
+from xskip.api.session import configure, disable, enable
 from xskip.errors import DatasetError, StorageError
 from xskip.indexes import BloomFilter, MinMax, ValueList
 from xskip.results.render import human_bytes, text_table

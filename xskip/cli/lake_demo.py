@@ -6,7 +6,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xskip.api.session import disable, enable, last_report
+from xskip.api.queries import last_report
+from xskip.api.session import disable, enable
 from xskip.cli.demo import demo_session, empty_directory
 from xskip.indexes import ValueList
 from xskip.quixlake import QuixLake, ReplayOptions, SinkOptions

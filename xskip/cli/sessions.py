@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xskip.api.index import SkippingIndex
-from xskip.api.session import check_java, configure, enable, explain, use_kms
+from xskip.api.queries import explain
+from xskip.api.session import check_java, configure, enable, use_kms
 from xskip.cli.definitions import read_config
 from xskip.errors import DatasetError, PredicateError, XskipError
 from xskip.metadatastore.commit import find_live

@@ -71,6 +71,16 @@ class ScanReport:
         """Return the total size in bytes of the files that the scan does not read."""
         return self.bytes - self.kept_bytes
 
+    def _why_nothing(self) -> str:
+        """Return why the scan skipped no file."""
+        if self.problem:
+            return self.problem
+        if not self.files:
+            return "the dataset has no files"
+        if self.outcomes:
+            return "every file can hold a matching row"
+        return "; ".join(dict.fromkeys(reason for _, reason in self.unused)) or "no index can answer the filter"
+
     def _clauses(self) -> list[tuple[str, str, int, int]]:
         return [(each.predicate, each.index, each.ruled_out, each.unknown) for each in self.outcomes]
 
@@ -95,6 +105,7 @@ class ScanReport:
             yield f"  not used: {predicate}: {reason}"
 
 
+_MOST_INDEXES = 3
 _CLAUSES = ["clause", "index", "files ruled out", "unknown"]
 
 
@@ -106,11 +117,18 @@ class SkippingReport:
     ----------
     scans : tuple of ScanReport
         The scans of the query.
+    query : str
+        The number and the time of the query; empty if the query has not run.
+    seconds : float or None
+        The duration of the query; None if it has not run, or is not known.
+    note : str
+        The reason why the report has no scans; empty if it has scans, or if the query reads no files.
 
     Examples
     --------
     >>> df = spark.read.parquet(indexed_path).filter("temp > 30")
     >>> print(xskip.explain(df))
+    skipped 2 of 3 files (66.7 %), ... of ..., in ... ms by minmax(temp)
     /.../indexed (parquet)
       filter   (temp IS NOT NULL AND temp > ?)
       files    3 in all, 1 read, 2 skipped (66.7 %), 0 not indexed
@@ -123,15 +141,57 @@ class SkippingReport:
     """
 
     scans: tuple[ScanReport, ...]
+    query: str = ""
+    seconds: float | None = None
+    note: str = ""
+
+    @property
+    def files(self) -> int:
+        """Return the number of files that Spark listed for all scans."""
+        return sum(scan.files for scan in self.scans)
+
+    @property
+    def skipped(self) -> int:
+        """Return the number of files that no scan reads."""
+        return sum(scan.skipped for scan in self.scans)
+
+    @property
+    def headline(self) -> str:
+        """Return one line: how much was skipped, in what time, by which indexes; or why nothing was skipped."""
+        took = "" if self.seconds is None else f"; {self.query or 'the query'} took {self.seconds:.2f} s"
+        return self._effect() + took
+
+    def _effect(self) -> str:
+        if not self.scans:
+            return self.note or "no scan reads files"
+        among = f"{self.files:,} file{'' if self.files == 1 else 's'}"
+        if len(self.scans) > 1:
+            among += f" in {len(self.scans):,} scans"
+        if not self.skipped:
+            reasons = dict.fromkeys(scan._why_nothing() for scan in self.scans)
+            return f"skipped none of {among}: {'; '.join(reasons)}"
+        whole, rest = (sum(getattr(scan, name) for scan in self.scans) for name in ("bytes", "kept_bytes"))
+        return (
+            f"skipped {self.skipped:,} of {among} ({100 * self.skipped / self.files:.1f} %), "
+            f"{human_bytes(whole - rest)} of {human_bytes(whole)}, "
+            f"in {sum(scan.milliseconds for scan in self.scans):.1f} ms by {self._indexes()}"
+        )
+
+    def _indexes(self) -> str:
+        """Return the indexes that ruled out files, those that ruled out most first."""
+        counts: dict[str, int] = {}
+        for outcome in (each for scan in self.scans for each in scan.outcomes if each.ruled_out):
+            counts[outcome.index] = counts.get(outcome.index, 0) + outcome.ruled_out
+        names = sorted(counts, key=counts.__getitem__, reverse=True)
+        more = f" and {len(names) - _MOST_INDEXES} more" if len(names) > _MOST_INDEXES else ""
+        return ", ".join(names[:_MOST_INDEXES]) + more if names else "the filter alone"
 
     def __str__(self) -> str:
-        if not self.scans:
-            return "no scan used an index"
-        return "\n".join(line for scan in self.scans for line in scan._lines())
+        return "\n".join([self.headline, *(line for scan in self.scans for line in scan._lines())])
 
     def _repr_html_(self) -> str:
         scans = [(scan, scan._clauses()) for scan in self.scans]
-        return render_html("scans.html", scans=scans, clause_headers=_CLAUSES)
+        return render_html("scans.html", headline=self.headline, scans=scans, clause_headers=_CLAUSES)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain Python values.
@@ -140,9 +200,10 @@ class SkippingReport:
         -------
         dict
             The key ``scans`` holds a list with one dictionary for each scan: the attributes of :class:`ScanReport`, and
-            ``skipped``.
+            ``skipped``. The other keys are ``headline``, ``query``, ``seconds`` and ``note``.
         """
-        return {"scans": [asdict(scan) | {"skipped": scan.skipped} for scan in self.scans]}
+        about = {"headline": self.headline, "query": self.query, "seconds": self.seconds, "note": self.note}
+        return about | {"scans": [asdict(scan) | {"skipped": scan.skipped} for scan in self.scans]}
 
     def to_json(self) -> str:
         """Return the result of :meth:`to_dict` as JSON text.

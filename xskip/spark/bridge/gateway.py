@@ -137,11 +137,14 @@ class Hook:
     def install(self, spark: SparkSession) -> None:
         """Add the rule to a session, unless the session already has the rule."""
         if existing_rule(spark) is None:
+            self.queries.last_query()  # the records of earlier queries say that the session lacked the rule
             set_rules(spark, [*rules_of(spark), self.rule])
             register_sources(spark)
+        self.queries.listen()
 
     def uninstall(self, spark: SparkSession) -> None:
         """Remove the rule from a session, and leave the rules of other libraries in place."""
+        self.queries.last_query()  # the records of earlier queries say that the session had the rule
         set_rules(spark, [rule for rule in rules_of(spark) if rule.ruleName() != RULE_CLASS])
 
     def is_installed(self, spark: SparkSession) -> bool:

@@ -183,6 +183,38 @@ class QueryCalls:
         """
         return list(json.loads(self._calls.scansAfter(number)))
 
+    def listen(self) -> None:
+        """Record the queries of all sessions of the running context from now on."""
+        self._calls.listen()
+
+    def last_query(self) -> int:
+        """Return the number of the latest recorded query, after all queries that have ended are recorded."""
+        return int(self._calls.lastQuery())
+
+    def queries_after(self, number: int, spark: SparkSession) -> list[dict[str, Any]]:
+        """Return the recorded queries of a session after a number, oldest first: of the last 1,000 of all.
+
+        Returns
+        -------
+        list of dict
+            For each query: its number, the number of its SQL execution, the time of its end, its duration, the number
+            of the latest request at its end, and its scans (see ``io.xskip.hook.QueryLog``).
+        """
+        return list(json.loads(self._calls.queriesAfter(number, spark._jsparkSession)))
+
+    def latest_query(self, spark: SparkSession) -> dict[str, Any] | None:
+        """Return the latest recorded query of a session, or None."""
+        found = json.loads(self._calls.latestQuery(spark._jsparkSession))
+        return dict(found[0]) if found else None
+
+    def session_id(self, spark: SparkSession) -> str:
+        """Return the identifier of a session in the records of requests."""
+        return str(self._calls.sessionId(spark._jsparkSession))
+
+    def executed(self, df: DataFrame) -> list[dict[str, Any]]:
+        """Return the scans of a DataFrame's query that ran; empty if the query did not run."""
+        return list(json.loads(self._calls.executed(df._jdf)))
+
     def explain(self, df: DataFrame) -> dict[str, Any]:
         """List the files of every scan of a query without running the query.
 

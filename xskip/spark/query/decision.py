@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from xskip.expressions.predicate import Predicate
 from xskip.pruning.prune import PruneResult
 
 __all__ = ["Decision", "ScanTrace"]
@@ -23,12 +24,18 @@ class ScanTrace:
         The reason why the engine did not use the index; empty without a problem.
     filters : str
         The filters as JSON with literal values, which distinguish two scans of a query.
+    decoded : Predicate or None
+        The decoded filters with their values.
+    secret_columns : frozenset of str
+        The columns, in lower case, whose values reports never show, because an index on them is encrypted.
     """
 
     predicate: str
     result: PruneResult | None
     problem: str = ""
     filters: str = ""
+    decoded: Predicate | None = None
+    secret_columns: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

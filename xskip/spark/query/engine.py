@@ -165,7 +165,13 @@ class Engine:
             result = self._prune_by_job(loaded, clause, profile)
         else:
             result = prune_in_driver(clause, snapshot.proved(needed, profile), evaluator)
-        trace = ScanTrace(str(predicate), replace(result, skip=np.zeros(0, bool)), filters=request.filters_text)
+        trace = ScanTrace(
+            str(predicate),
+            replace(result, skip=np.zeros(0, bool)),
+            filters=request.filters_text,
+            decoded=predicate,
+            secret_columns=_secret_columns(snapshot),
+        )
         return Decision(_packed(result, loaded.token, needed), trace, _valid_settings(predicate, request, evaluator))
 
     def _prune_by_job(self, loaded: LoadedIndex, clause: Clause, profile: ReadProfile) -> PruneResult:
@@ -188,6 +194,12 @@ def _available(request: ScanRequest, snapshot: Snapshot, profile: ReadProfile) -
         untyped=not snapshot.is_ours,
         settings=request.expression_settings,
     )
+
+
+def _secret_columns(snapshot: Snapshot) -> frozenset[str]:
+    """Return the columns with an encrypted index, in lower case."""
+    encrypted = (definition.columns for definition, _ in snapshot.indexes if definition.key_label is not None)
+    return frozenset(column.lower().replace("`", "") for columns in encrypted for column in columns)
 
 
 def _packed(result: PruneResult, token: int, needed: frozenset[Requirement]) -> bytes | None:

@@ -5,9 +5,11 @@ import io.xskip.catalyst.ExpressionEvaluator;
 import io.xskip.catalyst.PackedValues;
 import io.xskip.catalyst.UdfIdentity;
 import io.xskip.common.Bytes;
+import io.xskip.common.SparkCompat;
 import io.xskip.files.RangeReader;
 import io.xskip.hook.PhysicalScans;
 import io.xskip.hook.PruningRequest;
+import io.xskip.hook.QueryLog;
 import io.xskip.hook.ScanLog;
 import io.xskip.snapshot.FileSnapshot;
 import io.xskip.snapshot.FileTable;
@@ -112,6 +114,36 @@ public final class QueryCalls {
   /** Returns the records of the requests after a request's number as JSON, oldest first. */
   public String scansAfter(long id) {
     return ScanLog.after(id);
+  }
+
+  /** Records the executions of the running context from now on. */
+  public void listen() {
+    QueryLog.listen();
+  }
+
+  /** Waits until all executions that have ended are recorded, and returns the latest number. */
+  public long lastQuery() {
+    return QueryLog.lastNumber();
+  }
+
+  /** Returns the recorded executions of a session after a number as JSON, oldest first. */
+  public String queriesAfter(long number, Object session) throws Exception {
+    return QueryLog.after(number, session);
+  }
+
+  /** Returns the latest recorded execution of a session as a JSON array, which can be empty. */
+  public String latestQuery(Object session) throws Exception {
+    return QueryLog.latest(session);
+  }
+
+  /** Returns the identifier of a session. */
+  public String sessionId(Object session) throws Exception {
+    return SparkCompat.sessionId(session);
+  }
+
+  /** Returns the scans of a DataFrame's query that ran as JSON. */
+  public String executed(Object df) throws Exception {
+    return PhysicalScans.executed(df);
   }
 
   /** Lists the files of a query's scans and returns their counts as JSON. */

@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.metric.SQLMetric;
 import org.apache.spark.sql.internal.SessionState;
 import org.apache.spark.sql.sources.DataSourceRegister;
 import scala.Option;
@@ -26,6 +27,39 @@ public final class SparkCompat {
   /** Returns the state of a session, whose class differs between Spark 3 and 4. */
   public static SessionState state(Object session) throws Exception {
     return (SessionState) session.getClass().getMethod("sessionState").invoke(session);
+  }
+
+  /** Returns the identifier of a session, whose class differs between Spark 3 and 4. */
+  public static String sessionId(Object session) throws Exception {
+    return (String) session.getClass().getMethod("sessionUUID").invoke(session);
+  }
+
+  /** Returns the identifier of this thread's session, or an empty text if there is none. */
+  public static String activeSessionId() {
+    try {
+      Option<SparkSession> active = SparkSession.getActiveSession();
+      return active.isEmpty() ? "" : sessionId(active.get());
+    } catch (Throwable t) {
+      return "";
+    }
+  }
+
+  /** Returns the number of this thread's SQL execution, or null if it runs none. */
+  public static String executionId() {
+    SparkContext context = context();
+    return context == null ? null : context.getLocalProperty("spark.sql.execution.id");
+  }
+
+  /**
+   * Returns the value of a metric, or -1 if it is unknown. The compiler of the hook cannot choose
+   * between both methods of this name.
+   */
+  public static long value(SQLMetric metric) {
+    try {
+      return ((Number) metric.getClass().getMethod("value").invoke(metric)).longValue();
+    } catch (Exception e) {
+      return -1;
+    }
   }
 
   /** Clones a session, whose class differs between Spark 3 and 4. */

@@ -85,6 +85,11 @@ public final class HookState {
     }
   }
 
+  /** Logs an error that no query notices. */
+  static void logDebug(String where, Throwable error) {
+    LoggerFactory.getLogger("io.xskip").debug("xskip: " + where + " failed", error);
+  }
+
   /** Logs an error after which a query reads all files. */
   public static void logFailure(String where, Throwable error) {
     LoggerFactory.getLogger("io.xskip")

@@ -8,20 +8,30 @@ import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec;
 import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec;
 import org.apache.spark.sql.execution.datasources.v2.FileScan;
+import org.apache.spark.sql.execution.metric.SQLMetric;
+import scala.Option;
 import scala.collection.immutable.Seq;
 
 /** A scan of files in a physical plan. */
 final class PhysicalScan {
+  private final SparkPlan node;
+
+  /** Whether the scan is in the plan of a cached relation, which does not read files again. */
+  private final boolean isCached;
+
   private final String format;
   private final String refusal;
   private final FileIndex index;
   private final Seq<Expression> partitionFilters;
   private final Seq<Expression> dataFilters;
 
-  private PhysicalScan(FileSourceScanExec node) {
+  private PhysicalScan(FileSourceScanExec node, boolean isCached) {
+    this.node = node;
+    this.isCached = isCached;
     format = SparkCompat.format(node.relation());
     refusal = KnownClasses.refusal(node);
     index = node.relation().location();
@@ -29,7 +39,9 @@ final class PhysicalScan {
     dataFilters = node.dataFilters();
   }
 
-  private PhysicalScan(BatchScanExec node) {
+  private PhysicalScan(BatchScanExec node, boolean isCached) {
+    this.node = node;
+    this.isCached = isCached;
     FileScan scan = (FileScan) node.scan();
     format = FileScanRewriter.format(scan);
     refusal = KnownClasses.refusal(node);
@@ -45,16 +57,31 @@ final class PhysicalScan {
     return scans;
   }
 
+  /**
+   * Returns the scans of files in a plan that ran, and in its subqueries. Adaptive execution can
+   * have removed scans, or planned them again.
+   */
+  static List<PhysicalScan> executed(SparkPlan plan) {
+    List<PhysicalScan> scans = new ArrayList<>();
+    new PlanWalk(scans).collect(plan);
+    return scans;
+  }
+
+  /** Adds the scan of a plan node, if it is one. */
+  static void add(SparkPlan plan, boolean isCached, List<PhysicalScan> scans) {
+    if (plan instanceof FileSourceScanExec) {
+      scans.add(new PhysicalScan((FileSourceScanExec) plan, isCached));
+    } else if (plan instanceof BatchScanExec && ((BatchScanExec) plan).scan() instanceof FileScan) {
+      scans.add(new PhysicalScan((BatchScanExec) plan, isCached));
+    }
+  }
+
   private static void collect(SparkPlan plan, List<PhysicalScan> scans) {
     if (plan instanceof AdaptiveSparkPlanExec) {
       collect(((AdaptiveSparkPlanExec) plan).inputPlan(), scans);
       return;
     }
-    if (plan instanceof FileSourceScanExec) {
-      scans.add(new PhysicalScan((FileSourceScanExec) plan));
-    } else if (plan instanceof BatchScanExec && ((BatchScanExec) plan).scan() instanceof FileScan) {
-      scans.add(new PhysicalScan((BatchScanExec) plan));
-    }
+    add(plan, false, scans);
     collectAll(plan.children(), scans);
     collectAll(plan.subqueries(), scans);
   }
@@ -83,6 +110,67 @@ final class PhysicalScan {
   /** Returns the first root path of the relation, or an empty text. */
   String rootPath() {
     return index.rootPaths().isEmpty() ? "" : index.rootPaths().head().toString();
+  }
+
+  /** Returns the records of the latest listing, or null if the scan has no index or no listing. */
+  List<ScanRecord> records() {
+    return isIndexed() ? context().latest() : null;
+  }
+
+  private ScanContext context() {
+    return index instanceof SkippingFileIndex
+        ? ((SkippingFileIndex) index).context()
+        : ((SkippingV2FileIndex) index).context();
+  }
+
+  /**
+   * Returns whether an execution listed the files of this scan. Spark does not read the files of
+   * relations that it has cached, or of scans whose result it does not need.
+   */
+  boolean isListedBy(String execution) {
+    if (!isIndexed()) {
+      return !isCached;
+    }
+    List<ScanRecord> records = records();
+    if (records == null || !isCached) {
+      return records != null;
+    }
+    return !records.isEmpty() && ((ScanRecord) records.get(0)).query().equals(execution);
+  }
+
+  /** Returns whether the scan has listed its files to read them. */
+  boolean hasRun() {
+    return metric("numOutputRows") > 0 || metric("numFiles") > 0 || isIndexed() && records() != null;
+  }
+
+  /** Returns how many files the scan reads, and their bytes, from Spark's metrics if it ran. */
+  long[] sizes() {
+    long files = metric("numFiles");
+    if (files >= 0) {
+      return new long[] {files, Math.max(0, metric("filesSize"))};
+    }
+    return listedSizes();
+  }
+
+  /** Lists the files that the scan reads, and returns how many they are, and their bytes. */
+  long[] listedSizes() {
+    long files = 0;
+    long bytes = 0;
+    scala.collection.Iterator<PartitionDirectory> directories = listFiles().iterator();
+    while (directories.hasNext()) {
+      scala.collection.Iterator<FileStatusWithMetadata> statuses =
+          ((PartitionDirectory) directories.next()).files().iterator();
+      while (statuses.hasNext()) {
+        files++;
+        bytes += ((FileStatusWithMetadata) statuses.next()).fileStatus().getLen();
+      }
+    }
+    return new long[] {files, bytes};
+  }
+
+  private long metric(String name) {
+    Option<SQLMetric> metric = node.metrics().get(name);
+    return metric.isEmpty() ? -1 : SparkCompat.value((SQLMetric) metric.get());
   }
 
   /** Returns the files that the scan reads. */

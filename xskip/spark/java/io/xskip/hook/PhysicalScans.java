@@ -9,7 +9,7 @@ import java.io.StringWriter;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
+import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import scala.Option;
 
@@ -22,7 +22,8 @@ public final class PhysicalScans {
    *
    * @return a JSON object with the name of this call in the records of {@link ScanLog} and, for
    *     each scan, its path and format, whether it has an index, whether the index was asked, the
-   *     files and bytes that it reads, and what the rule does not know in it
+   *     files and bytes that it reads, what the rule does not know in it, and why the session's
+   *     queries read all files
    */
   public static String explain(Object df) throws Exception {
     Option<SparkSession> before = SparkCompat.enter(df);
@@ -33,9 +34,37 @@ public final class PhysicalScans {
     }
   }
 
+  /**
+   * Returns the scans of a DataFrame's query that listed their files when the query ran.
+   *
+   * @return a JSON array in the form of {@link QueryLog}; empty if the query did not run
+   */
+  public static String executed(Object df) throws Exception {
+    QueryExecution execution = SparkCompat.execution(df);
+    String off = SkippingState.reasonOff(execution);
+    final List<ExecutedScan> scans = new ArrayList<>();
+    for (PhysicalScan scan : PhysicalScan.executed(execution.executedPlan())) {
+      if (scan.hasRun()) {
+        scans.add(new ExecutedScan(scan, off));
+      }
+    }
+    return Json.text(
+        new Json.Value() {
+          @Override
+          public void writeTo(JsonGenerator json) throws IOException {
+            json.writeStartArray();
+            for (ExecutedScan scan : scans) {
+              scan.writeTo(json);
+            }
+            json.writeEndArray();
+          }
+        });
+  }
+
   private static String explainInSession(Object df) throws Exception {
     String name = "explain-" + ScanLog.lastId() + "-" + Thread.currentThread().getId();
     List<PhysicalScan> scans = PhysicalScan.of(SparkCompat.execution(df).executedPlan());
+    String off = SkippingState.reasonOff(SparkCompat.execution(df));
     StringWriter text = new StringWriter();
     JsonGenerator json = Json.generator(text);
     json.writeStartObject();
@@ -44,7 +73,7 @@ public final class PhysicalScans {
     ScanLog.beginExplain(name);
     try {
       for (PhysicalScan scan : scans) {
-        writeScan(scan, json);
+        writeScan(scan, off, json);
       }
     } finally {
       ScanLog.endExplain();
@@ -55,28 +84,19 @@ public final class PhysicalScans {
     return text.toString();
   }
 
-  private static void writeScan(PhysicalScan scan, JsonGenerator json) throws IOException {
+  private static void writeScan(PhysicalScan scan, String off, JsonGenerator json) throws IOException {
     scan.forgetListing();
     long before = ScanLog.lastId();
-    int files = 0;
-    long bytes = 0;
-    scala.collection.Iterator<PartitionDirectory> directories = scan.listFiles().iterator();
-    while (directories.hasNext()) {
-      scala.collection.Iterator<FileStatusWithMetadata> statuses =
-          ((PartitionDirectory) directories.next()).files().iterator();
-      while (statuses.hasNext()) {
-        files++;
-        bytes += ((FileStatusWithMetadata) statuses.next()).fileStatus().getLen();
-      }
-    }
+    long[] sizes = scan.listedSizes();
     json.writeStartObject();
     json.writeStringField("path", scan.rootPath());
     json.writeStringField("format", scan.format());
     json.writeBooleanField("indexed", scan.isIndexed());
     json.writeBooleanField("asked", ScanLog.lastId() > before);
-    json.writeNumberField("files", files);
-    json.writeNumberField("bytes", bytes);
+    json.writeNumberField("files", sizes[0]);
+    json.writeNumberField("bytes", sizes[1]);
     json.writeStringField("refused", scan.refusal());
+    json.writeStringField("off", off);
     json.writeEndObject();
   }
 

@@ -17,6 +17,9 @@ final class ScanContext {
   /** The encoded conditions that Spark does not pass to the scan. */
   private final List<String> conditions = new ArrayList<>();
 
+  /** The records of the latest listing, one for each index; null before the first listing. */
+  private volatile List<ScanRecord> latest = null;
+
   /** The expressions of the conditions. */
   private final ExpressionEvaluator evaluator = new ExpressionEvaluator();
 
@@ -29,6 +32,16 @@ final class ScanContext {
   /** Adds a condition that Spark does not pass to the scan. */
   void addCondition(Expression condition) {
     conditions.add(ExpressionEncoder.encode(condition, evaluator));
+  }
+
+  /** Sets the records of the latest listing. */
+  void setLatest(List<ScanRecord> records) {
+    latest = records;
+  }
+
+  /** Returns the records of the latest listing, or null if no listing ended. */
+  List<ScanRecord> latest() {
+    return latest;
   }
 
   SkippingSettings settings() {

@@ -6,6 +6,9 @@ import io.xskip.snapshot.FileSnapshot;
 import io.xskip.snapshot.PruningAnswer;
 import io.xskip.snapshot.Snapshots;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
@@ -31,6 +34,7 @@ final class ScanPruner {
    */
   private Seq<PartitionDirectory> listing = null;
 
+  private final List<ScanRecord> records = new ArrayList<>();
   private boolean hasAnswer = false;
 
   /** Why a query in strict mode fails, or null. */
@@ -55,6 +59,7 @@ final class ScanPruner {
       Seq<Expression> dataFilters) {
     boolean hasConditions = !dataFilters.isEmpty() || !context.conditions().isEmpty();
     if (!hasConditions || !HookState.isActive()) {
+      context.setLatest(Collections.<ScanRecord>emptyList());
       return index.listFiles(partitionFilters, dataFilters);
     }
     return new ScanPruner(context, index, partitionFilters, dataFilters).prune();
@@ -76,6 +81,7 @@ final class ScanPruner {
     if (listing == null) {
       listing = index.listFiles(partitionFilters, dataFilters);
     }
+    context.setLatest(records);
     if (settings.strict && refusal != null) {
       throw new RuntimeException("xskip (strict): " + refusal);
     }
@@ -109,14 +115,16 @@ final class ScanPruner {
       listing = answer.filter(listing, context.profile().partitionSchema());
     }
     hasAnswer |= bytes != null;
-    ScanLog.add(
+    ScanRecord scan =
         new ScanRecord(
             request.id(),
             location.root(),
             context.profile().format(),
             answer.counts().all(),
             received - start,
-            System.nanoTime() - received));
+            System.nanoTime() - received);
+    ScanLog.add(scan);
+    records.add(scan);
   }
 
   private static Seq<PartitionDirectory> noFiles() {

@@ -16,6 +16,7 @@ final class ScanRecord implements Json.Value {
   private final String root;
   private final String format;
   private final String query;
+  private final String session;
   private final long[] counts;
   private final long requestNanos;
   private final long filterNanos;
@@ -38,6 +39,7 @@ final class ScanRecord implements Json.Value {
     this.requestNanos = requestNanos;
     this.filterNanos = filterNanos;
     this.query = currentQuery();
+    this.session = SparkCompat.activeSessionId();
   }
 
   private static String currentQuery() {
@@ -45,16 +47,27 @@ final class ScanRecord implements Json.Value {
     if (explain != null) {
       return explain;
     }
-    try {
-      String id = SparkCompat.context().getLocalProperty("spark.sql.execution.id");
-      return id == null ? "" : id;
-    } catch (Throwable t) { // the context was stopped
-      return "";
-    }
+    String id = SparkCompat.executionId();
+    return id == null ? "" : id;
   }
 
   long id() {
     return id;
+  }
+
+  /** Returns the number of the SQL execution, the name of an explain, or an empty text. */
+  String query() {
+    return query;
+  }
+
+  /** Returns listed files, listed bytes, known files, kept files and kept bytes. */
+  long[] counts() {
+    return counts;
+  }
+
+  /** Returns how long Python and the hook took, in nanoseconds. */
+  long nanos() {
+    return requestNanos + filterNanos;
   }
 
   @Override
@@ -64,6 +77,7 @@ final class ScanRecord implements Json.Value {
     json.writeStringField("root", root);
     json.writeStringField("format", format);
     json.writeStringField("query", query);
+    json.writeStringField("session", session);
     for (int i = 0; i < COUNTS.length; i++) {
       json.writeNumberField(COUNTS[i], counts[i]);
     }

@@ -25,6 +25,10 @@ final class SkippingFileIndex implements FileIndex {
     this.context = context;
   }
 
+  ScanContext context() {
+    return context;
+  }
+
   @Override
   public Seq<Path> rootPaths() {
     return delegate.rootPaths();

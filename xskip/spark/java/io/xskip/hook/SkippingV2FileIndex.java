@@ -37,6 +37,10 @@ final class SkippingV2FileIndex extends PartitioningAwareFileIndex {
     this.context = context;
   }
 
+  ScanContext context() {
+    return context;
+  }
+
   /** A listing, with the filters and the read profile that it depends on. */
   private static final class Listing {
     private final Seq<Expression> partitionFilters;

@@ -1,0 +1,206 @@
+"""Functions that report on queries: which files their scans skipped, and why a scan read all files."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from xskip.api.arguments import check_frame
+from xskip.api.report import ReportMaker
+from xskip.results.skipping_report import SkippingReport
+from xskip.spark.query.engine import engine_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["Watch", "explain", "last_report", "report", "watch"]
+
+
+def last_report(spark: SparkSession) -> SkippingReport:
+    """Return the report on the latest query of a session, also if the query read all files.
+
+    A query is an execution that Spark shows on the SQL page of its user interface. Commands that read no data, such as
+    ``CREATE VIEW``, and :func:`explain` are no queries.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        The session. xskip knows its queries from the first :func:`enable` of the process on.
+
+    Returns
+    -------
+    SkippingReport
+        All scans of files of the query. A scan that skipped no file has the reason in ``problem``.
+
+    Examples
+    --------
+    >>> spark.read.parquet(indexed_path).filter("temp > 30").count()
+    1
+    >>> (scan,) = xskip.last_report(spark).scans
+    >>> scan.files, scan.kept, scan.skipped
+    (3, 1, 2)
+    >>> spark.read.parquet(path).filter("temp > 30").count()
+    1
+    >>> print(xskip.last_report(spark).headline)
+    skipped none of 3 files: the dataset has no index below ...; query ... took ... s
+    """
+    maker = ReportMaker(engine_of(spark), spark)
+    queries = maker.calls
+    latest = queries.latest_query(spark)
+    loose = maker.outside_of_queries(-1 if latest is None else latest["last_scan"])
+    if loose:
+        return maker.of_requests(loose)
+    if latest is None:
+        return SkippingReport((), note="xskip has seen no query of this session since xskip.enable(spark)")
+    return maker.of_query(latest)
+
+
+def report(df: DataFrame) -> SkippingReport:
+    """Return the report on a DataFrame: what its query skipped, or would skip if it has not run.
+
+    Spark runs the query of the DataFrame itself for actions such as ``collect`` and ``toPandas``. Actions such as
+    ``count`` run another query, which skips the same files.
+
+    Parameters
+    ----------
+    df : DataFrame
+        The DataFrame.
+
+    Returns
+    -------
+    SkippingReport
+        All scans of files of the query.
+
+    Examples
+    --------
+    >>> df = spark.read.parquet(indexed_path).filter("temp > 30")
+    >>> rows = df.collect()
+    >>> print(xskip.report(df).headline)
+    skipped 2 of 3 files (66.7 %), ... of ..., in ... ms by minmax(temp)
+    """
+    check_frame(df)
+    maker = ReportMaker(engine_of(df.sparkSession), df.sparkSession)
+    scans = maker.calls.executed(df)
+    return maker.of_scans(scans) if scans else maker.of_plan(df)
+
+
+def explain(df: DataFrame) -> SkippingReport:
+    """Return a report on what skipping would do for a query, without running the query.
+
+    Parameters
+    ----------
+    df : DataFrame
+        The query.
+
+    Returns
+    -------
+    SkippingReport
+        All scans of the query, with the reason for each scan that cannot skip files.
+
+    Examples
+    --------
+    >>> report = xskip.explain(spark.read.parquet(path).filter("temp > 30"))
+    >>> print(report.headline)
+    skipped none of 3 files: the dataset has no index below spark.xskip.metadata.location, ...
+    """
+    check_frame(df)
+    return ReportMaker(engine_of(df.sparkSession), df.sparkSession).of_plan(df)
+
+
+class Watch:
+    """The reports on the queries of a session that ran in a ``with`` block, which :func:`watch` returns.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        The session.
+
+    Attributes
+    ----------
+    reports : tuple of SkippingReport
+        One report for each query, in order.
+    report : SkippingReport
+        One report with the scans of all queries.
+
+    Examples
+    --------
+    >>> with xskip.Watch(spark) as watched:
+    ...     count = spark.range(3).count()
+    >>> print(watched)
+    no scan reads files; 1 query took ... s
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._maker = ReportMaker(engine_of(spark), spark)
+        self._spark = spark
+        self._first: tuple[int, int] | None = None
+        self._reports: tuple[SkippingReport, ...] | None = None
+
+    def __enter__(self) -> Watch:
+        """Begin to watch."""
+        self._maker.calls.listen()
+        self._first = self._maker.calls.last_query(), self._maker.calls.last_scan()
+        self._reports = None
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End the watch, and collect the reports."""
+        self._reports = self._collected()
+
+    def _collected(self) -> tuple[SkippingReport, ...]:
+        if self._first is None:
+            return ()
+        number, scan = self._first
+        queries = self._maker.calls.queries_after(number, self._spark)
+        loose = self._maker.outside_of_queries(scan)
+        reports = [self._maker.of_query(query) for query in queries]
+        return (*reports, self._maker.of_requests(loose)) if loose else tuple(reports)
+
+    @property
+    def reports(self) -> tuple[SkippingReport, ...]:
+        """Return one report for each query: in the block, of the queries that have ended so far."""
+        return self._collected() if self._reports is None else self._reports
+
+    @property
+    def report(self) -> SkippingReport:
+        """Return one report with the scans of all queries."""
+        reports = self.reports
+        seconds: list[Any] = [each.seconds for each in reports if each.seconds is not None]
+        return SkippingReport(
+            tuple(scan for each in reports for scan in each.scans),
+            query=f"{len(reports):,} queries" if len(reports) != 1 else "1 query",
+            seconds=sum(seconds) if seconds else None,
+            note="" if reports else "no query of this session ran",
+        )
+
+    def __str__(self) -> str:
+        return str(self.report)
+
+    def _repr_html_(self) -> str:
+        return self.report._repr_html_()
+
+
+def watch(spark: SparkSession) -> Watch:
+    """Return a context manager that collects the reports on all queries that a session runs in its block.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        The session. Queries of other sessions that run at the same time are left out.
+
+    Returns
+    -------
+    Watch
+        An object with the properties ``reports`` and ``report``. It keeps at most the last 1,000 queries.
+
+    Examples
+    --------
+    >>> df = spark.read.parquet(indexed_path)
+    >>> with xskip.watch(spark) as watched:
+    ...     counts = df.filter("temp > 30").count(), df.filter("city = 'oslo'").count()
+    >>> [scan.skipped for scan in watched.report.scans]
+    [2, 2]
+    """
+    return Watch(spark)

@@ -1,0 +1,53 @@
+package io.xskip.hook;
+
+import com.fasterxml.jackson.core.JsonGenerator;
+import io.xskip.common.Json;
+import java.io.IOException;
+import java.util.List;
+
+/** What a scan of an execution read. It does not refer to the plan, so that the plan can go. */
+final class ExecutedScan implements Json.Value {
+  private final String path;
+  private final String format;
+  private final boolean isIndexed;
+  private final String refusal;
+  private final String off;
+  private final long[] sizes;
+  private final List<ScanRecord> records;
+
+  /**
+   * Records a scan.
+   *
+   * @param off why the session's queries read all files, or an empty text
+   */
+  ExecutedScan(PhysicalScan scan, String off) {
+    path = scan.rootPath();
+    format = scan.format();
+    isIndexed = scan.isIndexed();
+    refusal = scan.refusal();
+    this.off = off;
+    records = scan.records();
+    sizes = records == null || records.isEmpty() ? scan.sizes() : new long[] {0, 0};
+  }
+
+  @Override
+  public void writeTo(JsonGenerator json) throws IOException {
+    json.writeStartObject();
+    json.writeStringField("path", path);
+    json.writeStringField("format", format);
+    json.writeBooleanField("indexed", isIndexed);
+    json.writeBooleanField("asked", records != null && !records.isEmpty());
+    json.writeNumberField("files", sizes[0]);
+    json.writeNumberField("bytes", sizes[1]);
+    json.writeStringField("refused", refusal);
+    json.writeStringField("off", off);
+    json.writeArrayFieldStart("requests");
+    if (records != null) {
+      for (ScanRecord each : records) {
+        each.writeTo(json);
+      }
+    }
+    json.writeEndArray();
+    json.writeEndObject();
+  }
+}
