@@ -15,7 +15,8 @@ import xskip
 from tests.helpers import kept, opened_files, write_once
 from tests.indexes.written import written
 from tests.pages import blocks_of
-from xskip import MinMax, SkippingIndex
+from xskip import MinMax, SkippingIndex, clauses, expressions
+from xskip import types as types_of_metadata
 from xskip.errors import IndexDefinitionError
 from xskip.indexes import registry
 
@@ -118,6 +119,6 @@ from xskip.operands import Column, Computed
 """
     names: dict[str, Any] = {}
     exec(former, names)
-    assert names["Lists"] is xskip.clauses.Lists
-    assert names["Array"] is xskip.types.Array
-    assert names["Column"] is xskip.expressions.Column
+    assert names["Lists"] is clauses.Lists
+    assert names["Array"] is types_of_metadata.Array
+    assert names["Column"] is expressions.Column

@@ -10,6 +10,7 @@ import pytest
 
 from xskip.errors import PredicateError
 from xskip.expressions.operands import Column
+from xskip.expressions.predicate import Comparison
 from xskip.standalone.resolve import Resolver
 from xskip.standalone.sql import parse
 
@@ -142,7 +143,7 @@ def test_a_predicate_that_is_not_complete_is_an_error(text: str) -> None:
 def bounds(text: str, zone: str | None = None) -> list[tuple[str, object]]:
     predicate = Resolver(column, zone).resolve(parse(text))
     leaves = getattr(predicate, "children", (predicate,))
-    return [(leaf.op.value, leaf.value) for leaf in leaves]
+    return [(leaf.op.value, leaf.value) for leaf in leaves if isinstance(leaf, Comparison)]
 
 
 def test_values_are_those_of_the_column() -> None:
