@@ -78,3 +78,13 @@ def test_the_order_of_addresses(spark: SparkSession, server: Server) -> None:
     texts = spark.createDataFrame([("0.0.1.2",), ("255.255.255.255",), ("1.2.3",), ("a.b.c.d",), (None,)], "ip string")
     numbers = [row[0] for row in texts.select(ipv4_to_number(F.col("ip"))).collect()]
     assert numbers == [258, 4_294_967_295, None, None, None]
+
+
+def test_texts_that_are_no_addresses(spark: SparkSession) -> None:
+    """Numbers above 255 would have the number of another address."""
+    texts = ["999.1.1.1", "1.256.1.1", "1.1.1.300", "1.1.1.1\n", " 1.1.1.1", "1.1.1.1.1", "1.1.1.", "0001.1.1.1", ""]
+    rows = spark.createDataFrame([(text,) for text in texts], "ip string")
+    assert [row[0] for row in rows.select(ipv4_to_number("ip")).collect()] == [None] * len(texts)
+    known = spark.createDataFrame([("249.199.099.9",), ("0.0.0.0",), ("250.200.100.255",)], "ip string")
+    expected = [(249 << 24) + (199 << 16) + (99 << 8) + 9, 0, (250 << 24) + (200 << 16) + (100 << 8) + 255]
+    assert [row[0] for row in known.select(ipv4_to_number("ip")).collect()] == expected

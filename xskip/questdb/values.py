@@ -15,6 +15,8 @@ __all__ = ["from_nanoseconds", "ipv4_to_number", "to_nanoseconds"]
 
 _NANOSECONDS = 1_000_000_000
 _BYTES = 4
+#: The pattern of a number from 0 to 255, which may have three digits.
+_BYTE = "(25[0-5]|2[0-4][0-9]|[01]?[0-9]?[0-9])"
 
 
 def to_nanoseconds(time: datetime | str) -> int:
@@ -102,7 +104,7 @@ def ipv4_to_number(column: Column | str) -> Column:
     Returns
     -------
     Column
-        BIGINT from 1 to 4294967295; null for null, and for text that is not of four numbers.
+        BIGINT from 0 to 4294967295; null for null, and for text that is not of four numbers from 0 to 255.
 
     Examples
     --------
@@ -119,7 +121,7 @@ def ipv4_to_number(column: Column | str) -> Column:
     from pyspark.sql import functions as F
 
     text = F.col(column) if isinstance(column, str) else column
-    valid = text.rlike(r"^[0-9]{1,3}(\.[0-9]{1,3}){3}$")
+    valid = text.rlike(rf"^{_BYTE}(\.{_BYTE}){{3}}\z")  # a dollar sign matches before a line end, too
     number = F.lit(0).cast("bigint")
     for place in range(_BYTES):
         number = number * 256 + F.substring_index(F.substring_index(text, ".", place + 1), ".", -1).cast("bigint")
