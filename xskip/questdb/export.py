@@ -22,7 +22,7 @@ from xskip.metadatastore.filesystem import local_path
 from xskip.questdb.active_session import session_or_active
 from xskip.questdb.export_leftovers import Announcements
 from xskip.questdb.export_plan import Changed, ExportPlan, export_plan, folder_of, runs
-from xskip.questdb.export_write import FORMATS, SETTINGS, FileForm, FileRows, designated, prefix_of, read_back, write
+from xskip.questdb.export_write import FORMATS, FileForm, FileRows, designated, prefix_of, read_back, settings_of, write
 from xskip.questdb_files.column_types import NANOSECOND_TIMESTAMP
 from xskip.questdb_files.database import Database
 from xskip.questdb_files.metadata_file import Column, Metadata
@@ -154,7 +154,7 @@ class Export:
         spark = session_or_active(options.spark)
         hook = engine_of(spark).hook
         self._place, self._to, self._format, self._options = place, to, file_format, options
-        self._session = clone_session(hook, spark, SETTINGS)
+        self._session = clone_session(hook, spark, settings_of(spark))
         hook.install(self._session)
         self._records = cold_records(hook, to)
         _demand_outside(place, self._records.root)

@@ -11,16 +11,17 @@ from xskip.questdb.export_plan import folder_units
 from xskip.questdb_files.column_types import NANOSECOND_TIMESTAMP
 from xskip.questdb_files.metadata_file import Column, Metadata
 from xskip.questdb_files.partition_names import PartitionUnit
+from xskip.spark.bridge.compiler import NAMED_FILES_CLASS
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["FORMATS", "SETTINGS", "FileForm", "FileRows", "designated", "prefix_of", "read_back", "write"]
+__all__ = ["FORMATS", "FileForm", "FileRows", "designated", "prefix_of", "read_back", "settings_of", "write"]
 
 FORMATS = ("parquet", "avro")
 #: The settings of the session that writes: the form of times in files, and the zone of the names of folders.
-SETTINGS = {
+_SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
@@ -30,6 +31,9 @@ SETTINGS = {
     "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.ansi.enabled": "false",
 }
+_PROTOCOL = "spark.sql.sources.commitProtocolClass"
+#: The first version of Spark whose commit protocols let a writer name its files.
+_NAMES_FILES = (4, 1)
 _POSITION = "__xskip_position"
 _SAMPLES = 15
 _ACCURACY = 10_000
@@ -66,6 +70,12 @@ class FileRows:
 
     rows: int
     times: tuple[int, ...]
+
+
+def settings_of(spark: SparkSession) -> dict[str, str]:
+    """Return the settings of a session that writes."""
+    version = tuple(map(int, spark.version.split(".")[:2]))
+    return _SETTINGS if version >= _NAMES_FILES else {**_SETTINGS, _PROTOCOL: NAMED_FILES_CLASS}
 
 
 def prefix_of(columns: Sequence[Column], metadata: Metadata) -> str:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = [
+    "NAMED_FILES_CLASS",
     "RULE_CLASS",
     "compiled",
     "compiled_tables",
@@ -40,6 +41,8 @@ __all__ = [
 RULE_CLASS = "io.xskip.bridge.SkippingRule"
 _SEQ = "import scala.collection.immutable.Seq;"
 _SOURCE_CLASS = "questdb.DefaultSource"
+#: The commit protocol of writers that choose the names of their files with the option ``mapreduce.output.basename``.
+NAMED_FILES_CLASS = "questdb.NamedFiles"
 _TABLES = "io/xskip/questdb/"
 _TABLES_CLASS = "io.xskip.questdb.TableRelations"
 #: ``scala.Seq``, the type in the signatures of Spark's methods, is another class in Scala 2.12.
@@ -235,10 +238,10 @@ def write_classes(spark: SparkSession, path: str, *maps: Any) -> None:
 
 
 def register_sources(spark: SparkSession) -> None:
-    """Let Spark find the hook's data sources by their names.
+    """Let Spark find the hook's data sources and commit protocols by their names.
 
-    Spark looks for the class ``questdb.DefaultSource`` with the application's class loader, which gets a jar with
-    this class. If the class loader takes no jars, the data sources have no names.
+    Spark looks for the classes of the package ``questdb`` with the application's class loader, which gets a jar with
+    these classes. If the class loader takes no jars, Spark does not find them.
     """
     from py4j.protocol import Py4JError, Py4JJavaError
 
@@ -249,8 +252,9 @@ def register_sources(spark: SparkSession) -> None:
     except Py4JJavaError:
         path = f"{lasting_folder('sources')}/xskip-sources.jar"
         with zipfile.ZipFile(path, "w") as jar:
-            name = f"{_SOURCE_CLASS.replace('.', '/')}.class"
-            jar.writestr(name, bytes(compiled(jvm).get(name)))
+            for found in (_SOURCE_CLASS, NAMED_FILES_CLASS):
+                name = f"{found.replace('.', '/')}.class"
+                jar.writestr(name, bytes(compiled(jvm).get(name)))
         with suppress(Py4JError):  # py4j does not say before the call whether an object has a method
             loader.addURL(jvm.java.io.File(path).toURI().toURL())
 
