@@ -11,8 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import reduce
-from operator import or_
 from typing import TYPE_CHECKING, Any
 
 from xskip.api.index import SkippingIndex
@@ -22,10 +20,10 @@ from xskip.metadatastore.filesystem import local_path
 from xskip.questdb.active_session import session_or_active
 from xskip.questdb.export_leftovers import Announcements
 from xskip.questdb.export_plan import Changed, ExportPlan, export_plan, folder_of, runs
+from xskip.questdb.export_rows import rows_in
 from xskip.questdb.export_write import FORMATS, FileForm, FileRows, designated, prefix_of, read_back, settings_of, write
-from xskip.questdb_files.column_types import NANOSECOND_TIMESTAMP
 from xskip.questdb_files.database import Database
-from xskip.questdb_files.metadata_file import Column, Metadata
+from xskip.questdb_files.metadata_file import Column
 from xskip.questdb_files.selection import Selection
 from xskip.questdb_files.snapshot import Snapshot, TablePlace, read_snapshot
 from xskip.results.render import KeyValueView, human_bytes
@@ -39,7 +37,6 @@ from xskip.spark.questdb.tables import cold_records
 from xskip.spark.questdb.tier_parts import HotPartition, hot_partitions
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column as SparkColumn
     from pyspark.sql import SparkSession
 
 __all__ = ["Export", "ExportOptions", "ExportResult"]
@@ -230,7 +227,7 @@ class Export:
         """Write the partitions of a plan, and return them as they are in the files."""
         metadata = snapshot.metadata
         table = self._session.read.format("questdb").load(str(self._place.control))
-        rows = table.where(reduce(or_, (_between(metadata, *run) for run in runs(plan.copied))))
+        rows = rows_in(table, designated(metadata), [*runs(plan.copied)])
         named = FileForm(form.format, form.prefix, {**form.options, "mapreduce.output.basename": token})
         write(rows, metadata, self._to, named)
         files = {p.start: self._files(folder_of(metadata.clock, p.start, form.prefix), token) for p in plan.copied}
@@ -330,17 +327,6 @@ def _all_columns(snapshot: Snapshot) -> list[Column]:
             where=str(snapshot.place.data), found=", ".join(names), hint="use a newer release of xskip",
         )  # fmt: skip
     return known
-
-
-def _between(metadata: Metadata, start: int, end: int) -> SparkColumn:
-    from pyspark.sql import functions as F
-
-    timestamp = designated(metadata)
-    time = F.col("`" + timestamp.name.replace("`", "``") + "`")
-    bounds = [F.lit(start), F.lit(end)]
-    if timestamp.type_code != NANOSECOND_TIMESTAMP:
-        bounds = [F.timestamp_micros(bound) for bound in bounds]
-    return (time >= bounds[0]) & (time < bounds[1])
 
 
 def _paths(partitions: Iterable[ColdPartition]) -> frozenset[str]:
