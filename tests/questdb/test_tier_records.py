@@ -2,19 +2,99 @@
 
 from __future__ import annotations
 
+import shutil
+import struct
+import time
+from datetime import datetime
+from pathlib import Path
+
 import pytest
 from pyspark.sql import SparkSession
 
 import xskip
 import xskip.questdb
+from tests.questdb.server import Server
+from tests.questdb.tiers import ALWAYS, Tiers, counted
+from xskip.errors import DatasetError
+from xskip.metadatastore.filesystem import LocalStorage
+from xskip.questdb import ExportOptions
 from xskip.questdb.export_rows import rows_in
 from xskip.questdb_files.column_types import NANOSECOND_TIMESTAMP
+from xskip.questdb_files.database import place_of
 from xskip.questdb_files.metadata_file import Column
+from xskip.questdb_files.sequencer_file import read_creation
+from xskip.spark.questdb.cold_tier import ColdRecords
 
 
 @pytest.fixture(autouse=True)
 def enabled(spark: SparkSession) -> None:
     xskip.enable(spark)
+
+
+@pytest.fixture
+def tiers(spark: SparkSession, server: Server, tmp_path: Path) -> Tiers:
+    return Tiers(spark, server, tmp_path / "cold")
+
+
+def copied(tiers: Tiers, name: str, folder: Path, *, table_id: int, created: int | None) -> Path:
+    """Return a copy of a table as another database has it, with an identifier and a time of creation."""
+    copy = shutil.copytree(tiers.server.folder(name), folder / "db" / name)
+    meta, log = copy / "_meta", copy / "txn_seq" / "_txnlog"
+    meta.write_bytes(meta.read_bytes()[:16] + struct.pack("<i", table_id) + meta.read_bytes()[20:])
+    data = log.read_bytes()
+    if created is None:
+        shutil.rmtree(log.parent)
+    else:
+        log.write_bytes(data[:12] + struct.pack("<q", created) + data[20:])
+    return copy
+
+
+def refuse(tiers: Tiers, table: Path, match: str) -> None:
+    with pytest.raises(DatasetError, match=match):
+        xskip.questdb.union(table, str(tiers.cold), spark=tiers.spark)
+    with pytest.raises(DatasetError, match=match):
+        xskip.questdb.open(table).export(ALWAYS, str(tiers.cold), options=ExportOptions(spark=tiers.spark))
+
+
+def test_a_table_of_another_database_with_the_same_identifier(tiers: Tiers, tmp_path: Path) -> None:
+    """[QDB-CT-9], [QDB-FI-6]: the time of creation tells it apart; a copy of the table has the same one."""
+    place = place_of(tiers.folder)
+    created, table_id = read_creation(place), xskip.questdb.open(tiers.folder).snapshot().metadata.table_id
+    assert created is not None
+    assert 0 <= time.time() - created / 1e6 < 600
+    tiers.export(datetime(1970, 1, 3))
+    other = copied(tiers, tiers.name, tmp_path / "other", table_id=table_id, created=created - 1)
+    refuse(tiers, other, r"partitions of another table.*found: table \d+ of 20\d\d-.*UTC")
+    for name, time_of in (("same", created), ("old", 0), ("without", None)):
+        copy = copied(tiers, tiers.name, tmp_path / name, table_id=table_id, created=time_of)
+        assert counted(xskip.questdb.union(copy, str(tiers.cold), spark=tiers.spark)) == tiers.rows()
+
+
+def test_a_table_with_other_columns_and_the_same_identifier(tiers: Tiers, tmp_path: Path) -> None:
+    """[QDB-CT-9]: a column keeps its type, so that another one is a column of another table."""
+    tiers.export(datetime(1970, 1, 3))
+    table_id = xskip.questdb.open(tiers.folder).snapshot().metadata.table_id
+    name = tiers.server.name("other")
+    tiers.server.run(name, f"create table {name} (ts timestamp, x double, s symbol) timestamp(ts) partition by day wal")
+    other = copied(tiers, name, tmp_path / "other", table_id=table_id, created=None)
+    refuse(tiers, other, "partitions of another table")
+
+
+def test_a_record_gets_the_time_of_creation(tiers: Tiers) -> None:
+    """[QDB-CT-9]: a table without a write-ahead log has none, and can get a log later."""
+    log = tiers.server.folder(tiers.name) / "txn_seq"
+    hidden = log.rename(log.with_name("hidden"))
+    try:
+        tiers.export(datetime(1970, 1, 2))
+    finally:
+        hidden.rename(log)
+    records = ColdRecords(LocalStorage(), f"file:{tiers.cold}")
+    first = records.last()
+    tiers.export(datetime(1970, 1, 3))
+    second = records.last()
+    assert first is not None
+    assert second is not None
+    assert (first.created, second.created) == (None, read_creation(place_of(tiers.folder)))
 
 
 def test_thousands_of_ranges(spark: SparkSession) -> None:

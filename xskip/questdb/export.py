@@ -194,17 +194,14 @@ class Export:
         known = -1
         while True:
             snapshot = read_snapshot(self._place)
-            tier = self._tier(snapshot.metadata.table_id)
+            tier = self._tier(snapshot)
             if tier.number == known:  # no other export has committed while the transaction was read
                 return snapshot, tier
             known = tier.number
 
-    def _tier(self, table_id: int) -> ColdTier:
+    def _tier(self, snapshot: Snapshot) -> ColdTier:
         """Return what is exported already."""
-        tier = self._records.last()
-        if tier is None:
-            return ColdTier(0, table_id, self._format)
-        self._records.check_table(tier, table_id)
+        tier = self._records.of_table(snapshot, self._format)
         if tier.format != self._format:
             raise DatasetError(
                 "the folder has exports in another format", where=self._records.root, found=tier.format,

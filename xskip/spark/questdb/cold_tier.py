@@ -9,11 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
 from typing import Any
 
 from xskip.errors import CommitConflictError, DatasetError, StorageError, TableDamagedError, TableVersionError
 from xskip.metadatastore.filesystem import FileEntry, LocalStorage, Storage, put_once
+from xskip.questdb_files.sequencer_file import read_creation
+from xskip.questdb_files.snapshot import Snapshot
 from xskip.spark.questdb.row_samples import Sample
 
 __all__ = ["ColdColumn", "ColdFile", "ColdPartition", "ColdRecords", "ColdTier", "Replaced"]
@@ -126,6 +129,8 @@ class ColdTier:
         Sorted by time, and those of one partition in the order of their exports.
     replaced : tuple of Replaced
         Files that can be removed when no query reads them any more.
+    created : int or None
+        The time at which the table was created, in microseconds, if its files have it [QDB-FI-6].
     """
 
     number: int
@@ -134,6 +139,7 @@ class ColdTier:
     layouts: tuple[tuple[ColdColumn, ...], ...] = ()
     partitions: tuple[ColdPartition, ...] = ()
     replaced: tuple[Replaced, ...] = ()
+    created: int | None = None
 
 
 class ColdRecords:
@@ -162,16 +168,17 @@ class ColdRecords:
         StorageError
         """
         while True:
-            numbers = self._numbers()
-            if not numbers:
+            entries = self._entries()
+            if not entries:
                 return None
+            number = max(entries)
             try:
-                data = self.storage.read(self._path(numbers[-1]))
+                data = self.storage.read(self._path(number))
             except FileNotFoundError:  # writers remove old records
-                if self._numbers()[-1:] == numbers[-1:]:
+                if self._numbers()[-1:] == [number]:
                     raise
                 continue
-            return _parsed(data, numbers[-1], self._path(numbers[-1]))
+            return _parsed(data, number, self._path(number))
 
     def commit(self, tier: ColdTier) -> None:
         """Write a record, whose number is the one after the last record.
@@ -205,27 +212,57 @@ class ColdRecords:
             full += [f"{folder}/.{name}.crc" for folder, _, name in (path.rpartition("/") for path in full)]
         self.storage.remove(full)
 
-    def check_table(self, tier: ColdTier, table_id: int) -> None:
-        """Check that a record is of a table.
+    def of_table(self, snapshot: Snapshot, file_format: str) -> ColdTier:
+        """Return the last record, or one without partitions if there is none, and check that it is of a table.
+
+        Parameters
+        ----------
+        snapshot : Snapshot
+            A transaction of the table.
+        file_format : str
+            The format of a record without partitions.
 
         Raises
         ------
         DatasetError
-            If the table is another one.
+            If the table is another one [QDB-CT-9].
         """
-        if tier.table_id != table_id:
+        table_id, created = snapshot.metadata.table_id, read_creation(snapshot.place)
+        tier = self.last()
+        if tier is None:
+            return ColdTier(0, table_id, file_format, created=created)
+        same = tier.table_id == table_id and (tier.created or created) == (created or tier.created)
+        if not same or not _has_types(snapshot, tier):
             raise DatasetError(
-                "the folder has partitions of another table", where=self.root, found=f"table {tier.table_id}",
-                expected=f"table {table_id}", hint="name another folder; a table that was created again is another one",
+                "the folder has partitions of another table", where=self.root,
+                found=_table(tier.table_id, tier.created), expected=_table(table_id, created),
+                hint="name another folder; a table that was created again is another one",
             )  # fmt: skip
+        return replace(tier, created=tier.created or created)
 
     def _numbers(self) -> list[int]:
-        names = [entry.name for entry in self.storage.list(f"{self.root}/{_FOLDER}")]
-        stems = [name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX)]
-        return sorted(int(stem) for stem in stems if stem.isdigit())
+        return sorted(self._entries())
+
+    def _entries(self) -> dict[int, FileEntry]:
+        """Return the files of the records by number."""
+        entries = [e for e in self.storage.list(f"{self.root}/{_FOLDER}") if e.name.endswith(_SUFFIX)]
+        stems = [(entry.name.removesuffix(_SUFFIX), entry) for entry in entries]
+        return {int(stem): entry for stem, entry in stems if stem.isdigit()}
 
     def _path(self, number: int) -> str:
         return f"{self.root}/{_FOLDER}/{number:010}{_SUFFIX}"
+
+
+def _has_types(snapshot: Snapshot, tier: ColdTier) -> bool:
+    """Return whether a table can have had the columns of exported files: a writer index keeps its type."""
+    codes = snapshot.metadata.type_codes
+    columns = (column for layout in tier.layouts for column in layout if column.writer_index < len(codes))
+    return all(codes[column.writer_index] == column.type_code for column in columns)
+
+
+def _table(table_id: int, created: int | None) -> str:
+    of = f" of {datetime.fromtimestamp(created // 1_000_000, timezone.utc):%Y-%m-%d %H:%M:%S} UTC" if created else ""
+    return f"table {table_id}{of}"
 
 
 def _text(tier: ColdTier) -> str:
@@ -233,6 +270,7 @@ def _text(tier: ColdTier) -> str:
         {
             "version": _VERSION,
             "tableId": tier.table_id,
+            "created": tier.created,
             "format": tier.format,
             "layouts": [[[c.writer_index, c.name, c.type_code] for c in layout] for layout in tier.layouts],
             "partitions": [_fields(partition) for partition in tier.partitions],
@@ -263,7 +301,7 @@ def _parsed(data: bytes, number: int, path: str) -> ColdTier:
             number, value["tableId"], value["format"],
             tuple(tuple(ColdColumn(*column) for column in layout) for layout in value["layouts"]),
             tuple(_partition(fields) for fields in value["partitions"]),
-            tuple(Replaced(*fields) for fields in value["replaced"]),
+            tuple(Replaced(*fields) for fields in value["replaced"]), value["created"],
         )  # fmt: skip
     except (ValueError, KeyError, TypeError) as error:
         raise TableDamagedError("the record of an export is incomplete", where=path, found=str(error)) from error

@@ -16,7 +16,7 @@ from xskip.questdb_files.snapshot import Snapshot, TablePlace, missing_file, nev
 from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.bridge.java_errors import reason
-from xskip.spark.questdb.cold_tier import ColdRecords, ColdTier
+from xskip.spark.questdb.cold_tier import ColdRecords
 from xskip.spark.questdb.description import Cold, pack
 
 if TYPE_CHECKING:
@@ -109,9 +109,7 @@ def _described(place: TablePlace, records: ColdRecords | None, fields: dict[str,
 def _cold(records: ColdRecords | None, snapshot: Snapshot) -> Cold | None:
     if records is None:
         return None
-    tier = records.last() or ColdTier(0, snapshot.metadata.table_id, "parquet")
-    records.check_table(tier, snapshot.metadata.table_id)
-    return Cold(records.root, tier)
+    return Cold(records.root, records.of_table(snapshot, "parquet"))
 
 
 def _local(path: str) -> Path:
