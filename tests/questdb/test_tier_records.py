@@ -23,7 +23,7 @@ from xskip.questdb_files.column_types import NANOSECOND_TIMESTAMP
 from xskip.questdb_files.database import place_of
 from xskip.questdb_files.metadata_file import Column
 from xskip.questdb_files.sequencer_file import read_creation
-from xskip.spark.questdb.cold_tier import ColdRecords
+from xskip.spark.questdb.cold_tier import ColdRecords, ColdTier
 
 
 @pytest.fixture(autouse=True)
@@ -95,6 +95,51 @@ def test_a_record_gets_the_time_of_creation(tiers: Tiers) -> None:
     assert first is not None
     assert second is not None
     assert (first.created, second.created) == (None, read_creation(place_of(tiers.folder)))
+
+
+def test_the_size_of_samples(tiers: Tiers) -> None:
+    """[QDB-CT-4], [QDB-CT-10]: few of the rows with equal times prove that the partition has all of them."""
+    tiers.run(
+        "insert into {t} select (86400000000 * 3 + (x % 20) * 1000)::timestamp, x, 'many' from long_sequence(10000)"
+    )
+    tiers.export(datetime(1970, 1, 5))
+    (record,) = (tiers.cold / "_questdb").glob("*.json")
+    assert record.stat().st_size < 20_000
+    tier = ColdRecords(LocalStorage(), f"file:{tiers.cold}").last()
+    assert tier is not None
+    samples = {p.start: [len(sample.rows) for sample in p.samples] for p in tier.partitions}
+    assert all(sum(counts) <= 64 and len(counts) <= 16 for counts in samples.values())
+    assert max(samples[3 * 86_400_000_000]) == 4
+    tiers.late(3, 50_000)
+    assert counted(tiers.union()) == tiers.rows()
+
+
+class CountedStorage(LocalStorage):
+    """A storage that counts the files that are read."""
+
+    reads = 0
+
+    def read(self, path: str) -> bytes:
+        self.reads += 1
+        return super().read(path)
+
+
+def test_a_record_is_read_once(tmp_path: Path) -> None:
+    """[QDB-CT-10]: a record of the same name in a new cold tier is another one."""
+    storage = CountedStorage()
+    records = ColdRecords(storage, str(tmp_path))
+    records.commit(ColdTier(1, 5, "parquet"))
+    assert [records.last(), ColdRecords(storage, str(tmp_path)).last()] == [ColdTier(1, 5, "parquet")] * 2
+    assert storage.reads == 1
+    records.commit(ColdTier(2, 5, "parquet", created=7))
+    assert records.last() == ColdTier(2, 5, "parquet", created=7)
+    assert storage.reads == 2
+    shutil.rmtree(tmp_path / "_questdb")
+    records.commit(ColdTier(2, 555, "avro"))
+    assert records.last() == ColdTier(2, 555, "avro")
+    for number in range(3, 12):
+        records.commit(ColdTier(number, 555, "avro"))
+        assert records.last() == ColdTier(number, 555, "avro")
 
 
 def test_thousands_of_ranges(spark: SparkSession) -> None:

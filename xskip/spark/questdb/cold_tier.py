@@ -7,6 +7,7 @@ adds a record, and is one commit: files without a record do not count.
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -25,6 +26,10 @@ _FOLDER = "_questdb"
 _VERSION = 1
 _SUFFIX = ".json"
 _KEPT_RECORDS = 10
+#: Parsed records by the path, size and time of modification of their files, which do not change.
+_records: dict[tuple[str, int, int], ColdTier] = {}
+_MOST_RECORDS = 4
+_lock = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,13 +177,18 @@ class ColdRecords:
             if not entries:
                 return None
             number = max(entries)
+            key = (self._path(number), entries[number].size, entries[number].modified)
+            with _lock:
+                known = _records.get(key)
+            if known is not None:
+                return known
             try:
                 data = self.storage.read(self._path(number))
             except FileNotFoundError:  # writers remove old records
                 if self._numbers()[-1:] == [number]:
                     raise
                 continue
-            return _parsed(data, number, self._path(number))
+            return _kept(key, _parsed(data, number, self._path(number)))
 
     def commit(self, tier: ColdTier) -> None:
         """Write a record, whose number is the one after the last record.
@@ -251,6 +261,15 @@ class ColdRecords:
 
     def _path(self, number: int) -> str:
         return f"{self.root}/{_FOLDER}/{number:010}{_SUFFIX}"
+
+
+def _kept(key: tuple[str, int, int], tier: ColdTier) -> ColdTier:
+    """Keep a parsed record instead of the one that was kept first."""
+    with _lock:
+        while len(_records) >= _MOST_RECORDS:
+            del _records[next(iter(_records))]
+        _records[key] = tier
+    return tier
 
 
 def _has_types(snapshot: Snapshot, tier: ColdTier) -> bool:

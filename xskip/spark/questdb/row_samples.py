@@ -17,21 +17,23 @@ from xskip.questdb_files.snapshot import Snapshot, TablePlace
 __all__ = ["Presence", "Sample", "presence_of", "samples_of", "some"]
 
 _MOST_TIMES = 16
-#: A sample has no more rows of one time.
+#: A sample has no rows of a time that has more of them.
 _MOST_ROWS = 1000
+#: The digests of all samples of a partition, which its times share.
+_MOST_DIGESTS = 64
 _DIGEST_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """All rows of a partition at one time.
+    """Rows of a partition at one time.
 
     Attributes
     ----------
     time : int
         The timestamp in ticks.
     rows : tuple of str
-        Digests of the rows, sorted; empty if there are too many rows.
+        The least digests of the rows, sorted; empty if there are too many rows.
     """
 
     time: int
@@ -70,9 +72,10 @@ def some(times: Iterable[int]) -> list[int]:
     return [ordered[i * last // (_MOST_TIMES - 1)] for i in range(_MOST_TIMES)]
 
 
-def samples_of(place: TablePlace, columns: Sequence[Column], times: Iterable[int]) -> tuple[Sample, ...]:
-    """Return the rows that a table has at some times."""
-    return tuple(Sample(time, tuple(sorted(_rows(place, columns, time).elements()))) for time in times)
+def samples_of(place: TablePlace, columns: Sequence[Column], times: Sequence[int]) -> tuple[Sample, ...]:
+    """Return rows that a table has at some times, few enough for a record of many partitions."""
+    most = _MOST_DIGESTS // max(len(times), 1)
+    return tuple(Sample(time, tuple(sorted(_rows(place, columns, time).elements())[:most])) for time in times)
 
 
 def presence_of(snapshot: Snapshot, indexes: Iterable[int], samples: Sequence[Sample]) -> Presence:
