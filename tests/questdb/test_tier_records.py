@@ -142,6 +142,34 @@ def test_a_record_is_read_once(tmp_path: Path) -> None:
         assert records.last() == ColdTier(number, 555, "avro")
 
 
+@pytest.mark.parametrize("file_format", ["parquet", "avro"])
+def test_columns_that_get_the_names_of_folders(tiers: Tiers, file_format: str) -> None:
+    """[QDB-CT-2], [QDB-CT-6], [QDB-CT-8]: all exports have folders of one form, which Spark and the index can read."""
+    indexes = [xskip.MinMax("x")]
+    tiers.export(datetime(1970, 1, 3), indexes, file_format=file_format)
+    tiers.run(
+        "alter table {t} add column year int",
+        "alter table {t} add column column_year int",
+        "alter table {t} rename column s to Month",
+        "insert into {t} select (86400000000 * 2 + x)::timestamp, 5000 + x, 'm', x::int, -x::int "
+        "from long_sequence(50)",
+    )
+    expected = tiers.rows()
+    assert tiers.export(datetime(1970, 1, 5), file_format=file_format).rows == 20 * 2 + 50
+    assert {path.name.partition("=")[0] for path in tiers.cold.glob("*=*")} == {"year"}
+    assert xskip.SkippingIndex.for_path(tiers.spark, str(tiers.cold), format=file_format).status().up_to_date
+    df = tiers.union()
+    assert counted(df) == expected
+    for condition, count in (("year = 7", 1), ("column_year < -40", 10), ("Month = 'm'", 50), ("x = 5007", 1)):
+        assert df.where(condition).count() == count, condition
+    cold = [scan for scan in xskip.last_report(tiers.spark).scans if str(tiers.cold) in scan.dataset]
+    assert sum(scan.skipped for scan in cold) > 0
+    tiers.run("alter table {t} drop partition list '1970-01-01', '1970-01-03'")
+    assert counted(df) == counted(tiers.union()) == expected
+    plain = tiers.spark.read.format(file_format).load(str(tiers.cold))
+    assert plain.where("year = 1970 and month = 1").count() == plain.count() == 20 * 4 + 50
+
+
 def test_thousands_of_ranges(spark: SparkSession) -> None:
     """[QDB-CT-1]: exported partitions can lie between all partitions that an export copies."""
     time_of = Column("ts", 0, NANOSECOND_TIMESTAMP, indexed=False, dedup_key=False, former=(), symbols=None)

@@ -21,7 +21,17 @@ from xskip.questdb.active_session import session_or_active
 from xskip.questdb.export_leftovers import Announcements
 from xskip.questdb.export_plan import Changed, ExportPlan, export_plan, folder_of, runs
 from xskip.questdb.export_rows import rows_in
-from xskip.questdb.export_write import FORMATS, FileForm, FileRows, designated, prefix_of, read_back, settings_of, write
+from xskip.questdb.export_write import (
+    FORMATS,
+    FileForm,
+    FileRows,
+    designated,
+    prefix_of,
+    read_back,
+    settings_of,
+    stored_columns,
+    write,
+)
 from xskip.questdb_files.database import Database
 from xskip.questdb_files.metadata_file import Column
 from xskip.questdb_files.selection import Selection
@@ -178,13 +188,14 @@ class Export:
         plan = export_plan(snapshot, tier, until, self._options.changed)
         exported: tuple[ColdPartition, ...] = ()
         if plan.copied:
-            form = self._form(snapshot, columns)
+            form = self._form(snapshot, columns, tier)
             folders = [folder_of(snapshot.metadata.clock, p.start, form.prefix) for p in plan.copied]
             with self._announcements.announced(folders) as token:
-                exported = self._unchanged(snapshot, self._copied(snapshot, plan, form, token))
+                form = replace(form, options={**form.options, "mapreduce.output.basename": token})
+                exported = self._unchanged(snapshot, self._copied(snapshot, columns, plan, form))
                 self._index(indexes, exported)
                 self._announcements.check(token)
-                self._commit(tier, plan, exported, layout_of(columns))
+                self._commit(tier, plan, exported, form.columns)
         elif plan.kept != tier.partitions:
             self._commit(tier, plan, (), ())
         return self._result(plan, exported, time.monotonic() - started)
@@ -209,27 +220,34 @@ class Export:
             )  # fmt: skip
         return tier
 
-    def _form(self, snapshot: Snapshot, columns: Sequence[Column]) -> FileForm:
+    def _form(self, snapshot: Snapshot, columns: Sequence[Column], tier: ColdTier) -> FileForm:
+        metadata = snapshot.metadata
+        prefix = prefix_of(columns, metadata.clock, tier)
+        stored = stored_columns(columns, metadata.clock, prefix)
+        by_index = {column.writer_index: column for column in stored}
         filters = Selection(tuple(self._options.bloom_filters)).of(snapshot).columns
         if filters and self._format != "parquet":
             raise DatasetError(
                 "only Parquet files have Bloom filters", where="bloom_filters", found=self._format,
                 hint="add the index type BloomFilter to the indexes of the export",
             )  # fmt: skip
-        blooms = {f"parquet.bloom.filter.enabled#{column.name}": "true" for column in filters}
+        names = [by_index[column.writer_index].name for column in filters]
+        blooms = {f"parquet.bloom.filter.enabled#{name}": "true" for name in names}
         options = {**self._options.writer, **blooms, "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
-        return FileForm(self._format, prefix_of(columns, snapshot.metadata), options)
+        timestamp = by_index[designated(metadata).writer_index]
+        return FileForm(self._format, prefix, options, stored, timestamp)
 
-    def _copied(self, snapshot: Snapshot, plan: ExportPlan, form: FileForm, token: str) -> tuple[ColdPartition, ...]:
+    def _copied(
+        self, snapshot: Snapshot, columns: Sequence[Column], plan: ExportPlan, form: FileForm
+    ) -> tuple[ColdPartition, ...]:
         """Write the partitions of a plan, and return them as they are in the files."""
-        metadata = snapshot.metadata
+        clock, token = snapshot.metadata.clock, form.options["mapreduce.output.basename"]
         table = self._session.read.format("questdb").load(str(self._place.control))
-        rows = rows_in(table, designated(metadata), [*runs(plan.copied)])
-        named = FileForm(form.format, form.prefix, {**form.options, "mapreduce.output.basename": token})
-        write(rows, metadata, self._to, named)
-        files = {p.start: self._files(folder_of(metadata.clock, p.start, form.prefix), token) for p in plan.copied}
+        rows = rows_in(table, designated(snapshot.metadata), [*runs(plan.copied)])
+        write(rows, columns, clock, self._to, form)
+        files = {p.start: self._files(folder_of(clock, p.start, form.prefix), token) for p in plan.copied}
         paths = [f"{self._records.root}/{file.path}" for of in files.values() for file in of]
-        found = read_back(self._session, paths, metadata, self._format) if paths else {}
+        found = read_back(self._session, paths, clock, form) if paths else {}
         return tuple(self._exported(snapshot, p, files[p.start], found) for p in plan.copied)
 
     def _exported(

@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from xskip.errors import DatasetError
 from xskip.questdb.export_plan import folder_units
 from xskip.questdb_files.column_types import NANOSECOND_TIMESTAMP
 from xskip.questdb_files.metadata_file import Column, Metadata
-from xskip.questdb_files.partition_names import PartitionUnit
+from xskip.questdb_files.partition_names import Clock, PartitionUnit
 from xskip.spark.bridge.compiler import NAMED_FILES_CLASS
+from xskip.spark.questdb.cold_columns import layout_of
+from xskip.spark.questdb.cold_tier import ColdColumn, ColdTier
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["FORMATS", "FileForm", "FileRows", "designated", "prefix_of", "read_back", "settings_of", "write"]
+__all__ = [
+    "FORMATS",
+    "FileForm",
+    "FileRows",
+    "designated",
+    "prefix_of",
+    "read_back",
+    "settings_of",
+    "stored_columns",
+    "write",
+]
 
 FORMATS = ("parquet", "avro")
 #: The settings of the session that writes: the form of times in files, and the zone of the names of folders.
@@ -50,11 +62,17 @@ class FileForm:
         The result of :func:`prefix_of`.
     options : mapping of str to str
         The options of Spark's writer.
+    columns : tuple of ColdColumn
+        The result of :func:`stored_columns`.
+    timestamp : ColdColumn
+        The designated timestamp among the columns.
     """
 
     format: str
     prefix: str
     options: Mapping[str, str]
+    columns: tuple[ColdColumn, ...]
+    timestamp: ColdColumn
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,37 +96,60 @@ def settings_of(spark: SparkSession) -> dict[str, str]:
     return _SETTINGS if version >= _NAMES_FILES else {**_SETTINGS, _PROTOCOL: NAMED_FILES_CLASS}
 
 
-def prefix_of(columns: Sequence[Column], metadata: Metadata) -> str:
-    """Return the text before the names of the folders' units, with which no column of the table has such a name."""
+def prefix_of(columns: Sequence[Column], clock: Clock, tier: ColdTier) -> str:
+    """Return the text before the names of the folders' units.
+
+    It is that of the former exports, because Spark reads no folders of two forms. In the first export, it is one with
+    which no column of the table has such a name.
+    """
+    for path in (file.path for partition in tier.partitions for file in partition.files):
+        return path.partition("year=")[0]
     names = {column.name.lower() for column in columns}
     prefix = ""
-    while any(prefix + unit in names for unit in folder_units(metadata.clock)):
+    while any(prefix + unit in names for unit in folder_units(clock)):
         prefix += "partition_"
     return prefix
 
 
-def write(rows: DataFrame, metadata: Metadata, to: str, form: FileForm) -> None:
+def stored_columns(columns: Sequence[Column], clock: Clock, prefix: str) -> tuple[ColdColumn, ...]:
+    """Return the columns of files. A column has another name there if it has that of a folder's unit."""
+    units = {prefix + unit for unit in folder_units(clock)}
+    taken = units | {column.name.lower() for column in columns}
+    stored = []
+    for column in layout_of(columns):
+        name = column.name
+        while name.lower() in (units if name == column.name else taken):
+            name = "column_" + name
+        stored.append(replace(column, name=name))
+        taken.add(name.lower())
+    return tuple(stored)
+
+
+def write(rows: DataFrame, columns: Sequence[Column], clock: Clock, to: str, form: FileForm) -> None:
     """Write rows of a table into the folders of their partitions, in the order of the table.
 
     Parameters
     ----------
     rows : DataFrame
         Rows of the table in its order.
-    metadata : Metadata
+    columns : sequence of Column
+        The columns of the table.
+    clock : Clock
     to : str
         The folder of the cold tier.
     form : FileForm
     """
     from pyspark.sql import functions as F
 
-    timestamp = designated(metadata)
-    units = {form.prefix + unit: value for unit, value in _unit_values(metadata, timestamp).items()}
-    placed = rows.withColumns({**units, _POSITION: F.monotonically_increasing_id()})
-    ordered = placed.sortWithinPartitions(*units, F.col(_quoted(timestamp.name)), _POSITION).drop(_POSITION)
+    names = {column.name: stored.name for column, stored in zip(columns, form.columns, strict=True)}
+    renamed = rows.withColumnsRenamed({name: stored for name, stored in names.items() if name != stored})
+    units = {form.prefix + unit: value for unit, value in _unit_values(clock, form.timestamp).items()}
+    placed = renamed.withColumns({**units, _POSITION: F.monotonically_increasing_id()})
+    ordered = placed.sortWithinPartitions(*units, F.col(_quoted(form.timestamp.name)), _POSITION).drop(_POSITION)
     ordered.write.format(form.format).partitionBy(*units).mode("append").options(**form.options).save(to)
 
 
-def read_back(spark: SparkSession, paths: Sequence[str], metadata: Metadata, file_format: str) -> dict[str, FileRows]:
+def read_back(spark: SparkSession, paths: Sequence[str], clock: Clock, form: FileForm) -> dict[str, FileRows]:
     """Return the rows of files by their paths below the folder of the cold tier.
 
     Parameters
@@ -116,18 +157,17 @@ def read_back(spark: SparkSession, paths: Sequence[str], metadata: Metadata, fil
     spark : SparkSession
     paths : sequence of str
         The full paths of the files.
-    metadata : Metadata
-    file_format : str
+    clock : Clock
+    form : FileForm
     """
     from pyspark.sql import functions as F
 
-    timestamp = designated(metadata)
-    time = F.col(_quoted(timestamp.name))
-    ticks = time if timestamp.type_code == NANOSECOND_TIMESTAMP else F.unix_micros(time)
+    time = F.col(_quoted(form.timestamp.name))
+    ticks = time if form.timestamp.type_code == NANOSECOND_TIMESTAMP else F.unix_micros(time)
     samples = F.percentile_approx(ticks, [i / _SAMPLES for i in range(_SAMPLES + 1)], _ACCURACY)
-    files = spark.read.format(file_format).load(list(paths))
+    files = spark.read.format(form.format).load(list(paths))
     found = files.groupBy(F.input_file_name()).agg(F.count("*"), F.min(ticks), F.max(ticks), samples).collect()
-    parts = len(folder_units(metadata.clock)) + 1  # a task gives its files the same name in all folders
+    parts = len(folder_units(clock)) + 1  # a task gives its files the same name in all folders
     return {
         "/".join(path.split("/")[-parts:]): FileRows(rows, tuple(sorted({least, greatest, *times})))
         for path, rows, least, greatest, times in found
@@ -141,15 +181,15 @@ def designated(metadata: Metadata) -> Column:
     return metadata.timestamp
 
 
-def _unit_values(metadata: Metadata, timestamp: Column) -> dict[str, SparkColumn]:
+def _unit_values(clock: Clock, timestamp: ColdColumn) -> dict[str, SparkColumn]:
     """Return the values in the names of a partition's folders, by the unit."""
     from pyspark.sql import functions as F
 
     name = _quoted(timestamp.name)
     # servers take no times before 1970, so that the division rounds down
     time = f"timestamp_micros({name} div 1000)" if timestamp.type_code == NANOSECOND_TIMESTAMP else name
-    year = "yearofweek" if metadata.clock.unit is PartitionUnit.WEEK else "year"
-    digits = {unit: 4 if unit == "year" else 2 for unit in folder_units(metadata.clock)}
+    year = "yearofweek" if clock.unit is PartitionUnit.WEEK else "year"
+    digits = {unit: 4 if unit == "year" else 2 for unit in folder_units(clock)}
     # Spark replaces columns that can be null by others, and then sorts rows again; LPAD alone can be null
     return {
         unit: F.expr(f"COALESCE(LPAD(EXTRACT({year if unit == 'year' else unit} FROM {time}), {width}, '0'), '')")
