@@ -18,7 +18,7 @@ from tests.questdb.server import Server
 from tests.questdb.spark_values import compare_rows, load
 from xskip.questdb.table import open_table
 
-_SECONDS = 20
+_SECONDS = 60
 _REFUSAL = "xskip cannot read"
 
 
