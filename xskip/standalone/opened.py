@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["OpenedIndex", "open_index"]
 
 #: The formats whose values other engines read as Spark does.
-_SUPPORTED = ("parquet", "avro", "orc")
+_SUPPORTED = ("parquet", "avro")
 Unused = tuple[tuple[str, str], ...]
 
 
