@@ -178,7 +178,7 @@ class FileList:
         return self.to_pyarrow().to_table(columns=None if columns is None else list(columns)).to_pandas()
 
     def to_json(self) -> Mapping[str, Any]:
-        """Return the list as an object that :mod:`json` can write."""
+        """Return the list as an object that the module ``json`` can write."""
         rows = self.listing().to_pylist()
         return {
             "files": [{**row, "modified": row["modified"].isoformat(timespec="milliseconds")} for row in rows],
