@@ -77,6 +77,12 @@ def _create(index: SkippingIndex, arguments: argparse.Namespace) -> object:
     return index.create(wanted_indexes(arguments), on_error=arguments.on_error, **given)
 
 
+def _add(index: SkippingIndex, arguments: argparse.Namespace) -> object:
+    from xskip.cli.definitions import wanted_indexes
+
+    return index.add(wanted_indexes(arguments), on_error=arguments.on_error)
+
+
 def _explain(index: SkippingIndex, arguments: argparse.Namespace) -> object:
     from xskip.cli.sessions import explained
 
@@ -126,6 +132,30 @@ def _exists(arguments: argparse.Namespace) -> int:
     return int(arguments.check and not exists)
 
 
+def _doctor(arguments: argparse.Namespace) -> int:
+    from xskip.api.doctor import doctor
+    from xskip.api.session import enable
+    from xskip.cli.output import show
+    from xskip.cli.sessions import session
+
+    with session(arguments, "avro" if arguments.avro else "") as spark:
+        enable(spark)
+        diagnosis = doctor(spark, arguments.path)
+        show(arguments, diagnosis)
+    return int(arguments.check and not diagnosis.is_ok)
+
+
+def _settings(arguments: argparse.Namespace) -> int:
+    from xskip.api.configuration import settings
+    from xskip.cli.output import show
+    from xskip.cli.sessions import session
+
+    with session(arguments) as spark:
+        found = settings(spark)
+        show(arguments, found)
+    return int(arguments.check and any(each.problem for each in found))
+
+
 def _jar(arguments: argparse.Namespace) -> int:
     from xskip.cli.jar import write
 
@@ -167,6 +197,7 @@ def _add_quix(parser: argparse.ArgumentParser) -> None:
 
 
 _CHECK = Flag(("--check",), "exit with code 1 if something is out of date or wrong", {"action": "store_true"})
+_DRY_RUN = Flag(("--dry-run",), "show the changes without making them", {"action": "store_true"})
 _PREDICATE = Flag(("predicate",), "a condition, such as: temp > 30 and city = 'Oslo'")
 _ON_ERROR = Flag(
     ("--on-error",), "whether a file that cannot be read stops the build, or stays without metadata (default: raise)",
@@ -212,7 +243,7 @@ COMMANDS = (
         _of_index(lambda index, _: index.status(), "not up_to_date"), (*DATASET, _CHECK),
     ),
     Command(
-        "validate", "compare the bounds in file names with the rows of the files",
+        "validate", "read the files again, and name those whose statistics their rows contradict",
         "xskip validate /lake/events --sample 100 --check",
         _of_index(lambda index, a: index.validate(sample=a.sample, seed=a.seed), "wrong"),
         (
@@ -220,6 +251,39 @@ COMMANDS = (
             Flag(("--sample",), "read at most so many files, at random", {"type": int, "metavar": "FILES"}),
             Flag(("--seed",), "the seed of the random choice (default: %(default)s)", {"type": int, "default": 0}),
         ),
+    ),
+    Command(
+        "repair", "collect the statistics again that the rows of files contradict", "xskip repair /lake/events --check",
+        _of_index(lambda index, a: index.repair(on_error=a.on_error), "left"), (*DATASET, _ON_ERROR, _CHECK),
+    ),
+    Command(
+        "add", "add indexes without building the others again", "xskip add /lake/events --bloomfilter user_id",
+        _of_index(_add), (*DATASET, *INDEX_FLAGS, _ON_ERROR),
+    ),
+    Command(
+        "remove", "remove indexes, and keep the others", "xskip remove /lake/events \"valuelist(city)\"",
+        _of_index(lambda index, a: index.remove(a.indexes)),
+        (*DATASET, Flag(("indexes",), "an index as describe shows it, such as minmax(ts)", {"nargs": "+"})),
+    ),
+    Command(
+        "history", "list the commits of the index", "xskip history /lake/events",
+        _of_index(lambda index, _: index.history()), DATASET,
+    ),
+    Command(
+        "vacuum", "remove what writers that ended early and moved datasets left", "xskip vacuum /lake/events --dry-run",
+        _of_index(lambda index, a: index.vacuum(older_than=a.older_than, dry_run=a.dry_run)),
+        (
+            *DATASET, _DRY_RUN,
+            Flag(
+                ("--older-than",), "the least age of what is removed (default: %(default)s)",
+                {"default": "1d", "metavar": "TIME"},
+            ),
+        ),
+    ),
+    Command(
+        "adopt", "take over the index of a dataset that was moved or copied", "xskip adopt /lake/events",
+        _of_index(lambda index, a: index.adopt(a.former)),
+        (*DATASET, Flag(("--former",), "the former root directory of the dataset", {"metavar": "DIRECTORY"})),
     ),
     Command(
         "files", "list the files that a query with a predicate reads", "xskip files /lake/events \"temp > 30\" --json",
@@ -244,7 +308,7 @@ COMMANDS = (
         (
             *DATASET,
             Flag(("--to",), "the version (default: the newest)", {"type": int, "metavar": "VERSION"}),
-            Flag(("--dry-run",), "show the changes without making them", {"action": "store_true"}),
+            _DRY_RUN,
             Flag(("--all",), "migrate each index in the base location PATH", {"action": "store_true"}),
         ),
     ),
@@ -262,6 +326,18 @@ COMMANDS = (
     Command(
         "list", "list the indexes in a base location", "xskip list /lake/indexes", _list,
         (Flag(("location",), "the base location, as in spark.xskip.metadata.location"), *COMMON),
+    ),
+    Command(
+        "doctor", "check the installation, the settings and the indexes", "xskip doctor /lake/events --check", _doctor,
+        (
+            Flag(("path",), "a dataset whose index is checked, too", {"nargs": "?"}),
+            Flag(("--avro",), "load spark-avro, as commands on Avro files do", {"action": "store_true"}),
+            _CHECK, *COMMON,
+        ),
+    ),
+    Command(
+        "settings", "list all settings with their values and meanings",
+        "xskip settings --conf spark.xskip.strict=true", _settings, (_CHECK, *COMMON),
     ),
     Command(
         "quix", "discover, read, index and replay a Quix Lake", "xskip quix topics s3a://bucket/workspace", _quix,

@@ -1,0 +1,92 @@
+"""The commands that keep an index for long: they validate, repair, extend, list and check it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.falsified import falsify
+from tests.helpers import write_once
+from xskip import SkippingIndex
+from xskip.cli.main import main
+from xskip.metadatastore.commit import new_file_name
+
+
+@pytest.fixture
+def path(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr(SparkSession, "stop", lambda _: None)  # the session is of all tests
+    path = write_once(spark, tmp_path / "data", "a int, s string", {f"f{i}": [(i, f"s{i}")] for i in range(3)})
+    assert main(("create", path, "--minmax", "a")) == 0
+    return path
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> Any:
+    capsys.readouterr()
+    assert main((*arguments, "--json")) == code
+    return json.loads(capsys.readouterr().out)
+
+
+def kinds(capsys: pytest.CaptureFixture[str], path: str) -> list[str]:
+    return [index["name"] for index in run(capsys, "describe", path)["indexes"]]
+
+
+def test_indexes_are_added_and_removed(capsys: pytest.CaptureFixture[str], path: str) -> None:
+    run(capsys, "add", path, "--valuelist", "s", "--index", "bloomfilter(a, fpp=0.1)")
+    assert kinds(capsys, path) == ["minmax", "valuelist", "bloomfilter"]
+    run(capsys, "remove", path, "valuelist(s)", "bloomfilter(a)")
+    assert kinds(capsys, path) == ["minmax"]
+    assert run(capsys, "remove", path, "nothing(a)", code=2)["error"]["found"] == "nothing(a)"
+
+
+def test_wrong_statistics_are_found_and_repaired(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str], path: str
+) -> None:
+    falsify(spark, SkippingIndex.for_path(spark, path), ("minmax", ("a",)), {"f1": {"min": 7, "max": 8}})
+    assert len(run(capsys, "validate", path)["wrong"]) == 1
+    assert len(run(capsys, "validate", path, "--check", code=1)["wrong"]) == 1
+    repaired = run(capsys, "repair", path, "--check")
+    assert [Path(each).stem for each in repaired["repaired"]] == ["f1"]
+    assert run(capsys, "validate", path, "--check")["wrong"] == []
+
+
+def test_commits_are_listed(capsys: pytest.CaptureFixture[str], path: str) -> None:
+    run(capsys, "add", path, "--nullcount", "s")
+    assert [each["operation"] for each in run(capsys, "history", path)["commits"]] == ["create", "add"]
+
+
+def test_leftovers_are_removed(capsys: pytest.CaptureFixture[str], path: str) -> None:
+    (folder,) = Path(path, "_xskip").iterdir()
+    leftover = folder / new_file_name(7)
+    leftover.write_bytes(b"x")
+    os.utime(leftover, (1, 1))
+    assert len(run(capsys, "vacuum", path, "--dry-run")["files"]) == 1
+    assert leftover.exists()
+    assert run(capsys, "vacuum", path, "--older-than", "100000d")["files"] == []
+    assert len(run(capsys, "vacuum", path, "--older-than", "2h")["files"]) == 1
+    assert not leftover.exists()
+    assert "soon" in run(capsys, "vacuum", path, "--older-than", "soon", code=2)["error"]["found"]
+
+
+def test_a_moved_dataset_keeps_its_index(capsys: pytest.CaptureFixture[str], path: str) -> None:
+    moved = str(Path(path).rename(Path(path).with_name("moved")))
+    assert run(capsys, "exists", moved) == {"exists": False}
+    run(capsys, "adopt", moved)
+    assert run(capsys, "status", moved, "--check")["up_to_date"]
+
+
+def test_a_diagnosis_and_settings(spark: SparkSession, capsys: pytest.CaptureFixture[str], path: str) -> None:
+    checks = {check["name"]: check for check in run(capsys, "doctor", path, "--check")["checks"]}
+    assert (checks["round trip"]["state"], checks["index"]["state"]) == ("ok", "ok")
+    spark.conf.set("spark.xskip.strickt", "true")
+    try:
+        assert run(capsys, "settings")["settings"][-1]["key"] == "spark.xskip.strickt"
+        found = run(capsys, "settings", "--check", code=1)["settings"]
+    finally:
+        spark.conf.unset("spark.xskip.strickt")
+    assert "did you mean spark.xskip.strict" in found[-1]["problem"]
+    assert all(each["meaning"] for each in found[:-1])
