@@ -356,16 +356,17 @@ def test_symbols_of_filters_are_looked_up(spark: SparkSession, server: Server) -
     assert df.filter("s != 'rare'").count() == sum(n for s, n in counts.items() if s not in (None, "rare"))
 
 
-def test_the_blocks_of_the_readme_run(spark: SparkSession, server: Server, tmp_path: Path) -> None:
+def test_the_blocks_of_the_page_run(spark: SparkSession, server: Server, tmp_path: Path) -> None:
     """[QDB-SP-1], [QDB-DB-2], [QDB-RD-2], [QDB-CT-1], [QDB-CT-5]."""
     server.exec("create table trades (ts timestamp, price double, sym symbol) timestamp(ts) partition by day wal")
     server.run(
         "trades", "insert into trades select dateadd('m', x::int, '2026-01-31'), x, 'a' from long_sequence(1400)"
     )
     names: dict[str, Any] = {"spark": spark, "xskip": xskip, "MinMax": xskip.MinMax, "ValueList": xskip.ValueList}
-    for code in blocks_of(Path(__file__).parents[2] / "README.rst", "python")[-3:]:
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "questdb.rst"
+    for code in blocks_of(page, "python"):
         here = code.replace("/root/.questdb", str(server.root)).replace("s3a://archive", str(tmp_path))
-        exec(compile(here, "README.rst", "exec"), names)
+        exec(compile(here, page.name, "exec"), names)
     assert names["index"].status().indexed == 1
     assert names["hour"]["price"].to_pylist() == list(range(540, 600))
     assert "trades" in [table.name for table in names["tables"]]

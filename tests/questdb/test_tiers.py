@@ -165,7 +165,8 @@ def test_the_index_of_a_cold_tier(tiers: Tiers) -> None:
     cold = next(scan for scan in xskip.last_report(tiers.spark).scans if str(tiers.cold) in scan.dataset)
     assert (cold.files, cold.kept) == (4, 1)
     day = df.where("ts >= '1970-01-02T00:00:00Z' and ts < '1970-01-03T00:00:00Z'")
-    assert counted(day) == Counter(map(repr, [r for r in spark_rows(df) if 86_400_000_000 <= r[0] < 172_800_000_000]))
+    of_day = Counter(map(repr, [r for r in spark_rows(df) if 86_400_000_000 <= r[0] < 172_800_000_000]))
+    assert counted(day) == of_day
     cold = next(scan for scan in xskip.last_report(tiers.spark).scans if str(tiers.cold) in scan.dataset)
     assert cold.files == 1
 

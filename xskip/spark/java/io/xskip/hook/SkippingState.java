@@ -16,8 +16,8 @@ final class SkippingState {
   static String reasonOff(QueryExecution execution) {
     try {
       SQLConf conf = SparkCompat.state(execution.sparkSession()).conf();
-      String value = SkippingSettings.value(conf, ENABLED, "true");
-      if (!"true".equalsIgnoreCase(value)) {
+      if (!SkippingSettings.isEnabled(conf)) {
+        String value = SkippingSettings.value(conf, ENABLED, "");
         return "skipping is off in this session: " + ENABLED + " is '" + value + "'";
       }
       return hasRule(execution)
