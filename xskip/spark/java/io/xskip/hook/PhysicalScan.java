@@ -140,7 +140,9 @@ final class PhysicalScan {
 
   /** Returns whether the scan has listed its files to read them. */
   boolean hasRun() {
-    return metric("numOutputRows") > 0 || metric("numFiles") > 0 || isIndexed() && records() != null;
+    return metric("numOutputRows") > 0
+        || metric("numFiles") > 0
+        || isIndexed() && records() != null;
   }
 
   /** Returns how many files the scan reads, and their bytes, from Spark's metrics if it ran. */

@@ -84,7 +84,8 @@ public final class PhysicalScans {
     return text.toString();
   }
 
-  private static void writeScan(PhysicalScan scan, String off, JsonGenerator json) throws IOException {
+  private static void writeScan(PhysicalScan scan, String off, JsonGenerator json)
+      throws IOException {
     scan.forgetListing();
     long before = ScanLog.lastId();
     long[] sizes = scan.listedSizes();
