@@ -15,13 +15,13 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-import xskip.metadatastore.snapshot as snapshot_module
 from tests.helpers import by_days, index, kept, opened_files, rows_of, write_once
 from tests.metadatastore.samples import minmax, opened, put_foreign, table_of
 from xskip import MinMax, SkippingIndex
 from xskip.errors import DatasetError, IndexDefinitionError
 from xskip.metadata.data_files import DataFiles
 from xskip.metadata.table import EXPRESSION, SETTINGS, IndexDefinition, MetadataTable, concat
+from xskip.metadatastore import recorded_files
 from xskip.metadatastore.codec import MetadataFile, open_file
 from xskip.metadatastore.commit import publish
 from xskip.metadatastore.filesystem import LocalStorage
@@ -71,7 +71,7 @@ def test_a_flipped_bit(
         opens.append(path)
         return open_file(path)
 
-    monkeypatch.setattr(snapshot_module, "open_file", noted)
+    monkeypatch.setattr(recorded_files, "open_file", noted)
     with caplog.at_level(logging.WARNING, "xskip"):
         for value in (1, 2, 1):
             assert kept(spark, path, f"a = {value}") == ALL
