@@ -137,6 +137,7 @@ class Engine:
         """Discard the state of every index in use."""
         for directory in self.indexes.directories():
             self.forget(directory)
+        self.indexes.forget_known_files()
 
     def _decide(self, request: ScanRequest) -> Decision:
         """Return the cached decision about an equal request, or prune the files of the index."""

@@ -196,6 +196,11 @@ class LoadedIndexes:
             self._hook.queries.unregister(directory)  # under the lock: a concurrent query registers afterwards
         self._hook.locations.forget_directories()
 
+    def forget_known_files(self) -> None:
+        """Discard the names and partition values that the next snapshots of changed indexes would take over."""
+        with self._lock:
+            self._former = BoundedMap(_MAX_FORMER)
+
     def discard_unreadable(self, directory: str, error: BaseException) -> None:
         """Discard the index in a directory if its metadata are damaged; do not read it until the directory changes.
 
