@@ -24,6 +24,7 @@ from tests.fuzz.kinds import indexes
 from tests.fuzz.paths import Bounds, Naming, union
 from tests.fuzz.plans import Plan
 from tests.fuzz.tree import Tree
+from xskip.errors import DatasetError
 from xskip.spark.collect.relation import selected
 from xskip.spark.query.engine import engine_of
 
@@ -220,7 +221,7 @@ class Copies:
         """
         try:
             return self._selected(self.read(copy) if frame is None else frame, tree)
-        except REFUSALS:
+        except (*REFUSALS, DatasetError):  # xskip names the cause in an error of its own
             if self.kept_by_spark(tree) is None:
                 return set(range(FILES))
             raise
@@ -229,7 +230,7 @@ class Copies:
         """Return the files that the query reads without an index, or None if Spark cannot plan the query."""
         try:
             return self._selected(self.read(PLAIN), tree)
-        except REFUSALS:
+        except (*REFUSALS, DatasetError):  # xskip names the cause in an error of its own
             return None
 
     def _selected(self, frame: DataFrame, tree: Tree) -> set[int]:
