@@ -67,7 +67,7 @@ class RecordedFile:
 
 
 class Operation(NamedTuple):
-    """What a commit did, for people. No reader decides anything by it.
+    """A description of a commit for people. No reader decides anything by it.
 
     Attributes
     ----------

@@ -48,7 +48,7 @@ def engine_module(name: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class ScanSource:
-    """How engines other than Spark read files of a dataset.
+    """The reading of a dataset's files by engines other than Spark.
 
     Attributes
     ----------

@@ -42,7 +42,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """What a table has of sampled rows.
+    """The sampled rows that a table has.
 
     Attributes
     ----------
