@@ -50,6 +50,8 @@ def session(home: Path) -> SparkSession:
         "spark.sql.catalog.ice.type": "hadoop",
         "spark.sql.catalog.ice.warehouse": str(home / "ice"),
         "spark.databricks.delta.snapshotPartitions": "2",
+        # VACUUM lists a table in as many tasks, by default 10,000
+        "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
         "spark.databricks.delta.retentionDurationCheck.enabled": "false",
         "spark.xskip.strict": "true",
     }
