@@ -7,6 +7,10 @@ import zlib
 from dataclasses import dataclass, field
 
 _SMALL = 8
+_DESIGNATED = 1 << 17
+#: The physical types of Parquet by the tag of the type code; others are texts or bytes.
+_PHYSICAL = {1: 0, 2: 1, 3: 1, 4: 1, 5: 1, 6: 2, 7: 2, 8: 2, 9: 4, 10: 5, 25: 1}
+_BYTES = 6
 
 
 @dataclass
@@ -26,9 +30,10 @@ class SidecarFile:
         names = b"".join(name.encode() for name, _, _ in self.columns)
         place = 32 + 32 * len(self.columns)
         self.data += struct.pack("<QQiIII", 0, self.features, self.timestamp, 0, len(self.columns), 0)
-        for name, writer_index, code in self.columns:
-            size = len(name.encode())
-            self.data += struct.pack("<QiiiiI4B", place, writer_index, code, 0, 0, size, 2, 0, 1, 0)
+        for position, (name, writer_index, code) in enumerate(self.columns):
+            size, physical = len(name.encode()), _PHYSICAL.get(code & 0xFF, _BYTES)
+            stored = code | _DESIGNATED if position == self.timestamp else code
+            self.data += struct.pack("<QiiiiI4B", place, writer_index, stored, 0, 0, size, physical, 0, 1, 0)
             place += size
         self.data += names
 

@@ -136,7 +136,8 @@ class ParquetPartition:
 
     def _stored(self, column: Column) -> _Stored | None:
         """Return the column of the file that has the values of a column, under its writer index or a former one."""
-        types = {c.writer_index: c.type_code for c in self._sidecar.columns} if self._sidecar else {}
+        known = self._sidecar.columns if self._sidecar else ()
+        types = {c.writer_index: c.type_code for c in known if c.type_code >= 0}
         for writer_index in (column.writer_index, *column.former):
             if writer_index in self._names:
                 code = types.get(writer_index, self._metadata.type_codes[writer_index])

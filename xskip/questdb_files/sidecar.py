@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from xskip.errors import TableDamagedError, TableVersionError
+from xskip.questdb_files.column_types import TIMESTAMP
 from xskip.questdb_files.files import CHECKPOINT_HINT, TableFile
 
 __all__ = ["ColumnChunk", "RowGroup", "Sidecar", "SidecarColumn", "read_sidecar"]
@@ -27,6 +28,8 @@ _KNOWN_FOOTER_BITS = 1 << 32
 _MIN_PRESENT, _MIN_INLINED, _MAX_PRESENT, _MAX_INLINED = 1, 2, 8, 16
 _NULL_COUNT_PRESENT = 128
 _MOST_FOOTERS = 100_000
+#: The bit in the type code of the designated timestamp, which ``_meta`` does not have.
+_DESIGNATED = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,7 @@ class SidecarColumn:
     writer_index : int
         The position in ``_meta``, or -1.
     type_code : int
+        The code of ``_meta``, or -1 if it is not known.
     """
 
     name: str
@@ -168,6 +172,8 @@ def _column(data: bytes, index: int) -> SidecarColumn:
     name_at, writer_index, code, _, _, length, *_ = _COLUMN.unpack_from(data, _HEADER.size + index * _COLUMN.size)
     if name_at + length > len(data):
         raise ValueError(f"a name at {name_at}")
+    if code & 0xFF == TIMESTAMP:
+        code &= ~_DESIGNATED
     return SidecarColumn(data[name_at : name_at + length].decode(), writer_index, code)
 
 

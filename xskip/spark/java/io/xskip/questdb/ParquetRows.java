@@ -24,7 +24,8 @@ import scala.collection.AbstractIterator;
 
 /**
  * The rows of a Parquet piece, as an iterator over batches. Columns are found by their field
- * numbers, and row groups without a time in the range are left out. Rules: [QDB-PQ].
+ * numbers, and row groups are left out that have no time in the range, or no row that the filters
+ * match by the sidecar. Rules: [QDB-PQ].
  */
 final class ParquetRows extends AbstractIterator<Object> implements TaskCompletionListener {
   private static final int MAX_ROWS = 1 << 13;
@@ -35,6 +36,8 @@ final class ParquetRows extends AbstractIterator<Object> implements TaskCompleti
   private final Piece piece;
   private final PartitionColumns partition;
   private final TimeRange range;
+  private final GroupFilter groups;
+  private final Sidecar sidecar;
   private final SnapshotCheck check;
   private final TableFile file;
   private final ParquetFileReader reader;
@@ -45,11 +48,17 @@ final class ParquetRows extends AbstractIterator<Object> implements TaskCompleti
   private int batchRows = MAX_ROWS;
 
   private ParquetRows(
-      Piece piece, StructType required, PartitionColumns partition, TimeRange range, TableFile file)
+      Piece piece,
+      StructType required,
+      PartitionColumns partition,
+      ScanFilters filters,
+      TableFile file)
       throws IOException {
     this.piece = piece;
     this.partition = partition;
-    this.range = range;
+    this.range = filters.range.in(piece.snapshot);
+    this.groups = filters.groups;
+    this.sidecar = Sidecar.of(piece);
     this.file = file;
     check = new SnapshotCheck(piece);
     CutFile cut = new CutFile(file, piece.parquetSize);
@@ -64,11 +73,10 @@ final class ParquetRows extends AbstractIterator<Object> implements TaskCompleti
 
   /** Opens the file of a piece. */
   static ParquetRows open(
-      Piece piece, StructType required, PartitionColumns partition, TimeRange range) {
-    Sidecar.demandKnown(piece);
+      Piece piece, StructType required, PartitionColumns partition, ScanFilters filters) {
     TableFile file = new TableFile(piece, piece.folder);
     try {
-      return new ParquetRows(piece, required, partition, range, file);
+      return new ParquetRows(piece, required, partition, filters, file);
     } catch (Exception e) {
       file.close();
       throw TableFailure.unreadable(file.path(), e);
@@ -79,6 +87,9 @@ final class ParquetRows extends AbstractIterator<Object> implements TaskCompleti
     long rows = 0;
     for (BlockMetaData each : reader.getRowGroups()) {
       rows += each.getRowCount();
+    }
+    if (sidecar != null && !sidecar.hasRowsOf(reader.getRowGroups())) {
+      throw TableFailure.damaged(file.path(), "its file _pm has other rows");
     }
     if (rows != piece.rows) {
       throw TableFailure.damaged(
@@ -105,7 +116,9 @@ final class ParquetRows extends AbstractIterator<Object> implements TaskCompleti
 
   private void openGroup(int ordinal) throws IOException {
     long rows = ((BlockMetaData) reader.getRowGroups().get(ordinal)).getRowCount();
-    if (!hasTimesInRange(ordinal, rows)) {
+    SidecarBounds bounds =
+        sidecar == null ? null : new SidecarBounds(sidecar, ordinal, piece.snapshot);
+    if ((bounds != null && !groups.canMatch(bounds)) || !hasTimesInRange(ordinal, rows, bounds)) {
       return;
     }
     List<Type> fields = new ArrayList<>();
@@ -137,10 +150,14 @@ final class ParquetRows extends AbstractIterator<Object> implements TaskCompleti
         reader.getFileMetaData().getCreatedBy());
   }
 
-  private boolean hasTimesInRange(int ordinal, long rows) throws IOException {
+  private boolean hasTimesInRange(int ordinal, long rows, SidecarBounds bounds) throws IOException {
     TableColumn timestamp = piece.snapshot.timestamp;
     if (timestamp == null || (range.start <= piece.start && range.end >= piece.end)) {
       return true;
+    }
+    long[] known = bounds == null ? null : bounds.of(timestamp);
+    if (known != null) {
+      return range.overlaps(known[0], after(known[1]));
     }
     Type field = ParquetColumn.field(timestamp, schema);
     if (field == null) {
@@ -156,13 +173,17 @@ final class ParquetRows extends AbstractIterator<Object> implements TaskCompleti
     for (long row = 0; row < rows; row++) {
       if (times.getCurrentDefinitionLevel() == descriptor.getMaxDefinitionLevel()) {
         long time = times.getLong();
-        if (range.overlaps(time, time == Long.MAX_VALUE ? time : time + 1)) {
+        if (range.overlaps(time, after(time))) {
           return true;
         }
       }
       times.consume();
     }
     return false;
+  }
+
+  private static long after(long time) {
+    return time == Long.MAX_VALUE ? time : time + 1;
   }
 
   @Override

@@ -17,28 +17,21 @@ final class PieceReader extends AbstractFunction1<Object, Object> implements Ser
 
   private final StructType required;
   private final StructType partitionSchema;
-  private final TimeRange range;
-  private final SymbolFilter[] symbols;
+  private final ScanFilters filters;
   private final boolean hasBatches;
 
   /**
    * Creates a reader.
    *
    * @param required the columns of the table to read
-   * @param range the times outside of which no row is needed
-   * @param symbols the filters for values of text, outside of which no row is needed
+   * @param filters the filters that all needed rows match
    * @param hasBatches whether Spark takes batches instead of rows
    */
   PieceReader(
-      StructType required,
-      StructType partitionSchema,
-      TimeRange range,
-      SymbolFilter[] symbols,
-      boolean hasBatches) {
+      StructType required, StructType partitionSchema, ScanFilters filters, boolean hasBatches) {
     this.required = required;
     this.partitionSchema = partitionSchema;
-    this.range = range;
-    this.symbols = symbols;
+    this.filters = filters;
     this.hasBatches = hasBatches;
   }
 
@@ -49,7 +42,7 @@ final class PieceReader extends AbstractFunction1<Object, Object> implements Ser
     PartitionColumns partition = new PartitionColumns(partitionSchema, file.partitionValues());
     Iterator<Object> batches =
         piece.isParquet()
-            ? ParquetRows.open(piece, required, partition, range.in(piece.snapshot))
+            ? ParquetRows.open(piece, required, partition, filters)
             : nativeRows(piece, partition, file);
     TaskContext context = TaskContext.get();
     if (context != null) {
@@ -87,7 +80,7 @@ final class PieceReader extends AbstractFunction1<Object, Object> implements Ser
     TableColumn timestamp = piece.snapshot.timestamp;
     SnapshotCheck check = new SnapshotCheck(piece);
     if (timestamp != null) {
-      long[] inRange = new TimeSearch(piece, timestamp).rows(range.in(piece.snapshot));
+      long[] inRange = new TimeSearch(piece, timestamp).rows(filters.range.in(piece.snapshot));
       rows[0] = Math.max(rows[0], inRange[0]);
       rows[1] = Math.min(rows[1], inRange[1]);
     }
@@ -131,7 +124,7 @@ final class PieceReader extends AbstractFunction1<Object, Object> implements Ser
   /** Finds the keys of the wanted symbols, and returns whether there are any for each filter. */
   private boolean findKeys(ColumnReader[] readers, boolean[][] keys) {
     for (int i = 0; i < readers.length; i++) {
-      for (SymbolFilter filter : symbols) {
+      for (SymbolFilter filter : filters.symbols) {
         if (filter.isFor(readers[i].column)) {
           keys[i] = filter.keys(readers[i].symbols());
           if (keys[i] == null) {

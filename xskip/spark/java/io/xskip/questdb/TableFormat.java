@@ -71,12 +71,10 @@ public final class TableFormat implements FileFormat, DataSourceRegister {
       Map<String, String> options,
       Configuration hadoopConf) {
     TableColumn timestamp = state.latest().snapshot.timestamp;
-    TimeRange range = TimeRange.of(filters, timestamp == null ? null : timestamp.name);
+    ScanFilters all = new ScanFilters(filters, timestamp == null ? null : timestamp.name);
     Option<String> returning = options.get(RETURNING_BATCH);
     boolean hasBatches = !returning.isEmpty() && "true".equals(returning.get());
-    Object reader =
-        new PieceReader(
-            requiredSchema, partitionSchema, range, SymbolFilter.of(filters), hasBatches);
+    Object reader = new PieceReader(requiredSchema, partitionSchema, all, hasBatches);
     return (Function1<PartitionedFile, Iterator<InternalRow>>) reader;
   }
 

@@ -149,7 +149,7 @@ final class TimeRange implements Serializable {
   }
 
   /** Returns a literal in ticks, or null if it is of another class or out of range. */
-  private static Long value(Object literal) {
+  static Long value(Object literal) {
     try {
       if (literal instanceof Long) {
         return (Long) literal;
