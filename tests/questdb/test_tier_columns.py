@@ -108,3 +108,13 @@ def test_columns_change_under_a_dataframe(tiers: Tiers) -> None:
     tiers.run("alter table {t} drop column s", "alter table {t} add column s symbol")
     with pytest.raises((IllegalArgumentException, CapturedError, Exception), match=r"xskip\.questdb\.union again"):
         df.count()
+
+
+def test_the_report_has_a_scan_for_each_group_of_files(tiers: Tiers) -> None:
+    """[QDB-CT-6]: files with other columns than others are read by another scan, also if they are as many."""
+    first = tiers.export(datetime(1970, 1, 2), [xskip.MinMax("x")])
+    tiers.run(first.drop_statement, "alter table {t} alter column i type long")
+    tiers.export(datetime(1970, 1, 3))
+    assert tiers.union().where("x = 1").count() == 1
+    cold = [scan for scan in xskip.last_report(tiers.spark).scans if str(tiers.cold) in scan.dataset]
+    assert sorted((scan.files, scan.kept) for scan in cold) == [(1, 0), (1, 1)]

@@ -92,7 +92,8 @@ def report_of(
 ) -> SkippingReport:
     """Build the report on scans that the hook recorded.
 
-    Scans of one dataset with the same filter and the same number of files count once.
+    Scans of one dataset with the same filter and the same number and size of files count once: Spark can plan a scan
+    more than once.
 
     Parameters
     ----------
@@ -115,7 +116,7 @@ def report_of(
         report = _asked(scan, trace)
         if trace is not None and with_values:
             report = _with_values(report, trace)
-        reports[report.dataset, trace.filters if trace else scan["id"], report.files] = report
+        reports[report.dataset, trace.filters if trace else scan["id"], report.files, report.bytes] = report
     normalized = engine.hook.locations.normalized
     return SkippingReport((*reports.values(), *(_unasked(normalized(scan["path"]), scan) for scan in unasked)))
 
