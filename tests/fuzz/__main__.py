@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import shutil
 import sys
 import tempfile
@@ -79,7 +80,8 @@ def session(*, delta: bool) -> SparkSession:
         settings["spark.sql.catalog.spark_catalog"] = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
     for key, value in settings.items():
         builder = builder.config(key, value)
-    return xskip.configure(builder, extra_packages=PACKAGES[:1] if delta else ()).getOrCreate()
+    packages, version = PACKAGES[:1] if delta else (), os.environ.get("XSKIP_TEST_AVRO")
+    return xskip.configure(builder, extra_packages=packages, avro_version=version).getOrCreate()
 
 
 if __name__ == "__main__":

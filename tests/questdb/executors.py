@@ -33,7 +33,7 @@ def session(folder: Path) -> SparkSession:
         .config("spark.sql.files.maxPartitionBytes", "400")  # rows of a piece are read by several tasks
         .config("spark.xskip.metadata.location", str(folder / "metadata"))
     )
-    spark = xskip.configure(builder).getOrCreate()
+    spark = xskip.configure(builder, avro_version=os.environ.get("XSKIP_TEST_AVRO")).getOrCreate()
     spark.conf.set("spark.xskip.strict", "true")
     xskip.enable(spark)
     return spark
