@@ -15,6 +15,7 @@ from tests.questdb.damages import DAMAGES, create
 from tests.questdb.server import Server
 from tests.questdb.sidecars import SidecarFile
 from tests.questdb.spark_values import bytes_read, load
+from tests.questdb.tables import create_numbers
 
 
 @pytest.fixture(autouse=True)
@@ -24,6 +25,28 @@ def enabled(spark: SparkSession) -> None:
 
 def sizes(folder: Path, pattern: str) -> int:
     return sum(path.stat().st_size for path in folder.glob(pattern))
+
+
+def test_the_plan_and_its_tasks(spark: SparkSession, server: Server) -> None:
+    """[QDB-SP-1], [QDB-SP-3]: it has the columns and filters of the query; many tasks read the rows of a piece."""
+    columns = "x long, a timestamp, b timestamp, ts timestamp"
+    folder = server.folder(create_numbers(server, "plan", rows=3000, columns=columns))
+    df = load(spark, folder).where("x > 2900 AND ts >= '1970-01-02'").select("a")
+    plan = df._jdf.queryExecution().executedPlan().toString()
+    assert "questdb, transaction 1" in plan
+    assert "ReadSchema: struct<x:bigint,a:timestamp,ts:timestamp>" in plan
+    assert "GreaterThan(x,2900)" in plan
+    assert "GreaterThanOrEqual(ts," in plan
+    assert df.rdd.getNumPartitions() == 1
+    settings = {"spark.sql.files.maxPartitionBytes": "1000", "spark.sql.files.openCostInBytes": "1"}
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    try:
+        assert load(spark, folder).rdd.getNumPartitions() > 3 * 31
+        assert load(spark, folder).agg(F.count("*"), F.sum("x")).first() == (3000, 3000 * 3001 // 2)
+    finally:
+        for key in settings:
+            spark.conf.unset(key)
 
 
 @pytest.mark.parametrize("kind", ["varchar", "string", "binary", "double[]"])
@@ -191,6 +214,35 @@ def test_features_of_sidecars(
     else:
         with pytest.raises(Exception, match=r"_pm: it requires features .* convert the partition to native"):
             df.collect()
+
+
+@pytest.mark.parametrize(("condition", "files", "rows"), [
+    ("ts IN ('1970-01-02T02:24:00Z', '1970-01-20T07:12:00Z', '1970-01-20T07:12:01Z')", 2, 2),
+    ("ts < '1970-01-01T02:24:00Z' OR ts = '1970-01-09T02:24:00Z' OR ts >= '1970-01-30T21:36:00Z'", 3, 21),
+    ("(ts < '1970-01-03' OR ts >= '1970-01-28') AND (ts < '1970-01-02' OR ts >= '1970-01-30T12:00:00Z')", 2, 150),
+    ("ts IN ('1970-01-05', '1970-01-06') AND ts > '1970-01-05'", 1, 1),
+    ("ts = '1970-01-05' OR x = 7", 31, 2),
+    ("ts IN ('1970-01-05T00:00:01Z') AND ts > '1970-01-06'", 0, 0),
+])  # fmt: skip
+def test_times_that_are_apart(spark: SparkSession, server: Server, condition: str, files: int, rows: int) -> None:
+    """[QDB-SP-5]: pieces between the times of a filter are not read."""
+    folder = server.folder(create_numbers(server, "apart", rows=3000))
+    df = load(spark, folder).where(condition)
+    scan = df._jdf.queryExecution().executedPlan()
+    assert len(df.collect()) == rows
+    assert scan.collectLeaves().head().metrics().apply("numFiles").value() == files
+    if files < 31:
+        assert bytes_read(spark, df) < 16 * rows + 500 * files  # the searches for the first and the last row
+
+
+def test_times_that_are_too_many(spark: SparkSession, server: Server) -> None:
+    """[QDB-SP-5]."""
+    folder = server.folder(create_numbers(server, "many", rows=3000))
+    df = load(spark, folder)
+    times = df.where("x % 2 = 0").select(F.unix_micros("ts")).collect()
+    some = [f"timestamp_micros({row[0]})" for row in times]
+    assert df.where(f"ts IN ({', '.join(some)})").count() == 1500
+    assert df.where(f"ts IN ({', '.join(some)}) AND ts < '1970-01-03'").count() == 99
 
 
 def test_a_row_group_is_proved_once(spark: SparkSession, server: Server) -> None:

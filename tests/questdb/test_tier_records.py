@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 import xskip
 import xskip.questdb
 from tests.questdb.server import Server
+from tests.questdb.spark_values import load
 from tests.questdb.tiers import ALWAYS, Tiers, counted
 from xskip.errors import DatasetError
 from xskip.metadatastore.filesystem import LocalStorage
@@ -176,3 +177,14 @@ def test_thousands_of_ranges(spark: SparkSession) -> None:
     ranges = [(4 * i, 4 * i + 2) for i in range(3000)]
     df = rows_in(spark.range(0, 13_000, numPartitions=1).toDF("ts"), time_of, ranges)
     assert [row.ts for row in df.collect()] == [tick for start, end in ranges for tick in range(start, end)]
+
+
+def test_partitions_between_exported_ones_are_not_read(tiers: Tiers) -> None:
+    """[QDB-CT-1]."""
+    table = xskip.questdb.open(tiers.folder)
+    (time_of,) = (column for column in table.snapshot().metadata.columns if column.name == "ts")
+    day = 86_400_000_000
+    df = rows_in(load(tiers.spark, tiers.folder), time_of, [(0, day), (4 * day, 5 * day)])
+    scan = df._jdf.queryExecution().executedPlan()
+    assert len(df.collect()) == 40
+    assert scan.collectLeaves().head().metrics().apply("numFiles").value() == 2

@@ -152,7 +152,7 @@ final class ParquetRows extends AbstractIterator<Object> implements TaskCompleti
 
   private boolean hasTimesInRange(int ordinal, long rows, SidecarBounds bounds) throws IOException {
     TableColumn timestamp = piece.snapshot.timestamp;
-    if (timestamp == null || (range.start <= piece.start && range.end >= piece.end)) {
+    if (timestamp == null || range.covers(piece.start, piece.end)) {
       return true;
     }
     long[] known = bounds == null ? null : bounds.of(timestamp);

@@ -3,6 +3,7 @@ package io.xskip.questdb;
 import java.io.Serializable;
 import java.sql.Timestamp;
 import java.time.Instant;
+import java.util.Arrays;
 import org.apache.spark.sql.sources.And;
 import org.apache.spark.sql.sources.EqualTo;
 import org.apache.spark.sql.sources.Filter;
@@ -15,31 +16,46 @@ import org.apache.spark.sql.sources.Or;
 import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
-/** A half-open range of the designated timestamp in ticks, outside of which no row matches. */
+/**
+ * The times of the designated timestamp in ticks outside of which no row matches: half-open ranges,
+ * which are sorted and apart from each other.
+ */
 final class TimeRange implements Serializable {
   private static final long serialVersionUID = 1L;
 
   private static final long LEAST = Long.MIN_VALUE;
   private static final long GREATEST = Long.MAX_VALUE;
-  private static final TimeRange ALL = new TimeRange(LEAST, GREATEST);
+  private static final TimeRange NONE = new TimeRange(new long[0], null);
+  private static final TimeRange ALL = new TimeRange(new long[] {LEAST, GREATEST}, null);
+
+  /** The number of ranges beyond which they are taken for one. */
+  private static final int MAX_RANGES = 1000;
 
   /** The column whose times the range is of, or null. */
   private final String column;
 
-  /** The first tick of the range. */
+  /** The first tick of each range, and the first one after it. */
+  private final long[] bounds;
+
+  /** The first tick of the ranges. */
   final long start;
 
-  /** The first tick after the range; the greatest number means that the range has no end. */
+  /** The first tick after the ranges; the greatest number means that they have no end. */
   final long end;
 
-  private TimeRange(long start, long end) {
-    this(start, end, null);
+  private TimeRange(long[] bounds, String column) {
+    this.bounds = bounds;
+    this.column = column;
+    this.start = bounds.length == 0 ? LEAST : bounds[0];
+    this.end = bounds.length == 0 ? LEAST : bounds[bounds.length - 1];
   }
 
-  private TimeRange(long start, long end, String column) {
-    this.start = start;
-    this.end = end;
-    this.column = column;
+  private static TimeRange between(long start, long end) {
+    return isEmpty(start, end) ? NONE : new TimeRange(new long[] {start, end}, null);
+  }
+
+  private static boolean isEmpty(long start, long end) {
+    return start >= end && end != GREATEST;
   }
 
   /**
@@ -57,7 +73,7 @@ final class TimeRange implements Serializable {
     while (iterator.hasNext()) {
       range = range.and(of((Filter) iterator.next(), column));
     }
-    return new TimeRange(range.start, range.end, column);
+    return new TimeRange(range.bounds, column);
   }
 
   /** Returns the range for a transaction; another column can be its designated timestamp. */
@@ -68,12 +84,40 @@ final class TimeRange implements Serializable {
 
   /** Returns whether all times of a half-open interval are in the range. */
   boolean covers(long from, long to) {
-    return start <= from && to <= end;
+    int i = firstAfter(from);
+    return i < bounds.length && bounds[i] <= from && to <= bounds[i + 1];
   }
 
   /** Returns whether some time of a half-open interval can be in the range. */
   boolean overlaps(long from, long to) {
-    return start < to && (end == GREATEST || (from < end && start < end));
+    int i = firstAfter(from);
+    return i < bounds.length && bounds[i] < to;
+  }
+
+  /** Returns the ranges that overlap a half-open interval. */
+  TimeRange overlapping(long from, long to) {
+    int first = firstAfter(from);
+    int last = first;
+    while (last < bounds.length && bounds[last] < to) {
+      last += 2;
+    }
+    return new TimeRange(Arrays.copyOfRange(bounds, first, last), column);
+  }
+
+  /** Returns the place of the first range that does not end at a time or before it. */
+  private int firstAfter(long time) {
+    int low = 0;
+    int high = bounds.length / 2;
+    while (low < high) {
+      int middle = (low + high) >>> 1;
+      long stop = bounds[2 * middle + 1];
+      if (stop <= time && stop != GREATEST) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return 2 * low;
   }
 
   /** Returns whether a filter matches exactly the times in the range of the filter. */
@@ -117,11 +161,11 @@ final class TimeRange implements Serializable {
     if (filter instanceof GreaterThanOrEqual
         && Attributes.isOf(((GreaterThanOrEqual) filter).attribute(), column)) {
       Long value = value(((GreaterThanOrEqual) filter).value());
-      return value == null ? ALL : new TimeRange(value.longValue(), GREATEST);
+      return value == null ? ALL : between(value.longValue(), GREATEST);
     }
     if (filter instanceof LessThan && Attributes.isOf(((LessThan) filter).attribute(), column)) {
       Long value = value(((LessThan) filter).value());
-      return value == null ? ALL : new TimeRange(LEAST, value.longValue());
+      return value == null ? ALL : between(LEAST, value.longValue());
     }
     if (filter instanceof LessThanOrEqual
         && Attributes.isOf(((LessThanOrEqual) filter).attribute(), column)) {
@@ -135,17 +179,20 @@ final class TimeRange implements Serializable {
   }
 
   private static TimeRange ofAny(Object[] values) {
-    long least = GREATEST;
-    long greatest = LEAST;
-    for (Object each : values) {
-      Long value = value(each);
+    long[] times = new long[values.length];
+    for (int i = 0; i < times.length; i++) {
+      Long value = value(values[i]);
       if (value == null) {
         return ALL;
       }
-      least = Math.min(least, value.longValue());
-      greatest = Math.max(greatest, value.longValue());
+      times[i] = value.longValue();
     }
-    return least > greatest ? ALL : closed(least, greatest);
+    Arrays.sort(times);
+    Union all = new Union(times.length);
+    for (long time : times) {
+      all.add(time, time == GREATEST ? GREATEST : time + 1);
+    }
+    return all.result();
   }
 
   /** Returns a literal in ticks, or null if it is of another class or out of range. */
@@ -169,18 +216,71 @@ final class TimeRange implements Serializable {
   }
 
   private static TimeRange closed(long first, long last) {
-    return new TimeRange(first, last == GREATEST ? GREATEST : last + 1);
+    return between(first, last == GREATEST ? GREATEST : last + 1);
   }
 
   private static TimeRange after(long value) {
-    return new TimeRange(value == GREATEST ? GREATEST : value + 1, GREATEST);
+    return between(value == GREATEST ? GREATEST : value + 1, GREATEST);
   }
 
   private TimeRange and(TimeRange other) {
-    return new TimeRange(Math.max(start, other.start), Math.min(end, other.end));
+    Union all = new Union((bounds.length + other.bounds.length) / 2);
+    int i = 0;
+    int j = 0;
+    while (i < bounds.length && j < other.bounds.length) {
+      all.add(Math.max(bounds[i], other.bounds[j]), Math.min(bounds[i + 1], other.bounds[j + 1]));
+      if (bounds[i + 1] < other.bounds[j + 1]) {
+        i += 2;
+      } else {
+        j += 2;
+      }
+    }
+    return all.result();
   }
 
   private TimeRange or(TimeRange other) {
-    return new TimeRange(Math.min(start, other.start), Math.max(end, other.end));
+    Union all = new Union((bounds.length + other.bounds.length) / 2);
+    int i = 0;
+    int j = 0;
+    while (i < bounds.length || j < other.bounds.length) {
+      boolean isOwn =
+          j == other.bounds.length || (i < bounds.length && bounds[i] <= other.bounds[j]);
+      long[] from = isOwn ? bounds : other.bounds;
+      int place = isOwn ? i : j;
+      all.add(from[place], from[place + 1]);
+      i += isOwn ? 2 : 0;
+      j += isOwn ? 0 : 2;
+    }
+    return all.result();
+  }
+
+  /** Ranges in the order of their starts, of which those that touch each other become one. */
+  private static final class Union {
+    private final long[] bounds;
+    private int length = 0;
+
+    Union(int ranges) {
+      bounds = new long[2 * ranges];
+    }
+
+    void add(long start, long end) {
+      if (isEmpty(start, end)) {
+        return;
+      }
+      if (length > 0 && start <= bounds[length - 1]) {
+        bounds[length - 1] = Math.max(bounds[length - 1], end);
+        return;
+      }
+      bounds[length] = start;
+      bounds[length + 1] = end;
+      length += 2;
+    }
+
+    TimeRange result() {
+      if (length > 2 * MAX_RANGES) {
+        return between(bounds[0], bounds[length - 1]);
+      }
+      return new TimeRange(Arrays.copyOf(bounds, length), null);
+    }
   }
 }

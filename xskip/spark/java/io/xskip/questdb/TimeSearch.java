@@ -11,7 +11,8 @@ final class TimeSearch {
   }
 
   /** Returns the first row that can be in a range of time, and the first row after it. */
-  long[] rows(TimeRange range) {
+  long[] rows(TimeRange times) {
+    TimeRange range = times.overlapping(piece.start, piece.end);
     long[] rows = {0, piece.rows};
     if (range.covers(piece.start, piece.end) || piece.rows == 0) {
       return rows;
