@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from random import Random
 from typing import NamedTuple
 
 import xskip
 from tests.fuzz.data import COLUMNS, FIELDS
 
-__all__ = ["KINDS", "indexes", "some"]
+__all__ = ["KINDS", "SINGLE", "indexes", "on_columns", "some"]
 
 _ATOMIC = tuple(dict.fromkeys(kind for kind in FIELDS.values() if "<" not in kind))
 _NUMBERS = ("int", "bigint", "smallint", "double", "float", "decimal(10,2)", "date", "timestamp", "timestamp_ntz")
@@ -48,6 +48,8 @@ _WHOLE: dict[str, list[tuple[tuple[str, ...], xskip.Index]]] = {
         (("dt",), xskip.MinMax("year(dt)", expression=True)),
     ],
 }
+#: The kinds of indexes of one column.
+SINGLE = tuple(_EACH)
 #: The names of the copies.
 KINDS = (*_EACH, *_WHOLE, "pathbounds", "all")
 
@@ -79,8 +81,13 @@ def indexes(
         The indexes of bounds that the names of the copy's files contain.
     """
     columns = {name: of for name, of in (COLUMNS | FIELDS).items() if name not in partitions}
-    chosen = [each for name, each in _EACH.items() if kind in (name, "all")]
-    made = [each.make(name) for each in chosen for name, of in columns.items() if of in each.types]
+    made = on_columns(kind, columns)
     whole = [each for name, found in _WHOLE.items() if kind in (name, "all") for each in found]
     made += [index for needed, index in whole if not set(needed) & set(partitions)]
     return [*made, *of_paths] if kind in ("pathbounds", "all") else made
+
+
+def on_columns(kind: str, columns: Mapping[str, str]) -> list[xskip.Index]:
+    """Return the index types of a kind, or of all single kinds, on the columns that they support, given with types."""
+    chosen = [each for name, each in _EACH.items() if kind in (name, "all")]
+    return [each.make(name) for each in chosen for name, of in columns.items() if of in each.types]

@@ -9,14 +9,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.questdb.sidecars import SidecarFile
+from tests.questdb.sidecars import Pair, SidecarFile
 from xskip.errors import TableDamagedError, TableVersionError
 from xskip.questdb_files.metadata_file import Column, Metadata
 from xskip.questdb_files.parquet_partitions import ParquetPartition
 from xskip.questdb_files.partition_names import Clock, PartitionUnit
 from xskip.questdb_files.sidecar import ColumnChunk, RowGroup, Sidecar, SidecarColumn, read_sidecar
 
-Bounds = list[tuple[bytes, bytes] | None]
+Bounds = list[Pair]
 
 COLUMNS = [("ts", 0, 8), ("é", 3, 26)]
 

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 import xskip
 from tests.questdb.parquet_files import rewrite, spoil
 from tests.questdb.server import Server
-from tests.questdb.sidecars import SidecarFile
+from tests.questdb.sidecars import Pair, SidecarFile
 from tests.questdb.spark_values import load
 from xskip.questdb.table import open_table
 
@@ -29,7 +29,6 @@ LITERALS = {
     "n": ("{}L", "<q"), "f": ("CAST({} AS FLOAT)", "<f"), "g": ("{}D", "<d"), "ts": ("timestamp_micros({})", "<q"),
 }  # fmt: skip
 COLUMNS = "i int, l long, d date, t timestamp, n timestamp_ns, f float, g double, ts timestamp"
-Pair = tuple[bytes, bytes] | None
 
 
 @pytest.fixture(autouse=True)
@@ -107,7 +106,11 @@ def test_a_filter_reads_the_row_groups_that_it_can_match(grouped: Grouped, name:
     for group in (0, 2, 3):
         spoil(grouped.file, group)
     assert [grouped.found(condition) for condition in conditions] == expected
-    for condition in (f"{name} < {literal(101 + shift)}", f"{name} > {literal(101 + shift)}", f"{name} <> {literal(0)}"):
+    for condition in (
+        f"{name} < {literal(101 + shift)}",
+        f"{name} > {literal(101 + shift)}",
+        f"{name} <> {literal(0)}",
+    ):
         with pytest.raises(Exception, match=r"cannot read .*data\.parquet"):
             grouped.found(condition)
 

@@ -1,4 +1,4 @@
-"""Tables that Spark reads while a server changes them: random lives, and writes in the middle of reads."""
+"""A table that Spark reads while a server changes it."""
 
 from __future__ import annotations
 
@@ -6,17 +6,14 @@ import random
 import threading
 import time
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import xskip
-from tests.questdb.random_tables import STEPS, RandomTable, steps_of
 from tests.questdb.server import Server
-from tests.questdb.spark_values import compare_rows, load
-from xskip.questdb.table import open_table
+from tests.questdb.spark_values import load
 
 _SECONDS = 60
 _REFUSAL = "xskip cannot read"
@@ -25,69 +22,6 @@ _REFUSAL = "xskip cannot read"
 @pytest.fixture(autouse=True)
 def enabled(spark: SparkSession) -> None:
     xskip.enable(spark)
-
-
-class SparkTable(RandomTable):
-    """A random table with an index, which Spark reads after each step."""
-
-    def __init__(self, server: Server, seed: int, spark: SparkSession) -> None:
-        super().__init__(server, seed)
-        self.spark = spark
-        self.skipped = 0
-        self.index = xskip.SkippingIndex.for_path(spark, str(self.path), format="questdb")
-        self.index.create([xskip.MinMax("x"), xskip.ValueList("x"), xskip.MinMax("ts")])
-
-    @property
-    def path(self) -> Path:
-        return self.server.database / self.name
-
-    def compare(self, statement: str) -> bool:
-        if not super().compare(statement):
-            return False
-        try:
-            self.look()
-        except Exception as error:
-            raise AssertionError(f"Spark, after: {statement}") from error
-        return True
-
-    def with_parquet(self) -> None:
-        self.look()
-
-    def look(self) -> None:
-        """Compare all rows, and those of random filters, which the index serves whether it is fresh or not."""
-        table = open_table(self.path).to_arrow()
-        df = load(self.spark, self.path)
-        compare_rows(df, table)
-        if self.random.random() < 0.5:
-            self.index.refresh()
-        pairs = list(zip(table["x"].to_pylist(), table["ts"].cast("int64").to_pylist(), strict=True))
-        for _ in range(3):
-            x, time = self.random.choice(pairs) if pairs else (0, 0)
-            low, high = sorted([time, self.random.choice(pairs)[1] if pairs else 0])
-            expected = [p for p in pairs if p[0] == x], [p for p in pairs if low <= p[1] < high and p[0] <= x]
-            found = (
-                df.filter(f"x = {x}"),
-                df.filter(f"ts >= timestamp_micros({low}) AND ts < timestamp_micros({high}) AND x <= {x}"),
-            )
-            for rows, wanted in zip(found, expected, strict=True):
-                got = [tuple(row) for row in rows.select("x", F.unix_micros("ts")).collect()]
-                assert Counter(got) == Counter(wanted)
-                self.skipped += sum(scan.skipped for scan in xskip.last_report(self.spark).scans)
-
-
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_tables_of_known_seeds(spark: SparkSession, server: Server, seed: int) -> None:
-    """[QDB-SP-1], [QDB-SP-5], [QDB-SP-6]."""
-    table = SparkTable(server, seed, spark)
-    assert steps_of(table) == STEPS
-    assert table.skipped > 0
-
-
-def test_a_table_of_a_random_seed(spark: SparkSession, server: Server) -> None:
-    """[QDB-SP-1], [QDB-SP-5], [QDB-SP-6]."""
-    seed = random.randrange(1 << 32)
-    print(f"seed {seed}")  # noqa: T201 - pytest shows it if the test fails
-    steps_of(SparkTable(server, seed, spark))
 
 
 class Writer(threading.Thread):

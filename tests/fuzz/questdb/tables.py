@@ -8,14 +8,13 @@ from contextlib import suppress
 
 import pytest
 
-from tests.questdb.server import Server, SqlError, SuspendedError
+from tests.questdb.server import Server, SqlError
 from tests.questdb.values import check, compare
 from xskip.errors import TableDamagedError
-from xskip.questdb.table import open_table
+from xskip.questdb.table import Table, open_table
 
-__all__ = ["STEPS", "RandomTable", "steps_of"]
+__all__ = ["RandomTable"]
 
-STEPS = 14
 _UNIT_SECONDS = {"HOUR": 3600, "DAY": 86_400, "WEEK": 604_800, "MONTH": 2_592_000, "YEAR": 31_536_000}
 #: Values of a random row by column type.
 _VALUES = {
@@ -60,7 +59,7 @@ class RandomTable:
         self.wal = self.random.random() < 0.8
         self.unit = self.random.choice(list(_UNIT_SECONDS))
         self.columns: dict[str, str] = {}
-        self.names = 0
+        self.names: list[str] = []
         self.deduplicated = False
         server.exec(
             f"create table {self.name} (x long, ts timestamp) timestamp(ts) partition by {self.unit}"
@@ -69,6 +68,10 @@ class RandomTable:
         for _ in range(self.random.randrange(2, 7)):
             self.add_column()
         self.insert()
+
+    @property
+    def opened(self) -> Table:
+        return open_table(self.server.database / self.name)
 
     def run(self, statement: str) -> str:
         self.server.run(self.name, statement)
@@ -94,8 +97,7 @@ class RandomTable:
         )
 
     def add_column(self) -> str:
-        self.names += 1
-        name, kind = f"c{self.names}", self.random.choice(list(_VALUES))
+        name, kind = self.free_name(), self.random.choice(list(_VALUES))
         self.columns[name] = kind
         return self.run(f"alter table {self.name} add column {name} {kind}")
 
@@ -111,9 +113,16 @@ class RandomTable:
         name = self.random.choice(list(self.columns))
         return self.run(f"alter table {self.name} {action.format(column=name, new=change(name))}")
 
+    def free_name(self) -> str:
+        """Return a name that no column has, at times one that a column had."""
+        former = [name for name in self.names if name not in self.columns]
+        if former and self.random.random() < 0.2:
+            return self.random.choice(former)
+        self.names.append(f"c{len(self.names) + 1}")
+        return self.names[-1]
+
     def new_name(self, name: str) -> str:
-        self.names += 1
-        new = f"c{self.names}"
+        new = self.free_name()
         self.columns = {(new if key == name else key): kind for key, kind in self.columns.items()}
         return new
 
@@ -132,10 +141,10 @@ class RandomTable:
 
     def convert(self) -> str:
         """Convert all partitions but the last to Parquet and back, and compare the rows of both."""
-        before = open_table(self.server.database / self.name).to_arrow()
+        before = self.opened.to_arrow()
         statement = f"alter table {self.name} convert partition to parquet where ts >= 0"
         self.run(statement)
-        found = open_table(self.server.database / self.name).to_arrow()
+        found = self.opened.to_arrow()
         self.with_parquet()
         assert found.schema == before.schema
         assert [c.to_pylist() for c in found.columns] == [c.to_pylist() for c in before.columns], statement
@@ -157,7 +166,7 @@ class RandomTable:
             self.run(statement)
         return statement
 
-    def compare(self, statement: str) -> bool:
+    def compare(self) -> bool:
         """Compare all rows and a range; return False if the server has spoilt its table, so that nobody can read it."""
         # geohashes that were null in a Parquet partition are others after the server converted it back
         shown = [
@@ -171,25 +180,11 @@ class RandomTable:
             if table.num_rows:
                 times = table["ts"].cast("int64")
                 start, end = sorted(times[self.random.randrange(table.num_rows)].as_py() for _ in range(2))
-                found = open_table(self.server.database / self.name).to_arrow(shown, start, end)
+                found = self.opened.to_arrow(shown, start, end)
                 where = f"ts >= {start}::timestamp and ts < {end}::timestamp"
                 compare(self.server, found, f"select {columns} from {self.name} where {where}")
         except TableDamagedError:
             with pytest.raises(SqlError):
                 self.server.select(f"select * from {self.name}")
             return False
-        except Exception as error:
-            raise AssertionError(f"after: {statement}") from error
         return True
-
-
-def steps_of(table: RandomTable) -> int:
-    """Return how many steps of a random table passed before the server refused one or spoilt its table."""
-    for position in range(STEPS):
-        try:
-            statement = table.step()
-        except (SqlError, SuspendedError):
-            return position
-        if not table.compare(statement):
-            return position
-    return STEPS
