@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["ColdTierModel"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_ALWAYS = datetime(2100, 1, 1, tzinfo=timezone.utc)
 _REFUSALS = (DatasetError, UnsupportedTypeError)
 #: Rows as pairs of ``x`` and the time in microseconds, by the start of their partition.
 Rows: TypeAlias = dict[int, Counter[tuple[int, int]]]
@@ -45,12 +46,11 @@ class ColdTierModel:
         return rows
 
     def export(self) -> str:
-        """Export the partitions before a random time, and drop them from the table at times; return what was done."""
+        """Export the partitions before one of them, or all, and drop them at times; return what was done."""
         rows = self.rows()
-        until = self.table.random.choice([time for of in rows.values() for _, time in of] or [0])
+        moment = self.table.random.choice([*(_EPOCH + timedelta(microseconds=start) for start in rows), _ALWAYS])
         options = ExportOptions(spark=self.spark)
         indexes = [xskip.MinMax("x"), xskip.ValueList("x")]
-        moment = _EPOCH + timedelta(microseconds=until)
         try:
             result = self.table.opened.export(
                 moment, str(self.folder), format=self.format, indexes=indexes, options=options
