@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 import xskip
 from xskip.metadata.table import IndexKey, MetadataTable
 from xskip.metadatastore.filesystem import LocalStorage
-from xskip.metadatastore.maintenance.rewrite import Target, open_whole, rewrite
+from xskip.metadatastore.maintenance.rewrite import Target, rewrite
 from xskip.spark.query.engine import engine_of
 
 __all__ = ["falsify"]
@@ -22,7 +22,8 @@ __all__ = ["falsify"]
 def falsify(spark: SparkSession, made: xskip.SkippingIndex, key: IndexKey, lies: Mapping[str, Any]) -> None:
     """Replace the values of one index for files, by their base names without extension."""
     directory, storage = made.describe().location, LocalStorage()
-    snapshot = open_whole(storage, directory)
+    target = Target.open(storage, directory, "test")
+    snapshot = target.snapshot
 
     def changed(table: MetadataTable, _: int) -> MetadataTable:
         column = table.indexes[key]
@@ -32,5 +33,5 @@ def falsify(spark: SparkSession, made: xskip.SkippingIndex, key: IndexKey, lies:
             table, indexes={**table.indexes, key: replace(column, values=pa.array(values, column.values.type))}
         )
 
-    rewrite(Target(storage, directory, snapshot, "test"), snapshot.form, changed)
+    rewrite(target, snapshot.form, changed)
     engine_of(spark).forget_all()

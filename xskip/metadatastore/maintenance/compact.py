@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,11 +25,10 @@ from xskip.metadata.table import IndexKey, MetadataTable, concat
 from xskip.metadatastore.codec import GROUP_ROWS, MetadataFile, decode
 from xskip.metadatastore.commit import RecordedFile
 from xskip.metadatastore.filesystem import Storage
-from xskip.metadatastore.maintenance.rewrite import Target, open_whole, replace_all
+from xskip.metadatastore.maintenance.rewrite import Target, replace_all
 from xskip.metadatastore.portable_forms import is_portable
 from xskip.metadatastore.recorded_files import write_files
 from xskip.metadatastore.schema import IndexField
-from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.temporary import temporary_folder
 from xskip.metadatastore.versions import WriteOptions
 from xskip.results.operations import OptimizeResult
@@ -70,8 +68,8 @@ def optimize(storage: Storage, directory: str, limits: WriteOptions) -> Optimize
     CommitConflictError
         If another writer committed first. Nothing has changed.
     """
-    started = time.monotonic()
-    snapshot = open_whole(storage, directory)
+    target = Target.open(storage, directory, "optimize")
+    snapshot = target.snapshot
     limits = replace(limits, own=snapshot.form.own)
     sizes = {entry.name: entry.size for entry in storage.list(directory)}
     before = sum(sizes.get(name, 0) for name in snapshot.live.names)
@@ -80,22 +78,19 @@ def optimize(storage: Storage, directory: str, limits: WriteOptions) -> Optimize
     count, after = len(files), before
     portable = not snapshot.is_ours or all(is_portable(f.schema, f.footer.metadata, limits) for f in files)
     if not (portable and all(family.is_in_shape for family in families)):
-        written = _rewrite(storage, directory, snapshot, families)
+        written = _rewrite(target, families)
         count, after = len(written), sum(entry.size for entry in written)
-    seconds = time.monotonic() - started
-    return OptimizeResult(directory, len(files), count, snapshot.rows, before, after, seconds)
+    return OptimizeResult(directory, len(files), count, snapshot.rows, before, after, target.seconds)
 
 
-def _rewrite(
-    storage: Storage, directory: str, snapshot: Snapshot, families: Sequence[_Family]
-) -> tuple[RecordedFile, ...]:
+def _rewrite(target: Target, families: Sequence[_Family]) -> tuple[RecordedFile, ...]:
     files: list[tuple[Path, RecordedFile]] = []
     with temporary_folder("optimize") as scratch:
         for family in families:
             form = replace(family.form, rows_per_file=family.each, bytes_per_file=sys.maxsize)
             for table in family.tables():
-                files += write_files(table, snapshot.table_identifier, Path(scratch), len(files), form)
-        replace_all(Target(storage, directory, snapshot, "optimize"), snapshot.version, files)
+                files += write_files(table, target.snapshot.table_identifier, Path(scratch), len(files), form)
+        replace_all(target, target.snapshot.version, files)
     return tuple(entry for _, entry in files)
 
 

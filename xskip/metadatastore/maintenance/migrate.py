@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -18,7 +17,7 @@ from xskip.clauses.partition import partitions_of_names
 from xskip.metadata.data_files import DataFiles
 from xskip.metadata.table import IndexDefinition, MetadataTable, PartitionColumn
 from xskip.metadatastore.filesystem import Storage
-from xskip.metadatastore.maintenance.rewrite import Target, open_whole, rewrite
+from xskip.metadatastore.maintenance.rewrite import Target, rewrite
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.versions import WriteOptions, rules_of
 from xskip.results.operations import ColumnChange, MigrationResult
@@ -79,20 +78,20 @@ class Migration:
         CommitConflictError
             If another writer committed first. Nothing has changed.
         """
-        started = time.monotonic()
         rules_of(self.target)
-        snapshot = open_whole(self.storage, self.directory)
+        opened = Target.open(self.storage, self.directory, "migrate")
+        snapshot = opened.snapshot
         versions = tuple(sorted({file.schema.version for file in snapshot.metadata_files}))
         form = replace(snapshot.form, version=self.target)
         is_there = versions == (self.target,)
         changes = () if is_there else tuple(_changes(snapshot, form))
         if not dry_run and not is_there:
-            self._rewrite(snapshot, form)
-        seconds = time.monotonic() - started
-        return MigrationResult(self.directory, versions, self.target, snapshot.rows, seconds, dry_run, changes)
+            self._rewrite(opened, form)
+        return MigrationResult(self.directory, versions, self.target, snapshot.rows, opened.seconds, dry_run, changes)
 
-    def _rewrite(self, snapshot: Snapshot, form: WriteOptions) -> None:
-        partitions_of = self.partitions_of or (lambda o: partitions_of_names(o.names, snapshot.table_identifier))
+    def _rewrite(self, opened: Target, form: WriteOptions) -> None:
+        identifier = opened.snapshot.table_identifier
+        partitions_of = self.partitions_of or (lambda o: partitions_of_names(o.names, identifier))
 
         def migrated(table: MetadataTable, version: int) -> MetadataTable:
             while version != self.target:
@@ -100,7 +99,7 @@ class Migration:
                 table, version = _step(table, version, after, partitions_of), after
             return table
 
-        rewrite(Target(self.storage, self.directory, snapshot, "migrate"), form, migrated)
+        rewrite(opened, form, migrated)
 
 
 def _step(table: MetadataTable, before: int, after: int, partitions_of: PartitionsOf) -> MetadataTable:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from xskip.errors import IndexDefinitionError, did_you_mean
 from xskip.metadata.table import IndexKey, MetadataTable
 from xskip.metadatastore.filesystem import Storage
-from xskip.metadatastore.maintenance.rewrite import Target, open_whole, rewrite
+from xskip.metadatastore.maintenance.rewrite import Target, rewrite
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.results.operations import RemovalResult
 
@@ -44,17 +43,17 @@ def remove_indexes(storage: Storage, directory: str, names: Sequence[str]) -> Re
     CommitConflictError
         If another writer committed first. Nothing has changed.
     """
-    started = time.monotonic()
-    snapshot = open_whole(storage, directory)
+    target = Target.open(storage, directory, "remove")
+    snapshot = target.snapshot
     removed = _keys_of(snapshot, names)
     form = snapshot.form
 
     def without(table: MetadataTable, _: int) -> MetadataTable:
         return replace(table, indexes={key: column for key, column in table.indexes.items() if key not in removed})
 
-    rewrite(Target(storage, directory, snapshot, "remove"), replace(form, own=form.own - removed), without)
+    rewrite(target, replace(form, own=form.own - removed), without)
     texts = tuple(_text(key) for key in sorted(removed))
-    return RemovalResult(directory, texts, snapshot.rows, time.monotonic() - started)
+    return RemovalResult(directory, texts, snapshot.rows, target.seconds)
 
 
 def _keys_of(snapshot: Snapshot, names: Iterable[str]) -> frozenset[IndexKey]:

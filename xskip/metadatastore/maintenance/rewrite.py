@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,11 +18,11 @@ from xskip.metadatastore.snapshot import Snapshot, open_snapshot
 from xskip.metadatastore.temporary import temporary_folder
 from xskip.metadatastore.versions import WriteOptions
 
-__all__ = ["Target", "open_whole", "replace_all", "rewrite"]
+__all__ = ["Target", "replace_all", "rewrite"]
 
 
 class Target(NamedTuple):
-    """A snapshot that an operation replaces.
+    """A snapshot that an operation replaces, from :meth:`open`.
 
     Attributes
     ----------
@@ -32,42 +33,53 @@ class Target(NamedTuple):
         The current snapshot of the directory.
     operation : str
         The name of the operation, for the record.
+    started : float
+        The time of the monotonic clock at which the operation began.
     """
 
     storage: Storage
     directory: str
     snapshot: Snapshot
     operation: str
+    started: float
 
+    @staticmethod
+    def open(storage: Storage, directory: str, operation: str) -> Target:
+        """Open the current snapshot of a directory, and verify that no second program has added files to it.
 
-def open_whole(storage: Storage, directory: str) -> Snapshot:
-    """Open the current snapshot of a directory, and verify that no second program has added files to it.
+        Parameters
+        ----------
+        storage : Storage
+        directory : str
+            The metadata directory.
+        operation : str
+            The name of the operation.
 
-    Parameters
-    ----------
-    storage : Storage
-    directory : str
-        The metadata directory.
+        Returns
+        -------
+        Target
 
-    Returns
-    -------
-    Snapshot
+        Raises
+        ------
+        MetadataNotFoundError
+            If there is no index.
+        MetadataCorruptError
+            If the index cannot be read, or if another program has added files to the index.
+        """
+        started = time.monotonic()
+        snapshot = open_snapshot(storage, directory)
+        if snapshot is None:
+            raise MetadataNotFoundError.at(directory)
+        if snapshot.record is not None and snapshot.record.reading is not None and not snapshot.is_ours:
+            raise MetadataCorruptError(
+                "another program has added files to the index", where=directory, hint="call refresh() first"
+            )
+        return Target(storage, directory, snapshot, operation, started)
 
-    Raises
-    ------
-    MetadataNotFoundError
-        If there is no index.
-    MetadataCorruptError
-        If the index cannot be read, or if another program has added files to the index.
-    """
-    snapshot = open_snapshot(storage, directory)
-    if snapshot is None:
-        raise MetadataNotFoundError.at(directory)
-    if snapshot.record is not None and snapshot.record.reading is not None and not snapshot.is_ours:
-        raise MetadataCorruptError(
-            "another program has added files to the index", where=directory, hint="call refresh() first"
-        )
-    return snapshot
+    @property
+    def seconds(self) -> float:
+        """Return the seconds since the operation began."""
+        return time.monotonic() - self.started
 
 
 def rewrite(target: Target, form: WriteOptions, change: Callable[[MetadataTable, int], MetadataTable]) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 
 from xskip.errors import KeyNotAvailableError
 from xskip.metadata.table import MetadataTable
 from xskip.metadatastore.filesystem import Storage
-from xskip.metadatastore.maintenance.rewrite import Target, open_whole, rewrite
+from xskip.metadatastore.maintenance.rewrite import Target, rewrite
 from xskip.results.operations import RotationResult
 
 __all__ = ["rotate_keys"]
@@ -41,8 +40,8 @@ def rotate_keys(storage: Storage, directory: str, labels: Mapping[str, str]) -> 
     CommitConflictError
         If another writer committed first. Nothing has changed.
     """
-    started = time.monotonic()
-    snapshot = open_whole(storage, directory)
+    target = Target.open(storage, directory, "rotate_keys")
+    snapshot = target.snapshot
     form = snapshot.form
     if form.footer_key is None:
         raise KeyNotAvailableError(
@@ -64,6 +63,6 @@ def rotate_keys(storage: Storage, directory: str, labels: Mapping[str, str]) -> 
         return replace(table, indexes=columns)
 
     footer = labels.get(form.footer_key, form.footer_key)
-    rewrite(Target(storage, directory, snapshot, "rotate_keys"), replace(form, footer_key=footer), relabelled)
+    rewrite(target, replace(form, footer_key=footer), relabelled)
     now = tuple(sorted(labels.get(label, label) for label in present))
-    return RotationResult(directory, len(snapshot.metadata_files), now, time.monotonic() - started)
+    return RotationResult(directory, len(snapshot.metadata_files), now, target.seconds)
