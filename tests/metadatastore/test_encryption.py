@@ -279,6 +279,16 @@ def test_migration_keeps_keys(plaintext: bool, tmp_path: Path) -> None:
     assert opened(md).live.names == snapshot.live.names
 
 
+def test_a_label_can_take_the_place_of_others(tmp_path: Path) -> None:
+    """[ENC-R-3] Several labels become one, which the result names once."""
+    use_kms(Client())
+    md = str(tmp_path / "md")
+    snapshot_of(md, tmp_path, plaintext=False, version=4)
+    done = rotate_keys(LocalStorage(), md, {"k1": "footer", "k2": "footer"})
+    assert done.labels == ("footer",)
+    assert [d.key_label for d, _ in opened(md).indexes] == ["footer", "footer", None]
+
+
 @pytest.mark.parametrize("plaintext", FOOTERS)
 def test_keys_are_rotated(plaintext: bool, tmp_path: Path) -> None:
     """[ENC-R-3] After a rotation, the old master keys open nothing, and the values are unchanged."""

@@ -64,5 +64,5 @@ def rotate_keys(storage: Storage, directory: str, labels: Mapping[str, str]) -> 
 
     footer = labels.get(form.footer_key, form.footer_key)
     rewrite(target, replace(form, footer_key=footer), relabelled)
-    now = tuple(sorted(labels.get(label, label) for label in present))
+    now = tuple(sorted({labels.get(label, label) for label in present}))
     return RotationResult(directory, len(snapshot.metadata_files), now, target.seconds)
