@@ -15,8 +15,7 @@ import xskip
 from tests.helpers import kept, opened_files, write_once
 from tests.indexes.written import written
 from tests.pages import blocks_of
-from xskip import MinMax, SkippingIndex, clauses, expressions
-from xskip import types as types_of_metadata
+from xskip import MinMax, SkippingIndex
 from xskip.errors import IndexDefinitionError
 from xskip.indexes import registry
 
@@ -105,20 +104,3 @@ def test_an_index_must_gather_something(spark: SparkSession, shown: dict[str, An
         SkippingIndex.for_path(spark, shown["path"]).create([Nothing("name")])
     with pytest.raises(IndexDefinitionError, match="two index types have the name 'suffix'"):
         xskip.register(type("Suffix", (shown["Suffix"],), {}))
-
-
-def test_paths_of_modules_that_the_page_has_named() -> None:
-    """The import paths that an earlier version of the page named still work."""
-    former = """
-from xskip.bounds import Bounds, possible
-from xskip.datatypes import Array
-from xskip.expressions import Comparison, Op
-from xskip.indexes.asking import Lists, PartsClause
-from xskip.indexes.base import Parameter
-from xskip.operands import Column, Computed
-"""
-    names: dict[str, Any] = {}
-    exec(former, names)
-    assert names["Lists"] is clauses.Lists
-    assert names["Array"] is types_of_metadata.Array
-    assert names["Column"] is expressions.Column

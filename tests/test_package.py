@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -13,12 +12,6 @@ import pytest
 import xskip
 
 ROOT = Path(__file__).parents[1]
-FORMER = {
-    "xskip.bounds": "xskip.clauses.bounds",
-    "xskip.datatypes": "xskip.types.datatypes",
-    "xskip.indexes.asking": "xskip.clauses.index_clause",
-    "xskip.operands": "xskip.expressions.operands",
-}
 
 
 def in_process(code: str) -> str:
@@ -41,13 +34,6 @@ def test_an_import_of_the_package_imports_no_module_of_it() -> None:
     assert in_process(code) == "[]"
     assert in_process("import xskip; print(xskip.errors.XskipError is xskip.XskipError)") == "True"
     assert in_process("from xskip import *; print(MinMax('a').column)") == "a"
-
-
-@pytest.mark.parametrize("former", FORMER)
-def test_former_names_of_modules(former: str) -> None:
-    assert importlib.import_module(former) is importlib.import_module(FORMER[former])
-    code = f"import importlib; print(importlib.import_module({former!r}).__name__)"
-    assert in_process(code) == FORMER[former]
 
 
 def test_a_module_hides_no_public_name(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,8 +11,6 @@ MinMax(column='ts', key_label=None)
 from __future__ import annotations
 
 import importlib
-import importlib.abc
-import importlib.machinery
 import importlib.util
 import sys
 from types import ModuleType
@@ -116,25 +114,6 @@ _NAMES = {
     "xskip.standalone.opened": ("open_index",),
 }  # fmt: skip
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}
-#: Names by which plugins may import modules, as earlier versions of specs/custom-index.rst gave them.
-_FORMER = {
-    "xskip.bounds": "xskip.clauses.bounds",
-    "xskip.datatypes": "xskip.types.datatypes",
-    "xskip.indexes.asking": "xskip.clauses.index_clause",
-    "xskip.operands": "xskip.expressions.operands",
-}
-
-
-class _FormerNames(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """The finder and loader of modules by their former names."""
-
-    def find_spec(self, fullname: str, path: object = None, target: object = None) -> Any:
-        """Return the specification of a module with a former name, or None for any other module."""
-        return importlib.machinery.ModuleSpec(fullname, self) if fullname in _FORMER else None
-
-    def exec_module(self, module: Any) -> None:
-        """Replace the new module by the module with the present name."""
-        sys.modules[module.__name__] = importlib.import_module(_FORMER[module.__name__])
 
 
 class _Package(ModuleType):
@@ -146,7 +125,6 @@ class _Package(ModuleType):
             super().__setattr__(name, value)
 
 
-sys.meta_path.append(_FormerNames())
 sys.modules[__name__].__class__ = _Package
 
 if not TYPE_CHECKING:
