@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import errno
+import logging
 import re
 import sys
+import threading
+import time
 from collections.abc import Callable
 from decimal import Decimal
 from io import StringIO
@@ -22,6 +25,7 @@ from pyspark.sql import SparkSession
 from tests.e2e.datasets import SCHEMA, by_name, rows
 from tests.helpers import SPARK_4, assert_same_rows, index, kept, metadata, opened_files, write_files, write_once
 from xskip import BloomFilter, MinMax, SkippingIndex, ValueList
+from xskip.build import progress
 from xskip.errors import CollectError, UnsupportedTypeError
 from xskip.results.operations import Progress
 from xskip.spark.collect.collector import Collector
@@ -170,6 +174,53 @@ def test_notebooks_show_the_progress_although_they_are_no_terminals(
     monkeypatch.setattr(sys, "stderr", output)
     SkippingIndex.for_path(spark, path).create([ValueList("s")])
     assert "2/2" in output.getvalue()
+
+
+def test_where_nobody_watches_the_log_shows_the_progress(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Lines come while a job runs, too."""
+    path = write_once(spark, tmp_path / "data", SCHEMA, rows(0, 1, 2))
+    made = SkippingIndex.for_path(spark, path)
+    monkeypatch.setattr(progress, "_SECONDS_PER_LINE", 0.01)
+    collected = Collector.collect
+
+    def slow(self: Collector, chosen: Any) -> Any:
+        time.sleep(0.2)
+        return collected(self, chosen)
+
+    monkeypatch.setattr(Collector, "collect", slow)
+    spark.conf.set("spark.xskip.build.chunkFiles", "2")
+    with caplog.at_level(logging.INFO, "xskip.builds"):
+        made.create([ValueList("s")])
+    lines = [line for line in caplog.messages if line.startswith("collect")]
+    assert lines[0] == "collecting the statistics of 3 files"
+    assert {re.sub(r"in \d+ s", "in # s", line) for line in lines[1:]} == {
+        "collected the statistics of 0 of 3 files in # s", "collected the statistics of 2 of 3 files in # s",
+    }  # fmt: skip
+    assert not [thread for thread in threading.enumerate() if thread.name == "xskip-progress"]
+    made.drop()
+    caplog.clear()
+    with caplog.at_level(logging.INFO, "xskip.builds"):
+        made.create([ValueList("s")], progress=False)
+    assert [line for line in caplog.messages if line.startswith("collect")] == []
+
+
+def test_the_duration_is_that_of_the_call(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What precedes the build counts, such as compiling the hook."""
+    path = write_once(spark, tmp_path / "data", SCHEMA, rows(0, 1))
+    made = SkippingIndex.for_path(spark, path)
+    check = SkippingIndex._check_settings
+
+    def slow(self: SkippingIndex) -> Any:
+        time.sleep(0.3)
+        return check(self)
+
+    monkeypatch.setattr(SkippingIndex, "_check_settings", slow)
+    assert made.create([ValueList("s")]).seconds >= 0.3
+    assert made.refresh().seconds >= 0.3
+    assert made.add([MinMax("a")]).seconds >= 0.3
+    assert made.repair().seconds >= 0.3
 
 
 def test_no_progress_without_files_to_collect(

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from xskip.api.arguments import check_build, check_indexes, check_version
 from xskip.api.file_selection import select_files
 from xskip.api.inspect import describe, status
 from xskip.api.upkeep import IndexUpkeep
-from xskip.build.builder import Build, OnError, ProgressOption
+from xskip.build.builder import Build, OnError
 from xskip.build.commit_attempts import Collected
 from xskip.build.indexed_listing import IndexedListing
 from xskip.build.planning import plan
+from xskip.build.progress import ProgressOption
 from xskip.build.reader import PathReader, TableReader
 from xskip.build.refresh import Refresh, trusted
 from xskip.build.source import form_of
@@ -148,7 +150,8 @@ class SkippingIndex(IndexUpkeep):
         progress : bool or callable, optional
             True shows a progress bar on stderr, or a widget in notebooks with the package ipywidgets. A function
             receives a :class:`~xskip.results.operations.Progress` after each job. None shows the bar in terminals and
-            notebooks, and not in logs.
+            notebooks; elsewhere, such as in Airflow, it writes a line to the log ``xskip.builds`` every 30 seconds, at
+            the level INFO. False shows nothing.
         on_error : {"raise", "skip"}
             Whether a file that cannot be read stops the build, or stays without metadata.
         version : int
@@ -175,6 +178,7 @@ class SkippingIndex(IndexUpkeep):
         CollectError
             If a file cannot be read. The dataset then has no index, as before the call.
         """
+        started = time.monotonic()
         wanted = check_indexes(indexes)
         check_build(progress, on_error)
         check_version(version)
@@ -188,7 +192,8 @@ class SkippingIndex(IndexUpkeep):
                 )  # fmt: skip
         form = form_of(self._spark, engine, version)
         with Collected() as collected:
-            return Build(engine, source, planned, progress, on_error, form, collected).run(None)
+            result = Build(engine, source, planned, progress, on_error, form, collected).run(None)
+        return replace(result, seconds=time.monotonic() - started)
 
     def refresh(
         self,
@@ -233,9 +238,12 @@ class SkippingIndex(IndexUpkeep):
         CommitConflictError
             If other writers committed first in every attempt; nothing has changed.
         """
+        started = time.monotonic()
         check_build(progress, on_error)
-        self._check_settings()
-        return Refresh(self._spark, self._reader, progress, on_error, recheck if trust_listing else None).run()
+        found = recheck if trust_listing else None
+        engine = self._check_settings()
+        result = Refresh(engine, self._spark, self._reader, progress, on_error, recheck=found).run()
+        return replace(result, seconds=time.monotonic() - started)
 
     def exists(self) -> bool:
         """Return whether the dataset has an index.

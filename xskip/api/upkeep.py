@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xskip.api.arguments import check_build, check_count, check_indexes
 from xskip.api.maintenance import IndexMaintenance
-from xskip.build.builder import OnError, ProgressOption
+from xskip.build.builder import OnError
 from xskip.build.extension import Extension
+from xskip.build.progress import ProgressOption
 from xskip.build.repair import Repair
 from xskip.build.validation import Validation
 from xskip.indexes import Index
@@ -87,8 +89,10 @@ class IndexUpkeep(IndexMaintenance):
         CommitConflictError
             If other writers committed first in every attempt; nothing has changed.
         """
+        started = time.monotonic()
         check_build(progress, on_error)
-        return Repair(self._check_settings(), self._spark, self._reader, progress, on_error).run()
+        result = Repair(self._check_settings(), self._spark, self._reader, progress, on_error).run()
+        return replace(result, seconds=time.monotonic() - started)
 
     def add(
         self, indexes: Sequence[Index], *, progress: ProgressOption = None, on_error: OnError = "raise"
@@ -135,7 +139,9 @@ class IndexUpkeep(IndexMaintenance):
         >>> [info.name for info in index.describe().indexes]
         ['minmax', 'valuelist', 'bloomfilter']
         """
+        started = time.monotonic()
         wanted = check_indexes(indexes)
         check_build(progress, on_error)
         engine = self._check_settings()
-        return Extension(engine, self._spark, self._reader, progress, on_error).run(wanted)
+        result = Extension(engine, self._spark, self._reader, progress, on_error).run(wanted)
+        return replace(result, seconds=time.monotonic() - started)

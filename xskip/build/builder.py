@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -18,6 +15,7 @@ import pyarrow.compute as pc
 from xskip.build.ambiguous_columns import ambiguous_indexes
 from xskip.build.collection import chunks_of, collect, collector_of
 from xskip.build.commit_attempts import Collected
+from xskip.build.progress import ProgressOption, shown
 from xskip.build.source import Source
 from xskip.metadata.data_files import compare_files
 from xskip.metadata.table import MetadataTable
@@ -33,17 +31,13 @@ from xskip.spark.collect.listing import ListedFiles, list_files
 from xskip.spark.collect.planned_index import PlannedIndex
 from xskip.spark.query.engine import Engine
 
-__all__ = ["Build", "OnError", "ProgressOption", "shown"]
+__all__ = ["Build", "OnError"]
 
 OnError = Literal["raise", "skip"]
 _FORM = WriteOptions()
-ProgressOption = bool | Callable[[Progress], None] | None
 Positions = npt.NDArray[np.int64]
 _SMALL_ROWS = 10_000
 _MOST_SMALL = 16
-# seconds between two states of the progress bar; each state in a log is a line of its own
-_SECONDS_ON_SCREEN = 0.1
-_SECONDS_IN_LOGS = 10.0
 
 
 @dataclass(slots=True)
@@ -214,27 +208,18 @@ class Build:
         for each in self.planned:
             types.update(zip(each.definition.columns, each.definition.types, strict=True))
         reading = self.source.reading if self.form.footer_key is None else self.source.reading.hidden()
-        return CommitRecord(0, self.source.root, self.form.version, files, reading, types, 0, operation=done)
+        notes = self.notes_before(snapshot).after(self.collected.costs.seconds, self._unreadable())
+        return CommitRecord(0, self.source.root, self.form.version, files, reading, types, 0, "", done, notes)
 
+    def notes_before(self, snapshot: Snapshot | None) -> BuildNotes:
+        """Return the notes of the earlier builds of the index."""
+        return snapshot.record.notes if snapshot and snapshot.record else BuildNotes()
 
-@contextmanager
-def shown(option: ProgressOption, total: int) -> Iterator[Callable[[Progress], object]]:
-    """Provide the function that shows the progress of each job, and close the bar after the body.
-
-    Without files to collect there is no bar.
-    """
-    if callable(option):
-        yield option
-    elif total and (_is_watched() if option is None else option):
-        from tqdm.auto import tqdm
-
-        interval = _SECONDS_ON_SCREEN if _is_watched() else _SECONDS_IN_LOGS
-        with tqdm(total=total, desc="xskip", unit="file", mininterval=interval) as bar:
-            yield lambda progress: bar.update(progress.files - bar.n)
-    else:
-        yield lambda _: None
-
-
-def _is_watched() -> bool:
-    """Return whether stderr is a terminal, or the output of a notebook's cell, which is not a terminal."""
-    return sys.stderr.isatty() or type(sys.stderr).__module__.startswith("ipykernel.")
+    def _unreadable(self) -> list[UnreadableFile]:
+        """Return the files that could not be read, unless the metadata are encrypted: then their names are secret."""
+        if self.form.footer_key is not None or not self.failed:
+            return []
+        files = self.listed().files
+        names = list(map(table_identifier, self.failed))
+        modified = files.modified.take(pc.index_in(pa.array(names), files.names))
+        return list(map(UnreadableFile, names, modified.to_pylist(), self.failed.values()))

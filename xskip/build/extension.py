@@ -10,29 +10,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.build.builder import Build, OnError, ProgressOption, shown
+from xskip.build.builder import Build
 from xskip.build.collection import chunks_of, collect, collector_of
-from xskip.build.commit_attempts import Collected, retry_conflicts
-from xskip.build.planning import plan, plan_existing
-from xskip.build.reader import Reader
+from xskip.build.planning import plan
+from xskip.build.progress import shown
 from xskip.build.source import (
-    Source,
-    check_reading,
-    existing_write_options,
     form_of,
     open_source,
     require_collected,
 )
+from xskip.build.update import Update
 from xskip.errors import IndexExistsError
 from xskip.indexes import Index
 from xskip.metadata.table import MetadataTable
@@ -40,12 +36,7 @@ from xskip.metadatastore.commit import RecordedFile
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.versions import WriteOptions
 from xskip.results.operations import Progress, RefreshResult
-from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.collect.planned_index import PlannedIndex
-from xskip.spark.query.engine import Engine
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 __all__ = ["Extension"]
 
@@ -100,29 +91,8 @@ class _ExtendedBuild(Build):
 
 
 @dataclass(frozen=True, slots=True)
-class Extension:
-    """An extension of one index by further indexes.
-
-    Attributes
-    ----------
-    engine : Engine
-        The engine of the session's JVM.
-    spark : SparkSession
-        The user's session.
-    reader : Reader
-        The reader of the dataset.
-    progress : bool, callable or None
-        See :meth:`xskip.SkippingIndex.create`.
-    on_error : {"raise", "skip"}
-        See :meth:`xskip.SkippingIndex.create`.
-    """
-
-    engine: Engine
-    spark: SparkSession
-    reader: Reader
-    progress: ProgressOption
-    on_error: OnError
-    _collected: Collected = field(default_factory=Collected, repr=False)
+class Extension(Update):
+    """An extension of one index by further indexes."""
 
     def run(self, indexes: Sequence[Index]) -> RefreshResult:
         """Add indexes, and repeat the attempt if another writer committed first.
@@ -142,13 +112,12 @@ class Extension:
         CommitConflictError
             If another writer committed first in every attempt, or dropped the index.
         """
-        with self._collected:
-            return retry_conflicts(partial(self._attempt, indexes), partial(storage_for, self.engine.hook))
+        return self.repeat(partial(self._attempt, indexes))
 
     def _attempt(self, indexes: Sequence[Index]) -> RefreshResult:
         source = open_source(self.spark, self.engine, self.reader)
         snapshot = require_collected(source)
-        check_reading(source, snapshot)
+        build = self.build_on(source, snapshot, _ExtendedBuild)
         added = plan(source, indexes)
         present = {definition.key for definition, _ in snapshot.indexes}
         for each in added:
@@ -157,14 +126,11 @@ class Extension:
                     "the dataset already has this index", where=source.directory, found=str(each.definition),
                     hint="to change its parameters, remove() the index first",
                 )  # fmt: skip
-        planned = (*plan_existing(source, snapshot), *added)
-        form = self._form(snapshot, source, added)
-        common = (self.engine, source, planned, self.progress, self.on_error, form, self._collected)
-        return _ExtendedBuild(*common, operation="add", added=added).run(snapshot)
+        planned, form = (*build.planned, *added), self._with_footer_key(build.form, added)
+        return replace(build, planned=planned, form=form, operation="add", added=added).run(snapshot)
 
-    def _form(self, snapshot: Snapshot, source: Source, added: Sequence[PlannedIndex]) -> WriteOptions:
+    def _with_footer_key(self, form: WriteOptions, added: Sequence[PlannedIndex]) -> WriteOptions:
         """Return the options of the index, with the session's footer key if the first encrypted index is added."""
-        form = existing_write_options(self.spark, self.engine, snapshot)
         if form.footer_key is not None or not any(each.definition.key_label for each in added):
             return form
         new = form_of(self.spark, self.engine, form.version)

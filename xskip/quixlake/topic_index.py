@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from xskip.api.arguments import check_indexes
 from xskip.api.index import SkippingIndex
-from xskip.build.builder import OnError, ProgressOption
+from xskip.build.builder import OnError
+from xskip.build.progress import ProgressOption
 from xskip.build.reader import FrameReader
 from xskip.indexes import Index, MinMax
 from xskip.metadatastore.snapshot import Snapshot

@@ -52,7 +52,7 @@ class RefreshResult(KeyValueView):
     added, removed, unchanged : int
         The number of files whose metadata the build added, removed or left unchanged.
     seconds : float
-        The duration of the build.
+        The duration of the call. The first call of a process compiles xskip's Java classes, which the log states.
     failed : tuple of str
         The paths of the files that could not be read and have no metadata (``on_error="skip"``).
     """

@@ -6,7 +6,9 @@ If a jar on the class path contains the hook's classes, the driver uses that jar
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
+import time
 import zipfile
 from collections.abc import Mapping
 from contextlib import suppress
@@ -37,6 +39,8 @@ __all__ = [
     "write_classes",
     "write_jar",
 ]
+
+_log = logging.getLogger("xskip")
 
 RULE_CLASS = "io.xskip.bridge.SkippingRule"
 _SEQ = "import scala.collection.immutable.Seq;"
@@ -196,7 +200,12 @@ def _compile(jvm: Any, loader: Any, *, of_tables: bool) -> Any:
     compiler.setSourceCharset(jvm.java.nio.charset.StandardCharsets.UTF_8)
     compiler.setClassFileCreator(resource.MapResourceCreator(files))
     compiler.setClassFileFinder(resource.MapResourceFinder(files))
+    started = time.monotonic()
     compiler.compile(units)
+    what = "the classes for tables of QuestDB" if of_tables else "its Java classes"
+    _log.info(
+        "xskip compiled %s in %.1f s; the jar that 'xskip jar' writes saves this", what, time.monotonic() - started
+    )
     return files
 
 
