@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+import xskip
 from tests.helpers import index, write_files
-from xskip import MinMax, SkippingIndex, ValueList
+from xskip import LocalKms, MinMax, SkippingIndex, ValueList
 from xskip.errors import CollectError, DatasetError
 
 FILES = {"p=1/a": [(1,)], "p=1/b": [(2,)], "p=2/[c]": [(3,)]}
@@ -36,6 +37,13 @@ def test_a_corrupt_file_is_named(spark: SparkSession, tmp_path: Path, fmt: str, 
     refreshed = made.refresh(on_error="skip")
     assert (refreshed.removed, refreshed.unchanged) == (1, 2)
     assert [corrupt in name for name in refreshed.failed] == [True]
+    after = made.status()
+    assert (after.indexed, after.stale, after.missing, after.up_to_date) == (2, 0, 1, False)
+    ((name, reason),) = after.unreadable
+    assert name.endswith(f"/{corrupt}.{fmt}")
+    assert reason
+    assert "no, repair or remove the file that Spark cannot read" in str(after)
+    assert f"not readable   {name}: {reason}" in str(after)
     made.drop()
     assert made.create([MinMax("x")], on_error="skip").added == 2
     assert {name.rpartition("/")[2] for name in made.files("x < 100").names} == {
@@ -50,3 +58,42 @@ def test_a_dataset_of_corrupt_files_is_refused(spark: SparkSession, tmp_path: Pa
         spoil(path, name, fmt)
     with pytest.raises(DatasetError, match="cannot read the dataset"):
         SkippingIndex.for_path(spark, path, format=fmt).create([MinMax("x")])
+
+
+def test_a_status_names_unreadable_files_until_they_change(spark: SparkSession, tmp_path: Path) -> None:
+    """[MDS-C-29] The note outlives other operations, and ends with the file that it is about."""
+    path = write_files(spark, tmp_path / "data", "x int", FILES)
+    spoil(path, "p=1/a", "parquet")
+    made = SkippingIndex.for_path(spark, path)
+    made.create([MinMax("x"), ValueList("x")], on_error="skip")
+    made.remove(["valuelist(x)"])
+    made.add([ValueList("x")], on_error="skip")
+    made.optimize()
+    assert [name.rpartition("/")[2] for name, _ in made.status().unreadable] == ["a.parquet"]
+    spoil(path, "p=1/b", "parquet")
+    status = made.status()
+    assert (status.missing, status.stale, len(status.unreadable)) == (2, 1, 1)
+    assert "no, call refresh()" in str(status)
+    made.refresh(on_error="skip")
+    assert [name.rpartition("/")[2] for name, _ in made.status().unreadable] == ["a.parquet", "b.parquet"]
+    for name in ("p=1/a", "p=1/b"):
+        (Path(path) / f"{name}.parquet").unlink()
+    assert made.status().unreadable == ()
+    assert made.status().missing == 0
+
+
+def test_records_of_encrypted_indexes_do_not_name_unreadable_files(spark: SparkSession, tmp_path: Path) -> None:
+    """[MDS-C-29]"""
+    path = write_files(spark, tmp_path / "data", "x int", FILES)
+    spoil(path, "p=1/a", "parquet")
+    made = SkippingIndex.for_path(spark, path)
+    spark.conf.set("spark.xskip.encryption.footer.key", "f")
+    xskip.use_kms(LocalKms({label: label.encode() * 16 for label in ("f", "k")}))
+    try:
+        assert len(made.create([MinMax("x", key_label="k")], on_error="skip").failed) == 1
+        assert made.status().missing == 1
+        assert made.status().unreadable == ()
+        records = [file.read_text() for file in Path(made.describe().location).rglob("*.json")]
+        assert ["a.parquet" in text for text in records] == [False]
+    finally:
+        xskip.use_kms(None)

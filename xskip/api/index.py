@@ -264,6 +264,10 @@ class SkippingIndex(IndexUpkeep):
     def describe(self) -> IndexDescription:
         """Return the description of the index: its location, version, size, partition columns and index definitions.
 
+        For each index, the description has the size of its statistics, the time that builds have spent on it, and how
+        many scans in this process have used it. The counts begin with the first query of the process, and do not
+        include :func:`xskip.explain` and :meth:`files`.
+
         Returns
         -------
         IndexDescription
@@ -274,8 +278,8 @@ class SkippingIndex(IndexUpkeep):
         MetadataNotFoundError
             If there is no index.
         """
-        _, source = self._open()
-        return describe(source)
+        engine, source = self._open()
+        return describe(source, engine.usage.of(source.directory))
 
     def status(self) -> IndexStatus:
         """Return the state of the index in comparison with the present files of the dataset.

@@ -7,32 +7,36 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from xskip.build.source import Source, require_snapshot
 from xskip.errors import MetadataVersionError
 from xskip.expressions.evaluate import to_mask
 from xskip.indexes import keys_of_paths
-from xskip.metadata.data_files import compare_files
-from xskip.metadata.table import IndexKey, MetadataTable
+from xskip.metadata.data_files import DataFiles, compare_files
+from xskip.metadata.table import IndexDefinition, IndexKey, MetadataTable
 from xskip.metadatastore.codec import MetadataFile
 from xskip.metadatastore.snapshot import Snapshot, file_versions
 from xskip.metadatastore.versions import VersionStatus, status_of
 from xskip.results.index_status import IndexDescription, IndexInfo, IndexStatus
 from xskip.spark.collect.listing import list_files
-from xskip.types.datatypes import value_type
+from xskip.spark.query.usage import DatasetUsage, IndexUsage
+from xskip.types.datatypes import Storage, value_type
 
 __all__ = ["describe", "status"]
 
 _MOST_EXAMPLES = 10
 
 
-def describe(source: Source) -> IndexDescription:
+def describe(source: Source, usage: DatasetUsage) -> IndexDescription:
     """Return the description of a dataset's index.
 
     Parameters
     ----------
     source : Source
         The opened dataset.
+    usage : DatasetUsage
+        How queries have used the index.
 
     Returns
     -------
@@ -55,16 +59,17 @@ def describe(source: Source) -> IndexDescription:
         files=snapshot.rows,
         metadata_bytes=sum(e.size for e in entries if e.name in set(snapshot.live.names)),
         partitions=tuple(f"{name} {kind}" for name, kind in snapshot.partitions.items()),
-        indexes=tuple(
-            IndexInfo(
-                d.name,
-                d.columns,
-                d.types or (value_type(s) or "unknown",) * len(d.columns),
-                d.params,
-                _size_of(snapshot, d.key),
-            )
-            for d, s in snapshot.indexes
-        ),
+        indexes=tuple(_info(snapshot, d, s, usage.of(str(d))) for d, s in snapshot.indexes),
+        scans=usage.scans,
+    )
+
+
+def _info(snapshot: Snapshot, definition: IndexDefinition, storage: Storage, usage: IndexUsage) -> IndexInfo:
+    types = definition.types or (value_type(storage) or "unknown",) * len(definition.columns)
+    spent = snapshot.record.notes.of(definition.key) if snapshot.record else None
+    size = _size_of(snapshot, definition.key)
+    return IndexInfo(
+        definition.name, definition.columns, types, definition.params, size, spent, usage.scans, usage.ruled_out
     )
 
 
@@ -137,7 +142,20 @@ def status(source: Source) -> IndexStatus:
         versions,
         len(unknown),
         tuple(unknown.slice(0, _MOST_EXAMPLES).to_pylist()),
+        _unreadable(snapshot, listed.files.take(pa.array(fresh))),
     )
+
+
+def _unreadable(snapshot: Snapshot, missing: DataFiles) -> tuple[tuple[str, str], ...]:
+    """Return the files without metadata that the latest build could not read and that have not changed since."""
+    noted = snapshot.record.notes.unreadable if snapshot.record else ()
+    positions = pc.index_in(pa.array([each.name for each in noted], pa.string()), missing.names).to_pylist()
+    found = (
+        (each.name, each.reason)
+        for each, position in zip(noted, positions, strict=True)
+        if position is not None and missing.modified[position].as_py() == each.modified
+    )
+    return tuple(sorted(found))
 
 
 def _unknown_paths(table: MetadataTable, alive: npt.NDArray[np.bool_]) -> pa.StringArray:

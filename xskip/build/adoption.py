@@ -161,6 +161,6 @@ class Adoption:
             entries = tuple(entry for _, entry in files)
             record = replace(
                 snapshot.record, root=self.source.root, version=form.version, metadata_files=entries, reading=reading,
-                operation=Operation("adopt", len(table), 0),
+                operation=Operation("adopt", len(table), 0), notes=replace(snapshot.record.notes, unreadable=()),
             )  # fmt: skip
             publish(self.source.storage, self.source.directory, None, files, record)

@@ -17,8 +17,9 @@ from xskip.build.collection import chunks_of, collect, collector_of
 from xskip.build.commit_attempts import Collected
 from xskip.build.progress import ProgressOption, shown
 from xskip.build.source import Source
-from xskip.metadata.data_files import compare_files
+from xskip.metadata.data_files import compare_files, table_identifier
 from xskip.metadata.table import MetadataTable
+from xskip.metadatastore.build_notes import BuildNotes, UnreadableFile
 from xskip.metadatastore.codec import MetadataFile
 from xskip.metadatastore.commit import CommitRecord, Operation, RecordedFile, publish
 from xskip.metadatastore.portable_forms import is_portable
@@ -60,8 +61,8 @@ class Build:
         The version, keys and size limits of the metadata files to write.
     collected : Collected
         Collected rows that are not in any commit yet.
-    failed : list of str
-        The paths of the files that could not be read.
+    failed : dict of str to str
+        The paths of the files that could not be read, each with the reason.
     operation : str
         The name of the operation in the record, unless the build creates the index.
     """
@@ -73,7 +74,7 @@ class Build:
     on_error: OnError
     form: WriteOptions = _FORM
     collected: Collected = field(default_factory=Collected)
-    failed: list[str] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
     operation: str = "refresh"
     _listed: ListedFiles | None = None
     _files: list[tuple[Path, RecordedFile]] = field(default_factory=list)
@@ -130,7 +131,7 @@ class Build:
         self._identifier = ours.table_identifier if ours else self.source.location.identifier
         kept = self.keep(ours, alive, scratch) if ours else []
         lost = len(self.failed)
-        collector = collector_of(self.engine, self.source, listed, self.planned)
+        collector = collector_of(self.engine, self.source, listed, self.planned, self.collected.costs)
         self._collect_all(collector, fresh, scratch, started)
         if not kept and not self._files:  # metadata files store the index definitions: write at least one file
             self.add(collector.collect(fresh[:0]), scratch)

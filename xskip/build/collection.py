@@ -13,6 +13,7 @@ from xskip.errors import CollectError
 from xskip.metadata.data_files import table_identifier
 from xskip.metadata.table import MetadataTable
 from xskip.settings import CHUNK_BYTES, CHUNK_FILES, FOOTERS
+from xskip.spark.collect.build_costs import BuildCosts
 from xskip.spark.collect.collector import Collector
 from xskip.spark.collect.listing import ListedFiles
 from xskip.spark.collect.planned_index import PlannedIndex
@@ -24,10 +25,17 @@ Positions = npt.NDArray[np.int64]
 _BYTES_PER_CORE = 512 << 20
 
 
-def collector_of(engine: Engine, source: Source, listed: ListedFiles, planned: tuple[PlannedIndex, ...]) -> Collector:
+def collector_of(
+    engine: Engine,
+    source: Source,
+    listed: ListedFiles,
+    planned: tuple[PlannedIndex, ...],
+    costs: BuildCosts | None = None,
+) -> Collector:
     """Return a collector of indexes for the files of a dataset, with the session's settings."""
     footers = engine.settings.of(source.df.sparkSession, FOOTERS)
-    return Collector(engine.hook, source.dataset, listed, planned, source.reading, footers, source.claims)
+    reading, claims = source.reading, source.claims
+    return Collector(engine.hook, source.dataset, listed, planned, reading, footers, claims, costs or BuildCosts())
 
 
 def chunks_of(engine: Engine, source: Source, listed: ListedFiles, chosen: Positions) -> Iterator[Positions]:
@@ -74,7 +82,7 @@ def chunk_ends(sizes: Positions, most_files: int, most_bytes: int) -> Iterator[i
         yield end
 
 
-def collect(collector: Collector, chunk: Positions, unreadable: list[str] | None = None) -> MetadataTable:
+def collect(collector: Collector, chunk: Positions, unreadable: dict[str, str] | None = None) -> MetadataTable:
     """Collect the metadata of a chunk.
 
     Parameters
@@ -82,9 +90,9 @@ def collect(collector: Collector, chunk: Positions, unreadable: list[str] | None
     collector : Collector
     chunk : numpy.ndarray of int64
         The positions of the files in the listing.
-    unreadable : list of str, optional
-        A list to which the function adds the paths of files that Spark cannot read. The result leaves these files out.
-        None raises an error instead.
+    unreadable : dict of str to str, optional
+        A dictionary to which the function adds the paths of files that Spark cannot read, each with the reason. The
+        result leaves these files out. None raises an error instead.
 
     Returns
     -------
@@ -105,7 +113,7 @@ def collect(collector: Collector, chunk: Positions, unreadable: list[str] | None
             (path,) = collector.listed.paths_of(np.array([bad]))
             if unreadable is None:
                 raise CollectError(error.what, where=path, found=error.found, hint=error.hint) from error
-            unreadable.append(path)
+            unreadable[path] = error.found or error.what
             chunk = chunk[chunk != bad]
 
 

@@ -28,6 +28,7 @@ from xskip.metadatastore.codec import decode, open_file
 from xskip.metadatastore.commit_records import find_latest
 from xskip.metadatastore.filesystem import Storage
 from xskip.metadatastore.temporary import temporary_folder
+from xskip.spark.collect.build_costs import BuildCosts
 from xskip.spark.collect.listing import ListedFiles
 from xskip.spark.collect.planned_index import PlannedIndex
 
@@ -80,7 +81,13 @@ def _demand_the_same(error: CommitConflictError, storage_of: Callable[[str], Sto
 
 
 class Collected(AbstractContextManager["Collected"]):
-    """The rows that a build has collected, in files of a temporary folder that exists until the context ends."""
+    """The rows that a build has collected, in files of a temporary folder that exists until the context ends.
+
+    Attributes
+    ----------
+    costs : BuildCosts
+        The time of all attempts of the build.
+    """
 
     def __init__(self) -> None:
         self._folders = ExitStack()
@@ -88,6 +95,7 @@ class Collected(AbstractContextManager["Collected"]):
         self._files: list[Path] = []
         self._attempts = 0
         self._of: tuple[ReadProfile, tuple[object, ...]] | None = None
+        self.costs = BuildCosts()
 
     def __exit__(self, *_: object) -> None:
         self._folders.close()

@@ -32,6 +32,7 @@ from xskip.build.update import Update
 from xskip.errors import IndexExistsError
 from xskip.indexes import Index
 from xskip.metadata.table import MetadataTable
+from xskip.metadatastore.build_notes import BuildNotes
 from xskip.metadatastore.commit import RecordedFile
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.versions import WriteOptions
@@ -61,6 +62,10 @@ class _ExtendedBuild(Build):
         """Return True: every metadata file gets further columns."""
         return True
 
+    def notes_before(self, snapshot: Snapshot | None) -> BuildNotes:
+        """Return the notes of the earlier builds, without those on former indexes that the added ones replace."""
+        return Build.notes_before(self, snapshot).without(each.definition.key for each in self.added)
+
     def keep(self, snapshot: Snapshot, alive: npt.NDArray[np.bool_], scratch: Path) -> list[RecordedFile]:
         """Write the metadata of all unchanged files to new files, with the added indexes; keep no file."""
         listed, known = self.listed(), snapshot.load().take(pa.array(np.flatnonzero(alive)))
@@ -77,7 +82,7 @@ class _ExtendedBuild(Build):
     def _extend(self, known: MetadataTable, chosen: Positions, scratch: Path, show: Show) -> None:
         """Collect the added indexes of files, and write them with the statistics that are known."""
         started, listed, done = time.monotonic(), self.listed(), 0
-        collector = collector_of(self.engine, self.source, listed, self.added)
+        collector = collector_of(self.engine, self.source, listed, self.added, self.collected.costs)
         chunks = list(chunks_of(self.engine, self.source, listed, chosen))
         unreadable = self.failed if self.on_error == "skip" else None
         for i, chunk in enumerate(chunks, 1):

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 from xskip.errors import MetadataCorruptError
 from xskip.metadata.read_profile import ReadProfile, text_of, texts_of
+from xskip.metadatastore.build_notes import BuildNotes
 from xskip.metadatastore.digests import sealed, unsealed
 from xskip.metadatastore.filesystem import FileEntry, Storage
 
@@ -42,6 +43,7 @@ __all__ = [
 COMMITS = "_commits"
 _NAME = re.compile(r"(\d{20})(?:-([0-9a-f]{32}))?\.json")
 _ATTEMPTS = 10
+_NO_NOTES = BuildNotes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,8 @@ class CommitRecord:
         The identity of the index; empty in records from before indexes had an identity.
     operation : Operation or None
         What the commit did; None in records from before commits had an operation.
+    notes : BuildNotes
+        What the builds of the index have noted.
     """
 
     number: int
@@ -125,6 +129,7 @@ class CommitRecord:
     created: int
     index: str = ""
     operation: Operation | None = None
+    notes: BuildNotes = _NO_NOTES
 
     def to_bytes(self) -> bytes:
         """Return the record as JSON that ends with a checksum."""
@@ -139,6 +144,7 @@ class CommitRecord:
             "reading": self.reading.to_json() if self.reading else None,
             "types": dict(self.types),
             **({"operation": self.operation._asdict()} if self.operation else {}),
+            **({"notes": self.notes.to_json()} if self.notes != _NO_NOTES else {}),
         }
         return sealed(json.dumps(body, indent=1).encode())
 
@@ -168,6 +174,7 @@ class CommitRecord:
                 _number(body["created"]),
                 text_of(body.get("index", "")),
                 Operation.parse(body.get("operation")),
+                BuildNotes.parse(body.get("notes")),
             )
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             raise MetadataCorruptError(

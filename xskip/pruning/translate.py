@@ -31,7 +31,10 @@ from xskip.metadata.table import IndexDefinition
 from xskip.pruning.column_pair import ColumnPairClause
 from xskip.types.datatypes import INTEGRAL, Array, Bloom, Opaque, Storage, Struct, atomic_name, element_of
 
-__all__ = ["Available", "translate", "without_column"]
+__all__ = ["NO_INDEX_ON", "Available", "translate", "without_column"]
+
+#: The reason of an undetermined condition on a column without an index begins so, and ends with the column.
+NO_INDEX_ON = "there is no index on "
 
 
 #: The column types for which other programs write Bloom filters.
@@ -282,7 +285,7 @@ def _on_column(leaf: Leaf, column: Column, available: Available, *, of_elements:
     name = available.name(column.path)
     on_column = available.on_column(name)
     if not on_column:
-        return Undetermined(str(leaf), f"there is no index on {name}")
+        return Undetermined(str(leaf), f"{NO_INDEX_ON}{name}")
     fitting = [index for index in on_column if _same_type(column, index, available)]
     fitting = [index for index in fitting if not element_of(column.type) or _is_of_elements(index) == of_elements]
     if not fitting and element_of(column.type):

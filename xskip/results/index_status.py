@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 __all__ = ["IndexDescription", "IndexInfo", "IndexStatus"]
 
+#: The unreadable files that the text of a status shows.
+_MOST_UNREADABLE = 10
+
 
 @dataclass(frozen=True, slots=True)
 class IndexInfo:
@@ -31,6 +34,15 @@ class IndexInfo:
     bytes : int or None
         The compressed size of the statistics in the metadata files; None if it is not known, for example without the
         key of an encrypted index.
+    seconds : float or None
+        The time that all builds have spent on the index since it was added; None if it is not known. Spark's tasks
+        measure how long they compute the statistics, without the time to read the data. Statistics from footers and
+        those that Spark aggregates include the time to read, in equal parts for all indexes of one pass.
+    scans : int
+        The number of scans in this process that had a condition which the index answered.
+    ruled_out : int
+        The sum over these scans of the files that the index ruled out by that of its conditions which ruled out most:
+        at least so many files. Several indexes can rule out the same file.
     """
 
     name: str
@@ -38,6 +50,9 @@ class IndexInfo:
     types: tuple[str, ...]
     params: tuple[tuple[str, str], ...]
     bytes: int | None = None
+    seconds: float | None = None
+    scans: int = 0
+    ruled_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +78,8 @@ class IndexDescription(KeyValueView):
     partitions : tuple of str
         The partition columns, each with its Spark type.
     indexes : tuple of IndexInfo
+    scans : int
+        The number of scans in this process that asked for files to skip.
     """
 
     dataset: str
@@ -74,6 +91,7 @@ class IndexDescription(KeyValueView):
     metadata_bytes: int
     partitions: tuple[str, ...]
     indexes: tuple[IndexInfo, ...]
+    scans: int = 0
 
     def _pairs(self) -> Sequence[tuple[str, Any]]:
         pairs: list[tuple[str, Any]] = [
@@ -90,11 +108,20 @@ class IndexDescription(KeyValueView):
             typed = ", ".join(f"{c} {t}" for c, t in zip(index.columns, index.types, strict=True))
             params = ", ".join(f"{k.rpartition('.')[2]}={v}" for k, v in index.params)
             size = "" if index.bytes is None else human_bytes(index.bytes)
-            pairs.append((index.name, "  ".join(filter(None, (typed, params, size)))))
+            cost = "" if index.seconds is None else f"built in {_duration(index.seconds)}"
+            used = self._use_of(index)
+            pairs.append((index.name, "  ".join(filter(None, (typed, params, size, cost, used)))))
         return pairs
 
+    def _use_of(self, index: IndexInfo) -> str:
+        if not self.scans:
+            return ""
+        if not index.scans:
+            return f"not used in {self.scans:,} scans"
+        return f"ruled out at least {index.ruled_out:,} files in {index.scans:,} of {self.scans:,} scans"
+
     def to_arrow(self) -> pa.Table:
-        """Return an Arrow table: a row per index, its definition as text, and its size."""
+        """Return an Arrow table: a row per index, its definition as text, its size, its cost and its use."""
         return pa.table(
             {
                 "index": [i.name for i in self.indexes],
@@ -102,6 +129,9 @@ class IndexDescription(KeyValueView):
                 "types": [", ".join(i.types) for i in self.indexes],
                 "params": [", ".join(f"{k}={v}" for k, v in i.params) for i in self.indexes],
                 "bytes": pa.array([i.bytes for i in self.indexes], pa.int64()),
+                "seconds": pa.array([i.seconds for i in self.indexes], pa.float64()),
+                "scans": pa.array([i.scans for i in self.indexes], pa.int64()),
+                "ruled_out": pa.array([i.ruled_out for i in self.indexes], pa.int64()),
             }
         )
 
@@ -133,6 +163,10 @@ class IndexStatus(KeyValueView):
         them if no other index rules them out.
     unknown_path_examples : tuple of str
         Some of these paths, at most 10.
+    unreadable : tuple of (str, str)
+        The files among the missing ones that the latest build could not read (``on_error="skip"``) and that have not
+        changed since, each with the error; at most 100, and none if the metadata are encrypted. A refresh does not help
+        them.
     """
 
     version: str
@@ -143,6 +177,7 @@ class IndexStatus(KeyValueView):
     metadata_files: tuple[tuple[str, int], ...] = ()
     unknown_paths: int = 0
     unknown_path_examples: tuple[str, ...] = ()
+    unreadable: tuple[tuple[str, str], ...] = ()
 
     @property
     def up_to_date(self) -> bool:
@@ -156,8 +191,22 @@ class IndexStatus(KeyValueView):
             ("files indexed", self.indexed),
             ("missing", self.missing),
             ("stale", self.stale),
-            ("up to date", "yes" if self.up_to_date else "no, call refresh()"),
+            ("up to date", self._advice()),
             *([("paths without bounds", self.unknown_paths)] if self.unknown_paths else []),
             *(("for example", path) for path in self.unknown_path_examples),
+            *(("not readable", f"{path}: {reason}") for path, reason in self.unreadable[:_MOST_UNREADABLE]),
             *([("problem", self.problem)] if self.problem else []),
         ]
+
+    def _advice(self) -> str:
+        """Return whether the index is up to date, and what brings it up to date."""
+        count = len(self.unreadable)
+        if self.up_to_date:
+            return "yes"
+        if count and count == self.missing and not (self.stale or self.problem):
+            return f"no, repair or remove the {'file' if count == 1 else f'{count:,} files'} that Spark cannot read"
+        return "no, call refresh()"
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{1000 * seconds:.1f} ms"

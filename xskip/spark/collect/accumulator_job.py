@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 __all__ = ["AccumulatorJob"]
 
+#: The line after those of the accumulators that asks the kernel for their times, and the name of the result column.
+_TIMES = "times"
+
 
 @dataclass(frozen=True, slots=True)
 class AccumulatorJob:
@@ -61,7 +64,22 @@ class AccumulatorJob:
         rows : DataFrame
             A subset of the dataset, from :meth:`Dataset.subset`.
         """
-        return dataset.accumulate(rows, self.selection, self.specification, self.schema)
+        schema = json.loads(self.schema)
+        schema["fields"].append(json_field(_TIMES, {"type": "array", "elementType": "long", "containsNull": False}))
+        return dataset.accumulate(rows, self.selection, f"{self.specification}\n{_TIMES}", json.dumps(schema))
+
+    def seconds(self, table: pa.Table) -> list[float]:
+        """Return the time that tasks have spent in the accumulators of each index.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+            The rows of :meth:`query`.
+        """
+        times = table.column(_TIMES).combine_chunks()
+        count = sum(map(len, self.accumulations))
+        totals = iter(np.asarray(times.flatten()).reshape(len(table), count).sum(axis=0).tolist())
+        return [sum(next(totals) for _ in accumulations) / 1e9 for accumulations in self.accumulations]
 
     @property
     def selection(self) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from xskip.spark.bridge.java_errors import spark_errors, what_failed
 from xskip.spark.collect.accumulator_job import AccumulatorJob
 from xskip.spark.collect.aggregate_job import AggregateJob
 from xskip.spark.collect.arrow_results import arrow_table
+from xskip.spark.collect.build_costs import BuildCosts
 from xskip.spark.collect.claims import Claim, Claims, PathClaims
 from xskip.spark.collect.file_results import FileResults
 from xskip.spark.collect.listing import ListedFiles
@@ -58,6 +59,8 @@ class Collector:
         Whether bounds can come from the footers of Parquet files.
     claims : Claims, optional
         What is known of the files without their rows.
+    costs : BuildCosts
+        The time that the collection takes, to which :meth:`collect` adds.
     """
 
     hook: Hook
@@ -67,6 +70,7 @@ class Collector:
     reading: ReadProfile
     footers: bool
     claims: Claims | None = None
+    costs: BuildCosts = field(default_factory=BuildCosts)
 
     def collect(self, chosen: npt.NDArray[np.int64]) -> MetadataTable:
         """Collect the metadata of files.
@@ -103,8 +107,9 @@ class Collector:
         return MetadataTable(files, partitions, columns)
 
     def _claim(self, planned: PlannedIndex, files: DataFiles) -> Claim | None:
-        claim = self.claims.of(planned, files) if self.claims is not None else None
-        return claim if claim is not None else PathClaims().of(planned, files)
+        with self.costs.of(planned):
+            claim = self.claims.of(planned, files) if self.claims is not None else None
+            return claim if claim is not None else PathClaims().of(planned, files)
 
     def _settled(self, values: Sequence[pa.Array | Claim], chosen: npt.NDArray[np.int64]) -> list[pa.Array]:
         """Return the values of all indexes, after the rows of files have decided the open claims."""
@@ -130,7 +135,8 @@ class Collector:
         if not len(chosen) or not indexes:
             return [pa.nulls(0, arrow_type(planned.storage)) for planned in indexes]
         by_footers = self._footers_may_do(indexes)
-        bounds: list[Any] = self._from_footers(chosen, indexes) if by_footers else [None] * len(chosen)
+        with self.costs.of(*indexes if by_footers else ()):
+            bounds: list[Any] = self._from_footers(chosen, indexes) if by_footers else [None] * len(chosen)
         is_served = np.array([pairs is not None for pairs in bounds])
         served, unserved = np.flatnonzero(is_served), np.flatnonzero(~is_served)
         by_data = self._from_data(chosen[unserved], indexes) if len(unserved) else None
@@ -184,13 +190,18 @@ class Collector:
 
     def _by_kernel(self, rows: DataFrame, indexes: tuple[PlannedIndex, ...]) -> FileResults:
         job = AccumulatorJob.of(indexes)
-        return job.results(self._run(job.query(self.dataset, rows)))
+        table = self._run(job.query(self.dataset, rows))
+        for planned, seconds in zip(indexes, job.seconds(table), strict=True):
+            self.costs.add(planned, seconds)
+        return job.results(table)
 
     def _by_aggregates(
         self, rows: DataFrame, indexes: tuple[PlannedIndex, ...], chosen: npt.NDArray[np.int64]
     ) -> FileResults:
         job = AggregateJob(indexes)
-        return job.results(self._run(job.query(rows, self.listed.sizes[chosen], self.dataset.cores)))
+        with self.costs.of(*indexes):
+            table = self._run(job.query(rows, self.listed.sizes[chosen], self.dataset.cores))
+        return job.results(table)
 
     def _run(self, df: DataFrame) -> pa.Table:
         try:
@@ -208,8 +219,9 @@ class Collector:
         take = pa.array(rows, pa.int64(), mask=rows < 0)
         values = []
         for planned, columns in zip(indexes, results.columns, strict=True):
-            ordered = [_no_rows_are_empty(column.combine_chunks().take(take), take) for column in columns]
-            values.append(planned.index.assemble(ordered, planned.types).cast(arrow_type(planned.storage)))
+            with self.costs.of(planned):
+                ordered = [_no_rows_are_empty(column.combine_chunks().take(take), take) for column in columns]
+                values.append(planned.index.assemble(ordered, planned.types).cast(arrow_type(planned.storage)))
         return values
 
 

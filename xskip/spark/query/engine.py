@@ -32,6 +32,7 @@ from xskip.spark.query.driver_pruning import prune_in_driver
 from xskip.spark.query.loaded_indexes import LoadedIndex, LoadedIndexes
 from xskip.spark.query.request import RequestError, RequestHeader, ScanRequest
 from xskip.spark.query.session_settings import SessionSettings
+from xskip.spark.query.usage import UsageLog
 from xskip.spark.query.warning_log import WarningLog
 from xskip.spark.questdb.tables import TableAnswers
 
@@ -67,6 +68,8 @@ class Engine:
         The indexes in use.
     tables : TableAnswers
         The answers about tables of QuestDB.
+    usage : UsageLog
+        How queries have used the indexes.
     """
 
     def __init__(self, hook: Hook) -> None:
@@ -77,6 +80,7 @@ class Engine:
         self.indexes = LoadedIndexes(hook, self.jobs, self.settings, self._warnings)
         self._traces: BoundedMap[int, ScanTrace] = BoundedMap(_MAX_TRACES)
         self._evaluations = EvaluationCache()
+        self.usage = UsageLog()
         self.tables = TableAnswers(hook, self._session)
 
     def answer(self, text: str) -> bytes | None:
@@ -103,6 +107,8 @@ class Engine:
             decision = Decision(None, ScanTrace("", None, reason(error)))
             self.indexes.discard_unreadable(header.location.directory, error)
         self._traces.put(header.id, decision.trace)
+        if not header.explains:
+            self.usage.add(header.location.directory, decision.trace)
         problem = decision.trace.problem
         if problem:
             self._warnings.warn_unused(header.location, problem)

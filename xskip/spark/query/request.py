@@ -34,11 +34,14 @@ class RequestHeader:
         The location of the index that can answer the request.
     strict : bool
         Whether the query fails if the index cannot be used.
+    explains : bool
+        Whether no query reads the files, because the request serves ``xskip.explain`` or ``index.files``.
     """
 
     id: int = -1
     location: IndexLocation = _NO_LOCATION
     strict: bool = False
+    explains: bool = False
 
 
 class RequestError(XskipError):
@@ -163,7 +166,12 @@ class ScanRequest:
 def _header(members: object) -> RequestHeader:
     fields = _member(members, "location", dict)
     location = IndexLocation(*(_member(fields, name, str) for name in ("root", "directory", "identifier")))
-    return RequestHeader(_member(members, "id", int), location, _member(members, "strict", bool))
+    number, strict, explains = _member(members, "id", int), _member(members, "strict", bool), _explains(members)
+    return RequestHeader(number, location, strict, explains)
+
+
+def _explains(members: object) -> bool:
+    return isinstance(members, dict) and members.get("explains") is True
 
 
 def _member(members: object, name: str, kind: type[T]) -> T:

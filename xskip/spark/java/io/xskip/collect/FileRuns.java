@@ -25,6 +25,9 @@ final class FileRuns implements Iterator<InternalRow> {
   private final int ordinalColumn;
   private final Set<Integer> splitFiles;
 
+  /** The clock of the accumulators, or null if their times are not wanted. */
+  private final AccumulatorClock clock;
+
   /** The number of result columns. */
   private final int width;
 
@@ -41,10 +44,13 @@ final class FileRuns implements Iterator<InternalRow> {
     this.pieces = pieces;
     this.splitFiles = splitFiles;
     ordinalColumn = positions[0];
-    accumulators = new Accumulator[specs.length];
-    columns = new int[specs.length];
-    int total = 1;
-    for (int i = 0; i < specs.length; i++) {
+    boolean isTimed = specs[specs.length - 1].equals(AccumulatorClock.SPEC);
+    int count = isTimed ? specs.length - 1 : specs.length;
+    clock = isTimed ? new AccumulatorClock(count) : null;
+    accumulators = new Accumulator[count];
+    columns = new int[count];
+    int total = isTimed ? 2 : 1;
+    for (int i = 0; i < count; i++) {
       AccumulatorSpec spec = new AccumulatorSpec(specs[i]);
       accumulators[i] = spec.create();
       columns[i] = positions[spec.column()];
@@ -73,6 +79,9 @@ final class FileRuns implements Iterator<InternalRow> {
     for (Accumulator accumulator : accumulators) {
       accumulator.reset();
     }
+    if (clock != null) {
+      clock.reset();
+    }
     do {
       if (piece instanceof ColumnarBatch) {
         addBatch((ColumnarBatch) piece);
@@ -92,18 +101,40 @@ final class FileRuns implements Iterator<InternalRow> {
   }
 
   private void addRow(InternalRow row) {
+    if (clock != null && clock.isNextRowTimed()) {
+      addTimedRow(row);
+      return;
+    }
     for (int i = 0; i < accumulators.length; i++) {
-      if (row.isNullAt(columns[i])) {
-        accumulators[i].addNull();
-      } else {
-        accumulators[i].add(row, columns[i]);
-      }
+      addValue(row, i);
+    }
+  }
+
+  private void addTimedRow(InternalRow row) {
+    clock.startRow();
+    for (int i = 0; i < accumulators.length; i++) {
+      addValue(row, i);
+      clock.stopRow(i);
+    }
+  }
+
+  private void addValue(InternalRow row, int accumulator) {
+    if (row.isNullAt(columns[accumulator])) {
+      accumulators[accumulator].addNull();
+    } else {
+      accumulators[accumulator].add(row, columns[accumulator]);
     }
   }
 
   private void addBatch(ColumnarBatch batch) {
+    if (clock != null) {
+      clock.start();
+    }
     for (int i = 0; i < accumulators.length; i++) {
       accumulators[i].addAll(new ColumnarArray(batch.column(columns[i]), 0, batch.numRows()));
+      if (clock != null) {
+        clock.stop(i);
+      }
     }
   }
 
@@ -112,9 +143,18 @@ final class FileRuns implements Iterator<InternalRow> {
     Object[] values = new Object[width];
     values[0] = Integer.valueOf(file);
     int start = 1;
-    for (Accumulator accumulator : accumulators) {
-      accumulator.emit(values, start, isWholeFile);
-      start += accumulator.width();
+    if (clock != null) {
+      clock.start();
+    }
+    for (int i = 0; i < accumulators.length; i++) {
+      accumulators[i].emit(values, start, isWholeFile);
+      start += accumulators[i].width();
+      if (clock != null) {
+        clock.stop(i);
+      }
+    }
+    if (clock != null) {
+      values[start] = clock.nanos();
     }
     return new GenericInternalRow(values);
   }

@@ -105,6 +105,7 @@ public final class PhysicalScans {
   public static FileListing selected(Object df) throws Exception {
     List<PartitionDirectory> directories = new ArrayList<>();
     Option<SparkSession> before = SparkCompat.enter(df);
+    ScanLog.beginExplain("files");
     try {
       for (PhysicalScan scan : PhysicalScan.of(SparkCompat.execution(df).executedPlan())) {
         scala.collection.Iterator<PartitionDirectory> iterator = scan.listFiles().iterator();
@@ -113,6 +114,7 @@ public final class PhysicalScans {
         }
       }
     } finally {
+      ScanLog.endExplain();
       SparkCompat.activate(before);
     }
     return new FileListing(directories);

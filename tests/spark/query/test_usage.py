@@ -1,0 +1,48 @@
+"""Counts of how queries use the indexes of a dataset."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from xskip.pruning.prune import ClauseOutcome, PruneResult
+from xskip.spark.query.decision import ScanTrace
+from xskip.spark.query.usage import IndexUsage, UsageLog
+
+
+def trace(*outcomes: ClauseOutcome, unused: tuple[tuple[str, str], ...] = ()) -> ScanTrace:
+    return ScanTrace("", PruneResult(np.zeros(0, bool), outcomes, unused))
+
+
+def test_scans_count_once_for_each_index() -> None:
+    """Of several conditions that one index answers, that which rules out most counts."""
+    log = UsageLog()
+    found = [ClauseOutcome("a > ?", "minmax(a)", 2), ClauseOutcome("a > ? AND a < ?", "minmax(a)", 5)]
+    log.add("/md", trace(*found, ClauseOutcome("b = ?", "valuelist(b)", 0)))
+    log.add("/md", trace(ClauseOutcome("a > ?", "minmax(a)", 1)))
+    log.add("/other", trace())
+    usage = log.of("/md")
+    assert usage.scans == 2
+    assert usage.indexes == {"minmax(a)": IndexUsage(2, 6), "valuelist(b)": IndexUsage(1, 0)}
+    assert usage.of("bloomfilter(c)") == IndexUsage(0, 0)
+    assert log.of("/none").scans == 0
+
+
+def test_columns_without_an_index_count_once_for_each_scan() -> None:
+    reason = "there is no index on c"
+    log = UsageLog()
+    log.add("/md", trace(unused=(("c > ?", reason), ("c < ?", reason), ("f(x)", "f is not known"))))
+    log.add("/md", trace(unused=(("c > ?", reason),)))
+    assert log.of("/md").without_index == {"c": 2}
+
+
+def test_the_log_keeps_the_latest_datasets() -> None:
+    log = UsageLog()
+    for i in range(257):
+        log.add(f"/md/{i}", trace())
+    assert (log.of("/md/0").scans, log.of("/md/1").scans, log.of("/md/256").scans) == (0, 1, 1)
+
+
+def test_a_scan_without_an_answer_counts() -> None:
+    log = UsageLog()
+    log.add("/md", ScanTrace("", None, "the index cannot be read"))
+    assert (log.of("/md").scans, dict(log.of("/md").indexes)) == (1, {})

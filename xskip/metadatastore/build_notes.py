@@ -1,0 +1,113 @@
+"""What builds note in commit records for people: their time for each index, and the files that they could not read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from xskip.metadata.table import IndexKey
+
+__all__ = ["BuildNotes", "UnreadableFile"]
+
+_MAX_FILES = 100
+_MAX_REASON = 300
+
+
+class UnreadableFile(NamedTuple):
+    """A data file that a build could not read.
+
+    Attributes
+    ----------
+    name : str
+        The name of the file, as the metadata stores names.
+    modified : int
+        The modification time of the file in milliseconds since the epoch.
+    reason : str
+        The error.
+    """
+
+    name: str
+    modified: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class BuildNotes:
+    """The notes of the builds of an index. No reader decides anything by them.
+
+    Attributes
+    ----------
+    seconds : mapping of str to float
+        The time that all builds have spent on each index, by the text of the index.
+    unreadable : tuple of UnreadableFile
+        Files that the latest build could not read, at most 100.
+    """
+
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    unreadable: tuple[UnreadableFile, ...] = ()
+
+    def of(self, key: IndexKey) -> float | None:
+        """Return the time that all builds have spent on an index, or None if it is not known."""
+        return self.seconds.get(_text(key))
+
+    def after(self, spent: Mapping[IndexKey, float], unreadable: Sequence[UnreadableFile]) -> BuildNotes:
+        """Return the notes after another build.
+
+        Parameters
+        ----------
+        spent : mapping of IndexKey to float
+            The seconds that the build has spent on indexes.
+        unreadable : sequence of UnreadableFile
+            The files that the build could not read.
+        """
+        seconds = dict(self.seconds)
+        for key, more in spent.items():
+            seconds[_text(key)] = seconds.get(_text(key), 0.0) + more
+        cut = tuple(each._replace(reason=each.reason[:_MAX_REASON]) for each in unreadable[:_MAX_FILES])
+        return BuildNotes(seconds, cut)
+
+    def without(self, keys: Iterable[IndexKey]) -> BuildNotes:
+        """Return the notes without those on some indexes."""
+        gone = set(map(_text, keys))
+        return replace(self, seconds={text: spent for text, spent in self.seconds.items() if text not in gone})
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the notes as plain values for JSON."""
+        seconds = {text: round(spent, 6) for text, spent in self.seconds.items()}
+        return {"seconds": seconds, "unreadable": [each._asdict() for each in self.unreadable]}
+
+    @staticmethod
+    def parse(body: object) -> BuildNotes:
+        """Parse the entry of a record, and omit anything that is not such an entry."""
+        if not isinstance(body, dict):
+            return BuildNotes()
+        seconds, files = body.get("seconds"), body.get("unreadable")
+        spent = seconds.items() if isinstance(seconds, dict) else ()
+        return BuildNotes(
+            {text: float(number) for text, number in spent if _is_duration(number)},
+            tuple(_file(each) for each in files if _is_file(each)) if isinstance(files, list) else (),
+        )
+
+
+def _text(key: IndexKey) -> str:
+    name, columns = key
+    return f"{name}({', '.join(columns)})"
+
+
+def _is_duration(value: object) -> bool:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return is_number and math.isfinite(value) and value >= 0  # type: ignore[arg-type, operator]
+
+
+def _is_file(entry: object) -> bool:
+    if not isinstance(entry, dict):
+        return False
+    modified = entry.get("modified")
+    texts = (entry.get("name"), entry.get("reason"))
+    return all(isinstance(each, str) for each in texts) and isinstance(modified, int)
+
+
+def _file(entry: Mapping[str, Any]) -> UnreadableFile:
+    return UnreadableFile(entry["name"], entry["modified"], entry["reason"])

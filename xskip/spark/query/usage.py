@@ -1,0 +1,100 @@
+"""Counts of how the queries of this process have used each index, and of the columns that they filter without one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from xskip.pruning.translate import NO_INDEX_ON
+from xskip.spark.query.bounded_map import BoundedMap
+from xskip.spark.query.decision import ScanTrace
+
+__all__ = ["DatasetUsage", "IndexUsage", "UsageLog"]
+
+_MAX_DATASETS = 256
+_MAX_NAMES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class IndexUsage:
+    """The use of one index.
+
+    Attributes
+    ----------
+    scans : int
+        The number of scans with a condition that the index answered.
+    ruled_out : int
+        The sum over these scans of the files that the index ruled out, by that of its conditions which ruled out most.
+    """
+
+    scans: int = 0
+    ruled_out: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetUsage:
+    """The use of the indexes of a dataset by the queries of this process.
+
+    Attributes
+    ----------
+    scans : int
+        The number of scans that asked for files to skip.
+    indexes : mapping of str to IndexUsage
+        The use of each index that answered a condition, by its text, such as ``minmax(ts)``.
+    without_index : mapping of str to int
+        For columns without an index, the number of scans with a condition on the column.
+    """
+
+    scans: int = 0
+    indexes: Mapping[str, IndexUsage] = field(default_factory=lambda: MappingProxyType({}))
+    without_index: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+
+    def of(self, index: str) -> IndexUsage:
+        """Return the use of an index."""
+        return self.indexes.get(index, IndexUsage())
+
+    def after(self, trace: ScanTrace) -> DatasetUsage:
+        """Return the use after another scan."""
+        indexes, columns = dict(self.indexes), dict(self.without_index)
+        if trace.result is not None:
+            used: dict[str, int] = {}
+            for outcome in trace.result.outcomes:
+                used[outcome.index] = max(used.get(outcome.index, 0), outcome.ruled_out)
+            for name, ruled_out in used.items():
+                before = self.of(name)
+                indexes[name] = IndexUsage(before.scans + 1, before.ruled_out + ruled_out)
+            reasons = {reason for _, reason in trace.result.unused if reason.startswith(NO_INDEX_ON)}
+            for column in (reason.removeprefix(NO_INDEX_ON) for reason in reasons):
+                if column in columns or len(columns) < _MAX_NAMES:
+                    columns[column] = columns.get(column, 0) + 1
+        return DatasetUsage(self.scans + 1, indexes, columns)
+
+
+class UsageLog:
+    """The use of the indexes of each dataset since the first query of this process, for the latest 256 datasets.
+
+    Several threads can use the log. One lock guards it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._usages: BoundedMap[str, DatasetUsage] = BoundedMap(_MAX_DATASETS)
+
+    def add(self, directory: str, trace: ScanTrace) -> None:
+        """Count a scan of a dataset.
+
+        Parameters
+        ----------
+        directory : str
+            The directory of the metadata.
+        trace : ScanTrace
+            The decision about the scan.
+        """
+        with self._lock:
+            self._usages.put(directory, self.of(directory).after(trace))
+
+    def of(self, directory: str) -> DatasetUsage:
+        """Return the use of the indexes in a directory."""
+        return self._usages.get(directory) or DatasetUsage()
