@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from xskip.api.configuration import settings
     from xskip.api.doctor import doctor
     from xskip.api.index import SkippingIndex
-    from xskip.api.queries import Watch, explain, last_report, report, watch
+    from xskip.api.queries import Watch, explain, last_report, report, savings, watch
     from xskip.api.session import (
         configure,
         declare_classes,
@@ -89,6 +89,7 @@ __all__ = [
     "register",
     "register_function",
     "report",
+    "savings",
     "settings",
     "use_kms",
     "watch",
@@ -100,7 +101,7 @@ _NAMES = {
     "xskip.api.configuration": ("settings",),
     "xskip.api.doctor": ("doctor",),
     "xskip.api.index": ("SkippingIndex",),
-    "xskip.api.queries": ("Watch", "explain", "last_report", "report", "watch"),
+    "xskip.api.queries": ("Watch", "explain", "last_report", "report", "savings", "watch"),
     "xskip.api.session": (
         "configure", "declare_classes", "disable", "enable", "is_enabled", "register_function", "use_kms",
     ),

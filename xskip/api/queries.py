@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from xskip.api.arguments import check_frame
 from xskip.api.report import ReportMaker
+from xskip.results.savings import DatasetSavings, Savings
 from xskip.results.skipping_report import SkippingReport
 from xskip.spark.query.engine import engine_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Watch", "explain", "last_report", "report", "watch"]
+__all__ = ["Watch", "explain", "last_report", "report", "savings", "watch"]
 
 
 def last_report(spark: SparkSession) -> SkippingReport:
@@ -105,6 +107,46 @@ def explain(df: DataFrame) -> SkippingReport:
     """
     check_frame(df)
     return ReportMaker(engine_of(df.sparkSession), df.sparkSession).of_plan(df)
+
+
+def savings(spark: SparkSession) -> Savings:
+    """Return how many files and bytes the queries of a session have skipped so far.
+
+    The sums contain each scan of files of all queries that have ended since the first :func:`enable` of the process,
+    also scans without an index. :func:`explain` and ``df.rdd`` do not count.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        The session. Sums are kept for the 256 sessions that ran queries last.
+
+    Returns
+    -------
+    Savings
+        The sums of each dataset, and of all datasets.
+
+    Examples
+    --------
+    >>> df = spark.read.parquet(indexed_path)
+    >>> before = xskip.savings(spark)
+    >>> counts = df.filter("temp > 30").count(), df.filter("city = 'oslo'").count()
+    >>> after = xskip.savings(spark)
+    >>> after.queries - before.queries, after.files - before.files, after.skipped - before.skipped
+    (2, 6, 4)
+    """
+    engine = engine_of(spark)
+    found = engine.hook.queries.savings(spark)
+    sums: dict[str, list[int]] = {}
+    for each in found["datasets"]:
+        name = engine.hook.locations.normalized(each["dataset"]) if each["dataset"] else ""
+        numbers = [each[key] for key in ("scans", "files", "bytes", "kept", "kept_bytes", "nanos")]
+        sums[name] = [a + b for a, b in zip(numbers, sums.get(name, [0] * len(numbers)), strict=True)]
+    datasets = [
+        DatasetSavings(name, scans, files, size, files - kept, size - kept_size, nanos / 1e6)
+        for name, (scans, files, size, kept, kept_size, nanos) in sums.items()
+    ]
+    since = datetime.fromtimestamp(found["first_ms"] / 1000).astimezone() if found["queries"] else None
+    return Savings(found["queries"], since, tuple(sorted(datasets, key=lambda e: (-e.skipped_bytes, e.dataset))))
 
 
 class Watch:

@@ -207,6 +207,17 @@ class QueryCalls:
         found = json.loads(self._calls.latestQuery(spark._jsparkSession))
         return dict(found[0]) if found else None
 
+    def savings(self, spark: SparkSession) -> dict[str, Any]:
+        """Return the sums of what the queries of a session have read and skipped.
+
+        Returns
+        -------
+        dict
+            The number of queries, the time of the end of the first one, and the sums of each dataset (see
+            ``io.xskip.hook.SavingsLog``).
+        """
+        return dict(json.loads(self._calls.savings(spark._jsparkSession)))
+
     def session_id(self, spark: SparkSession) -> str:
         """Return the identifier of a session in the records of requests."""
         return str(self._calls.sessionId(spark._jsparkSession))

@@ -136,6 +136,11 @@ public final class QueryCalls {
     return QueryLog.latest(session);
   }
 
+  /** Returns what all recorded executions of a session have skipped, as JSON. */
+  public String savings(Object session) throws Exception {
+    return QueryLog.savings(session);
+  }
+
   /** Returns the identifier of a session. */
   public String sessionId(Object session) throws Exception {
     return SparkCompat.sessionId(session);

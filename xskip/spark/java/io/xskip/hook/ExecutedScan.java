@@ -27,7 +27,31 @@ final class ExecutedScan implements Json.Value {
     refusal = scan.refusal();
     this.off = off;
     records = scan.records();
-    sizes = records == null || records.isEmpty() ? scan.sizes() : new long[] {0, 0};
+    sizes = wasAsked() ? new long[] {0, 0} : scan.sizes();
+  }
+
+  /** Returns the root of the dataset. */
+  String dataset() {
+    return wasAsked() ? ((ScanRecord) records.get(0)).root() : path;
+  }
+
+  /** Returns listed files and bytes, kept files and bytes, and how many nanoseconds xskip took. */
+  long[] totals() {
+    if (!wasAsked()) {
+      return new long[] {sizes[0], sizes[1], sizes[0], sizes[1], 0};
+    }
+    long nanos = 0;
+    for (ScanRecord record : records) {
+      nanos += record.nanos();
+    }
+    // Each index lists what the one before it has kept.
+    long[] first = ((ScanRecord) records.get(0)).counts();
+    long[] last = ((ScanRecord) records.get(records.size() - 1)).counts();
+    return new long[] {first[0], first[1], last[3], last[4], nanos};
+  }
+
+  private boolean wasAsked() {
+    return records != null && !records.isEmpty();
   }
 
   @Override
@@ -36,7 +60,7 @@ final class ExecutedScan implements Json.Value {
     json.writeStringField("path", path);
     json.writeStringField("format", format);
     json.writeBooleanField("indexed", isIndexed);
-    json.writeBooleanField("asked", records != null && !records.isEmpty());
+    json.writeBooleanField("asked", wasAsked());
     json.writeNumberField("files", sizes[0]);
     json.writeNumberField("bytes", sizes[1]);
     json.writeStringField("refused", refusal);

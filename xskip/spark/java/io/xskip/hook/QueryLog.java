@@ -100,6 +100,12 @@ public final class QueryLog extends SparkListener {
     return text(found);
   }
 
+  /** Returns what all executions of a session have skipped, see {@link SavingsLog#of}. */
+  public static String savings(Object session) throws Exception {
+    waitForListener();
+    return SavingsLog.of(SparkCompat.sessionId(session));
+  }
+
   private static String text(final List<QueryRecord> queries) {
     return Json.text(
         new Json.Value() {
@@ -149,7 +155,9 @@ public final class QueryLog extends SparkListener {
     if (root != null && !root.equals(id) && roots.containsKey(root)) {
       addNested(root, scans);
     } else if (!scans.isEmpty() || !QueryRecord.isCommand(execution)) {
-      add(new QueryRecord(nextNumber(), event, scans));
+      QueryRecord query = new QueryRecord(nextNumber(), event, scans);
+      add(query);
+      SavingsLog.add(query.session(), event.time(), scans);
     }
   }
 

@@ -55,6 +55,10 @@ final class ScanRecord implements Json.Value {
     return id;
   }
 
+  String root() {
+    return root;
+  }
+
   /** Returns the number of the SQL execution, the name of an explain, or an empty text. */
   String query() {
     return query;

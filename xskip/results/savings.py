@@ -1,0 +1,132 @@
+"""What skipping has saved the queries of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from xskip.results.render import ShownTable, human_bytes, text_table
+
+__all__ = ["DatasetSavings", "Savings"]
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetSavings:
+    """What queries have read and skipped of one dataset.
+
+    Attributes
+    ----------
+    dataset : str
+        The dataset's root; empty for datasets beyond the first 1,000 together.
+    scans : int
+        The number of scans.
+    files, bytes : int
+        The sums of the files that Spark listed for these scans, and of their sizes in bytes.
+    skipped, skipped_bytes : int
+        The sums of the files among them that no scan read, and of their sizes in bytes.
+    milliseconds : float
+        The time that xskip took to select the files of all scans.
+    """
+
+    dataset: str
+    scans: int
+    files: int
+    bytes: int
+    skipped: int
+    skipped_bytes: int
+    milliseconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Savings(ShownTable):
+    """What the queries of a session have read and skipped, which :func:`xskip.savings` returns.
+
+    Attributes
+    ----------
+    queries : int
+        The number of queries.
+    since : datetime or None
+        The end of the first query; None without a query.
+    datasets : tuple of DatasetSavings
+        The sums of each dataset, those with most skipped bytes first.
+    """
+
+    queries: int
+    since: datetime | None
+    datasets: tuple[DatasetSavings, ...]
+
+    def __len__(self) -> int:
+        return len(self.datasets)
+
+    def __iter__(self) -> Iterator[DatasetSavings]:
+        return iter(self.datasets)
+
+    @property
+    def files(self) -> int:
+        """Return the sum of the files that Spark listed."""
+        return sum(each.files for each in self.datasets)
+
+    @property
+    def skipped(self) -> int:
+        """Return the sum of the files that no scan read."""
+        return sum(each.skipped for each in self.datasets)
+
+    @property
+    def bytes(self) -> int:
+        """Return the sum of the sizes of the files that Spark listed, in bytes."""
+        return sum(each.bytes for each in self.datasets)
+
+    @property
+    def skipped_bytes(self) -> int:
+        """Return the sum of the sizes of the files that no scan read, in bytes."""
+        return sum(each.skipped_bytes for each in self.datasets)
+
+    @property
+    def headline(self) -> str:
+        """Return one line: how much the queries skipped, and what xskip took for it."""
+        if self.since is None:
+            return "no query of this session has ended since xskip.enable(spark)"
+        queries = f"{self.queries:,} quer{'y' if self.queries == 1 else 'ies'} since {self.since:%Y-%m-%d %H:%M:%S}"
+        share = 100 * self.skipped / self.files if self.files else 0.0
+        return (
+            f"{queries} skipped {self.skipped:,} of {self.files:,} files ({share:.1f} %), "
+            f"{human_bytes(self.skipped_bytes)} of {human_bytes(self.bytes)}, "
+            f"in {sum(each.milliseconds for each in self.datasets):.1f} ms"
+        )
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return {
+            "dataset": [each.dataset or "other datasets" for each in self.datasets],
+            "scans": [each.scans for each in self.datasets],
+            "files": [each.files for each in self.datasets],
+            "skipped": [each.skipped for each in self.datasets],
+            "bytes": [each.bytes for each in self.datasets],
+            "skipped bytes": [each.skipped_bytes for each in self.datasets],
+        }
+
+    def __str__(self) -> str:
+        rows = [
+            (
+                e.dataset or "other datasets",
+                e.scans,
+                e.files,
+                e.skipped,
+                human_bytes(e.bytes),
+                human_bytes(e.skipped_bytes),
+            )
+            for e in self.datasets
+        ]
+        return "\n".join([self.headline, *([text_table(list(self._columns()), rows)] if rows else [])])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the sums as plain Python values, such as for a metric.
+
+        Returns
+        -------
+        dict
+            The keys ``queries``, ``files``, ``skipped``, ``bytes`` and ``skipped_bytes``.
+        """
+        names = ("queries", "files", "skipped", "bytes", "skipped_bytes")
+        return {name: getattr(self, name) for name in names}
