@@ -90,3 +90,16 @@ def test_a_diagnosis_and_settings(spark: SparkSession, capsys: pytest.CaptureFix
         spark.conf.unset("spark.xskip.strickt")
     assert "did you mean spark.xskip.strict" in found[-1]["problem"]
     assert all(each["meaning"] for each in found[:-1])
+
+
+def test_advice_names_an_index_that_rules_out_nothing(
+    spark: SparkSession, path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(capsys, "advise", path, "--check")["advice"] == []  # three files say nothing
+    files = {f"f{i}": [(0, f"s{i}"), (9, f"s{i}")] for i in range(8)}
+    alike = write_once(spark, tmp_path / "alike", "a int, s string", files)
+    run(capsys, "create", alike, "--minmax", "a", "--minmax", "s")
+    (advice,) = run(capsys, "advise", alike, "--check", code=1)["advice"]
+    assert (advice["action"], advice["subject"]) == ("remove", "minmax(a)")
+    assert main(("advise", alike)) == 0
+    assert "minmax(a) rules out next to nothing" in capsys.readouterr().out

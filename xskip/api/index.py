@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from xskip.api.advise import advise
 from xskip.api.arguments import check_build, check_indexes, check_version
 from xskip.api.file_selection import select_files
 from xskip.api.inspect import describe, status
@@ -19,11 +20,12 @@ from xskip.build.planning import plan
 from xskip.build.progress import ProgressOption
 from xskip.build.reader import PathReader, TableReader
 from xskip.build.refresh import Refresh, trusted
-from xskip.build.source import form_of
+from xskip.build.source import form_of, require_snapshot
 from xskip.errors import IndexExistsError, RecordDamagedError
 from xskip.indexes import Index
 from xskip.metadatastore.commit import find_live
 from xskip.metadatastore.versions import CURRENT_VERSION
+from xskip.results.advice import AdviceList
 from xskip.results.file_list import FileList
 from xskip.results.index_status import IndexDescription, IndexStatus
 from xskip.results.operations import RefreshResult
@@ -296,6 +298,31 @@ class SkippingIndex(IndexUpkeep):
         """
         _, source = self._open()
         return status(source)
+
+    def advise(self) -> AdviceList:
+        """Return advice on the indexes, from their statistics and from the queries of this process.
+
+        The advice names indexes that rule out next to nothing, indexes that another one replaces, indexes that no query
+        of this process uses, and columns that queries filter without an index. Bloom filters, and statistics without
+        their key, are judged by queries alone.
+
+        Returns
+        -------
+        AdviceList
+            One sentence with its evidence for each piece of advice.
+
+        Raises
+        ------
+        MetadataNotFoundError
+            If there is no index.
+
+        Examples
+        --------
+        >>> print(xskip.SkippingIndex.for_path(spark, indexed_path).advise())
+        no advice: nothing tells against the indexes
+        """
+        engine, source = self._open()
+        return advise(require_snapshot(source), source.root, engine.usage.of(source.directory))
 
     def read(self, *, trust_listing: bool = False, recheck: Sequence[str] = ()) -> DataFrame:
         """Return the dataset as a DataFrame, like ``spark.read`` or ``spark.table``.

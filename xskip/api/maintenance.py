@@ -218,6 +218,16 @@ class IndexMaintenance:
             the index was built.
         KeyNotAvailableError
             If the key of an index is not available; nothing has changed.
+
+        Examples
+        --------
+        The index is not inside the dataset, so its former path is needed. A copy with times keeps the statistics.
+
+        >>> import shutil
+        >>> moved = shutil.copytree(indexed_path, f"{indexed_path}-moved")
+        >>> index = xskip.SkippingIndex.for_path(spark, moved)
+        >>> index.exists(), index.adopt(indexed_path).adopted, index.status().up_to_date
+        (False, 3, True)
         """
         if former is not None:
             check_text("former", former)

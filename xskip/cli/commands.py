@@ -239,6 +239,10 @@ COMMANDS = (
         _of_index(lambda index, _: index.describe()), DATASET,
     ),
     Command(
+        "advise", "name indexes that rule out next to nothing", "xskip advise /lake/events --check",
+        _of_index(lambda index, _: index.advise(), "advice"), (*DATASET, _CHECK),
+    ),
+    Command(
         "status", "compare the index with the present files of the dataset", "xskip status /lake/events --check",
         _of_index(lambda index, _: index.status(), "not up_to_date"), (*DATASET, _CHECK),
     ),

@@ -1,0 +1,210 @@
+"""Advice on the indexes of a dataset, from their statistics and from the queries of this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from xskip.expressions.evaluate import sort_key
+from xskip.metadata.table import IndexColumn, IndexDefinition, IndexKey
+from xskip.metadatastore.snapshot import Snapshot
+from xskip.results.advice import Advice, AdviceList
+from xskip.spark.query.usage import DatasetUsage
+
+__all__ = ["advise"]
+
+#: Fewer files say nothing about an index.
+_LEAST_FILES = 8
+#: Fewer scans say nothing about what queries filter.
+_LEAST_SCANS = 10
+#: A column that fewer scans filter without an index is not named.
+_LEAST_SCANS_OF_COLUMN = 3
+#: The share of files from which on statistics count as those of nearly all files.
+_NEARLY_ALL = 0.9
+#: The columns without an index that one call names at most, those of most scans first.
+_MOST_COLUMNS = 5
+#: The number of values in lists above which the lists are not counted.
+_MOST_VALUES = 5_000_000
+
+
+def advise(snapshot: Snapshot, dataset: str, usage: DatasetUsage) -> AdviceList:
+    """Return advice on the indexes of a snapshot.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+    dataset : str
+        The root of the dataset.
+    usage : DatasetUsage
+        How the queries of this process have used the indexes.
+    """
+    return AdviceList(dataset, usage.scans, tuple(_Adviser(snapshot, usage).advice()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Adviser:
+    snapshot: Snapshot
+    usage: DatasetUsage
+
+    def advice(self) -> Iterator[Advice]:
+        """Yield at most one piece of advice for each index, then those for columns without an index."""
+        present = {definition.key for definition, _ in self.snapshot.indexes}
+        for definition, _ in self.snapshot.indexes:
+            found = self._on_statistics(definition, present) or self._on_use(definition)
+            if found is not None:
+                yield found
+        columns = sorted(self.usage.without_index.items(), key=lambda item: (-item[1], item[0]))
+        for column, scans in columns[:_MOST_COLUMNS]:
+            if scans < _LEAST_SCANS_OF_COLUMN:
+                break
+            yield Advice(
+                "add", column,
+                f"add an index on {column}: {scans:,} of {self.usage.scans:,} scans of this process have a condition "
+                f"on {column}, which no index answers; MinMax helps if the files are ordered by the column, "
+                "ValueList if a file has few values, BloomFilter if = and IN look for one value among many",
+            )  # fmt: skip
+
+    def _on_statistics(self, definition: IndexDefinition, present: set[IndexKey]) -> Advice | None:
+        """Return advice on an index whose statistics rule out nothing, or nothing that another index does not."""
+        if self.snapshot.rows < _LEAST_FILES:
+            return None
+        match definition.name:
+            case "minmax":
+                return self._on_bounds(definition)
+            case "valuelist":
+                return self._on_lists(definition)
+            case "nullcount":
+                return self._on_counts(definition)
+            case "bloomfilter" if ("valuelist", definition.columns) in present:
+                return self._on_filters(definition)
+            case _:
+                return None
+
+    def _on_bounds(self, definition: IndexDefinition) -> Advice | None:
+        values = self._values(definition)
+        share = None if values is None else _overlapping_share(values)
+        if share is None or share < _NEARLY_ALL:
+            return None
+        return Advice(
+            "remove", str(definition),
+            f"{definition} rules out next to nothing for conditions within the range of the data: the ranges overlap "
+            f"in {share:.0%} of the pairs of files; remove it, or write the data ordered by {definition.columns[0]}",
+        )  # fmt: skip
+
+    def _on_lists(self, definition: IndexDefinition) -> Advice | None:
+        values = self._values(definition)
+        if values is None:
+            return None
+        missing = values.null_count / len(values)
+        if missing >= _NEARLY_ALL:
+            return Advice(
+                "change", str(definition),
+                f"{definition} has no list for {missing:.0%} of the files, because these have more values than "
+                "max_values; replace it by BloomFilter or Hybrid",
+            )  # fmt: skip
+        share = _containing_share(values)
+        if share is None or share < _NEARLY_ALL:
+            return None
+        return Advice(
+            "remove", str(definition),
+            f"{definition} rules out files only for values that no file has: each of its values is in {share:.0%} of "
+            "the files on average; remove it",
+        )  # fmt: skip
+
+    def _on_counts(self, definition: IndexDefinition) -> Advice | None:
+        values = self._values(definition)
+        if values is None or not pa.types.is_struct(values.type) or values.null_count:
+            return None
+        nulls, rows = (pc.struct_field(values, side) for side in (0, 1))
+        if (
+            nulls.null_count
+            or rows.null_count
+            or not pc.all(pc.and_(pc.greater(nulls, 0), pc.less(nulls, rows))).as_py()
+        ):
+            return None
+        return Advice(
+            "remove", str(definition),
+            f"{definition} rules out nothing: every file has rows with NULL and rows without; remove it",
+        )  # fmt: skip
+
+    def _on_filters(self, definition: IndexDefinition) -> Advice | None:
+        lists = next(d for d, _ in self.snapshot.indexes if d.key == ("valuelist", definition.columns))
+        values = self._values(lists)
+        if values is None or values.null_count or lists.expression != definition.expression:
+            return None
+        return Advice(
+            "remove", str(definition),
+            f"{definition} adds nothing to {lists}, which has the list of values of every file and answers the same "
+            "conditions; remove it",
+        )  # fmt: skip
+
+    def _on_use(self, definition: IndexDefinition) -> Advice | None:
+        """Return advice on an index that the queries of this process do not need."""
+        use, scans = self.usage.of(str(definition)), self.usage.scans
+        if scans < _LEAST_SCANS or use.ruled_out:
+            return None
+        if not use.scans:
+            return Advice(
+                "remove", str(definition),
+                f"no condition of {scans:,} scans of this process concerns {definition}; remove it if other queries "
+                "do not need it either",
+            )  # fmt: skip
+        if use.scans < _LEAST_SCANS:
+            return None
+        return Advice(
+            "change", str(definition),
+            f"{definition} ruled out no file in {use.scans:,} scans of this process; remove it, or choose another type",
+        )  # fmt: skip
+
+    def _values(self, definition: IndexDefinition) -> pa.Array | None:
+        """Return the statistics of all files, or None if some cannot be read or prove nothing."""
+        column: IndexColumn | None = self.snapshot.load([definition.key]).indexes.get(definition.key)
+        if column is None or column.is_locked or column.unreadable or column.doubt or not len(column.values):
+            return None
+        return column.values
+
+
+def _overlapping_share(bounds: pa.Array) -> float | None:
+    """Return the share of pairs of files whose ranges overlap; None if too few files have ranges.
+
+    Examples
+    --------
+    >>> def ranges(pairs):
+    ...     return pa.array([{"min": low, "max": high} for low, high in pairs])
+    >>> _overlapping_share(ranges([(i, i + 1) for i in range(0, 20, 2)]))
+    0.0
+    >>> _overlapping_share(ranges([(i, 1000 - i) for i in range(10)]))
+    1.0
+    """
+    if not pa.types.is_struct(bounds.type):
+        return None
+    low, high = (pc.struct_field(bounds, side) for side in (0, 1))
+    known = pc.and_(low.is_valid(), high.is_valid())
+    low, high = low.filter(known), high.filter(known)
+    count = len(low)
+    if count < _LEAST_FILES:
+        return None
+    ranks = pc.rank(sort_key(pa.concat_arrays([low, high])), tiebreaker="dense").to_numpy()
+    apart = np.searchsorted(np.sort(ranks[count:]), ranks[:count]).sum()  # files that end before a file begins
+    return float(1 - apart / (count * (count - 1) / 2))
+
+
+def _containing_share(lists: pa.Array) -> float | None:
+    """Return the average share of files whose list contains a value; None if there are too many values to count.
+
+    Examples
+    --------
+    >>> _containing_share(pa.array([["a"], ["b"], ["c"], ["d"]]))
+    0.25
+    """
+    if not (pa.types.is_list(lists.type) or pa.types.is_large_list(lists.type)):
+        return None
+    values = lists.flatten()
+    known = len(lists) - lists.null_count
+    if known < _LEAST_FILES // 2 or not 0 < len(values) <= _MOST_VALUES:
+        return None
+    return float(len(values) / pc.count_distinct(sort_key(values)).as_py() / known)
