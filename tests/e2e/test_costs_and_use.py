@@ -243,6 +243,22 @@ def test_queries_that_do_not_need_an_index(spark: SparkSession, tmp_path: Path) 
     assert "9 of 10 scans of this process have a condition on kind" in found["kind"][1]
 
 
+def test_counts_begin_anew_with_another_set_of_indexes(spark: SparkSession, tmp_path: Path) -> None:
+    """[REP-S-2] What queries did before an index was there says nothing about the index."""
+    path = events(spark, tmp_path / "d")
+    made = index(spark, path, [MinMax("ts")])
+    df = spark.read.parquet(path)
+    for _ in range(10):
+        df.filter("city = 'c3' AND ts >= 300").count()
+    assert set(advice(made)) == {"city"}
+    made.add([ValueList("city"), BloomFilter("noise")])
+    assert made.describe().scans == 0
+    assert advice(made) == {}
+    df.filter("city = 'c3'").count()
+    assert made.describe().scans == 1
+    assert infos(made)["valuelist(city)"].scans == 1
+
+
 def test_an_index_without_its_key_gets_no_advice_from_statistics(spark: SparkSession, tmp_path: Path) -> None:
     path = events(spark, tmp_path / "d")
     spark.conf.set("spark.xskip.encryption.footer.key", "f")

@@ -42,6 +42,7 @@ def advise(snapshot: Snapshot, dataset: str, usage: DatasetUsage) -> AdviceList:
     usage : DatasetUsage
         How the queries of this process have used the indexes.
     """
+    usage = usage.among(str(definition) for definition, _ in snapshot.indexes)
     return AdviceList(dataset, usage.scans, tuple(_Adviser(snapshot, usage).advice()))
 
 

@@ -267,8 +267,8 @@ class SkippingIndex(IndexUpkeep):
         """Return the description of the index: its location, version, size, partition columns and index definitions.
 
         For each index, the description has the size of its statistics, the time that builds have spent on it, and how
-        many scans in this process have used it. The counts begin with the first query of the process, and do not
-        include :func:`xskip.explain` and :meth:`files`.
+        many scans in this process have used it. The counts begin anew if the set of indexes changes, and do not include
+        :func:`xskip.explain` and :meth:`files`.
 
         Returns
         -------

@@ -49,6 +49,7 @@ def describe(source: Source, usage: DatasetUsage) -> IndexDescription:
     """
     snapshot = require_snapshot(source)
     record = snapshot.record
+    usage = usage.among(str(definition) for definition, _ in snapshot.indexes)
     entries = source.storage.list(source.directory)
     return IndexDescription(
         dataset=source.root,

@@ -79,7 +79,7 @@ class IndexDescription(KeyValueView):
         The partition columns, each with its Spark type.
     indexes : tuple of IndexInfo
     scans : int
-        The number of scans in this process that asked for files to skip.
+        The number of scans in this process that asked for files to skip, since the dataset has had these indexes.
     """
 
     dataset: str

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from xskip.pruning.prune import ClauseOutcome, PruneResult
@@ -46,3 +48,14 @@ def test_a_scan_without_an_answer_counts() -> None:
     log = UsageLog()
     log.add("/md", ScanTrace("", None, "the index cannot be read"))
     assert (log.of("/md").scans, dict(log.of("/md").indexes)) == (1, {})
+
+
+def test_another_set_of_indexes_begins_at_zero() -> None:
+    log = UsageLog()
+    old, new = frozenset({"minmax(a)"}), frozenset({"minmax(a)", "valuelist(b)"})
+    log.add("/md", replace(trace(ClauseOutcome("a > ?", "minmax(a)", 2)), indexes=old))
+    log.add("/md", ScanTrace("", None, "the index cannot be read"))
+    assert (log.of("/md").scans, log.of("/md").present) == (2, old)
+    log.add("/md", replace(trace(ClauseOutcome("a > ?", "minmax(a)", 3)), indexes=new))
+    assert (log.of("/md").scans, log.of("/md").present) == (1, new)
+    assert log.of("/md").of("minmax(a)") == IndexUsage(1, 3)

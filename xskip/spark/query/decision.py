@@ -28,6 +28,8 @@ class ScanTrace:
         The decoded filters with their values.
     secret_columns : frozenset of str
         The columns, in lower case, whose values reports never show, because an index on them is encrypted.
+    indexes : frozenset of str
+        The texts of all indexes of the dataset; empty if the engine did not use the index.
     """
 
     predicate: str
@@ -36,6 +38,7 @@ class ScanTrace:
     filters: str = ""
     decoded: Predicate | None = None
     secret_columns: frozenset[str] = frozenset()
+    indexes: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -178,6 +178,7 @@ class Engine:
             filters=request.filters_text,
             decoded=predicate,
             secret_columns=_secret_columns(snapshot),
+            indexes=frozenset(str(definition) for definition, _ in snapshot.indexes),
         )
         return Decision(_packed(result, loaded.token, needed), trace, _valid_settings(predicate, request, evaluator))
 

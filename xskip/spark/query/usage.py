@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -35,7 +35,7 @@ class IndexUsage:
 
 @dataclass(frozen=True, slots=True)
 class DatasetUsage:
-    """The use of the indexes of a dataset by the queries of this process.
+    """The use of the indexes of a dataset by the queries of this process, since the dataset has had these indexes.
 
     Attributes
     ----------
@@ -45,18 +45,27 @@ class DatasetUsage:
         The use of each index that answered a condition, by its text, such as ``minmax(ts)``.
     without_index : mapping of str to int
         For columns without an index, the number of scans with a condition on the column.
+    present : frozenset of str
+        The texts of all indexes of the dataset, with or without use.
     """
 
     scans: int = 0
     indexes: Mapping[str, IndexUsage] = field(default_factory=lambda: MappingProxyType({}))
     without_index: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    present: frozenset[str] = frozenset()
 
     def of(self, index: str) -> IndexUsage:
         """Return the use of an index."""
         return self.indexes.get(index, IndexUsage())
 
+    def among(self, present: Iterable[str]) -> DatasetUsage:
+        """Return the use, or none if it is that of another set of indexes than the present one."""
+        return self if self.present == frozenset(present) else DatasetUsage()
+
     def after(self, trace: ScanTrace) -> DatasetUsage:
-        """Return the use after another scan."""
+        """Return the use after another scan. If the set of indexes has changed, the counts begin anew."""
+        if trace.indexes and self.present and trace.indexes != self.present:
+            return DatasetUsage().after(trace)
         indexes, columns = dict(self.indexes), dict(self.without_index)
         if trace.result is not None:
             used: dict[str, int] = {}
@@ -69,7 +78,7 @@ class DatasetUsage:
             for column in (reason.removeprefix(NO_INDEX_ON) for reason in reasons):
                 if column in columns or len(columns) < _MAX_NAMES:
                     columns[column] = columns.get(column, 0) + 1
-        return DatasetUsage(self.scans + 1, indexes, columns)
+        return DatasetUsage(self.scans + 1, indexes, columns, trace.indexes or self.present)
 
 
 class UsageLog:
@@ -96,5 +105,5 @@ class UsageLog:
             self._usages.put(directory, self.of(directory).after(trace))
 
     def of(self, directory: str) -> DatasetUsage:
-        """Return the use of the indexes in a directory."""
+        """Return the use of the indexes in a directory, as of the latest scan."""
         return self._usages.get(directory) or DatasetUsage()
