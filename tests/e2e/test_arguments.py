@@ -117,6 +117,103 @@ def test_sessions(session: Any, expected: str) -> None:
             call(session)
 
 
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        (None, "the path is not a text .found: None; expected: a path"),
+        (5, "the path is not a text .found: 5, of type int"),
+        ("", "the path is not a text"),
+        (["/a", "/b"], "an object of type list; .*index each directory separately"),
+        (b"/a", "the path is not a text"),
+    ],
+)
+def test_paths(spark: SparkSession, path: Any, expected: str) -> None:
+    calls: list[Callable[[Any], object]] = [
+        lambda path: SkippingIndex.for_path(spark, path),
+        lambda path: SkippingIndex.for_path(spark, "/lake").at(path),
+        lambda path: xskip.migrate_all(spark, path),
+    ]
+    for call in (*calls, *([] if path is None else [lambda path: xskip.doctor(spark, path)])):
+        with pytest.raises(ArgumentError, match=expected):
+            call(path)
+    with pytest.raises(ArgumentError, match="the path is not a text"):
+        xskip.open_index([path])  # type: ignore[arg-type]
+
+
+def test_paths_of_pathlib(spark: SparkSession, tmp_path: Path) -> None:
+    write_once(spark, tmp_path / "data", SCHEMA, {"a": [(1, "oslo", (1.0, 2.0))]})
+    made = SkippingIndex.for_path(spark, tmp_path / "data")
+    assert made.create([MinMax("ts")]).added == 1
+    assert made.name == str(tmp_path / "data")
+
+
+def test_other_arguments_of_for_path_and_for_table(spark: SparkSession) -> None:
+    with pytest.raises(ArgumentError, match=r"format is not a text .found: None"):
+        SkippingIndex.for_path(spark, "/lake", format=None)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match=r"the options are not a mapping .found: an object of type list"):
+        SkippingIndex.for_path(spark, "/lake", options=["header"])  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match=r"table is not a text .found: None"):
+        SkippingIndex.for_table(spark, None)  # type: ignore[arg-type]
+
+
+def test_arguments_of_listings(made: SkippingIndex) -> None:
+    for call in (made.refresh, made.read):
+        with pytest.raises(ArgumentError, match=r"recheck is not a list of texts .found: 'day=1'.*such as \['date="):
+            call(trust_listing=True, recheck="day=1")  # type: ignore[operator]
+        with pytest.raises(ArgumentError, match=r"recheck is not a list of texts .found: 1, of type int"):
+            call(trust_listing=True, recheck=["day=1", 1])  # type: ignore[operator]
+        with pytest.raises(ArgumentError, match=r"trust_listing has an invalid value .found: 'yes'.*True or False"):
+            call(trust_listing="yes")  # type: ignore[operator]
+    with pytest.raises(ArgumentError, match="require_index has an invalid value"):
+        made.files("ts > 1", require_index="no")  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match=r"seed has an invalid value .found: 'a', of type str"):
+        made.validate(seed="a")  # type: ignore[arg-type]
+
+
+def test_columns_of_spark(made: SkippingIndex) -> None:
+    """A Column has every attribute that one asks for."""
+    with pytest.raises(ArgumentError, match=r"no index .found: an object of type Column"):
+        made.create([F.col("ts")])  # type: ignore[list-item]
+    for call in (xskip.explain, xskip.report):
+        with pytest.raises(ArgumentError, match=r"not a DataFrame .found: an object of type Column"):
+            call(F.col("ts"))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ((None, {}), "the builder of a session .found: None; expected: SparkSession.builder"),
+        ((SparkSession.builder, {"extra_packages": "a:b:c"}), r"not a list of texts .*such as \['group:artifact:"),
+        ((SparkSession.builder, {"avro_version": 4}), "avro_version is not a text .found: 4, of type int"),
+    ],
+)
+def test_configure(spark: SparkSession, arguments: Any, expected: str) -> None:
+    builder, named = arguments
+    with pytest.raises(ArgumentError, match=expected):
+        xskip.configure(builder, **named)
+    with pytest.raises(ArgumentError, match=r"object of type SparkSession; .*call xskip.enable\(spark\)"):
+        xskip.configure(spark)  # type: ignore[arg-type]
+
+
+def test_registrations(spark: SparkSession) -> None:
+    wrong = cast(Any, "x")
+    with pytest.raises(ArgumentError, match=r"no client of a key management service .found: an object of type str"):
+        xskip.use_kms(wrong)
+    with pytest.raises(ArgumentError, match="LocalKms needs a mapping"):
+        xskip.LocalKms(wrong)
+    with pytest.raises(ArgumentError, match=r"no function of Spark .found: an object of type function"):
+        xskip.register_function(spark, lambda x: x, None)
+    with pytest.raises(ArgumentError, match=r"implies is no function .found: an object of type str"):
+        xskip.register_function(spark, "name", wrong)
+    with pytest.raises(ArgumentError, match=r"file_index is not a text .found: 5"):
+        xskip.declare_classes(spark, file_index=5)  # type: ignore[arg-type]
+    with pytest.raises(IndexDefinitionError, match=r"an index type is a class with a name .found: 'x'"):
+        xskip.register(wrong)
+    for build in (lambda: MinMax("ts", key_label=cast(Any, 5)), lambda: xskip.GeoBox("a", "b", key_label="")):
+        with pytest.raises(IndexDefinitionError, match="label of a key is not a text"):
+            build()
+
+
 def test_queries(spark: SparkSession) -> None:
     with pytest.raises(ArgumentError, match=r"not a DataFrame .*found: 'select 1', .*write spark.sql\('select 1'\)"):
         xskip.explain("select 1")  # type: ignore[arg-type]

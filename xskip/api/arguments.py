@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from xskip.errors import ArgumentError, MetadataVersionError, did_you_mean
@@ -13,10 +14,18 @@ from xskip.settings import seconds_of
 
 __all__ = [
     "check_build",
+    "check_builder",
     "check_choice",
     "check_count",
+    "check_flag",
     "check_frame",
     "check_indexes",
+    "check_options",
+    "check_path",
+    "check_seed",
+    "check_text",
+    "check_texts",
+    "check_time",
     "check_version",
     "names_of",
 ]
@@ -76,7 +85,9 @@ def _name_of(index: Index) -> str:
 
 
 def _is_index(each: object) -> bool:
-    return not isinstance(each, type) and all(hasattr(each, part) for part in _PARTS)
+    # a Column of Spark has every attribute
+    named = not isinstance(each, type) and isinstance(getattr(each, "name", None), str)
+    return named and all(hasattr(each, part) for part in _PARTS)
 
 
 def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
@@ -126,6 +137,18 @@ def check_count(name: str, value: object) -> None:
         )
 
 
+def check_seed(seed: object) -> None:
+    """Raise an error unless an argument is a whole number that a generator of random numbers takes.
+
+    Raises
+    ------
+    ArgumentError
+        If the argument is something else.
+    """
+    if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
+        raise ArgumentError("seed has an invalid value", found=_shown(seed), expected="a whole number of at least 0")
+
+
 def check_text(name: str, value: object) -> None:
     """Raise an error unless an argument is a text that is not empty.
 
@@ -136,6 +159,92 @@ def check_text(name: str, value: object) -> None:
     """
     if not isinstance(value, str) or not value:
         raise ArgumentError(f"{name} is not a text", found=_shown(value), expected="a text that is not empty")
+
+
+def check_path(path: object) -> str:
+    """Return a path as a text.
+
+    >>> from pathlib import PurePosixPath
+    >>> check_path(PurePosixPath("/lake/events"))
+    '/lake/events'
+
+    Raises
+    ------
+    ArgumentError
+        If the argument is no path, or empty.
+    """
+    text = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if isinstance(text, str) and text.strip():
+        return text
+    several = isinstance(path, Iterable) and not isinstance(path, (str, bytes))
+    hint = "index each directory separately, or index their common parent directory" if several else None
+    raise ArgumentError(
+        "the path is not a text", found=_shown(path), expected="a path such as '/lake/events'", hint=hint
+    )
+
+
+def check_texts(name: str, value: object, example: str) -> None:
+    """Raise an error unless an argument is a sequence of texts.
+
+    Raises
+    ------
+    ArgumentError
+        If the argument is something else.
+    """
+    is_list = isinstance(value, Iterable) and not isinstance(value, (str, bytes))
+    found: Iterable[object] = value if isinstance(value, Iterable) and is_list else ()
+    wrong = [each for each in found if not isinstance(each, str)]
+    if wrong or not is_list:
+        raise ArgumentError(
+            f"{name} is not a list of texts",
+            found=_shown(wrong[0] if wrong else value),
+            expected=f"such as [{example!r}]",
+        )
+
+
+def check_options(options: object) -> None:
+    """Raise an error unless an argument maps the names of options to their values.
+
+    Raises
+    ------
+    ArgumentError
+        If the argument is something else.
+    """
+    if not isinstance(options, Mapping) or not all(isinstance(name, str) for name in options):
+        raise ArgumentError(
+            "the options are not a mapping", found=_shown(options), expected="a mapping such as {'header': 'true'}"
+        )
+
+
+def check_flag(name: str, value: object) -> None:
+    """Raise an error unless an argument is True or False.
+
+    Raises
+    ------
+    ArgumentError
+        If the argument is something else.
+    """
+    if not isinstance(value, bool):
+        raise ArgumentError(f"{name} has an invalid value", found=_shown(value), expected="True or False")
+
+
+def check_builder(builder: object) -> None:
+    """Raise an error unless an argument is the builder of a session.
+
+    Raises
+    ------
+    ArgumentError
+        If the argument is something else.
+    """
+    if not isinstance(getattr(builder, "_options", None), dict):
+        is_session = hasattr(type(builder), "sparkContext")
+        hint = "the session runs already; call xskip.enable(spark)" if is_session else None
+        raise ArgumentError(
+            "xskip configures the builder of a session",
+            found=_shown(builder),
+            expected="SparkSession.builder",
+            hint=hint,
+        )
 
 
 def check_time(name: str, value: object) -> float:
@@ -175,7 +284,7 @@ def check_frame(df: object) -> None:
     ArgumentError
         If the argument is something else.
     """
-    if not hasattr(df, "sparkSession") or isinstance(df, type):
+    if not hasattr(type(df), "sparkSession"):  # a Column of Spark has every attribute, its class has not
         hint = f"write spark.sql({df!r})" if isinstance(df, str) else None
         raise ArgumentError("the query is not a DataFrame", found=_shown(df), expected="a DataFrame", hint=hint)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from xskip.api.arguments import check_version
+from xskip.api.arguments import check_path, check_version
 from xskip.build.commit_attempts import retry_conflicts
 from xskip.build.source import base_location
 from xskip.errors import MetadataNotFoundError, XskipError
@@ -88,6 +88,7 @@ def migrate_all(
     >>> [(result.before, result.after) for result in xskip.migrate_all(spark, location, 3)]
     [((4,), 3)]
     """
+    location = check_path(location)
     check_version(version)
     engine = engine_of(spark)
     engine.settings.check(spark)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -9,7 +10,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from xskip.api.advise import advise
-from xskip.api.arguments import check_build, check_indexes, check_version
+from xskip.api.arguments import (
+    check_build,
+    check_flag,
+    check_indexes,
+    check_options,
+    check_path,
+    check_text,
+    check_texts,
+    check_version,
+)
 from xskip.api.file_selection import select_files
 from xskip.api.inspect import describe, status
 from xskip.api.upkeep import IndexUpkeep
@@ -66,7 +76,7 @@ class SkippingIndex(IndexUpkeep):
     @staticmethod
     def for_path(
         spark: SparkSession,
-        path: str,
+        path: str | os.PathLike[str],
         *,
         format: str = "parquet",  # noqa: A002 - Spark's own word
         options: Mapping[str, str] | None = None,
@@ -78,7 +88,7 @@ class SkippingIndex(IndexUpkeep):
         ----------
         spark : SparkSession
             The session that reads the files.
-        path : str
+        path : str or os.PathLike
             The dataset's root directory.
         format : str
             ``parquet``, ``avro``, ``orc``, ``csv`` or ``json``.
@@ -92,8 +102,16 @@ class SkippingIndex(IndexUpkeep):
         -------
         SkippingIndex
             The index, which need not exist yet.
+
+        Raises
+        ------
+        ArgumentError
+            If an argument has another type than documented.
         """
-        return SkippingIndex(path, spark, PathReader(path, format, options or {}, schema))
+        name = check_path(path)
+        check_text("format", format)
+        check_options({} if options is None else options)
+        return SkippingIndex(name, spark, PathReader(name, format, options or {}, schema))
 
     @staticmethod
     def for_table(spark: SparkSession, table: str) -> SkippingIndex:
@@ -113,7 +131,13 @@ class SkippingIndex(IndexUpkeep):
         -------
         SkippingIndex
             The index, which need not exist yet.
+
+        Raises
+        ------
+        ArgumentError
+            If the name is not a text.
         """
+        check_text("table", table)
         return SkippingIndex(table, spark, TableReader(table))
 
     def at(self, location: str) -> SkippingIndex:
@@ -130,6 +154,7 @@ class SkippingIndex(IndexUpkeep):
         SkippingIndex
             This instance.
         """
+        location = check_path(location)
         engine, source = self._open()
         table = engine.hook.locations.table(self._spark, self.name) if isinstance(self._reader, TableReader) else None
         engine.hook.locations.choose(table.name if table else source.root, engine.hook.locations.qualified(location))
@@ -242,6 +267,7 @@ class SkippingIndex(IndexUpkeep):
         """
         started = time.monotonic()
         check_build(progress, on_error)
+        _check_listing(recheck, trust_listing=trust_listing)
         found = recheck if trust_listing else None
         engine = self._check_settings()
         result = Refresh(engine, self._spark, self._reader, progress, on_error, recheck=found).run()
@@ -348,6 +374,7 @@ class SkippingIndex(IndexUpkeep):
         MetadataNotFoundError, IndexDefinitionError, DatasetError
             If there is no index that can replace the listing.
         """
+        _check_listing(recheck, trust_listing=trust_listing)
         return self._trust(recheck).read(self._spark) if trust_listing else self._reader(self._spark)
 
     def files(self, predicate: str | Column, *, require_index: bool = True) -> FileList:
@@ -374,7 +401,13 @@ class SkippingIndex(IndexUpkeep):
         PredicateError
             If Spark cannot parse or resolve the predicate.
         """
+        check_flag("require_index", require_index)
         return select_files(*self._open(), predicate, require_index=require_index)
 
     def _trust(self, recheck: Sequence[str]) -> IndexedListing:
         return trusted(engine_of(self._spark), self._reader, recheck)
+
+
+def _check_listing(recheck: Sequence[str], *, trust_listing: bool) -> None:
+    check_flag("trust_listing", trust_listing)
+    check_texts("recheck", recheck, "date=2026-11-20")

@@ -9,7 +9,8 @@ import subprocess
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from xskip.errors import JavaNotFoundError
+from xskip.api.arguments import check_builder, check_text, check_texts
+from xskip.errors import ArgumentError, JavaNotFoundError
 from xskip.expressions.udf import Implies, forget_function, register_implied
 from xskip.metadatastore import encryption
 from xskip.metadatastore.kms import KmsClient
@@ -61,6 +62,8 @@ def configure(
 
     Raises
     ------
+    ArgumentError
+        If an argument has another type than documented.
     JavaNotFoundError
         If Java is missing or older than version 17.
     DatasetError
@@ -81,6 +84,10 @@ def configure(
     """
     from pyspark.sql import SparkSession
 
+    check_builder(builder)
+    check_texts("extra_packages", extra_packages, "group:artifact:version")
+    if avro_version is not None:
+        check_text("avro_version", avro_version)
     if "spark.remote" in builder._options or builder._options.get("spark.api.mode") == "connect":
         raise connect_error()
     check_java()
@@ -186,6 +193,11 @@ def use_kms(client: KmsClient | None) -> None:
     >>> xskip.use_kms(xskip.LocalKms({"footer": bytes(16), "k1": bytes(16)}))
     >>> xskip.use_kms(None)
     """
+    if not (client is None or hasattr(client, "wrap") or hasattr(client, "wrap_key")):
+        raise ArgumentError(
+            "the object is no client of a key management service", found=f"an object of type {type(client).__name__}",
+            expected="an object with the methods wrap and unwrap, or None",
+        )  # fmt: skip
     encryption.use_kms(client)
     forget_indexes()
 
@@ -222,6 +234,17 @@ def register_function(spark: SparkSession, function: Any, implies: Implies | Non
     2
     >>> xskip.register_function(spark, to_celsius, None)
     """
+    if not isinstance(function, str) and not hasattr(getattr(function, "_unwrapped", function), "_judf"):
+        raise ArgumentError(
+            "the object is no function of Spark", found=f"an object of type {type(function).__name__}",
+            expected="the result of udf or spark.udf.register, or the registered name of a function in Java or Scala",
+        )  # fmt: skip
+    if implies is not None and not callable(implies):
+        raise ArgumentError(
+            "implies is no function",
+            found=f"an object of type {type(implies).__name__}",
+            expected="a function, or None",
+        )
     engine = engine_of(spark)
     identity = engine.hook.queries.identity(function)
     if implies is None:
@@ -252,6 +275,9 @@ def declare_classes(spark: SparkSession, *, file_index: str | None = None, file_
     --------
     >>> xskip.declare_classes(spark, file_index="com.example.LakeFileIndex")
     """
+    for name, value in (("file_index", file_index), ("file_format", file_format)):
+        if value is not None:
+            check_text(name, value)
     engine_of(spark).hook.declare_classes(file_index, file_format)
 
 

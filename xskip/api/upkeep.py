@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from xskip.api.arguments import check_build, check_count, check_indexes
+from xskip.api.arguments import check_build, check_count, check_indexes, check_seed
 from xskip.api.maintenance import IndexMaintenance
 from xskip.build.builder import OnError
 from xskip.build.extension import Extension
@@ -61,6 +61,7 @@ class IndexUpkeep(IndexMaintenance):
             If a file cannot be read.
         """
         check_count("sample", sample)
+        check_seed(seed)
         engine, source = self._open()
         return Validation(engine, source).run(sample, seed)
 

@@ -11,7 +11,7 @@ from xskip.expressions.operands import split_path
 if TYPE_CHECKING:
     from xskip.indexes.protocol import Index
 
-__all__ = ["check_at_least_one", "check_column", "check_rate", "check_text", "unsupported"]
+__all__ = ["check_at_least_one", "check_column", "check_label", "check_rate", "check_text", "unsupported"]
 
 
 def check_text(column: object) -> None:
@@ -27,6 +27,20 @@ def check_text(column: object) -> None:
             "the column of an index is not a text", found=f"an object of type {type(column).__name__}",
             expected="the name of a column, such as MinMax('ts')",
         )  # fmt: skip
+
+
+def check_label(label: object) -> None:
+    """Raise an error if the label of a key is neither a text nor None.
+
+    Raises
+    ------
+    IndexDefinitionError
+        If the label is another object, or empty.
+    """
+    if label is not None and (not isinstance(label, str) or not label):
+        raise IndexDefinitionError(
+            "the label of a key is not a text", found=f"key_label={label!r:.100}", expected="such as key_label='k1'"
+        )
 
 
 def check_at_least_one(index: Index, attribute: str) -> None:

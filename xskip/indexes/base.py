@@ -13,7 +13,7 @@ from xskip.clauses.clause import IndexClause
 from xskip.clauses.index_clause import conjoin
 from xskip.expressions.operands import quoted
 from xskip.expressions.predicate import Leaf
-from xskip.indexes.argument_checks import check_column, check_text
+from xskip.indexes.argument_checks import check_column, check_label, check_text
 from xskip.indexes.omissions import differ
 from xskip.indexes.protocol import Accumulator, Input
 from xskip.metadata.table import IndexDefinition
@@ -115,6 +115,7 @@ class OneColumn(ABC):
 
     def __post_init__(self) -> None:
         check_text(self.column)
+        check_label(self.key_label)
         if not self.expression:
             check_column(self.column)
 

@@ -19,7 +19,7 @@ from xskip.clauses.index_clause import Lists, PartsClause, conjoin
 from xskip.errors import IndexDefinitionError
 from xskip.expressions.operands import Cast, Column, column_of, join_path, quoted
 from xskip.expressions.predicate import Comparison, In, IsNotNull, Leaf, NotIn
-from xskip.indexes.argument_checks import check_at_least_one, check_column, unsupported
+from xskip.indexes.argument_checks import check_at_least_one, check_column, check_label, unsupported
 from xskip.indexes.base import Parameter, attributes_of, params_of
 from xskip.indexes.omissions import groups_omit
 from xskip.indexes.protocol import Accumulator, Input
@@ -79,6 +79,7 @@ class GeoBox:
     def __post_init__(self) -> None:
         check_column(self.x)
         check_column(self.y)
+        check_label(self.key_label)
         check_at_least_one(self, "boxes")
         if self.x == self.y:
             raise IndexDefinitionError("GeoBox needs two different columns", found=self.x, expected="two columns")

@@ -30,7 +30,7 @@ def register(kind: type[Index]) -> type[Index]:
     Raises
     ------
     IndexDefinitionError
-        If another class is registered under the name.
+        If the object is no class with a name, or another class is registered under the name.
 
     Examples
     --------
@@ -39,6 +39,10 @@ def register(kind: type[Index]) -> type[Index]:
     >>> xskip.register(xskip.MinMax)
     <class 'xskip.indexes.minmax.MinMax'>
     """
+    if not isinstance(kind, type) or not isinstance(getattr(kind, "name", None), str):
+        raise IndexDefinitionError(
+            "an index type is a class with a name", found=repr(kind)[:100], expected="a class such as MinMax"
+        )
     known = _TYPES.setdefault(kind.name, kind)
     if known is not kind:
         raise IndexDefinitionError(

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from xskip.errors import KeyNotAvailableError
+from xskip.errors import ArgumentError, KeyNotAvailableError
 
 __all__ = ["KmsClient", "LocalKms"]
 
@@ -89,6 +89,8 @@ class LocalKms:
 
     Raises
     ------
+    ArgumentError
+        If the keys are no mapping, or a key is not of type bytes.
     KeyNotAvailableError
         If a key has another length.
 
@@ -102,6 +104,11 @@ class LocalKms:
     """
 
     def __init__(self, keys: Mapping[str, bytes]) -> None:
+        if not isinstance(keys, Mapping) or not all(isinstance(key, bytes) for key in keys.values()):
+            raise ArgumentError(
+                "LocalKms needs a mapping of labels to keys", found=f"an object of type {type(keys).__name__}",
+                expected="such as {'k1': key} with keys of type bytes",
+            )  # fmt: skip
         for label, key in keys.items():
             if len(key) not in _KEY_BYTES:
                 raise KeyNotAvailableError(
