@@ -18,6 +18,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pytest
 from pyarrow.fs import LocalFileSystem
@@ -26,7 +27,7 @@ from pyspark.sql import SparkSession
 import xskip
 from tests.helpers import index, write_once
 from xskip import BloomFilter, GapList, Hybrid, MinMax, NullCount, Prefix, SkippingIndex, ValueList
-from xskip.errors import DatasetError, MetadataNotFoundError, SettingError
+from xskip.errors import DatasetError, MetadataNotFoundError, PredicateError, SettingError, StorageError
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = (
@@ -343,3 +344,17 @@ def test_spark_is_not_imported(spark: SparkSession, tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
     assert json.loads(ran.stdout) == [[f"{path}/f1.parquet"], 1, []]
+
+
+@pytest.mark.parametrize("predicate", [None, 5, pc.equal])
+def test_what_is_no_predicate(spark: SparkSession, tmp_path: Path, predicate: Any) -> None:
+    path = write_once(spark, tmp_path / "data", "a int", {"f": [(1,)]})
+    index(spark, path, [MinMax("a")])
+    with pytest.raises(PredicateError, match=r"neither SQL nor an expression .*expected: such as 'temp > 30'"):
+        xskip.open_index(path).files(predicate)
+
+
+@pytest.mark.parametrize("scheme", ["nosuch", "hdfs"])
+def test_file_systems_that_pyarrow_cannot_open(scheme: str) -> None:
+    with pytest.raises(StorageError, match=f"cannot open the file system .where: {scheme}://.*or pass filesystem="):
+        xskip.open_index(f"{scheme}://nohost/data")

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.clauses.clause import Mask, Requirement
-from xskip.errors import MetadataNotFoundError, SettingError
+from xskip.errors import MetadataNotFoundError, PredicateError, SettingError
 from xskip.expressions.operands import Column
 from xskip.metadata.data_files import DataFiles, compare_files, join_ids
 from xskip.metadata.format_rules import ZONE
@@ -93,12 +93,13 @@ class OpenedIndex:
         Raises
         ------
         PredicateError
-            If the predicate has an open quote or parenthesis, or is not complete.
+            If the predicate is neither a text nor an expression, has an open quote or parenthesis, or is not complete.
         MetadataNotFoundError
             If there is no index.
         DatasetError
             If the dataset is no directory.
         """
+        _check_predicate(predicate)
         parsed = parse(predicate) if isinstance(predicate, str) else None
         snapshot = self.snapshot
         listed = list_data(self.store)
@@ -191,6 +192,16 @@ def open_index(
     opened = OpenedIndex(store, place, time_zone)
     _ = opened.snapshot  # raises an error without an index
     return opened
+
+
+def _check_predicate(predicate: object) -> None:
+    from pyarrow.dataset import Expression
+
+    if not isinstance(predicate, (str, Expression)):
+        raise PredicateError(
+            "the predicate is neither SQL nor an expression", found=f"an object of type {type(predicate).__name__}",
+            expected="such as 'temp > 30' or pyarrow.dataset.field('temp') > 30",
+        )  # fmt: skip
 
 
 def _profile(snapshot: Snapshot, fmt: str) -> ReadProfile:

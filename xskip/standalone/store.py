@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xskip.errors import DatasetError, StorageError
+from xskip.errors import ArgumentError, DatasetError, StorageError
 from xskip.metadata.data_files import DataFiles, FileStatus, table_identifier
 from xskip.metadatastore.filesystem import FileEntry, LocalStorage, Storage, modified_of
 from xskip.metadatastore.temporary import lasting_folder
@@ -57,8 +57,15 @@ class Store:
             The dataset's root.
         filesystem : pyarrow.fs.FileSystem or None
             The file system; None finds the file system by the scheme of the path.
+
+        Raises
+        ------
+        ArgumentError
+            If the path is not a text, or empty.
+        StorageError
+            If pyarrow cannot open the file system.
         """
-        root = os.fspath(path)
+        root = _text(path)
         scheme, colon, rest = root.partition("://")
         if not colon or scheme == "file":
             local = os.path.abspath(root.removeprefix("file://").removeprefix("file:"))
@@ -67,11 +74,27 @@ class Store:
         if filesystem is None:
             from pyarrow.fs import FileSystem
 
-            filesystem, place = FileSystem.from_uri(
-                f"{'s3' if scheme.startswith('s3') else scheme}://{rest.rstrip('/')}"
-            )
+            try:
+                filesystem, place = FileSystem.from_uri(
+                    f"{'s3' if scheme.startswith('s3') else scheme}://{rest.rstrip('/')}"
+                )
+            except (OSError, ValueError, ImportError) as error:
+                raise StorageError(
+                    "pyarrow cannot open the file system", where=root, found=str(error).partition("\n")[0][:200],
+                    hint="check the scheme of the path and the access to the store, or pass filesystem=",
+                ) from error  # fmt: skip
             return Store(root, filesystem, place.removesuffix(table_identifier(root)))
         return Store(root, filesystem, rest.partition("/")[0])
+
+
+def _text(path: object) -> str:
+    text = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if isinstance(text, str) and text:
+        return text
+    raise ArgumentError(
+        "the path is not a text", found=f"an object of type {type(path).__name__}" if text else "an empty text",
+        expected="a path such as '/lake/events'",
+    )  # fmt: skip
 
 
 def list_data(store: Store) -> DataFiles:
