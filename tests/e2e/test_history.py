@@ -160,6 +160,13 @@ def test_a_moved_dataset_is_adopted(spark: SparkSession, tmp_path: Path) -> None
     moved = shutil.move(path, tmp_path / "moved")
     now = at(spark, moved)
     assert not now.exists()
+    for operation in (now.status, now.describe, now.refresh, now.optimize, lambda: now.files("x = 1")):
+        with pytest.raises(
+            MetadataNotFoundError, match=r"one of another path .*call adopt\(\) if the dataset was moved"
+        ):
+            operation()
+    checks = {check.advice for check in xskip.doctor(spark, str(moved)) if check.name == "index"}
+    assert checks == {"call adopt() if the dataset was moved or copied, or create([...])"}
     result = now.adopt()
     assert (result.former, result.adopted, result.changed, result.missing) == (path, 6, 0, 0)
     assert sorted(rows_of(now)) == sorted(expected)

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from xskip.api.arguments import check_path
 from xskip.api.catalog import list_indexes
 from xskip.api.index import SkippingIndex
 from xskip.api.queries import explain
@@ -13,6 +14,7 @@ from xskip.api.session import MINIMUM_JAVA
 from xskip.build.source import base_location
 from xskip.errors import MetadataNotFoundError, XskipError
 from xskip.indexes import MinMax
+from xskip.metadatastore.location import INDEX_DIRECTORY
 from xskip.metadatastore.snapshot import open_snapshot
 from xskip.metadatastore.temporary import temporary_folder
 from xskip.results.diagnosis import Check, Diagnosis
@@ -55,7 +57,7 @@ def doctor(spark: SparkSession, path: str | None = None) -> Diagnosis:
     Raises
     ------
     ArgumentError
-        If the object is not a session, or the session was stopped.
+        If the object is not a session, the session was stopped, or the path is not a text.
 
     Examples
     --------
@@ -63,6 +65,7 @@ def doctor(spark: SparkSession, path: str | None = None) -> Diagnosis:
     >>> [(check.name, check.state) for check in found if check.name in ("round trip", "index")]
     [('round trip', 'ok'), ('index', 'ok')]
     """
+    path = None if path is None else check_path(path)
     engine = engine_of(spark)
     parts: list[tuple[str, Callable[[], Iterable[Check]]]] = [
         ("java", lambda: [_java(engine)]),
@@ -215,6 +218,10 @@ def _index(spark: SparkSession, engine: Engine, path: str) -> Check:
             reading: Any = snapshot.reading
             kind = "parquet" if reading is None else reading.format
             return _state(path, SkippingIndex.for_path(spark, path, format=kind))
+    folder = f"{engine.hook.locations.qualified(path).rstrip('/')}/{INDEX_DIRECTORY}"
+    if storage_for(engine.hook, folder).directories(folder):
+        advice = "call adopt() if the dataset was moved or copied, or create([...])"
+        return Check("index", "warning", f"{path} has no index of this path, but one of another path", advice)
     return Check("index", "warning", f"{path} has no index", "call create([...])")
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 
-from xskip.build.source import Source
-from xskip.errors import MetadataCorruptError, MetadataNotFoundError, PredicateError
+from xskip.build.source import Source, no_index
+from xskip.errors import MetadataCorruptError, PredicateError
 from xskip.metadatastore.commit import find_live
 from xskip.results.file_list import FileList
 from xskip.results.scan_source import ScanSource
@@ -49,7 +49,7 @@ def select_files(engine: Engine, source: Source, predicate: str | Column, *, req
 
     has_index = _has_index(source)
     if require_index and not has_index:
-        raise MetadataNotFoundError.at(source.directory)
+        raise no_index(source)
     session = source.df.sparkSession
     session.conf.set("spark.xskip.enabled", "true")
     engine.hook.install(session)

@@ -130,7 +130,7 @@ class PathReader:
         """
         reader = session.read.format(self.format).options(**{**self.options, **options})
         chosen = reader if self.schema is None else reader.schema(self.schema)
-        return _opened(lambda: chosen.load(paths[0] if len(paths) == 1 else list(paths)), self.path)
+        return _opened(lambda: chosen.load(paths[0] if len(paths) == 1 else list(paths)), self.path, self.format)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,23 +212,25 @@ class FrameReader:
 Reader = PathReader | TableReader | FrameReader
 
 
-def _opened(read: Callable[[], DataFrame], name: str) -> DataFrame:
-    """Call a function that reads a dataset, and raise a DatasetError for any error of Spark."""
+def _opened(read: Callable[[], DataFrame], name: str, fmt: str = "") -> DataFrame:
+    """Call a function that reads a dataset of a format, and raise a DatasetError for any error of Spark."""
     from pyspark.errors import PySparkException
 
     try:
         return read()
     except PySparkException as error:
         raise DatasetError(
-            "cannot read the dataset", where=name, found=first_line(error), hint=_hint(str(error))
+            "cannot read the dataset", where=name, found=first_line(error), hint=_hint(str(error), fmt)
         ) from error
     except spark_errors() as error:
-        failed = what_failed(error) | ({"hint": hint} if (hint := _hint(str(error))) else {})
+        damaged = "repair or remove the file"
+        expected = f"check that the format is {fmt}; if the file is damaged, {damaged}" if fmt else damaged
+        failed = what_failed(error) | {"hint": _hint(str(error), fmt) or expected}
         raise DatasetError("cannot read the dataset", **{"where": name, **failed}) from error
 
 
-def _hint(said: str) -> str | None:
-    """Return what to do about a source or file system that Spark lacks, or None if only the error itself says it."""
+def _hint(said: str, fmt: str) -> str | None:
+    """Return what to do about a source, a file system or files that Spark lacks, or None if the error says it."""
     if "Failed to find data source: avro" in said:
         return (
             f"start Spark with --packages {spark_package('avro')}, or call xskip.configure(SparkSession.builder) "
@@ -237,6 +239,8 @@ def _hint(said: str) -> str | None:
     if missing := _MISSING_SOURCE.search(said):
         close = difflib.get_close_matches(missing[1], _FORMATS, 1)
         return f"did you mean {close[0]}?" if close else f"xskip indexes {', '.join(_FORMATS)}"
+    if "UNABLE_TO_INFER_SCHEMA" in said:
+        return f"write files of the format {fmt} first, or pass their schema" if fmt else None
     if "FileSystem not found" in said or "No FileSystem for scheme" in said:
         return "check the scheme of the path, and start Spark with the package of its file system"
     return None

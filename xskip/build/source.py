@@ -11,7 +11,7 @@ from xskip.errors import DatasetError, IndexDefinitionError, MetadataCorruptErro
 from xskip.metadata.read_profile import ReadProfile, differences
 from xskip.metadatastore.commit import find_live
 from xskip.metadatastore.filesystem import Storage
-from xskip.metadatastore.location import IndexLocation
+from xskip.metadatastore.location import INDEX_DIRECTORY, IndexLocation
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot
 from xskip.metadatastore.versions import WriteOptions
 from xskip.settings import BYTES_PER_FILE, FOOTER_KEY, LOCATION, PLAINTEXT_FOOTER, ROWS_PER_FILE
@@ -33,6 +33,7 @@ __all__ = [
     "choose_location",
     "existing_write_options",
     "form_of",
+    "no_index",
     "open_source",
     "require_collected",
     "require_own_snapshot",
@@ -175,8 +176,19 @@ def require_snapshot(source: Source) -> Snapshot:
     """
     snapshot = open_snapshot(source.storage, source.directory)
     if snapshot is None:
-        raise MetadataNotFoundError.at(source.directory)
+        raise no_index(source)
     return snapshot
+
+
+def no_index(source: Source) -> MetadataNotFoundError:
+    """Return the error for a dataset without an index, which names the index of a former place of the dataset."""
+    folder = f"{source.root.rstrip('/')}/{INDEX_DIRECTORY}"
+    if source.directory.startswith(f"{folder}/") and source.storage.directories(folder):
+        return MetadataNotFoundError(
+            "there is no index of this path, but one of another path", where=folder,
+            hint="call adopt() if the dataset was moved or copied, or create([...])",
+        )  # fmt: skip
+    return MetadataNotFoundError.at(source.directory)
 
 
 def require_own_snapshot(source: Source) -> Snapshot:

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 import xskip
 from tests.helpers import write_once
-from xskip.errors import StorageError, XskipError
+from xskip.errors import DatasetError, StorageError, XskipError
 from xskip.spark.bridge.java_errors import first_line, reason, spark_errors, told, what_failed
 from xskip.spark.bridge.packages import spark_package
 from xskip.xskipper import Xskipper
@@ -77,8 +77,18 @@ def test_an_error_of_spark_becomes_one_of_xskip(nested: Exception) -> None:
         (None, "delta9", "xskip indexes parquet, avro"),
         ("s3a://bucket/data", "parquet", "start Spark with the package of its file system"),
         (None, "avro", "Not an Avro data file"),
+        (None, "avro", "check that the format is avro; if the file is damaged, repair or remove the file"),
     ],
-    ids=["scheme", "package", "format", "close format", "unknown format", "hint for a package", "other format"],
+    ids=[
+        "scheme",
+        "package",
+        "format",
+        "close format",
+        "unknown format",
+        "hint for a package",
+        "other format",
+        "hint for a format",
+    ],
 )
 def test_datasets_that_spark_cannot_read(
     spark: SparkSession, tmp_path: Path, path: str | None, file_format: str, found: str
@@ -92,6 +102,12 @@ def test_datasets_that_spark_cannot_read(
         assert PY4J not in str(caught.value)
 
 
+def test_directories_without_files(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    with pytest.raises(DatasetError, match="write files of the format parquet first, or pass their schema"):
+        xskip.SkippingIndex.for_path(spark, str(tmp_path / "data")).create([xskip.MinMax("a")])
+
+
 @pytest.mark.parametrize("location", ["nosuch://bucket/indexes", "s3a://bucket/indexes"])
 def test_locations_that_spark_cannot_use(spark: SparkSession, tmp_path: Path, location: str) -> None:
     path = write_once(spark, tmp_path / "data", "a int", {"one": [(1,)]})
@@ -100,6 +116,7 @@ def test_locations_that_spark_cannot_use(spark: SparkSession, tmp_path: Path, lo
     for operation in (index.status, lambda: index.create([xskip.MinMax("a")]), lambda: xskip.list_indexes(spark)):
         with pytest.raises(XskipError, match=r"FileSystem") as caught:
             operation()
+        assert "add the jar of the file system to Spark" in str(caught.value)
         assert PY4J not in str(caught.value)
 
 

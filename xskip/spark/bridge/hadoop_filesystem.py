@@ -167,7 +167,7 @@ def _family(action: str, path: str, in_doubt: type[StorageError] = StorageError)
             hint = f"set {_CONDITIONAL}=true, because xskip detects concurrent writers by conditional puts"
         elif name.startswith(_DENIALS):
             hint = "check the credentials of the Spark session and their permissions for the store"
-        elif name.startswith("UnsupportedFileSystem"):
+        elif name.startswith("UnsupportedFileSystem") or "FileSystem not found" in says:
             hint = f"add the jar of the file system to Spark, or correct {LOCATION.key}"
         else:
             hint = "check the store, and try again"
