@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
+import shutil
+import sys
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.helpers import index, kept, opened_files, write_once
+from tests.e2e.test_where_spark_runs import run
+from tests.helpers import index, kept, write_once
 from xskip import MinMax
 from xskip.errors import XskipError
 from xskip.spark.query.engine import engine_of
@@ -41,28 +43,51 @@ def test_a_location_that_cannot_be_looked_at(spark: SparkSession, path: str, cap
         spark.read.parquet(path).filter("x > 8").collect()
 
 
-@pytest.fixture
-def locked(spark: SparkSession, path: str) -> Iterator[Path]:
-    directory = Path(index(spark, path, [MinMax("x")]).describe().location)
-    assert kept(spark, path, "x > 5") == {"high"}
-    yield directory
-    directory.chmod(0o755)
+#: Queries of a program that must not enter a directory.
+PROGRAM = """
+import logging
+import sys
+from pathlib import Path
+import xskip
+from pyspark.sql import SparkSession
+
+logging.basicConfig(level=logging.WARNING, stream=sys.stdout, format="warning: %(message)s")
+builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+spark = builder.config("spark.sql.warehouse.dir", sys.argv[2]).getOrCreate()
+xskip.enable(spark)
+data = spark.read.parquet(sys.argv[1])
+for least in (5, 6, 7):
+    data.filter(f"x > {least}").collect()
+    print("report:", xskip.last_report(spark).headline)
+spark.conf.set("spark.xskip.strict", "true")
+try:
+    data.filter("x > 8").collect()
+except Exception as error:
+    print("strict:", next(line for line in str(error).splitlines() if "xskip" in line))
+"""
+#: Starts a program of the superuser without the right to enter closed directories.
+BOUND = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is closed to the superuser")
-def test_a_directory_of_somebody_else(
-    spark: SparkSession, path: str, locked: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    """[PRU-DS-1] An index is used again as soon as its directory is readable."""
-    locked.chmod(0o000)
-    with pytest.raises(Exception, match=r"xskip \(strict\)"):
-        spark.read.parquet(path).filter("x > 5").collect()
-    spark.conf.set("spark.xskip.strict", "false")
-    with caplog.at_level(logging.WARNING, "xskip"):
-        assert opened_files(spark.read.parquet(path).filter("x > 6")) == {"low", "high"}
-    assert len(warnings(caplog)) == 1
-    locked.chmod(0o755)
-    assert kept(spark, path, "x > 7") == {"high"}
+@pytest.mark.skipif(os.geteuid() == 0 and shutil.which("setpriv") is None, reason="nothing is closed to the superuser")
+@pytest.mark.parametrize("closed", ["_xskip", "_xskip/*"])
+def test_a_closed_directory(spark: SparkSession, tmp_path: Path, closed: str) -> None:
+    """[PRU-DS-1] A directory that the user must not enter may hold an index, whichever directory is closed."""
+    made = index(spark, write_once(spark, tmp_path / "data", "x int", FILES), [MinMax("x")])
+    (directory,) = Path(made.name).glob(closed)
+    directory.chmod(0o000)
+    command = [*(BOUND if os.geteuid() == 0 else ()), sys.executable, "-c", PROGRAM, made.name]
+    try:
+        said = run(tmp_path, *command, str(tmp_path / "warehouse")).splitlines()
+    finally:
+        directory.chmod(0o755)
+    (warning,) = (line for line in said if line.startswith("warning:"))
+    assert "Permission denied" in warning
+    reports = [line for line in said if line.startswith("report: skipped none of 2 files")]
+    assert len(reports) == 3
+    assert all("Permission denied" in line for line in reports)
+    (strict,) = (line for line in said if line.startswith("strict:"))
+    assert "xskip (strict)" in strict
 
 
 def test_a_message_with_a_number_of_its_own_is_said_once(

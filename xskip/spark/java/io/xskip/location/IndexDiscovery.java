@@ -4,6 +4,7 @@ import io.xskip.common.Paths;
 import io.xskip.common.SkippingSettings;
 import io.xskip.common.SparkCompat;
 import io.xskip.snapshot.Snapshots;
+import java.io.File;
 import java.io.FileNotFoundException;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -13,6 +14,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.execution.datasources.FileIndex;
@@ -160,10 +162,14 @@ public final class IndexDiscovery {
   }
 
   private static boolean containsMetadata(Path directory) throws Exception {
+    FileSystem files = directory.getFileSystem(SparkCompat.hadoopConf());
     FileStatus[] entries;
     try {
-      entries = directory.getFileSystem(SparkCompat.hadoopConf()).listStatus(directory);
+      entries = files.listStatus(directory);
     } catch (FileNotFoundException e) {
+      if (files.getUri().getScheme().equals("file") && isBelowClosedDirectory(directory)) {
+        throw e;
+      }
       return false;
     }
     for (FileStatus entry : entries) {
@@ -173,5 +179,17 @@ public final class IndexDiscovery {
       }
     }
     return false;
+  }
+
+  /**
+   * Returns whether a directory that Hadoop does not find on a local disk may exist: Java finds
+   * nothing below a directory that its user must not enter.
+   */
+  private static boolean isBelowClosedDirectory(Path directory) {
+    File parent = new File(directory.toUri().getPath()).getParentFile();
+    while (parent != null && !parent.exists()) {
+      parent = parent.getParentFile();
+    }
+    return parent != null && !parent.canExecute();
   }
 }
