@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.e2e.test_where_spark_runs import run
 from tests.helpers import index, kept, write_once
+from tests.programs import run
 from xskip import MinMax
 from xskip.errors import XskipError
 from xskip.spark.query.engine import engine_of

@@ -15,10 +15,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 import xskip
+from tests.programs import environment, run
 from xskip.errors import DatasetError
 from xskip.spark.bridge.packages import has_avro, spark_package
 
-ROOT = Path(__file__).parents[2]
 AVRO = spark_package("avro", os.environ.get("XSKIP_TEST_AVRO"))
 _SECONDS = 240
 
@@ -53,28 +53,6 @@ for operation in (index.status, index.exists, lambda: index.create([xskip.MinMax
     except xskip.XskipError as error:
         print("error:", error)
 """
-
-
-def environment(folder: Path) -> dict[str, str]:
-    """Return the environment of a program that starts Spark itself: this checkout, and files below a folder."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
-    return kept | {
-        "PYTHONPATH": str(ROOT),
-        "PYSPARK_PYTHON": sys.executable,
-        "PYSPARK_DRIVER_PYTHON": sys.executable,
-        "SPARK_HOME": str(Path(pyspark.__file__).parent),
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_LOCAL_DIRS": str(folder / "spark"),
-    }
-
-
-def run(folder: Path, *command: str) -> str:
-    """Run a program to its end, and return what it has printed."""
-    done = subprocess.run(
-        command, cwd=folder, env=environment(folder), capture_output=True, text=True, timeout=_SECONDS, check=False
-    )
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
-    return done.stdout
 
 
 def launcher(name: str) -> str:

@@ -17,7 +17,8 @@ __all__ = ["check_session", "clone_session", "connect_error"]
 def connect_error() -> DatasetError:
     """Return the error for a Spark Connect client."""
     return DatasetError(
-        "xskip does not run in a Spark Connect client", hint="call xskip in the process that hosts the server"
+        "xskip does not run in a Spark Connect client",
+        hint="build indexes in a program with its own driver; xskip.open_index(path).files(...) selects files here",
     )
 
 
