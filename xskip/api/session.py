@@ -53,7 +53,8 @@ def configure(
     extra_packages : sequence of str
         Further Maven coordinates, ``group:artifact:version``.
     avro_version : str, optional
-        The version of spark-avro; None selects the version of Spark.
+        The version of spark-avro; None selects the version of Spark, and 4.1.1 for Spark 4.2 and 4.3, whose own
+        spark-avro is not on Maven Central.
 
     Returns
     -------

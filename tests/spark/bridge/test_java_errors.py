@@ -137,3 +137,13 @@ def test_the_api_of_xskipper(spark: SparkSession, tmp_path: Path) -> None:
 )
 def test_packages_are_for_the_scala_of_the_spark(version: str, package: str) -> None:
     assert spark_package("avro", version) == package
+
+
+@pytest.mark.parametrize(
+    ("version", "avro"), [("4.3.0", "4.1.1"), ("4.2.1", "4.1.1"), ("4.1.1", "4.1.1"), ("4.0.2", "4.0.2")]
+)
+def test_only_published_packages_are_named(monkeypatch: pytest.MonkeyPatch, version: str, avro: str) -> None:
+    monkeypatch.setattr("pyspark.__version__", version)
+    assert spark_package("avro") == f"org.apache.spark:spark-avro_2.13:{avro}"
+    assert spark_package("protobuf") == f"org.apache.spark:spark-protobuf_2.13:{version}"
+    assert spark_package("avro", "4.9.9").endswith(":4.9.9")

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
 __all__ = ["has_avro", "spark_package"]
 
 
+#: The versions of spark-avro for Sparks whose own spark-avro is not on Maven Central; the tests use the same ones.
+_PUBLISHED_AVRO = {"4.2": "4.1.1", "4.3": "4.1.1"}
+
+
 def spark_package(module: str, version: str | None = None) -> str:
     """Return the coordinates of a module of Spark, for ``--packages`` and ``spark.jars.packages``.
 
@@ -20,7 +24,8 @@ def spark_package(module: str, version: str | None = None) -> str:
     module : str
         The name of the module, such as ``avro``.
     version : str, optional
-        The version of the module; None selects the version of Spark.
+        The version of the module; None selects the version of Spark, or for spark-avro the last one before it that is
+        published.
 
     Examples
     --------
@@ -29,7 +34,9 @@ def spark_package(module: str, version: str | None = None) -> str:
     """
     import pyspark
 
-    chosen = version or pyspark.__version__
+    own = pyspark.__version__
+    published = _PUBLISHED_AVRO.get(own.rpartition(".")[0], own) if module == "avro" else own
+    chosen = version or published
     scala = "2.12" if chosen.startswith("3.") else "2.13"
     return f"org.apache.spark:spark-{module}_{scala}:{chosen}"
 
