@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -12,6 +14,7 @@ from xskip.errors import StorageError
 from xskip.metadata.data_files import DataFiles
 from xskip.quixlake.listing import files_below, list_below
 from xskip.spark.bridge.gateway import hook_of
+from xskip.spark.collect import relation
 from xskip.spark.collect.relation import Listing
 
 LISTED = (
@@ -56,6 +59,28 @@ def test_every_file_below_is_listed(spark: SparkSession, lake: Path) -> None:
         assert entries_of(list_below(hook_of(spark), uri)) == expected
     for uri in (f"file:{lake}", f"file://{lake}/"):
         assert entries_of(by_hadoop(spark, uri)) == expected
+
+
+def test_many_names_go_through_a_local_file(
+    spark: SparkSession, lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = entries_of(by_hadoop(spark, f"file:{lake}"))
+    monkeypatch.setattr(relation, "_MOST_NAMES", len(LISTED) - 1)
+    folders: list[str] = []
+
+    def noted(purpose: str) -> Any:
+        folders.append(str(tmp_path / purpose))
+        return nullcontext(folders[-1])
+
+    monkeypatch.setattr(relation, "temporary_folder", noted)
+    assert entries_of(by_hadoop(spark, f"file:{lake}")) == expected, "the JVM cannot write the file"
+    (tmp_path / "names").mkdir()
+    assert entries_of(by_hadoop(spark, f"file:{lake}")) == expected
+    assert (tmp_path / "names/names").read_bytes().count(b"\0") == len(LISTED) - 1
+    assert len(folders) == 2
+    monkeypatch.setattr(relation, "_MOST_NAMES", len(LISTED))
+    assert entries_of(by_hadoop(spark, f"file:{lake}")) == expected
+    assert len(folders) == 2
 
 
 def test_a_directory_that_does_not_exist_has_no_files(spark: SparkSession, lake: Path) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,6 +20,7 @@ from xskip.errors import DatasetError
 from xskip.metadata.data_files import DataFiles
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadatastore.location import IndexLocation
+from xskip.metadatastore.temporary import temporary_folder
 from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.java_errors import told
 from xskip.spark.bridge.locations import parse_locations
@@ -37,6 +40,8 @@ _LEAST_TASK = 64 << 20
 _TASKS_PER_CORE = 4
 #: The least cost of opening a file in a build, as the number of bytes that Spark reads in the same time.
 _OPENING = 1 << 20
+#: The number of names that go through py4j.
+_MOST_NAMES = 10_000
 
 
 @dataclass(frozen=True)
@@ -59,8 +64,20 @@ class Listing:
     def files(self) -> DataFiles:
         """Return the names, the sizes in bytes and the modification times of all files."""
         sizes, modified, _ = self._numbers
-        names = _text_array(self.java.names(), len(sizes))
-        return DataFiles(names, pa.array(sizes, pa.int64()), pa.array(modified, pa.int64()))
+        return DataFiles(
+            _text_array(self._names(), len(sizes)), pa.array(sizes, pa.int64()), pa.array(modified, pa.int64())
+        )
+
+    def _names(self) -> bytes:
+        """Return the names, separated by NUL; many of them go through a local file that the JVM writes, if it can."""
+        from py4j.protocol import Py4JJavaError
+
+        if self.count > _MOST_NAMES:
+            with temporary_folder("names") as folder, suppress(Py4JJavaError, FileNotFoundError):
+                path = Path(folder) / "names"
+                self.java.writeNames(str(path))
+                return path.read_bytes()
+        return base64.b64decode(self.java.names())
 
     def paths(self, positions: npt.NDArray[np.int64]) -> list[str]:
         """Return the Hadoop paths, with scheme, of files.
@@ -272,9 +289,9 @@ def selected(hook: Hook, df: DataFrame) -> Listing:
         return Listing(hook.builds.selected(df))
 
 
-def _text_array(packed: str, count: int) -> pa.Array:
+def _text_array(packed: bytes, count: int) -> pa.Array:
     """Return texts as Arrow splits them, without an object of Python for each."""
-    joined = pa.array([base64.b64decode(packed)] if count else [], pa.large_string())
+    joined = pa.array([packed] if count else [], pa.large_string())
     return pc.split_pattern(joined, "\0").flatten().cast(pa.string())
 
 

@@ -5,7 +5,9 @@ import io.xskip.catalyst.ValueEncoder;
 import io.xskip.common.Bytes;
 import io.xskip.common.Json;
 import java.io.ByteArrayOutputStream;
+import java.io.FileOutputStream;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -88,11 +90,25 @@ public final class FileListing {
 
   /** Returns the decoded paths without scheme and authority, separated by NUL. */
   public String names() {
+    return packedNames().text();
+  }
+
+  /** Writes the bytes of {@link #names} to a local file, which takes less time than base 64. */
+  public void writeNames(String file) throws IOException {
+    FileOutputStream out = new FileOutputStream(file);
+    try {
+      packedNames().writeTo(out);
+    } finally {
+      out.close();
+    }
+  }
+
+  private PathWriter packedNames() {
     PathWriter writer = new PathWriter(files.size());
     for (FileStatus file : files) {
       writer.add(file.getPath().toUri().getPath());
     }
-    return writer.text();
+    return writer;
   }
 
   /**
@@ -139,6 +155,10 @@ public final class FileListing {
       }
       byte[] bytes = path.getBytes(StandardCharsets.UTF_8);
       buffer.write(bytes, 0, bytes.length);
+    }
+
+    void writeTo(OutputStream out) throws IOException {
+      buffer.writeTo(out);
     }
 
     String text() {
