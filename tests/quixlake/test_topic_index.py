@@ -11,9 +11,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 import xskip
-from tests.quixlake.lakes import START, WrittenLake, hourly, records
+from tests.quixlake.lakes import START, WrittenLake, hourly, offsets, records, skipped
 from tests.quixlake.written import MESSAGE, write_segment
-from xskip.errors import IndexExistsError
+from xskip.errors import IndexExistsError, MetadataNotFoundError, PredicateError
 from xskip.quixlake import QuixLake
 from xskip.quixlake.topic_index import TopicIndex
 from xskip.spark.collect.collector import Collector
@@ -179,3 +179,34 @@ def test_an_index_survives_migrations_and_optimization(spark: SparkSession, tmp_
     assert entries(spark, index, "timestamp") == before
     assert "minmax" in str(index.describe())
     assert lake.read("t").filter("key = X'00'").count() == 0
+
+
+def test_indexes_are_added_to_the_bounds_of_descriptors(spark: SparkSession, tmp_path: Path, opened: list[int]) -> None:
+    """[QLK-IX-1] [QLK-IX-5] An addition reads messages for the added indexes, and keeps the claims of the bounds."""
+    written = WrittenLake(tmp_path)
+    rows = [[row | {"value": b'{"temp": %d}' % row["offset"]} for row in records(2, first=i)] for i in (0, 10, 20)]
+    written.describe([written.segment("k", own) for own in rows[:2]], exact=True)
+    lake = QuixLake(spark, str(tmp_path))
+    index = lake.index("t", value="json", schema="temp INT")
+    with pytest.raises(MetadataNotFoundError):
+        index.add([xskip.MinMax("value.temp")])
+    index.create(progress=False)
+    assert opened == []
+    frame = lake.read("t", value="json", schema="temp INT")
+    assert skipped(spark, frame.filter("value.temp > 5")) == (2, 2)
+    written.describe([written.segment("k", rows[2])])
+    found = index.add([xskip.MinMax("value.temp"), xskip.BloomFilter("key")], progress=False)
+    assert (found.added, found.removed, found.unchanged) == (1, 0, 2)
+    assert sorted(opened) == [1, 2]
+    assert entries(spark, index, "offset") == [(0, 1), (10, 11), (20, 21)]
+    assert entries(spark, index, "timestamp") == [(START, START + 1000), (START + 10_000, START + 11_000), None]
+    frame = lake.read("t", value="json", schema="temp INT")
+    assert skipped(spark, frame.filter("value.temp > 5")) == (2, 3)
+    assert offsets(frame.filter("value.temp > 5")) == [10, 11, 20, 21]
+    assert skipped(spark, lake.read("t").filter("key = X'00'")) == (0, 3)
+    for repeated in (xskip.MinMax("value.temp"), xskip.MinMax("offset")):
+        with pytest.raises(IndexExistsError):
+            index.add([repeated])
+    with pytest.raises(PredicateError, match="no index supports this decoding of payloads"):
+        lake.index("t", value="protobuf", schema="p.M").add([xskip.MinMax("value.temp")])
+    assert lake.index("t").refresh(progress=False).unchanged == 3
