@@ -14,15 +14,8 @@ import pytest
 from xskip.errors import StorageError
 from xskip.metadata.data_files import DataFiles
 from xskip.metadatastore.filesystem import LocalStorage
-from xskip.quixlake.descriptors import (
-    DOCUMENT,
-    IndexFiles,
-    UnreadableFile,
-    decisive,
-    describe,
-    paths_below,
-    read_small_files,
-)
+from xskip.quixlake.descriptors import DOCUMENT, IndexFiles, decisive, describe, paths_below
+from xskip.quixlake.small_files import UnreadableFile, read_small_files
 
 BELOW = "Raw/Topic=t/Key=k/Start=2025-08-21/ts_1_2_part_0_off_3_4.avro"
 

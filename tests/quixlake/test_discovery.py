@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from tests.quixlake.lakes import START, WrittenLake, hourly, records
 from xskip.errors import DatasetError, PredicateError
-from xskip.quixlake import QuixLake
+from xskip.quixlake import QuixLake, store
 from xskip.quixlake.selection import milliseconds
 
 KEYS = ("a/b", "10", "2024-01-01", "", "é x#%:=", None)
@@ -152,6 +152,44 @@ def test_find(spark: SparkSession, tmp_path: Path) -> None:
     assert keys("nothing") == keys(metadata={"site": "Bern"}) == []
     assert keys(start="2025-08-21 05:00") == ["bus", "car-1", "car-2"]
     assert column(lake.find(start="2025-08-21 05:00"), "segments") == [1, 1, 1]
+
+
+def test_a_condition_on_metadata_is_answered_before_raw_folders_are_listed(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """[QLK-CM-5] [QLK-DI-2] Discovery lists ``Metadata`` once, and the folders of fitting keys alone."""
+    written = WrittenLake(tmp_path)
+    for key in ("a/b", "c", "d"):
+        row = written.segment(key, records(2))
+        if key == "d":
+            written.describe([row])
+    for key in ("a/b", "d"):
+        written.set(key, "site", "Oslo")
+    lake = QuixLake(spark, str(tmp_path))
+    listed: list[str] = []
+    original = store.list_below
+
+    def noted(hook: Any, uri: str) -> Any:
+        listed.append(uri.removeprefix(f"file:{tmp_path}/").replace("Topic=t", "t"))
+        return original(hook, uri)
+
+    monkeypatch.setattr(store, "list_below", noted)
+    for look in (lake.segments, lake.find):
+        listed.clear()
+        condition: Any = {"metadata": {"site": iter(["Rome", "Oslo"])}}
+        assert column(look(*(["t"] if look == lake.segments else []), **condition), "stream_key") == ["a/b", "d"]
+        assert listed == ["Metadata/t", "Raw/t/Key=a%2Fb"]
+    listed.clear()
+    assert lake.time_range("t", metadata={"site": "Rome"}).start is None
+    assert listed == ["Metadata/t"]
+    listed.clear()
+    assert column(lake.segments("t", listed=True, metadata={"site": "Oslo"}), "stream_key") == ["a/b", "d"]
+    assert listed == ["Metadata/t", "Raw/t/Key=a%2Fb", "Raw/t/Key=d"]
+    listed.clear()
+    assert column(lake.segments("t"), "stream_key") == ["a/b", "c", "d"]
+    assert listed == ["Metadata/t", "Raw/t/Key=a%2Fb", "Raw/t/Key=c"]
+    assert column(lake.find("C"), "stream_key") == ["c"]
+    assert column(lake.segments("t", keys="c"), "stream_key") == ["c"]
 
 
 def test_errors_say_what_is_wrong(spark: SparkSession, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from xskip.quixlake import names
 from xskip.quixlake.names import SegmentName, decode, encode, key_folder, parse_paths, split_names, stream_key_of
 
 NAME = "ts_1755776884034_1755776886089_part_0_off_331135_331334.avro"
@@ -56,6 +57,9 @@ def test_folders_are_decoded_as_hive_does(folder: str, key: str | None) -> None:
         (f"Key=a/{NAME}", "a", None),
         (f"Key=a/Start=yesterday/{NAME}", "a", None),
         (f"Key=a/Start=2025-8-21/{NAME}", "a", None),
+        (f"Key=a/Start=2025-W34-4/{NAME}", "a", None),
+        (f"Key=a/Start=2025-02-29/{NAME}", "a", None),
+        (f"Key=a/Start=2024-02-29/{NAME}", "a", datetime.date(2024, 2, 29)),
         (f"Key=a/_b/.c/Start=2025-08-21/{NAME}", "a/_b/.c", DAY),
         (f"Key=a\nb/Start=2025-08-21/{NAME}", "a\nb", DAY),
     ],
@@ -116,3 +120,43 @@ def test_names_that_are_written_are_parsed(bounds: list[int], partition: int) ->
         name = SegmentName(low, high, partition, low, high).text(codec)
         found = parsed(f"Key=k/Start=2025-08-21/{name}")
         assert [found[place] for place in PLACES] == [low, high, partition, low, high]
+
+
+def test_names_of_the_usual_form_need_no_regular_expression(monkeypatch: pytest.MonkeyPatch) -> None:
+    """[QLK-PA-5]"""
+    monkeypatch.setattr(names, "_all_places", None)
+    assert parsed(f"Key=B/Start=2025-08-21/{NAME}.snappy") == {"stream_key": "B", "date": DAY} | PLACES | {
+        "name": f"{NAME}.snappy"
+    }
+
+
+NUMBERS = st.one_of(
+    st.integers(-3, 10**19).map(str), st.sampled_from(["", "-0", "007", "+1", " 1", "1 ", "0x1", "\u0661", "1.5", "-"])
+)
+ENDINGS = st.sampled_from(
+    [".avro", ".avro.snappy", ".avro.a_b", ".avro\n", ".avro.x\ny", ".avrox", "avro", ".Avro", ""]
+)
+
+
+@st.composite
+def odd_names(draw: st.DrawFn) -> str:
+    """Return a name of which at most one part differs from the usual form."""
+    parts = ["ts", "1", "2", "part", "3", "off", "4", "5", ".avro.snappy"]
+    at = draw(st.integers(-1, 8))
+    if at >= 0:
+        odd = st.sampled_from(["ts", "TS", "part", "", "off_", "x"])
+        parts[at] = draw(ENDINGS if at == 8 else odd if at in (0, 3, 5) else NUMBERS)
+    return "_".join(parts[:8]) + parts[8]
+
+
+@given(st.lists(odd_names(), min_size=1, max_size=4))
+def test_both_ways_to_parse_names_agree(texts: list[str]) -> None:
+    """[QLK-PA-5] The faster way takes the usual form alone, and only if all names have it."""
+    found = names._plain_places(pa.array(texts))
+    expected = names._all_places(pa.array(texts))
+    assert found is None or [each.to_pylist() for each in found] == [each.to_pylist() for each in expected]
+    if all(
+        re.fullmatch(r"ts_\d{1,18}_\d{1,18}_part_\d{1,18}_off_\d{1,18}_\d{1,18}\.avro(\.[a-z]*)?", t, re.A)
+        for t in texts
+    ):
+        assert found is not None

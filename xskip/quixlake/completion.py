@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import count, islice, pairwise
 from typing import Protocol
 
 import numpy as np
@@ -21,14 +21,17 @@ import pyarrow.compute as pc
 from xskip.errors import MetadataCorruptError, StorageError
 from xskip.metadata.data_files import DataFiles
 from xskip.metadatastore.filesystem import Storage
-from xskip.quixlake.descriptors import DOCUMENT, IndexFiles, describe, read_small_files
+from xskip.quixlake.descriptors import DOCUMENT, IndexFiles, describe
 from xskip.quixlake.lost_segments import lost_error, lost_segments, paths_of
 from xskip.quixlake.manifests import Manifest, ManifestLog, Recorded
 from xskip.quixlake.names import METADATA, RAW, key_folder, topic_folder
+from xskip.quixlake.small_files import read_small_files
 
 __all__ = ["Completion", "SegmentMoves"]
 
-_CHUNK = 10_000
+_CHUNK = 2_000
+#: The number of index files that are in memory at the same time.
+_MOST_INDEX_FILES = 64
 _THREADS = 8
 _ATTEMPTS = 1_000
 #: The columns of segments in the order of the columns of descriptors.
@@ -129,8 +132,10 @@ class Completion:
                 raise lost_error(self.segments, manifest, lost) from error
             self._abandon(manifest, lost)
             return
+        index_files = self._index_files(manifest, named)
         with ThreadPoolExecutor(_THREADS) as pool:
-            list(pool.map(self._describe, self._index_files(manifest, named)))
+            while some := list(islice(index_files, _MOST_INDEX_FILES)):
+                list(pool.map(self._describe, some))
         self.log.mark(manifest)
 
     def _abandon(self, manifest: Manifest, lost: pa.Table) -> None:
@@ -147,17 +152,18 @@ class Completion:
     def _named(self, manifest: Manifest) -> pa.Table:
         """Rename the segments, and return them with their final names."""
         ending = f".{manifest.token}"
-        names: list[str] = []
+        names: list[pa.Array] = []
         for start in range(0, len(manifest.segments), _CHUNK):
             part = manifest.segments.slice(start, _CHUNK)
             moves = list(zip(*(part[name].to_pylist() for name in ("folder", "hidden", "name")), strict=True))
             renamed = self.moves.rename(self.segments, moves, ending)
-            names += [f"{name}{ending if other else ''}" for (*_, name), other in zip(moves, renamed, strict=True)]
+            given = [f"{name}{ending if other else ''}" for (*_, name), other in zip(moves, renamed, strict=True)]
+            names.append(pa.array(given, pa.string()))
         position = manifest.segments.schema.get_field_index("name")
-        return manifest.segments.set_column(position, "name", pa.array(names, pa.string()))
+        return manifest.segments.set_column(position, "name", pa.chunked_array(names, pa.string()))
 
-    def _index_files(self, manifest: Manifest, segments: pa.Table) -> list[_IndexFile]:
-        """Return the index files of a batch, for each stream key and partition in the order of offsets."""
+    def _index_files(self, manifest: Manifest, segments: pa.Table) -> Iterator[_IndexFile]:
+        """Yield the index files of a batch, for each stream key and partition in the order of offsets."""
         run = ("stream_key", "partition")
         table = segments.sort_by([(name, "ascending") for name in (*run, "first")])
         changed = np.zeros(len(table), np.bool_)
@@ -165,23 +171,20 @@ class Completion:
             codes = table[name].combine_chunks().dictionary_encode(null_encoding="encode").indices.to_numpy()
             changed[1:] |= codes[1:] != codes[:-1]
         starts = [0, *np.flatnonzero(changed).tolist(), len(table)] if len(table) else []
-        index_files: list[_IndexFile] = []
+        numbers = count()
         for start, end in pairwise(starts):
             for at in range(start, end, manifest.index_rows):
                 part = table.slice(at, min(manifest.index_rows, end - at))
-                spare = hashlib.sha256(f"{manifest.token} {len(index_files)}".encode()).digest()
-                index_files.append(
-                    _IndexFile(self._descriptors(part, manifest.created), int.from_bytes(spare[:7], "big"))
-                )
-        return index_files
+                spare = hashlib.sha256(f"{manifest.token} {next(numbers)}".encode()).digest()
+                yield _IndexFile(self._descriptors(part, manifest.created), int.from_bytes(spare[:7], "big"))
 
     def _descriptors(self, segments: pa.Table, created: int) -> pa.Table:
-        count = len(segments)
+        rows = len(segments)
         paths = pc.binary_join_element_wise(self.segments, segments["folder"], segments["name"], "/")
         at = pa.scalar(created, pa.timestamp("us", "UTC"))
         columns = (
-            paths, pa.repeat(self.topic, count), *(segments[name] for name in _CLAIMS), pa.repeat(at, count),
-            pa.nulls(count, at.type),
+            paths, pa.repeat(self.topic, rows), *(segments[name] for name in _CLAIMS), pa.repeat(at, rows),
+            pa.nulls(rows, at.type),
         )  # fmt: skip
         return pa.table(list(columns), DOCUMENT)
 

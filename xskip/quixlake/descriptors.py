@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -15,28 +14,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from xskip.metadata.data_files import DataFiles
-from xskip.metadatastore.filesystem import Storage
-from xskip.quixlake.in_groups import in_groups
 from xskip.quixlake.names import RAW, first_key_folders, split_names
 from xskip.quixlake.segments import described_segments, kept
+from xskip.quixlake.small_files import UnreadableFile
 
 __all__ = [
     "DESCRIPTOR",
     "EXACT",
     "IndexFiles",
-    "UnreadableFile",
     "decisive",
     "describe",
     "paths_below",
-    "read_small_files",
 ]
 
 #: The entry in the key-value metadata of an index file whose bounds were computed from all messages [QLK-SK-6].
 EXACT = ("xskip.bounds", "exact")
-_THREADS = 16
-#: The number of files whose bytes are in memory at the same time.
-_MOST_FILES = 1_024
 _TIME = pa.timestamp("us", "UTC")
 #: The columns of the document, under the names that :data:`DESCRIPTOR` gives them.
 _COLUMNS = {
@@ -66,22 +58,6 @@ DESCRIPTOR = pa.schema(
 #: The columns of an index file as the document defines them.
 DOCUMENT = pa.schema([(document, DESCRIPTOR.field(name).type) for document, name in _COLUMNS.items()])
 _CLAIMS = ("topic", "stream_key", "partition", "start", "end", "first", "last", "rows", "size")
-
-
-@dataclass(frozen=True, slots=True)
-class UnreadableFile:
-    """A Parquet file of the lake that describes nothing.
-
-    Attributes
-    ----------
-    path : str
-        The path of the file.
-    reason : str
-        Why the file cannot be read.
-    """
-
-    path: str
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -123,7 +99,7 @@ class IndexFiles:
 
     @classmethod
     def of(cls, tables: Mapping[str, pa.Table | UnreadableFile]) -> IndexFiles:
-        """Combine the tables of index files, by path, each as :func:`read_small_files` returns it."""
+        """Combine the results of :func:`~xskip.quixlake.small_files.read_small_files`, by path."""
         unreadable = [table for table in tables.values() if isinstance(table, UnreadableFile)]
         descriptors, paths = list[pa.Table](), list[str]()
         for (schema, is_exact), of_form in _by_form(tables).items():
@@ -138,57 +114,6 @@ class IndexFiles:
             paths += of_form
         joined = pa.concat_tables(descriptors or [DESCRIPTOR.empty_table()]).combine_chunks()
         return cls(joined, tuple(paths), tuple(unreadable))
-
-
-def read_small_files(
-    storage: Storage, uri: str, files: DataFiles, known: Mapping[tuple[object, ...], pa.Table | UnreadableFile]
-) -> dict[tuple[object, ...], pa.Table | UnreadableFile]:
-    """Read Parquet files that fit into memory, each as a whole and in several threads.
-
-    A failure of the storage raises: without descriptors, deleted messages would come back.
-
-    Parameters
-    ----------
-    storage : Storage
-        The storage of the files.
-    uri : str
-        The scheme and authority of the files, such as ``s3a://bucket``; ``file:`` on a local disk.
-    files : DataFiles
-        The files.
-    known : mapping
-        Earlier results. A file with the same name, size and modification time is not read again [QLK-DE-9].
-
-    Returns
-    -------
-    dict
-        The table of each file or why the file cannot be read, by name, size and modification time.
-
-    Raises
-    ------
-    FileNotFoundError, StorageError
-        If a file does not exist, or the storage fails.
-    """
-    columns = (files.names.to_pylist(), files.sizes.to_pylist(), files.modified.to_pylist())
-    states = list(zip(*columns, strict=True))
-    fresh = [state for state in states if state not in known]
-
-    found: dict[tuple[object, ...], pa.Table | UnreadableFile] = {}
-    for start in range(0, len(fresh), _MOST_FILES):
-        some = fresh[start : start + _MOST_FILES]
-        paths = [f"{uri}{path}" for path, *_ in some]
-        contents = list(in_groups(_THREADS, lambda path: (path, storage.read(path)), paths))
-        tables = in_groups(os.cpu_count() or 1, lambda content: _parsed(*content), contents)
-        found.update(zip(some, tables, strict=True))
-    return {state: found[state] if state in found else known[state] for state in states}
-
-
-def _parsed(path: str, data: bytes) -> pa.Table | UnreadableFile:
-    """Parse a Parquet file; odd content is a result, because the lake must stay readable."""
-    try:
-        with pq.ParquetFile(pa.BufferReader(data)) as reader:
-            return reader.read(use_threads=False)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        return UnreadableFile(path, str(error).partition("\n")[0])
 
 
 def _named(column: str) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,11 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.quixlake.custom_metadata import keys_of_topic, keys_with
-from xskip.quixlake.names import RAW
+from xskip.quixlake.names import RAW, first_parts, is_first_of
 from xskip.quixlake.results import LakeTable, TimeRange, summarize, times_of
-from xskip.quixlake.segments import SEGMENT, kept
+from xskip.quixlake.segments import SEGMENT, kept, listed_segments
 from xskip.quixlake.selection import Filters, Moment, Selection
-from xskip.quixlake.store import KeyChoice, LakeStore
+from xskip.quixlake.store import Described, LakeStore
+from xskip.quixlake.topic_source import TopicSource
 from xskip.spark.query.engine import engine_of
 
 if TYPE_CHECKING:
@@ -220,14 +221,19 @@ class LakeDiscovery:
         PredicateError
             If the window is invalid.
         """
-        folders = self._store.all_folders()
-        selection = Selection.of("", {"start": start, "end": end, "trust": "names"})
-        found = selection.overlapping(self._segments(folders, listed=False))
+        selection = Selection.of("", {"start": start, "end": end, "metadata": metadata, "trust": "names"})
+        wanted = selection.metadata
+
+        def choose(values: pa.Table) -> Collection[str | None] | None:
+            return {key for _, key in keys_with(values, wanted)} if wanted else None
+
+        has_condition = text is not None or bool(wanted)
+        segments, values = self._described(self._store.all_folders(), choose, with_values=has_condition)
+        found = selection.overlapping(segments)
         table = summarize(found, ["topic", "stream_key"]).drop_columns(["first", "last"])
-        if text is not None or metadata:
-            values, _ = self._store.custom_metadata(folders)
+        if has_condition:
             places = list(zip(table["topic"].to_pylist(), table["stream_key"].to_pylist(), strict=True))
-            by_values = keys_with(values, metadata) if metadata else set(places)
+            by_values = keys_with(values, wanted) if wanted else set(places)
             by_text = set(places) if text is None else _keys_that_mention(values, text)
             by_text |= {place for place in places if text is not None and _mentions(place, text)}
             table = table.filter(pa.array([place in by_values and place in by_text for place in places], pa.bool_()))
@@ -238,32 +244,58 @@ class LakeDiscovery:
 
     def _selected(self, selection: Selection, *, listed: bool) -> pa.Table:
         """Return the segments of a selection by all claims, whether they count in a read or not."""
-        folders = self._store.folders_of(selection.topic)
-        segments = self._segments(folders, listed=listed, topic=selection.topic)
-        found = replace(selection, trust="names").overlapping(segments)
-        if selection.metadata:
-            values, _ = self._store.custom_metadata(folders)
-            wanted = keys_of_topic(values, selection.topic, selection.metadata)
-            found = found.filter(pc.is_in(found["stream_key"], pa.array([*wanted], pa.string())))
-        return found
+        topic, keys = selection.topic, selection.keys
+        if listed:
+            source = TopicSource(engine_of(self.spark).hook, self._store, topic)
+            return replace(selection, trust="names").overlapping(source.segments(keys, selection.metadata))
+
+        def choose(values: pa.Table) -> frozenset[str | None] | None:
+            return keys_of_topic(values, topic, selection.metadata, keys) if selection.metadata else keys
+
+        folders = self._store.folders_of(topic)
+        found, values = self._described(folders, choose, with_values=bool(selection.metadata))
+        found = kept(found, pc.equal(found["topic"], topic))
+        return replace(selection, keys=choose(values), trust="names").overlapping(found)
 
     def _segments(self, folders: list[str], *, listed: bool, topic: str | None = None) -> pa.Table:
         """Return the segments of topics' folders that are not deleted [QLK-DI-2] [QLK-DI-3]."""
-        if listed:
-            found = self._store.segments(folders)
-        else:
-            described, files = self._store.described(folders)
-            parts = [described, *(self._undescribed(folder, files.key_folders) for folder in folders)]
-            found = pa.concat_tables([part for part in parts if len(part)] or [SEGMENT.empty_table()])
+        found = self._store.segments(folders) if listed else self._described(folders)[0]
         found = kept(found, pc.invert(found["is_deleted"]))
         return found if topic is None else kept(found, pc.equal(found["topic"], topic))
 
-    def _undescribed(self, folder: str, described: set[tuple[str, str]]) -> pa.Table:
+    def _described(
+        self,
+        folders: list[str],
+        choose: Callable[[pa.Table], Collection[str | None] | None] = lambda _: None,
+        *,
+        with_values: bool = False,
+    ) -> tuple[pa.Table, pa.Table]:
+        """Return the segments by descriptors or, for stream keys without them, by listings; and custom metadata.
+
+        Parameters
+        ----------
+        folders : list of str
+            The names of the topics' folders.
+        choose : callable
+            A function that takes custom metadata, and returns the stream keys to list; None lists all.
+        with_values : bool
+            Whether custom metadata is needed.
+        """
+        found, described = self._store.described(folders, with_values=with_values)
+        keys = choose(described.values)
+        parts = [found, *(self._undescribed(folder, described, keys) for folder in folders)]
+        return pa.concat_tables([part for part in parts if len(part)] or [SEGMENT.empty_table()]), described.values
+
+    def _undescribed(self, folder: str, described: Described, keys: Collection[str | None] | None) -> pa.Table:
         """Return the segments in those folders ``Key=`` of a topic's folder in which no descriptor names a segment."""
-        missing = [key for key in self._store.key_folders(RAW, folder) if (folder, key) not in described]
+        names = self._store.key_folders(RAW, folder)
+        missing = [name for name in names if (folder, name) not in described.files.key_folders]
+        if keys is not None:
+            parts = first_parts(keys)
+            missing = [name for name in missing if is_first_of(name, parts)]
         if not missing:
             return SEGMENT.empty_table()
-        return self._store.segments([folder], lambda _: KeyChoice(missing))
+        return listed_segments(self._store.raw_files([folder], missing), described.files.decisive)
 
 
 def _mentions(place: tuple[str | None, str | None], text: str) -> bool:

@@ -32,6 +32,9 @@ def in_groups(threads: int, function: Callable[[S], T], items: Sequence[S]) -> I
     >>> list(in_groups(2, lambda number: number * number, range(5)))
     [0, 1, 4, 9, 16]
     """
+    if len(items) < 2:
+        yield from map(function, items)
+        return
     size = max(1, min(_GROUP, -(-len(items) // threads)))
     groups = [items[start : start + size] for start in range(0, len(items), size)]
     with ThreadPoolExecutor(threads) as pool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -20,7 +21,9 @@ __all__ = [
     "decode_each",
     "encode",
     "first_key_folders",
+    "first_parts",
     "folder",
+    "is_first_of",
     "key_folder",
     "parse_paths",
     "split_names",
@@ -32,6 +35,7 @@ RAW, METADATA = "Raw", "Metadata"
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 _ENCODED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\{\[\]^\x7f]""")
 _ESCAPE = re.compile("%([0-9A-Fa-f]{2})")
+_DAY = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TOPIC = "(?s)^Raw/Topic=(?P<topic>[^/]*)/(?P<below>.*)$"
 _DATED = "(?s)^Key=(?P<key>.*)/Start=(?P<start>[^/]*)$"
 _UNDATED = "(?s)^Key=(?P<key>.*)$"
@@ -157,6 +161,26 @@ def first_key_folders(folders: pa.Array) -> set[tuple[str, str]]:
     return set(zip(_part(found, "topic").to_pylist(), _part(found, "key").to_pylist(), strict=True))
 
 
+def first_parts(keys: Collection[str | None]) -> set[str | None]:
+    """Return stream keys, and what the first of several folders of a key can hold [QLK-PA-3].
+
+    >>> sorted(first_parts({"a/b/c"}))
+    ['a', 'a/b', 'a/b/c']
+    """
+    slashes = {key[:at] for key in keys if key is not None for at, letter in enumerate(key) if letter == "/"}
+    return slashes.union(keys)
+
+
+def is_first_of(name: str, parts: Collection[str | None]) -> bool:
+    """Return whether a folder ``Key=`` can hold segments of stream keys with these first parts, decoded or not.
+
+    >>> is_first_of("Key=a%2Fb", first_parts({"a/b/c"})), is_first_of("Key=c", first_parts({"a/b/c"}))
+    (True, False)
+    """
+    literal = name.partition("=")[2]
+    return literal in parts or decode(literal) in parts
+
+
 def split_names(paths: pa.Array) -> tuple[pa.DictionaryArray, pa.Array]:
     """Split paths into the folders, of which there are few, and the files' own names.
 
@@ -213,14 +237,45 @@ def parse_paths(folders: pa.DictionaryArray, names: pa.Array) -> pa.Table:
     if keys.null_count or folders.null_count:
         has_key = keys.is_valid().take(folders.indices).fill_null(False)
         names = pc.if_else(has_key, names, pa.scalar(None, pa.string()))
-    places = _extracted(names, _NAME)
-    start, end, partition, first, last = (
-        _part(places, place).cast(pa.int64()) for place in ("start", "end", "partition", "first", "last")
-    )
+    start, end, partition, first, last = _plain_places(names) or _all_places(names)
     start, end = _ordered(start, end)
     first, last = _ordered(first, last)
     numbers = {"start": start, "end": end, "partition": partition, "first": first, "last": last}
     return pa.table(columns | {"name": names} | numbers)
+
+
+def _plain_places(names: pa.Array) -> list[pa.Array] | None:
+    """Return the five numbers in names, or None if a name has another form or a minus sign.
+
+    A split takes a third of the time of a regular expression.
+    """
+    words = _columns(names, "_", 8)
+    ending = _columns(words[7], ".", 2, max_splits=1) if words else None
+    if not words or not ending:
+        return None
+    constants = all(pc.all(pc.equal(words[at], word)).as_py() for at, word in ((0, "ts"), (3, "part"), (5, "off")))
+    if not constants or not all(text.partition(".")[0] == "avro" for text in pc.unique(ending[1]).to_pylist()):
+        return None
+    texts = [words[1], words[2], words[4], words[6], ending[0]]
+    for each in texts:  # eighteen digits always fit into 64 bits
+        if pc.max(pc.binary_length(each)).as_py() > 18 or not pc.all(pc.ascii_is_decimal(each)).as_py():
+            return None
+    return [each.cast(pa.int64()) for each in texts]
+
+
+def _columns(texts: pa.Array, separator: str, count: int, max_splits: int | None = None) -> list[pa.Array] | None:
+    """Return the parts of texts, position by position, or None if a text has another number of parts."""
+    parts = pc.split_pattern(texts, separator, max_splits=max_splits)
+    if not len(texts) or texts.null_count or not pc.all(pc.equal(pc.list_value_length(parts), count)).as_py():
+        return None
+    words = parts.flatten()
+    return [words.take(pa.array(np.arange(at, len(words), count))) for at in range(count)]
+
+
+def _all_places(names: pa.Array) -> list[pa.Array]:
+    """Return the five numbers in names, null in names that say nothing."""
+    places = _extracted(names, _NAME)
+    return [_part(places, place).cast(pa.int64()) for place in ("start", "end", "partition", "first", "last")]
 
 
 def _extracted(texts: pa.Array, pattern: str) -> pa.Array:
@@ -250,6 +305,8 @@ def _each(texts: pa.Array, function: Callable[[str], object], kind: pa.DataType)
     return results.take(encoded.indices)
 
 
-def _day(text: str) -> object:
-    found = pc.strptime(pa.array([text]), format="%Y-%m-%d", unit="s", error_is_null=True).cast(pa.date32())
-    return found[0].as_py() if len(text) == 10 else None
+def _day(text: str) -> datetime.date | None:
+    try:
+        return datetime.date.fromisoformat(text) if _DAY.fullmatch(text) else None
+    except ValueError:  # no day of the calendar
+        return None

@@ -60,8 +60,8 @@ class Selection:
         The Kafka partitions; None selects all.
     offsets : tuple of two (int or None)
         The least offset, and the offset before which all messages lie.
-    metadata : mapping
-        The values of custom metadata that a stream key must have.
+    metadata : mapping of str to list of str
+        The values of custom metadata of which a stream key must have one, by name.
     trust : {"checked", "names"}
         Which claims about timestamps count.
     """
@@ -71,7 +71,7 @@ class Selection:
     window: tuple[int | None, int | None] = (None, None)
     partitions: frozenset[int] | None = None
     offsets: tuple[int | None, int | None] = (None, None)
-    metadata: Mapping[str, str | Iterable[str]] = field(default_factory=dict)
+    metadata: Mapping[str, list[str]] = field(default_factory=dict)
     trust: Trust = "checked"
 
     @classmethod
@@ -104,7 +104,7 @@ class Selection:
             window,
             _partitions(filters.get("partitions")),
             _range("range of offsets", first, after),
-            filters.get("metadata") or {},
+            _conditions(filters.get("metadata")),
             trust,
         )
 
@@ -165,6 +165,12 @@ def _keys(keys: str | Iterable[str | None] | None) -> frozenset[str | None] | No
     if odd:
         raise PredicateError("a stream key is not text", found=repr(odd[0]), expected="texts, or None for a null key")
     return found
+
+
+def _conditions(metadata: Mapping[str, str | Iterable[str]] | None) -> dict[str, list[str]]:
+    """Return the allowed values of each name of custom metadata; an iterator gives its values only once."""
+    given = (metadata or {}).items()
+    return {name: [wanted] if isinstance(wanted, str) else list(wanted) for name, wanted in given}
 
 
 def _partitions(partitions: int | Iterable[int] | None) -> frozenset[int] | None:

@@ -18,12 +18,13 @@ from xskip.metadatastore.location import as_uri
 from xskip.quixlake.compacted import Compacted, Compactions
 from xskip.quixlake.custom_metadata import CURRENT, current_values, rows_of
 from xskip.quixlake.custom_metadata import DOCUMENT as CUSTOM
-from xskip.quixlake.descriptors import IndexFiles, UnreadableFile, read_small_files
+from xskip.quixlake.descriptors import IndexFiles
 from xskip.quixlake.listing import files_below, list_below
 from xskip.quixlake.lost_segments import lost_of_topic, paths_of
 from xskip.quixlake.manifests import ManifestLog
 from xskip.quixlake.names import METADATA, RAW, decode
 from xskip.quixlake.segments import kept, listed_segments
+from xskip.quixlake.small_files import State, UnreadableFile, read_small_files
 from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.hadoop_filesystem import storage_for
 
@@ -89,7 +90,7 @@ class LakeStore:
         self._hook = hook
         self._prefix = self.uri[: len(self.uri) - len(self.root)]
         self._lock = threading.Lock()
-        self._contents: dict[tuple[object, ...], pa.Table | UnreadableFile] = {}
+        self._contents: dict[State, pa.Table | UnreadableFile] = {}
         self._index_files: tuple[dict[str, Any], IndexFiles] = {}, IndexFiles.of({})
 
     def all_folders(self) -> list[str]:
@@ -259,14 +260,23 @@ class LakeStore:
         rows, _ = _custom({path: content for path, content in contents.items() if path not in index_files})
         return Described(self._combined(index_files), _current(rows))
 
-    def described(self, folders: Sequence[str]) -> tuple[pa.Table, IndexFiles]:
-        """Return the segments that descriptors name and that count, and the index files of the descriptors.
+    def described(self, folders: Sequence[str], *, with_values: bool = False) -> tuple[pa.Table, Described]:
+        """Return the segments that descriptors name and that count, and the files below ``Metadata``.
 
         The segments are those of :func:`~xskip.quixlake.segments.described_segments`.
+
+        Parameters
+        ----------
+        folders : sequence of str
+            The names of the topics' folders.
+        with_values : bool
+            Whether custom metadata is needed.
         """
-        compacted, files = self.compactions.steady(folders, lambda: self.index_files(folders))
-        found = files.segments
-        return (kept(found, pc.invert(compacted.excludes(found["path"]))) if len(compacted) else found), files
+        compacted, described = self.compactions.steady(
+            folders, lambda: self._described(folders, with_values=with_values)
+        )
+        found = described.files.segments
+        return (kept(found, pc.invert(compacted.excludes(found["path"]))) if len(compacted) else found), described
 
     def _folders(self, below: str, prefix: str) -> list[str]:
         found = self.storage.directories(f"{self.uri}/{below}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from xskip.metadata.data_files import DataFiles
 from xskip.metadata.table import MetadataTable, PartitionColumn
 from xskip.quixlake.custom_metadata import keys_of_topic
-from xskip.quixlake.names import RAW, decode, first_key_folders, split_names
+from xskip.quixlake.names import RAW, first_key_folders, first_parts, is_first_of, split_names
 from xskip.quixlake.segment_frame import PARTITIONS, segment_frame
 from xskip.quixlake.segments import kept
 from xskip.quixlake.store import Described, KeyChoice, LakeStore
@@ -124,25 +124,10 @@ class TopicSource:
         segments = described.files.segments
         paths = segments.filter(_is(segments["stream_key"], [*keys]))["path"]
         found = {key for _, key in first_key_folders(split_names(paths.combine_chunks())[0].dictionary)}
-        first_parts = {part for key in keys for part in _first_parts(key)}
+        parts = first_parts(keys)
         for folder in self.folders:
-            for name in self.store.key_folders(RAW, folder):
-                literal = name.partition("=")[2]
-                if literal in first_parts or decode(literal) in first_parts:
-                    found.add(name)
+            found |= {name for name in self.store.key_folders(RAW, folder) if is_first_of(name, parts)}
         return sorted(found)
-
-
-def _first_parts(key: str | None) -> Iterator[str | None]:
-    """Yield a key, and what the first of several folders of the key can hold [QLK-PA-3].
-
-    >>> list(_first_parts("a/b/c"))
-    ['a/b/c', 'a', 'a/b']
-    """
-    yield key
-    for at, character in enumerate(key or ""):
-        if key is not None and character == "/":
-            yield key[:at]
 
 
 def _is(values: pa.ChunkedArray, wanted: Sequence[str | None]) -> pa.ChunkedArray:

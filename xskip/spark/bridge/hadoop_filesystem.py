@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import logging
 import threading
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from xskip.errors import StorageError
 from xskip.metadatastore.filesystem import FileEntry, LocalStorage, PutInDoubtError, Storage
@@ -27,6 +31,7 @@ _DENIALS = ("AccessControl", "AccessDenied", "NoAuth")
 _told: set[str] = set()
 _log = logging.getLogger("xskip")
 _CONDITIONAL = "fs.s3a.create.conditional.enabled"
+_THREADS = 64
 
 
 def storage_for(hook: Hook, directory: str) -> Storage:
@@ -77,6 +82,34 @@ class HadoopStorage:
         if data is None:
             raise FileNotFoundError(path)
         return bytes(data)
+
+    def read_listed(self, paths: Sequence[str], sizes: Sequence[int]) -> list[bytes]:
+        """Return the bytes of small files of a listing, with a single request for each file.
+
+        If a file has been replaced by a longer one since the listing, the result has only the size in the listing.
+
+        Parameters
+        ----------
+        paths : sequence of str
+        sizes : sequence of int
+            The size of each file in the listing.
+
+        Raises
+        ------
+        FileNotFoundError
+            If a file does not exist.
+        """
+        if not paths:
+            return []
+        lengths = bytearray(np.array(sizes, "<i8").tobytes())
+        with _family("read", paths[0]):
+            packed = self._files.readListed(bytearray("\0".join(paths), "utf-8"), lengths, _THREADS)
+        data = memoryview(base64.b64decode(packed))
+        found = np.frombuffer(data, "<i8", len(paths)).tolist()
+        if -1 in found:
+            raise FileNotFoundError(paths[found.index(-1)])
+        ends = np.cumsum([8 * len(paths), *found]).tolist()
+        return [bytes(data[start:end]) for start, end in pairwise(ends)]
 
     def fetch(self, path: str) -> Path:
         """Return a local copy of a file, which lasts until the process ends.

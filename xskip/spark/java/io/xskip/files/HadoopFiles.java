@@ -191,7 +191,17 @@ public final class HadoopFiles {
     }
   }
 
-  private static byte[] bytes(Path path, Long knownLength) throws Exception {
+  /** Returns the bytes of small files of a listing, see {@link ListedFile#read}. */
+  public String readListed(byte[] paths, byte[] lengths, int threads) throws Exception {
+    return ListedFile.read(paths, lengths, threads);
+  }
+
+  /**
+   * Returns the bytes of a file.
+   *
+   * @param knownLength the length in a listing, which saves requests, or null
+   */
+  static byte[] bytes(Path path, Long knownLength) throws Exception {
     long length =
         knownLength == null
             ? fileSystem(path).getFileStatus(path).getLen()
