@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -35,6 +36,7 @@ from xskip.spark.query.engine import Engine
 __all__ = ["Build", "OnError"]
 
 OnError = Literal["raise", "skip"]
+_log = logging.getLogger("xskip.builds")
 _FORM = WriteOptions()
 Positions = npt.NDArray[np.int64]
 _SMALL_ROWS = 10_000
@@ -124,7 +126,7 @@ class Build:
         unchanged = int(alive.sum())
         gone = (snapshot.rows if snapshot else 0) - unchanged
         if ours and not (self.rewrites or len(fresh) or gone) and all(map(self._is_portable, ours.metadata_files)):
-            return RefreshResult(0, 0, unchanged, time.monotonic() - started)
+            return self._finished(RefreshResult(0, 0, unchanged, time.monotonic() - started))
         if ours:
             ours.demand_keys()
         scratch = self.collected.begin(self.source.reading, self.planned)
@@ -140,7 +142,16 @@ class Build:
         record = self._record(snapshot, (*kept, *(entry for _, entry in self._files)), done)
         publish(self.source.storage, self.source.directory, snapshot.live if snapshot else None, self._files, record)
         self.engine.forget(self.source.directory)
-        return RefreshResult(added, gone + lost, unchanged - lost, time.monotonic() - started, tuple(self.failed))
+        seconds = time.monotonic() - started
+        result = RefreshResult(added, gone + lost, unchanged - lost, seconds, tuple(self.failed))
+        return self._finished(result, done.name)
+
+    def _finished(self, result: RefreshResult, operation: str = "") -> RefreshResult:
+        counts = f"{result.added:,} files added, {result.removed:,} removed, {result.unchanged:,} unchanged"
+        failed = f", {len(result.failed):,} not readable" if result.failed else ""
+        name = operation or self.operation
+        _log.info("%s of the index of %s: %s%s, in %.2f s", name, self.source.root, counts, failed, result.seconds)
+        return result
 
     @property
     def rewrites(self) -> bool:

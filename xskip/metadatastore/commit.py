@@ -14,6 +14,7 @@ program, and then the listing of the directory defines the snapshot.
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 import uuid
@@ -51,6 +52,7 @@ __all__ = [
     "publish",
 ]
 
+_log = logging.getLogger("xskip.commits")
 _KEPT_RECORDS = 10
 _OURS = re.compile(r"part-\d{5}-[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}-c000\..*parquet")
 # the temporary names that writers give to incomplete files
@@ -225,6 +227,7 @@ def publish(
     with suppress(Exception):  # the commit is complete; a later commit removes the remaining files
         if is_sure:
             commit.clean(numbered)
+    _log_commit(directory, numbered)
     return numbered
 
 
@@ -338,6 +341,13 @@ class _Commit:
         if self.is_first:
             return name.identity != "" or name < self.first
         return name.identity not in ("", self.index) or name.number <= number - _KEPT_RECORDS
+
+
+def _log_commit(directory: str, record: CommitRecord) -> None:
+    done, changes = record.operation, ""
+    if done is not None and done.added is not None and done.removed is not None:
+        changes = f", {done.added:,} files added and {done.removed:,} removed"
+    _log.info("commit %d of %s: %s%s", record.number, directory, done.name if done else "unknown", changes)
 
 
 def _take_away(storage: Storage, paths: Sequence[str]) -> None:

@@ -25,6 +25,7 @@ from xskip.spark.query.warning_log import WarningLog
 __all__ = ["LoadedIndex", "LoadedIndexes"]
 
 _log = logging.getLogger("xskip")
+_log_of_queries = logging.getLogger("xskip.queries")
 _tokens = itertools.count(1)
 # seconds until a query checks a directory for a new snapshot; pruning by a stale snapshot is still sound
 _RECHECK_LOCAL_SECONDS = 0.0
@@ -222,6 +223,10 @@ class LoadedIndexes:
             table = loaded.snapshot.load(loaded.snapshot.partition_keys)
             self._hook.queries.register(loaded.directory, loaded.token, packed_files(table))
         loaded.is_registered = True
+        record = loaded.snapshot.record if loaded.snapshot.is_ours else None
+        source = f"commit {record.number}" if record else "metadata of another program"
+        counts = f"{loaded.snapshot.rows:,} files, {len(loaded.snapshot.indexes):,} indexes"
+        _log_of_queries.info("queries use the index in %s: %s, %s", loaded.directory, source, counts)
 
     def _recheck(self, directory: str, loaded: LoadedIndex | None) -> LoadedIndex | None:
         """Check a directory, unless a check has just failed: a remote directory can take minutes to fail."""
