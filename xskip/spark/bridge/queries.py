@@ -187,6 +187,10 @@ class QueryCalls:
         """Record the queries of all sessions of the running context from now on."""
         self._calls.listen()
 
+    def count_failure(self) -> None:
+        """Count a scan whose index cannot be used, in Spark's metrics system."""
+        self._calls.countFailure()
+
     def last_query(self) -> int:
         """Return the number of the latest recorded query, after all queries that have ended are recorded."""
         return int(self._calls.lastQuery())

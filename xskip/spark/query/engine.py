@@ -112,6 +112,8 @@ class Engine:
         problem = decision.trace.problem
         if problem:
             self._warnings.warn_unused(header.location, problem)
+            with suppress(Exception):  # an answer never raises
+                self.hook.queries.count_failure()
             if header.strict:
                 return b"E" + f"{header.location.root}: {problem}".encode()
         return decision.answer

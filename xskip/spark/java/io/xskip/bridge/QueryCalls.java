@@ -11,6 +11,7 @@ import io.xskip.hook.PhysicalScans;
 import io.xskip.hook.PruningRequest;
 import io.xskip.hook.QueryLog;
 import io.xskip.hook.ScanLog;
+import io.xskip.hook.SkippingSource;
 import io.xskip.snapshot.FileSnapshot;
 import io.xskip.snapshot.FileTable;
 import io.xskip.snapshot.SnapshotFiller;
@@ -116,9 +117,15 @@ public final class QueryCalls {
     return ScanLog.after(id);
   }
 
-  /** Records the executions of the running context from now on. */
+  /** Records the executions of the running context, and counts its scans, from now on. */
   public void listen() {
     QueryLog.listen();
+    SkippingSource.register();
+  }
+
+  /** Counts a scan whose index Python cannot use. */
+  public void countFailure() {
+    SkippingSource.countFailure();
   }
 
   /** Waits until all executions that have ended are recorded, and returns the latest number. */

@@ -94,6 +94,7 @@ public final class HookState {
   public static void logFailure(String where, Throwable error) {
     LoggerFactory.getLogger("io.xskip")
         .warn("xskip: " + where + " failed; the query reads all files", error);
+    SkippingSource.countFailure();
     if (error instanceof InterruptedException) {
       Thread.currentThread().interrupt(); // so that Spark sees the cancellation
     }

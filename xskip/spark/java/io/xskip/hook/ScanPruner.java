@@ -62,11 +62,26 @@ final class ScanPruner {
       context.setLatest(Collections.<ScanRecord>emptyList());
       return index.listFiles(partitionFilters, dataFilters);
     }
-    return new ScanPruner(context, index, partitionFilters, dataFilters).prune();
+    ScanPruner pruner = new ScanPruner(context, index, partitionFilters, dataFilters);
+    pruner.prune();
+    publish(context, pruner.records);
+    return pruner.result();
   }
 
-  private Seq<PartitionDirectory> prune() {
-    SkippingSettings settings = context.settings();
+  /** Makes the records of a scan's latest listing known where Spark shows queries. */
+  private static void publish(ScanContext context, List<ScanRecord> records) {
+    context.setLatest(records);
+    if (ScanLog.currentExplain() != null) {
+      return;
+    }
+    try {
+      SkippingSource.count(records);
+    } catch (Throwable t) {
+      HookState.logDebug("the publication of a listing", t);
+    }
+  }
+
+  private void prune() {
     if (!(index instanceof IndexedFileIndex)) {
       listing = index.listFiles(partitionFilters, dataFilters);
     }
@@ -74,14 +89,18 @@ final class ScanPruner {
       applyAnswers();
     } catch (Throwable t) {
       HookState.logFailure("pruning", t);
-      if (settings.strict) {
+      if (context.settings().strict) {
         refusal = String.valueOf(t);
       }
     }
     if (listing == null) {
       listing = index.listFiles(partitionFilters, dataFilters);
     }
-    context.setLatest(records);
+  }
+
+  /** Returns the pruned listing, or throws the refusal of a query in strict mode. */
+  private Seq<PartitionDirectory> result() {
+    SkippingSettings settings = context.settings();
     if (settings.strict && refusal != null) {
       throw new RuntimeException("xskip (strict): " + refusal);
     }
