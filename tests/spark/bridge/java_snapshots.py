@@ -67,7 +67,8 @@ class Answer:
     @property
     def data(self) -> bytes:
         """Return the answer as the bytes that the hook parses."""
-        return self.kind + self.token.to_bytes(8, "big") + np.packbits(self.skips, bitorder="little").tobytes()
+        bits = np.packbits(self.skips, bitorder="little").tobytes()
+        return self.kind + self.token.to_bytes(8, "big") + bytes(4) + bits
 
 
 @dataclass(frozen=True)

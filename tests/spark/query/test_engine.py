@@ -60,7 +60,7 @@ def _level(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
 def kept(answer: bytes | None) -> tuple[bytes, int, list[int]]:
     """Return the letter and the token of an answer, and the ordinals of ten files that the scan reads."""
     assert answer is not None
-    bits = np.unpackbits(np.frombuffer(answer[9:], np.uint8), count=10, bitorder="little")
+    bits = np.unpackbits(np.frombuffer(answer[13:], np.uint8), count=10, bitorder="little")
     return answer[:1], struct.unpack(">q", answer[1:9])[0], np.flatnonzero(bits == 0).tolist()
 
 

@@ -217,8 +217,9 @@ def _packed(result: PruneResult, token: int, needed: frozenset[Requirement]) -> 
     if not result.outcomes:
         return None
     by_partition = any(isinstance(requirement, PartitionKey) for requirement in needed)
+    indexes = sum(not isinstance(requirement, PartitionKey) for requirement in needed)
     bits = np.packbits(result.skip, bitorder="little").tobytes()
-    return (b"P" if by_partition else b"B") + struct.pack(">q", token) + bits
+    return (b"P" if by_partition else b"B") + struct.pack(">qi", token, indexes) + bits
 
 
 def _valid_settings(predicate: Predicate, request: ScanRequest, evaluator: Evaluator) -> str | None:

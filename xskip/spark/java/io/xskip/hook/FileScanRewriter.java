@@ -53,6 +53,7 @@ final class FileScanRewriter {
     ReadProfile profile =
         new ReadProfile(format(scan), options, schema, index.partitionSchema(), session);
     ScanContext context = new ScanContext(settings, locations, profile);
+    context.setPreview(ScanPreview.of(scan));
     replace(arguments, index, new SkippingV2FileIndex(session, index, context));
     Object rewritten = newInstance(scan.getClass(), arguments);
     return rewritten == null

@@ -168,7 +168,10 @@ public final class RelationRewriter extends NodeRewriter<LogicalPlan> {
             relation.fileFormat(),
             relation.options(),
             relation.sparkSession());
-    return (LogicalPlan) SparkCompat.exchange(logical, relation, rewritten);
+    LogicalPlan result = (LogicalPlan) SparkCompat.exchange(logical, relation, rewritten);
+    LogicalPlan filtered = filter == null ? result : new Filter(filter, result);
+    context.setPreview(ScanPreview.of(relation.location(), filtered, relation.sparkSession()));
+    return result;
   }
 
   /** Adds the conjuncts that refer to both partition columns and other columns. */

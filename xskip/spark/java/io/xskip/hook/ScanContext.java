@@ -20,6 +20,8 @@ final class ScanContext {
   /** The records of the latest listing, one for each index; null before the first listing. */
   private volatile List<ScanRecord> latest = null;
 
+  private ScanPreview preview = null;
+
   /** The expressions of the conditions. */
   private final ExpressionEvaluator evaluator = new ExpressionEvaluator();
 
@@ -42,6 +44,16 @@ final class ScanContext {
   /** Returns the records of the latest listing, or null if no listing ended. */
   List<ScanRecord> latest() {
     return latest;
+  }
+
+  /** Sets how to find out what the scan would list. */
+  void setPreview(ScanPreview preview) {
+    this.preview = preview;
+  }
+
+  /** Lists the files as the scan would, and returns the records, or null if they are not known. */
+  List<ScanRecord> preview() {
+    return preview == null ? null : preview.records(this);
   }
 
   SkippingSettings settings() {

@@ -68,6 +68,26 @@ final class ScanPruner {
     return pruner.result();
   }
 
+  /**
+   * Returns the records of the listing that a scan would make. They are not those of its latest
+   * listing, and nothing counts them.
+   */
+  static List<ScanRecord> preview(
+      ScanContext context,
+      FileIndex index,
+      Seq<Expression> partitionFilters,
+      Seq<Expression> dataFilters) {
+    if (dataFilters.isEmpty() && context.conditions().isEmpty()) {
+      return Collections.<ScanRecord>emptyList();
+    }
+    if (!HookState.isActive()) {
+      return null;
+    }
+    ScanPruner pruner = new ScanPruner(context, index, partitionFilters, dataFilters);
+    pruner.prune();
+    return pruner.records;
+  }
+
   /** Makes the records of a scan's latest listing known where Spark shows queries. */
   private static void publish(ScanContext context, List<ScanRecord> records) {
     context.setLatest(records);
@@ -140,6 +160,7 @@ final class ScanPruner {
             location.root(),
             context.profile().format(),
             answer.counts().all(),
+            answer.indexes(),
             received - start,
             System.nanoTime() - received);
     ScanLog.add(scan);

@@ -18,6 +18,7 @@ final class ScanRecord implements Json.Value {
   private final String query;
   private final String session;
   private final long[] counts;
+  private final int indexes;
   private final long requestNanos;
   private final long filterNanos;
 
@@ -27,15 +28,23 @@ final class ScanRecord implements Json.Value {
    * @param id the number of the request
    * @param root the root of the dataset
    * @param counts the files and bytes of the listing
+   * @param indexes how many indexes the answer is based on
    * @param requestNanos how long Python took to answer
    * @param filterNanos how long the hook took to filter the listing
    */
   ScanRecord(
-      long id, String root, String format, long[] counts, long requestNanos, long filterNanos) {
+      long id,
+      String root,
+      String format,
+      long[] counts,
+      int indexes,
+      long requestNanos,
+      long filterNanos) {
     this.id = id;
     this.root = root;
     this.format = format;
     this.counts = counts;
+    this.indexes = indexes;
     this.requestNanos = requestNanos;
     this.filterNanos = filterNanos;
     this.query = currentQuery();
@@ -67,6 +76,11 @@ final class ScanRecord implements Json.Value {
   /** Returns listed files, listed bytes, known files, kept files and kept bytes. */
   long[] counts() {
     return counts;
+  }
+
+  /** Returns how many indexes the answer is based on. */
+  int indexes() {
+    return indexes;
   }
 
   /** Returns how long Python and the hook took, in nanoseconds. */

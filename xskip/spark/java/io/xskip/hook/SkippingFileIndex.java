@@ -31,7 +31,7 @@ final class SkippingFileIndex implements FileIndex {
 
   @Override
   public Seq<Path> rootPaths() {
-    return delegate.rootPaths();
+    return PlanText.rootPaths(delegate.rootPaths(), context);
   }
 
   @Override

@@ -92,7 +92,7 @@ final class SkippingV2FileIndex extends PartitioningAwareFileIndex {
 
   @Override
   public Seq<Path> rootPaths() {
-    return delegate.rootPaths();
+    return PlanText.rootPaths(delegate.rootPaths(), context);
   }
 
   @Override

@@ -17,6 +17,7 @@ import scala.collection.immutable.Seq;
  * <ul>
  *   <li>one byte: {@code 'P'} if the answer depends on partition values, else {@code 'B'}
  *   <li>int64, big-endian: the token of the snapshot that the answer refers to
+ *   <li>int32, big-endian: how many indexes the answer is based on
  *   <li>a bitmap, the lowest bit of each byte first: a set bit skips the file with this ordinal
  * </ul>
  *
@@ -25,7 +26,8 @@ import scala.collection.immutable.Seq;
  * query lists with other partition values than the snapshot.
  */
 public final class PruningAnswer {
-  private static final int HEADER = 1 + Long.BYTES;
+  private static final int INDEXES = 1 + Long.BYTES;
+  private static final int HEADER = INDEXES + Integer.BYTES;
 
   private final FileSnapshot snapshot;
 
@@ -56,6 +58,11 @@ public final class PruningAnswer {
         && snapshot != null
         && ByteBuffer.wrap(bytes, 1, Long.BYTES).getLong() == snapshot.token()
         && (bytes.length - HEADER) * 8L >= snapshot.count();
+  }
+
+  /** Returns how many indexes the answer is based on; 0 if it keeps all files. */
+  public int indexes() {
+    return bytes == null ? 0 : ByteBuffer.wrap(bytes, INDEXES, Integer.BYTES).getInt();
   }
 
   /** Returns the counts of all files to which the answer was applied. */
