@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pyspark
 
-__all__ = ["ROOT", "environment", "run"]
+__all__ = ["ROOT", "SECONDS", "environment", "run"]
 
 ROOT = Path(__file__).parents[1]
-_SECONDS = 240
+#: The time after which a program that still runs has failed.
+SECONDS = 240
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -31,7 +32,7 @@ def environment(folder: Path) -> dict[str, str]:
 def run(folder: Path, *command: str) -> str:
     """Run a program to its end, and return what it has printed."""
     done = subprocess.run(
-        command, cwd=folder, env=environment(folder), capture_output=True, text=True, timeout=_SECONDS, check=False
+        command, cwd=folder, env=environment(folder), capture_output=True, text=True, timeout=SECONDS, check=False
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
     return done.stdout

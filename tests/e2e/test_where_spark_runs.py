@@ -15,12 +15,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 import xskip
-from tests.programs import environment, run
+from tests.programs import SECONDS, environment, run
 from xskip.errors import DatasetError
 from xskip.spark.bridge.packages import has_avro, spark_package
 
 AVRO = spark_package("avro", os.environ.get("XSKIP_TEST_AVRO"))
-_SECONDS = 240
 
 #: A program that finds a session, and builds and uses an index on Avro files.
 PROGRAM = """
@@ -131,7 +130,7 @@ class Shell:
 
     def wait_for(self, text: str) -> str:
         """Wait until the screen has a text, and return the screen."""
-        end, screen = time.monotonic() + _SECONDS, ""
+        end, screen = time.monotonic() + SECONDS, ""
         while time.monotonic() < end:
             screen = self._tmux("capture-pane", "-p", "-J")
             if text in screen:

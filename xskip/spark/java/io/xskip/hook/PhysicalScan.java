@@ -175,6 +175,13 @@ final class PhysicalScan {
     return metric.isEmpty() ? -1 : SparkCompat.value((SQLMetric) metric.get());
   }
 
+  /** Adds metrics of the scan's index to a node of an execution that is about to be announced. */
+  void addMetrics(String execution) throws Exception {
+    if (isIndexed()) {
+      context().metrics().addTo(node, execution, isCached ? null : records());
+    }
+  }
+
   /** Returns the files that the scan reads. */
   Seq<PartitionDirectory> listFiles() {
     return index.listFiles(partitionFilters, dataFilters);

@@ -36,6 +36,7 @@ final class PlanText {
       if (paths.isEmpty() || !isAsked()) {
         return paths;
       }
+      ScanMetrics.extendPlan();
       VectorBuilder<Path> noted = new VectorBuilder<>();
       scala.collection.Iterator<Path> iterator = paths.iterator();
       noted.$plus$eq(new NotedPath((Path) iterator.next(), context));

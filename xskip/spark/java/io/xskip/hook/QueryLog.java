@@ -15,6 +15,7 @@ import org.apache.spark.SparkContext;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerEvent;
 import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.ui.SparkListenerSQLAdaptiveExecutionUpdate;
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd;
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart;
 import scala.Option;
@@ -125,7 +126,11 @@ public final class QueryLog extends SparkListener {
     try {
       if (event instanceof SparkListenerSQLExecutionStart) {
         begin((SparkListenerSQLExecutionStart) event);
+        ScanMetrics.publishPending(((SparkListenerSQLExecutionStart) event).executionId());
+      } else if (event instanceof SparkListenerSQLAdaptiveExecutionUpdate) {
+        ScanMetrics.publishPending(((SparkListenerSQLAdaptiveExecutionUpdate) event).executionId());
       } else if (event instanceof SparkListenerSQLExecutionEnd) {
+        ScanMetrics.forget(((SparkListenerSQLExecutionEnd) event).executionId());
         end((SparkListenerSQLExecutionEnd) event);
       }
     } catch (Throwable t) {

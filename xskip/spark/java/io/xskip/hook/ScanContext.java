@@ -20,6 +20,7 @@ final class ScanContext {
   /** The records of the latest listing, one for each index; null before the first listing. */
   private volatile List<ScanRecord> latest = null;
 
+  private final ScanMetrics metrics = new ScanMetrics();
   private ScanPreview preview = null;
 
   /** The expressions of the conditions. */
@@ -54,6 +55,10 @@ final class ScanContext {
   /** Lists the files as the scan would, and returns the records, or null if they are not known. */
   List<ScanRecord> preview() {
     return preview == null ? null : preview.records(this);
+  }
+
+  ScanMetrics metrics() {
+    return metrics;
   }
 
   SkippingSettings settings() {

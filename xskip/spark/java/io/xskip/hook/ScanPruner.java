@@ -96,6 +96,7 @@ final class ScanPruner {
     }
     try {
       SkippingSource.count(records);
+      context.metrics().publish(records);
     } catch (Throwable t) {
       HookState.logDebug("the publication of a listing", t);
     }
