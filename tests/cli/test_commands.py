@@ -179,6 +179,19 @@ def test_explain_says_what_a_query_skips(spark: SparkSession, path: str, capsys:
     assert call_json(capsys, "explain", path, "nope = 1", code=2)["error"]["type"] == "PredicateError"
 
 
+def test_explain_says_why_each_file_is_read(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """[REP-F-1]"""
+    call(capsys, "create", path, "--minmax", "a")
+    (scan,) = call_json(capsys, "explain", path, "a = 1", "--files", "2")["scans"]
+    found = [(Path(file["name"]).stem, file["verdict"], file["index"], file["bounds"]) for file in scan["explained"]]
+    assert found == [("f1", "kept", "minmax(a)", ""), ("f0", "skipped", "minmax(a)", "")]
+    shown = call(capsys, "explain", path, "a = 1", "--files", "2", "--conf", "spark.xskip.report.values=true")
+    assert "a = 1: the statistics exclude every row; minmax(a): 0 … 0" in shown
+    assert "1 more file is not shown" in shown
+    error = call_json(capsys, "explain", path, "a = 1", "--files", "0", code=2)["error"]
+    assert error["type"] == "ArgumentError"
+
+
 def test_files_without_an_index_are_an_error_unless_told_otherwise(
     path: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

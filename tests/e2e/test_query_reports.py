@@ -208,7 +208,7 @@ def test_a_watch_collects_the_queries_of_its_block(spark: SparkSession, lake: La
     assert (watched.report.files, watched.report.skipped) == (10, 6)
     assert str(watched).startswith("skipped 6 of 10 files in 3 scans (60.0 %), ")
     assert "3 queries took" in watched.report.headline
-    assert "skipped 6 of 10 files" in watched._repr_html_()
+    assert "60.0 % <small>of 10 files in 3 scans skipped</small>" in watched._repr_html_()
 
 
 def test_a_watch_without_queries_says_so(spark: SparkSession) -> None:

@@ -6,7 +6,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from xskip.api.arguments import check_frame
+from xskip.api.arguments import check_count, check_frame
 from xskip.api.report import ReportMaker
 from xskip.results.savings import DatasetSavings, Savings
 from xskip.results.skipping_report import SkippingReport
@@ -86,27 +86,41 @@ def report(df: DataFrame) -> SkippingReport:
     return maker.of_scans(scans) if scans else maker.of_plan(df)
 
 
-def explain(df: DataFrame) -> SkippingReport:
+def explain(df: DataFrame, *, files: int | None = None) -> SkippingReport:
     """Return a report on what skipping would do for a query, without running the query.
 
     Parameters
     ----------
     df : DataFrame
         The query.
+    files : int, optional
+        The maximum number of files of each scan that the report explains: first those that the query would read, then
+        those that it would skip, each by name. None explains no single file.
 
     Returns
     -------
     SkippingReport
         All scans of the query, with the reason for each scan that cannot skip files.
 
+    Raises
+    ------
+    ArgumentError
+        If ``df`` is not a DataFrame, or ``files`` is not a number of at least 1.
+
     Examples
     --------
     >>> report = xskip.explain(spark.read.parquet(path).filter("temp > 30"))
     >>> print(report.headline)
     skipped none of 3 files: the dataset has no index below spark.xskip.metadata.location, ...
+    >>> (scan,) = xskip.explain(spark.read.parquet(indexed_path).filter("temp > 30"), files=2).scans
+    >>> for file in scan.explained:
+    ...     print(file.verdict, file.predicate, file.index, file.reason)
+    kept temp > ? minmax(temp) the statistics admit a matching row
+    skipped temp > ? minmax(temp) the statistics exclude every row
     """
     check_frame(df)
-    return ReportMaker(engine_of(df.sparkSession), df.sparkSession).of_plan(df)
+    check_count("files", files)
+    return ReportMaker(engine_of(df.sparkSession), df.sparkSession).of_plan(df, files or 0)
 
 
 def savings(spark: SparkSession) -> Savings:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from xskip.expressions.shown_values import leaf_texts, text_with_values
+from xskip.expressions.shown_values import leaf_texts, text_with_values, with_leaf_texts
+from xskip.results.file_picture import Drawing
 from xskip.results.skipping_report import ScanReport, SkippingReport
 from xskip.settings import LOCATION, REPORT_VALUES
 from xskip.spark.query.decision import ScanTrace
 from xskip.spark.query.engine import Engine
+from xskip.spark.query.scan_files import OfFiles
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -44,12 +47,20 @@ class ReportMaker:
         self._spark = spark
         self.calls: QueryCalls = engine.hook.queries
 
-    def of_plan(self, df: DataFrame) -> SkippingReport:
-        """Return the report on what the query of a DataFrame would skip, whose files this method lists."""
+    def of_plan(self, df: DataFrame, files: int = 0) -> SkippingReport:
+        """Return the report on what the query of a DataFrame would skip, whose files this method lists.
+
+        Parameters
+        ----------
+        df : DataFrame
+            The DataFrame.
+        files : int
+            The maximum number of files of each scan that the report explains.
+        """
         before = self.calls.last_scan()
         listed = self.calls.explain(df)
         asked = [scan for scan in self.calls.scans_after(before) if scan["query"] == listed["query"]]
-        return self._of(asked, [scan for scan in listed["scans"] if not scan["asked"]])
+        return self._of(asked, [scan for scan in listed["scans"] if not scan["asked"]], files)
 
     def of_query(self, query: dict[str, Any]) -> SkippingReport:
         """Return the report on a recorded query."""
@@ -72,23 +83,41 @@ class ReportMaker:
         session = self.calls.session_id(self._spark)
         return [each for each in self.calls.scans_after(scan) if each["session"] == session and not each["query"]]
 
-    def _of(self, asked: Iterable[dict[str, Any]], unasked: Iterable[dict[str, Any]]) -> SkippingReport:
+    def _of(self, asked: Iterable[dict[str, Any]], unasked: Iterable[dict[str, Any]], files: int = 0) -> SkippingReport:
         if self._engine.settings.of(self._spark, LOCATION):
             hint = f" below {LOCATION.key}, which replaces the indexes inside of datasets"
             unasked = [scan | {"hint": hint} for scan in unasked]
-        return report_of(self._engine, asked, unasked, with_values=self._shows_values())
+        return report_of(self._engine, asked, unasked, Shown(values=self._shows_values(), files=files))
 
     def _shows_values(self) -> bool:
         """Return whether reports show the values of filters. A session that redacts texts never shows values."""
         return self._engine.settings.of(self._spark, REPORT_VALUES) and not self._spark.conf.get(_REDACTION, None)
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a report shows.
+
+    Attributes
+    ----------
+    values : bool
+        Whether the report shows the values of filters and of columns without an encrypted index.
+    files : int
+        The maximum number of files of each scan that the report explains.
+    """
+
+    values: bool = False
+    files: int = 0
+
+
+_DEFAULT = Shown()
+
+
 def report_of(
     engine: Engine,
     scans: Iterable[dict[str, Any]],
     unasked: Iterable[dict[str, Any]] = (),
-    *,
-    with_values: bool = False,
+    shown: Shown = _DEFAULT,
 ) -> SkippingReport:
     """Build the report on scans that the hook recorded.
 
@@ -103,8 +132,8 @@ def report_of(
         Scans for which the hook requested an answer from the engine.
     unasked : iterable of dict
         Scans without such a request, because they have no index or no filter.
-    with_values : bool
-        Whether the report shows the values of filters on columns without an encrypted index.
+    shown : Shown
+        What the report shows.
 
     Returns
     -------
@@ -114,11 +143,26 @@ def report_of(
     for scan in scans:
         trace = engine.trace(scan["id"])
         report = _asked(scan, trace)
-        if trace is not None and with_values:
+        report = _with_files(report, OfFiles(engine.hook.queries, scan, trace), shown)
+        if trace is not None and shown.values:
             report = _with_values(report, trace)
         reports[report.dataset, trace.filters if trace else scan["id"], report.files, report.bytes] = report
     normalized = engine.hook.locations.normalized
     return SkippingReport((*reports.values(), *(_unasked(normalized(scan["path"]), scan) for scan in unasked)))
+
+
+def _with_files(report: ScanReport, of: OfFiles, shown: Shown) -> ScanReport:
+    """Add what follows from the single files of a scan: counts, the picture, and explanations."""
+    report = replace(report, drawing=Drawing(partial(of.picture, has_values=shown.values)))
+    if not shown.files and not of.is_partial():
+        return report
+    files = of.files()
+    if isinstance(files, str):
+        return replace(report, unexplained=files if shown.files else "")
+    trace, texts = of.trace, None
+    if shown.values and trace is not None and trace.decoded is not None:
+        texts = leaf_texts(trace.decoded, trace.secret_columns)
+    return replace(report, outcomes=files.outcomes(), explained=tuple(files.explanations(shown.files, texts)))
 
 
 def _asked(scan: dict[str, Any], trace: ScanTrace | None) -> ScanReport:
@@ -146,8 +190,8 @@ def _with_values(report: ScanReport, trace: ScanTrace) -> ScanReport:
     return replace(
         report,
         predicate=text_with_values(trace.decoded, trace.secret_columns),
-        outcomes=tuple(replace(each, predicate=texts.get(each.predicate, each.predicate)) for each in report.outcomes),
-        unused=tuple((texts.get(predicate, predicate), reason) for predicate, reason in report.unused),
+        outcomes=tuple(replace(each, predicate=with_leaf_texts(each.predicate, texts)) for each in report.outcomes),
+        unused=tuple((with_leaf_texts(predicate, texts), reason) for predicate, reason in report.unused),
     )
 
 

@@ -208,6 +208,11 @@ class Trace:
         self.counts.append((clause, verdicts.false_count))
         self._verdicts.append((verdicts, among))
 
+    def ruled_out(self, listed: Mask) -> list[tuple[IndexClause, int]]:
+        """Return for each clause the number of files among ``listed`` that it ruled out."""
+        false = (int((is_false(verdicts) & listed).sum()) for verdicts, _ in self._verdicts)
+        return [(clause, count) for (clause, _), count in zip(self.counts, false, strict=True)]
+
     def unknown(self, kept: Mask) -> list[int]:
         """Return for each clause the number of files among ``kept`` that needed a verdict and got null."""
         files: dict[int, pa.BooleanArray] = {}  # most clauses share one mask of the files that need a verdict

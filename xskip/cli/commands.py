@@ -86,7 +86,7 @@ def _add(index: SkippingIndex, arguments: argparse.Namespace) -> object:
 def _explain(index: SkippingIndex, arguments: argparse.Namespace) -> object:
     from xskip.cli.sessions import explained
 
-    return explained(index, arguments.predicate)
+    return explained(index, arguments.predicate, arguments.files)
 
 
 def _rotate_keys(index: SkippingIndex, arguments: argparse.Namespace) -> object:
@@ -299,7 +299,14 @@ COMMANDS = (
     ),
     Command(
         "explain", "show which files a query with a predicate skips, and why not more",
-        "xskip explain /lake/events \"temp > 30 AND city = 'Oslo'\"", _of_index(_explain), (*DATASET, _PREDICATE),
+        "xskip explain /lake/events \"temp > 30 AND city = 'Oslo'\"", _of_index(_explain),
+        (
+            *DATASET, _PREDICATE,
+            Flag(
+                ("--files",), "also say of at most so many files why the query reads or skips each",
+                {"type": int, "metavar": "FILES"},
+            ),
+        ),
     ),
     Command(
         "exists", "show whether the dataset has an index", "xskip exists /lake/events --check", _exists,

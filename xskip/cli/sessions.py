@@ -91,7 +91,7 @@ def _naming_the_format(fmt: str) -> Iterator[None]:
         ) from error  # fmt: skip
 
 
-def explained(index: SkippingIndex, predicate: str) -> SkippingReport:
+def explained(index: SkippingIndex, predicate: str, files: int | None = None) -> SkippingReport:
     """Return what skipping would do for a query with a predicate.
 
     Parameters
@@ -100,9 +100,13 @@ def explained(index: SkippingIndex, predicate: str) -> SkippingReport:
         The index.
     predicate : str
         The predicate.
+    files : int, optional
+        The maximum number of files to explain, see :func:`xskip.explain`.
 
     Raises
     ------
+    ArgumentError
+        If the number is not at least 1.
     PredicateError
         If Spark cannot parse or resolve the predicate.
     """
@@ -114,7 +118,7 @@ def explained(index: SkippingIndex, predicate: str) -> SkippingReport:
         filtered = df.filter(predicate)
     except PySparkException as error:
         raise PredicateError("Spark cannot resolve the predicate", where=predicate, found=first_line(error)) from error
-    return explain(filtered)
+    return explain(filtered, files=files)
 
 
 def demand_directory(location: str) -> None:

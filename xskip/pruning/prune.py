@@ -28,7 +28,7 @@ from xskip.clauses.clause import (
 )
 from xskip.metadata.table import MetadataTable
 
-__all__ = ["ClauseOutcome", "PruneResult", "prune", "requirements"]
+__all__ = ["ClauseOutcome", "PruneResult", "index_name", "prune", "requirements"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def requirements(clause: Clause) -> frozenset[Requirement]:
     return frozenset(need for leaf in leaves(clause) if not isinstance(leaf, Undetermined) for need in leaf.needs)
 
 
-def prune(clause: Clause, table: MetadataTable) -> PruneResult:
+def prune(clause: Clause, table: MetadataTable, listed: Mask | None = None) -> PruneResult:
     """Evaluate a clause for every file of a metadata table, and select the files to skip.
 
     Parameters
@@ -96,6 +96,8 @@ def prune(clause: Clause, table: MetadataTable) -> PruneResult:
     clause : Clause
     table : MetadataTable
         The metadata of the files, with all indexes and partition columns that the clause requires.
+    listed : numpy.ndarray of bool, optional
+        True for the files that the outcomes count. None counts all files.
 
     Returns
     -------
@@ -108,10 +110,11 @@ def prune(clause: Clause, table: MetadataTable) -> PruneResult:
     locked = [column for column in table.indexes.values() if column.is_locked]
     doubted = [column for column in table.indexes.values() if column.doubt]
     skip = is_false(verdicts)
-    counts = zip(trace.counts, trace.unknown(~skip), strict=True)
+    counted = trace.counts if listed is None else trace.ruled_out(listed)
+    counts = zip(counted, trace.unknown(~skip if listed is None else ~skip & listed), strict=True)
     return PruneResult(
         skip,
-        tuple(ClauseOutcome(c.predicate, _index_name(c), count, unknown) for (c, count), unknown in counts),
+        tuple(ClauseOutcome(c.predicate, index_name(c), count, unknown) for (c, count), unknown in counts),
         (
             *((leaf.predicate, leaf.reason) for leaf in unused),
             *((str(c.definition), f"the metadata of {c.unreadable:,} files cannot be read") for c in unreadable),
@@ -121,7 +124,17 @@ def prune(clause: Clause, table: MetadataTable) -> PruneResult:
     )
 
 
-def _index_name(clause: IndexClause) -> str:
+def index_name(clause: IndexClause) -> str:
+    """Return the indexes or partition columns that a clause reads, for reports.
+
+    Parameters
+    ----------
+    clause : IndexClause
+
+    Returns
+    -------
+    str
+    """
     return ", ".join(map(_name, clause.needs)) or "files"
 
 

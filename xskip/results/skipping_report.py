@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from xskip.pruning.prune import ClauseOutcome
-from xskip.results.render import html_page, human_bytes, render_html, text_table
+from xskip.results.file_explanation import EXPLANATION_HEADERS, FileExplanation
+from xskip.results.file_picture import Drawing, FilePicture
+from xskip.results.render import html_page, human_bytes, text_table
+from xskip.results.report_html import Headline, ScanView, TableView, bar_of, bytes_of, report_html
 
 __all__ = ["ScanReport", "SkippingReport"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ScanReport:
     """The effect of skipping on one scan of a dataset.
 
@@ -40,12 +43,17 @@ class ScanReport:
         The time that xskip took to select the files.
     outcomes : tuple of ClauseOutcome
         The number of files that each clause ruled out, and the number that it leaves to be read because it has no
-        verdict. Several clauses can rule out the same file. Both numbers count all files of the index, of which Spark
-        lists fewer if partition filters exclude directories.
+        verdict. Several clauses can rule out the same file. Both numbers count files that Spark listed.
     unused : tuple of (str, str)
         The predicates that xskip could not use, each with the reason.
     problem : str
         The reason why the index was not used at all; empty if the index was used.
+    explained : tuple of FileExplanation
+        Why the scan reads or skips single files; empty unless :func:`xskip.explain` was called with ``files``.
+    unexplained : str
+        The reason why the report does not explain single files, although it was called with ``files``.
+    drawing : Drawing or None
+        The picture of the files that HTML pages show.
     """
 
     dataset: str
@@ -60,6 +68,12 @@ class ScanReport:
     outcomes: tuple[ClauseOutcome, ...] = ()
     unused: tuple[tuple[str, str], ...] = ()
     problem: str = ""
+    explained: tuple[FileExplanation, ...] = ()
+    unexplained: str = ""
+    drawing: Drawing | None = field(default=None, compare=False)
+
+    def __repr__(self) -> str:
+        return f"ScanReport({self.dataset}: {self.skipped:,} of {self.files:,} files skipped)"
 
     @property
     def skipped(self) -> int:
@@ -103,13 +117,63 @@ class ScanReport:
             yield from ("  " + line for line in text_table(_CLAUSES, self._clauses()).splitlines())
         for predicate, reason in self.unused:
             yield f"  not used: {predicate}: {reason}"
+        if self.explained:
+            yield from ("  " + line for line in text_table(EXPLANATION_HEADERS, self._explanations()).splitlines())
+        yield from (f"  {remark}" for remark in self._remarks())
+
+    def _explanations(self) -> list[Sequence[object]]:
+        return [each.row(self.dataset) for each in self.explained]
+
+    def _remarks(self) -> Iterable[str]:
+        """Yield what the report does not say of single files."""
+        if self.unexplained:
+            yield f"single files are not explained: {self.unexplained}"
+        more = self.files - len(self.explained)
+        if self.explained and more > 0:
+            yield f"{more:,} more file{' is' if more == 1 else 's are'} not shown"
+
+    def _view(self, *, with_picture: bool) -> ScanView:
+        picture = self.drawing.picture() if with_picture and self.drawing is not None else ""
+        has_picture = isinstance(picture, FilePicture)
+        parts = (("matched", self.kept - self.not_indexed), ("unindexed", self.not_indexed), ("skipped", self.skipped))
+        outside = f" ({self.not_indexed:,} not indexed)" if self.not_indexed else ""
+        bars = (
+            bar_of(f"{self.kept:,} read{outside}, {self.skipped:,} skipped", f"{self.files:,} files", parts),
+            bar_of(
+                f"{human_bytes(self.kept_bytes)} read, {human_bytes(self.skipped_bytes)} skipped",
+                human_bytes(self.bytes),
+                (("matched", self.kept_bytes), ("skipped", self.skipped_bytes)),
+            ),
+        )
+        tables = (
+            TableView(_CLAUSES, self._clauses()),
+            TableView(EXPLANATION_HEADERS, self._explanations(), is_of_files=True),
+        )
+        remarks = [f"The index was not used: {self.problem}" if self.problem else ""]
+        remarks += [f"{predicate} was not used: {reason}" for predicate, reason in self.unused]
+        remarks += self._remarks()
+        if picture and not has_picture and not self.problem:
+            remarks.append(f"There is no picture of the files: {picture}")
+        return ScanView(
+            self.dataset, self.format, self.predicate, bars, picture if isinstance(picture, FilePicture) else None,
+            tuple(each for each in tables if each.rows), tuple(filter(None, remarks)),
+        )  # fmt: skip
+
+    def _plain(self) -> dict[str, Any]:
+        shown = {
+            f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("drawing", "outcomes", "explained")
+        }
+        lists = {name: [asdict(each) for each in getattr(self, name)] for name in ("outcomes", "explained")}
+        return shown | lists | {"unused": [list(each) for each in self.unused], "skipped": self.skipped}
 
 
 _MOST_INDEXES = 3
+#: The most scans, and the most pictures, on one page.
+_MOST_VIEWS, _MOST_PICTURES = 100, 10
 _CLAUSES = ["clause", "index", "files ruled out", "unknown"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class SkippingReport:
     """The effect of skipping on one query, which prints as text and shows as HTML in notebooks.
 
@@ -186,12 +250,34 @@ class SkippingReport:
         more = f" and {len(names) - _MOST_INDEXES} more" if len(names) > _MOST_INDEXES else ""
         return ", ".join(names[:_MOST_INDEXES]) + more if names else "the filter alone"
 
+    def __repr__(self) -> str:
+        return f"SkippingReport({self.headline})"
+
     def __str__(self) -> str:
         return "\n".join([self.headline, *(line for scan in self.scans for line in scan._lines())])
 
     def _repr_html_(self) -> str:
-        scans = [(scan, scan._clauses()) for scan in self.scans]
-        return render_html("scans.html", headline=self.headline, scans=scans, clause_headers=_CLAUSES)
+        pictures = 0
+        views = []
+        for scan in self.scans[:_MOST_VIEWS]:
+            views.append(scan._view(with_picture=pictures < _MOST_PICTURES))
+            pictures += views[-1].picture is not None
+        return report_html(self._html_headline(), views)
+
+    def _html_headline(self) -> Headline:
+        took = "" if self.seconds is None else f"; {self.query or 'the query'} took {self.seconds:.2f} s"
+        more = len(self.scans) - _MOST_VIEWS
+        rest = f" The page shows the first {_MOST_VIEWS} of {len(self.scans):,} scans." if more > 0 else ""
+        if not self.files:
+            return Headline("", "", self.headline + rest)
+        scans = f" in {len(self.scans):,} scans" if len(self.scans) > 1 else ""
+        of_what = f"of {self.files:,} file{'' if self.files == 1 else 's'}{scans} skipped"
+        if not self.skipped:
+            return Headline("0 %", of_what, self.headline + rest)
+        whole, kept = (sum(getattr(scan, name) for scan in self.scans) for name in ("bytes", "kept_bytes"))
+        spent = sum(scan.milliseconds for scan in self.scans)
+        sentence = f"{bytes_of(whole - kept, whole)} skipped in {spent:.1f} ms by {self._indexes()}{took}"
+        return Headline(f"{100 * self.skipped / self.files:.1f} %", of_what, sentence + rest)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain Python values.
@@ -203,7 +289,7 @@ class SkippingReport:
             ``skipped``. The other keys are ``headline``, ``query``, ``seconds`` and ``note``.
         """
         about = {"headline": self.headline, "query": self.query, "seconds": self.seconds, "note": self.note}
-        return about | {"scans": [asdict(scan) | {"skipped": scan.skipped} for scan in self.scans]}
+        return about | {"scans": [scan._plain() for scan in self.scans]}
 
     def to_json(self) -> str:
         """Return the result of :meth:`to_dict` as JSON text.

@@ -10,18 +10,53 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
+from xskip.metadata.data_files import FileStatus
 from xskip.metadatastore.temporary import temporary_folder
 from xskip.spark.bridge.packed_values import Packed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Pieces", "QueryCalls"]
+__all__ = ["ListedFiles", "Pieces", "QueryCalls"]
 
 #: The number of bytes above which a snapshot goes to the JVM as a local file: py4j sends bytes as text, which is slow.
 _MOST_BYTES = 1 << 20
 Pieces = Sequence[bytes | memoryview]
+
+
+class ListedFiles:
+    """The files to which the answer to a request was applied.
+
+    Parameters
+    ----------
+    files : JavaObject
+        The files in Java, ``io.xskip.snapshot.ListedFiles``.
+    """
+
+    def __init__(self, files: Any) -> None:
+        self._files = files
+
+    def ordinals(self) -> npt.NDArray[np.int32]:
+        """Return the position of each file in the snapshot of the answer; -1 for a file that is not in the snapshot."""
+        return np.frombuffer(base64.b64decode(self._files.ordinals()), "<i4")
+
+    def kept(self) -> npt.NDArray[np.bool_]:
+        """Return for each file whether the query reads it."""
+        bits = np.frombuffer(base64.b64decode(self._files.kept()), np.uint8)
+        kept: npt.NDArray[np.bool_] = np.unpackbits(bits, count=self._files.count(), bitorder="little").view(np.bool_)
+        return kept
+
+    def unknown(self, most: int) -> list[FileStatus]:
+        """Return the first files that are not in the snapshot; fewer than there are if Spark has dropped the listing.
+
+        Parameters
+        ----------
+        most : int
+            The maximum number of files.
+        """
+        return [FileStatus(*each) for each in json.loads(self._files.unknown(most))]
 
 
 class QueryCalls:
@@ -182,6 +217,17 @@ class QueryCalls:
             and kept bytes, and the times in milliseconds (see ``io.xskip.hook.ScanRecord``).
         """
         return list(json.loads(self._calls.scansAfter(number)))
+
+    def listed_files(self, request: int) -> ListedFiles | None:
+        """Return the files to which the answer to a request was applied, or None if they are no longer known.
+
+        Parameters
+        ----------
+        request : int
+            The number of the request.
+        """
+        files = self._calls.listedFiles(request)
+        return None if files is None else ListedFiles(files)
 
     def listen(self) -> None:
         """Record the queries of all sessions of the running context from now on."""

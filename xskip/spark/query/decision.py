@@ -2,12 +2,39 @@
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass
 
+from xskip.clauses.clause import Clause
 from xskip.expressions.predicate import Predicate
+from xskip.metadata.read_profile import ReadProfile
+from xskip.metadatastore.snapshot import Snapshot
 from xskip.pruning.prune import PruneResult
+from xskip.spark.catalyst.evaluator import Evaluator
 
-__all__ = ["Decision", "ScanTrace"]
+__all__ = ["Decision", "Evidence", "ScanTrace"]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a decision follows from, so that a report can derive the verdicts on single files.
+
+    Attributes
+    ----------
+    clause : Clause
+        The clause that was evaluated.
+    snapshot : weakref.ref of Snapshot
+        The snapshot. A report does not keep the metadata of a former snapshot in memory.
+    profile : ReadProfile
+        How the query reads the data files.
+    evaluator : Evaluator
+        The results of the functions in the clause.
+    """
+
+    clause: Clause
+    snapshot: weakref.ref[Snapshot]
+    profile: ReadProfile
+    evaluator: Evaluator
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +57,8 @@ class ScanTrace:
         The columns, in lower case, whose values reports never show, because an index on them is encrypted.
     indexes : frozenset of str
         The texts of all indexes of the dataset; empty if the engine did not use the index.
+    evidence : Evidence or None
+        What the decision follows from; None if the driver has not evaluated the clause.
     """
 
     predicate: str
@@ -39,6 +68,7 @@ class ScanTrace:
     decoded: Predicate | None = None
     secret_columns: frozenset[str] = frozenset()
     indexes: frozenset[str] = frozenset()
+    evidence: Evidence | None = None
 
 
 @dataclass(frozen=True, slots=True)

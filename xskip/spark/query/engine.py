@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+import weakref
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -26,7 +27,7 @@ from xskip.spark.bridge.sessions import check_session
 from xskip.spark.catalyst.decode import to_predicate
 from xskip.spark.catalyst.evaluator import EvaluationCache, Evaluator
 from xskip.spark.query.bounded_map import BoundedMap
-from xskip.spark.query.decision import Decision, ScanTrace
+from xskip.spark.query.decision import Decision, Evidence, ScanTrace
 from xskip.spark.query.distributed_pruning import DistributedPruner
 from xskip.spark.query.driver_pruning import prune_in_driver
 from xskip.spark.query.loaded_indexes import LoadedIndex, LoadedIndexes
@@ -170,10 +171,12 @@ class Engine:
         snapshot, predicate = loaded.snapshot, to_predicate(request.filters, evaluator)
         clause = translate(predicate, _available(request, snapshot, profile))
         needed = requirements(clause)
+        evidence = None
         if self.indexes.is_for_job(loaded, request.job_threshold):
             result = self._prune_by_job(loaded, clause, profile)
         else:
             result = prune_in_driver(clause, snapshot.proved(needed, profile), evaluator)
+            evidence = Evidence(clause, weakref.ref(snapshot), profile, evaluator)
         trace = ScanTrace(
             str(predicate),
             replace(result, skip=np.zeros(0, bool)),
@@ -181,6 +184,7 @@ class Engine:
             decoded=predicate,
             secret_columns=_secret_columns(snapshot),
             indexes=frozenset(str(definition) for definition, _ in snapshot.indexes),
+            evidence=evidence,
         )
         return Decision(_packed(result, loaded.token, needed), trace, _valid_settings(predicate, request, evaluator))
 

@@ -14,6 +14,7 @@ import io.xskip.hook.ScanLog;
 import io.xskip.hook.SkippingSource;
 import io.xskip.snapshot.FileSnapshot;
 import io.xskip.snapshot.FileTable;
+import io.xskip.snapshot.ListedFiles;
 import io.xskip.snapshot.SnapshotFiller;
 import io.xskip.snapshot.Snapshots;
 import java.io.IOException;
@@ -115,6 +116,11 @@ public final class QueryCalls {
   /** Returns the records of the requests after a request's number as JSON, oldest first. */
   public String scansAfter(long id) {
     return ScanLog.after(id);
+  }
+
+  /** Returns the files of a request's listing, or null if they are no longer known. */
+  public ListedFiles listedFiles(long request) {
+    return ScanLog.files(request);
   }
 
   /** Records the executions of the running context, and counts its scans, from now on. */

@@ -2,16 +2,22 @@ package io.xskip.hook;
 
 import com.fasterxml.jackson.core.JsonGenerator;
 import io.xskip.common.Json;
+import io.xskip.snapshot.ListedFiles;
 import java.io.IOException;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
+import java.util.Iterator;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 
 /** The numbers of all pruning requests, and the records of the latest ones. */
 public final class ScanLog {
   private static final int CAPACITY = 512;
+
+  /** The most files that all records together know, besides those of the latest record. */
+  private static final int MAX_FILES = 1 << 22;
+
   private static final AtomicLong LAST_ID = new AtomicLong();
   private static final Deque<ScanRecord> RECORDS = new ArrayDeque<>();
   private static final ThreadLocal<String> EXPLAIN = new ThreadLocal<>();
@@ -32,9 +38,40 @@ public final class ScanLog {
     synchronized (RECORDS) {
       RECORDS.addLast(scan);
       while (RECORDS.size() > CAPACITY) {
-        RECORDS.removeFirst();
+        ((ScanRecord) RECORDS.removeFirst()).forgetFiles();
+      }
+      forgetFiles();
+    }
+  }
+
+  /** Forgets the files of the oldest records above the greatest number of files. */
+  private static void forgetFiles() {
+    long total = 0;
+    Iterator<ScanRecord> latestFirst = RECORDS.descendingIterator();
+    latestFirst.next();
+    while (latestFirst.hasNext()) {
+      ScanRecord scan = (ScanRecord) latestFirst.next();
+      ListedFiles files = scan.files();
+      if (files == null) {
+        return; // and so have all older ones
+      }
+      total += files.count();
+      if (total > MAX_FILES) {
+        scan.forgetFiles();
       }
     }
+  }
+
+  /** Returns the files of a request's listing, or null if they are no longer known. */
+  public static ListedFiles files(long id) {
+    synchronized (RECORDS) {
+      for (ScanRecord scan : RECORDS) {
+        if (scan.id() == id) {
+          return scan.files();
+        }
+      }
+    }
+    return null;
   }
 
   /** Returns the records of the requests after a request's number as a JSON array, oldest first. */

@@ -160,8 +160,7 @@ final class ScanPruner {
             request.id(),
             location.root(),
             context.profile().format(),
-            answer.counts().all(),
-            answer.indexes(),
+            answer,
             received - start,
             System.nanoTime() - received);
     ScanLog.add(scan);

@@ -3,6 +3,8 @@ package io.xskip.hook;
 import com.fasterxml.jackson.core.JsonGenerator;
 import io.xskip.common.Json;
 import io.xskip.common.SparkCompat;
+import io.xskip.snapshot.ListedFiles;
+import io.xskip.snapshot.PruningAnswer;
 import java.io.IOException;
 
 /** The counts and times of one pruning request, and the query that it belongs to. */
@@ -22,13 +24,15 @@ final class ScanRecord implements Json.Value {
   private final long requestNanos;
   private final long filterNanos;
 
+  /** The files of the listing, or null after {@link #forgetFiles}. */
+  private volatile ListedFiles files;
+
   /**
    * Creates the record of a request of the current thread.
    *
    * @param id the number of the request
    * @param root the root of the dataset
-   * @param counts the files and bytes of the listing
-   * @param indexes how many indexes the answer is based on
+   * @param answer the answer, which was applied to the listing
    * @param requestNanos how long Python took to answer
    * @param filterNanos how long the hook took to filter the listing
    */
@@ -36,15 +40,15 @@ final class ScanRecord implements Json.Value {
       long id,
       String root,
       String format,
-      long[] counts,
-      int indexes,
+      PruningAnswer answer,
       long requestNanos,
       long filterNanos) {
     this.id = id;
     this.root = root;
     this.format = format;
-    this.counts = counts;
-    this.indexes = indexes;
+    this.counts = answer.counts().all();
+    this.indexes = answer.indexes();
+    this.files = answer.files();
     this.requestNanos = requestNanos;
     this.filterNanos = filterNanos;
     this.query = currentQuery();
@@ -81,6 +85,16 @@ final class ScanRecord implements Json.Value {
   /** Returns how many indexes the answer is based on. */
   int indexes() {
     return indexes;
+  }
+
+  /** Returns the files of the listing, or null if the record no longer has them. */
+  ListedFiles files() {
+    return files;
+  }
+
+  /** Forgets the files of the listing. */
+  void forgetFiles() {
+    files = null;
   }
 
   /** Returns how long Python and the hook took, in nanoseconds. */

@@ -33,6 +33,21 @@ final class FileOrdinals {
     return count;
   }
 
+  /** Returns the number of files. */
+  int size() {
+    return files.length;
+  }
+
+  /** Returns the ordinals, which do not change after the look-up of the listing. */
+  int[] all() {
+    return ordinals;
+  }
+
+  /** Returns the file at a position. */
+  FileStatus file(int i) {
+    return files[i];
+  }
+
   /** Returns a copy for another listing. The instance does not change with its copy. */
   FileOrdinals copyOnWrite() {
     return new FileOrdinals(files, ordinals, false);

@@ -17,6 +17,9 @@ final class ListingFilter {
   private final Seq<PartitionDirectory> directories;
   private final FileSnapshot snapshot;
 
+  /** The ordinals of the latest listing, if this listing had as many files; else null. */
+  private FileOrdinals[] latest = null;
+
   /**
    * Divides a listing into slices.
    *
@@ -51,12 +54,14 @@ final class ListingFilter {
     while (iterator.hasNext()) {
       total += ((PartitionDirectory) iterator.next()).files().length();
     }
-    FileOrdinals[] latest = snapshot == null ? null : snapshot.ordinals();
-    boolean isReusable = latest != null && FileOrdinals.count(latest) == total;
+    latest = snapshot == null ? null : snapshot.ordinals();
+    if (latest != null && FileOrdinals.count(latest) != total) {
+      latest = null;
+    }
     for (int start = 0; start < total; start += ListingSlice.SIZE) {
       int size = Math.min(ListingSlice.SIZE, total - start);
       FileOrdinals ordinals =
-          isReusable ? latest[slices.size()].copyOnWrite() : new FileOrdinals(size);
+          latest != null ? latest[slices.size()].copyOnWrite() : new FileOrdinals(size);
       slices.add(new ListingSlice(size, ordinals));
     }
   }
@@ -69,8 +74,12 @@ final class ListingFilter {
     return (ListingSlice) slices.get(position / ListingSlice.SIZE);
   }
 
-  /** Adds the counts of all slices, and remembers the ordinals, after the look-up. */
-  void finish(PruningCounts counts) {
+  /**
+   * Adds the counts of all slices, and remembers the ordinals, after the look-up.
+   *
+   * @return the ordinals of the slices; those that the snapshot remembers, if they are the same
+   */
+  FileOrdinals[] finish(PruningCounts counts) {
     FileOrdinals[] ordinals = new FileOrdinals[slices.size()];
     boolean isChanged = false;
     for (int i = 0; i < ordinals.length; i++) {
@@ -82,6 +91,7 @@ final class ListingFilter {
     if (isChanged && snapshot != null) {
       snapshot.remember(ordinals);
     }
+    return isChanged || latest == null ? ordinals : latest;
   }
 
   /** Returns the directories with their kept files; like Spark, leaves out empty directories. */

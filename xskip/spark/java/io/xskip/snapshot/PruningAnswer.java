@@ -3,6 +3,7 @@ package io.xskip.snapshot;
 import io.xskip.catalyst.ValueEncoder;
 import io.xskip.common.Bytes;
 import java.nio.ByteBuffer;
+import java.util.BitSet;
 import java.util.List;
 import java.util.function.Consumer;
 import org.apache.hadoop.fs.FileStatus;
@@ -35,6 +36,12 @@ public final class PruningAnswer {
   private final byte[] bytes;
 
   private final PruningCounts counts = new PruningCounts();
+
+  /** The files to which {@link #keeps} was applied, by their ordinals; null before the first. */
+  private BitSet asked = null;
+
+  /** The files to which {@link #filter} was applied; null before the first listing. */
+  private FileOrdinals[] filtered = null;
 
   private PruningAnswer(FileSnapshot snapshot, byte[] bytes) {
     this.snapshot = snapshot;
@@ -70,6 +77,11 @@ public final class PruningAnswer {
     return counts;
   }
 
+  /** Returns the files to which the answer was applied, for reports. */
+  public ListedFiles files() {
+    return new ListedFiles(asked, filtered, bytes);
+  }
+
   /** Returns whether the answer is about the files of the snapshot with a token. */
   public boolean isOf(long token) {
     return snapshot != null && snapshot.token() == token;
@@ -82,6 +94,10 @@ public final class PruningAnswer {
   public boolean keeps(int ordinal, long length) {
     boolean isKept = !skips(ordinal);
     counts.add(length, true, isKept);
+    if (asked == null) {
+      asked = new BitSet(snapshot.count());
+    }
+    asked.set(ordinal);
     return isKept;
   }
 
@@ -106,7 +122,7 @@ public final class PruningAnswer {
                 }
               });
     }
-    filter.finish(counts);
+    filtered = filter.finish(counts);
     return filter.kept();
   }
 
@@ -136,6 +152,11 @@ public final class PruningAnswer {
   }
 
   private boolean skips(int ordinal) {
+    return skips(bytes, ordinal);
+  }
+
+  /** Returns whether the bytes of an answer, or null, skip a file of the snapshot. */
+  static boolean skips(byte[] bytes, int ordinal) {
     return bytes != null && Bytes.isSet(bytes, HEADER, ordinal);
   }
 }

@@ -1,0 +1,141 @@
+"""The verdicts of findings are those of pruning, and each finding names parts of the clause that prove its verdict."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+
+from tests.pruning.cases import Case, cases, collected
+from xskip.clauses.clause import AllOf, Always, AnyOf, Clause, IndexClause, Undetermined, leaves
+from xskip.expressions.operands import Column
+from xskip.expressions.predicate import And, Comparison, Constant, Op, Or, Predicate, Unknown
+from xskip.metadata.data_files import DataFiles, FileStatus
+from xskip.metadata.table import IndexColumn, IndexKey, MetadataTable
+from xskip.pruning.file_findings import FileFindings, Finding
+from xskip.pruning.prune import prune
+from xskip.pruning.translate import Available, translate
+
+INT, OTHER = Column(("a",), "int"), Column(("b",), "int")
+
+
+def made(case: Case) -> tuple[Clause, MetadataTable]:
+    indexes: dict[IndexKey, IndexColumn] = {}
+    for index, name in case.indexed:
+        rows = [
+            None if (index, name, i) in case.missing else [row[name] for row in data]
+            for i, data in enumerate(case.data)
+        ]
+        indexes |= collected(index, name, case.kinds[name], rows)
+    available = Available(tuple((c.definition, c.storage) for c in indexes.values()))
+    files = DataFiles.of([FileStatus(f"/{i}", 1, 1) for i in range(len(case.data))])
+    return translate(case.predicate, available), MetadataTable(files, {}, indexes)
+
+
+def verdict(clause: IndexClause, table: MetadataTable, row: int) -> bool | None:
+    found: bool | None = clause.evaluate(table, np.full(len(table), True))[row].as_py()
+    return found
+
+
+def proves(clause: Clause, predicates: set[str], table: MetadataTable, row: int) -> bool:
+    """Return whether the clause is false of a file, even if all leaves but those with these predicates are unknown."""
+    match clause:
+        case AllOf(children):
+            return any(proves(child, predicates, table, row) for child in children)
+        case AnyOf(children):
+            return all(proves(child, predicates, table, row) for child in children)
+        case Undetermined():
+            return False
+        case Always(constant):
+            return not constant
+        case _:
+            return clause.predicate in predicates and verdict(clause, table, row) is False
+
+
+@settings(max_examples=300)
+@given(cases())
+def test_findings_prove_their_verdicts(case: Case) -> None:
+    """[REP-F-2]"""
+    clause, table = made(case)
+    result = prune(clause, table)
+    findings = FileFindings(clause, table)
+    verdicts = findings.verdicts.to_pylist()
+    assert [each is False for each in verdicts] == result.skip.tolist()
+    for row, found in enumerate(verdicts):
+        finding = findings.of(row)
+        assert finding.reason
+        if found is False:
+            assert proves(clause, set(finding.predicates), table, row)
+        named = [leaf for leaf in leaves(clause) if leaf.predicate in finding.predicates]
+        if found is None:
+            assert any(isinstance(leaf, Undetermined) or verdict(leaf, table, row) is None for leaf in named)
+        if found and finding.predicates:
+            assert any(not isinstance(leaf, Undetermined) and verdict(leaf, table, row) for leaf in named)
+
+
+@settings(max_examples=100)
+@given(cases())
+def test_outcomes_of_some_files_add_up_to_those_of_all(case: Case) -> None:
+    """[REP-F-4]"""
+    clause, table = made(case)
+    some = np.arange(len(table)) % 2 == 0
+    parts = [prune(clause, table, listed).outcomes for listed in (some, ~some)]
+    for whole, left, right in zip(prune(clause, table).outcomes, *parts, strict=True):
+        assert left.ruled_out + right.ruled_out == whole.ruled_out
+        assert left.unknown + right.unknown == whole.unknown
+    assert prune(clause, table, np.full(len(table), True)).outcomes == prune(clause, table).outcomes
+
+
+def finding(predicate: Predicate, rows: list[Any]) -> Finding:
+    """Return the finding of a single file whose column ``a`` has a MinMax index."""
+    indexes = collected("minmax", "a", "int", [rows])
+    available = Available(tuple((c.definition, c.storage) for c in indexes.values()))
+    table = MetadataTable(DataFiles.of([FileStatus("/f", 1, 1)]), {}, indexes)
+    return FileFindings(translate(predicate, available), table).of(0)
+
+
+A_IS_5, B_IS_5, A_ABOVE_9 = Comparison(Op.EQ, INT, 5), Comparison(Op.EQ, OTHER, 5), Comparison(Op.GT, INT, 9)
+
+
+@pytest.mark.parametrize(
+    ("predicate", "rows", "predicates", "reason"),
+    [
+        (A_IS_5, [1, 9], ("a = ?",), "the statistics admit a matching row"),
+        (A_IS_5, [1, 2], ("a = ?",), "the statistics exclude every row"),
+        (Or((A_IS_5, A_ABOVE_9)), [1, 2], ("a = ?", "a > ?"), "the statistics exclude every row"),
+        (And((B_IS_5, A_ABOVE_9)), [1, 2], ("a > ?",), "the statistics exclude every row"),
+        (And((A_IS_5, B_IS_5)), [1, 9], ("b = ?",), "there is no index on b"),
+        (A_IS_5, None, ("a = ?",), "the index has no statistics of the file"),
+        (Unknown("a function"), [1], ("?",), "a function"),
+        (Constant(False), [1], (), "the filter is true of no row"),
+        (Constant(True), [1], (), "the filter is true of every row"),
+    ],
+)
+def test_the_deciding_parts(predicate: Any, rows: Any, predicates: Any, reason: str) -> None:
+    """[REP-F-2]"""
+    found = finding(predicate, rows)
+    assert (found.predicates, found.reason) == (predicates, reason)
+
+
+def test_the_reasons_of_indexes_are_named() -> None:
+    """[REP-F-2]"""
+    indexes = collected("minmax", "a", "int", [[1], None])
+    (column,) = indexes.values()
+    available = Available(((column.definition, column.storage),))
+    files = DataFiles.of([FileStatus("/f", 1, 1), FileStatus("/g", 1, 1)])
+    clause = translate(A_IS_5, available)
+
+    def reason(**changes: Any) -> str:
+        from dataclasses import replace
+
+        none = pa.nulls(2, column.values.type)
+        table = MetadataTable(files, {}, {column.definition.key: replace(column, values=none, **changes)})
+        return FileFindings(clause, table).of(1).reason
+
+    assert reason(unreadable=1) == "the index has no readable statistics of the file"
+    assert reason(doubt="another program wrote them") == "another program wrote them"
+    assert reason(is_locked=True) == "the key None is not available"
+    assert FileFindings(clause, MetadataTable(files)).of(0).reason == "the metadata have no such index"

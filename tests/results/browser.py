@@ -1,0 +1,115 @@
+"""Pages in a headless Chromium: their pixels, and where their elements are."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian's package chromium)")
+
+WIDTH = 700  # about the width of a cell's output in a notebook
+_FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--force-device-scale-factor=1")
+_MODES = {"light": "preferredColorScheme=1", "dark": "preferredColorScheme=0"}
+#: Writes the rectangles of all elements with their own text, and of marks, into an element that the test reads.
+_MEASURE = """
+<script>
+addEventListener('load', () => {
+  const found = []
+  for (const each of document.querySelectorAll('body *')) {
+    const own = [...each.childNodes].filter(n => n.nodeType == 3 && n.data.trim())
+    const range = document.createRange()
+    if (own.length) range.selectNodeContents(own[0])
+    const box = (own.length ? range : each).getBoundingClientRect()
+    found.push([each.tagName.toLowerCase(), each.getAttribute('class') || '', own.length ? own[0].data.trim() : '',
+      box.left, box.top, box.right, box.bottom])
+  }
+  const out = document.createElement('pre')
+  out.id = 'measured'
+  out.textContent = JSON.stringify([document.documentElement.scrollWidth, document.documentElement.scrollHeight, found])
+  document.body.appendChild(out)
+})
+</script>
+"""
+
+
+class Element(NamedTuple):
+    """An element of a page; its box is that of its first own text, if it has text."""
+
+    tag: str
+    kind: str
+    text: str
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+
+@dataclass
+class Page:
+    """A rendered page: the path of its screenshot, its pixels, its elements, and the width of its content."""
+
+    shot: Path
+    pixels: npt.NDArray[np.uint8]
+    elements: list[Element]
+    width: int
+
+    def colour(self, x: float, y: float) -> tuple[int, ...]:
+        return tuple(int(part) for part in self.pixels[int(y), int(x)])
+
+    def box(self, element: Element) -> npt.NDArray[np.uint8]:
+        """Return the pixels of an element and one more on each side."""
+        top, bottom = max(0, int(element.top) - 1), int(element.bottom) + 2
+        return self.pixels[top:bottom, max(0, int(element.left) - 1) : int(element.right) + 2]
+
+
+def rendered(html: str, folder: Path, mode: str, height: int = 1400) -> Page:
+    """Render a page in light or dark mode, and keep the screenshot in a folder."""
+    from PIL import Image
+
+    page, measured, shot = folder / f"{mode}.html", folder / f"{mode}-measured.html", folder / f"{mode}.png"
+    page.write_text(html, encoding="utf-8")
+    measured.write_text(html.replace("</body>", f"{_MEASURE}</body>"), encoding="utf-8")
+    dumped = _run(folder, mode, height, "--dump-dom", measured.as_uri())
+    found = re.search(r'<pre id="measured">(.*?)</pre>', dumped, re.DOTALL)
+    assert found, f"Chromium has not measured the page: {dumped[:2000]}"
+    text = found[1].replace("&gt;", ">").replace("&lt;", "<").replace("&amp;", "&")
+    width, tall, elements = json.loads(text)
+    assert tall < height, f"the page is {tall} pixels high"
+    _run(folder, mode, height, f"--screenshot={shot}", page.as_uri())
+    pixels = np.asarray(Image.open(shot).convert("RGB"))
+    assert pixels.shape == (height, WIDTH, 3), f"see {shot}"
+    return Page(shot, pixels, [Element(*each) for each in elements], width)
+
+
+def _run(folder: Path, mode: str, height: int, *arguments: str) -> str:
+    assert CHROMIUM is not None
+    command = [
+        CHROMIUM, *_FLAGS, f"--user-data-dir={folder / 'profile'}", f"--blink-settings={_MODES[mode]}",
+        f"--window-size={WIDTH},{height}", "--virtual-time-budget=2000", *arguments,
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+def luminance(pixels: npt.NDArray[np.uint8]) -> npt.NDArray[np.float64]:
+    """Return the relative luminance of colours, as WCAG defines it."""
+    parts = pixels / 255
+    linear = np.where(parts <= 0.03928, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    return np.asarray(linear @ np.array([0.2126, 0.7152, 0.0722]))
+
+
+def contrast(pixels: npt.NDArray[np.uint8]) -> float:
+    """Return the contrast between the lightest and the darkest of some pixels."""
+    found = luminance(pixels)
+    return float((found.max() + 0.05) / (found.min() + 0.05))

@@ -1,0 +1,124 @@
+"""Pages of reports in Chromium: colours, contrast and layout, in light and dark. Screenshots stay in ``tmp_path``."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from tests.results.browser import WIDTH, Element, Page, contrast, needs_chromium, rendered
+from tests.results.reports import report_of_days
+from xskip.results.report_html import COLOURS
+
+pytestmark = needs_chromium
+
+#: JupyterLab's dark theme and its rules for tables in outputs; it follows a setting of its own, not the system's.
+JUPYTER = """<!doctype html><html><head><meta charset="utf-8"><style>
+body { margin: 0; background: #111111; font: 13px/1.3 system-ui, sans-serif }
+.jp-RenderedHTMLCommon { color: rgba(255, 255, 255, 0.87); font-size: 14px; padding: 0 8px }
+.jp-RenderedHTMLCommon table { border-collapse: collapse; border: none; font-size: 12px; table-layout: fixed;
+  margin-left: auto; margin-right: auto }
+.jp-RenderedHTMLCommon td, .jp-RenderedHTMLCommon th { vertical-align: middle; text-align: right; padding: .5em;
+  line-height: normal; white-space: normal; max-width: none; border: none }
+.jp-RenderedHTMLCommon thead { border-bottom: 1px solid #424242; vertical-align: bottom }
+.jp-RenderedHTMLCommon tbody tr:nth-child(odd) { background: #212121 }
+.jp-RenderedHTMLCommon svg { max-width: 100%; height: auto }
+</style></head><body data-jp-theme-light="false"><div class="jp-RenderedHTMLCommon">REPORT</div></body></html>"""
+
+
+@pytest.fixture(scope="module", params=["light", "dark", "notebook"])
+def page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Page:
+    report, folder = report_of_days(), tmp_path_factory.mktemp(f"report-{request.param}")
+    if request.param == "notebook":  # a dark notebook on a light system
+        return rendered(JUPYTER.replace("REPORT", report._repr_html_()), folder, "light")
+    text = report.save(folder / "report.html").read_text(encoding="utf-8")
+    found = rendered(text, folder, str(request.param))
+    is_dark = int(found.pixels[0, 0].sum()) < 200
+    assert is_dark is (request.param == "dark"), f"see {found.shot}"
+    return found
+
+
+def rgb(kind: str) -> tuple[int, ...]:
+    return tuple(int(COLOURS[kind][i : i + 2], 16) for i in (1, 3, 5))
+
+
+def marks(page: Page) -> dict[str, list[Element]]:
+    """Return the marks that are large enough to have a pixel without blending, by their class."""
+    found: dict[str, list[Element]] = {}
+    for each in page.elements:
+        if each.tag == "rect":
+            found.setdefault(each.kind.removeprefix("xs-"), []).append(each)
+    return found
+
+
+def test_bars_and_lines_have_the_colours_of_their_files(page: Page) -> None:
+    """[REP-P-6]"""
+    found = marks(page)
+    assert {kind: len(each) for kind, each in found.items()} == {
+        "skipped": 2 + 1 + 50, "matched": 2 + 1 + 9, "undecided": 1 + 1, "unindexed": 1 + 1,
+    }  # fmt: skip
+    for kind, elements in found.items():
+        for each in elements:
+            colour = page.colour((each.left + each.right) / 2, (each.top + each.bottom) / 2)
+            assert colour == rgb(kind), f"{each} in {page.shot}"
+
+
+def test_the_parts_of_a_bar_follow_the_numbers(page: Page) -> None:
+    """[REP-P-1]"""
+    files = [each for each in page.elements if each.tag == "rect"][:3]
+    whole = files[-1].right - files[0].left
+    assert [each.kind for each in files] == ["xs-matched", "xs-unindexed", "xs-skipped"]
+    shares = [(each.right - each.left) / whole for each in files]
+    assert shares == [pytest.approx(count / 63, abs=0.005) for count in (10, 3, 50)], f"see {page.shot}"
+    row = page.pixels[int(files[0].top) + 6, int(files[0].left) : int(files[-1].right)]
+    coloured = {kind: int((row == np.array(rgb(kind))).all(axis=1).sum()) for kind in ("matched", "skipped")}
+    assert coloured["matched"] == pytest.approx(whole * 10 / 63, abs=3), f"see {page.shot}"
+    assert coloured["skipped"] == pytest.approx(whole * 50 / 63, abs=3), f"see {page.shot}"
+
+
+def test_lines_run_from_the_least_to_the_greatest_value(page: Page) -> None:
+    """[REP-P-3]"""
+    lines = [each for each in page.elements if each.tag == "rect" and each.bottom - each.top < 11][-60:]
+    lines.sort(key=lambda each: each.top)
+    assert [each.kind for each in lines] == ["xs-skipped"] * 50 + ["xs-matched"] * 9 + ["xs-undecided"]
+    steps = np.diff([each.left for each in lines])
+    assert (steps > 0).all(), f"see {page.shot}"
+    assert steps == pytest.approx(steps.mean(), abs=0.3), f"see {page.shot}"
+    days = (lines[-1].right - lines[0].left) / (59 * 6 + 9)
+    assert lines[0].right - lines[0].left == pytest.approx(9 * days, abs=0.5), f"see {page.shot}"
+
+
+def test_texts_differ_from_the_page(page: Page) -> None:
+    """[REP-P-6]"""
+    texts = [
+        each for each in page.elements if each.text and each.tag not in ("script", "style", "title", "desc", "pre")
+    ]
+    assert {"99.3 %", "79.4 %"} & {each.text for each in texts}
+    assert {"text", "td", "th", "p", "li", "code", "h2", "span", "small"} <= {each.tag for each in texts}
+    poor = [(each.text, round(contrast(page.box(each)), 1)) for each in texts if contrast(page.box(each)) < 4.5]
+    assert poor == [], f"see {page.shot}"
+
+
+def test_nothing_overflows_in_the_width_of_a_notebook(page: Page) -> None:
+    """[REP-P-6]"""
+    assert page.width <= WIDTH, f"see {page.shot}"
+    outside = [each for each in page.elements if each.right > WIDTH or each.left < 0]
+    assert outside == [], f"see {page.shot}"
+
+
+def test_labels_do_not_overlap(page: Page) -> None:
+    """[REP-P-3]"""
+    labels = sorted((each for each in page.elements if each.tag == "text"), key=lambda each: each.left)
+    assert [each.text for each in labels] == ["2024-01-01", "2024-04-01", "2024-07-01", "2024-10-01"]
+    for left, right in itertools.pairwise(labels):
+        assert left.right < right.left, f"see {page.shot}"
+
+
+def test_numbers_are_right_aligned(page: Page) -> None:
+    """[REP-P-8]"""
+    cells = [each for each in page.elements if each.tag in ("td", "th")]
+    column = [next(each for each in cells if each.text == text) for text in ("files ruled out", "0", "50")]
+    assert max(each.right for each in column) - min(each.right for each in column) < 1, f"see {page.shot}"
+    names = [each for each in cells if each.text in ("clause", "ts IS NOT NULL", "ts > ?")]
+    assert max(each.left for each in names) - min(each.left for each in names) < 1, f"see {page.shot}"

@@ -1,0 +1,189 @@
+"""The verdict of a clause on single files, and the parts of the clause that decide it, for reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from xskip.clauses.clause import (
+    AllOf,
+    Always,
+    AnyOf,
+    Clause,
+    IndexClause,
+    PartitionKey,
+    Requirement,
+    Undetermined,
+    Verdicts,
+)
+from xskip.clauses.index_clause import PartsClause
+from xskip.expressions.evaluate import same
+from xskip.metadata.table import MetadataTable
+from xskip.pruning.prune import index_name
+
+__all__ = ["FileFindings", "Finding"]
+
+_Part = TypeVar("_Part")
+_MATCHES = "the statistics admit a matching row"
+_NO_MATCH = "the statistics exclude every row"
+_ALWAYS, _NEVER = "the filter is true of every row", "the filter is true of no row"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The part of a clause that decides the verdict on a file.
+
+    Attributes
+    ----------
+    predicates : tuple of str
+        The predicates without literal values; empty if no predicate decides.
+    index : str
+        The indexes or partition columns that were read; empty if none was.
+    needs : tuple of Requirement
+        The same, as the metadata table names them.
+    reason : str
+        Why the verdict is what it is, as a part of a sentence.
+    """
+
+    predicates: tuple[str, ...]
+    index: str
+    needs: tuple[Requirement, ...]
+    reason: str
+
+
+class FileFindings:
+    """The verdicts of all parts of a clause on all files of a metadata table.
+
+    Parameters
+    ----------
+    clause : Clause
+        The clause.
+    table : MetadataTable
+        The metadata, with the indexes and partition columns that the clause requires.
+
+    Attributes
+    ----------
+    verdicts : pyarrow.BooleanArray
+        The verdict of the clause on each file: true, false or null.
+    """
+
+    def __init__(self, clause: Clause, table: MetadataTable) -> None:
+        self._clause = clause
+        self._table = table
+        self._found: dict[int, Verdicts] = {}  # by the identity of the part, which the clause keeps alive
+        self.verdicts = self._evaluate(clause)
+
+    def _evaluate(self, clause: Clause) -> Verdicts:
+        match clause:
+            case Always(verdict):
+                found = same(len(self._table), truth=verdict)
+            case Undetermined():
+                found = pa.nulls(len(self._table), pa.bool_())
+            case AllOf(children):
+                found = same(len(self._table), truth=True)
+                for child in children:
+                    found = pc.and_kleene(found, self._evaluate(child))
+            case AnyOf(children):
+                found = same(len(self._table), truth=False)
+                for child in children:
+                    found = pc.or_kleene(found, self._evaluate(child))
+            case _:
+                found = clause.evaluate(self._table, np.full(len(self._table), True))
+        self._found[id(clause)] = found
+        return found
+
+    def _verdict(self, clause: Clause, row: int) -> bool | None:
+        verdict: bool | None = self._found[id(clause)][row].as_py()
+        return verdict
+
+    def of(self, row: int) -> Finding:
+        """Return what decides the verdict on a file.
+
+        Where the verdict is false, the finding has the first part that proves it: all alternatives of a disjunction
+        together. Where it is null, the finding has the last part without a verdict, and says why it has none. Where it
+        is true, the finding has the last part. Spark puts conditions such as ``IS NOT NULL`` before the others.
+
+        Parameters
+        ----------
+        row : int
+            The position of the file in the table.
+        """
+        verdict = self._verdict(self._clause, row)
+        if verdict is None:
+            return self._opened(_last(list(self._open(self._clause, row)))[0], row)
+        if not verdict:
+            return _joined(list(self._proof(self._clause, row)), _NO_MATCH, _NEVER)
+        return _joined(_last(list(self._true(self._clause, row))), _MATCHES, _ALWAYS)
+
+    def _proof(self, clause: Clause, row: int) -> Iterator[IndexClause]:
+        match clause:
+            case AllOf(children):
+                yield from self._proof(next(each for each in children if self._verdict(each, row) is False), row)
+            case AnyOf(children):
+                for child in children:
+                    yield from self._proof(child, row)
+            case Always() | Undetermined():
+                return
+            case _:
+                yield clause
+
+    def _true(self, clause: Clause, row: int) -> Iterator[IndexClause]:
+        match clause:
+            case AllOf(children) | AnyOf(children):
+                for child in children:
+                    if self._verdict(child, row):
+                        yield from self._true(child, row)
+            case Always() | Undetermined():
+                return
+            case _:
+                yield clause
+
+    def _open(self, clause: Clause, row: int) -> Iterator[IndexClause | Undetermined]:
+        match clause:
+            case AllOf(children) | AnyOf(children):
+                for child in children:
+                    if self._verdict(child, row) is None:
+                        yield from self._open(child, row)
+            case Always():
+                return
+            case _:
+                yield clause
+
+    def _opened(self, clause: IndexClause | Undetermined, row: int) -> Finding:
+        if isinstance(clause, Undetermined):
+            return Finding((clause.predicate,) if clause.predicate else (), "", (), clause.reason)
+        return Finding((clause.predicate,), index_name(clause), clause.needs, self._why_open(clause, row))
+
+    def _why_open(self, clause: IndexClause, row: int) -> str:
+        for need in clause.needs:
+            if isinstance(need, PartitionKey):
+                continue
+            column = self._table.indexes.get(need)
+            if column is None:
+                return "the metadata have no such index"
+            if column.is_locked:
+                return f"the key {column.definition.key_label} is not available"
+            if column.doubt:
+                return column.doubt
+            if not column.values[row].is_valid:
+                return f"the index has no {'readable ' if column.unreadable else ''}statistics of the file"
+        return "the statistics of the file do not decide"
+
+
+def _last(clauses: list[_Part]) -> list[_Part]:
+    """Return the last clause, rather one of a single leaf than one of several; an empty list if there is none."""
+    single = [clause for clause in clauses if not (isinstance(clause, PartsClause) and clause.also)]
+    return (single or clauses)[-1:]
+
+
+def _joined(clauses: list[IndexClause], reason: str, constant: str) -> Finding:
+    """Return the finding of clauses with a reason, or with another reason if there are none."""
+    names = dict.fromkeys(index_name(clause) for clause in clauses)
+    needs = dict.fromkeys(need for clause in clauses for need in clause.needs)
+    predicates = tuple(dict.fromkeys(clause.predicate for clause in clauses))
+    return Finding(predicates, ", ".join(names), tuple(needs), reason if clauses else constant)

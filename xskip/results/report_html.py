@@ -1,0 +1,279 @@
+"""Reports as HTML: a headline, bars of files and bytes, and the picture of the files of each scan.
+
+The HTML has styles of its own, and neither scripts nor references. Text takes the colour of the page, and the colours
+of marks have a contrast of at least 3 to 1 with light and dark pages. Rules: specs/reports.rst, [REP-P].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from xskip.results.file_picture import CLASSES, FilePicture
+from xskip.results.render import human_bytes, render_html
+
+__all__ = ["COLOURS", "Bar", "Headline", "ScanView", "TableView", "bar_of", "bytes_of", "report_html"]
+
+#: The colours of the classes, which people with colour blindness can distinguish.
+COLOURS: Mapping[str, str] = {
+    "skipped": "#8a939d",
+    "matched": "#1f7fc4",
+    "undecided": "#c9660a",
+    "unindexed": "#b5609a",
+}
+_BAR = 1000
+_LEAST_BAR = 5
+_WIDTH = 640
+_INSET = 6  # the distance of marks from the left and right ends, where labels would be cut off
+_PITCH = 9.0
+_MOST_HEIGHT = 240.0
+_LEAST_SKIPPED, _LEAST_MARK = 1.5, 3.0
+_LABELS = 22
+_CHARACTER = 6.4  # about the width of a character of a label
+
+
+class Part(NamedTuple):
+    """A part of a bar: the class of its files, its left end and its width."""
+
+    kind: str
+    left: float
+    width: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A bar with its text.
+
+    Attributes
+    ----------
+    text : str
+        The amount of each part.
+    total : str
+        The sum.
+    parts : tuple of Part
+        The parts, from left to right.
+    """
+
+    text: str
+    total: str
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """The headline of a report.
+
+    Attributes
+    ----------
+    share : str
+        The share of files that no scan reads; empty if the report has no files.
+    of_what : str
+        What the share is of.
+    sentence : str
+        Further figures in a sentence.
+    """
+
+    share: str
+    of_what: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableView:
+    """A table of a scan.
+
+    Attributes
+    ----------
+    headers : sequence of str
+    rows : sequence of sequence
+    is_of_files : bool
+        Whether the first column has long paths.
+    """
+
+    headers: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    is_of_files: bool = False
+
+    def is_number(self, column: int) -> bool:
+        """Return whether a column has numbers."""
+        return isinstance(self.rows[0][column], (int, float)) if self.rows else False
+
+
+@dataclass(frozen=True, slots=True)
+class ScanView:
+    """A scan, as the page shows it.
+
+    Attributes
+    ----------
+    dataset, format, predicate : str
+    bars : tuple of Bar
+    picture : FilePicture or None
+    tables : tuple of TableView
+    remarks : tuple of str
+    """
+
+    dataset: str
+    format: str
+    predicate: str
+    bars: tuple[Bar, ...]
+    picture: FilePicture | None
+    tables: tuple[TableView, ...]
+    remarks: tuple[str, ...]
+
+
+def bytes_of(part: int, whole: int) -> str:
+    """Return a number of bytes with the number that it is a part of.
+
+    >>> bytes_of(2048, 8192), bytes_of(1, 8192), bytes_of(0, 8192)
+    ('2.0 of 8.0 KiB', '1 B of 8.0 KiB', '0 of 8.0 KiB')
+    """
+    some, every = human_bytes(part), human_bytes(whole)
+    number, unit = some.split(" ")
+    return f"{number if part == 0 or every.endswith(f' {unit}') else some} of {every}"
+
+
+def bar_of(text: str, total: str, amounts: Sequence[tuple[str, int]]) -> Bar:
+    """Return a bar, in which the width of a part follows its amount, but is never too small to see.
+
+    Parameters
+    ----------
+    text, total : str
+        The texts of the bar.
+    amounts : sequence of (str, int)
+        The class and the amount of each part; parts without an amount are left out.
+
+    Examples
+    --------
+    >>> bar_of("1 read, 3 skipped", "4 files", [("matched", 1), ("unindexed", 0), ("skipped", 3)]).parts
+    (Part(kind='matched', left=0.0, width=250.0), Part(kind='skipped', left=250.0, width=750.0))
+    """
+    total_amount = sum(amount for _, amount in amounts)
+    there = [(kind, amount) for kind, amount in amounts if amount > 0]
+    widths = [max(_LEAST_BAR, _BAR * amount / total_amount) for _, amount in there]
+    scale = _BAR / sum(widths) if widths else 1.0
+    parts, left = [], 0.0
+    for (kind, _), width in zip(there, widths, strict=True):
+        parts.append(Part(kind, round(left, 2), round(width * scale, 2)))
+        left += width * scale
+    return Bar(text, total, tuple(parts))
+
+
+def report_html(headline: Headline, scans: Sequence[ScanView]) -> str:
+    """Return a report as HTML.
+
+    Parameters
+    ----------
+    headline : Headline
+    scans : sequence of ScanView
+
+    Returns
+    -------
+    str
+        An element ``div`` with its style.
+    """
+    return render_html(
+        "report.html",
+        share=headline.share,
+        of_what=headline.of_what,
+        sentence=headline.sentence,
+        colours=COLOURS,
+        scans=[_Drawn(each, None if each.picture is None else _Layout.of(each.picture)) for each in scans],
+    )
+
+
+class _Drawn:
+    """A scan whose picture has a layout; all other attributes are those of the scan."""
+
+    def __init__(self, scan: ScanView, layout: _Layout | None) -> None:
+        self._scan = scan
+        self.picture = layout
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._scan, name)
+
+
+class _Label(NamedTuple):
+    x: float
+    text: str
+    anchor: str
+
+
+class _Mark(NamedTuple):
+    kind: str
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """A picture in pixels."""
+
+    caption: str
+    description: str
+    legend: tuple[tuple[str, str], ...]
+    notes: tuple[str, ...]
+    width: int
+    height: float
+    axis: float
+    ticks: tuple[_Label, ...]
+    lines: tuple[_Mark, ...]
+
+    @staticmethod
+    def of(picture: FilePicture) -> _Layout:
+        pitch = min(_PITCH, _MOST_HEIGHT / max(picture.rows, 1))
+        axis = round(pitch * picture.rows + 4, 1)
+        unit = " in UTC" if picture.type == "timestamp" and picture.has_values else ""
+        caption = f"Files along {picture.column}{unit}: a line from the least to the greatest value of each file"
+        legend = tuple((kind, f"{count:,} {CLASSES[kind]}") for kind, count in picture.counts.items() if count)
+        description = f"{picture.files:,} files by {picture.index}: {', '.join(text for _, text in legend)}."
+        return _Layout(
+            caption, description, legend, tuple(_notes(picture)), _WIDTH,
+            height=axis + (_LABELS if picture.ticks else 4), axis=axis,
+            ticks=tuple(_labels(picture)), lines=tuple(_marks(picture, pitch)),
+        )  # fmt: skip
+
+
+def _x(place: float) -> float:
+    return round(_INSET + place * (_WIDTH - 2 * _INSET), 1)
+
+
+def _labels(picture: FilePicture) -> Sequence[_Label]:
+    """Return the labels that fit beside each other; the first and the last one stay inside of the picture."""
+    found: list[_Label] = []
+    free = 0.0
+    for tick in picture.ticks:
+        x, half = _x(tick.place), len(tick.text) * _CHARACTER / 2
+        anchor = "start" if x - half < 0 else "end" if x + half > _WIDTH else "middle"
+        left = {"start": x, "middle": x - half, "end": x - 2 * half}[anchor]
+        if left >= free:
+            found.append(_Label(x, tick.text, anchor))
+            free = left + 2 * half + _CHARACTER
+    return found
+
+
+def _marks(picture: FilePicture, pitch: float) -> Sequence[_Mark]:
+    height = pitch - 2 if pitch > 5 else max(pitch, _LEAST_SKIPPED)
+    marks = []
+    for line in picture.lines:
+        tall = height if line.kind == "skipped" else max(height, _LEAST_MARK)
+        left, width = _x(line.left), max(_LEAST_MARK, _x(line.right) - _x(line.left))
+        marks.append(_Mark(line.kind, round(min(left, _WIDTH - width), 1), round(line.row * pitch, 2),
+                           round(width, 1), round(tall, 2)))  # fmt: skip
+    return marks
+
+
+def _notes(picture: FilePicture) -> Sequence[str]:
+    notes = []
+    unplaced = ", ".join(f"{count:,} {CLASSES[kind]}" for kind, count in picture.unplaced.items() if count)
+    if unplaced:
+        notes.append(f"Files without known bounds have no line: {unplaced}.")
+    if picture.per_row > 1:
+        notes.append(f"A line stands for up to {picture.per_row:,} neighbouring files of one kind.")
+    if not picture.has_values:
+        notes.append("Values are hidden: the lines show only their order. spark.xskip.report.values shows them.")
+    elif picture.by_rank:
+        notes.append("The axis shows the order of the values, not their distances.")
+    return notes

@@ -1,0 +1,253 @@
+"""The single files of a scan that ran, for reports: their classes, their bounds, and why the scan read them.
+
+Nothing here runs while Spark plans a query. Rules: specs/reports.rst, [REP-P] and [REP-F].
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from xskip.clauses.clause import PartitionKey, Requirement
+from xskip.expressions.evaluate import to_mask
+from xskip.expressions.shown_values import with_leaf_texts
+from xskip.indexes.file_bounds import bounded_type, bounds_of_files
+from xskip.metadata.table import IndexDefinition, MetadataTable
+from xskip.metadatastore.snapshot import Snapshot
+from xskip.pruning.file_findings import FileFindings, Finding
+from xskip.pruning.prune import ClauseOutcome, prune, requirements
+from xskip.results.file_explanation import FileExplanation
+from xskip.results.file_picture import CLASSES, FilePicture, PicturedFiles
+from xskip.results.value_texts import value_text
+from xskip.spark.bridge.queries import ListedFiles, QueryCalls
+from xskip.spark.query.decision import Evidence, ScanTrace
+
+__all__ = ["OfFiles", "ScanFiles"]
+
+_SKIPPED, _MATCHED, _UNDECIDED, _UNINDEXED = range(len(CLASSES))
+_STALE = "the file has changed since it was indexed"
+_UNKNOWN = "the index does not have the file"
+_NOT_APPLIED = "Spark listed the file for another snapshot of the index"
+_FORGOTTEN = "the results of a function that ruled out the file are no longer in memory"
+#: Guards the results of evaluators, which belong to one thread at a time.
+_evaluating = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class OfFiles:
+    """Access to the files of a scan, as long as the hook and the engine know them.
+
+    Attributes
+    ----------
+    calls : QueryCalls
+        The hook's operations for queries.
+    scan : dict
+        The record of the scan's request.
+    trace : ScanTrace or None
+        The trace of the answer.
+    """
+
+    calls: QueryCalls
+    scan: dict[str, Any]
+    trace: ScanTrace | None
+
+    def is_partial(self) -> bool:
+        """Return whether Spark listed only some of the files of the index."""
+        snapshot = None if self.trace is None or self.trace.evidence is None else self.trace.evidence.snapshot()
+        return snapshot is not None and self.scan["known"] < snapshot.rows
+
+    def files(self) -> ScanFiles | str:
+        """Return the files, or the reason why they are not known."""
+        trace = self.trace
+        evidence = None if trace is None else trace.evidence
+        if trace is None or evidence is None:
+            is_by_job = trace is not None and trace.result is not None
+            return "a Spark job pruned the index" if is_by_job else "the scan used no index"
+        snapshot = evidence.snapshot()
+        if snapshot is None:
+            return "the index has changed since the query"
+        listed = self.calls.listed_files(self.scan["id"])
+        if listed is None:
+            return "the list of the scan's files is no longer in memory"
+        found = ScanFiles(evidence, snapshot, trace, listed)
+        if (len(found.ordinals), int(found.kept.sum())) != (self.scan["listed"], self.scan["kept"]):
+            return "files of the scan have other partition values than in the index"
+        return found
+
+    def picture(self, *, has_values: bool) -> FilePicture | str:
+        """Return the picture of the files along a column, or the reason why there is none.
+
+        Parameters
+        ----------
+        has_values : bool
+            Whether the picture may show values.
+        """
+        found = self.files()
+        return found if isinstance(found, str) else found.picture(has_values=has_values)
+
+
+class ScanFiles:
+    """The files of a scan.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        What the decision about the scan follows from.
+    snapshot : Snapshot
+        The snapshot of the evidence.
+    trace : ScanTrace
+        The trace of the decision.
+    listed : ListedFiles
+        The files that Spark listed.
+
+    Attributes
+    ----------
+    ordinals : numpy.ndarray of int32
+        The position of each listed file in the snapshot; -1 for a file that is not in the snapshot.
+    kept : numpy.ndarray of bool
+        Whether the scan reads each listed file.
+    """
+
+    def __init__(self, evidence: Evidence, snapshot: Snapshot, trace: ScanTrace, listed: ListedFiles) -> None:
+        self._evidence = evidence
+        self._snapshot = snapshot
+        self._trace = trace
+        self._listed = listed
+        self.ordinals = listed.ordinals()
+        self.kept = listed.kept()
+
+    @cached_property
+    def _table(self) -> MetadataTable:
+        return self._proved(requirements(self._evidence.clause))
+
+    @cached_property
+    def _findings(self) -> FileFindings:
+        with _evaluating, self._evidence.evaluator.collecting():  # functions without results keep the file
+            return FileFindings(self._evidence.clause, self._table)
+
+    def _proved(self, wanted: frozenset[Requirement]) -> MetadataTable:
+        return self._snapshot.proved(wanted, self._evidence.profile)
+
+    def outcomes(self) -> tuple[ClauseOutcome, ...]:
+        """Return the outcomes of the clauses on the files that Spark listed."""
+        listed = np.full(len(self._table), False)
+        listed[self.ordinals[self.ordinals >= 0]] = True
+        assert self._trace.result is not None
+        if listed.all():
+            return self._trace.result.outcomes
+        with _evaluating, self._evidence.evaluator.collecting():
+            return prune(self._evidence.clause, self._table, listed).outcomes
+
+    def classes(self) -> npt.NDArray[np.uint8]:
+        """Return the class of each listed file, as a position in ``CLASSES``."""
+        verdicts = to_mask(self._findings.verdicts)
+        known = self.ordinals >= 0
+        found = np.full(len(self.ordinals), _UNINDEXED, np.uint8)
+        found[known] = np.where(verdicts[self.ordinals[known]], _MATCHED, _UNDECIDED)
+        found[known & ~self.kept] = _SKIPPED
+        return found
+
+    def picture(self, *, has_values: bool) -> FilePicture | str:
+        """Return the picture of the files along a column, or the reason why there is none.
+
+        Parameters
+        ----------
+        has_values : bool
+            Whether the picture may show values.
+        """
+        chosen = next(self._bounded(), None)
+        if chosen is None:
+            return "no index has bounds of a column" + (" without encryption" if self._trace.secret_columns else "")
+        definition, kind = chosen
+        values = self._proved(frozenset({definition.key})).indexes[definition.key].values
+        low, high = bounds_of_files(values)
+        at = pa.array(self.ordinals, mask=self.ordinals < 0)
+        files = PicturedFiles(self.classes(), low.take(at), high.take(at))
+        return FilePicture.of(files, definition.columns[0], str(definition), kind, has_values=has_values)
+
+    def _bounded(self) -> Iterator[tuple[IndexDefinition, str]]:
+        """Yield the indexes whose bounds may be shown, those that ruled out most first, and those of no filter last."""
+        outcomes = () if self._trace.result is None else self._trace.result.outcomes
+        ruled_out: dict[str, int] = {}
+        for outcome in outcomes:
+            ruled_out[outcome.index] = max(ruled_out.get(outcome.index, 0), outcome.ruled_out)
+        bounded = [(d, bounded_type(d, storage)) for d, storage in self._snapshot.indexes]
+        shown = [(d, kind) for d, kind in bounded if kind is not None and not self._is_secret(d)]
+        yield from sorted(shown, key=lambda each: ruled_out.get(str(each[0]), -1), reverse=True)
+
+    def _is_secret(self, definition: IndexDefinition) -> bool:
+        columns = (column.lower().replace("`", "") for column in definition.columns)
+        return definition.key_label is not None or not self._trace.secret_columns.isdisjoint(columns)
+
+    def explanations(self, most: int, shown: Mapping[str, str] | None) -> Iterator[FileExplanation]:
+        """Yield why the scan reads or skips files: first the files that it reads, then the others, by their names.
+
+        Parameters
+        ----------
+        most : int
+            The maximum number of files.
+        shown : mapping of str to str, or None
+            The texts of predicates with values, by their texts without; None hides all values.
+        """
+        known = self.ordinals >= 0
+        left = most
+        for place in self._by_name(known & self.kept, left):
+            yield self._explained(place, shown)
+            left -= 1
+        for file in self._unindexed(left):
+            yield file
+            left -= 1
+        for place in self._by_name(known & ~self.kept, left):
+            yield self._explained(place, shown)
+
+    def _by_name(self, chosen: npt.NDArray[np.bool_], most: int) -> npt.NDArray[np.int64]:
+        """Return the places of the first chosen files by name in the listing."""
+        places = np.flatnonzero(chosen)
+        order = pc.sort_indices(self._table.files.names.take(pa.array(self.ordinals[places])))
+        first: npt.NDArray[np.int64] = places[order.to_numpy(zero_copy_only=False)[: max(most, 0)].astype(np.int64)]
+        return first
+
+    def _unindexed(self, most: int) -> list[FileExplanation]:
+        if most <= 0 or not (self.ordinals < 0).any():
+            return []
+        files = sorted(self._listed.unknown(most), key=lambda each: each.name)
+        names = self._table.files.names
+        stale = pc.is_in(pa.array([file.name for file in files], pa.string()), names).to_pylist()
+        return [
+            FileExplanation(file.name, file.size, "kept", "", "", "", _STALE if is_stale else _UNKNOWN)
+            for file, is_stale in zip(files, stale, strict=True)
+        ]
+
+    def _explained(self, place: int, shown: Mapping[str, str] | None) -> FileExplanation:
+        row, kept = int(self.ordinals[place]), bool(self.kept[place])
+        file, finding = self._table.files[row], self._findings.of(row)
+        verdict = self._findings.verdicts[row].as_py()
+        predicates = [with_leaf_texts(predicate, shown or {}) for predicate in finding.predicates]
+        return FileExplanation(
+            file.name,
+            file.size,
+            "kept" if kept else "skipped",
+            " AND ".join(predicates),
+            finding.index,
+            "" if shown is None else self._bounds(finding, row),
+            finding.reason if kept is (verdict is not False) else _NOT_APPLIED if kept else _FORGOTTEN,
+        )
+
+    def _bounds(self, finding: Finding, row: int) -> str:
+        """Return the bounds of a file in the first index of a finding that has bounds and is not encrypted."""
+        for need in finding.needs:
+            column = None if isinstance(need, PartitionKey) else self._table.indexes.get(need)
+            if column is None or bounded_type(column.definition, column.storage) is None:
+                continue
+            low, high = bounds_of_files(column.values.slice(row, 1))
+            if not self._is_secret(column.definition) and (low[0].is_valid or high[0].is_valid):
+                return f"{value_text(low[0])} … {value_text(high[0])}"
+        return ""
