@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from tests.quixlake.lakes import START, WrittenLake, hourly, records
 from xskip.errors import DatasetError, PredicateError
-from xskip.quixlake import QuixLake, store
+from xskip.quixlake import QuixLake, listing, store
 from xskip.quixlake.selection import milliseconds
 
 KEYS = ("a/b", "10", "2024-01-01", "", "é x#%:=", None)
@@ -167,7 +167,7 @@ def test_a_condition_on_metadata_is_answered_before_raw_folders_are_listed(
         written.set(key, "site", "Oslo")
     lake = QuixLake(spark, str(tmp_path))
     listed: list[str] = []
-    original = store.list_below
+    original = listing.list_below
 
     def noted(hook: Any, uri: str) -> Any:
         listed.append(uri.removeprefix(f"file:{tmp_path}/").replace("Topic=t", "t"))

@@ -83,7 +83,7 @@ class HadoopStorage:
             raise FileNotFoundError(path)
         return bytes(data)
 
-    def read_listed(self, paths: Sequence[str], sizes: Sequence[int]) -> list[bytes]:
+    def read_listed(self, paths: Sequence[str], sizes: Sequence[int]) -> Sequence[bytes]:
         """Return the bytes of small files of a listing, with a single request for each file.
 
         If a file has been replaced by a longer one since the listing, the result has only the size in the listing.
