@@ -1,6 +1,6 @@
 """Measure the time that an index adds to the planning of one query, by the number of files.
 
-    python benchmarks/planning.py [results.json]
+    python benchmarks/planning.py [results.json] [--scale 0.1]
 
 The metadata describes 1,000, 100,000 and 1,000,000 files that do not exist. The JVM makes their listing. The metadata
 has the bounds of eight columns and a Bloom filter of one column, and the query filters two columns. The hook measures
@@ -11,19 +11,32 @@ warm   The index is in memory. In "known", the listing of the relation does not 
 cold   The index is not in memory, as in a new session. Only the operating system may still cache the index's files.
 
 A "selective" query reads 1 file in 100, an "open" query reads all files.
+
+The last lines are for the index of a topic in a Quix Lake, with the bounds of four columns that the names of 1,000,000
+segments claim. The segments do not exist either. Their relation has a known listing.
 """
 
 from __future__ import annotations
 
 import itertools
 import statistics
-from typing import Any
+from collections.abc import Callable
+from pathlib import Path
 
-from common import Lines, scratch, session
-from pyspark.sql import DataFrame
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from common import Lines, arguments, scratch, session
+from pyspark.sql import DataFrame, SparkSession
 from simulated import START, TYPES, create, described, relation
 
 import xskip
+from xskip.metadata.data_files import DataFiles
+from xskip.quixlake.descriptors import IndexFiles
+from xskip.quixlake.process_index import ProcessIndexes
+from xskip.quixlake.segments import listed_segments
+from xskip.quixlake.store import LakeStore
+from xskip.quixlake.topic_source import TopicSource
 from xskip.spark.bridge.gateway import hook_of
 from xskip.spark.query.engine import forget_indexes
 
@@ -32,17 +45,19 @@ RUNS = 9
 NEW = itertools.count()
 SELECTIVE = "ts < timestamp_micros({start} + 300000000000 + {i}) AND city >= 'city-0000000'"
 OPEN = "ts > timestamp_micros({start} - {i}) AND city >= 'city-0000000'"
+LAKE_SELECTIVE = "timestamp < {end} + {i} AND partition = 0"
+LAKE_OPEN = "timestamp >= -{i} AND partition = 0"
 
 
-def added(df: DataFrame, listing: Any, predicate: str, *, cold: bool = False) -> tuple[float, str]:
+def added(df: DataFrame, refresh: Callable[[], object], predicate: str, *, cold: bool = False) -> tuple[float, str]:
     """Measure the time that queries of one kind spend in the index during planning.
 
     Parameters
     ----------
     df : DataFrame
         The relation to filter.
-    listing : py4j.java_gateway.JavaObject
-        The relation's listing.
+    refresh : callable
+        A function that makes the relation list its files anew, or does nothing.
     predicate : str
         The filter, with ``{start}`` for the first timestamp and ``{i}`` for a number that differs in each query.
     cold : bool
@@ -56,7 +71,7 @@ def added(df: DataFrame, listing: Any, predicate: str, *, cold: bool = False) ->
     hook = hook_of(df.sparkSession)
     asked, filtered = [], []
     for _ in range(RUNS + 2):
-        listing.refresh()
+        refresh()
         if cold:
             forget_indexes()
         before = hook.queries.last_scan()
@@ -72,23 +87,60 @@ def added(df: DataFrame, listing: Any, predicate: str, *, cold: bool = False) ->
     return whole, f"{parts}, {scan['kept']:,} read"
 
 
+def lake(spark: SparkSession, base: Path, count: int) -> DataFrame:
+    """Return a read of segments that do not exist, with an index of the bounds that their names claim.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    base : pathlib.Path
+        The folder of the lake, which must not exist.
+    count : int
+        The number of segments. Each has 1,000 messages of one second, and follows the segment before it.
+    """
+    (base / "Raw/Topic=t").mkdir(parents=True)
+    number = np.arange(count, dtype=np.int64)
+    key, first, last = (pa.array(n).cast(pa.string()) for n in (number % 500, number * 1_000, number * 1_000 + 999))
+    place = pc.binary_join_element_wise("Raw/Topic=t/Key=key-", key, "/Start=1970-01-01/ts_", first, "_", last, "")
+    names = pc.binary_join_element_wise(place, "_part_0_off_", first, "_", last, ".avro.snappy", "")
+    files = DataFiles(names, pa.array(np.full(count, 100)), pa.array(np.full(count, START // 1_000)))
+    segments = listed_segments(files, IndexFiles.of({}).decisive)
+    source = TopicSource(hook_of(spark), LakeStore(hook_of(spark), str(base)), "t")
+    index = ProcessIndexes().update(spark, source, segments, "names")
+    assert index is not None
+    return source.rows(spark, segments, index)
+
+
+def plan_lake(spark: SparkSession, base: Path, lines: Lines) -> None:
+    count = int(max(LIMITS) * arguments().scale)
+    df, (warm, cold) = lake(spark, base, count), LIMITS[max(LIMITS)]
+    selective = LAKE_SELECTIVE.replace("{end}", str(count * 10))
+    for name, predicate in (("selective", selective), ("open", LAKE_OPEN)):
+        time, detail = added(df, lambda: None, predicate)
+        lines.add(f"{count:,} segments, warm, known, {name}", time, unit=" ms", limit=f"<= {warm}", detail=detail)
+    time, detail = added(df, lambda: None, selective, cold=True)
+    lines.add(f"{count:,} segments, cold", time, unit=" ms", limit=f"<= {cold}", detail=detail)
+
+
 def main() -> None:
     lines = Lines()
     with scratch() as folder:
         spark = session()
         xskip.enable(spark)
-        for files, (warm, cold) in LIMITS.items():
+        for most, (warm, cold) in LIMITS.items():
+            files = int(most * arguments().scale)
             root = f"{folder}/of-{files}"
             create(spark, root, TYPES, [described(root, files)])
             for way in ("known", "anew"):
                 df, listing = relation(spark, root, files, anew=way == "anew")
                 for name, predicate in (("selective", SELECTIVE), ("open", OPEN)):
-                    time, detail = added(df, listing, predicate)
+                    time, detail = added(df, listing.refresh, predicate)
                     what = f"{files:,} files, warm, {way}, {name}"
                     lines.add(what, time, unit=" ms", limit=f"<= {warm}", detail=detail)
             if cold:
-                time, detail = added(df, listing, SELECTIVE, cold=True)
+                time, detail = added(df, listing.refresh, SELECTIVE, cold=True)
                 lines.add(f"{files:,} files, cold", time, unit=" ms", limit=f"<= {cold}", detail=detail)
+        plan_lake(spark, Path(folder) / "lake", lines)
         spark.stop()
     lines.write()
 

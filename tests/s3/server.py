@@ -1,4 +1,4 @@
-"""An S3 server on loopback that can count, refuse, hang up and lag: ``python -m tests.s3.server``.
+"""An S3 server on loopback that can count, refuse, hang up and wait: ``python -m tests.s3.server``.
 
 The server prints its port. ``POST /_control`` sets its additional behaviour, and ``GET /_control`` returns the
 requests.
@@ -12,6 +12,7 @@ import socket
 import struct
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -43,6 +44,8 @@ class Troubled:
             self._seen.append(f"{method} {path}?{query}")
             self._number += 1
             number, orders = self._number, dict(self._orders)
+        if orders.get("wait"):
+            time.sleep(orders["wait"])
         if orders.get("refuse") and number % orders["refuse"] == 0:
             return self._refuse(environ, start)
         if orders.get("hang up") and number % orders["hang up"] == 0:
