@@ -3,7 +3,6 @@
 A page marks a block by a comment before it:
 
 * ``.. not run: REASON``: the block needs what the tests lack. Its syntax is checked.
-* ``.. runs with: PACKAGE``: the block runs where an optional package is installed.
 * ``.. hidden code::``: an indented block of Python that runs, and that the page does not show.
 
 A block ``code-block:: text`` with ``:class: output`` shows what the block before it prints.
@@ -15,7 +14,6 @@ import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 __all__ = ["Block", "blocks_in", "with_outputs"]
@@ -24,7 +22,6 @@ _BLOCK = re.compile(
     r"^(?P<head>\.\. (?:code-block:: (?P<language>\w+)|hidden code::))\n(?P<rest>(?:   .*\n|[ ]*\n)+)", re.M
 )
 _NOT_RUN = re.compile(r"^\.\. not run: (?P<reason>.+(?:\n   .+)*)\n+\Z", re.M)
-_RUNS_WITH = re.compile(r"^\.\. runs with: (?P<package>\w+)\n+\Z", re.M)
 _OPTIONS = re.compile(r"\A((?:   :[\w-]+:.*\n)*)\n+")
 
 
@@ -70,15 +67,9 @@ def blocks_in(text: str) -> list[Block]:
             blocks[-1] = Block(last.language, last.code, last.line, last.not_run, code, (at, at + len(body.rstrip())))
             continue
         marked = _NOT_RUN.search(text[: match.start()])
-        reason = " ".join(marked["reason"].split()) if marked else _lacks(text[: match.start()])
+        reason = " ".join(marked["reason"].split()) if marked else ""
         blocks.append(Block(match["language"] or "python", code, text.count("\n", 0, at) + 1, reason))
     return blocks
-
-
-def _lacks(before: str) -> str:
-    """Return which package the block after a text lacks, or an empty string."""
-    needed = _RUNS_WITH.search(before)
-    return f"{needed['package']} is not installed" if needed and find_spec(needed["package"]) is None else ""
 
 
 def with_outputs(page: Path, printed: Sequence[str | None]) -> str:

@@ -59,14 +59,6 @@ def test_marks_belong_to_the_block_after_them() -> None:
     ]
 
 
-def test_blocks_that_need_a_package_run_where_it_is() -> None:
-    blocks = blocks_in(
-        ".. runs with: json\n\n.. code-block:: python\n\n   a = 1\n\n"
-        ".. runs with: no_such_package\n\n.. code-block:: python\n\n   b = 1\n\n.. code-block:: python\n\n   c = 1\n"
-    )
-    assert [block.not_run for block in blocks] == ["", "no_such_package is not installed", ""]
-
-
 def test_outputs_are_written_into_the_page(tmp_path: Path) -> None:
     page = tmp_path / "page.rst"
     page.write_text(
