@@ -31,6 +31,7 @@ PARQUET = {
     "cli.demo",
     "quixlake.descriptors",
     "quixlake.custom_metadata_files",
+    "quixlake.small_files",
     "questdb_files.parquet_partitions",
 }
 #: Dependencies that executors may lack. Python workers import every module that the package's root imports.

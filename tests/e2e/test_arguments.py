@@ -133,7 +133,9 @@ def test_paths(spark: SparkSession, path: Any, expected: str) -> None:
         lambda path: SkippingIndex.for_path(spark, "/lake").at(path),
         lambda path: xskip.migrate_all(spark, path),
     ]
-    for call in (*calls, *([] if path is None else [lambda path: xskip.doctor(spark, path)])):
+    if path is not None:
+        calls.append(lambda path: xskip.doctor(spark, path))
+    for call in calls:
         with pytest.raises(ArgumentError, match=expected):
             call(path)
     with pytest.raises(ArgumentError, match="the path is not a text"):
@@ -157,13 +159,14 @@ def test_other_arguments_of_for_path_and_for_table(spark: SparkSession) -> None:
 
 
 def test_arguments_of_listings(made: SkippingIndex) -> None:
-    for call in (made.refresh, made.read):
+    calls: list[Callable[..., object]] = [made.refresh, made.read]
+    for call in calls:
         with pytest.raises(ArgumentError, match=r"recheck is not a list of texts .found: 'day=1'.*such as \['date="):
-            call(trust_listing=True, recheck="day=1")  # type: ignore[operator]
+            call(trust_listing=True, recheck="day=1")
         with pytest.raises(ArgumentError, match=r"recheck is not a list of texts .found: 1, of type int"):
-            call(trust_listing=True, recheck=["day=1", 1])  # type: ignore[operator]
+            call(trust_listing=True, recheck=["day=1", 1])
         with pytest.raises(ArgumentError, match=r"trust_listing has an invalid value .found: 'yes'.*True or False"):
-            call(trust_listing="yes")  # type: ignore[operator]
+            call(trust_listing="yes")
     with pytest.raises(ArgumentError, match="require_index has an invalid value"):
         made.files("ts > 1", require_index="no")  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match=r"seed has an invalid value .found: 'a', of type str"):

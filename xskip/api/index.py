@@ -9,7 +9,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from xskip.api.advise import advise
 from xskip.api.arguments import (
     check_build,
     check_flag,
@@ -21,8 +20,7 @@ from xskip.api.arguments import (
     check_version,
 )
 from xskip.api.file_selection import select_files
-from xskip.api.inspect import describe, status
-from xskip.api.upkeep import IndexUpkeep
+from xskip.api.inspect import IndexInspection
 from xskip.build.builder import Build, OnError
 from xskip.build.commit_attempts import Collected
 from xskip.build.indexed_listing import IndexedListing
@@ -30,14 +28,12 @@ from xskip.build.planning import plan
 from xskip.build.progress import ProgressOption
 from xskip.build.reader import PathReader, TableReader
 from xskip.build.refresh import Refresh, trusted
-from xskip.build.source import form_of, require_snapshot
+from xskip.build.source import form_of
 from xskip.errors import IndexExistsError, RecordDamagedError
 from xskip.indexes import Index
 from xskip.metadatastore.commit import find_live
 from xskip.metadatastore.versions import CURRENT_VERSION
-from xskip.results.advice import AdviceList
 from xskip.results.file_list import FileList
-from xskip.results.index_status import IndexDescription, IndexStatus
 from xskip.results.operations import RefreshResult
 from xskip.spark.query.engine import engine_of
 
@@ -49,7 +45,7 @@ __all__ = ["SkippingIndex"]
 
 
 @dataclass(frozen=True, slots=True)
-class SkippingIndex(IndexUpkeep):
+class SkippingIndex(IndexInspection):
     """The index of one dataset, which need not exist yet.
 
     Create an instance with :meth:`for_path` or :meth:`for_table`. An operation raises
@@ -272,83 +268,6 @@ class SkippingIndex(IndexUpkeep):
         engine = self._check_settings()
         result = Refresh(engine, self._spark, self._reader, progress, on_error, recheck=found).run()
         return replace(result, seconds=time.monotonic() - started)
-
-    def exists(self) -> bool:
-        """Return whether the dataset has an index.
-
-        Returns
-        -------
-        bool
-            Whether the directory of the metadata holds an index.
-
-        Raises
-        ------
-        MetadataCorruptError
-            If the commit records of the index are damaged.
-        """
-        _, source = self._open()
-        return find_live(source.storage, source.directory) is not None
-
-    def describe(self) -> IndexDescription:
-        """Return the description of the index: its location, version, size, partition columns and index definitions.
-
-        For each index, the description has the size of its statistics, the time that builds have spent on it, and how
-        many scans in this process have used it. The counts begin anew if the set of indexes changes, and do not include
-        :func:`xskip.explain` and :meth:`files`.
-
-        Returns
-        -------
-        IndexDescription
-            The description, which prints as text, shows as HTML in notebooks and converts to an Arrow table.
-
-        Raises
-        ------
-        MetadataNotFoundError
-            If there is no index.
-        """
-        engine, source = self._open()
-        return describe(source, engine.usage.of(source.directory))
-
-    def status(self) -> IndexStatus:
-        """Return the state of the index in comparison with the present files of the dataset.
-
-        Returns
-        -------
-        IndexStatus
-            The numbers of indexed, missing and stale files, and the reason why queries do not use the index, if any.
-
-        Raises
-        ------
-        MetadataNotFoundError
-            If there is no index.
-        """
-        _, source = self._open()
-        return status(source)
-
-    def advise(self) -> AdviceList:
-        """Return advice on the indexes, from their statistics and from the queries of this process.
-
-        The advice names indexes that rule out next to nothing, indexes that another one replaces, indexes that no query
-        of this process uses, and columns that queries filter without an index. Bloom filters, and statistics without
-        their key, are judged by queries alone.
-
-        Returns
-        -------
-        AdviceList
-            One sentence with its evidence for each piece of advice.
-
-        Raises
-        ------
-        MetadataNotFoundError
-            If there is no index.
-
-        Examples
-        --------
-        >>> print(xskip.SkippingIndex.for_path(spark, indexed_path).advise())
-        no advice: nothing tells against the indexes
-        """
-        engine, source = self._open()
-        return advise(require_snapshot(source), source.root, engine.usage.of(source.directory))
 
     def read(self, *, trust_listing: bool = False, recheck: Sequence[str] = ()) -> DataFrame:
         """Return the dataset as a DataFrame, like ``spark.read`` or ``spark.table``.

@@ -1,14 +1,17 @@
-"""Description of an index, and comparison of an index with its dataset."""
+"""The operations that tell the state of an index: exists, describe, status, advise."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from xskip.api.advise import advise
+from xskip.api.upkeep import IndexUpkeep
 from xskip.build.source import Source, require_snapshot
 from xskip.errors import MetadataVersionError
 from xskip.expressions.evaluate import to_mask
@@ -16,37 +19,110 @@ from xskip.indexes import keys_of_paths
 from xskip.metadata.data_files import DataFiles, compare_files
 from xskip.metadata.table import IndexDefinition, IndexKey, MetadataTable
 from xskip.metadatastore.codec import MetadataFile
+from xskip.metadatastore.commit import find_live
 from xskip.metadatastore.snapshot import Snapshot, file_versions
 from xskip.metadatastore.versions import VersionStatus, status_of
+from xskip.results.advice import AdviceList
 from xskip.results.index_status import IndexDescription, IndexInfo, IndexStatus
 from xskip.spark.collect.listing import list_files
 from xskip.spark.query.usage import DatasetUsage, IndexUsage
 from xskip.types.datatypes import Storage, value_type
 
-__all__ = ["describe", "status"]
+__all__ = ["IndexInspection"]
 
 _MOST_EXAMPLES = 10
 
 
-def describe(source: Source, usage: DatasetUsage) -> IndexDescription:
-    """Return the description of a dataset's index.
+@dataclass(frozen=True, slots=True)
+class IndexInspection(IndexUpkeep):
+    """The base of :class:`xskip.SkippingIndex` with the operations that tell the state of an index.
 
-    Parameters
+    Attributes
     ----------
-    source : Source
-        The opened dataset.
-    usage : DatasetUsage
-        How queries have used the index.
-
-    Returns
-    -------
-    IndexDescription
-
-    Raises
-    ------
-    MetadataNotFoundError
-        If there is no index.
+    name : str
+        The path or table, as the user gave it.
     """
+
+    def exists(self) -> bool:
+        """Return whether the dataset has an index.
+
+        Returns
+        -------
+        bool
+            Whether the directory of the metadata holds an index.
+
+        Raises
+        ------
+        MetadataCorruptError
+            If the commit records of the index are damaged.
+        """
+        _, source = self._open()
+        return find_live(source.storage, source.directory) is not None
+
+    def describe(self) -> IndexDescription:
+        """Return the description of the index: its location, version, size, partition columns and index definitions.
+
+        For each index, the description has the size of its statistics, the time that builds have spent on it, and how
+        many scans in this process have used it. The counts begin anew if the set of indexes changes, and do not include
+        :func:`xskip.explain` and :meth:`xskip.SkippingIndex.files`.
+
+        Returns
+        -------
+        IndexDescription
+            The description, which prints as text, shows as HTML in notebooks and converts to an Arrow table.
+
+        Raises
+        ------
+        MetadataNotFoundError
+            If there is no index.
+        """
+        engine, source = self._open()
+        return _describe(source, engine.usage.of(source.directory))
+
+    def status(self) -> IndexStatus:
+        """Return the state of the index in comparison with the present files of the dataset.
+
+        Returns
+        -------
+        IndexStatus
+            The numbers of indexed, missing and stale files, and the reason why queries do not use the index, if any.
+
+        Raises
+        ------
+        MetadataNotFoundError
+            If there is no index.
+        """
+        _, source = self._open()
+        return _status(source)
+
+    def advise(self) -> AdviceList:
+        """Return advice on the indexes, from their statistics and from the queries of this process.
+
+        The advice names indexes that rule out next to nothing, indexes that another one replaces, indexes that no query
+        of this process uses, and columns that queries filter without an index. Bloom filters, and statistics without
+        their key, are judged by queries alone.
+
+        Returns
+        -------
+        AdviceList
+            One sentence with its evidence for each piece of advice.
+
+        Raises
+        ------
+        MetadataNotFoundError
+            If there is no index.
+
+        Examples
+        --------
+        >>> print(xskip.SkippingIndex.for_path(spark, indexed_path).advise())
+        no advice: nothing tells against the indexes
+        """
+        engine, source = self._open()
+        return advise(require_snapshot(source), source.root, engine.usage.of(source.directory))
+
+
+def _describe(source: Source, usage: DatasetUsage) -> IndexDescription:
+    """Return the description of a dataset's index."""
     snapshot = require_snapshot(source)
     record = snapshot.record
     usage = usage.among(str(definition) for definition, _ in snapshot.indexes)
@@ -98,25 +174,10 @@ def _size_in(file: MetadataFile, column: str) -> int:
     return sum(own)
 
 
-def status(source: Source) -> IndexStatus:
+def _status(source: Source) -> IndexStatus:
     """Return the state of an index in comparison with the present files of its dataset.
 
-    Parameters
-    ----------
-    source : Source
-        The opened dataset.
-
-    Returns
-    -------
-    IndexStatus
-        For metadata of a newer release, the state counts all files of the dataset as missing.
-
-    Raises
-    ------
-    MetadataNotFoundError
-        If there is no index.
-    MetadataVersionError
-        If this release does not know the version of the metadata, and the version is not that of a newer release.
+    For metadata of a newer release, the state counts all files of the dataset as missing.
     """
     try:
         snapshot = require_snapshot(source)

@@ -22,7 +22,7 @@ from xskip.metadata.read_profile import ReadProfile
 from xskip.metadatastore.location import IndexLocation
 from xskip.metadatastore.temporary import temporary_folder
 from xskip.spark.bridge.gateway import Hook
-from xskip.spark.bridge.java_errors import told
+from xskip.spark.bridge.java_errors import spark_errors, told
 from xskip.spark.bridge.locations import parse_locations
 from xskip.spark.bridge.packed_values import numbers_in
 from xskip.spark.bridge.queries import Pieces
@@ -70,10 +70,8 @@ class Listing:
 
     def _names(self) -> bytes:
         """Return the names, separated by NUL; many of them go through a local file that the JVM writes, if it can."""
-        from py4j.protocol import Py4JJavaError
-
         if self.count > _MOST_NAMES:
-            with temporary_folder("names") as folder, suppress(Py4JJavaError, FileNotFoundError):
+            with temporary_folder("names") as folder, suppress(*spark_errors(), FileNotFoundError):
                 path = Path(folder) / "names"
                 self.java.writeNames(str(path))
                 return path.read_bytes()
