@@ -37,6 +37,7 @@ def test_builds_commits_and_the_first_use_are_logged(spark: SparkSession, tmp_pa
     index = SkippingIndex.for_path(spark, path)
     index.create([MinMax("secret"), ValueList("secret")])
     assert messages() == [
+        ("xskip.builds", "collecting the statistics of 2 files"),
         ("xskip.commits", "commit 1 of /data/_xskip: create, 2 files added and 0 removed"),
         ("xskip.builds", "create of the index of /data: 2 files added, 0 removed, 0 unchanged, in … s"),
     ]
@@ -49,6 +50,7 @@ def test_builds_commits_and_the_first_use_are_logged(spark: SparkSession, tmp_pa
     index.refresh()
     assert spark.read.parquet(path).filter("secret = 5").count() == 1
     assert messages() == [
+        ("xskip.builds", "collecting the statistics of 1 files"),
         ("xskip.commits", "commit 2 of /data/_xskip: refresh, 1 files added and 1 removed"),
         ("xskip.builds", "refresh of the index of /data: 1 files added, 1 removed, 1 unchanged, in … s"),
         ("xskip.builds", "refresh of the index of /data: 0 files added, 0 removed, 2 unchanged, in … s"),
@@ -67,6 +69,7 @@ def test_other_operations_log_their_commits(spark: SparkSession, tmp_path: Path,
     assert spark.read.parquet(path).filter("secret = 777").count() == 1
     assert xskip.last_report(spark).skipped == 1
     assert messages() == [
+        ("xskip.builds", "collecting the statistics of 2 files"),
         ("xskip.commits", "commit 2 of /data/_xskip: add, 0 files added and 0 removed"),
         ("xskip.builds", "add of the index of /data: 0 files added, 0 removed, 2 unchanged, in … s"),
         ("xskip.commits", "commit 3 of /data/_xskip: migrate"),

@@ -190,6 +190,6 @@ public final class IndexDiscovery {
     while (parent != null && !parent.exists()) {
       parent = parent.getParentFile();
     }
-    return parent != null && !parent.canExecute();
+    return parent != null && parent.isDirectory() && !parent.canExecute();
   }
 }
