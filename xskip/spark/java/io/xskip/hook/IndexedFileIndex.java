@@ -7,6 +7,8 @@ import io.xskip.location.IndexLocations;
 import io.xskip.location.OwnIndexLocation;
 import io.xskip.snapshot.FileTable;
 import io.xskip.snapshot.PruningAnswer;
+import io.xskip.snapshot.TableOrdinals;
+import java.lang.ref.SoftReference;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.hadoop.fs.FileStatus;
@@ -20,7 +22,6 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
-import scala.collection.immutable.Map;
 import scala.collection.immutable.Map$;
 import scala.collection.immutable.Seq;
 import scala.collection.immutable.VectorBuilder;
@@ -43,6 +44,13 @@ public final class IndexedFileIndex implements FileIndex, OwnIndexLocation {
   private final StructType partitionSchema;
   private final InternalRow[] partitionValues;
   private IndexLocation indexLocation;
+
+  /** The statuses of the files that queries have read by answers about other files. */
+  private volatile SoftReference<FileStatusWithMetadata[]> knownStatuses =
+      new SoftReference<>(null);
+
+  /** The ordinals in the snapshot of the latest answer that was about other files, or null. */
+  private volatile TableOrdinals latestOrdinals = null;
 
   /**
    * Creates the index of a dataset.
@@ -124,9 +132,6 @@ public final class IndexedFileIndex implements FileIndex, OwnIndexLocation {
    */
   Seq<PartitionDirectory> listFiles(
       Seq<Expression> partitionFilters, Seq<Expression> dataFilters, PruningAnswer answer) {
-    if (answer != null && !answer.isOf(token)) {
-      return answer.filter(listFiles(partitionFilters, dataFilters, null), partitionSchema);
-    }
     VectorBuilder<PartitionDirectory> directories = new VectorBuilder<>();
     addIndexed(partitionFilters, answer, directories);
     if (listedIndex != null) {
@@ -168,17 +173,53 @@ public final class IndexedFileIndex implements FileIndex, OwnIndexLocation {
   /** Adds the status of each file to its partition; a partition that is not read is null. */
   private void addStatuses(
       PruningAnswer answer, List<VectorBuilder<FileStatusWithMetadata>> partitions) {
-    Map<String, Object> noMetadata = Map$.MODULE$.<String, Object>empty();
+    boolean isOfOthers = answer != null && !answer.isOf(token);
+    TableOrdinals ordinals = isOfOthers ? answer.ordinals(files, latestOrdinals) : null;
+    int[] known = isOfOthers ? answer.partitions(partitionValues, partitionSchema) : null;
+    FileStatusWithMetadata[] statuses = isOfOthers ? knownStatuses() : null;
+    if (isOfOthers) {
+      latestOrdinals = ordinals;
+    }
     for (int i = 0; i < files.count(); i++) {
       VectorBuilder<FileStatusWithMetadata> partition =
           (VectorBuilder<FileStatusWithMetadata>) partitions.get(files.partition(i));
       if (partition == null || Bytes.isSet(replacedFiles, 0, i)) {
         continue;
       }
-      if (answer == null || answer.keeps(i, files.length(i))) {
-        partition.$plus$eq(new FileStatusWithMetadata(status(i), noMetadata));
+      long length = files.length(i);
+      boolean isRead =
+          isOfOthers
+              ? answer.keeps(ordinals, i, length, known[files.partition(i)])
+              : answer == null || answer.keeps(i, length);
+      if (isRead) {
+        partition.$plus$eq(listed(i, statuses));
       }
     }
+  }
+
+  /**
+   * Returns the status of a file.
+   *
+   * @param known the statuses of earlier queries, or null
+   */
+  private FileStatusWithMetadata listed(int i, FileStatusWithMetadata[] known) {
+    FileStatusWithMetadata status = known == null ? null : known[i];
+    if (status == null) {
+      status = new FileStatusWithMetadata(status(i), Map$.MODULE$.<String, Object>empty());
+    }
+    if (known != null) {
+      known[i] = status;
+    }
+    return status;
+  }
+
+  private FileStatusWithMetadata[] knownStatuses() {
+    FileStatusWithMetadata[] known = (FileStatusWithMetadata[]) knownStatuses.get();
+    if (known == null) {
+      known = new FileStatusWithMetadata[files.count()];
+      knownStatuses = new SoftReference<>(known);
+    }
+    return known;
   }
 
   private boolean matches(Seq<Expression> partitionFilters, InternalRow values) {

@@ -166,17 +166,28 @@ public final class FileSnapshot {
     byte[] path = file.getPath().toUri().getPath().getBytes(StandardCharsets.UTF_8);
     long hash = hash(path, 0, path.length, SEED);
     long secondHash = hash(path, 0, path.length, SECOND_SEED);
-    if (guess < count && matches(guess, hash, secondHash, file)) {
-      return guess;
-    }
-    int ordinal = find(hash, secondHash, file, file.getLen());
-    return ordinal == UNKNOWN ? find(hash, secondHash, file, UNKNOWN_LENGTH) : ordinal;
+    return ordinal(hash, secondHash, file.getLen(), file.getModificationTime(), guess);
   }
 
-  private int find(long hash, long secondHash, FileStatus file, long length) {
-    int slot = slot(hash, length, file.getModificationTime());
+  /** Returns the ordinal of a file of a table, see {@link #ordinal(FileStatus, int)}. */
+  int ordinal(FileTable files, int i, int guess) {
+    long hash = files.pathHash(i, SEED);
+    long secondHash = files.pathHash(i, SECOND_SEED);
+    return ordinal(hash, secondHash, files.length(i), files.time(i), guess);
+  }
+
+  private int ordinal(long hash, long secondHash, long length, long time, int guess) {
+    if (guess < count && matches(guess, hash, secondHash, length, time)) {
+      return guess;
+    }
+    int ordinal = find(hash, secondHash, length, time, length);
+    return ordinal == UNKNOWN ? find(hash, secondHash, length, time, UNKNOWN_LENGTH) : ordinal;
+  }
+
+  private int find(long hash, long secondHash, long length, long time, long recordedLength) {
+    int slot = slot(hash, recordedLength, time);
     while (slots[slot] != EMPTY) {
-      if (matches(slots[slot], hash, secondHash, file)) {
+      if (matches(slots[slot], hash, secondHash, length, time)) {
         return slots[slot];
       }
       slot = (slot + 1) & mask;
@@ -184,13 +195,13 @@ public final class FileSnapshot {
     return UNKNOWN;
   }
 
-  private boolean matches(int ordinal, long hash, long secondHash, FileStatus file) {
+  private boolean matches(int ordinal, long hash, long secondHash, long length, long time) {
     int row = WIDTH * ordinal;
-    long length = rows[row + LENGTH];
+    long recorded = rows[row + LENGTH];
     return rows[row + HASH] == hash
         && rows[row + SECOND_HASH] == secondHash
-        && rows[row + TIME] == file.getModificationTime()
-        && (length < 0 || length == file.getLen());
+        && rows[row + TIME] == time
+        && (recorded < 0 || recorded == length);
   }
 
   private boolean hasEqualRows(int first, int second) {

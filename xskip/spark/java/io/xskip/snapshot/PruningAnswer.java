@@ -102,6 +102,41 @@ public final class PruningAnswer {
   }
 
   /**
+   * Returns the ordinals of the files of a table that is not of the snapshot.
+   *
+   * @param latest the ordinals for an earlier answer, or null
+   */
+  public TableOrdinals ordinals(FileTable files, TableOrdinals latest) {
+    boolean isReusable = snapshot == null || (latest != null && latest.isOf(snapshot.token()));
+    return isReusable ? latest : TableOrdinals.of(files, snapshot);
+  }
+
+  /**
+   * Returns for each row of partition values the partition of the snapshot, as {@link #partition}
+   * does.
+   */
+  public int[] partitions(InternalRow[] values, StructType schema) {
+    int[] partitions = new int[values.length];
+    for (int i = 0; i < values.length; i++) {
+      partitions[i] = partition(values[i], schema);
+    }
+    return partitions;
+  }
+
+  /**
+   * Returns whether the query reads a file of a table, and counts the file.
+   *
+   * @param ordinals the result of {@link #ordinals}
+   * @param partition the file's element of the result of {@link #partitions}
+   */
+  public boolean keeps(TableOrdinals ordinals, int i, long length, int partition) {
+    int ordinal = snapshot == null ? FileSnapshot.UNKNOWN : ordinals.of(i);
+    boolean isKept = reads(ordinal, partition);
+    counts.add(length, ordinal != FileSnapshot.UNKNOWN, isKept);
+    return isKept;
+  }
+
+  /**
    * Returns the directories of a listing with the files that the query reads, and counts all files.
    * Several threads look up the files of a long listing.
    *
@@ -140,11 +175,21 @@ public final class PruningAnswer {
       FileStatus file = slice.file(i);
       int ordinal =
           snapshot == null ? FileSnapshot.UNKNOWN : slice.ordinals().of(i, file, snapshot);
-      boolean isKnown = ordinal != FileSnapshot.UNKNOWN;
-      boolean isMoved =
-          isKnown && usesPartitions() && snapshot.partitionOf(ordinal) != slice.partition(i);
-      slice.decide(i, isKnown, !isKnown || isMoved || !skips(ordinal));
+      slice.decide(i, ordinal != FileSnapshot.UNKNOWN, reads(ordinal, slice.partition(i)));
     }
+  }
+
+  /**
+   * Returns whether the query reads a file.
+   *
+   * @param ordinal the ordinal of the file in the snapshot, or {@link FileSnapshot#UNKNOWN}
+   * @param partition the partition of the snapshot with the values that the query lists for the
+   *     file
+   */
+  private boolean reads(int ordinal, int partition) {
+    boolean isKnown = ordinal != FileSnapshot.UNKNOWN;
+    boolean isMoved = isKnown && usesPartitions() && snapshot.partitionOf(ordinal) != partition;
+    return !isKnown || isMoved || !skips(ordinal);
   }
 
   private boolean usesPartitions() {
