@@ -210,3 +210,25 @@ def test_indexes_are_added_to_the_bounds_of_descriptors(spark: SparkSession, tmp
     with pytest.raises(PredicateError, match="no index supports this decoding of payloads"):
         lake.index("t", value="protobuf", schema="p.M").add([xskip.MinMax("value.temp")])
     assert lake.index("t").refresh(progress=False).unchanged == 3
+
+
+def test_a_read_uses_each_later_state_of_the_index(spark: SparkSession, tmp_path: Path) -> None:
+    """[QLK-RD-3] [QLK-RD-4] The segments of a DataFrame are looked up again in each new state of the index."""
+    written = hourly(tmp_path, ("a", None), hours=3)
+    lake = QuixLake(spark, str(tmp_path))
+    lake.index("t").create(progress=False)
+    frame = lake.read("t")
+    late = "time >= '2025-08-21 02:00' AND stream_key IS NULL"
+    assert [skipped(spark, frame.filter(late)) for _ in range(2)] == [(3, 3)] * 2, "of one key"
+    lake.index("t").drop()
+    lake.index("t", trust="names").create(progress=False)
+    assert [skipped(spark, frame.filter(late)) for _ in range(2)] == [(1, 3)] * 2
+    assert skipped(spark, frame.filter("time >= '2025-08-21 02:00' OR stream_key = 'a'")) == (4, 6)
+    written.describe([written.segment("a", records(3, first=100))])
+    lake.index("t", trust="names").refresh(progress=False)
+    assert [skipped(spark, frame.filter("offset >= 20")) for _ in range(2)] == [(2, 6)] * 2
+    assert skipped(spark, lake.read("t").filter("offset >= 20")) == (3, 7)
+    (segment,) = tmp_path.glob("Raw/Topic=t/Key=a/*/*off_0_3.avro.snappy")
+    segment.touch()  # the file has changed since the index was built
+    assert skipped(spark, lake.read("t").filter("offset >= 20")) == (4, 7)
+    assert skipped(spark, frame.filter("offset >= 20")) == (2, 6)
