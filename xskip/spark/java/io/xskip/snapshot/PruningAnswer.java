@@ -94,11 +94,15 @@ public final class PruningAnswer {
   public boolean keeps(int ordinal, long length) {
     boolean isKept = !skips(ordinal);
     counts.add(length, true, isKept);
+    note(ordinal);
+    return isKept;
+  }
+
+  private void note(int ordinal) {
     if (asked == null) {
       asked = new BitSet(snapshot.count());
     }
     asked.set(ordinal);
-    return isKept;
   }
 
   /**
@@ -133,6 +137,9 @@ public final class PruningAnswer {
     int ordinal = snapshot == null ? FileSnapshot.UNKNOWN : ordinals.of(i);
     boolean isKept = reads(ordinal, partition);
     counts.add(length, ordinal != FileSnapshot.UNKNOWN, isKept);
+    if (ordinal != FileSnapshot.UNKNOWN) {
+      note(ordinal);
+    }
     return isKept;
   }
 
