@@ -17,8 +17,8 @@ from xskip.cli.main import main
 
 __all__ = ["Run", "alike"]
 
-#: Parts of outputs that differ from run to run: times, sizes, digests, numbers of queries, and the rules and gaps of
-#: tables.
+#: Parts of outputs that differ from run to run: times, sizes, digests, numbers of queries and columns, and the rules
+#: and gaps of tables.
 _VARYING = (
     (re.compile(r"\bquery \d+ of\b"), "query # of"),
     (re.compile(r"\b\d[\d,]*(\.\d+)? (ms|s)\b"), "# s"),
@@ -28,7 +28,9 @@ _VARYING = (
     (re.compile(r"\b20\d\d-\d\d-\d\dT?[ ]?\d\d:\d\d:\d\d(\.\d+)?Z?"), "#time"),
     (re.compile(r"(?m)^(seconds|modified|time) .*$"), r"\1 #"),
     (re.compile(r'"(size|modified|total_bytes)": \d+'), r'"\1": #'),
+    (re.compile(r"#\d+L?\b"), "#n"),
     (re.compile(r"-{2,}"), "--"),
+    (re.compile(r"(?m)[ \t]+$"), ""),
     (re.compile(r"[ \t]+"), " "),
 )
 
