@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 import xskip
 from tests.e2e.conftest import Lake
 from tests.helpers import index, write_once
+from tests.spark.java_classes import JavaClasses
 from xskip import MinMax
 
 NAMES = {
@@ -21,8 +22,8 @@ NAMES = {
 
 def counters(spark: SparkSession) -> dict[str, int]:
     """Return the counters that the sinks of the running context report."""
-    jvm: Any = spark.sparkContext._jvm
-    sources = jvm.org.apache.spark.SparkEnv.get().metricsSystem().getSourcesByName("xskip")
+    context: Any = spark.sparkContext._jsc.sc()
+    sources = JavaClasses(spark).call("common.SparkCompat", "metricsSystem", context).getSourcesByName("xskip")
     assert sources.length() == 1
     found = sources.head().metricRegistry().getCounters()
     return {str(name): int(found[name].getCount()) for name in found}

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 import xskip
 from tests.e2e.conftest import Lake
 from tests.helpers import write_once
+from tests.spark.java_classes import JavaClasses
 from xskip.results.skipping_report import ScanReport
 
 LISTED, SKIPPED = "xskip: number of files listed", "xskip: number of files skipped"
@@ -155,8 +156,6 @@ def test_plans_stay_spark_s_own(spark: SparkSession, lake: Lake, api: str, execu
 
 def test_metrics_do_not_pile_up(spark: SparkSession, lake: Lake, executions: Executions) -> None:
     """[REP-M-3] No value waits for an execution that has ended."""
-    from tests.spark.java_classes import JavaClasses
-
     df = lake.read().filter("a > 15")
     for _ in range(5):
         df.collect()

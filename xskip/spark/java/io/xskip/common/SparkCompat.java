@@ -1,9 +1,14 @@
 package io.xskip.common;
 
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.util.Collections;
 import java.util.Locale;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.SparkContext;
 import org.apache.spark.SparkContext$;
+import org.apache.spark.metrics.MetricsSystem;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.execution.QueryExecution;
@@ -135,6 +140,19 @@ public final class SparkCompat {
     }
     SparkContext context = (SparkContext) active.get();
     return context.isStopped() ? null : context;
+  }
+
+  /**
+   * Returns the metrics system of a context. The compiler of the hook cannot call the method: other
+   * methods of Spark 4.3's SparkEnv have classes that the Python package of Spark lacks.
+   */
+  public static MetricsSystem metricsSystem(SparkContext context) throws Throwable {
+    Object env = context.env();
+    MethodHandle method =
+        MethodHandles.publicLookup()
+            .findVirtual(
+                env.getClass(), "metricsSystem", MethodType.methodType(MetricsSystem.class));
+    return (MetricsSystem) method.invokeWithArguments(Collections.singletonList(env));
   }
 
   /**

@@ -149,6 +149,7 @@ final class ScanMetrics {
     };
   }
 
+  @SuppressWarnings("unchecked") // a map of metrics stays one
   private void extend(SparkPlan node) throws Exception {
     Map<String, SQLMetric> present = node.metrics();
     if (present.contains(KEYS[0])) {

@@ -1,9 +1,10 @@
 package io.xskip.hook;
 
 import com.codahale.metrics.MetricRegistry;
+import io.xskip.common.SparkCompat;
 import java.lang.ref.WeakReference;
 import java.util.List;
-import org.apache.spark.SparkEnv;
+import org.apache.spark.SparkContext;
 import org.apache.spark.metrics.source.Source;
 
 /**
@@ -21,8 +22,8 @@ public final class SkippingSource implements Source {
   private static final String FAILURES = "failures";
   private static final MetricRegistry REGISTRY = new MetricRegistry();
 
-  /** The environment of the context in which the counters are registered. */
-  private static WeakReference<SparkEnv> registered = new WeakReference<>(null);
+  /** The context in which the counters are registered. */
+  private static WeakReference<SparkContext> registered = new WeakReference<>(null);
 
   /** The nanoseconds that are not yet counted as milliseconds. */
   private static long restNanos = 0;
@@ -40,7 +41,7 @@ public final class SkippingSource implements Source {
   /** Registers the counters in the metrics system of the running context. */
   public static synchronized void register() {
     try {
-      SparkEnv present = SparkEnv.get();
+      SparkContext present = SparkCompat.context();
       if (present == null || present == registered.get()) {
         return;
       }
@@ -48,7 +49,7 @@ public final class SkippingSource implements Source {
         REGISTRY.counter(name);
       }
       REGISTRY.counter(FAILURES);
-      present.metricsSystem().registerSource(new SkippingSource());
+      SparkCompat.metricsSystem(present).registerSource(new SkippingSource());
       registered = new WeakReference<>(present);
     } catch (Throwable t) {
       HookState.logDebug("the registration of counters", t);
