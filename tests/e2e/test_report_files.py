@@ -190,12 +190,15 @@ def test_encrypted_columns_have_no_picture(spark: SparkSession, tmp_path: Path) 
 
 def test_the_picture_is_along_the_column_that_ruled_out_most(spark: SparkSession, tmp_path: Path) -> None:
     """[REP-P-3]"""
-    files = {f"f{i}": [(i % 2, 10 * i, float(i))] for i in range(6)}
-    path = write_once(spark, tmp_path / "data", "a int, b int, c double", files)
-    index(spark, path, [MinMax("a"), GapList("b"), MinMax("c")])
+    files = {f"f{i}": [(i % 2, 10 * i, float(i), f"s{i}")] for i in range(6)}
+    path = write_once(spark, tmp_path / "data", "a int, b int, c double, s string", files)
+    index(spark, path, [MinMax("a"), GapList("b"), MinMax("c"), ValueList("s")])
     read = spark.read.parquet(path)
-    drawn = {p: picture(only(xskip.explain(read.filter(p)))).index for p in ("a = 1 AND b = 30", "a = 1", "c = 2")}
-    assert drawn == {"a = 1 AND b = 30": "gaplist(b)", "a = 1": "minmax(a)", "c = 2": "minmax(c)"}
+    expected = {
+        "a = 1 AND b = 30": "gaplist(b)", "a = 1": "minmax(a)", "c = 2": "minmax(c)", "s = 's1'": "valuelist(s)",
+        "s = 's1' AND a = 1": "minmax(a)", "s = 's1' AND a >= 0": "valuelist(s)",
+    }  # fmt: skip
+    assert {p: picture(only(xskip.explain(read.filter(p)))).index for p in expected} == expected
 
 
 def test_chosen_files_are_counted_alone(spark: SparkSession, tmp_path: Path, api: str) -> None:

@@ -30,6 +30,7 @@ BOUNDS = Struct((("min", "int"), ("max", "int")))
         ("hybrid", ("a",), Struct((("values", "array<int>"), ("filter", "binary"))), None),
         ("nullcount", ("a",), Atomic("bigint"), None),
         ("minmax", ("a", "b"), BOUNDS, None),
+        ("minmax", ("a",), Struct((("min", "interval day"), ("max", "interval day"))), None),
     ],
 )
 def test_which_indexes_have_bounds(name: Any, columns: Any, storage: Any, kind: Any) -> None:

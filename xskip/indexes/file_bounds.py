@@ -15,6 +15,7 @@ from xskip.types.datatypes import Array, Storage, Struct
 __all__ = ["FileBounds", "bounded_type", "bounds_of_files"]
 
 _LISTS = ("gaplist", "valuelist")
+_INTERVAL = "interval"  # metadata have numbers of months or microseconds, which readers could not tell apart
 
 
 class FileBounds(NamedTuple):
@@ -31,7 +32,9 @@ class FileBounds(NamedTuple):
 
 
 def bounded_type(definition: IndexDefinition, storage: Storage) -> str | None:
-    """Return the Spark type of the bounds that an index has, or None if the index has no bounds of a column.
+    """Return the Spark type of the bounds that an index has, or None if it has no bounds of a column to show.
+
+    Indexes on expressions and on intervals have no bounds to show.
 
     Parameters
     ----------
@@ -51,11 +54,12 @@ def bounded_type(definition: IndexDefinition, storage: Storage) -> str | None:
         return None
     match storage:
         case Struct((("min", low), ("max", high))) if low == high:
-            return low
+            kind = low
         case Array(element) if definition.name in _LISTS:
-            return element
+            kind = element
         case _:
             return None
+    return None if kind.startswith(_INTERVAL) else kind
 
 
 def bounds_of_files(values: pa.Array) -> FileBounds:

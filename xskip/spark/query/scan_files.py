@@ -26,9 +26,10 @@ from xskip.pruning.file_findings import FileFindings, Finding
 from xskip.pruning.prune import ClauseOutcome, prune, requirements
 from xskip.results.file_explanation import FileExplanation
 from xskip.results.file_picture import CLASSES, FilePicture, PicturedFiles
-from xskip.results.value_texts import value_text
+from xskip.results.value_texts import is_linear, value_text
 from xskip.spark.bridge.queries import ListedFiles, QueryCalls
 from xskip.spark.query.decision import Evidence, ScanTrace
+from xskip.types.datatypes import arrow_type
 
 __all__ = ["OfFiles", "ScanFiles"]
 
@@ -163,25 +164,32 @@ class ScanFiles:
         has_values : bool
             Whether the picture may show values.
         """
-        chosen = next(self._bounded(), None)
-        if chosen is None:
+        bounded = self._bounded()
+        if not bounded:
             return "no index has bounds of a column" + (" without encryption" if self._trace.secret_columns else "")
-        definition, kind = chosen
+        definition, kind = bounded[0]
         values = self._proved(frozenset({definition.key})).indexes[definition.key].values
         low, high = bounds_of_files(values)
         at = pa.array(self.ordinals, mask=self.ordinals < 0)
         files = PicturedFiles(self.classes(), low.take(at), high.take(at))
         return FilePicture.of(files, definition.columns[0], str(definition), kind, has_values=has_values)
 
-    def _bounded(self) -> Iterator[tuple[IndexDefinition, str]]:
-        """Yield the indexes whose bounds may be shown, those that ruled out most first, and those of no filter last."""
-        outcomes = () if self._trace.result is None else self._trace.result.outcomes
+    def _bounded(self) -> list[tuple[IndexDefinition, str]]:
+        """Return the indexes whose bounds may be shown, the best one for a picture first.
+
+        Numbers and times that ruled out files come first, since an axis shows their distances.
+        """
         ruled_out: dict[str, int] = {}
-        for outcome in outcomes:
+        for outcome in () if self._trace.result is None else self._trace.result.outcomes:
             ruled_out[outcome.index] = max(ruled_out.get(outcome.index, 0), outcome.ruled_out)
+
+        def rank(definition: IndexDefinition, kind: str) -> tuple[bool, int]:
+            count = ruled_out.get(str(definition), -1)  # -1: no clause reads the index
+            return count > 0 and is_linear(arrow_type(kind)), count
+
         bounded = [(d, bounded_type(d, storage)) for d, storage in self._snapshot.indexes]
         shown = [(d, kind) for d, kind in bounded if kind is not None and not self._is_secret(d)]
-        yield from sorted(shown, key=lambda each: ruled_out.get(str(each[0]), -1), reverse=True)
+        return sorted(shown, key=lambda each: rank(*each), reverse=True)
 
     def _is_secret(self, definition: IndexDefinition) -> bool:
         columns = (column.lower().replace("`", "") for column in definition.columns)
