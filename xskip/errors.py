@@ -126,6 +126,24 @@ class MetadataNotFoundError(XskipError, LookupError):
         """
         return cls("there is no index", where=where, hint="call create([...]) first")
 
+    @classmethod
+    def only_elsewhere(cls, folder: str) -> MetadataNotFoundError:
+        """Return the error for a dataset whose folder of indexes holds only those of other paths.
+
+        Parameters
+        ----------
+        folder : str
+            The folder of indexes inside the dataset.
+
+        Returns
+        -------
+        MetadataNotFoundError
+        """
+        return cls(
+            "there is no index of this path, but one of another path", where=folder,
+            hint="call adopt() if the dataset was moved or copied, or create([...])",
+        )  # fmt: skip
+
 
 class MetadataCorruptError(XskipError):
     """Error for metadata that exists but is damaged or cannot be decoded."""

@@ -95,6 +95,7 @@ def test_unknown_columns(made: SkippingIndex, column: str, expected: str) -> Non
         (lambda: MinMax(cast(Any, F.col("ts")), expression=True), "not a text"),
         (lambda: ValueList("city", max_values=cast(Any, "10")), "max_values='10'"),
         (lambda: BloomFilter("city", fpp=cast(Any, "low")), "fpp='low'"),
+        (lambda: xskip.PathBounds("ts_{ts:min}"), "needs a column and a pattern .found: PathBounds\\('ts_{ts:min}'"),
     ],
 )
 def test_arguments_of_index_types(spark: SparkSession, build: Callable[[], object], expected: str) -> None:

@@ -56,6 +56,12 @@ def test_the_session_and_the_disk_stay_as_they_were(spark: SparkSession, path: s
     assert xskip.is_enabled(spark)
 
 
+def test_a_path_with_an_error(spark: SparkSession, tmp_path: Path) -> None:
+    (check,) = (check for check in named(xskip.doctor(spark, str(tmp_path / "nosuch")), "file system") if check.advice)
+    assert (check.state, check.advice) == ("failure", "check the path")
+    assert check.found.endswith("nosuch is empty or does not exist")
+
+
 def test_indexes_that_are_not_up_to_date(spark: SparkSession, path: str) -> None:
     fmt = next(Path(path).glob("*.*")).suffix[1:]
     write_once(spark, Path(path), "x int", {"new": [(7,)]}, fmt)

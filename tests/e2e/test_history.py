@@ -165,6 +165,8 @@ def test_a_moved_dataset_is_adopted(spark: SparkSession, tmp_path: Path) -> None
             MetadataNotFoundError, match=r"one of another path .*call adopt\(\) if the dataset was moved"
         ):
             operation()
+    with pytest.raises(MetadataNotFoundError, match="one of another path"):
+        xskip.open_index(str(moved))
     checks = {check.advice for check in xskip.doctor(spark, str(moved)) if check.name == "index"}
     assert checks == {"call adopt() if the dataset was moved or copied, or create([...])"}
     result = now.adopt()

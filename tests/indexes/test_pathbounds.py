@@ -146,7 +146,8 @@ def test_definitions() -> None:
     """[PRU-PB-1] Invalid definitions are refused."""
     builds: dict[str, Callable[[], object]] = {
         "no place of the column": lambda: PathBounds("x", "ts_{ts}"),
-        "no place;": lambda: PathBounds("ts"),
+        "a column and a pattern": lambda: PathBounds("ts"),
+        "no place;": lambda: PathBounds("ts", "ts"),
         "unknown unit": lambda: PathBounds("ts", "{ts}", "minutes"),
         "unknown time zone": lambda: PathBounds("ts", "{ts}", zone="Mars/Base"),
         "time zone": lambda: PathBounds("ts", "{ts}", zone="../../etc/passwd"),

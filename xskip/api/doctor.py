@@ -160,7 +160,12 @@ def _file_systems(spark: SparkSession, engine: Engine, path: str | None) -> Iter
             advice = (error.hint if isinstance(error, XskipError) else None) or "check the address and its jar"
             yield Check("file system", "failure", f"{what} at {place}: {reason(error)}", advice)
         else:
-            yield Check("file system", "ok", f"{what} at {directory}: {count} entries")
+            if count or place != path:
+                yield Check("file system", "ok", f"{what} at {directory}: {count} entries")
+            else:
+                yield Check(
+                    "file system", "failure", f"{what} at {directory} is empty or does not exist", "check the path"
+                )
 
 
 def _round_trip(spark: SparkSession, engine: Engine) -> Check:
@@ -220,8 +225,8 @@ def _index(spark: SparkSession, engine: Engine, path: str) -> Check:
             return _state(path, SkippingIndex.for_path(spark, path, format=kind))
     folder = f"{engine.hook.locations.qualified(path).rstrip('/')}/{INDEX_DIRECTORY}"
     if storage_for(engine.hook, folder).directories(folder):
-        advice = "call adopt() if the dataset was moved or copied, or create([...])"
-        return Check("index", "warning", f"{path} has no index of this path, but one of another path", advice)
+        error = MetadataNotFoundError.only_elsewhere(folder)
+        return Check("index", "warning", f"{path}: {error.what}", error.hint or "")
     return Check("index", "warning", f"{path} has no index", "call create([...])")
 
 

@@ -223,9 +223,8 @@ def _opened(read: Callable[[], DataFrame], name: str, fmt: str = "") -> DataFram
             "cannot read the dataset", where=name, found=first_line(error), hint=_hint(str(error), fmt)
         ) from error
     except spark_errors() as error:
-        damaged = "repair or remove the file"
-        expected = f"check that the format is {fmt}; if the file is damaged, {damaged}" if fmt else damaged
-        failed = what_failed(error) | {"hint": _hint(str(error), fmt) or expected}
+        failed = what_failed(error)
+        failed["hint"] = _hint(str(error), fmt) or _hint_at_file(failed.get("where", ""), fmt)
         raise DatasetError("cannot read the dataset", **{"where": name, **failed}) from error
 
 
@@ -244,3 +243,12 @@ def _hint(said: str, fmt: str) -> str | None:
     if "FileSystem not found" in said or "No FileSystem for scheme" in said:
         return "check the scheme of the path, and start Spark with the package of its file system"
     return None
+
+
+def _hint_at_file(file: str, fmt: str) -> str:
+    """Return what to do about a file that Spark does not read as a format; the ending of its name can name another."""
+    ending = file.rpartition(".")[2].lower()
+    if fmt and ending in _FORMATS and ending != fmt.lower():
+        return f"did you mean the format {ending}?"
+    damaged = "repair or remove the file"
+    return f"check that the format is {fmt}; if the file is damaged, {damaged}" if fmt else damaged

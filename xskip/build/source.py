@@ -184,10 +184,7 @@ def no_index(source: Source) -> MetadataNotFoundError:
     """Return the error for a dataset without an index, which names the index of a former place of the dataset."""
     folder = f"{source.root.rstrip('/')}/{INDEX_DIRECTORY}"
     if source.directory.startswith(f"{folder}/") and source.storage.directories(folder):
-        return MetadataNotFoundError(
-            "there is no index of this path, but one of another path", where=folder,
-            hint="call adopt() if the dataset was moved or copied, or create([...])",
-        )  # fmt: skip
+        return MetadataNotFoundError.only_elsewhere(folder)
     return MetadataNotFoundError.at(source.directory)
 
 

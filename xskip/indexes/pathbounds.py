@@ -108,6 +108,11 @@ class PathBounds(OneColumn):
         OneColumn.__post_init__(self)
         if self.expression:
             raise IndexDefinitionError("a path has no bounds of an expression", found=self.column)
+        if not self.pattern:
+            raise IndexDefinitionError(
+                "PathBounds needs a column and a pattern", found=f"PathBounds({self.column!r})",
+                expected="such as PathBounds('ts', '{ts:min}_{ts:max}')",
+            )  # fmt: skip
         if not PathPattern.parse(self.pattern).places(self.column):
             raise IndexDefinitionError(
                 "the pattern of paths has no place of the column", where=f"column {self.column}", found=self.pattern

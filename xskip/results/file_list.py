@@ -150,9 +150,10 @@ class FileList:
         """
         from xskip.results.scan_source import engine_module
 
+        rows = self.to_pyarrow()
         module: Any = engine_module("duckdb")
         # a method of DuckDB scans an Arrow dataset with projections and filters pushed down
-        return (connection or module.default_connection()).from_arrow(self.to_pyarrow())
+        return (connection or module.default_connection()).from_arrow(rows)
 
     def to_pandas(self, columns: Sequence[str] | None = None) -> pd.DataFrame:
         """Read the files into a DataFrame of pandas; requires pandas.
@@ -174,8 +175,9 @@ class FileList:
         """
         from xskip.results.scan_source import engine_module
 
+        rows = self.to_pyarrow()
         engine_module("pandas")
-        return self.to_pyarrow().to_table(columns=None if columns is None else list(columns)).to_pandas()
+        return rows.to_table(columns=None if columns is None else list(columns)).to_pandas()
 
     def to_json(self) -> Mapping[str, Any]:
         """Return the list as an object that the module ``json`` can write."""

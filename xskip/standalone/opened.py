@@ -19,7 +19,7 @@ from xskip.expressions.operands import Column
 from xskip.metadata.data_files import DataFiles, compare_files, join_ids
 from xskip.metadata.format_rules import ZONE
 from xskip.metadata.read_profile import ReadProfile
-from xskip.metadatastore.location import IndexLocation, metadata_directory
+from xskip.metadatastore.location import INDEX_DIRECTORY, IndexLocation, metadata_directory
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot
 from xskip.metadatastore.time_zones import FORMATS
 from xskip.pruning.prune import prune, requirements
@@ -72,6 +72,9 @@ class OpenedIndex:
         """
         snapshot = open_snapshot(self.store.storage, self.location.directory)
         if snapshot is None:
+            folder = f"{self.location.root.rstrip('/')}/{INDEX_DIRECTORY}"
+            if self.location.directory.startswith(f"{folder}/") and self.store.storage.directories(folder):
+                raise MetadataNotFoundError.only_elsewhere(folder)
             raise MetadataNotFoundError.at(self.location.directory)
         return snapshot
 

@@ -102,6 +102,12 @@ def test_datasets_that_spark_cannot_read(
         assert PY4J not in str(caught.value)
 
 
+def test_the_ending_of_a_file_names_its_format(spark: SparkSession, tmp_path: Path) -> None:
+    data = write_once(spark, tmp_path / "data", "a int", {"one": [(1,)]}, "avro")
+    with pytest.raises(DatasetError, match=r"one\.avro; found: .*did you mean the format avro\?"):
+        xskip.SkippingIndex.for_path(spark, data).create([xskip.MinMax("a")])
+
+
 def test_directories_without_files(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     with pytest.raises(DatasetError, match="write files of the format parquet first, or pass their schema"):
