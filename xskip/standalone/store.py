@@ -92,7 +92,7 @@ def _text(path: object) -> str:
     if isinstance(text, str) and text:
         return text
     raise ArgumentError(
-        "the path is not a text", found=f"an object of type {type(path).__name__}" if text else "an empty text",
+        "the path is not a text", found="an empty text" if text == "" else f"an object of type {type(path).__name__}",
         expected="a path such as '/lake/events'",
     )  # fmt: skip
 
