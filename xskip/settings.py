@@ -198,7 +198,7 @@ PLAINTEXT_FOOTER = Setting(
 )  # fmt: skip
 REPORT_VALUES = Setting(
     "spark.xskip.report.values", default=False, read=_flag, expected=_FLAG,
-    meaning="reports show the values of filters",
+    meaning="reports show the values of filters and the bounds of files",
 )  # fmt: skip
 CHUNK_FILES = Setting(
     "spark.xskip.build.chunkFiles", 10_000, _positive, _AT_LEAST_ONE,
