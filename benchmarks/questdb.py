@@ -134,7 +134,7 @@ def compare_latest(table: DataFrame, lines: Lines) -> None:
         table.filter(LAST_DAY).agg(F.max("s"), F.max("ts"), F.sum("d5")).collect()
 
     runs: Sequence[Any] = [(lambda: None, latest), (lambda: None, last_day)]
-    found, read = interleaved(runs, 3, 1)
+    found, read = interleaved(runs, 10, 5)
     lines.ratio(f"latest_on of {SYMBOLS:,} symbols over a year / a read of the last day", found, read, "<= 2")
 
 

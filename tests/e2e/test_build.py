@@ -207,7 +207,7 @@ def test_where_nobody_watches_the_log_shows_the_progress(
 
 
 def test_the_duration_is_that_of_the_call(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What precedes the build counts, such as compiling the hook."""
+    """The time before the build counts, such as that of compiling the hook."""
     path = write_once(spark, tmp_path / "data", SCHEMA, rows(0, 1))
     made = SkippingIndex.for_path(spark, path)
     check = SkippingIndex._check_settings

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import xskip
+import xskip.questdb.latest as latest_module
 from tests.questdb.server import Server, SqlError
 from tests.questdb.spark_values import load
 from xskip.questdb import latest_on
@@ -67,6 +68,22 @@ def test_only_pieces_with_a_latest_row_are_read(spark: SparkSession, server: Ser
     assert found(latest(df)) == (expected(server, name), 3) == ([31, 51, 91], 3)
     assert found(latest_on(df, "ts", "s")) == ([31, 51, 91], 3)
     assert found(latest_on(df, "ts", "s", order="x")) == ([31, 51, 91], 3)
+    assert found(latest(df).where("s = 'few'")) == ([51], 3)
+
+
+@pytest.mark.parametrize(("limit", "shuffles"), [(6, False), (5, True)])
+def test_one_task_groups_few_rows(
+    spark: SparkSession, server: Server, name: str, monkeypatch: pytest.MonkeyPatch, limit: int, shuffles: bool
+) -> None:
+    """The three pieces with a latest row have six rows."""
+    monkeypatch.setattr(latest_module, "_ONE_TASK", limit)
+    df = load(spark, server.folder(name))
+    for order in ((), "x", None):
+        result = latest_on(df, "ts", "s", order=order)
+        assert found(result) == ([31, 51, 91], 3)
+        plan = result._jdf.queryExecution().executedPlan().toString()
+        assert ("Exchange" in plan) is shuffles
+        assert ("Coalesce 1" in plan) is not shuffles
     assert found(latest(df).where("s = 'few'")) == ([51], 3)
 
 
@@ -176,8 +193,8 @@ def test_a_table_that_changes_after_the_call(spark: SparkSession, server: Server
 def test_keys_that_cannot_be_read(spark: SparkSession, server: Server, name: str) -> None:
     """The piece is read, and its task tells what is the matter."""
     folder = server.folder(name)
-    df = latest(load(spark, folder))
     next(folder.glob("1970-01-05*/s.d")).write_bytes(b"")
+    df = latest(load(spark, folder))
     with pytest.raises(Exception, match=r"xskip cannot read.*s\.d"):
         df.collect()
 

@@ -1,4 +1,4 @@
-"""What tasks of Spark read of the files of a table, how often, and what they refuse."""
+"""The bytes that Spark's tasks read of a table's files, the number of these reads, and the files that they refuse."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class ReportMaker:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a report shows.
+    """The choice of what a report shows.
 
     Attributes
     ----------

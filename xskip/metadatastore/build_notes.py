@@ -1,4 +1,4 @@
-"""What builds note in commit records for people: their time for each index, and the files that they could not read."""
+"""Notes of builds in commit records: the time for each index, and the files that the build could not read."""
 
 from __future__ import annotations
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["latest_on"]
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
+#: The number of rows that one task groups in less time than a shuffle takes.
+_ONE_TASK = 1_000_000
 _TIMES = ("timestamp", "timestamp_ntz", "date", *_INTEGERS)
 #: Times as numbers of 64 bits, by type.
 _NUMBERS = {"timestamp": "unix_micros({})", "date": "bigint(unix_date({}))"} | dict.fromkeys(_INTEGERS, "bigint({})")
@@ -79,8 +81,10 @@ def latest_on(df: DataFrame, timestamp: str, keys: Names, *, order: Names | None
         raise PredicateError("there are no keys", where="keys", expected="at least one column")
     time = _time_position(df, timestamp)
     ties = None if order is None else sortable_positions(df, order, "order")
-    fewer = latest_frame(df, time, groups[0]) if len(groups) == 1 else df
+    fewer, count = latest_frame(df, time, groups[0]) if len(groups) == 1 else (df, None)
     rows, by = _ordered(numbered(fewer, "c"), time, ties)
+    if count is not None and count <= _ONE_TASK:
+        rows = rows.coalesce(1)  # after _ordered, because Spark can coalesce partitions in another order
     return selected_rows(rows, groups, by, len(df.columns)).toDF(*df.columns)
 
 

@@ -1,4 +1,4 @@
-"""What skipping has saved the queries of a session."""
+"""Totals of the files and bytes that the queries of a session skipped."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["DatasetSavings", "Savings"]
 
 @dataclass(frozen=True, slots=True)
 class DatasetSavings:
-    """What queries have read and skipped of one dataset.
+    """The files and bytes of one dataset that queries read and skipped.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class DatasetSavings:
 
 @dataclass(frozen=True, slots=True)
 class Savings(ShownTable):
-    """What the queries of a session have read and skipped, which :func:`xskip.savings` returns.
+    """The files and bytes that the queries of a session read and skipped. :func:`xskip.savings` returns them.
 
     Attributes
     ----------

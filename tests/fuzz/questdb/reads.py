@@ -1,4 +1,4 @@
-"""What Spark reads of a random table: all rows, filters, and the latest rows of symbols."""
+"""Reads of a random table by Spark: of all rows, with filters, and of the latest rows of symbols."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ def trace(*outcomes: ClauseOutcome, unused: tuple[tuple[str, str], ...] = ()) ->
 
 
 def test_scans_count_once_for_each_index() -> None:
-    """Of several conditions that one index answers, that which rules out most counts."""
+    """A scan with several conditions on one index counts the condition that rules out most files."""
     log = UsageLog()
     found = [ClauseOutcome("a > ?", "minmax(a)", 2), ClauseOutcome("a > ? AND a < ?", "minmax(a)", 5)]
     log.add("/md", trace(*found, ClauseOutcome("b = ?", "valuelist(b)", 0)))

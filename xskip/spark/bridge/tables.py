@@ -49,8 +49,8 @@ def tier_frames(hook: Hook, spark: SparkSession, path: str, cold: str) -> list[D
     return frames
 
 
-def latest_frame(df: DataFrame, timestamp: int, key: int) -> DataFrame:
-    """Return a DataFrame with the same latest row of each key that reads fewer pieces of a table, or ``df`` [QDB-SP-9].
+def latest_frame(df: DataFrame, timestamp: int, key: int) -> tuple[DataFrame, int | None]:
+    """Return a DataFrame with the same latest row of each key that reads fewer pieces of a table [QDB-SP-9].
 
     Parameters
     ----------
@@ -60,11 +60,18 @@ def latest_frame(df: DataFrame, timestamp: int, key: int) -> DataFrame:
         The position of the timestamp among the columns.
     key : int
         The position of the key.
+
+    Returns
+    -------
+    tuple of DataFrame and int
+        The DataFrame, and the number of rows that it reads at most, as the table is now. For other DataFrames than
+        those that [QDB-SP-9] describes, ``df`` and None.
     """
     from pyspark.sql import DataFrame
 
     hook = known_hook(df.sparkSession)
     tables = hook.rule.knownTables() if hook else None
     if tables is None:  # no table was loaded
-        return df
-    return DataFrame(tables.latest(df._jdf, timestamp, key), df.sparkSession)
+        return df, None
+    fewer, rows = tables.latest(df._jdf, timestamp, key)
+    return DataFrame(fewer, df.sparkSession), rows

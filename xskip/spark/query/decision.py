@@ -17,7 +17,7 @@ __all__ = ["Decision", "Evidence", "ScanTrace"]
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a decision follows from, so that a report can derive the verdicts on single files.
+    """The clause and metadata behind a decision, from which a report derives the verdicts on single files.
 
     Attributes
     ----------

@@ -46,26 +46,28 @@ final class LatestQuery {
   }
 
   /**
-   * Returns the DataFrame with a table that lists fewer pieces, or the DataFrame itself.
+   * Returns the DataFrame with a table that lists fewer pieces, and the greatest number of rows
+   * that it reads; or the DataFrame itself, and null.
    *
    * @param timestamp the position of the timestamp among the columns
    * @param symbol the position of the column whose values each give a row
    */
-  Object result(int timestamp, int symbol) throws Exception {
+  Object[] result(int timestamp, int symbol) throws Exception {
     LogicalPlan plan = execution.analyzed();
     if (hasCachedData() || !follow(plan)) {
-      return df;
+      return new Object[] {df, null};
     }
     HadoopFsRelation files = (HadoopFsRelation) relation.relation();
     String time = name((Expression) plan.output().apply(timestamp));
     String key = name((Expression) plan.output().apply(symbol));
     LatestRows latest = time == null || key == null ? null : LatestRows.of(time, key, filters);
     if (latest == null) {
-      return df;
+      return new Object[] {df, null};
     }
+    PieceIndex pieces = ((PieceIndex) files.location()).latest(latest);
     HadoopFsRelation fewer =
         new HadoopFsRelation(
-            ((PieceIndex) files.location()).latest(latest),
+            pieces,
             files.partitionSchema(),
             files.dataSchema(),
             files.bucketSpec(),
@@ -75,7 +77,8 @@ final class LatestQuery {
     LogicalPlan replacement = (LogicalPlan) SparkCompat.exchange(relation, files, fewer);
     LogicalPlan rewritten =
         (LogicalPlan) plan.transformDown(new NodeReplacement(relation, replacement));
-    return DataFrames.ofPlan(df.getClass(), execution.sparkSession(), rewritten);
+    Object result = DataFrames.ofPlan(df.getClass(), execution.sparkSession(), rewritten);
+    return new Object[] {result, pieces.rows()};
   }
 
   /** Returns whether Spark has cached rows of the query, which are not to be read again. */

@@ -107,6 +107,18 @@ final class LatestRows {
     return needed;
   }
 
+  /** Returns the number of rows of the pieces of a transaction that can have a latest row. */
+  long rows(TableDescription table) {
+    boolean[] found = needed(table);
+    long sum = 0;
+    for (int i = 0; i < found.length; i++) {
+      if (found[i] && range.overlaps(table.start(i), table.end(i))) {
+        sum += table.piece(i).rows;
+      }
+    }
+    return sum;
+  }
+
   private boolean[] read(TableDescription table) {
     boolean[] found = new boolean[table.count()];
     Arrays.fill(found, true);

@@ -57,6 +57,11 @@ final class PieceIndex implements FileIndex, OwnIndexLocation {
     return new PieceIndex(state, query);
   }
 
+  /** Returns the number of rows of the pieces that can have a row of the query. */
+  long rows() {
+    return latest.rows(state.latest());
+  }
+
   /** Returns the piece of a file of a listing. */
   static Piece piece(PartitionedFile file) {
     return (Piece) file.otherConstantMetadataColumnValues().apply(PIECE);

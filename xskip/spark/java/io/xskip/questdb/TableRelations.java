@@ -38,17 +38,17 @@ public final class TableRelations {
 
   /**
    * Returns a DataFrame with the same latest row of each value of a column that reads fewer pieces,
-   * or the DataFrame itself.
+   * and the greatest number of rows that it reads; or the DataFrame itself, and null.
    *
    * @param timestamp the position of the timestamp among the columns
    * @param symbol the position of the column whose values each give a row
    */
-  public Object latest(Object df, int timestamp, int symbol) {
+  public Object[] latest(Object df, int timestamp, int symbol) {
     try {
       return new LatestQuery(df).result(timestamp, symbol);
     } catch (Throwable t) {
       HookState.logFailure("the selection of pieces with the latest rows", t);
-      return df;
+      return new Object[] {df, null};
     }
   }
 
