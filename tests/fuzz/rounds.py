@@ -12,6 +12,7 @@ from pyspark.sql.types import StructType
 
 import xskip
 from tests.fuzz.copies import FILES, PLAIN, REFUSALS, Copies, under
+from tests.fuzz.counts import Counts
 from tests.fuzz.data import dataset
 from tests.fuzz.failures import Failure
 from tests.fuzz.kinds import some
@@ -34,7 +35,7 @@ _OF_NAMED = 3
 
 
 @dataclass(slots=True)
-class Tally:
+class Tally(Counts):
     """The counts of pairs, skipped and matching files, and predicates."""
 
     pairs: int = 0
@@ -42,10 +43,6 @@ class Tally:
     matching: int = 0
     predicates: int = 0
     refused: int = 0
-
-    def add(self, other: Tally) -> None:
-        for name in self.__slots__:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
 @dataclass(slots=True)

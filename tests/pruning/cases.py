@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.filters import made
 from tests.reference import CASTS, POOLS, order, to_arrow
+from xskip.clauses.clause import Clause
 from xskip.expressions.operands import Cast, Column
 from xskip.expressions.predicate import (
     And,
@@ -31,7 +32,9 @@ from xskip.expressions.predicate import (
     negate,
 )
 from xskip.indexes import BloomFilter, MinMax, ValueList
-from xskip.metadata.table import IndexColumn, IndexDefinition, IndexKey
+from xskip.metadata.data_files import DataFiles, FileStatus
+from xskip.metadata.table import IndexColumn, IndexDefinition, IndexKey, MetadataTable
+from xskip.pruning.translate import Available, translate
 from xskip.types.datatypes import Storage, arrow_type
 
 KINDS = {"minmax": MinMax, "valuelist": ValueList, "bloomfilter": BloomFilter}
@@ -62,6 +65,10 @@ def collected(index: str, column: str, kind: str, data: Sequence[list[Any] | Non
         unknown = pa.array([values is None for values in lists], pa.bool_())
         values = pa.ListArray.from_arrays(pa.array(ends), flat, mask=unknown).cast(arrow_type(storage))
     return {definition.key: IndexColumn(definition, storage, values)}
+
+
+def files(count: int) -> DataFiles:
+    return DataFiles.of([FileStatus(f"/{i}", 1, 1) for i in range(count)])
 
 
 BLOOMED = ("string", "binary", "tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz")
@@ -105,6 +112,19 @@ class Case:
     indexed: list[tuple[str, str]]
     missing: frozenset[tuple[str, str, int]]
     predicate: Predicate
+
+
+def translated(case: Case) -> tuple[Clause, MetadataTable]:
+    """Return the clause of the predicate over the indexes, and their metadata."""
+    indexes: dict[IndexKey, IndexColumn] = {}
+    for index, name in case.indexed:
+        rows = [
+            None if (index, name, i) in case.missing else [row[name] for row in data]
+            for i, data in enumerate(case.data)
+        ]
+        indexes |= collected(index, name, case.kinds[name], rows)
+    available = Available(tuple((c.definition, c.storage) for c in indexes.values()))
+    return translate(case.predicate, available), MetadataTable(files(len(case.data)), {}, indexes)
 
 
 @cache

@@ -9,30 +9,17 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 
-from tests.pruning.cases import Case, cases, collected
+from tests.pruning.cases import Case, cases, collected, translated
 from xskip.clauses.clause import AllOf, Always, AnyOf, Clause, IndexClause, Undetermined, leaves
 from xskip.expressions.operands import Column
 from xskip.expressions.predicate import And, Comparison, Constant, Op, Or, Predicate, Unknown
 from xskip.metadata.data_files import DataFiles, FileStatus
-from xskip.metadata.table import IndexColumn, IndexKey, MetadataTable
+from xskip.metadata.table import MetadataTable
 from xskip.pruning.file_findings import FileFindings, Finding
 from xskip.pruning.prune import prune
 from xskip.pruning.translate import Available, translate
 
 INT, OTHER = Column(("a",), "int"), Column(("b",), "int")
-
-
-def made(case: Case) -> tuple[Clause, MetadataTable]:
-    indexes: dict[IndexKey, IndexColumn] = {}
-    for index, name in case.indexed:
-        rows = [
-            None if (index, name, i) in case.missing else [row[name] for row in data]
-            for i, data in enumerate(case.data)
-        ]
-        indexes |= collected(index, name, case.kinds[name], rows)
-    available = Available(tuple((c.definition, c.storage) for c in indexes.values()))
-    files = DataFiles.of([FileStatus(f"/{i}", 1, 1) for i in range(len(case.data))])
-    return translate(case.predicate, available), MetadataTable(files, {}, indexes)
 
 
 def verdict(clause: IndexClause, table: MetadataTable, row: int) -> bool | None:
@@ -59,7 +46,7 @@ def proves(clause: Clause, predicates: set[str], table: MetadataTable, row: int)
 @given(cases())
 def test_findings_prove_their_verdicts(case: Case) -> None:
     """[REP-F-2]"""
-    clause, table = made(case)
+    clause, table = translated(case)
     result = prune(clause, table)
     findings = FileFindings(clause, table)
     verdicts = findings.verdicts.to_pylist()
@@ -80,7 +67,7 @@ def test_findings_prove_their_verdicts(case: Case) -> None:
 @given(cases())
 def test_outcomes_of_some_files_add_up_to_those_of_all(case: Case) -> None:
     """[REP-F-4]"""
-    clause, table = made(case)
+    clause, table = translated(case)
     some = np.arange(len(table)) % 2 == 0
     parts = [prune(clause, table, listed).outcomes for listed in (some, ~some)]
     for whole, left, right in zip(prune(clause, table).outcomes, *parts, strict=True):

@@ -19,8 +19,10 @@ from tests.pruning.cases import (
     collected,
     defined,
     distinct,
+    files,
     leaves,
     rows_of,
+    translated,
 )
 from tests.reference import POOLS, leaf_truth, order, truth
 from xskip.clauses.clause import AllOf, Always, AnyOf, Clause, PartitionKey, Undetermined
@@ -43,8 +45,7 @@ from xskip.expressions.predicate import (
     Unknown,
     negate,
 )
-from xskip.metadata.data_files import DataFiles, FileStatus
-from xskip.metadata.table import IndexColumn, IndexDefinition, IndexKey, MetadataTable, PartitionColumn
+from xskip.metadata.table import IndexDefinition, IndexKey, MetadataTable, PartitionColumn
 from xskip.pruning.prune import ClauseOutcome, prune, requirements
 from xskip.pruning.translate import Available, translate
 from xskip.types.datatypes import Array, Bloom, Storage, Struct
@@ -314,10 +315,6 @@ def test_requirements_are_what_the_questions_read() -> None:
 # --- the outcome --------------------------------------------------------------------------------------------------
 
 
-def files(count: int) -> DataFiles:
-    return DataFiles.of([FileStatus(f"/{i}", 1, 1) for i in range(count)])
-
-
 def test_the_outcome_names_what_each_clause_ruled_out_and_what_could_not_be_used() -> None:
     """[PRU-V-2]"""
     minmax = collected("minmax", "a", "int", [[1, 2], [5], [None], None])
@@ -377,16 +374,7 @@ def test_no_files() -> None:
 
 
 def skipped(case: Case) -> list[bool]:
-    indexes: dict[IndexKey, IndexColumn] = {}
-    for index, name in case.indexed:
-        rows = [
-            None if (index, name, i) in case.missing else [row[name] for row in data]
-            for i, data in enumerate(case.data)
-        ]
-        indexes |= collected(index, name, case.kinds[name], rows)
-    available = Available(tuple((c.definition, c.storage) for c in indexes.values()))
-    table = MetadataTable(files(len(case.data)), {}, indexes)
-    found: list[bool] = prune(translate(case.predicate, available), table).skip.tolist()
+    found: list[bool] = prune(*translated(case)).skip.tolist()
     return found
 
 

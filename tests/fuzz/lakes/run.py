@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 import xskip
+from tests.fuzz.counts import Counts
 from tests.fuzz.lakes.conditions import arguments, condition
 from tests.fuzz.lakes.index_files import Describer
 from tests.fuzz.lakes.model import Message, Model, day_of
@@ -39,17 +40,13 @@ _Test = Callable[[Message], bool]
 
 
 @dataclass(slots=True)
-class Outcome:
+class Outcome(Counts):
     """The counts of lakes, reads and messages, and the faults."""
 
     lakes: int = 0
     reads: int = 0
     messages: int = 0
     faults: list[str] = field(default_factory=list)
-
-    def add(self, other: Outcome) -> None:
-        for name in self.__slots__:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import xskip
 from tests.fuzz.copies import under
+from tests.fuzz.counts import Counts
 from tests.fuzz.kinds import SINGLE, on_columns
 from tests.fuzz.questdb.cold_tier import ColdTierModel
 from tests.fuzz.questdb.reads import Pairs, filters, latest_rows, selected, selected_by, write_copy
@@ -29,7 +30,7 @@ _ZONES = ("UTC", "Europe/Berlin", "America/St_Johns", "Asia/Kathmandu")
 
 
 @dataclass(slots=True)
-class Outcome:
+class Outcome(Counts):
     """The counts of tables, steps, reads, refused unions and skipped pieces, and the faults."""
 
     tables: int = 0
@@ -38,10 +39,6 @@ class Outcome:
     refused: int = 0
     skipped: int = 0
     faults: list[str] = field(default_factory=list)
-
-    def add(self, other: Outcome) -> None:
-        for name in self.__slots__:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
 class SparkTable(RandomTable):
