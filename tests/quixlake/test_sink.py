@@ -308,3 +308,22 @@ def test_options_that_are_invalid(options: dict[str, Any]) -> None:
     """[QLK-SK-5]"""
     with pytest.raises(SettingError):
         SinkOptions(**options)
+
+
+@pytest.mark.parametrize("umask", ["022", "077", "002"])
+def test_segments_have_the_permissions_of_files_that_hadoop_creates(
+    spark: SparkSession, tmp_path: Path, umask: str
+) -> None:
+    """A local file system has the umask that its configuration names."""
+    hadoop = spark._jvm.org.apache.hadoop.fs
+    path = hadoop.Path(f"{tmp_path}/other")
+    file_system = path.getFileSystem(spark._jsc.hadoopConfiguration())
+    former = file_system.getConf().get("fs.permissions.umask-mode")
+    file_system.getConf().set("fs.permissions.umask-mode", umask)
+    try:
+        file_system.create(path).close()
+        write(spark, tmp_path / "lake", [message(0)])
+    finally:
+        file_system.getConf().set("fs.permissions.umask-mode", former)
+    modes = {file.stat().st_mode for file in (tmp_path / "lake" / "Raw").rglob("*.avro*")}
+    assert modes == {(tmp_path / "other").stat().st_mode}

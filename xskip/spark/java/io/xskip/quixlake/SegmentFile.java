@@ -1,5 +1,6 @@
 package io.xskip.quixlake;
 
+import io.xskip.files.NewFiles;
 import java.io.IOException;
 import org.apache.avro.file.CodecFactory;
 import org.apache.avro.file.DataFileWriter;
@@ -61,7 +62,7 @@ final class SegmentFile {
     messages = new MessageWriter(options.hasBranches, hasNulls);
     writer = new DataFileWriter<Object>(messages);
     writer.setCodec(CodecFactory.fromString(options.codec));
-    out = fileSystem.create(path, false);
+    out = NewFiles.create(fileSystem, path);
     writer.create(MessageWriter.schema(hasNulls), out);
     position = out.getPos();
   }
