@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.questdb.copies import copy_table
 from tests.questdb.server import Server
 from tests.questdb.tables import create_numbers
 from xskip.questdb_files.snapshot import Snapshot, TablePlace, read_snapshot
@@ -28,7 +29,7 @@ def answer_of(folder: Path, *, frozen: bool = False) -> bytes | None:
 
 def test_a_column_of_an_unknown_type(server: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """[QDB-SP-2]: a table is described for each new transaction, and the warning comes once."""
-    folder = shutil.copytree(server.folder(create_numbers(server, "unknown")), tmp_path / "unknown")
+    folder = copy_table(server.folder(create_numbers(server, "unknown")), tmp_path / "unknown")
     metadata = bytearray((folder / "_meta").read_bytes())
     metadata[128:132] = (120).to_bytes(4, "little")
     (folder / "_meta").write_bytes(metadata)
@@ -45,7 +46,7 @@ def test_a_column_of_an_unknown_type(server: Server, tmp_path: Path, caplog: pyt
 @pytest.mark.parametrize("frozen", [True, False])
 def test_a_missing_file(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, frozen: bool) -> None:
     """[QDB-SN-8]: the answer is an error, after further looks only where a server writes."""
-    folder = shutil.copytree(server.folder(create_numbers(server, "missing")), tmp_path / "missing")
+    folder = copy_table(server.folder(create_numbers(server, "missing")), tmp_path / "missing")
     shutil.rmtree(folder / "1970-01-03")
     read: list[Snapshot] = []
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import shutil
 import struct
 from pathlib import Path
 
 import pytest
 
 import xskip.questdb_files
+from tests.questdb.copies import copy_table
 from tests.questdb.damages import DAMAGES, create, patch
 from tests.questdb.server import Server
 from tests.questdb.values import check
@@ -35,7 +35,7 @@ def original(server: Server) -> Path:
 @pytest.fixture
 def copied(original: Path, tmp_path: Path) -> Path:
     """Return a copy of the folder of a table."""
-    return Path(shutil.copytree(original, tmp_path / "copied"))
+    return copy_table(original, tmp_path / "copied")
 
 
 def test_the_transaction_and_the_metadata(copied: Path) -> None:

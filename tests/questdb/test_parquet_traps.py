@@ -5,7 +5,6 @@ The partitions are the server's own, or copies of them with footers as other ser
 
 from __future__ import annotations
 
-import shutil
 import struct
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import xskip
+from tests.questdb.copies import copy_table
 from tests.questdb.parquet_files import rewrite
 from tests.questdb.server import Server
 from tests.questdb.sidecars import SidecarFile
@@ -93,10 +93,10 @@ def tables(spark: SparkSession, server: Server, tmp_path: Path) -> Tables:
         f"insert into {name} (x, ts, g) select {LEAST + 999} + x, (86400000000 + x)::timestamp, 1 "
         "from long_sequence(5)",
     )
-    native = shutil.copytree(server.folder(name), tmp_path / "native")
+    native = copy_table(server.folder(name), tmp_path / "native")
     server.run(name, f"alter table {name} convert partition to parquet where ts < '1970-01-02'")
     assert [piece.is_parquet for piece in open_table(server.folder(name)).pieces] == [True, False]
-    return Tables(spark, native, shutil.copytree(server.folder(name), tmp_path / "parquet"))
+    return Tables(spark, native, copy_table(server.folder(name), tmp_path / "parquet"))
 
 
 def test_zeros_before_a_column_are_in_no_bounds(tables: Tables) -> None:

@@ -5,7 +5,6 @@ The values of the other row groups are overwritten, so that a query fails if it 
 
 from __future__ import annotations
 
-import shutil
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import xskip
+from tests.questdb.copies import copy_table
 from tests.questdb.parquet_files import rewrite, spoil
 from tests.questdb.server import Server
 from tests.questdb.sidecars import Pair, SidecarFile
@@ -83,7 +83,7 @@ def grouped(spark: SparkSession, server: Server, tmp_path: Path) -> Grouped:
         f"insert into {name} (ts) values ('1970-01-02')",
         f"alter table {name} convert partition to parquet where ts < '1970-01-02'",
     )
-    table = Grouped(spark, shutil.copytree(server.folder(name), tmp_path / name))
+    table = Grouped(spark, copy_table(server.folder(name), tmp_path / name))
     rewrite(table.file, pq.read_table(table.file), row_group_size=ROWS)
     return table
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from tests.questdb.copies import copy_table
 from tests.questdb.server import Server
 from tests.questdb.values import check, compare
 from xskip.errors import TableChangedError, TableDamagedError
@@ -337,7 +337,7 @@ def test_a_truncation_that_is_not_committed_is_waited_for(server: Server, monkey
 
 def test_a_table_that_is_dropped_during_a_read(server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """[QDB-SN-5] A server can remove ``_txn`` before ``_meta``."""
-    folder = shutil.copytree(server.folder(create_rows(server)), tmp_path / "dropped")
+    folder = copy_table(server.folder(create_rows(server)), tmp_path / "dropped")
     table = open_table(folder)
     in_the_middle(monkeypatch, (folder / "_txn").unlink)
     with pytest.raises(TableDamagedError, match="does not exist"):

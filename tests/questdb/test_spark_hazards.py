@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import xskip
+from tests.questdb.copies import copy_table
 from tests.questdb.damages import patch
 from tests.questdb.server import Server
 from tests.questdb.spark_values import check_spark, load
@@ -123,11 +124,11 @@ def test_a_table_of_another_history_takes_the_place(spark: SparkSession, server:
     """[QDB-SP-3] After a backup was restored and written to, the number of a transaction comes a second time."""
     folder = tmp_path / "restored"
     first, second = (server.folder(create_numbers(server, "history", rows=rows)) for rows in (500, 320))
-    shutil.copytree(first, folder)
+    copy_table(first, folder)
     df = load(spark, folder)
     assert df.count() == 500
     shutil.rmtree(folder)
-    shutil.copytree(second, folder)
+    copy_table(second, folder)
     patch(folder / "_meta", 16, (first / "_meta").read_bytes()[16:20])
     assert read_snapshot(place_of(folder)).txn == read_snapshot(place_of(first)).txn
     assert sorted(row.x for row in df.select("x").collect()) == list(range(1, 321))

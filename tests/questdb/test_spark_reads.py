@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import xskip
+from tests.questdb.copies import copy_table
 from tests.questdb.damages import DAMAGES, create
 from tests.questdb.server import Server
 from tests.questdb.sidecars import SidecarFile
@@ -106,7 +106,7 @@ def test_symbols_of_a_copy_in_the_same_place(
     spark: SparkSession, server: Server, tmp_path: Path, in_place: bool
 ) -> None:
     """[QDB-SP-8]: the numbers of the table are those of the one that was there before."""
-    copy = shutil.copytree(with_symbols(server, 10), tmp_path / "copy")
+    copy = copy_table(with_symbols(server, 10), tmp_path / "copy")
     df = load(spark, copy)
     assert df.filter("s = 'k7'").count() == 1
     restored(copy, in_place=in_place)
@@ -122,7 +122,7 @@ def original(server: Server) -> Path:
 @pytest.mark.parametrize("damage", sorted(DAMAGES.keys() - {"an unknown type"}))
 def test_damaged_tables_are_errors(spark: SparkSession, original: Path, tmp_path: Path, damage: str) -> None:
     """[QDB-SN-8], [QDB-TY-4]: and never other rows. A column of an unknown type is left out [QDB-SP-2]."""
-    folder = shutil.copytree(original, tmp_path / "damaged")
+    folder = copy_table(original, tmp_path / "damaged")
     action, _, message = DAMAGES[damage]
     action(folder)
     with pytest.raises(Exception, match=f"(?s)xskip cannot read|does not exist.*CHECKPOINT|{message}"):
@@ -138,7 +138,7 @@ def test_text_that_is_not_utf8(spark: SparkSession, server: Server, tmp_path: Pa
     for day in (0, 1):
         server.run(name, f"insert into {name} select '~{value}', rnd_bin(5, 9, 0), {day * 86_400_000_000}::timestamp")
     server.run(name, f"alter table {name} convert partition to parquet where ts < '1970-01-02'")
-    folder = Path(shutil.copytree(server.folder(name), tmp_path / "text"))
+    folder = copy_table(server.folder(name), tmp_path / "text")
     before = load(spark, folder).collect()
     assert [row.v for row in before] == [f"~{value}"] * 2
     (parquet,) = folder.glob("*/data.parquet")
@@ -172,7 +172,7 @@ def with_sidecar(server: Server, folder: Path, **features: int) -> Path:
     server.exec(f"create table {name} (x long, ts timestamp) timestamp(ts) partition by day wal")
     server.run(name, f"insert into {name} select x, (x * 3600000000L)::timestamp from long_sequence(40)")
     server.run(name, f"alter table {name} convert partition to parquet where ts < '1970-01-02'")
-    copy = Path(shutil.copytree(server.folder(name), folder / name))
+    copy = copy_table(server.folder(name), folder / name)
     (parquet,) = copy.glob("*/data.parquet")
     parquet.with_name("_pm").write_bytes(sidecar(parquet.stat().st_size, **features))
     return copy

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from pyspark.sql.types import ArrayType, DecimalType, DoubleType, LongType, Stri
 
 import xskip
 from tests.pages import blocks_of
+from tests.questdb.copies import copy_table
 from tests.questdb.server import Server
 from tests.questdb.spark_values import arrow_rows, bytes_read, check_spark, compare_rows, load, spark_rows
 from tests.questdb.tables import create_numbers, create_with_all_types
@@ -106,7 +106,7 @@ def with_changed_type(server: Server, kind: str, folder: Path) -> Path:
     server.run(name, f"insert into {name} select x::int, (x * 3600000000L)::timestamp from long_sequence(40)")
     convert(server, name)
     server.run(other, f"alter table {other} alter column x type {kind}")
-    copy = shutil.copytree(server.folder(name), folder / name)
+    copy = copy_table(server.folder(name), folder / name)
     meta = bytearray((server.folder(other) / "_meta").read_bytes())
     meta[32:40] = (copy / "_meta").read_bytes()[32:40]
     (copy / "_meta").write_bytes(meta)
@@ -228,7 +228,7 @@ def test_paths_with_characters_that_mean_something_in_a_uri(
     """[QDB-SP-1]: Spark's paths are decoded, those of its catalog too."""
     name = create_numbers(server, "escaped")
     for folder in ("50%41", "a #1", "a?b", "a%20b", "é+&"):
-        copy = shutil.copytree(server.folder(name), tmp_path / folder)
+        copy = copy_table(server.folder(name), tmp_path / folder)
         spark.sql(f"CREATE TABLE of_uri USING questdb OPTIONS (path '{copy}')")
         try:
             assert spark.table("of_uri").filter("x <= 7").count() == 7, folder

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import shutil
 import threading
 import time
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import xskip
+from tests.questdb.copies import copy_table
 from tests.questdb.server import Server
 from tests.questdb.spark_values import bytes_read, load
 
@@ -114,7 +114,7 @@ def test_indexes_that_are_damaged(
     spark: SparkSession, server: Server, tmp_path: Path, extension: str, damage: Callable[[bytes], bytes] | None
 ) -> None:
     """The column itself is read instead."""
-    folder = shutil.copytree(server.folder(create(server, "index capacity 4")), tmp_path / "damaged")
+    folder = copy_table(server.folder(create(server, "index capacity 4")), tmp_path / "damaged")
     (path,) = folder.glob(f"*/s.{extension}")
     if damage is None:
         path.unlink()

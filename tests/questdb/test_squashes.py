@@ -14,6 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import xskip
+from tests.questdb.copies import copy_table
 from tests.questdb.server import Server
 from tests.questdb.spark_values import load
 from xskip.questdb.table import open_table
@@ -37,7 +38,7 @@ class Copies:
         server.exec(f"create table {self.name} (x long, ts timestamp) timestamp(ts) partition by day wal")
         values = f"x, (x * 10000000)::timestamp from long_sequence({_ROWS})"
         server.run(self.name, f"insert into {self.name} select {values}")
-        shutil.copytree(server.folder(self.name), folder)
+        copy_table(server.folder(self.name), folder)
         (self.piece,) = folder.glob("1970-01-01*")
 
     def write(self, name: str, content: bytes) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import struct
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -15,6 +14,7 @@ from pyspark.sql import SparkSession
 
 import xskip
 import xskip.questdb
+from tests.questdb.copies import copy_table
 from tests.questdb.server import Server
 from tests.questdb.tiers import ALWAYS, Tiers, counted
 from xskip.errors import CommitConflictError, DatasetError, PredicateError
@@ -51,7 +51,7 @@ def first(monkeypatch: pytest.MonkeyPatch, target: Any, name: str, action: Calla
 
 def test_a_former_copy_of_a_table(tiers: Tiers, tmp_path: Path) -> None:
     """[QDB-CT-4]: a partition that has some of the exported rows was not dropped."""
-    copy = shutil.copytree(tiers.server.folder(tiers.name), tmp_path / "copy")
+    copy = copy_table(tiers.server.folder(tiers.name), tmp_path / "copy")
     tiers.late(0, 1000)
     tiers.export(datetime(1970, 1, 3))
     with pytest.raises(DatasetError, match="its rows do not tell how"):

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 import xskip
 import xskip.questdb
+from tests.questdb.copies import copy_table
 from tests.questdb.server import Server
 from tests.questdb.spark_values import load
 from tests.questdb.tiers import ALWAYS, Tiers, counted
@@ -39,7 +40,7 @@ def tiers(spark: SparkSession, server: Server, tmp_path: Path) -> Tiers:
 
 def copied(tiers: Tiers, name: str, folder: Path, *, table_id: int, created: int | None) -> Path:
     """Return a copy of a table as another database has it, with an identifier and a time of creation."""
-    copy = shutil.copytree(tiers.server.folder(name), folder / "db" / name)
+    copy = copy_table(tiers.server.folder(name), folder / "db" / name)
     meta, log = copy / "_meta", copy / "txn_seq" / "_txnlog"
     meta.write_bytes(meta.read_bytes()[:16] + struct.pack("<i", table_id) + meta.read_bytes()[20:])
     data = log.read_bytes()

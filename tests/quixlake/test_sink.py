@@ -315,7 +315,8 @@ def test_segments_have_the_permissions_of_files_that_hadoop_creates(
     spark: SparkSession, tmp_path: Path, umask: str
 ) -> None:
     """A local file system has the umask that its configuration names."""
-    hadoop = spark._jvm.org.apache.hadoop.fs
+    jvm: Any = spark._jvm
+    hadoop = jvm.org.apache.hadoop.fs
     path = hadoop.Path(f"{tmp_path}/other")
     file_system = path.getFileSystem(spark._jsc.hadoopConfiguration())
     former = file_system.getConf().get("fs.permissions.umask-mode")
