@@ -48,6 +48,18 @@ def fail(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return said.err
 
 
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("xskip: ")
+    assert len(said.err.splitlines()) == 1
+    return said.err
+
+
 def test_commands_manage_an_index_from_create_to_drop(
     spark: SparkSession, path: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -160,11 +172,32 @@ def test_an_invalid_predicate_is_an_error(spark: SparkSession, path: str, capsys
         ["status", "x", "--conf", "nonsense"],
     ],
 )
-def test_invalid_arguments_print_the_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
-        main(arguments)
-    assert caught.value.code == 2
-    assert "usage: xskip" in capsys.readouterr().err
+def test_invalid_arguments_name_the_help(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    command = "" if arguments in ([], ["none"]) else f" {arguments[0]}"
+    assert refused(capsys, *arguments).endswith(f"; see xskip{command} --help\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["creat", "x"], "xskip has no such command (found: creat; expected: one of create, refresh, "),
+        (["creat", "x"], "; did you mean create?"),
+        (["quix", "topcs", "x"], "xskip quix has no such command (found: topcs; expected: one of topics, "),
+        (["quix", "topcs", "x"], "; did you mean topics?"),
+        (["quix"], "required: COMMAND; see xskip quix --help"),
+        (["create", "x", "--formt=avro"], "xskip create has no such flag (found: --formt); did you mean --format?"),
+        (["create", "x", "--min-max", "a"], "xskip create has no such flag (found: --min-max); did you mean --minmax?"),
+        (["quix", "read", "x", "t", "--strat", "9"], "(found: --strat); did you mean --start?"),
+        (["status", "x", "--zzzz"], "xskip status has no such flag (found: --zzzz); see xskip status --help"),
+        (["refresh", "x", "y"], "xskip refresh takes fewer arguments (found: y); see xskip refresh --help"),
+        (["create", "x", "--on-error", "skpi"], "(found: skpi; expected: one of raise, skip); did you mean skip?"),
+        (["completion", "fsh"], "shell has no such value (found: fsh; expected: one of bash, zsh, fish)"),
+    ],
+)
+def test_a_mistyped_argument_names_the_one_that_was_meant(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert said in refused(capsys, *arguments)
 
 
 def test_the_demonstration_deletes_no_files_of_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

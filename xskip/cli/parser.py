@@ -3,22 +3,55 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 from xskip import __version__
 from xskip.cli.commands import COMMANDS, Command
 from xskip.cli.flags import add_flag
+from xskip.errors import XskipError, did_you_mean
 
 __all__ = ["make_parser"]
 
 _EXIT_CODES = "exit codes: 0 done, 1 out of date or wrong (with --check), 2 failed, 130 interrupted"
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser that answers a mistake with one line, which names the command, flag or value that was meant."""
+
+    def error(self, message: str) -> NoReturn:
+        more = "" if message.endswith("?") else f"; see {self.prog} --help"
+        self.exit(2, f"xskip: {message}{more}\n")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        known, rest = super().parse_known_args(args, namespace)
+        if rest:
+            self._refuse(rest)
+        return known, rest
+
+    def _refuse(self, rest: Sequence[str]) -> NoReturn:
+        flag = next((text.partition("=")[0] for text in rest if text.startswith("-")), None)
+        if flag is None:
+            self.error(str(XskipError(f"{self.prog} takes fewer arguments", found=" ".join(rest))))
+        flags = [name for action in self._actions for name in action.option_strings]
+        hint = did_you_mean(flag, flags)
+        self.error(str(XskipError(f"{self.prog} has no such flag", found=flag, hint=hint)))
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is None or value in action.choices:
+            return
+        choices = [str(choice) for choice in action.choices]
+        place = argparse.ArgumentError(action, "").argument_name
+        of_command = isinstance(action, argparse._SubParsersAction)
+        what = f"{self.prog} has no such command" if of_command else f"{place} has no such value"
+        expected = f"one of {', '.join(filter(None, choices))}"
+        hint = did_you_mean(str(value), choices)
+        self.error(str(XskipError(what, found=str(value), expected=expected, hint=hint)))
+
+
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
-    parser = argparse.ArgumentParser(
-        prog="xskip", description="Data skipping for PySpark.", epilog=_EXIT_CODES, allow_abbrev=False
-    )
+    parser = _Parser(prog="xskip", description="Data skipping for PySpark.", epilog=_EXIT_CODES, allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"xskip {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for command in COMMANDS:

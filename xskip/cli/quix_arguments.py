@@ -35,7 +35,7 @@ def add_quix(quix: argparse.ArgumentParser, add_common: Callable[[argparse.Argum
     add_common : callable
         A function that adds the arguments of all commands.
     """
-    commands = quix.add_subparsers(dest="quix", required=True)
+    commands = quix.add_subparsers(dest="quix", required=True, metavar="COMMAND")
     for name, text in _COMMANDS.items():
         command = commands.add_parser(name, help=text)
         command.add_argument("base", help="the folder of the workspace, with the folders Raw and Metadata")
