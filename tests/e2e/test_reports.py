@@ -139,11 +139,25 @@ def test_subqueries_are_scans_too(spark: SparkSession, lake: Lake) -> None:
     assert {scan.dataset: scan.kept for scan in after(spark, df).scans} == {lake.path: 1, lake.parted: 1}
 
 
-def test_the_last_report_is_of_the_latest_query(spark: SparkSession, lake: Lake) -> None:
+def test_the_last_report_is_of_the_latest_query(spark: SparkSession, lake: Lake, api: str) -> None:
+    """[REP-Q-1] Neither API lists files for a report in a way that counts as a query."""
     after(spark, lake.read().filter("a > 15"))
     assert only(after(spark, lake.read().filter("s = 's1'"))).kept == 1
-    xskip.explain(lake.read().filter("a > 5"))
+    other = lake.read().filter("a > 15")
+    assert only(xskip.explain(other)).kept == 2
     assert only(xskip.last_report(spark)).kept == 1
+    assert only(xskip.report(lake.read().filter("a > 15"))).kept == 2
+    assert only(xskip.last_report(spark)).kept == 1
+    other.collect()
+    assert only(xskip.last_report(spark)).kept == 2
+
+
+def test_a_plan_of_the_second_api_lists_files_as_an_rdd_does(spark: SparkSession, lake: Lake, api: str) -> None:
+    """[REP-Q-1]"""
+    after(spark, lake.read().filter("s = 's1'"))
+    lake.read().filter("a > 15").explain()
+    assert only(xskip.last_report(spark)).kept == (1 if api == "v1" else 2)
+    assert only(after(spark, lake.read().filter("s = 's1'"))).kept == 1
 
 
 def test_a_scan_without_an_index_is_reported(spark: SparkSession, tmp_path: Path, api: str) -> None:

@@ -22,7 +22,9 @@ def last_report(spark: SparkSession) -> SkippingReport:
     """Return the report on the latest query of a session, also if the query read all files.
 
     A query is an execution that Spark shows on the SQL page of its user interface. Commands that read no data, such as
-    ``CREATE VIEW``, and :func:`explain` are no queries.
+    ``CREATE VIEW``, and :func:`explain` are no queries. If Spark reads a format with its second data source API,
+    because the format is not in ``spark.sql.sources.useV1SourceList``, ``df.explain()`` lists the files of the scans
+    as ``df.rdd`` does, and the report is about these scans until another query ends.
 
     Parameters
     ----------

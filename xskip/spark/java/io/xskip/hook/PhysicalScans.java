@@ -10,11 +10,15 @@ import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import scala.Option;
 
 /** The scans of a DataFrame's query. Their files are listed without running the query. */
 public final class PhysicalScans {
+  /** The name of the query in the records of a listing for a plan, which no report shows. */
+  private static final String PLANNING = "planning";
+
   private PhysicalScans() {}
 
   /**
@@ -43,7 +47,7 @@ public final class PhysicalScans {
     QueryExecution execution = SparkCompat.execution(df);
     String off = SkippingState.reasonOff(execution);
     final List<ExecutedScan> scans = new ArrayList<>();
-    for (PhysicalScan scan : PhysicalScan.executed(execution.executedPlan())) {
+    for (PhysicalScan scan : PhysicalScan.executed(planned(execution))) {
       if (scan.hasRun()) {
         scans.add(new ExecutedScan(scan, off));
       }
@@ -63,7 +67,7 @@ public final class PhysicalScans {
 
   private static String explainInSession(Object df) throws Exception {
     String name = "explain-" + ScanLog.lastId() + "-" + Thread.currentThread().getId();
-    List<PhysicalScan> scans = PhysicalScan.of(SparkCompat.execution(df).executedPlan());
+    List<PhysicalScan> scans = PhysicalScan.of(planned(SparkCompat.execution(df)));
     String off = SkippingState.reasonOff(SparkCompat.execution(df));
     StringWriter text = new StringWriter();
     JsonGenerator json = Json.generator(text);
@@ -82,6 +86,16 @@ public final class PhysicalScans {
     json.writeEndObject();
     json.close();
     return text.toString();
+  }
+
+  /** Returns the plan of a query. Scans of the second data source API list files to be planned. */
+  private static SparkPlan planned(QueryExecution execution) {
+    ScanLog.beginExplain(PLANNING);
+    try {
+      return execution.executedPlan();
+    } finally {
+      ScanLog.endExplain();
+    }
   }
 
   private static void writeScan(PhysicalScan scan, String off, JsonGenerator json)
