@@ -15,7 +15,7 @@ from tests.helpers import assert_same_rows, given_away, kept, metadata, record_a
 from tests.metadatastore.samples import rewrite
 from xskip import BloomFilter, MinMax, SkippingIndex, ValueList
 from xskip.cli.main import main
-from xskip.errors import MetadataVersionError, UnsupportedTypeError
+from xskip.errors import DatasetError, MetadataVersionError, UnsupportedTypeError
 from xskip.spark.query.engine import engine_of
 
 FILES: dict[str, list[tuple[Any, ...]]] = {
@@ -103,6 +103,17 @@ def test_status_of_a_newer_release(spark: SparkSession, path: str) -> None:
     assert (status.indexed, status.missing) == (0, 3)
     assert "newer" in status.problem
     assert "TOO_NEW (9)" in str(status)
+
+
+def test_migrate_all_of_a_location_without_indexes_is_an_error(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "empty").mkdir()
+    for name in ("none", "empty"):
+        with pytest.raises(DatasetError, match=rf"the base location has no indexes .where: .*{name}; .*check the path"):
+            xskip.migrate_all(spark, str(tmp_path / name))
+    assert main(["migrate", str(tmp_path / "none"), "--all"]) == 2
+    assert "the base location does not exist (where: " in capsys.readouterr().err
 
 
 def test_migrate_all(

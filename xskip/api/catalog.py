@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from xskip.api.arguments import check_path, check_version
 from xskip.build.commit_attempts import retry_conflicts
 from xskip.build.source import base_location
-from xskip.errors import MetadataNotFoundError, XskipError
+from xskip.errors import DatasetError, MetadataNotFoundError, XskipError
 from xskip.metadatastore.maintenance.migrate import Migration
 from xskip.metadatastore.versions import CURRENT_VERSION
 from xskip.results.operations import IndexList, ListedIndex, MigrationResult
@@ -79,6 +79,8 @@ def migrate_all(
 
     Raises
     ------
+    DatasetError
+        If the base location has no directories, such as one that does not exist.
     MetadataVersionError
         If the target version does not exist.
 
@@ -94,8 +96,14 @@ def migrate_all(
     engine.settings.check(spark)
     base = engine.hook.locations.qualified(location)
     storage = storage_for(engine.hook, base)
+    directories = storage.directories(base)
+    if not directories:
+        raise DatasetError(
+            "the base location has no indexes", where=location, found="no directory",
+            expected="a directory for each index, as in spark.xskip.metadata.location", hint="check the path",
+        )  # fmt: skip
     results = []
-    for directory in storage.directories(base):
+    for directory in directories:
         try:
             migration = Migration(storage, directory, version)
             results.append(retry_conflicts(partial(migration.run, dry_run=dry_run), lambda _: storage))

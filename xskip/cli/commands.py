@@ -96,7 +96,7 @@ def _rotate_keys(index: SkippingIndex, arguments: argparse.Namespace) -> object:
 def _migrate(arguments: argparse.Namespace) -> int:
     from xskip.api.catalog import migrate_all
     from xskip.cli.output import show
-    from xskip.cli.sessions import opened_index, session
+    from xskip.cli.sessions import demand_directory, opened_index, session
     from xskip.metadatastore.versions import CURRENT_VERSION
 
     version = CURRENT_VERSION if arguments.to is None else arguments.to
@@ -104,6 +104,7 @@ def _migrate(arguments: argparse.Namespace) -> int:
         with opened_index(arguments) as index:
             show(arguments, index.migrate(version, dry_run=arguments.dry_run))
         return 0
+    demand_directory(arguments.path)
     with session(arguments) as spark:
         results = migrate_all(spark, arguments.path, version, dry_run=arguments.dry_run)
         show(arguments, results)
