@@ -154,6 +154,9 @@ def test_a_dataset_that_cannot_be_read_names_the_format(
         assert said in error["found"]
         assert "An error occurred while calling" not in error["found"]
         assert error["hint"].startswith("name the format with --format: parquet, avro")
+    error = call_json(capsys, "status", f"{path}-typo", code=2)["error"]
+    assert error["hint"] == "check the path"
+    assert "the format is" not in error["found"]
 
 
 def test_checks_exit_with_1(spark: SparkSession, path: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -238,6 +238,8 @@ def _hint(said: str, fmt: str) -> str | None:
     if missing := _MISSING_SOURCE.search(said):
         close = difflib.get_close_matches(missing[1], _FORMATS, 1)
         return f"did you mean {close[0]}?" if close else f"xskip indexes {', '.join(_FORMATS)}"
+    if "PATH_NOT_FOUND" in said:
+        return "check the path"
     if "UNABLE_TO_INFER_SCHEMA" in said:
         return f"write files of the format {fmt} first, or pass their schema" if fmt else None
     if "FileSystem not found" in said or "No FileSystem for scheme" in said:

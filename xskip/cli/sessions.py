@@ -81,7 +81,7 @@ def _naming_the_format(fmt: str) -> Iterator[None]:
     try:
         yield
     except DatasetError as error:
-        if error.what != "cannot read the dataset":
+        if error.what != "cannot read the dataset" or "PATH_NOT_FOUND" in (error.found or ""):
             raise
         meant = [] if fmt in _FORMATS else get_close_matches(fmt, _FORMATS, 1)
         asked = f"; did you mean {meant[0]}?" if meant else ""
