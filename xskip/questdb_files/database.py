@@ -113,7 +113,10 @@ class Database:
             if table.name.lower() == name.lower():
                 return table
         shown = ", ".join(t.name for t in tables if not _is_system(t.name))
-        raise DatasetError("there is no such table", where=str(self.folder), found=name, expected=shown or None)
+        raise DatasetError(
+            "there is no such table", where=str(self.folder), found=name, expected=shown or None,
+            hint=None if shown else "name a folder with a file _txn, or a table in the folder of a database",
+        )  # fmt: skip
 
     def place(self, table: TableEntry) -> TablePlace:
         """Return the folders of a table.

@@ -6,28 +6,35 @@ import java.nio.file.attribute.PosixFilePermissions;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.FilterFileSystem;
 import org.apache.hadoop.fs.LocalFileSystem;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.RawLocalFileSystem;
 import org.apache.hadoop.fs.permission.FsPermission;
 
 /** The creation of files. */
 public final class NewFiles {
   private static final int BUFFER_SIZE = 4096;
 
+  /** The local file system of sessions in whose class path Hive is, as in Spark's distribution. */
+  private static final String HIVE_LOCAL = "org.apache.hadoop.hive.ql.io.ProxyLocalFileSystem";
+
   private NewFiles() {}
 
   /**
    * Creates a file that does not exist, and its folders. Without its native library, Hadoop starts
-   * a process for each file that it creates on a local disk, which sets the permissions of the
-   * file. This method sets the same permissions itself.
+   * two processes for each file that it creates on a local disk, which set the permissions of the
+   * file and of its checksums. This method sets the same permissions itself, and writes no file of
+   * checksums. Other classes of file systems, also subclasses of Hadoop's, create files as they do.
    */
   public static FSDataOutputStream create(FileSystem fileSystem, Path path) throws IOException {
-    if (!(fileSystem instanceof LocalFileSystem)) {
+    RawLocalFileSystem local = local(fileSystem);
+    if (local == null) {
       return fileSystem.create(path, false);
     }
     Configuration conf = fileSystem.getConf();
     FSDataOutputStream out =
-        fileSystem.create(
+        local.create(
             path,
             null,
             false,
@@ -38,7 +45,7 @@ public final class NewFiles {
     try {
       FsPermission permission =
           FsPermission.getFileDefault().applyUMask(FsPermission.getUMask(conf));
-      setPermission((LocalFileSystem) fileSystem, path, permission);
+      setPermission(local, path, permission);
       return out;
     } catch (Throwable t) {
       out.close();
@@ -46,14 +53,22 @@ public final class NewFiles {
     }
   }
 
-  private static void setPermission(LocalFileSystem fileSystem, Path path, FsPermission permission)
+  /** Returns the local file system below one of Hadoop or Hive, null for all others. */
+  private static RawLocalFileSystem local(FileSystem fileSystem) {
+    boolean isKnown =
+        fileSystem.getClass() == LocalFileSystem.class
+            || fileSystem.getClass().getName().equals(HIVE_LOCAL);
+    FileSystem raw = isKnown ? ((FilterFileSystem) fileSystem).getRawFileSystem() : null;
+    return raw instanceof RawLocalFileSystem ? (RawLocalFileSystem) raw : null;
+  }
+
+  private static void setPermission(RawLocalFileSystem local, Path path, FsPermission permission)
       throws IOException {
     try {
       Files.setPosixFilePermissions(
-          fileSystem.pathToFile(path).toPath(),
-          PosixFilePermissions.fromString(permission.toString()));
+          local.pathToFile(path).toPath(), PosixFilePermissions.fromString(permission.toString()));
     } catch (UnsupportedOperationException e) { // a file system without POSIX permissions
-      fileSystem.setPermission(path, permission);
+      local.setPermission(path, permission);
     }
   }
 }
