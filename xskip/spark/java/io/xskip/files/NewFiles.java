@@ -26,6 +26,7 @@ public final class NewFiles {
    * two processes for each file that it creates on a local disk, which set the permissions of the
    * file and of its checksums. This method sets the same permissions itself, and writes no file of
    * checksums. Other classes of file systems, also subclasses of Hadoop's, create files as they do.
+   * If the permissions cannot be set, no file remains.
    */
   public static FSDataOutputStream create(FileSystem fileSystem, Path path) throws IOException {
     RawLocalFileSystem local = local(fileSystem);
@@ -48,8 +49,24 @@ public final class NewFiles {
       setPermission(local, path, permission);
       return out;
     } catch (Throwable t) {
-      out.close();
+      try {
+        out.close();
+        local.delete(path, false);
+      } catch (IOException e) {
+        t.addSuppressed(e);
+      }
       throw t;
+    }
+  }
+
+  /**
+   * Removes the checksums of a local file that does not exist. A file without checksums that gets
+   * this name could not be read beside them.
+   */
+  public static void removeChecksums(FileSystem fileSystem, Path path) throws IOException {
+    RawLocalFileSystem local = local(fileSystem);
+    if (local != null) {
+      local.delete(new Path(path.getParent(), "." + path.getName() + ".crc"), false);
     }
   }
 

@@ -1,5 +1,6 @@
 package io.xskip.quixlake;
 
+import io.xskip.files.NewFiles;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -66,6 +67,7 @@ final class Rename implements Callable<Boolean> {
   private boolean movedTo(Path target) throws IOException {
     try {
       if (!fileSystem.exists(target)) {
+        NewFiles.removeChecksums(fileSystem, target); // Hadoop removes them after it renames
         return fileSystem.rename(hidden, target);
       }
       if (fileSystem.exists(hidden) && hasMessagesOf(target)) {

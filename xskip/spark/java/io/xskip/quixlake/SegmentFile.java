@@ -25,21 +25,24 @@ final class SegmentFile {
   private final String text;
   private final String folder;
   private final Path path;
-  private final FSDataOutputStream out;
+  private final FileSystem fileSystem;
   private final MessageWriter messages;
   private final DataFileWriter<Object> writer;
+
+  /** The stream of the file, or null before {@link #create}. */
+  private FSDataOutputStream out = null;
 
   private long rows = 0;
   private long start = Long.MAX_VALUE;
   private long end = Long.MIN_VALUE;
   private long lastOffset = 0;
-  private long position;
+  private long position = 0;
 
   /** The value of {@link MessageWriter#written} when the file had the length {@link #position}. */
   private long flushed = 0;
 
   /**
-   * Creates the file.
+   * Creates a segment without a file.
    *
    * @param topic the folder of the topic
    * @param first the first message, which the constructor does not write
@@ -58,10 +61,14 @@ final class SegmentFile {
     text = isKeyed ? FolderNames.text(streamKey.getBytes()) : null;
     folder = FolderNames.ofKey(text) + "/" + FolderNames.ofDay(day);
     path = new Path(new Path(topic, new Path(null, null, folder)), hiddenName);
-    FileSystem fileSystem = path.getFileSystem(conf);
+    fileSystem = path.getFileSystem(conf);
     messages = new MessageWriter(options.hasBranches, hasNulls);
     writer = new DataFileWriter<Object>(messages);
     writer.setCodec(CodecFactory.fromString(options.codec));
+  }
+
+  /** Creates the file. */
+  void create() throws IOException {
     out = NewFiles.create(fileSystem, path);
     writer.create(MessageWriter.schema(hasNulls), out);
     position = out.getPos();
@@ -132,10 +139,12 @@ final class SegmentFile {
     return times + "_part_" + partition + "_" + offsets + options.suffix;
   }
 
-  /** Closes the file after an error; the file can be incomplete. */
+  /** Closes the file after an error; the file can be incomplete, or not exist. */
   void abort() {
     try {
-      out.close();
+      if (out != null) {
+        out.close();
+      }
     } catch (Throwable t) { // the error that caused the abort is more important
       return;
     }

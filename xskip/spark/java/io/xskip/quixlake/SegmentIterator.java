@@ -52,7 +52,8 @@ final class SegmentIterator implements Iterator<InternalRow>, TaskFailureListene
         }
         if (open == null) {
           open = new SegmentFile(topic, prefix + written.size(), pending, options, conf);
-          written.add(open.path());
+          written.add(open.path()); // also a file whose creation fails half way is removed
+          open.create();
         } else if (!open.accepts(pending)) {
           break;
         }
