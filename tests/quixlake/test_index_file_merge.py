@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from tests.quixlake.lakes import WrittenLake, hourly, records
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.quixlake import QuixLake, compaction
+from xskip.quixlake.descriptors import describe
 from xskip.quixlake.index_file_merge import merge_index_files
 from xskip.quixlake.manifests import SEGMENTS, Manifest, ManifestLog, compaction_name
 from xskip.spark.bridge.segments import SegmentCalls
@@ -73,6 +74,24 @@ def test_descriptors_that_a_clean_up_has_left_go_later(spark: SparkSession, tmp_
         ("deleted", deleted["Path"].partition("workspace/")[2]),
         ("stale", other["Path"].partition("workspace/")[2]),
     ]
+
+
+def test_a_writer_that_rewrites_its_file_overwrites_no_merged_one(spark: SparkSession, tmp_path: Path) -> None:
+    """[QLK-CP-4] [QLK-DE-9] Whichever of its files a writer writes anew, segments stay deleted."""
+    written = WrittenLake(tmp_path)
+    rows = [written.segment("k", records(2, first=10 * i)) for i in range(3)]
+    for row in rows:
+        written.describe([row | {"DeletedAt": LATER}])
+    lake = QuixLake(spark, str(tmp_path))
+    for _ in range(2):  # the second merge finds the names of the first files free
+        written.describe([written.segment("k", records(2, first=100 + 10 * written._files))])
+        merged = lake.compact("t", older_than=NOW).index_files[0]
+        assert merged > 1
+    folder = tmp_path / "Metadata/Topic=t/Key=k"
+    for number in {*range(10), *(row["StartOffset"] for row in described(tmp_path))}:
+        (folder / f"index_raw_0_{number}.parquet").write_bytes(describe(rows[:1], exact=False))
+    found = [row["offset"] for row in lake.read("t").collect()]
+    assert sorted(found) == [0, 1, 130, 131, 140, 141]
 
 
 def test_files_that_stay_as_many_are_not_merged(spark: SparkSession, tmp_path: Path) -> None:

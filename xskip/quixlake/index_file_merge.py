@@ -153,8 +153,10 @@ def _write(store: LakeStore, place: str, table: pa.Table) -> int:
 
 
 def _put(store: LakeStore, place: str, part: pa.Table, data: bytes) -> None:
-    partition, first = (part[name][0].as_py() or 0 for name in ("partition", "first"))
-    for number in (first, *(uuid.uuid4().int >> 72 for _ in range(_ATTEMPTS))):
+    """Write an index file under a name that no writer gives to a file of its own, which it would rewrite in place."""
+    partition = part["partition"][0].as_py() or 0
+    for _ in range(_ATTEMPTS):
+        number = uuid.uuid4().int >> 72
         if store.storage.put_if_absent(f"{place}/index_raw_{partition}_{number}.parquet", data):
             return
     raise StorageError("cannot write merged descriptors", where=place, found="no free name")

@@ -222,7 +222,7 @@ class LakeRound:
         for name in log.recorded().compactions:
             manifest = log.read(name)
             assert manifest is not None
-            self.model.settle(manifest.replaced)
+            self.model.settle(manifest.replaced.to_pylist())
         self.describer.settle()
         return True
 
