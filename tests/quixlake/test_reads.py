@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
+import os
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,9 @@ from pyspark.sql import SparkSession
 import xskip
 from tests.quixlake.lakes import START, WrittenLake, hourly, offsets, records, skipped
 from tests.quixlake.written import write_segment
+from xskip.metadatastore.filesystem import LocalStorage
 from xskip.quixlake import QuixLake
+from xskip.quixlake.descriptors import describe
 
 KEYS = ("a/b", "10", "", None)
 
@@ -194,6 +198,49 @@ def test_index_files_that_are_rewritten_in_place(spark: SparkSession, tmp_path: 
     assert lake.read("t").count() == 3
     shutil.rmtree(tmp_path / "Metadata")
     assert lake.read("t").count() == 6
+
+
+def test_an_index_file_that_changes_without_a_change_of_its_state(spark: SparkSession, tmp_path: Path) -> None:
+    """[QLK-DE-9] Its size and its time in whole milliseconds or seconds stay, as when it changes twice at once."""
+    written = WrittenLake(tmp_path)
+    rows = [written.segment("k", records(3, first=first)) for first in (0, 10)]
+    deleted = {"DeletedAt": dt.datetime(2026, 5, 1, tzinfo=dt.timezone.utc)}
+    written.describe([rows[0] | deleted, rows[1]])
+    lake = QuixLake(spark, str(tmp_path))
+    assert offsets(lake.read("t")) == [10, 11, 12]
+    (path,) = tmp_path.glob("Metadata/**/*.parquet")
+    before = path.stat()
+    path.write_bytes(describe([rows[0], rows[1] | deleted], exact=False))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert path.stat().st_size == before.st_size
+    assert offsets(lake.read("t")) == [0, 1, 2]
+    assert [row["first"] for row in lake.segments("t")] == [0]
+
+
+def test_index_files_that_do_not_change_are_read_once(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """[QLK-DE-9] Unless they have just changed. What is no longer there does not stay in memory."""
+    hourly(tmp_path, ("a", "b"))
+    read: list[str] = []
+    original = LocalStorage.read
+
+    def noted(self: LocalStorage, path: str) -> bytes:
+        read.append(Path(path).name)
+        return original(self, path)
+
+    monkeypatch.setattr(LocalStorage, "read", noted)
+    lake, paths = QuixLake(spark, str(tmp_path)), sorted(tmp_path.glob("Metadata/**/*.parquet"))
+    for path, seconds in zip(paths, (0, 60), strict=True):
+        os.utime(path, (time.time() - seconds, time.time() - seconds))
+    for expected in ([paths[0].name, paths[1].name], [paths[0].name]):
+        read.clear()
+        assert len(lake.keys("t")) == 2
+        assert sorted(read) == expected
+    assert [state[0] for state in lake._store._contents] == [str(paths[1])]
+    shutil.rmtree(tmp_path / "Metadata")
+    assert len(lake.keys("t")) == 2
+    assert not lake._store._contents
 
 
 def test_a_stream_key_in_several_folders(spark: SparkSession, tmp_path: Path) -> None:

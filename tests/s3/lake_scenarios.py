@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+import time
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -23,6 +24,8 @@ KEYS = ("a", "b c", "d/%é")
 HOURS = 3
 #: The least age of files that an operation may take, however S3 rounds times.
 AT_ONCE = timedelta(seconds=-9)
+#: The seconds after which the state of a file in a listing tells its content, see [QLK-DE-9].
+UNSETTLED = 4.0
 #: The hidden folders of indexes and manifests.
 _INTERNAL = "/_xskip"
 
@@ -43,7 +46,7 @@ class LakeBucket:
     """A bucket with a lake of a segment of four messages for each stream key and hour, and exact descriptors."""
 
     def __init__(self, bucket: Bucket) -> None:
-        folder = Path(tempfile.mkdtemp())
+        self.folder = folder = Path(tempfile.mkdtemp())
         self.server, self.name = bucket.server, bucket.name
         self.messages = hourly(folder, KEYS, HOURS, exact=True).messages
         self.server.put_files(self.name, folder, PLACE)
@@ -95,6 +98,7 @@ def rows(table: LakeTable, *columns: str) -> list[tuple[Any, ...]]:
 def discovery_of_a_lake(bucket: Bucket) -> None:
     """Check that discovery lists the folders of keys, and nothing else below Raw."""
     own = LakeBucket(bucket)
+    time.sleep(UNSETTLED)
     lake, start, end = own.lake, "2025-08-21 01:00", "2025-08-21 02:00"
     found: dict[str, LakeTable] = {}
     first = own.requests(lambda: found.update(topics=lake.topics()))
@@ -113,6 +117,36 @@ def discovery_of_a_lake(bucket: Bucket) -> None:
     # each look for manifests that do not exist costs three requests
     assert len(first) <= 20, first
     assert max(map(len, later)) <= 12, later
+
+
+@scenario
+def index_files_of_a_lake(bucket: Bucket) -> None:
+    """Check that discovery gets each index file by a single request, and gets only changed ones again [QLK-DE-9]."""
+    own = LakeBucket(bucket)
+    (path,) = own.folder.glob("Metadata/Topic=t/Key=a/index_raw_*")
+    folder, content = f"{PLACE}/Metadata/Topic=t/Key=a", path.read_bytes()
+    for number in range(100, 120):  # the same descriptors once more
+        own.server.put(own.name, f"{folder}/index_raw_0_{number}.parquet", content)
+    time.sleep(UNSETTLED)
+    first, second = own.requests(lambda: own.lake.keys("t")), own.requests(lambda: own.lake.keys("t"))
+    files = [key.partition(PLACE)[2] for key in own.server.keys(own.name, "/index_raw_")]
+    assert len(files) == len(KEYS) + 20
+    assert sorted(index_requests(first)) == sorted(f"GET {path}" for path in files), first
+    assert index_requests(second) == []
+    assert sorted(each for each in first if each not in index_requests(first)) == sorted(second)
+    assert len(second) <= 12, second
+
+    place = f"s3a://{own.name}/{folder}/{path.name}"  # a writer that marks a segment as deleted writes its file anew
+    bucket.storage.remove([place])
+    assert bucket.storage.put_if_absent(place, content)
+    third = own.requests(lambda: own.lake.keys("t"))
+    assert index_requests(third) == [f"GET /Metadata/Topic=t/Key=a/{path.name}"], third
+    assert rows(own.lake.keys("t"), "stream_key", "segments") == [(key, 3) for key in KEYS]
+
+
+def index_requests(requests: list[str]) -> list[str]:
+    """Return the requests for index files, of whatever method."""
+    return [each for each in requests if "/index_raw_" in each]
 
 
 @scenario

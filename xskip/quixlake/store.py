@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -34,6 +35,8 @@ _INDEX_FILE = r"/index_raw_[^/]*\.parquet$"
 _CUSTOM_FILE = r"/metadata_[^/]*\.parquet$"
 _EITHER_FILE = r"/(?:index_raw|metadata)_[^/]*\.parquet$"
 _ATTEMPTS = 5
+#: The milliseconds after a modification in which a further one can leave the state of a file as it is [QLK-DE-9].
+_UNSETTLED = 3_000
 
 
 class Described(NamedTuple):
@@ -69,8 +72,8 @@ class KeyChoice(NamedTuple):
 class LakeStore:
     """The files of a lake.
 
-    The store remembers the content of small files, and reads a file again only if its state has changed. Several
-    threads can use a store.
+    The store remembers the content of small files, and reads a file again only if its state has changed or was too
+    young to tell. Several threads can use a store.
 
     Parameters
     ----------
@@ -298,7 +301,9 @@ class LakeStore:
         )
 
     def _read_once(self, folders: Sequence[str], pattern: str, limit: int | None) -> dict[str, Any]:
+        settled = time.time() * 1000 - _UNSETTLED
         files = _joined([list_below(self._hook, f"{self.uri}/{METADATA}/{folder}") for folder in folders])
+        self._forget_all_but(files, folders)
         hit = pc.match_substring_regex(files.names, pattern)
         if limit is not None:
             hit = pc.and_(hit, pc.less(files.modified, limit))
@@ -309,12 +314,21 @@ class LakeStore:
         with self._lock:
             names = {state[0] for state in found}  # former states of the files are of no use
             self._contents = {state: content for state, content in self._contents.items() if state[0] not in names}
-            self._contents.update(found)
+            self._contents |= {state: content for state, content in found.items() if (state[2] or settled) < settled}
         contents = {}
         for state, content in found.items():
             below = str(state[0])[len(self.root) + 1 :]
             contents[below] = replace(content, path=below) if isinstance(content, UnreadableFile) else content
         return contents
+
+    def _forget_all_but(self, files: DataFiles, folders: Sequence[str]) -> None:
+        """Forget the content of files below topics' folders that are not listed there any more."""
+        places = tuple(f"{self.root}/{METADATA}/{folder}/" for folder in folders)
+        with self._lock:
+            own = [state for state in self._contents if state[0].startswith(places)]
+            present = pc.is_in(pa.array([state[0] for state in own], pa.string()), files.names).to_pylist()
+            for state in [state for state, is_present in zip(own, present, strict=True) if not is_present]:
+                del self._contents[state]
 
     def _relative(self, files: DataFiles) -> DataFiles:
         names = pc.utf8_slice_codeunits(files.names, len(self.root) + 1)
