@@ -243,6 +243,27 @@ def test_index_files_that_do_not_change_are_read_once(
     assert not lake._store._contents
 
 
+def test_bounds_follow_descriptors_that_change(spark: SparkSession, tmp_path: Path) -> None:
+    """[QLK-RD-3] [QLK-TR-1] A descriptor can come after a read, and show that the bounds in a name do not count."""
+    written = WrittenLake(tmp_path)
+    name = f"ts_{START}_{START}_part_0_off_0_9.avro"
+    late = written.segment("k", records(20, partition=1), name=name)
+    written.segment("l", records(5, first=100, partition=1))
+    lake = QuixLake(spark, str(tmp_path))
+    frame = lake.read("t")
+    assert skipped(spark, frame.filter("offset = 15 AND partition = 1")) == (0, 2)
+    written.describe([late])
+    assert lake.read("t", keys="l").count() == 5
+    assert offsets(lake.read("t").filter("offset = 15 AND partition = 1")) == [15]
+    assert offsets(frame.filter("offset = 15 AND partition = 1")) == [15]
+    assert skipped(spark, lake.read("t").filter("offset = 101")) == (1, 2)
+    (path,) = tmp_path.glob("Metadata/**/*.parquet")
+    path.write_bytes(describe([late | {"EndOffset": 12}], exact=False))
+    assert skipped(spark, lake.read("t").filter("offset = 15")) == (0, 2)
+    path.unlink()
+    assert skipped(spark, lake.read("t").filter("offset = 10")) == (0, 2)
+
+
 def test_a_stream_key_in_several_folders(spark: SparkSession, tmp_path: Path) -> None:
     """[QLK-PA-3] [QLK-DE-8]"""
     name = "Start=2025-08-21/ts_1_2_part_0_off_{}_{}.avro"

@@ -135,6 +135,22 @@ def test_a_descriptor_gives_a_partition_after_the_build(spark: SparkSession, tmp
     assert index.status().up_to_date
 
 
+def test_a_descriptor_shows_that_an_entry_is_too_narrow(spark: SparkSession, tmp_path: Path, opened: list[int]) -> None:
+    """[QLK-IX-3] [QLK-TR-1] A refresh takes wider bounds, once, and keeps narrower ones."""
+    written = WrittenLake(tmp_path)
+    late = written.segment("k", records(20), name=f"ts_{START}_{START}_part_0_off_0_9.avro")
+    narrow = written.segment("k", records(3, first=100), name=f"ts_{START}_{START}_part_0_off_100_199.avro")
+    lake = QuixLake(spark, str(tmp_path))
+    index = lake.index("t")
+    index.create()
+    assert entries(spark, index, "offset") == [(0, 9), (100, 199)]
+    written.describe([late, narrow])
+    assert (index.refresh(progress=False).added, index.refresh(progress=False).added) == (1, 0)
+    assert entries(spark, index, "offset") == [(0, 19), (100, 199)]
+    assert offsets(lake.read("t").filter("offset = 15")) == [15]
+    assert opened == []
+
+
 def test_a_validation_enters_the_bounds_of_the_data(spark: SparkSession, tmp_path: Path) -> None:
     """[QLK-IX-4] [QLK-CK-2] [QLK-TR-2]"""
     written = WrittenLake(tmp_path)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.expressions.evaluate import from_mask
 from xskip.indexes import MinMax
 from xskip.metadata.data_files import DataFiles
+from xskip.metadatastore.snapshot import Snapshot
 from xskip.spark.collect.claims import Claim
 from xskip.spark.collect.planned_index import PlannedIndex
 from xskip.types.datatypes import arrow_type
 
-__all__ = ["IndexTrust", "SegmentClaims"]
+__all__ = ["IndexTrust", "SegmentClaims", "differing"]
 
 #: Which timestamps an index has: those that count anyway, those that descriptors and names claim, or those of the data.
 IndexTrust: TypeAlias = Literal["checked", "names", "data"]
@@ -94,10 +97,42 @@ class SegmentClaims:
         return found
 
 
+def differing(
+    snapshot: Snapshot, planned: Iterable[PlannedIndex], claims: SegmentClaims, *, wider: bool = False
+) -> npt.NDArray[np.bool_]:
+    """Return for each segment of a snapshot whether its bounds differ from those that count now.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+    planned : iterable of PlannedIndex
+        The indexes to compare.
+    claims : SegmentClaims
+        The claims that count now.
+    wider : bool
+        Whether bounds differ only if both are known, and those that count now do not lie within those of the snapshot.
+    """
+    indexes = {each.definition.key: each for each in planned}
+    table = snapshot.load(indexes)
+    found = np.zeros(len(table.files), np.bool_)
+    for key, stored in table.indexes.items():
+        claim = claims.of(indexes[key], table.files)
+        if claim is not None and stored.values.type == claim.values.type:
+            for side, exceeds in (("min", pc.less), ("max", pc.greater)):
+                now, before = (pc.struct_field(values, side) for values in (claim.values, stored.values))
+                differs = exceeds(now, before).fill_null(False) if wider else pc.invert(_equal_or_null(now, before))
+                found |= differs.to_numpy(zero_copy_only=False)
+    return found
+
+
+def _equal_or_null(one: pa.Array, other: pa.Array) -> pa.Array:
+    return pc.or_(_equal(one, other), pc.and_(one.is_null(), other.is_null()))
+
+
 def _has_micros(millis: pa.ChunkedArray) -> pa.ChunkedArray:
     within = pc.and_(pc.greater_equal(millis, -_MOST_MILLIS), pc.less_equal(millis, _MOST_MILLIS))
     return within.fill_null(False)
 
 
-def _equal(one: pa.ChunkedArray, other: pa.Array) -> pa.ChunkedArray:
+def _equal(one: pa.ChunkedArray | pa.Array, other: pa.Array) -> pa.ChunkedArray | pa.Array:
     return pc.equal(one, other).fill_null(False)

@@ -15,10 +15,9 @@ from xskip.build.planning import plan
 from xskip.build.reader import FrameReader
 from xskip.build.source import form_of, open_source
 from xskip.errors import XskipError
-from xskip.metadatastore.snapshot import open_snapshot
 from xskip.metadatastore.temporary import lasting_folder
 from xskip.metadatastore.versions import CURRENT_VERSION
-from xskip.quixlake.claims import SegmentClaims
+from xskip.quixlake.claims import SegmentClaims, differing
 from xskip.quixlake.selection import Trust
 from xskip.quixlake.topic_index import BOUNDS
 from xskip.quixlake.topic_source import TopicSource
@@ -87,10 +86,14 @@ def _build(spark: SparkSession, source: TopicSource, segments: pa.Table, claims:
     claims.use(segments)
     reader = FrameReader(f"topic {source.topic}", lambda session: source.rows(session, segments, directory), claims)
     opened = open_source(spark, engine, reader)
-    snapshot = open_snapshot(opened.storage, directory)
+    found = engine.indexes.snapshot(directory)  # queries have read its columns
+    snapshot = None if found is None else found[0]
     form = form_of(spark, engine, CURRENT_VERSION)
-    listed = None
+    planned = plan(opened, BOUNDS)
+    listed = outdated = None
     if snapshot is not None:
         below = pc.utf8_slice_codeunits(snapshot.load(()).files.names, len(source.store.root) + 1)
         listed = pc.is_in(below, segments["path"].combine_chunks()).to_numpy(zero_copy_only=False)
-    Build(engine, opened, plan(opened, BOUNDS), False, "raise", form).run(snapshot, listed)
+        outdated = listed & differing(snapshot, planned, claims)
+        claims.use(segments)
+    Build(engine, opened, planned, False, "raise", form).run(snapshot, listed, outdated)

@@ -17,10 +17,11 @@ from xskip.build.reader import FrameReader
 from xskip.indexes import Index, MinMax
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.versions import CURRENT_VERSION
-from xskip.quixlake.claims import IndexTrust, SegmentClaims
+from xskip.quixlake.claims import IndexTrust, SegmentClaims, differing
 from xskip.quixlake.payload import Payload
 from xskip.quixlake.topic_source import TopicSource
 from xskip.results.operations import RefreshResult
+from xskip.spark.collect.planned_index import PlannedIndex
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -134,9 +135,23 @@ def topic_index(spark: SparkSession, source: TopicSource, trust: IndexTrust, pay
         claims.use(segments)
         return source.rows(session, segments)
 
+    def outdated(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
+        found = _outgrown(snapshot, claims)
+        return found | _without_timestamps(snapshot) if trust == "data" else found
+
     name = f"topic {source.topic}"
-    outdated = _without_timestamps if trust == "data" else None
     return TopicIndex(name, spark, FrameReader(name, read, claims, outdated), payload)
+
+
+def _outgrown(snapshot: Snapshot, claims: SegmentClaims) -> npt.NDArray[np.bool_]:
+    """Return for each segment of a snapshot whether descriptors claim wider bounds now [QLK-IX-3]."""
+    planned = [
+        PlannedIndex(index, index.columns, definition, storage)
+        for definition, storage in snapshot.indexes
+        for index in BOUNDS
+        if definition.key == (index.name, index.columns)
+    ]
+    return differing(snapshot, planned, claims, wider=True)
 
 
 def _without_timestamps(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
