@@ -60,6 +60,14 @@ def test_columns_in_other_forms() -> None:
     assert row == dict.fromkeys(DOCUMENT.names) | {"MetadataKey": "a"}
 
 
+def test_columns_that_a_file_has_twice() -> None:
+    """[QLK-CM-1] The first one counts, whatever its case."""
+    names = ["MetadataKey", "metadata_key", "MetadataKey", "MetadataValue"]
+    rows = rows_of(pa.table([pa.array([text]) for text in ("a", "b", "c", "v")], names))
+    assert rows is not None
+    assert rows.select(["MetadataKey", "MetadataValue"]).to_pylist() == [{"MetadataKey": "a", "MetadataValue": "v"}]
+
+
 def test_conditions_select_keys() -> None:
     """[QLK-CM-5]"""
     rows = [

@@ -120,6 +120,58 @@ def test_marks_of_deletion_of_other_types(mark: Any, is_deleted: bool) -> None:
     assert row["is_deleted"] == is_deleted
 
 
+@pytest.mark.parametrize(
+    ("marks", "deleted"),
+    [
+        (pa.array([float("nan"), 1.7e12]), [False, True]),
+        (pa.array(["NaT", "nan"]), [False, False]),
+        (pa.array(["", "2026-01-01"]).dictionary_encode(), [False, True]),
+        (pa.array(["", "2026-01-01"], pa.large_string()), [False, True]),
+        (pa.array([b"false", b"2026-01-01"]), [False, True]),
+        (pa.array([b"", b"\xff"]), [True, True]),
+        (pa.array([None, [1]]), [False, True]),
+        (pa.nulls(2), [False, False]),
+    ],
+)
+def test_marks_of_deletion_in_columns_of_other_types(marks: pa.Array, deleted: list[bool]) -> None:
+    """[QLK-DE-5] What a library writes for a missing value marks nothing."""
+    data = io.BytesIO()
+    pq.write_table(pa.table({"Path": [BELOW, f"{BELOW}.x"], "DeletedAt": marks}), data)
+    assert [row["is_deleted"] for row in claims(pq.read_table(data))] == deleted
+
+
+def test_columns_that_a_file_has_twice() -> None:
+    """[QLK-DE-1] The first one counts."""
+    names = ["Path", "Path", "EndOffset", "OffsetEnd"]
+    (row,) = claims(pa.table([pa.array([BELOW]), pa.array(["x"]), pa.array([4]), pa.array([9])], names))
+    assert (row["below"], row["last"]) == (BELOW, 4)
+
+
+@pytest.mark.parametrize("kind", [pa.timestamp("us", "UTC"), pa.timestamp("ns"), pa.timestamp("us", "Asia/Tokyo")])
+def test_times_in_place_of_milliseconds(kind: pa.DataType) -> None:
+    """[QLK-DE-2]"""
+    micros = pa.array([1_755_734_400_001_900, -1_900, None]).cast(pa.timestamp("us")).cast(kind)
+    table = pa.table({"Path": [BELOW, f"{BELOW}.x", f"{BELOW}.y"], "TimestampStart": micros, "timestamp_end": micros})
+    found = [(row["start"], row["end"]) for row in claims(table)]
+    assert found == [(1_755_734_400_001, 1_755_734_400_002), (-2, -1), (None, None)]
+
+
+def test_booleans_are_no_numbers() -> None:
+    """[QLK-DE-1]"""
+    (row,) = claims(pa.table({"Path": [BELOW], "StartOffset": [False], "EndOffset": [True], "Topic": [True]}))
+    assert (row["first"], row["last"], row["topic"]) == (None, None, None)
+
+
+def test_a_lake_below_the_folder_of_a_topic() -> None:
+    """[QLK-DE-3] The path of a segment ends with its path relative to the base, whatever the base contains."""
+    base = "/data/Raw/Topic=a/lake"
+    paths = [f"file:{base}/{BELOW}", f"{base}/{BELOW}", BELOW, f"s3://b/w/{BELOW}"]
+    for some in (paths, paths[:1], paths[1:], paths[2:]):
+        table = pa.table({"Path": some})
+        assert IndexFiles.of({"/a": table}, base).descriptors["below"].to_pylist() == [BELOW] * len(some)
+    assert IndexFiles.of({"/a": pa.table({"Path": paths[:1]})}).descriptors["below"].to_pylist() != [BELOW]
+
+
 def test_a_file_is_read_again_only_if_its_state_differs(tmp_path: Path) -> None:
     """[QLK-DE-9]"""
     path = tmp_path / "c.parquet"

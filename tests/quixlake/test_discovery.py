@@ -220,6 +220,17 @@ def test_moments_that_are_none(moment: Any) -> None:
         milliseconds(moment)
 
 
+@pytest.mark.parametrize(
+    "filters", [{"end": 2**63}, {"start": -(2**63) - 1}, {"offsets": (None, 2**64)}, {"partitions": [0, -(2**70)]}]
+)
+def test_numbers_beyond_64_bits(spark: SparkSession, tmp_path: Path, filters: Any) -> None:
+    hourly(tmp_path)
+    lake = QuixLake(spark, str(tmp_path))
+    for ask in (lake.segments, lake.read, lake.time_range):
+        with pytest.raises(PredicateError, match="does not fit into 64 bits"):
+            ask("t", **filters)
+
+
 def test_moments() -> None:
     zoned = dt.datetime(2025, 8, 21, 2, tzinfo=dt.timezone(2 * HOUR))
     assert milliseconds(zoned) == milliseconds("2025-08-21") == milliseconds(dt.datetime(2025, 8, 21)) == START

@@ -40,7 +40,8 @@ def rows_of(table: pa.Table) -> pa.Table | None:
     table : pyarrow.Table
         The content of the file.
     """
-    found = {_NAMES.get(name.replace("_", "").lower(), ""): name for name in table.column_names}
+    named = [_NAMES.get(name.replace("_", "").lower(), "") for name in table.column_names]
+    found = {name: at for at, name in reversed([*enumerate(named)])}  # the first column of a name counts
     if "MetadataKey" not in found:
         return None
     columns = []

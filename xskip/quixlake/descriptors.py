@@ -48,6 +48,11 @@ _COLUMNS = {
 _FORMER = {"offsetstart": "startoffset", "offsetend": "endoffset"}
 _BY_NAME = {document.lower(): name for document, name in _COLUMNS.items()}
 _BELOW = r"(?s)(?:^|/)(?P<below>Raw/Topic=.*)$"
+_FORMS_OF_TEXT = ("large_string", "string_view", "binary", "large_binary", "binary_view")
+#: The texts in lower case that do not mark a segment as deleted.
+_UNMARKED = ("", "false", "null", "none", "nan", "nat", None)
+#: The columns of milliseconds, with the rounding of the times that some writers have there.
+_MILLIS = {"start": pc.floor_temporal, "end": pc.ceil_temporal}
 _TEXTS, _TIMES = ("path", "topic", "stream_key"), ("created", "deleted")
 #: The columns of descriptors in memory. ``below`` is the path relative to the base, ``file`` the position of the index
 #: file, ``exact`` its mark [QLK-SK-6], and ``former`` whether the index file has column names of a former form.
@@ -98,8 +103,16 @@ class IndexFiles:
         return split_names(self.decisive["below"].combine_chunks())
 
     @classmethod
-    def of(cls, tables: Mapping[str, pa.Table | UnreadableFile]) -> IndexFiles:
-        """Combine the results of :func:`~xskip.quixlake.small_files.read_small_files`, by path."""
+    def of(cls, tables: Mapping[str, pa.Table | UnreadableFile], base: str = "") -> IndexFiles:
+        """Combine the results of :func:`~xskip.quixlake.small_files.read_small_files`, by path.
+
+        Parameters
+        ----------
+        tables : mapping
+            The results.
+        base : str
+            The path of the lake, which matters if it contains the folder of another lake's topic.
+        """
         unreadable = [table for table in tables.values() if isinstance(table, UnreadableFile)]
         descriptors, paths = list[pa.Table](), list[str]()
         for (schema, is_exact), of_form in _by_form(tables).items():
@@ -113,6 +126,10 @@ class IndexFiles:
             descriptors.append(_canonical(whole, files, is_exact=is_exact))
             paths += of_form
         joined = pa.concat_tables(descriptors or [DESCRIPTOR.empty_table()]).combine_chunks()
+        found = re.search(_BELOW, base)
+        if found is not None:
+            below = _from(joined["below"], f"{found['below']}/")
+            joined = joined.set_column(joined.schema.get_field_index("below"), "below", below)
         return cls(joined, tuple(paths), tuple(unreadable))
 
 
@@ -147,19 +164,34 @@ def _canonical(table: pa.Table, files: pa.Array, *, is_exact: bool) -> pa.Table:
     """Return the descriptors of index files of one form, whichever it is [QLK-DE-1]."""
     columns: dict[str, pa.ChunkedArray] = {}
     former = False
-    for column in table.column_names:
+    for at, column in enumerate(table.column_names):
         name = _named(column)
         if name is not None and name not in columns:
             former |= column not in _COLUMNS
+            values = _plain(table.column(at))
+            if name in _MILLIS and pa.types.is_timestamp(values.type):
+                values = _MILLIS[name](values, unit="millisecond").cast(pa.timestamp("ms", values.type.tz))
             convert = _marks if name == "deleted" else _converted
-            columns[name] = convert(table.column(column), DESCRIPTOR.field(name).type)
+            columns[name] = convert(values, DESCRIPTOR.field(name).type)
     columns |= {"file": files, "below": paths_below(columns["path"])}
     columns |= {"exact": pa.repeat(is_exact, len(table)), "former": pa.repeat(former, len(table))}
     return pa.table([columns.get(field.name, pa.nulls(len(table), field.type)) for field in DESCRIPTOR], DESCRIPTOR)
 
 
+def _plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column without a dictionary, and text in place of its bytes; bytes that are no text stay bytes."""
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    try:
+        return values.cast(pa.string()) if str(values.type) in _FORMS_OF_TEXT else values
+    except pa.ArrowException:
+        return values
+
+
 def _converted(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     """Convert a column to its type in memory; values of a type that does not fit are null."""
+    if pa.types.is_boolean(values.type):
+        return pa.chunked_array([pa.nulls(len(values), kind)])
     try:
         if pa.types.is_timestamp(kind):
             if pa.types.is_integer(values.type):
@@ -175,10 +207,10 @@ def _marks(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     found = _converted(values, kind)
     if pa.types.is_boolean(values.type):
         is_marked = values.fill_null(False)
-    elif pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
-        is_marked = pc.invert(
-            pc.is_in(pc.utf8_lower(values), pa.array(["", "false", "null", "none", None], values.type))
-        )
+    elif pa.types.is_string(values.type):
+        is_marked = pc.invert(pc.is_in(pc.utf8_lower(values), pa.array(_UNMARKED, values.type)))
+    elif pa.types.is_floating(values.type):
+        is_marked = pc.invert(pc.is_nan(values)).fill_null(False)
     else:
         is_marked = pc.is_valid(values)
     return pc.if_else(pc.and_(is_marked, pc.is_null(found)), pa.scalar(0, pa.int64()).cast(kind), found)
@@ -281,6 +313,11 @@ def paths_below(paths: pa.ChunkedArray) -> pa.ChunkedArray:
         found = pc.extract_regex(folders.dictionary, _BELOW)
         below = pc.binary_join_element_wise(pc.struct_field(found, ["below"]).take(folders.indices), names, "/")
     return pa.chunked_array([below])
+
+
+def _from(paths: pa.ChunkedArray, prefix: str) -> pa.ChunkedArray:
+    """Return paths without a prefix, which some of them have."""
+    return pc.if_else(pc.starts_with(paths, prefix), pc.utf8_slice_codeunits(paths, len(prefix)), paths)
 
 
 def _without_common_prefix(paths: pa.Array) -> pa.Array | None:

@@ -180,11 +180,21 @@ def _partitions(partitions: int | Iterable[int] | None) -> frozenset[int] | None
     odd = [each for each in found if isinstance(each, bool) or not isinstance(each, int)]
     if odd:
         raise PredicateError("a partition is not a whole number", found=repr(odd[0]))
+    for each in found:
+        _check_size("a partition", each)
     return found
+
+
+def _check_size(what: str, number: int) -> None:
+    if not -(2**63) <= number < 2**63:
+        raise PredicateError(f"{what} does not fit into 64 bits", found=str(number))
 
 
 def _range(what: str, low: Moment | None, end: Moment | None) -> tuple[int | None, int | None]:
     first, after = (None if each is None else milliseconds(each) for each in (low, end))
+    for side in (first, after):
+        if side is not None:
+            _check_size(f"an end of the {what}", side)
     if first is not None and after is not None and after < first:
         raise PredicateError(f"the {what} ends before it starts", found=f"{low} to {end}")
     return first, after

@@ -147,7 +147,7 @@ class LakeStore:
         with self._lock:
             known, files = self._index_files
         if known.keys() != contents.keys() or any(known[path] is not contents[path] for path in known):
-            files = IndexFiles.of(contents)
+            files = IndexFiles.of(contents, self.root)
             with self._lock:
                 self._index_files = contents, files
         return files
@@ -171,7 +171,7 @@ class LakeStore:
         for path, content in self._contents_of([folder], _INDEX_FILE, limit).items():
             if not isinstance(content, UnreadableFile):
                 places.setdefault(path.rpartition("/")[0], {})[path] = content
-        found = {place: IndexFiles.of(contents) for place, contents in places.items()}
+        found = {place: IndexFiles.of(contents, self.root) for place, contents in places.items()}
         return {place: files for place, files in found.items() if not files.unreadable}
 
     def custom_metadata(self, folders: Sequence[str]) -> tuple[pa.Table, list[UnreadableFile]]:
