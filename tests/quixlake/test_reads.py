@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 import xskip
 from tests.quixlake.lakes import START, WrittenLake, hourly, offsets, records, skipped
-from tests.quixlake.written import write_segment
+from tests.quixlake.written import FIVE_FIELDS, write_segment
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.quixlake import QuixLake
 from xskip.quixlake.descriptors import describe
@@ -262,6 +262,19 @@ def test_bounds_follow_descriptors_that_change(spark: SparkSession, tmp_path: Pa
     assert skipped(spark, lake.read("t").filter("offset = 15")) == (0, 2)
     path.unlink()
     assert skipped(spark, lake.read("t").filter("offset = 10")) == (0, 2)
+
+
+def test_a_name_that_only_begins_like_that_of_a_segment(spark: SparkSession, tmp_path: Path) -> None:
+    """[QLK-RE-3] [QLK-PA-5] It tells no partition, so that records without one have that of the descriptor."""
+    written = WrittenLake(tmp_path)
+    row = written.segment("k", records(2), name="ts_1_2_part_3_off_x.avro")
+    path = tmp_path / row["Path"].partition("workspace/")[2]
+    write_segment(path, [{k: v for k, v in each.items() if k != "partition"} for each in records(2)], FIVE_FIELDS)
+    written.describe([row | {"Partition": 7, "FileSizeBytes": path.stat().st_size}])
+    lake = QuixLake(spark, str(tmp_path))
+    assert [each.partition for each in lake.read("t").collect()] == [7, 7]
+    assert offsets(lake.read("t", partitions=7)) == [0, 1]
+    assert offsets(lake.read("t", partitions=3)) == []
 
 
 def test_a_stream_key_in_several_folders(spark: SparkSession, tmp_path: Path) -> None:

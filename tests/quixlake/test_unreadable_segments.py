@@ -23,6 +23,8 @@ OTHER = {
 }
 LENGTH_200, LENGTH_8191 = b"\x90\x03", b"\xfe\x7f"
 WITH_TEXT = {**MESSAGE, "fields": [{"name": "timestamp", "type": "string"}, *MESSAGE["fields"][1:]]}
+MICROS = {"type": "long", "logicalType": "timestamp-micros"}
+WITH_MICROS = {**MESSAGE, "fields": [{"name": "timestamp", "type": ["null", MICROS]}, *MESSAGE["fields"][1:]]}
 
 UNREADABLE = {
     "it is not an Avro file: it begins with the bytes 50 41 52 31": b"PAR1" + bytes(100),
@@ -32,6 +34,9 @@ UNREADABLE = {
     "its records are no messages, they have the fields [id, at]": container(OTHER, [{"id": 1, "at": 2.0}]),
     'its records have the type "string", which is no message': container({"type": "string"}, []),
     'the field of the column timestamp has the type "string"': container(WITH_TEXT, []),
+    'the field of the column timestamp has the type {"type":"long","logicalType":"timestamp-micros"}': container(
+        WITH_MICROS, []
+    ),
     "Invalid sync!": WHOLE[:-16] + bytes(16),
     "Unrecognized codec: lzma9": container(MESSAGE, SENT, "null").replace(b"\x08null", b"\x0alzma9", 1),
     "a value has the length 8191, and its block has": WHOLE.replace(LENGTH_200 + b"2", LENGTH_8191 + b"2"),

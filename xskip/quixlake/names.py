@@ -17,6 +17,7 @@ __all__ = [
     "METADATA",
     "RAW",
     "SegmentName",
+    "are_named",
     "decode",
     "decode_each",
     "encode",
@@ -45,6 +46,7 @@ _PLACES = "".join(
     for before, place in (("^ts_", "start"), ("_", "end"), ("_part_", "partition"), ("_off_", "first"), ("_", "last"))
 )
 _NAME = "(?s)" + _PLACES + r"\.avro(?:\..*)?$"
+_PATH = "(?s)/" + _PLACES[1:] + r"\.avro(?:\.[^/]*)?$"
 _LEAST_TEXTS = 10_000
 _SUFFIXES = {"null": "", "snappy": ".snappy", "deflate": ".gzip", "zstandard": ".zstd"}
 
@@ -242,6 +244,15 @@ def parse_paths(folders: pa.DictionaryArray, names: pa.Array) -> pa.Table:
     first, last = _ordered(first, last)
     numbers = {"start": start, "end": end, "partition": partition, "first": first, "last": last}
     return pa.table(columns | {"name": names} | numbers)
+
+
+def are_named(paths: pa.Array) -> pa.Array:
+    """Return for each path whether the name of the file is that of a segment [QLK-PA-5].
+
+    >>> are_named(pa.array(["a/ts_1_2_part_0_off_3_4.avro.gzip", "a/ts_1_2_part_0_off_3.avro"])).to_pylist()
+    [True, False]
+    """
+    return pc.match_substring_regex(paths, _PATH)
 
 
 def _plain_places(names: pa.Array) -> list[pa.Array] | None:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from xskip.metadata.data_files import DataFiles
 from xskip.metadata.table import MetadataTable, PartitionColumn
 from xskip.quixlake.custom_metadata import keys_of_topic
-from xskip.quixlake.names import RAW, first_key_folders, first_parts, is_first_of, split_names
+from xskip.quixlake.names import RAW, are_named, first_key_folders, first_parts, is_first_of, split_names
 from xskip.quixlake.segment_frame import PARTITIONS, segment_frame
 from xskip.quixlake.segments import kept
 from xskip.quixlake.store import Described, KeyChoice, LakeStore
@@ -101,10 +101,7 @@ class TopicSource:
         partitions = {
             name: PartitionColumn(name, kind, segments[name].combine_chunks()) for name, kind in PARTITIONS.items()
         }
-        odd = pc.invert(
-            pc.match_substring_regex(names, "/ts_-?[0-9]{1,18}_-?[0-9]{1,18}_part_-?[0-9]{1,18}_off_[^/]*$")
-        )
-        odd = pc.and_(odd, segments["partition"].combine_chunks().is_valid())
+        odd = pc.and_(pc.invert(are_named(names)), segments["partition"].combine_chunks().is_valid())
         claimed = (names.filter(odd).to_pylist(), segments["partition"].combine_chunks().filter(odd).to_pylist())
         table = MetadataTable(files, partitions, {})
         rows = segment_frame(spark, self._hook, table, self.root, dict(zip(*claimed, strict=True)))

@@ -29,10 +29,18 @@ abstract class FieldReader {
       }
       return new Union(branches);
     }
-    if (schema.getType() != Schema.Type.LONG && schema.getType() != Schema.Type.INT) {
+    boolean isInteger =
+        schema.getType() == Schema.Type.LONG || schema.getType() == Schema.Type.INT;
+    if (!isInteger || isFinerThanMillis(schema.getProp("logicalType"))) {
       throw mismatch(column, schema);
     }
     return new Number(); // an int has the encoding of a long
+  }
+
+  /** Returns whether a logical type is one of times in another unit than milliseconds. */
+  private static boolean isFinerThanMillis(String logicalType) {
+    return logicalType != null
+        && (logicalType.endsWith("-micros") || logicalType.endsWith("-nanos"));
   }
 
   /** Returns a reader of bytes, or of the UTF-8 of strings, as {@code byte[]}. */
