@@ -180,9 +180,12 @@ class LakeRound:
         return True
 
     def _rewrite(self) -> bool:
-        unnamed = (p for p, s in self.model.segments.items() if s.partition is None and s.has_partitions)
+        """Replace the content of segments whose descriptors tell the size, and so that their content is another."""
+        segments = self.model.segments
+        sizes = {path: {row["FileSizeBytes"] for row in self.model.descriptors.get(path, [])} for path in segments}
+        unnamed = (p for p, s in segments.items() if s.partition is None and s.has_partitions and None not in sizes[p])
         for path in self._some(unnamed):
-            self.model.segments[path] = self.writer.rewritten(self.model.segments[path])
+            segments[path] = self.writer.rewritten(segments[path], sizes[path])
         return False
 
     def _lose(self) -> bool:

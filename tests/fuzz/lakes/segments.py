@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import gzip
 import os
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
@@ -102,13 +103,13 @@ class Writer:
         partition = claims.partition if name.startswith("ts_") else None
         return Segment(str(path.relative_to(self.base)), len(data), key, date, partition, tuple(messages))
 
-    def rewritten(self, segment: Segment) -> Segment:
-        """Replace the messages of a segment, whose name claims nothing, by others."""
+    def rewritten(self, segment: Segment, sizes: Collection[int]) -> Segment:
+        """Replace the messages of a segment, whose name claims nothing, by others; the file gets none of some sizes."""
         path, codec = self.base / segment.path, self.random.choice(_CODECS)
         stat = path.stat()
         while True:
             data, messages = _encoded(self.random, "document", self.records()[1], codec)
-            if len(data) != segment.size:
+            if len(data) not in (segment.size, *sizes):
                 break
         path.write_bytes(data)
         os.utime(path, (stat.st_mtime + 7, stat.st_mtime + 7))
