@@ -12,8 +12,9 @@ cold   The index is not in memory, as in a new session. Only the operating syste
 
 A "selective" query reads 1 file in 100, an "open" query reads all files.
 
-The last lines are for the index of a topic in a Quix Lake, with the bounds of four columns that the names of 1,000,000
-segments claim. The segments do not exist either. Their relation has a known listing.
+The next lines are for an index with the bounds that the names of 1,000,000 files contain, of one column. The last lines
+are for the index of a topic in a Quix Lake, with the bounds of four columns that the names of 1,000,000 segments claim.
+The segments do not exist either. Both relations have a known listing.
 """
 
 from __future__ import annotations
@@ -28,10 +29,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from common import Lines, arguments, scratch, session
 from pyspark.sql import DataFrame, SparkSession
-from simulated import START, TYPES, create, described, relation
+from simulated import START, TYPES, create, described, files_of, relation, table_of
 
 import xskip
 from xskip.metadata.data_files import DataFiles
+from xskip.metadata.table import IndexColumn, IndexDefinition
 from xskip.quixlake.descriptors import IndexFiles
 from xskip.quixlake.process_index import ProcessIndexes
 from xskip.quixlake.segments import listed_segments
@@ -45,6 +47,8 @@ RUNS = 9
 NEW = itertools.count()
 SELECTIVE = "ts < timestamp_micros({start} + 300000000000 + {i}) AND city >= 'city-0000000'"
 OPEN = "ts > timestamp_micros({start} - {i}) AND city >= 'city-0000000'"
+NAMES_SELECTIVE = "id < {end} + {i}"
+NAMES_OPEN = "id >= -{i}"
 LAKE_SELECTIVE = "timestamp < {end} + {i} AND partition = 0"
 LAKE_OPEN = "timestamp >= -{i} AND partition = 0"
 
@@ -111,15 +115,43 @@ def lake(spark: SparkSession, base: Path, count: int) -> DataFrame:
     return source.rows(spark, segments, index)
 
 
-def plan_lake(spark: SparkSession, base: Path, lines: Lines) -> None:
+def of_names(spark: SparkSession, root: str, count: int) -> DataFrame:
+    """Return a relation of files that do not exist, with an index of the numbers in their names.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    root : str
+        The directory of the dataset, which must not exist.
+    count : int
+        The number of files.
+    """
+    index = xskip.PathBounds("id", "part-{id}")
+    definition = IndexDefinition(index.name, index.columns, index.params, types=("bigint",))
+    values = index.assemble([files_of(root, 0, count).names], definition.types)
+    bounds = IndexColumn(definition, index.storage(definition.types), values)
+    create(spark, root, {"id": "bigint"}, [table_of(root, 0, [bounds])])
+    return relation(spark, root, count, anew=False)[0]
+
+
+def plan_names(spark: SparkSession, folder: Path, lines: Lines) -> None:
     count = int(max(LIMITS) * arguments().scale)
-    df, (warm, cold) = lake(spark, base, count), LIMITS[max(LIMITS)]
+    measure(
+        of_names(spark, f"{folder}/names", count), f"{count:,} names",
+        (NAMES_SELECTIVE.replace("{end}", str(count // 100)), NAMES_OPEN), lines,
+    )  # fmt: skip
     selective = LAKE_SELECTIVE.replace("{end}", str(count * 10))
-    for name, predicate in (("selective", selective), ("open", LAKE_OPEN)):
+    measure(lake(spark, folder / "lake", count), f"{count:,} segments", (selective, LAKE_OPEN), lines)
+
+
+def measure(df: DataFrame, what: str, predicates: tuple[str, str], lines: Lines) -> None:
+    """Add the lines of a relation with a known listing, for a selective and an open predicate."""
+    warm, cold = LIMITS[max(LIMITS)]
+    for name, predicate in zip(("selective", "open"), predicates, strict=True):
         time, detail = added(df, lambda: None, predicate)
-        lines.add(f"{count:,} segments, warm, known, {name}", time, unit=" ms", limit=f"<= {warm}", detail=detail)
-    time, detail = added(df, lambda: None, selective, cold=True)
-    lines.add(f"{count:,} segments, cold", time, unit=" ms", limit=f"<= {cold}", detail=detail)
+        lines.add(f"{what}, warm, known, {name}", time, unit=" ms", limit=f"<= {warm}", detail=detail)
+    time, detail = added(df, lambda: None, predicates[0], cold=True)
+    lines.add(f"{what}, cold", time, unit=" ms", limit=f"<= {cold}", detail=detail)
 
 
 def main() -> None:
@@ -140,7 +172,7 @@ def main() -> None:
             if cold:
                 time, detail = added(df, listing.refresh, SELECTIVE, cold=True)
                 lines.add(f"{files:,} files, cold", time, unit=" ms", limit=f"<= {cold}", detail=detail)
-        plan_lake(spark, Path(folder) / "lake", lines)
+        plan_names(spark, Path(folder), lines)
         spark.stop()
     lines.write()
 

@@ -153,10 +153,14 @@ def table_of(root: str, first: int, indexes: Sequence[IndexColumn]) -> MetadataT
     -------
     MetadataTable
     """
-    count = len(indexes[0].values)
+    files = files_of(root, first, len(indexes[0].values))
+    return MetadataTable(files, {}, {index.definition.key: index for index in indexes})
+
+
+def files_of(root: str, first: int, count: int) -> DataFiles:
+    """Return numbered files of a dataset, see :func:`table_of`."""
     names = pc.binary_join_element_wise(f"{root}/part-", padded(np.arange(first, first + count), 8), ".parquet", "")
-    known = DataFiles(names, pa.array(np.full(count, 100)), pa.array(np.full(count, START // 1_000)))
-    return MetadataTable(known, {}, {index.definition.key: index for index in indexes})
+    return DataFiles(names, pa.array(np.full(count, 100)), pa.array(np.full(count, START // 1_000)))
 
 
 def described(root: str, files: int) -> MetadataTable:
