@@ -224,3 +224,12 @@ def test_a_file_appears_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     LocalStorage().add(tmp_path / "source", f"{tmp_path}/md/f.parquet")
     assert seen == ["._f.parquet.tmp"]
     assert [p.name for p in (tmp_path / "md").iterdir()] == ["f.parquet"]
+
+
+def test_checksums_of_a_removed_file_go_with_it(tmp_path: Path) -> None:
+    """A later file of the same name can be read by Hadoop, and other files keep their checksums."""
+    for name in ("a", ".a.crc", "b", ".b.crc", ".c.crc"):
+        (tmp_path / name).write_bytes(b"")
+    (tmp_path / ("x" * 255)).write_bytes(b"")
+    LocalStorage().remove([f"file:{tmp_path}/a", f"{tmp_path}/{'x' * 255}", f"{tmp_path}/none"])
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".b.crc", ".c.crc", "b"]

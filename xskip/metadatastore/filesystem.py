@@ -230,10 +230,16 @@ class LocalStorage:
         return made
 
     def remove(self, paths: Iterable[str]) -> None:
-        """Remove files, see :meth:`Storage.remove`."""
+        """Remove files, see :meth:`Storage.remove`, and Hadoop's checksums of them.
+
+        Hadoop could not read a later file of the same name beside these checksums.
+        """
         for path in paths:
+            found = local_path(path)
+            with suppress(OSError):
+                found.with_name(f".{found.name}.crc").unlink(missing_ok=True)
             with _family("remove", path):
-                local_path(path).unlink(missing_ok=True)
+                found.unlink(missing_ok=True)
 
     def remove_tree(self, directory: str) -> None:
         """Remove a directory, see :meth:`Storage.remove_tree`."""
