@@ -93,9 +93,12 @@ def test_flags_define_every_index_type_with_its_parameters(tmp_path: Path) -> No
         ("valuelist", "TYPE\\(COLUMN"),
         ("minmax(size(tags))", "TYPE\\(COLUMN"),
         ("nothing(a)", "one of minmax, valuelist"),
-        ("valuelist(a, longest=5)", "longest"),
+        ("minmx(a)", r"not known \(found: minmx; .*\); did you mean minmax\?$"),
+        ("valuelist(a, longest=5)", r"valuelist has no such parameter \(found: longest; expected: one of column, "),
+        ("valuelist(a, max_value=5)", r"; did you mean max_values\?$"),
         ("valuelist(a, max_values=0)", "max_values"),
-        ("minmax()", "column"),
+        ("minmax()", r"minmax has other parameters \(.*'column'; expected: minmax\(column, "),
+        ("minmax(a, b, c, d, e)", r"minmax has other parameters .* expected: minmax\(column, "),
     ],
 )
 def test_a_definition_that_is_not_valid_is_an_error(given: str, said: str) -> None:
@@ -109,8 +112,14 @@ def test_a_definition_that_is_not_valid_is_an_error(given: str, said: str) -> No
         ("index = 5", "another type"),
         ("indexes = []", "unknown keys.*indexes"),
         ("[[index]", "cannot be read"),
-        ('[[index]]\ntype="minmax"\ncolumns="a"', "columns"),
-        ('[[index]]\ncolumn="a"', "not known"),
+        ('[[index]]\ntype="minmax"\ncolumns="a"', r"minmax has no such parameter .*; did you mean column\?$"),
+        ('[[index]]\ntype="minmx"\ncolumn="a"', r"; did you mean minmax\?$"),
+        ('[[index]]\ntype="pathbounds"\npatern="f{a}"', r"; did you mean pattern\?$"),
+        ('[[index]]\ntype="pathbounds"\npattern="f{a}"\nunits="s"', r"; did you mean unit\?$"),
+        ('[[index]]\ncolumn="a"', r"has no type \(found: the keys column; "),
+        ("index = [5]", "another type"),
+        ("indx = []", r"; did you mean index\?$"),
+        ("", "no index is given"),
     ],
 )
 def test_a_configuration_that_is_not_valid_is_an_error(tmp_path: Path, text: str, said: str) -> None:
@@ -291,19 +300,22 @@ def test_every_flag_has_a_sentence_and_every_command_an_example() -> None:
         (p.prog, a.dest) for p in parsers() for a in p._actions if not a.help and a.dest not in ("command", "quix")
     ]
     assert silent == []
-    for command in COMMANDS:
-        assert "xskip " + command.name in command.example
     for parser in parsers():
-        parser.format_help()
+        assert parser.format_help()
+        assert parser.description
+        assert parser.prog == "xskip" or f"{parser.prog} " in f"{parser.epilog} "
+        assert parser.prog == "xskip" or str(parser.epilog).startswith("example: ")
 
 
 def test_examples_are_valid_calls() -> None:
     import shlex
 
-    for command in COMMANDS:
-        if command.name != "completion":
-            arguments = make_parser().parse_args(shlex.split(command.example)[1:])
-            assert arguments.command == command.name
+    examples = [str(parser.epilog).removeprefix("example: ") for parser in parsers() if parser.prog != "xskip"]
+    assert len(examples) > len(COMMANDS) + 10
+    for example in examples:
+        if not example.startswith("source"):
+            arguments = make_parser().parse_args(shlex.split(example)[1:])
+            assert example.startswith(f"xskip {arguments.command} ") or example == "xskip demo"
 
 
 @pytest.mark.parametrize("shell", SHELLS)

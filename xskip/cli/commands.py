@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from xskip.cli.completion import SHELLS, script
-from xskip.cli.flags import COMMON, DATASET, INDEX_FLAGS, Flag, add_flag, key_value
+from xskip.cli.flags import COMMON, DATASET, INDEX_FLAGS, Flag, add_flag, directory, key_value, whole_number
 from xskip.cli.quix_arguments import add_quix
 
 if TYPE_CHECKING:
     from xskip.api.index import SkippingIndex
+    from xskip.indexes import Index
 
 __all__ = ["COMMANDS", "Command", "Flag"]
 
@@ -70,17 +71,25 @@ def _is_wrong(result: object, name: str) -> bool:
     return bool(getattr(result, name.removeprefix("not "))) != negated
 
 
-def _create(index: SkippingIndex, arguments: argparse.Namespace) -> object:
-    from xskip.cli.definitions import wanted_indexes
+def _with_indexes(call: Callable[[SkippingIndex, argparse.Namespace, list[Index]], object]) -> Run:
+    """Return the function that runs an operation with the indexes that the arguments define, checked before Spark."""
 
+    def run(arguments: argparse.Namespace) -> int:
+        from xskip.cli.definitions import wanted_indexes
+
+        wanted = wanted_indexes(arguments)
+        return _of_index(lambda index, given: call(index, given, wanted))(arguments)
+
+    return run
+
+
+def _create(index: SkippingIndex, arguments: argparse.Namespace, wanted: list[Index]) -> object:
     given: Mapping[str, Any] = {} if arguments.version is None else {"version": arguments.version}
-    return index.create(wanted_indexes(arguments), on_error=arguments.on_error, **given)
+    return index.create(wanted, on_error=arguments.on_error, **given)
 
 
-def _add(index: SkippingIndex, arguments: argparse.Namespace) -> object:
-    from xskip.cli.definitions import wanted_indexes
-
-    return index.add(wanted_indexes(arguments), on_error=arguments.on_error)
+def _add(index: SkippingIndex, arguments: argparse.Namespace, wanted: list[Index]) -> object:
+    return index.add(wanted, on_error=arguments.on_error)
 
 
 def _explain(index: SkippingIndex, arguments: argparse.Namespace) -> object:
@@ -209,10 +218,10 @@ _DIRECTORY: Mapping[str, Any] = {"default": ".", "metavar": "DIRECTORY"}
 COMMANDS = (
     Command(
         "create", "build an index", "xskip create /lake/events --format avro --minmax ts --valuelist city",
-        _of_index(_create),
+        _with_indexes(_create),
         (
             *DATASET, *INDEX_FLAGS, _ON_ERROR,
-            Flag(("--version",), "the version of the metadata format (default: the newest)", {"type": int}),
+            Flag(("--version",), "the version of the metadata format (default: the newest)", {"type": whole_number}),
         ),
     ),
     Command(
@@ -253,8 +262,11 @@ COMMANDS = (
         _of_index(lambda index, a: index.validate(sample=a.sample, seed=a.seed), "wrong"),
         (
             *DATASET, _CHECK,
-            Flag(("--sample",), "read at most so many files, at random", {"type": int, "metavar": "FILES"}),
-            Flag(("--seed",), "the seed of the random choice (default: %(default)s)", {"type": int, "default": 0}),
+            Flag(("--sample",), "read at most so many files, at random", {"type": whole_number, "metavar": "FILES"}),
+            Flag(
+                ("--seed",), "the seed of the random choice (default: %(default)s)",
+                {"type": whole_number, "default": 0},
+            ),
         ),
     ),
     Command(
@@ -263,7 +275,7 @@ COMMANDS = (
     ),
     Command(
         "add", "add indexes without building the others again", "xskip add /lake/events --bloomfilter user_id",
-        _of_index(_add), (*DATASET, *INDEX_FLAGS, _ON_ERROR),
+        _with_indexes(_add), (*DATASET, *INDEX_FLAGS, _ON_ERROR),
     ),
     Command(
         "remove", "remove indexes, and keep the others", "xskip remove /lake/events \"valuelist(city)\"",
@@ -305,7 +317,7 @@ COMMANDS = (
             *DATASET, _PREDICATE,
             Flag(
                 ("--files",), "also say of at most so many files why the query reads or skips each",
-                {"type": int, "metavar": "FILES"},
+                {"type": whole_number, "metavar": "FILES"},
             ),
         ),
     ),
@@ -319,7 +331,7 @@ COMMANDS = (
         _migrate,
         (
             *DATASET,
-            Flag(("--to",), "the version (default: the newest)", {"type": int, "metavar": "VERSION"}),
+            Flag(("--to",), "the version (default: the newest)", {"type": whole_number, "metavar": "VERSION"}),
             _DRY_RUN,
             Flag(("--all",), "migrate each index in the base location PATH", {"action": "store_true"}),
         ),
@@ -337,7 +349,10 @@ COMMANDS = (
     ),
     Command(
         "list", "list the indexes in a base location", "xskip list /lake/indexes", _list,
-        (Flag(("location",), "the base location, as in spark.xskip.metadata.location"), *COMMON),
+        (
+            Flag(("location",), "the base location, as in spark.xskip.metadata.location", {"type": directory}),
+            *COMMON,
+        ),
     ),
     Command(
         "doctor", "check the installation, the settings and the indexes", "xskip doctor /lake/events --check", _doctor,

@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import ast
 import importlib
+import inspect
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from xskip.cli.flags import ONE_COLUMN
-from xskip.errors import IndexDefinitionError
+from xskip.errors import IndexDefinitionError, did_you_mean
 from xskip.indexes import Index, PathBounds, registered
 from xskip.indexes.registry import type_of
 
@@ -28,12 +29,12 @@ def wanted_indexes(arguments: argparse.Namespace) -> list[Index]:
     Parameters
     ----------
     arguments : argparse.Namespace
-        The arguments of ``xskip create``.
+        The arguments of ``xskip create`` or ``xskip add``.
 
     Raises
     ------
     IndexDefinitionError
-        If a definition is not valid.
+        If a definition is not valid, or if there is none.
     """
     wanted = [_made(name, [column], {}) for name in ONE_COLUMN for column in getattr(arguments, name)]
     wanted += [_made("geobox", columns, {}) for columns in arguments.geobox]
@@ -43,6 +44,11 @@ def wanted_indexes(arguments: argparse.Namespace) -> list[Index]:
         wanted += PathBounds.of_pattern(arguments.pathbounds, unit=arguments.path_unit, zone=arguments.path_zone)
     for entry in read_config(arguments.config).get("index", []):
         wanted += _configured(entry)
+    if not wanted:
+        raise IndexDefinitionError(
+            "no index is given", expected="at least one, such as --minmax COLUMN or --valuelist COLUMN",
+            hint=f"see xskip {arguments.command} --help",
+        )  # fmt: skip
     return wanted
 
 
@@ -69,9 +75,12 @@ def read_config(path: str | None) -> Mapping[str, Any]:
     unknown = sorted(config.keys() - set(_KEYS))
     if unknown:
         raise IndexDefinitionError(
-            "the configuration has unknown keys", where=path, found=", ".join(unknown), expected=", ".join(_KEYS)
-        )
-    if not isinstance(config.get("index", []), list) or not isinstance(config.get("options", {}), dict):
+            "the configuration has unknown keys", where=path, found=", ".join(unknown), expected=", ".join(_KEYS),
+            hint=did_you_mean(unknown[0], _KEYS),
+        )  # fmt: skip
+    entries = config.get("index", [])
+    are_tables = isinstance(entries, list) and all(isinstance(entry, dict) for entry in entries)
+    if not are_tables or not isinstance(config.get("options", {}), dict):
         raise IndexDefinitionError(
             "the configuration has a key of another type",
             where=path,
@@ -82,12 +91,15 @@ def read_config(path: str | None) -> Mapping[str, Any]:
 
 def _configured(entry: Mapping[str, Any]) -> list[Index]:
     given = dict(entry)
-    name = str(given.pop("type", ""))
-    if name == "pathbounds" and "pattern" in given:
-        try:
-            return list(PathBounds.of_pattern(given.pop("pattern"), **given))
-        except TypeError as error:
-            raise IndexDefinitionError("the index definition is not valid", where=name, found=str(error)) from error
+    if "type" not in given:
+        raise IndexDefinitionError(
+            "an [[index]] table has no type", found=f"the keys {', '.join(given) or 'none'}",
+            expected='a key such as type = "minmax"',
+        )  # fmt: skip
+    name = str(given.pop("type"))
+    if name == "pathbounds" and "pattern" in given and "column" not in given:
+        _check_parameters(PathBounds.of_pattern, name, [], given)
+        return list(PathBounds.of_pattern(given.pop("pattern"), **given))
     return [_made(name, [], given)]
 
 
@@ -122,8 +134,10 @@ def _made(name: str, columns: list[str], parameters: Mapping[str, Any]) -> Index
     kind: Any = type_of(name.lower())
     if kind is None:
         raise IndexDefinitionError(
-            "the index type is not known", found=name, expected=f"one of {', '.join(registered())}"
-        )
+            "the index type is not known", found=name, expected=f"one of {', '.join(registered())}",
+            hint=did_you_mean(name, registered()),
+        )  # fmt: skip
+    _check_parameters(kind, name, columns, parameters)
     try:
         made: Index = kind(*columns, **parameters)
     except _ERRORS as error:
@@ -131,3 +145,23 @@ def _made(name: str, columns: list[str], parameters: Mapping[str, Any]) -> Index
             raise
         raise IndexDefinitionError("the index definition is not valid", where=name, found=str(error)) from error
     return made
+
+
+def _check_parameters(
+    make: Callable[..., object], name: str, columns: Sequence[str], given: Mapping[str, object]
+) -> None:
+    """Raise an error unless an index type takes these columns and parameters."""
+    signature = inspect.signature(make)
+    known = list(signature.parameters)
+    unknown = sorted(given.keys() - set(known))
+    if unknown:
+        raise IndexDefinitionError(
+            f"{name} has no such parameter", found=unknown[0], expected=f"one of {', '.join(known)}",
+            hint=did_you_mean(unknown[0], known),
+        )  # fmt: skip
+    try:
+        signature.bind(*columns, **given)
+    except TypeError as error:
+        raise IndexDefinitionError(
+            f"{name} has other parameters", found=str(error), expected=f"{name}({', '.join(known)})"
+        ) from error

@@ -7,7 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["COMMON", "DATASET", "INDEX_FLAGS", "ONE_COLUMN", "Flag", "add_flag", "key_value"]
+__all__ = [
+    "COMMON",
+    "DATASET",
+    "INDEX_FLAGS",
+    "ONE_COLUMN",
+    "Flag",
+    "add_flag",
+    "directory",
+    "key_value",
+    "number",
+    "whole_number",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +65,41 @@ def key_value(text: str) -> str:
     return text
 
 
+def whole_number(text: str) -> int:
+    """Return a text as a whole number; raise an error for any other text.
+
+    >>> whole_number("12")
+    12
+    """
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected a whole number, found {text!r}") from None
+
+
+def number(text: str) -> float:
+    """Return a text as a number; raise an error for any other text.
+
+    >>> number("0.5")
+    0.5
+    """
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected a number, found {text!r}") from None
+
+
+def directory(text: str) -> str:
+    """Return the name of a directory; raise an error for an empty text, such as an unset variable of the shell.
+
+    >>> directory("/lake")
+    '/lake'
+    """
+    if not text.strip():
+        raise argparse.ArgumentTypeError(f"expected a directory, found {text!r}")
+    return text
+
+
 def _pair(name: str, text: str) -> Flag:
     return Flag((name,), text, {"action": "append", "default": [], "metavar": "KEY=VALUE", "type": key_value})
 
@@ -74,13 +120,16 @@ COMMON = (
 )  # fmt: skip
 
 DATASET = (
-    Flag(("path",), "the root directory of the dataset"),
+    Flag(("path",), "the root directory of the dataset", {"type": directory}),
     Flag(
         ("--format",), "the file format: parquet, avro, orc, csv or json (default: that of the index, else parquet)",
     ),
     _pair("--option", "set an option of Spark's reader; can be repeated"),
-    Flag(("--location",), "the base location of the indexes (default: inside the dataset)", {"metavar": "DIRECTORY"}),
-    Flag(("--at",), "the directory of this index's metadata", {"metavar": "DIRECTORY"}),
+    Flag(
+        ("--location",), "the base location of the indexes (default: inside the dataset)",
+        {"metavar": "DIRECTORY", "type": directory},
+    ),
+    Flag(("--at",), "the directory of this index's metadata", {"metavar": "DIRECTORY", "type": directory}),
     *COMMON,
 )  # fmt: skip
 

@@ -5,24 +5,32 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
+from xskip.cli.flags import directory, key_value, number, whole_number
+
 __all__ = ["add_quix"]
 
+#: what each command does, and the arguments of an example after the workspace
 _COMMANDS = {
-    "topics": "list the topics of a lake",
-    "keys": "list the stream keys of a topic",
-    "partitions": "list the Kafka partitions of a topic",
-    "range": "show the range of time of a selection",
-    "segments": "list the segments of a selection",
-    "metadata": "list the custom metadata of a topic",
-    "find": "find stream keys by text, custom metadata and time",
-    "read": "print messages of a selection",
-    "index": "build the index of a topic from descriptors, or refresh it",
-    "check": "compare descriptors with segments, without a look into segments",
-    "validate": "compare descriptors and names with the messages in segments",
-    "compact": "merge many small segments into few, and many index files into few",
-    "clean": "remove segments that compactions have replaced, and what interrupted writers have left",
-    "replay": "send the messages of a selection to a Kafka topic",
+    "topics": ("list the topics of a lake", ""),
+    "keys": ("list the stream keys of a topic", "sensors"),
+    "partitions": ("list the Kafka partitions of a topic", "sensors --key car-7"),
+    "range": ("show the range of time of a selection", "sensors --key car-7"),
+    "segments": ("list the segments of a selection", "sensors --start 2026-01-31 --end 2026-02-01"),
+    "metadata": ("list the custom metadata of a topic", "sensors --key car-7"),
+    "find": ("find stream keys by text, custom metadata and time", "car --metadata team=red"),
+    "read": ("print messages of a selection", "sensors --start '2026-01-31 09:00' --limit 5 --value json"),
+    "index": ("build the index of a topic from descriptors, or refresh it", "sensors"),
+    "check": ("compare descriptors with segments, without a look into segments", "sensors"),
+    "validate": ("compare descriptors and names with the messages in segments", "sensors --sample 100"),
+    "compact": ("merge many small segments into few, and many index files into few", "sensors --older-than 6"),
+    "clean": ("remove segments that compactions have replaced, and what interrupted writers have left", "sensors"),
+    "replay": (
+        "send the messages of a selection to a Kafka topic",
+        "sensors --key car-7 --servers localhost:9092 --into sensors-again --speed 10",
+    ),
 }
+_BASE = "the folder of the workspace, with the folders Raw and Metadata"
+_WORKSPACE = "s3a://bucket/workspace"
 _SELECTING = ("range", "segments", "read", "replay")
 
 
@@ -36,9 +44,12 @@ def add_quix(quix: argparse.ArgumentParser, add_common: Callable[[argparse.Argum
         A function that adds the arguments of all commands.
     """
     commands = quix.add_subparsers(dest="quix", required=True, metavar="COMMAND")
-    for name, text in _COMMANDS.items():
-        command = commands.add_parser(name, help=text)
-        command.add_argument("base", help="the folder of the workspace, with the folders Raw and Metadata")
+    for name, (text, given) in _COMMANDS.items():
+        command = commands.add_parser(
+            name, help=text, description=f"{text[0].upper()}{text[1:]}.", allow_abbrev=False,
+            epilog=f"example: xskip quix {name} {_WORKSPACE} {given}".rstrip(),
+        )  # fmt: skip
+        command.add_argument("base", type=directory, help=_BASE)
         if name not in ("topics", "find"):
             command.add_argument("topic", help="the name of the topic")
         if name in ("topics", "keys", "partitions", "range", "segments"):
@@ -53,16 +64,18 @@ def add_quix(quix: argparse.ArgumentParser, add_common: Callable[[argparse.Argum
 
 def _add_filters(command: argparse.ArgumentParser) -> None:
     command.add_argument("--key", action="append", help="a stream key; can be repeated")
-    command.add_argument("--partition", action="append", type=int, help="a Kafka partition; can be repeated")
+    command.add_argument("--partition", action="append", type=whole_number, help="a Kafka partition; can be repeated")
     command.add_argument("--offsets", metavar="FIRST:END", help="offsets from FIRST to before END")
     _add_window(command)
-    command.add_argument("--trust", choices=("checked", "names"), default="checked", help="which timestamps count")
+    text = "which timestamps count (default: %(default)s)"
+    command.add_argument("--trust", choices=("checked", "names"), default="checked", help=text)
 
 
 def _add_window(command: argparse.ArgumentParser) -> None:
     command.add_argument("--start", help="the start of the window, such as '2026-01-31 09:00' (UTC)")
     command.add_argument("--end", help="the end of the window, which is not part of it")
-    command.add_argument("--metadata", action="append", default=[], metavar="NAME=VALUE", help="custom metadata")
+    text = "a name of custom metadata and its value; can be repeated"
+    command.add_argument("--metadata", action="append", default=[], metavar="NAME=VALUE", type=key_value, help=text)
 
 
 def _add_own(command: argparse.ArgumentParser, name: str) -> None:
@@ -71,7 +84,8 @@ def _add_own(command: argparse.ArgumentParser, name: str) -> None:
             command.add_argument("text", nargs="?", help="a text in topics, stream keys and custom metadata")
             _add_window(command)
         case "read":
-            command.add_argument("--limit", type=int, default=20, help="the number of messages (default: %(default)s)")
+            text = "the number of messages (default: %(default)s)"
+            command.add_argument("--limit", type=whole_number, default=20, help=text)
             command.add_argument("--value", help="json, avro, protobuf, or an SQL expression for the payload")
             command.add_argument("--schema", help="the schema of the payload, or the name of the Protobuf message")
             command.add_argument("--descriptor", help="the file of the Protobuf descriptor set")
@@ -79,21 +93,22 @@ def _add_own(command: argparse.ArgumentParser, name: str) -> None:
             text = "which timestamps count (default: %(default)s)"
             command.add_argument("--trust", choices=("checked", "names", "data"), default="checked", help=text)
         case "validate":
-            command.add_argument("--sample", type=int, metavar="SEGMENTS", help="compare at most so many, at random")
+            text = "compare at most so many, at random"
+            command.add_argument("--sample", type=whole_number, metavar="SEGMENTS", help=text)
         case "compact" | "clean":
             hours = 1.0 if name == "compact" else 24.0
             text = "the least age of the files in hours (default: %(default)s)"
-            command.add_argument("--older-than", type=float, default=hours, metavar="HOURS", help=text)
+            command.add_argument("--older-than", type=number, default=hours, metavar="HOURS", help=text)
             if name == "clean":
                 text = "complete committed batches without the segments that check lists as lost"
                 command.add_argument("--abandon-lost", action="store_true", help=text)
         case "replay":
             command.add_argument("--servers", required=True, help="the addresses of the brokers")
             command.add_argument("--into", required=True, metavar="TOPIC", help="the topic that gets the messages")
-            command.add_argument("--speed", type=float, help="the factor of the original pace (default: at once)")
+            command.add_argument("--speed", type=number, help="the factor of the original pace (default: at once)")
             text = "the timestamps of the sent messages (default: %(default)s)"
             command.add_argument(
                 "--timestamps", choices=("original", "moved", "current"), default="original", help=text
             )
-            command.add_argument("--max-gap-ms", type=int, help="shorten longer gaps to so many milliseconds")
+            command.add_argument("--max-gap-ms", type=whole_number, help="shorten longer gaps to so many milliseconds")
             command.add_argument("--state", metavar="FILE", help="keep the progress, and continue from it")
