@@ -48,18 +48,6 @@ def fail(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return said.err
 
 
-def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    capsys.readouterr()
-    with pytest.raises(SystemExit) as caught:
-        main(arguments)
-    assert caught.value.code == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert said.err.startswith("xskip: ")
-    assert len(said.err.splitlines()) == 1
-    return said.err
-
-
 def test_commands_manage_an_index_from_create_to_drop(
     spark: SparkSession, path: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -144,7 +132,12 @@ def test_errors_are_one_line_on_stderr(
     assert "run xskip create first" in fail(capsys, "status", path)
     assert "run xskip create first" in fail(capsys, "optimize", path)
     assert "one of a, s" in fail(capsys, "create", path, "--minmax", "nope")
-    assert "at least one" in fail(capsys, "create", path)
+    for command in ("create", "add"):
+        assert fail(capsys, command, path) == (
+            "xskip: no index is given (expected: at least one, such as --minmax COLUMN or --valuelist COLUMN); "
+            f"see xskip {command} --help\n"
+        )
+    assert "name the package of its file system with --package" in fail(capsys, "status", "nope://lake/events")
     assert "cannot read the dataset" in fail(capsys, "create", str(tmp_path / "none"), "--minmax", "a")
     run(capsys, "create", path, "--minmax", "a")
     again = fail(capsys, "create", path, "--minmax", "a")
@@ -174,7 +167,7 @@ def test_an_invalid_predicate_is_an_error(spark: SparkSession, path: str, capsys
 )
 def test_invalid_arguments_name_the_help(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     command = "" if arguments in ([], ["none"]) else f" {arguments[0]}"
-    assert refused(capsys, *arguments).endswith(f"; see xskip{command} --help\n")
+    assert fail(capsys, *arguments).endswith(f"; see xskip{command} --help\n")
 
 
 @pytest.mark.parametrize(
@@ -192,12 +185,52 @@ def test_invalid_arguments_name_the_help(arguments: list[str], capsys: pytest.Ca
         (["refresh", "x", "y"], "xskip refresh takes fewer arguments (found: y); see xskip refresh --help"),
         (["create", "x", "--on-error", "skpi"], "(found: skpi; expected: one of raise, skip); did you mean skip?"),
         (["completion", "fsh"], "shell has no such value (found: fsh; expected: one of bash, zsh, fish)"),
+        (["create", "x", "--version", "new"], "argument --version: expected a whole number, found 'new'; see xskip "),
+        (["quix", "replay", "x", "t", "--speed", "fast"], "argument --speed: expected a number, found 'fast'; see "),
+        (["quix", "segments", "x", "t", "--metadata", "a"], "argument --metadata: expected KEY=VALUE, found 'a'; see "),
+        (["status", "x", "--location", ""], "argument --location: expected a directory, found ''; see xskip status "),
+        (["list", " "], "argument location: expected a directory, found ' '; see xskip list --help"),
     ],
 )
 def test_a_mistyped_argument_names_the_one_that_was_meant(
     arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert said in refused(capsys, *arguments)
+    assert said in fail(capsys, *arguments)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["create", "x", "--minmx", "a", "--json"],
+        ["--json", "create"],
+        ["creat", "x", "--output", "json"],
+        ["status", "x", "--output=json", "--conf", "nonsense"],
+        ["validate", "x", "--sample", "many", "--json"],
+    ],
+)
+def test_a_mistyped_argument_is_json_where_json_is_asked(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 2
+    said = capsys.readouterr()
+    assert said.err == ""
+    error = json.loads(said.out)["error"]
+    assert error["type"] == "ArgumentError"
+    assert error["what"]
+    assert error["hint"].startswith(("see xskip", "did you mean"))
+
+
+def test_errors_name_flags_instead_of_arguments_of_python(
+    spark: SparkSession, path: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(capsys, "create", path, "--minmax", "a")
+    assert fail(capsys, "validate", path, "--sample", "0") == (
+        "xskip: --sample has an invalid value (found: 0; expected: a whole number of at least 1)\n"
+    )
+    assert fail(capsys, "vacuum", path, "--older-than", "soon") == (
+        "xskip: --older-than is not a time (found: 'soon'; expected: a time such as '12h' or '1d')\n"
+    )
+    assert fail(capsys, "add", path, "--minmax", "a").endswith("; to change its parameters, run xskip remove first\n")
+    replay = ("quix", "replay", path, "t", "--servers", "s", "--into", "i", "--speed", "-1")
+    assert fail(capsys, *replay).endswith("; without --speed, it replays as fast as possible\n")
 
 
 def test_the_demonstration_deletes_no_files_of_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

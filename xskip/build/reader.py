@@ -244,6 +244,10 @@ def _hint(said: str, fmt: str) -> str | None:
         return f"write files of the format {fmt} first, or pass their schema" if fmt else None
     if "FileSystem not found" in said or "No FileSystem for scheme" in said:
         return "check the scheme of the path, and start Spark with the package of its file system"
+    if "UnknownHostException" in said:
+        return "check the address of the file system"
+    if "Permission denied" in said or "AccessControlException" in said:
+        return "allow this user to read the path"
     return None
 
 

@@ -10,6 +10,7 @@ import json
 import logging
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 
 from xskip.cli.parser import make_parser
 from xskip.cli.shell_words import in_shell_words
@@ -37,17 +38,28 @@ def main(argv: Sequence[str] | None = None) -> int:
         out of date or wrong, if the demonstration found different results with skipping, or if a check or validation
         of a lake found something.
     """
-    arguments = make_parser().parse_args(argv)
+    words = sys.argv[1:] if argv is None else argv
     for name in ("SQLQueryContextLogger", "py4j"):  # PySpark logs errors a second time
         logging.getLogger(name).disabled = True
     try:
+        arguments = make_parser().parse_args(words)
         return int(arguments.run(arguments))
     except XskipError as error:
-        _show_error(error, as_json=getattr(arguments, "output", "text") == "json")
+        _show_error(error, as_json=_wants_json(words))
         return _FAILED
     except KeyboardInterrupt:
         print("xskip: interrupted", file=sys.stderr)
         return _INTERRUPTED
+
+
+def _wants_json(words: Sequence[str]) -> bool:
+    """Return whether the words of a command ask for JSON, also if they are not valid.
+
+    >>> _wants_json(["status", "--output", "json"]), _wants_json(["status", "json"])
+    (True, False)
+    """
+    asked = {"--json", "--output=json"} & set(words)
+    return bool(asked) or ("--output", "json") in pairwise(words)
 
 
 def _show_error(error: XskipError, *, as_json: bool) -> None:

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from xskip import __version__
 from xskip.cli.commands import COMMANDS, Command
 from xskip.cli.flags import add_flag
-from xskip.errors import XskipError, did_you_mean
+from xskip.errors import ArgumentError, did_you_mean
 
 __all__ = ["make_parser"]
 
@@ -17,11 +17,16 @@ _EXIT_CODES = "exit codes: 0 done, 1 out of date or wrong (with --check), 2 fail
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that answers a mistake with one line, which names the command, flag or value that was meant."""
+    """A parser whose answer to a mistake names the command, flag or value that was meant."""
 
     def error(self, message: str) -> NoReturn:
-        more = "" if message.endswith("?") else f"; see {self.prog} --help"
-        self.exit(2, f"xskip: {message}{more}\n")
+        """Raise the error for a mistake that argparse has found.
+
+        Raises
+        ------
+        ArgumentError
+        """
+        raise ArgumentError(message, hint=self._help)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         known, rest = super().parse_known_args(args, namespace)
@@ -29,13 +34,17 @@ class _Parser(argparse.ArgumentParser):
             self._refuse(rest)
         return known, rest
 
+    @property
+    def _help(self) -> str:
+        return f"see {self.prog} --help"
+
     def _refuse(self, rest: Sequence[str]) -> NoReturn:
         flag = next((text.partition("=")[0] for text in rest if text.startswith("-")), None)
         if flag is None:
-            self.error(str(XskipError(f"{self.prog} takes fewer arguments", found=" ".join(rest))))
+            raise ArgumentError(f"{self.prog} takes fewer arguments", found=" ".join(rest), hint=self._help)
         flags = [name for action in self._actions for name in action.option_strings]
-        hint = did_you_mean(flag, flags)
-        self.error(str(XskipError(f"{self.prog} has no such flag", found=flag, hint=hint)))
+        hint = did_you_mean(flag, flags) or self._help
+        raise ArgumentError(f"{self.prog} has no such flag", found=flag, hint=hint)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is None or value in action.choices:
@@ -45,8 +54,8 @@ class _Parser(argparse.ArgumentParser):
         of_command = isinstance(action, argparse._SubParsersAction)
         what = f"{self.prog} has no such command" if of_command else f"{place} has no such value"
         expected = f"one of {', '.join(filter(None, choices))}"
-        hint = did_you_mean(str(value), choices)
-        self.error(str(XskipError(what, found=str(value), expected=expected, hint=hint)))
+        hint = did_you_mean(str(value), choices) or self._help
+        raise ArgumentError(what, found=str(value), expected=expected, hint=hint)
 
 
 def make_parser() -> argparse.ArgumentParser:

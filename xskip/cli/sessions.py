@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ["demand_directory", "explained", "opened_index", "session"]
 
+#: what Spark says of a path that it cannot read in any format
+_NOT_THE_FORMAT = ("PATH_NOT_FOUND", "FileSystem", "UnknownHostException", "Permission denied", "AccessControl")
 _FORMATS = ("parquet", "avro", "orc", "csv", "json", "text", "xml")
 
 
@@ -81,7 +83,8 @@ def _naming_the_format(fmt: str) -> Iterator[None]:
     try:
         yield
     except DatasetError as error:
-        if error.what != "cannot read the dataset" or "PATH_NOT_FOUND" in (error.found or ""):
+        other = any(word in (error.found or "") for word in _NOT_THE_FORMAT)
+        if error.what != "cannot read the dataset" or other:
             raise
         meant = [] if fmt in _FORMATS else get_close_matches(fmt, _FORMATS, 1)
         asked = f"; did you mean {meant[0]}?" if meant else ""
