@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import xskip
@@ -123,6 +124,42 @@ def test_a_description_counts_the_scans_of_this_process(spark: SparkSession, tmp
     assert (found["valuelist(city)"].scans, found["valuelist(city)"].ruled_out) == (1, 9)
     assert "ruled out at least 14 files in 2 of 3 scans" in str(made.describe())
     assert made.describe().to_arrow().column("ruled_out").to_pylist() == [14, 9]
+
+
+@pytest.mark.parametrize("v1", ["", "parquet"])
+@pytest.mark.parametrize("look", [xskip.explain, xskip.report])
+def test_a_query_that_was_explained_before_it_ran_counts(
+    spark: SparkSession, tmp_path: Path, v1: str, look: Callable[[DataFrame], object]
+) -> None:
+    """[REP-S-2] Spark lists the files of a planned scan of the second data source API only once."""
+    spark.conf.set("spark.sql.sources.useV1SourceList", v1)
+    path = events(spark, tmp_path / "d")
+    made = index(spark, path, [MinMax("ts")])
+    query, other = (spark.read.parquet(path).filter(f"ts >= {low}") for low in (900, 800))
+    for df in (query, other):
+        look(df)
+    assert made.describe().scans == 0
+    for _ in range(2):  # another execution of the same plan lists no files
+        assert len(query.collect()) == 100
+        look(query)
+        assert (made.describe().scans, infos(made)["minmax(ts)"].ruled_out) == (1, 9)
+    assert len(other.collect()) == 200
+    assert (infos(made)["minmax(ts)"].scans, infos(made)["minmax(ts)"].ruled_out) == (2, 17)
+    assert other.count() == 200  # another plan
+    assert (infos(made)["minmax(ts)"].scans, infos(made)["minmax(ts)"].ruled_out) == (3, 25)
+
+
+def test_an_explanation_of_another_set_of_indexes_does_not_count(spark: SparkSession, tmp_path: Path) -> None:
+    """[REP-S-2]"""
+    spark.conf.set("spark.sql.sources.useV1SourceList", "")
+    path = events(spark, tmp_path / "d")
+    made = index(spark, path, [MinMax("ts")])
+    explained = spark.read.parquet(path).filter("ts >= 900")
+    xskip.explain(explained)
+    made.add([ValueList("city")])
+    assert spark.read.parquet(path).filter("ts >= 200").count() == 800
+    assert len(explained.collect()) == 100
+    assert (made.describe().scans, infos(made)["minmax(ts)"].ruled_out) == (1, 2)
 
 
 # --- savings ------------------------------------------------------------------------------------------------------

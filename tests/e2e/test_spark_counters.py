@@ -60,6 +60,20 @@ def test_explanations_and_scans_without_an_index_do_not_count(spark: SparkSessio
     assert counters(spark) == before
 
 
+def test_a_query_that_was_explained_before_it_ran_counts(spark: SparkSession, lake: Lake, api: str) -> None:
+    """[REP-C-2]"""
+    before = counters(spark)
+    df = lake.read().filter("a > 15")
+    xskip.explain(df)
+    assert counters(spark) == before
+    for _ in range(2):
+        df.collect()
+        xskip.last_report(spark)  # waits until the query is recorded
+        xskip.explain(df)
+    assert counters(spark)["scans"] == before["scans"] + 1
+    assert counters(spark)["files.skipped"] > before["files.skipped"]
+
+
 def test_failures_count(spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """[REP-C-1] A scan that cannot use its index is a failure each time, also if the log has the reason already."""
     spark.conf.set("spark.xskip.strict", "false")

@@ -77,7 +77,7 @@ class IndexInspection(IndexUpkeep):
             If there is no index.
         """
         engine, source = self._open()
-        return _describe(source, engine.usage.of(source.directory))
+        return _describe(source, engine.usage(source.directory))
 
     def status(self) -> IndexStatus:
         """Return the state of the index in comparison with the present files of the dataset.
@@ -118,7 +118,7 @@ class IndexInspection(IndexUpkeep):
         no advice: nothing tells against the indexes
         """
         engine, source = self._open()
-        return advise(require_snapshot(source), source.root, engine.usage.of(source.directory))
+        return advise(require_snapshot(source), source.root, engine.usage(source.directory))
 
 
 def _describe(source: Source, usage: DatasetUsage) -> IndexDescription:

@@ -268,6 +268,10 @@ class QueryCalls:
         """
         return dict(json.loads(self._calls.savings(spark._jsparkSession)))
 
+    def take_used(self) -> list[int]:
+        """Return the numbers of the requests of explanations whose files a query has read since the last call."""
+        return list(json.loads(self._calls.takeUsed()))
+
     def session_id(self, spark: SparkSession) -> str:
         """Return the identifier of a session in the records of requests."""
         return str(self._calls.sessionId(spark._jsparkSession))

@@ -33,7 +33,7 @@ from xskip.spark.query.driver_pruning import prune_in_driver
 from xskip.spark.query.loaded_indexes import LoadedIndex, LoadedIndexes
 from xskip.spark.query.request import RequestError, RequestHeader, ScanRequest
 from xskip.spark.query.session_settings import SessionSettings
-from xskip.spark.query.usage import UsageLog
+from xskip.spark.query.usage import DatasetUsage, UsageLog
 from xskip.spark.query.warning_log import WarningLog
 from xskip.spark.questdb.tables import TableAnswers
 
@@ -69,8 +69,6 @@ class Engine:
         The indexes in use.
     tables : TableAnswers
         The answers about tables of QuestDB.
-    usage : UsageLog
-        How queries have used the indexes.
     """
 
     def __init__(self, hook: Hook) -> None:
@@ -81,7 +79,8 @@ class Engine:
         self.indexes = LoadedIndexes(hook, self.jobs, self.settings, self._warnings)
         self._traces: BoundedMap[int, ScanTrace] = BoundedMap(_MAX_TRACES)
         self._evaluations = EvaluationCache()
-        self.usage = UsageLog()
+        self._usage = UsageLog()
+        self._explained: BoundedMap[int, tuple[str, ScanTrace]] = BoundedMap(_MAX_TRACES)
         self.tables = TableAnswers(hook, self._session)
 
     def answer(self, text: str) -> bytes | None:
@@ -108,8 +107,10 @@ class Engine:
             decision = Decision(None, ScanTrace("", None, reason(error)))
             self.indexes.discard_unreadable(header.location.directory, error)
         self._traces.put(header.id, decision.trace)
-        if not header.explains:
-            self.usage.add(header.location.directory, decision.trace)
+        if header.explains:
+            self._explained.put(header.id, (header.location.directory, decision.trace))
+        else:
+            self._usage.add(header.location.directory, decision.trace)
         problem = decision.trace.problem
         if problem:
             self._warnings.warn_unused(header.location, problem)
@@ -132,6 +133,17 @@ class Engine:
     def _session(self) -> SparkSession:
         assert self.jobs.spark is not None, "the engine needs a session"
         return self.jobs.spark
+
+    def usage(self, directory: str) -> DatasetUsage:
+        """Return how queries have used the indexes in a directory.
+
+        The scans of a query that was explained before it ran count here, because Spark may list their files only once.
+        """
+        for number in self.hook.queries.take_used():
+            explained = self._explained.get(number)
+            if explained is not None:
+                self._usage.add_explained(*explained)
+        return self._usage.of(directory)
 
     def trace(self, number: int) -> ScanTrace | None:
         """Return the trace of the decision about a request, or None if the engine no longer has the trace."""

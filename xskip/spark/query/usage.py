@@ -104,6 +104,21 @@ class UsageLog:
         with self._lock:
             self._usages.put(directory, self.of(directory).after(trace))
 
+    def add_explained(self, directory: str, trace: ScanTrace) -> None:
+        """Count a scan that was explained before it ran, unless the set of indexes has changed since.
+
+        Parameters
+        ----------
+        directory : str
+            The directory of the metadata.
+        trace : ScanTrace
+            The decision of the time of the explanation.
+        """
+        with self._lock:
+            usage = self.of(directory)
+            if trace.indexes == usage.present or not usage.present:
+                self._usages.put(directory, usage.after(trace))
+
     def of(self, directory: str) -> DatasetUsage:
         """Return the use of the indexes in a directory, as of the latest scan."""
         return self._usages.get(directory) or DatasetUsage()

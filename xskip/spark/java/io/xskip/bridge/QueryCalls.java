@@ -154,6 +154,14 @@ public final class QueryCalls {
     return QueryLog.savings(session);
   }
 
+  /**
+   * Returns the numbers of the requests of explanations whose files an execution has read since the
+   * last call, as a JSON array.
+   */
+  public String takeUsed() {
+    return QueryLog.takeUsed();
+  }
+
   /** Returns the identifier of a session. */
   public String sessionId(Object session) throws Exception {
     return SparkCompat.sessionId(session);

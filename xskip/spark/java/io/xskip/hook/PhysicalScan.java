@@ -182,6 +182,18 @@ final class PhysicalScan {
     }
   }
 
+  /**
+   * Counts the listing of an explanation, the first time that an execution reads its files. Spark
+   * does not list the files of a planned scan of the second data source API again.
+   */
+  void countExplained() {
+    List<ScanRecord> records = records();
+    if (records != null && context().markCounted()) {
+      ScanLog.addUsed(records);
+      SkippingSource.count(records);
+    }
+  }
+
   /** Returns the files that the scan reads. */
   Seq<PartitionDirectory> listFiles() {
     return index.listFiles(partitionFilters, dataFilters);

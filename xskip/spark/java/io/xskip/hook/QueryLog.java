@@ -101,6 +101,12 @@ public final class QueryLog extends SparkListener {
     return text(found);
   }
 
+  /** Waits until all executions that have ended are recorded, see {@link ScanLog#takeUsed}. */
+  public static String takeUsed() {
+    waitForListener();
+    return ScanLog.takeUsed();
+  }
+
   /** Returns what all executions of a session have skipped, see {@link SavingsLog#of}. */
   public static String savings(Object session) throws Exception {
     waitForListener();
@@ -177,6 +183,7 @@ public final class QueryLog extends SparkListener {
     for (PhysicalScan scan : found) {
       if (scan.isListedBy(id.toString())) {
         scans.add(new ExecutedScan(scan, why));
+        scan.countExplained();
       }
     }
   }

@@ -6,6 +6,7 @@ import io.xskip.common.SkippingSettings;
 import io.xskip.location.IndexLocation;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 
 /** An indexed relation of a query: its indexes, how its files are read, and conditions on it. */
@@ -19,6 +20,11 @@ final class ScanContext {
 
   /** The records of the latest listing, one for each index; null before the first listing. */
   private volatile List<ScanRecord> latest = null;
+
+  /**
+   * Whether a listing of this scan is counted: for a query, or after an explanation of the query.
+   */
+  private final AtomicBoolean isCounted = new AtomicBoolean();
 
   private final ScanMetrics metrics = new ScanMetrics();
   private ScanPreview preview = null;
@@ -45,6 +51,11 @@ final class ScanContext {
   /** Returns the records of the latest listing, or null if no listing ended. */
   List<ScanRecord> latest() {
     return latest;
+  }
+
+  /** Marks the scan as counted, and returns whether it was not. */
+  boolean markCounted() {
+    return isCounted.compareAndSet(false, true);
   }
 
   /** Sets how to find out what the scan would list. */

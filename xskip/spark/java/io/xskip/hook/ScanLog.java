@@ -20,6 +20,10 @@ public final class ScanLog {
 
   private static final AtomicLong LAST_ID = new AtomicLong();
   private static final Deque<ScanRecord> RECORDS = new ArrayDeque<>();
+
+  /** The numbers of the requests of explanations whose files an execution has read. */
+  private static final Deque<Long> USED = new ArrayDeque<>();
+
   private static final ThreadLocal<String> EXPLAIN = new ThreadLocal<>();
 
   private ScanLog() {}
@@ -95,6 +99,30 @@ public final class ScanLog {
             json.writeEndArray();
           }
         });
+  }
+
+  /** Adds the requests of an explanation whose files an execution has read. */
+  static void addUsed(List<ScanRecord> scans) {
+    synchronized (USED) {
+      for (ScanRecord scan : scans) {
+        USED.addLast(Long.valueOf(scan.id()));
+        if (USED.size() > CAPACITY) {
+          USED.removeFirst();
+        }
+      }
+    }
+  }
+
+  /**
+   * Returns the numbers of the requests of explanations whose files an execution has read since the
+   * last call, as a JSON array.
+   */
+  static String takeUsed() {
+    synchronized (USED) {
+      String numbers = USED.toString();
+      USED.clear();
+      return numbers;
+    }
   }
 
   /** Gives the name of an explain as query to the records of this thread. */

@@ -94,6 +94,7 @@ final class ScanPruner {
     if (ScanLog.currentExplain() != null) {
       return;
     }
+    context.markCounted();
     try {
       SkippingSource.count(records);
       context.metrics().publish(records);
