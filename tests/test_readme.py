@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from configparser import ConfigParser
 from pathlib import Path
 
 import pytest
 from docutils.core import publish_doctree
+
+from xskip.spark.bridge.packages import _PUBLISHED_AVRO
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.rst"
@@ -20,6 +23,16 @@ def test_the_links_of_the_readme_lead_to_files() -> None:
     links = re.findall(r"<([\w./-]+)>`__", README.read_text(encoding="utf-8"))
     assert len(links) > 10
     assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_the_readme_says_what_is_installed_and_downloaded() -> None:
+    text = " ".join(README.read_text(encoding="utf-8").split())
+    config = ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    assert "pyspark>=3.5,<4.4" in config["options"]["install_requires"].split()
+    assert "installs xskip, PySpark (3.5 to 4.3) if it is missing, and the command ``xskip``" in text
+    assert _PUBLISHED_AVRO == {"4.2": "4.1.1", "4.3": "4.1.1"}
+    assert "downloads spark-avro from Maven Central (the version of your Spark; 4.1.1 for Spark 4.2 and 4.3)" in text
 
 
 def test_every_setting_is_named() -> None:
