@@ -18,7 +18,7 @@ PACKAGE = ROOT / "xskip"
 #: The folders of the package, and the modules at its root, lowest first: a module imports from its own folder, without
 #: cycles, and from those before it.
 LAYERS = (
-    "errors", "settings", "types", "questdb_files", "expressions", "metadata", "clauses", "indexes", "pruning",
+    "errors", "paths", "settings", "types", "questdb_files", "expressions", "metadata", "clauses", "indexes", "pruning",
     "results", "metadatastore.legacy", "metadatastore", "metadatastore.maintenance", "standalone",
     "spark", "spark.bridge", "spark.catalyst", "spark.collect", "spark.questdb", "spark.query",
     "build", "api", "quixlake", "questdb", "__init__", "cli", "__main__", "xskipper",

@@ -135,7 +135,7 @@ if not TYPE_CHECKING:
         if name in _MODULE_OF:
             value = getattr(importlib.import_module(_MODULE_OF[name]), name)
         elif name.startswith("__") or importlib.util.find_spec(f"xskip.{name}") is None:
-            raise AttributeError(f"module 'xskip' has no attribute {name!r}")
+            raise AttributeError(f"module 'xskip' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
         else:
             value = importlib.import_module(f"xskip.{name}")
         globals()[name] = value

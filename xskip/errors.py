@@ -34,6 +34,7 @@ __all__ = [
     "UnsupportedTypeError",
     "XskipError",
     "did_you_mean",
+    "shown",
 ]
 
 
@@ -245,3 +246,18 @@ def did_you_mean(found: str, known: Iterable[str]) -> str | None:
     folded = {name.lower(): name for name in known}
     similar = difflib.get_close_matches(found.lower(), folded, 1)
     return f"did you mean {folded[similar[0]]}?" if similar else None
+
+
+def shown(value: object) -> str:
+    """Return a short text of an argument with its type.
+
+    >>> shown(5), shown(None), shown([5])
+    ('5, of type int', 'None', 'an object of type list')
+    """
+    if value is None:
+        return "None"
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if isinstance(value, (str, int, float)):
+        return f"{value!r:.100}, of type {type(value).__name__}"
+    return f"an object of type {type(value).__name__}"

@@ -12,8 +12,16 @@ from pyspark.sql import functions as F
 
 import xskip
 from tests.helpers import index, write_once
-from xskip import BloomFilter, MinMax, SkippingIndex, ValueList
-from xskip.errors import ArgumentError, IndexDefinitionError, MetadataVersionError, XskipError
+from xskip import BloomFilter, Formatted, MinMax, SkippingIndex, ValueList
+from xskip.errors import (
+    ArgumentError,
+    DatasetError,
+    IndexDefinitionError,
+    MetadataNotFoundError,
+    MetadataVersionError,
+    PredicateError,
+    XskipError,
+)
 
 SCHEMA = "ts int, city string, position struct<lat: double, lon: double>"
 
@@ -121,11 +129,11 @@ def test_sessions(session: Any, expected: str) -> None:
 @pytest.mark.parametrize(
     ("path", "expected"),
     [
-        (None, "the path is not a text .found: None; expected: a path"),
-        (5, "the path is not a text .found: 5, of type int"),
-        ("", "the path is not a text"),
+        (None, "the (path|location) is not a text .found: None; expected: a path"),
+        (5, "the (path|location) is not a text .found: 5, of type int"),
+        ("", "the (path|location) is empty .found: '', of type str; expected: a path"),
         (["/a", "/b"], "an object of type list; .*index each directory separately"),
-        (b"/a", "the path is not a text"),
+        (b"/a", "the (path|location) is not a text"),
     ],
 )
 def test_paths(spark: SparkSession, path: Any, expected: str) -> None:
@@ -139,8 +147,13 @@ def test_paths(spark: SparkSession, path: Any, expected: str) -> None:
     for call in calls:
         with pytest.raises(ArgumentError, match=expected):
             call(path)
-    with pytest.raises(ArgumentError, match="the path is not a text"):
-        xskip.open_index([path])  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match=expected):
+        xskip.open_index(path)
+    if path is not None:
+        with pytest.raises(ArgumentError, match=expected):
+            xskip.open_index("/lake", location=path)
+    with pytest.raises(ArgumentError, match="the path is"):
+        xskip.LocalKms.from_file(path)
 
 
 def test_paths_of_pathlib(spark: SparkSession, tmp_path: Path) -> None:
@@ -155,8 +168,88 @@ def test_other_arguments_of_for_path_and_for_table(spark: SparkSession) -> None:
         SkippingIndex.for_path(spark, "/lake", format=None)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match=r"the options are not a mapping .found: an object of type list"):
         SkippingIndex.for_path(spark, "/lake", options=["header"])  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match=r"table is not a text .found: None"):
-        SkippingIndex.for_table(spark, None)  # type: ignore[arg-type]
+    for table in (None, "", 5, ["t"]):
+        with pytest.raises(ArgumentError, match=r"table is not a text .found: "):
+            SkippingIndex.for_table(spark, table)  # type: ignore[arg-type]
+    for schema in (5, ["ts int"], {"ts": "int"}):
+        with pytest.raises(ArgumentError, match=r"schema has an invalid value .* such as 'ts timestamp'"):
+            SkippingIndex.for_path(spark, "/lake", schema=schema)  # type: ignore[arg-type]
+    assert SkippingIndex.for_path(spark, "/lake", schema=spark.range(1).schema).name == "/lake"
+
+
+def test_sessions_of_for_path_and_for_table() -> None:
+    for make in (SkippingIndex.for_path, SkippingIndex.for_table):
+        for session in (None, "local", SparkSession.builder):
+            with pytest.raises(ArgumentError, match="xskip needs a Spark session"):
+                make(session, "/lake")  # type: ignore[arg-type]
+
+
+def test_a_path_in_place_of_a_table(spark: SparkSession) -> None:
+    with pytest.raises(DatasetError, match=r"name a table of the catalog; for .* use SkippingIndex.for_path\(\)$"):
+        SkippingIndex.for_table(spark, "/lake/events").create([MinMax("ts")])
+
+
+def test_a_file_in_place_of_a_directory(spark: SparkSession, tmp_path: Path) -> None:
+    path = write_once(spark, tmp_path / "data", SCHEMA, {"a": [(1, "oslo", (1.0, 2.0))]})
+    file = f"{path}/a.parquet"
+    with pytest.raises(DatasetError, match=r"the root .* is a file .*a.parquet; .*; index the directory of the file$"):
+        SkippingIndex.for_path(spark, file).create([MinMax("ts")])
+    spark.conf.set("spark.xskip.metadata.location", str(tmp_path / "indexes"))
+    made = index(spark, file, [MinMax("ts")])  # a directory beside the file
+    assert made.files("ts > 1").names == []
+
+
+@pytest.mark.parametrize("pattern", ["(", "[a", "oslo"])
+def test_patterns_that_spark_rejects(spark: SparkSession, made: SkippingIndex, pattern: str) -> None:
+    """A pattern without the group fails only where it matches, so the data do not show the mistake."""
+    expected = r"rejects the pattern .*column city; .*expected: a regular expression of Java with a group 1"
+    build = made.add if made.exists() else made.create
+    with pytest.raises(IndexDefinitionError, match=expected):
+        build([Formatted("city", pattern)])
+    assert build([Formatted("city", r"^(?<first>\p{Alpha})(.*)$", group=2)]).failed == ()
+
+
+def test_literals_that_do_not_fit(spark: SparkSession, tmp_path: Path) -> None:
+    path = write_once(spark, tmp_path / "data", SCHEMA, {"a": [(1, "oslo", (1.0, 2.0))]})
+    spark.conf.set("spark.sql.ansi.enabled", "true")
+    with pytest.raises(
+        PredicateError, match=r"a literal does not fit .*where: ts > 'abc'; found: \[CAST_INVALID_INPUT"
+    ):
+        index(spark, path, [MinMax("ts")]).files("ts > 'abc'")
+
+
+def test_columns_of_pandas(made: SkippingIndex) -> None:
+    found = made.files("ts = 1", require_index=False)
+    with pytest.raises(ArgumentError, match=r"columns is not a list of texts .found: 'ts', of type str"):
+        found.to_pandas("ts")
+    with pytest.raises(ArgumentError, match=r"columns is not a list of texts .found: 5, of type int"):
+        found.to_pandas(5)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match=r"no such column .found: citty; .*did you mean city\?"):
+        found.to_pandas(["ts", "citty"])
+    assert list(found.to_pandas(["ts"]).columns) == ["ts"]
+
+
+def test_other_arguments_of_maintenance(spark: SparkSession, made: SkippingIndex) -> None:
+    calls: list[Callable[[], object]] = [
+        lambda: made.vacuum(dry_run="yes"),  # type: ignore[arg-type]
+        lambda: made.migrate(3, dry_run=1),  # type: ignore[arg-type]
+        lambda: xskip.migrate_all(spark, "/lake", dry_run=None),  # type: ignore[arg-type]
+    ]
+    for call in calls:
+        with pytest.raises(ArgumentError, match=r"dry_run has an invalid value .*expected: True or False"):
+            call()
+    for labels in ("k1", 5, {"k1": 2}, [("k1", "k2")]):
+        with pytest.raises(ArgumentError, match=r"the labels are not a mapping of texts .*such as \{'old': 'new'\}"):
+            made.rotate_keys(labels)  # type: ignore[arg-type]
+    with pytest.raises(IndexDefinitionError, match=r"the pattern of paths is not a text .found: 5; "):
+        xskip.PathBounds.of_pattern(5)  # type: ignore[arg-type]
+
+
+def test_a_directory_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(MetadataNotFoundError, match=r"there is no such directory .where: .*/none\); check the path"):
+        xskip.open_index(tmp_path / "none")
+    with pytest.raises(MetadataNotFoundError, match=r"there is no index .*create"):
+        xskip.open_index(tmp_path)
 
 
 def test_arguments_of_listings(made: SkippingIndex) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from xskip.errors import ArgumentError, MetadataVersionError, did_you_mean
+from xskip.errors import ArgumentError, MetadataVersionError, did_you_mean, shown
 from xskip.expressions.operands import join_path, split_path
 from xskip.indexes import Index
 from xskip.metadatastore.versions import CURRENT_VERSION, OLDEST_VERSION
@@ -20,8 +19,9 @@ __all__ = [
     "check_flag",
     "check_frame",
     "check_indexes",
+    "check_labels",
     "check_options",
-    "check_path",
+    "check_schema",
     "check_seed",
     "check_text",
     "check_texts",
@@ -44,7 +44,7 @@ def check_indexes(indexes: object) -> tuple[Index, ...]:
     """
     if isinstance(indexes, str) or not isinstance(indexes, Iterable):
         hint = "put the index into a list" if _is_index(indexes) else None
-        raise ArgumentError("the indexes are not in a list", found=_shown(indexes), expected=_EXAMPLE, hint=hint)
+        raise ArgumentError("the indexes are not in a list", found=shown(indexes), expected=_EXAMPLE, hint=hint)
     found: tuple[Any, ...] = tuple(indexes)
     for each in found:
         if isinstance(each, type):
@@ -53,7 +53,7 @@ def check_indexes(indexes: object) -> tuple[Index, ...]:
                 hint=f"write {each.__name__}('column')",
             )  # fmt: skip
         if not _is_index(each):
-            raise ArgumentError("the list holds an object that is no index", found=_shown(each), expected=_EXAMPLE)
+            raise ArgumentError("the list holds an object that is no index", found=shown(each), expected=_EXAMPLE)
     return found
 
 
@@ -70,7 +70,7 @@ def names_of(indexes: object) -> tuple[str, ...]:
         If the argument is no list of indexes or of their names.
     """
     if isinstance(indexes, str):
-        raise ArgumentError("the indexes are not in a list", found=_shown(indexes), expected=f"[{indexes!r}]")
+        raise ArgumentError("the indexes are not in a list", found=shown(indexes), expected=f"[{indexes!r}]")
     if not isinstance(indexes, Iterable):
         return names_of(check_indexes(indexes))
     found = tuple(indexes)
@@ -116,7 +116,7 @@ def check_version(version: object) -> None:
     """
     expected = f"{OLDEST_VERSION} to {CURRENT_VERSION}"
     if not isinstance(version, int) or isinstance(version, bool):
-        raise ArgumentError("the version is not a whole number", found=_shown(version), expected=expected)
+        raise ArgumentError("the version is not a whole number", found=shown(version), expected=expected)
     if not OLDEST_VERSION <= version <= CURRENT_VERSION:
         raise MetadataVersionError("xskip cannot write this version", found=f"version {version}", expected=expected)
 
@@ -133,7 +133,7 @@ def check_count(name: str, value: object) -> None:
         return
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise ArgumentError(
-            f"{name} has an invalid value", found=_shown(value), expected="a whole number of at least 1, or None"
+            f"{name} has an invalid value", found=shown(value), expected="a whole number of at least 1, or None"
         )
 
 
@@ -146,7 +146,7 @@ def check_seed(seed: object) -> None:
         If the argument is something else.
     """
     if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
-        raise ArgumentError("seed has an invalid value", found=_shown(seed), expected="a whole number of at least 0")
+        raise ArgumentError("seed has an invalid value", found=shown(seed), expected="a whole number of at least 0")
 
 
 def check_text(name: str, value: object) -> None:
@@ -158,29 +158,7 @@ def check_text(name: str, value: object) -> None:
         If the argument is something else.
     """
     if not isinstance(value, str) or not value:
-        raise ArgumentError(f"{name} is not a text", found=_shown(value), expected="a text that is not empty")
-
-
-def check_path(path: object) -> str:
-    """Return a path as a text.
-
-    >>> from pathlib import PurePosixPath
-    >>> check_path(PurePosixPath("/lake/events"))
-    '/lake/events'
-
-    Raises
-    ------
-    ArgumentError
-        If the argument is no path, or empty.
-    """
-    text = os.fspath(path) if isinstance(path, os.PathLike) else path
-    if isinstance(text, str) and text.strip():
-        return text
-    several = isinstance(path, Iterable) and not isinstance(path, (str, bytes))
-    hint = "index each directory separately, or index their common parent directory" if several else None
-    raise ArgumentError(
-        "the path is not a text", found=_shown(path), expected="a path such as '/lake/events'", hint=hint
-    )
+        raise ArgumentError(f"{name} is not a text", found=shown(value), expected="a text that is not empty")
 
 
 def check_texts(name: str, value: object, example: str) -> None:
@@ -197,7 +175,7 @@ def check_texts(name: str, value: object, example: str) -> None:
     if wrong or not is_list:
         raise ArgumentError(
             f"{name} is not a list of texts",
-            found=_shown(wrong[0] if wrong else value),
+            found=shown(wrong[0] if wrong else value),
             expected=f"such as [{example!r}]",
         )
 
@@ -212,8 +190,42 @@ def check_options(options: object) -> None:
     """
     if not isinstance(options, Mapping) or not all(isinstance(name, str) for name in options):
         raise ArgumentError(
-            "the options are not a mapping", found=_shown(options), expected="a mapping such as {'header': 'true'}"
+            "the options are not a mapping", found=shown(options), expected="a mapping such as {'header': 'true'}"
         )
+
+
+def check_schema(schema: object) -> None:
+    """Raise an error unless an argument is None, or a schema as a text or a type of Spark.
+
+    Raises
+    ------
+    ArgumentError
+        If the argument is something else.
+    """
+    if schema is not None and not isinstance(schema, str) and not hasattr(type(schema), "fieldNames"):
+        raise ArgumentError(
+            "schema has an invalid value",
+            found=shown(schema),
+            expected="a StructType, or a text such as 'ts timestamp'",
+        )
+
+
+def check_labels(labels: object) -> dict[str, str]:
+    """Return an argument that maps the labels of keys to other labels; None maps none.
+
+    Raises
+    ------
+    ArgumentError
+        If the argument is something else.
+    """
+    found: Any = {} if labels is None else labels
+    texts = [text for pair in found.items() for text in pair] if isinstance(found, Mapping) else [found]
+    wrong = [each for each in texts if not isinstance(each, str)] if isinstance(found, Mapping) else texts
+    if wrong:
+        raise ArgumentError(
+            "the labels are not a mapping of texts", found=shown(wrong[0]), expected="a mapping such as {'old': 'new'}"
+        )
+    return dict(found)
 
 
 def check_flag(name: str, value: object) -> None:
@@ -225,7 +237,7 @@ def check_flag(name: str, value: object) -> None:
         If the argument is something else.
     """
     if not isinstance(value, bool):
-        raise ArgumentError(f"{name} has an invalid value", found=_shown(value), expected="True or False")
+        raise ArgumentError(f"{name} has an invalid value", found=shown(value), expected="True or False")
 
 
 def check_builder(builder: object) -> None:
@@ -241,7 +253,7 @@ def check_builder(builder: object) -> None:
         hint = "the session runs already; call xskip.enable(spark)" if is_session else None
         raise ArgumentError(
             "xskip configures the builder of a session",
-            found=_shown(builder),
+            found=shown(builder),
             expected="SparkSession.builder",
             hint=hint,
         )
@@ -257,7 +269,7 @@ def check_time(name: str, value: object) -> float:
     """
     seconds = seconds_of(value) if isinstance(value, str) else None
     if seconds is None:
-        raise ArgumentError(f"{name} is not a time", found=_shown(value), expected="a time such as '12h' or '1d'")
+        raise ArgumentError(f"{name} is not a time", found=shown(value), expected="a time such as '12h' or '1d'")
     return seconds
 
 
@@ -271,7 +283,7 @@ def check_build(progress: object, on_error: object) -> None:
     """
     if progress is not None and not isinstance(progress, bool) and not callable(progress):
         raise ArgumentError(
-            "progress has an invalid value", found=_shown(progress), expected="True, False, None or a function"
+            "progress has an invalid value", found=shown(progress), expected="True, False, None or a function"
         )
     check_choice("on_error", on_error, ("raise", "skip"))
 
@@ -286,15 +298,4 @@ def check_frame(df: object) -> None:
     """
     if not hasattr(type(df), "sparkSession"):  # a Column of Spark has every attribute, its class has not
         hint = f"write spark.sql({df!r})" if isinstance(df, str) else None
-        raise ArgumentError("the query is not a DataFrame", found=_shown(df), expected="a DataFrame", hint=hint)
-
-
-def _shown(value: object) -> str:
-    """Return a short text of an argument with its type."""
-    if value is None:
-        return "None"
-    if isinstance(value, type):
-        return f"the class {value.__name__}"
-    if isinstance(value, (str, int, float)):
-        return f"{value!r:.100}, of type {type(value).__name__}"
-    return f"an object of type {type(value).__name__}"
+        raise ArgumentError("the query is not a DataFrame", found=shown(df), expected="a DataFrame", hint=hint)

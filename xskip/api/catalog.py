@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from xskip.api.arguments import check_path, check_version
+from xskip.api.arguments import check_flag, check_version
 from xskip.build.commit_attempts import retry_conflicts
 from xskip.build.source import base_location
 from xskip.errors import DatasetError, MetadataNotFoundError, XskipError
 from xskip.metadatastore.maintenance.migrate import Migration
 from xskip.metadatastore.versions import CURRENT_VERSION
+from xskip.paths import check_path
 from xskip.results.operations import IndexList, ListedIndex, MigrationResult
 from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.query.engine import engine_of
@@ -79,6 +80,8 @@ def migrate_all(
 
     Raises
     ------
+    ArgumentError
+        If an argument has another type than documented.
     DatasetError
         If the base location has no directories, such as one that does not exist.
     MetadataVersionError
@@ -90,8 +93,9 @@ def migrate_all(
     >>> [(result.before, result.after) for result in xskip.migrate_all(spark, location, 3)]
     [((4,), 3)]
     """
-    location = check_path(location)
+    location = check_path(location, "location")
     check_version(version)
+    check_flag("dry_run", dry_run)
     engine = engine_of(spark)
     engine.settings.check(spark)
     base = engine.hook.locations.qualified(location)

@@ -6,7 +6,6 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from xskip.api.arguments import check_path
 from xskip.api.catalog import list_indexes
 from xskip.api.index import SkippingIndex
 from xskip.api.queries import explain
@@ -17,6 +16,7 @@ from xskip.indexes import MinMax
 from xskip.metadatastore.location import INDEX_DIRECTORY
 from xskip.metadatastore.snapshot import open_snapshot
 from xskip.metadatastore.temporary import temporary_folder
+from xskip.paths import check_path
 from xskip.results.diagnosis import Check, Diagnosis
 from xskip.settings import ENABLED, LOCATION, STRICT, problems_of
 from xskip.spark.bridge.hadoop_filesystem import storage_for

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow.compute as pc
 
 from xskip.build.source import Source, no_index
-from xskip.errors import MetadataCorruptError, PredicateError
+from xskip.errors import DatasetError, MetadataCorruptError, PredicateError
 from xskip.metadatastore.commit import find_live
 from xskip.results.file_list import FileList
 from xskip.results.scan_source import ScanSource
@@ -60,6 +60,12 @@ def select_files(engine: Engine, source: Source, predicate: str | Column, *, req
     except PySparkException as error:
         raise PredicateError(
             "Spark cannot resolve the predicate", where=str(predicate), found=first_line(error)
+        ) from error
+    except DatasetError as error:
+        if not (error.found or "").startswith("[CAST"):
+            raise
+        raise PredicateError(
+            "a literal does not fit the type of its column", where=str(predicate), found=error.found
         ) from error
     kept = kept.take(pc.sort_indices(kept.names))
     unused, problem = _unused(engine, source, before)

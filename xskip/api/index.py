@@ -14,7 +14,7 @@ from xskip.api.arguments import (
     check_flag,
     check_indexes,
     check_options,
-    check_path,
+    check_schema,
     check_text,
     check_texts,
     check_version,
@@ -33,8 +33,10 @@ from xskip.errors import IndexExistsError, RecordDamagedError
 from xskip.indexes import Index
 from xskip.metadatastore.commit import find_live
 from xskip.metadatastore.versions import CURRENT_VERSION
+from xskip.paths import check_path
 from xskip.results.file_list import FileList
 from xskip.results.operations import RefreshResult
+from xskip.spark.bridge.sessions import check_session
 from xskip.spark.query.engine import engine_of
 
 if TYPE_CHECKING:
@@ -102,11 +104,13 @@ class SkippingIndex(IndexInspection):
         Raises
         ------
         ArgumentError
-            If an argument has another type than documented.
+            If an argument has another type than documented, or if the session was stopped.
         """
+        check_session(spark)
         name = check_path(path)
         check_text("format", format)
         check_options({} if options is None else options)
+        check_schema(schema)
         return SkippingIndex(name, spark, PathReader(name, format, options or {}, schema))
 
     @staticmethod
@@ -131,8 +135,9 @@ class SkippingIndex(IndexInspection):
         Raises
         ------
         ArgumentError
-            If the name is not a text.
+            If the name is not a text, or if the session is not a session or was stopped.
         """
+        check_session(spark)
         check_text("table", table)
         return SkippingIndex(table, spark, TableReader(table))
 
@@ -150,7 +155,7 @@ class SkippingIndex(IndexInspection):
         SkippingIndex
             This instance.
         """
-        location = check_path(location)
+        location = check_path(location, "location")
         engine, source = self._open()
         table = engine.hook.locations.table(self._spark, self.name) if isinstance(self._reader, TableReader) else None
         engine.hook.locations.choose(table.name if table else source.root, engine.hook.locations.qualified(location))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import TYPE_CHECKING, TypeVar
 
-from xskip.api.arguments import check_text, check_time, check_version, names_of
+from xskip.api.arguments import check_flag, check_labels, check_text, check_time, check_version, names_of
 from xskip.build.adoption import Adoption
 from xskip.build.commit_attempts import retry_conflicts
 from xskip.build.reader import Reader
@@ -75,6 +75,8 @@ class IndexMaintenance:
 
         Raises
         ------
+        ArgumentError
+            If an argument has another type than documented.
         MetadataNotFoundError
             If there is no index.
         MetadataVersionError
@@ -83,6 +85,7 @@ class IndexMaintenance:
             If the target version cannot store a type.
         """
         check_version(version)
+        check_flag("dry_run", dry_run)
         engine, source = self._open()
         require_own_snapshot(source)
         listed = cache(lambda: list_files(source.dataset))
@@ -173,7 +176,7 @@ class IndexMaintenance:
         Raises
         ------
         ArgumentError
-            If ``older_than`` is not a time.
+            If ``older_than`` is not a time, or ``dry_run`` is neither True nor False.
         MetadataCorruptError
             If the index cannot be read; nothing has been removed.
 
@@ -184,6 +187,7 @@ class IndexMaintenance:
         ()
         """
         seconds = check_time("older_than", older_than)
+        check_flag("dry_run", dry_run)
         engine, source = self._open()
         result = Vacuum(source.storage, source.location, seconds).run(dry_run=dry_run)
         engine.forget(source.directory)
@@ -274,14 +278,17 @@ class IndexMaintenance:
 
         Raises
         ------
+        ArgumentError
+            If the labels are not a mapping of texts.
         MetadataNotFoundError
             If there is no index.
         KeyNotAvailableError
             If the index is not encrypted or has no such label, or a key is not available; nothing has changed.
         """
+        found = check_labels(labels)
         engine, source = self._open()
         require_own_snapshot(source)
-        result = self._retry_conflicts(lambda: rotate_keys(source.storage, source.directory, labels or {}))
+        result = self._retry_conflicts(lambda: rotate_keys(source.storage, source.directory, found))
         engine.forget(source.directory)
         return result
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from xskip.build.source import Source
 from xskip.errors import IndexDefinitionError, did_you_mean
 from xskip.expressions.operands import join_path, split_path
-from xskip.indexes import Index, index_of
+from xskip.indexes import Formatted, Index, index_of
 from xskip.metadata.table import EXPRESSION, SETTINGS, IndexDefinition
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.spark.bridge.java_errors import first_line, spark_errors
@@ -34,6 +35,14 @@ def plan(source: Source, indexes: Sequence[Index]) -> tuple[PlannedIndex, ...]:
     UnsupportedTypeError
         If an index does not support the type of its column.
     """
+    planned = _planned_all(source, indexes)
+    for index in indexes:
+        if isinstance(index, Formatted):
+            _check_pattern(source, index)
+    return planned
+
+
+def _planned_all(source: Source, indexes: Sequence[Index]) -> tuple[PlannedIndex, ...]:
     if source.reading.problem:
         raise IndexDefinitionError("no index supports these options", where=source.root, found=source.reading.problem)
     if not indexes:
@@ -57,7 +66,7 @@ def plan_existing(source: Source, snapshot: Snapshot) -> tuple[PlannedIndex, ...
         As for :func:`plan`, or if an expression or the type of a column has changed.
     """
     indexes = [index_of(definition) for definition, _ in snapshot.indexes]
-    planned = plan(source, [index for index in indexes if index is not None])
+    planned = _planned_all(source, [index for index in indexes if index is not None])
     for each in planned:
         before = next(d for d, _ in snapshot.indexes if d.key == each.definition.key)
         if (before.expression, before.settings) != (each.definition.expression, each.definition.settings):
@@ -84,6 +93,19 @@ def _planned(source: Source, index: Index, partitions: set[str]) -> PlannedIndex
     names = spelled if source.reading.case_sensitive else tuple(name.lower() for name in spelled)
     definition = IndexDefinition(index.name, names, index.params, index.key_label, types)
     return _checked(PlannedIndex(index, spelled, definition, index.storage(value_types(index, types))))
+
+
+def _check_pattern(source: Source, index: Formatted) -> None:
+    """Raise an error if Spark rejects a pattern or its group, which a build would find out at the first match only."""
+    probe = replace(index, column="''", expression=True, pattern=f"{index.pattern}|")  # matches an empty text
+    (extraction,) = probe.inputs(("''",), ("string",))
+    try:
+        source.df.sparkSession.sql(f"SELECT {extraction.sql}").collect()
+    except spark_errors() as error:
+        raise IndexDefinitionError(
+            "Spark rejects the pattern of an index", where=f"column {index.column}", found=first_line(error),
+            expected=f"a regular expression of Java with a group {index.group}",
+        ) from error  # fmt: skip
 
 
 def _checked(planned: PlannedIndex) -> PlannedIndex:

@@ -240,6 +240,8 @@ def _hint(said: str, fmt: str) -> str | None:
         return f"did you mean {close[0]}?" if close else f"xskip indexes {', '.join(_FORMATS)}"
     if "PATH_NOT_FOUND" in said:
         return "check the path"
+    if "PARSE_SYNTAX_ERROR" in said and not fmt:
+        return "name a table of the catalog; for the files of a directory, use SkippingIndex.for_path()"
     if "UNABLE_TO_INFER_SCHEMA" in said:
         return f"write files of the format {fmt} first, or pass their schema" if fmt else None
     if "FileSystem not found" in said or "No FileSystem for scheme" in said:

@@ -107,6 +107,8 @@ class PathPattern:
         >>> PathPattern.parse("p{part}/*").parts
         ('p', Place(column='part', kind='value'), '/', None)
         """
+        if not isinstance(text, str):
+            raise _invalid("is not a text", repr(text)[:100])
         parts = tuple(_merged(_tokens(text)))
         places = [part for part in parts if isinstance(part, Place)]
         if not places:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from xskip.errors import ArgumentError, KeyNotAvailableError
+from xskip.paths import check_path
 
 __all__ = ["KmsClient", "LocalKms"]
 
@@ -138,15 +139,18 @@ class LocalKms:
 
         Raises
         ------
+        ArgumentError
+            If the path is no path.
         KeyNotAvailableError
             If the file cannot be read or has other content, or if a key has an invalid length.
         """
+        path = check_path(path)
         try:
             return LocalKms({label: _key(text) for label, text in json.loads(Path(path).read_text()).items()})
         except (OSError, ValueError, AttributeError, TypeError) as error:
             raise KeyNotAvailableError(
                 "cannot read the key file",
-                where=str(path),
+                where=path,
                 found=type(error).__name__,
                 expected="a JSON object of labels and base 64 keys",
             ) from None

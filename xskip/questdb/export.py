@@ -17,6 +17,7 @@ from xskip.api.index import SkippingIndex
 from xskip.errors import DatasetError, StorageError, TableDamagedError, UnsupportedTypeError
 from xskip.indexes import Index
 from xskip.metadatastore.filesystem import local_path
+from xskip.paths import check_path
 from xskip.questdb.active_session import session_or_active
 from xskip.questdb.export_leftovers import Announcements
 from xskip.questdb.export_plan import Changed, ExportPlan, export_plan, folder_of, runs
@@ -148,6 +149,8 @@ class Export:
 
     Raises
     ------
+    ArgumentError
+        If the folder is no path.
     DatasetError
         If the format is another one, or if the folder of the cold tier is within the table or its database.
     """
@@ -158,6 +161,7 @@ class Export:
                 "the format of an export does not exist", where="format", found=repr(file_format),
                 expected=" or ".join(FORMATS),
             )  # fmt: skip
+        to = check_path(to, "folder of the cold tier")
         spark = session_or_active(options.spark)
         hook = engine_of(spark).hook
         self._place, self._to, self._format, self._options = place, to, file_format, options

@@ -114,6 +114,8 @@ def open_table(path: str | Path, *, frozen: bool = False) -> Table:
 
     Raises
     ------
+    ArgumentError
+        If the path is no path.
     DatasetError
         If there is no such table.
 

@@ -6,6 +6,7 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from xskip.paths import check_path
 from xskip.questdb.active_session import session_or_active
 from xskip.questdb.table import Table
 from xskip.questdb_files.database import place_of
@@ -41,6 +42,8 @@ def union(hot: Table | str | Path, cold: str, *, spark: SparkSession | None = No
 
     Raises
     ------
+    ArgumentError
+        If an argument is no path.
     DatasetError
         If there is no such table, if the folder has exports of another table, or if it is not known whether the table
         has the rows of an exported partition that has changed.
@@ -54,6 +57,7 @@ def union(hot: Table | str | Path, cold: str, *, spark: SparkSession | None = No
     >>> trades.where("ts >= '2025-01-01'").count()  # doctest: +SKIP
     """
     place = hot.place if isinstance(hot, Table) else place_of(hot)
+    cold = check_path(cold, "folder of the cold tier")
     session = session_or_active(spark)
     frames = tier_frames(engine_of(session).hook, session, str(place.control), cold)
     return reduce(lambda left, right: left.unionAll(right), frames)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from xskip.errors import DatasetError, TableDamagedError
+from xskip.paths import check_path
 from xskip.questdb_files.metadata_file import prefixed_text
 from xskip.questdb_files.snapshot import TablePlace
 
@@ -53,6 +54,8 @@ class Database:
 
     Raises
     ------
+    ArgumentError
+        If the folder is no path.
     DatasetError
         If the folder does not exist.
 
@@ -63,11 +66,11 @@ class Database:
     """
 
     def __init__(self, root: str | Path) -> None:
-        root = Path(root)
+        root = Path(check_path(root, "folder of the database"))
         below = root / "db"
         self.folder = below if below.is_dir() and not (root / "_txn").exists() else root
         if not self.folder.is_dir():
-            raise DatasetError("the folder of a database does not exist", where=str(root))
+            raise DatasetError("the folder of a database does not exist", where=str(root), hint="check the path")
 
     def tables(self, *, system: bool = False) -> list[TableEntry]:
         """Return the tables, sorted by name.
@@ -171,10 +174,12 @@ def place_of(path: str | Path) -> TablePlace:
 
     Raises
     ------
+    ArgumentError
+        If the path is no path.
     DatasetError
         If there is no such table.
     """
-    path = Path(path)
+    path = Path(check_path(path, "path of the table"))
     if (path / "_txn").exists():
         return _place(path)
     if not path.parent.is_dir():

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from xskip.errors import ArgumentError, did_you_mean, shown
 from xskip.metadata.data_files import DataFiles
 from xskip.results.render import html_table, human_bytes, text_table
 from xskip.results.scan_source import ScanSource
@@ -170,6 +171,8 @@ class FileList:
 
         Raises
         ------
+        ArgumentError
+            If the columns are not a list of columns of the dataset.
         DatasetError
             If pandas is not installed, or pyarrow does not read files of this format.
         """
@@ -177,7 +180,8 @@ class FileList:
 
         rows = self.to_pyarrow()
         engine_module("pandas")
-        return rows.to_table(columns=None if columns is None else list(columns)).to_pandas()
+        chosen = None if columns is None else _known_columns(columns, rows.schema.names)
+        return rows.to_table(columns=chosen).to_pandas()
 
     def to_json(self) -> Mapping[str, Any]:
         """Return the list as an object that the module ``json`` can write."""
@@ -204,3 +208,17 @@ class FileList:
 
 
 _HEADERS = ("name", "bytes", "modified (UTC)")
+
+
+def _known_columns(columns: object, known: Sequence[str]) -> list[str]:
+    """Return columns to read as a list; raise an error for anything else, and for unknown columns."""
+    if isinstance(columns, (str, bytes)) or not isinstance(columns, Iterable):
+        raise ArgumentError("columns is not a list of texts", found=shown(columns), expected="such as ['temp']")
+    chosen = list(columns)
+    unknown = next((each for each in chosen if each not in known), None)
+    if unknown is not None:
+        raise ArgumentError(
+            "the dataset has no such column", found=str(unknown), expected=f"one of {', '.join(known)}",
+            hint=did_you_mean(str(unknown), known),
+        )  # fmt: skip
+    return chosen

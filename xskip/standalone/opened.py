@@ -22,6 +22,7 @@ from xskip.metadata.read_profile import ReadProfile
 from xskip.metadatastore.location import INDEX_DIRECTORY, IndexLocation, metadata_directory
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot
 from xskip.metadatastore.time_zones import FORMATS
+from xskip.paths import check_path
 from xskip.pruning.prune import prune, requirements
 from xskip.pruning.translate import Available, translate, without_column
 from xskip.results.file_list import FileList
@@ -75,6 +76,8 @@ class OpenedIndex:
             folder = f"{self.location.root.rstrip('/')}/{INDEX_DIRECTORY}"
             if self.location.directory.startswith(f"{folder}/") and self.store.storage.directories(folder):
                 raise MetadataNotFoundError.only_elsewhere(folder)
+            if self.store.filesystem is None and not os.path.isdir(self.store.root):
+                raise MetadataNotFoundError("there is no such directory", where=self.store.root, hint="check the path")
             raise MetadataNotFoundError.at(self.location.directory)
         return snapshot
 
@@ -174,8 +177,10 @@ def open_index(
 
     Raises
     ------
+    ArgumentError
+        If an argument has another type than documented.
     MetadataNotFoundError
-        If there is no index.
+        If there is no index, or no such directory.
     SettingError
         If the time zone is not known.
 
@@ -188,8 +193,11 @@ def open_index(
     if time_zone is not None:
         try:
             ZoneInfo(time_zone)
-        except (KeyError, ValueError, OSError) as error:
-            raise SettingError("the time zone is not known", where="time_zone", found=time_zone) from error
+        except (TypeError, KeyError, ValueError, OSError) as error:
+            raise SettingError(
+                "the time zone is not known", where="time_zone", found=str(time_zone), expected="such as Europe/Oslo"
+            ) from error
+    location = None if location is None else check_path(location, "location")
     store = Store.of(path, filesystem)
     place = IndexLocation(store.root, metadata_directory(store.root, location), store.path)
     opened = OpenedIndex(store, place, time_zone)

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xskip.errors import ArgumentError, DatasetError, StorageError
+from xskip.errors import DatasetError, StorageError
 from xskip.metadata.data_files import DataFiles, FileStatus, table_identifier
 from xskip.metadatastore.filesystem import FileEntry, LocalStorage, Storage, modified_of
 from xskip.metadatastore.temporary import lasting_folder
+from xskip.paths import check_path
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileInfo, FileSystem
@@ -65,7 +66,7 @@ class Store:
         StorageError
             If pyarrow cannot open the file system.
         """
-        root = _text(path)
+        root = check_path(path)
         scheme, colon, rest = root.partition("://")
         if not colon or scheme == "file":
             local = os.path.abspath(root.removeprefix("file://").removeprefix("file:"))
@@ -85,16 +86,6 @@ class Store:
                 ) from error  # fmt: skip
             return Store(root, filesystem, place.removesuffix(table_identifier(root)))
         return Store(root, filesystem, rest.partition("/")[0])
-
-
-def _text(path: object) -> str:
-    text = os.fspath(path) if isinstance(path, os.PathLike) else path
-    if isinstance(text, str) and text:
-        return text
-    raise ArgumentError(
-        "the path is not a text", found="an empty text" if text == "" else f"an object of type {type(path).__name__}",
-        expected="a path such as '/lake/events'",
-    )  # fmt: skip
 
 
 def list_data(store: Store) -> DataFiles:
