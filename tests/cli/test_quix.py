@@ -77,6 +77,8 @@ def test_compactions(base: str, capsys: pytest.CaptureFixture[str]) -> None:
 def test_errors(base: str, capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, message in (
         (("keys", base, "u"), "the lake has no such topic"),
+        (("topics", f"{base}/none"), "the folder of the lake does not exist"),
+        (("find", f"{base}/Raw"), "the folder is no lake"),
         (("read", base, "t", "--offsets", "x"), "offsets cannot be understood"),
         (("read", base, "t", "--start", "soon"), "a moment cannot be understood"),
     ):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.quixlake.lakes import START, WrittenLake, hourly, records
-from xskip.errors import DatasetError, PredicateError
+from xskip.errors import ArgumentError, DatasetError, PredicateError
 from xskip.quixlake import QuixLake, listing, store
 from xskip.quixlake.selection import milliseconds
 
@@ -197,9 +198,6 @@ def test_errors_say_what_is_wrong(spark: SparkSession, tmp_path: Path) -> None:
     lake = QuixLake(spark, str(tmp_path))
     with pytest.raises(DatasetError, match=r"the lake has no such topic .*found: u; expected: one of t"):
         lake.keys("u")
-    with pytest.raises(DatasetError, match="no such topic"):
-        QuixLake(spark, str(tmp_path / "none")).segments("t")
-    assert len(QuixLake(spark, str(tmp_path / "none")).topics()) == 0
     with pytest.raises(PredicateError, match="the window ends before it starts"):
         lake.segments("t", start="2025-08-22", end="2025-08-21")
     with pytest.raises(PredicateError, match="range of offsets ends before it starts"):
@@ -212,6 +210,46 @@ def test_errors_say_what_is_wrong(spark: SparkSession, tmp_path: Path) -> None:
         lake.segments("t", keys=[5])  # type: ignore[list-item]
     with pytest.raises(PredicateError, match="a partition is not a whole number"):
         lake.segments("t", partitions=["0"])  # type: ignore[list-item]
+
+
+def test_a_lake_that_is_not_there_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
+    """[QLK-DI-5]"""
+    calls: list[Callable[[QuixLake], object]] = [
+        lambda lake: lake.topics(), lambda lake: lake.topics(listed=True), lambda lake: lake.find(),
+        lambda lake: lake.keys("t"), lambda lake: lake.read("t"), lambda lake: lake.segments("t"),
+        lambda lake: lake.check("t"), lambda lake: lake.index("t"),
+    ]  # fmt: skip
+    for name in ("none", "none/below", "n%20o"):
+        for call in calls:
+            with pytest.raises(
+                DatasetError, match=rf"the folder of the lake does not exist .*{name}\); check the path"
+            ):
+                call(QuixLake(spark, tmp_path / name))
+    for made in ("a b%20c", "a b%20c/Raw"):
+        (tmp_path / made).mkdir()
+        lake = QuixLake(spark, tmp_path / "a b%20c")
+        assert len(lake.topics()) == len(lake.find()) == 0
+        with pytest.raises(DatasetError, match=r"no such topic .*found: t; expected: a folder Raw/Topic=<topic>"):
+            lake.keys("t")
+
+
+def test_a_folder_of_something_else_is_no_lake(spark: SparkSession, tmp_path: Path) -> None:
+    """[QLK-DI-5]"""
+    hourly(tmp_path / "lakes" / "one")
+    (tmp_path / "lakes" / "_temporary").mkdir()
+    with pytest.raises(
+        DatasetError, match=r"is no lake .*found: one; expected: .* Raw and Metadata\); name the folder"
+    ):
+        QuixLake(spark, tmp_path / "lakes").topics()
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(DatasetError, match=r"the folder of the lake does not exist .*/file\); check the path"):
+        QuixLake(spark, tmp_path / "file").topics()
+
+
+@pytest.mark.parametrize("base", [None, "", " ", 5, ["/lake"], b"/lake"])
+def test_the_folder_of_a_lake_is_a_path(spark: SparkSession, base: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"the folder of the lake is .*expected: a path such as '/lake/events'"):
+        QuixLake(spark, base)
 
 
 @pytest.mark.parametrize("moment", ["soon", None, 1.5, True, b"2025"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from xskip.paths import check_path
 from xskip.quixlake.custom_metadata import keys_of_topic, keys_with
 from xskip.quixlake.names import RAW, first_parts, is_first_of
 from xskip.quixlake.results import LakeTable, TimeRange, summarize, times_of
@@ -35,14 +37,14 @@ class LakeDiscovery:
     ----------
     spark : SparkSession
         The session that reaches the lake.
-    base : str
+    base : str or os.PathLike
         The folder of the workspace, which contains ``Raw`` and ``Metadata``.
     """
 
-    def __init__(self, spark: SparkSession, base: str) -> None:
+    def __init__(self, spark: SparkSession, base: str | os.PathLike[str]) -> None:
         self.spark = spark
-        self.base = base
-        self._store = LakeStore(engine_of(spark).hook, base)
+        self.base = check_path(base, "folder of the lake")
+        self._store = LakeStore(engine_of(spark).hook, self.base)
 
     def __repr__(self) -> str:
         return f"QuixLake({self.base!r})"
@@ -59,6 +61,12 @@ class LakeDiscovery:
         -------
         LakeTable
             A row for each topic with ``topic``, ``keys``, ``segments``, ``bytes``, ``messages``, ``start`` and ``end``.
+            No rows if the folder is empty, because nothing was written yet.
+
+        Raises
+        ------
+        DatasetError
+            If there is no such folder, or if it holds other entries than a lake.
         """
         table = summarize(self._segments(self._store.all_folders(), listed=listed), ["topic"], keys=True)
         return LakeTable("topics", table.drop_columns(["first", "last"]))
@@ -218,6 +226,8 @@ class LakeDiscovery:
 
         Raises
         ------
+        DatasetError
+            If there is no such folder, or if it holds other entries than a lake.
         PredicateError
             If the window is invalid.
         """

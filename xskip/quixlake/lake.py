@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -39,11 +40,11 @@ class QuixLake(LakeDiscovery):
     ----------
     spark : SparkSession
         The session that reads the lake.
-    base : str
+    base : str or os.PathLike
         The folder of the workspace, which contains ``Raw`` and ``Metadata``, on any file system that Spark can reach.
     """
 
-    def __init__(self, spark: SparkSession, base: str) -> None:
+    def __init__(self, spark: SparkSession, base: str | os.PathLike[str]) -> None:
         super().__init__(spark, base)
         self._indexes = ProcessIndexes()
 

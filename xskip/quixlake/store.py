@@ -97,8 +97,17 @@ class LakeStore:
         self._index_files: tuple[dict[str, Any], IndexFiles] = {}, IndexFiles.of({})
 
     def all_folders(self) -> list[str]:
-        """Return the names of the folders of all topics."""
-        return [*dict.fromkeys(f for area in (RAW, METADATA) for f in self._folders(area, "Topic="))]
+        """Return the names of the folders of all topics; none if the lake is empty.
+
+        Raises
+        ------
+        DatasetError
+            If there is no lake.
+        """
+        found = [*dict.fromkeys(f for area in (RAW, METADATA) for f in self._folders(area, "Topic="))]
+        if not found:
+            self._check_base()
+        return found
 
     def topic_folders(self) -> dict[str | None, list[str]]:
         """Return the names of the folders of each topic, by the topic that the names mean [QLK-DI-1]."""
@@ -114,7 +123,7 @@ class LakeStore:
         Raises
         ------
         DatasetError
-            If the lake has no such topic.
+            If there is no lake, or if it has no such topic.
         """
         folders = self.topic_folders()
         if topic not in folders:
@@ -124,6 +133,19 @@ class LakeStore:
                 expected=f"one of {some}" if some else "a folder Raw/Topic=<topic>",
             )  # fmt: skip
         return folders[topic]
+
+    def _check_base(self) -> None:
+        """Raise an error if the folder does not exist, or if it has entries, but neither of the folders of a lake."""
+        names = [*_names(self.storage.directories(self.uri)), *(each.name for each in self.storage.list(self.uri))]
+        shown = sorted(name for name in names if not name.startswith((".", "_")))
+        if shown and not {RAW, METADATA} & set(shown):
+            raise DatasetError(
+                "the folder is no lake", where=self.uri, found=", ".join(shown[:5]),
+                expected=f"the folders {RAW} and {METADATA}", hint="name the folder of the workspace",
+            )  # fmt: skip
+        above, _, name = self.root.rpartition("/")
+        if not names and name and name not in _names(self.storage.directories(f"{self._prefix}{above or '/'}")):
+            raise DatasetError("the folder of the lake does not exist", where=self.uri, hint="check the path")
 
     def _topics_of(self, folder: str) -> set[str | None]:
         """Return the topics of a folder; the descriptors of a former writer can say that its name is not encoded."""
@@ -282,8 +304,7 @@ class LakeStore:
         return (kept(found, pc.invert(compacted.excludes(found["path"]))) if len(compacted) else found), described
 
     def _folders(self, below: str, prefix: str) -> list[str]:
-        found = self.storage.directories(f"{self.uri}/{below}")
-        names = [path.rstrip("/").rpartition("/")[2] for path in found]
+        names = _names(self.storage.directories(f"{self.uri}/{below}"))
         return [name for name in names if name.startswith(prefix)]
 
     def _contents_of(self, folders: Sequence[str], pattern: str, limit: int | None = None) -> dict[str, Any]:
@@ -360,3 +381,7 @@ def _joined(parts: Sequence[DataFiles]) -> DataFiles:
         pa.concat_arrays([getattr(part, column) for part in parts]) for column in ("names", "sizes", "modified")
     )
     return DataFiles(names, sizes, modified)
+
+
+def _names(directories: Iterable[str]) -> list[str]:
+    return [path.rstrip("/").rpartition("/")[2] for path in directories]
