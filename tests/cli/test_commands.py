@@ -254,6 +254,41 @@ def test_an_interruption_is_one_line(
     assert capsys.readouterr().err == "xskip: interrupted\n"
 
 
+def test_an_unknown_error_is_one_line(
+    path: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 1 means something else, so an error that is not xskip's must not end the process with a traceback."""
+
+    def fails(*_: object) -> None:
+        raise ZeroDivisionError("by zero")
+
+    monkeypatch.setattr(SkippingIndex, "status", fails)
+    capsys.readouterr()
+    assert main(["status", path]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err == (
+        "xskip: the command failed because of an unknown error (found: ZeroDivisionError('by zero')); "
+        "use --verbose to see the traceback\n"
+    )
+    assert main(["status", path, "--json"]) == 2
+    said = capsys.readouterr()
+    assert (json.loads(said.out)["error"]["found"], said.err) == ("ZeroDivisionError('by zero')", "")
+    assert main(["status", path, "--verbose", "--conf", "spark.ui.showConsoleProgress=false"]) == 2
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_reader_that_ends_early_gets_no_traceback() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-u", "-m", "xskip", "completion", "fish"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=ENVIRONMENT,
+    )  # fmt: skip
+    assert process.stdout is not None
+    process.stdout.close()
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (2, "")
+
+
 def test_a_process_that_is_interrupted_shows_no_traceback(path: str) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "xskip", "create", path, "--minmax", "a", *LOCAL],

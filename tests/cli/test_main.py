@@ -139,6 +139,9 @@ def test_errors_are_one_line_on_stderr(
         )
     assert "name the package of its file system with --package" in fail(capsys, "status", "nope://lake/events")
     assert "cannot read the dataset" in fail(capsys, "create", str(tmp_path / "none"), "--minmax", "a")
+    (tmp_path / "empty").mkdir()
+    empty = fail(capsys, "create", str(tmp_path / "empty"), "--minmax", "a")
+    assert "; write files first, or name the format with --format: parquet, avro" in empty
     run(capsys, "create", path, "--minmax", "a")
     again = fail(capsys, "create", path, "--minmax", "a")
     assert "already has an index" in again
@@ -149,9 +152,12 @@ def test_errors_are_one_line_on_stderr(
 
 
 def test_an_invalid_predicate_is_an_error(spark: SparkSession, path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    spark.conf.set("spark.sql.ansi.enabled", "true")
     run(capsys, "create", path, "--minmax", "a")
     assert "nope" in fail(capsys, "files", path, "nope = 1")
     assert "a >" in fail(capsys, "files", path, "a >")
+    for command in ("files", "explain"):
+        assert "(where: a = 'x'; found: [CAST_INVALID_INPUT] " in fail(capsys, command, path, "a = 'x'")
 
 
 @pytest.mark.parametrize(
@@ -228,6 +234,7 @@ def test_errors_name_flags_instead_of_arguments_of_python(
     assert fail(capsys, "vacuum", path, "--older-than", "soon") == (
         "xskip: --older-than is not a time (found: 'soon'; expected: a time such as '12h' or '1d')\n"
     )
+    assert "--index \"TYPE(COLUMN, key_label='LABEL')\"" in fail(capsys, "rotate-keys", path)
     assert fail(capsys, "add", path, "--minmax", "a").endswith("; to change its parameters, run xskip remove first\n")
     replay = ("quix", "replay", path, "t", "--servers", "s", "--into", "i", "--speed", "-1")
     assert fail(capsys, *replay).endswith("; without --speed, it replays as fast as possible\n")

@@ -300,7 +300,13 @@ COMMANDS = (
     Command(
         "adopt", "take over the index of a dataset that was moved or copied", "xskip adopt /lake/events",
         _of_index(lambda index, a: index.adopt(a.former)),
-        (*DATASET, Flag(("--former",), "the former root directory of the dataset", {"metavar": "DIRECTORY"})),
+        (
+            *DATASET,
+            Flag(
+                ("--former",), "the former root directory of the dataset",
+                {"metavar": "DIRECTORY", "type": directory},
+            ),
+        ),
     ),
     Command(
         "files", "list the files that a query with a predicate reads", "xskip files /lake/events \"temp > 30\" --json",

@@ -14,6 +14,7 @@ __all__ = [
     "ONE_COLUMN",
     "Flag",
     "add_flag",
+    "count",
     "directory",
     "key_value",
     "number",
@@ -75,6 +76,18 @@ def whole_number(text: str) -> int:
         return int(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"expected a whole number, found {text!r}") from None
+
+
+def count(text: str) -> int:
+    """Return a text as a whole number of at least 1; raise an error for any other text.
+
+    >>> count("12")
+    12
+    """
+    found = whole_number(text)
+    if found < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number of at least 1, found {text!r}")
+    return found
 
 
 def number(text: str) -> float:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
+import traceback
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -44,12 +46,29 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         arguments = make_parser().parse_args(words)
         return int(arguments.run(arguments))
-    except XskipError as error:
-        _show_error(error, as_json=_wants_json(words))
-        return _FAILED
     except KeyboardInterrupt:
         print("xskip: interrupted", file=sys.stderr)
         return _INTERRUPTED
+    except BrokenPipeError:  # the reader of the output, such as head, has ended
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _FAILED
+    except Exception as error:  # noqa: BLE001 - a traceback and exit code 1 would mean something else
+        _show_error(_told(error, words), as_json=_wants_json(words))
+        return _FAILED
+
+
+def _told(error: Exception, words: Sequence[str]) -> XskipError:
+    """Return an error that is not xskip's as one of xskip; its traceback goes to stderr with ``--verbose``."""
+    if isinstance(error, XskipError):
+        return error
+    from xskip.spark.bridge.java_errors import reason, spark_errors
+
+    if "--verbose" in words:
+        traceback.print_exception(error)
+    is_of_spark = isinstance(error, spark_errors())
+    what = "Spark refuses the command" if is_of_spark else "the command failed because of an unknown error"
+    hint = "see the traceback" if "--verbose" in words else "use --verbose to see the traceback"
+    return XskipError(what, found=reason(error), hint=hint)
 
 
 def _wants_json(words: Sequence[str]) -> bool:

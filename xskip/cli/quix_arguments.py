@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from xskip.cli.flags import directory, key_value, number, whole_number
+from xskip.cli.flags import count, directory, key_value, number, whole_number
 
 __all__ = ["add_quix"]
 
@@ -85,7 +85,7 @@ def _add_own(command: argparse.ArgumentParser, name: str) -> None:
             _add_window(command)
         case "read":
             text = "the number of messages (default: %(default)s)"
-            command.add_argument("--limit", type=whole_number, default=20, help=text)
+            command.add_argument("--limit", type=count, default=20, help=text)
             command.add_argument("--value", help="json, avro, protobuf, or an SQL expression for the payload")
             command.add_argument("--schema", help="the schema of the payload, or the name of the Protobuf message")
             command.add_argument("--descriptor", help="the file of the Protobuf descriptor set")
@@ -94,7 +94,7 @@ def _add_own(command: argparse.ArgumentParser, name: str) -> None:
             command.add_argument("--trust", choices=("checked", "names", "data"), default="checked", help=text)
         case "validate":
             text = "compare at most so many, at random"
-            command.add_argument("--sample", type=whole_number, metavar="SEGMENTS", help=text)
+            command.add_argument("--sample", type=count, metavar="SEGMENTS", help=text)
         case "compact" | "clean":
             hours = 1.0 if name == "compact" else 24.0
             text = "the least age of the files in hours (default: %(default)s)"

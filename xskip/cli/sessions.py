@@ -21,7 +21,7 @@ from xskip.metadatastore.commit import find_live
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.kms import LocalKms
 from xskip.metadatastore.location import metadata_directory
-from xskip.spark.bridge.java_errors import first_line
+from xskip.spark.bridge.java_errors import first_line, told
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -86,11 +86,12 @@ def _naming_the_format(fmt: str) -> Iterator[None]:
         other = any(word in (error.found or "") for word in _NOT_THE_FORMAT)
         if error.what != "cannot read the dataset" or other:
             raise
+        files = "write files first, or " if "UNABLE_TO_INFER_SCHEMA" in (error.found or "") else ""
         meant = [] if fmt in _FORMATS else get_close_matches(fmt, _FORMATS, 1)
         asked = f"; did you mean {meant[0]}?" if meant else ""
         raise DatasetError(
             error.what, where=error.where, found=f"{error.found}; the format is {fmt}{asked}",
-            hint=f"name the format with --format: {', '.join(_FORMATS)}",
+            hint=f"{files}name the format with --format: {', '.join(_FORMATS)}",
         ) from error  # fmt: skip
 
 
@@ -121,7 +122,8 @@ def explained(index: SkippingIndex, predicate: str, files: int | None = None) ->
         filtered = df.filter(predicate)
     except PySparkException as error:
         raise PredicateError("Spark cannot resolve the predicate", where=predicate, found=first_line(error)) from error
-    return explain(filtered, files=files)
+    with told(PredicateError, "Spark cannot plan a query with the predicate", predicate):
+        return explain(filtered, files=files)
 
 
 def demand_directory(location: str) -> None:
