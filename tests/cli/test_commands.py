@@ -254,6 +254,19 @@ def test_an_interruption_is_one_line(
     assert capsys.readouterr().err == "xskip: interrupted\n"
 
 
+def test_an_interruption_of_exec_has_the_exit_code(tmp_path: Path) -> None:
+    """CPython remembers that an interruption ended an exec, and python -m then ends by the signal."""
+    (tmp_path / "interrupted.py").write_text(
+        "import sys\n"
+        "from xskip.cli import main\n"
+        "main.make_parser = lambda: exec('raise KeyboardInterrupt')\n"
+        "sys.exit(main.main([]))\n"
+    )
+    run = [sys.executable, "-m", "interrupted"]
+    ran = subprocess.run(run, capture_output=True, text=True, check=False, cwd=tmp_path, env=ENVIRONMENT)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "xskip: interrupted\n")
+
+
 def test_an_unknown_error_is_one_line(
     path: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

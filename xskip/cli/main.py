@@ -48,6 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(arguments.run(arguments))
     except KeyboardInterrupt:
         print("xskip: interrupted", file=sys.stderr)
+        exec("")  # or python -m ends by the signal, if it interrupted an exec such as that of a dataclass
         return _INTERRUPTED
     except BrokenPipeError:  # the reader of the output, such as head, has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
