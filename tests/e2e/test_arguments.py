@@ -184,6 +184,13 @@ def test_sessions_of_for_path_and_for_table() -> None:
                 make(session, "/lake")  # type: ignore[arg-type]
 
 
+def test_an_index_from_its_class(spark: SparkSession) -> None:
+    make: Any = SkippingIndex
+    for arguments in ((), (spark,), (spark, "/lake"), ("/lake",)):
+        with pytest.raises(ArgumentError, match=r"; call SkippingIndex.for_path\(spark, path\) or "):
+            make(*arguments)
+
+
 def test_a_path_in_place_of_a_table(spark: SparkSession) -> None:
     with pytest.raises(DatasetError, match=r"name a table of the catalog; for .* use SkippingIndex.for_path\(\)$"):
         SkippingIndex.for_table(spark, "/lake/events").create([MinMax("ts")])
@@ -243,6 +250,20 @@ def test_other_arguments_of_maintenance(spark: SparkSession, made: SkippingIndex
             made.rotate_keys(labels)  # type: ignore[arg-type]
     with pytest.raises(IndexDefinitionError, match=r"the pattern of paths is not a text .found: 5; "):
         xskip.PathBounds.of_pattern(5)  # type: ignore[arg-type]
+
+
+def test_files_of_reports_and_file_systems(spark: SparkSession, tmp_path: Path) -> None:
+    for path in (None, "", 5):
+        with pytest.raises(ArgumentError, match=r"the path is .*expected: a path"):
+            xskip.last_report(spark).save(path)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match=r"filesystem has an invalid value .*expected: a pyarrow.fs.FileSystem"):
+        xskip.open_index(tmp_path, filesystem=5)
+
+
+def test_a_mistyped_name_of_the_package_has_a_suggestion() -> None:
+    with pytest.raises(AttributeError) as caught:
+        getattr(xskip, "MinMx")  # noqa: B009 - mypy knows that the name is wrong
+    assert (caught.value.name, caught.value.obj) == ("MinMx", xskip)  # from these, Python suggests MinMax
 
 
 def test_a_directory_that_is_not_there(tmp_path: Path) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from pyspark.sql import SparkSession
 
 from tests.quixlake.lakes import START, WrittenLake, hourly, records
-from xskip.errors import ArgumentError, DatasetError, PredicateError
-from xskip.quixlake import QuixLake, listing, store
+from xskip.errors import ArgumentError, DatasetError, PredicateError, XskipError
+from xskip.quixlake import QuixLake, ReplayOptions, SinkOptions, listing, store
 from xskip.quixlake.selection import milliseconds
 
 KEYS = ("a/b", "10", "2024-01-01", "", "é x#%:=", None)
@@ -250,6 +250,53 @@ def test_a_folder_of_something_else_is_no_lake(spark: SparkSession, tmp_path: Pa
 def test_the_folder_of_a_lake_is_a_path(spark: SparkSession, base: Any) -> None:
     with pytest.raises(ArgumentError, match=r"the folder of the lake is .*expected: a path such as '/lake/events'"):
         QuixLake(spark, base)
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (lambda lake: lake.topics(listed="yes"), r"listed has an invalid value .*True or False"),
+        (lambda lake: lake.segments("t", listed=1), r"listed has an invalid value .*True or False"),
+        (lambda lake: lake.keys("T"), r"no such topic .*found: T; expected: one of t\); did you mean t\?"),
+        (lambda lake: lake.partitions("t", 5), r"key is not a text .found: 5, of type int; expected: a stream key"),
+        (lambda lake: lake.metadata("t", b"k"), r"key is not a text .found: an object of type bytes"),
+        (lambda lake: lake.find(5), r"text is not a text .found: 5"),
+        (lambda lake: lake.find(metadata="site"), r"custom metadata is not a mapping .found: 'site'; "),
+        (lambda lake: lake.read("t", metadata={"site": 5}), r"value of custom metadata is not text .found: 5"),
+        (lambda lake: lake.read("t", keys=5), r"the stream keys are not texts .found: 5"),
+        (lambda lake: lake.read("t", keys=b"k"), r"the stream keys are not texts .found: b'k'"),
+        (lambda lake: lake.read("t", partitions=1.5), r"a partition is not a whole number .found: 1.5"),
+        (lambda lake: lake.read("t", offsets=5), r"the offsets are not a pair .found: 5; expected: the first offset"),
+        (lambda lake: lake.read("t", offsets=(1, 2, 3)), r"the offsets are not a pair"),
+        (lambda lake: lake.read("t", value="jsn"), r"cannot decode the payload .*; did you mean json\?"),
+        (lambda lake: lake.index("t", trust="data "), r"trust has an invalid value .*; did you mean data\?"),
+        (lambda lake: lake.validate("t", sample=0), r"sample has an invalid value .found: 0"),
+        (lambda lake: lake.compact("t", older_than=5), r"older_than is not an age .*such as timedelta\(hours=1\)"),
+        (lambda lake: lake.clean("t", older_than="1d"), r"older_than is not an age .found: '1d'"),
+        (lambda lake: lake.clean("t", abandon_lost="no"), r"abandon_lost has an invalid value"),
+        (lambda lake: lake.replay("t", 5), r"options has an invalid value .*an instance of ReplayOptions"),
+        (lambda lake: lake.replay("t").to_kafka(None, "u"), r"servers is not a text .*such as 'localhost:9092'"),
+        (lambda lake: lake.replay("t").to_kafka("s", None), r"topic is not a text .found: None"),
+        (lambda lake: lake.set_metadata("t", "a/b", 5), r"values is not a mapping .found: 5"),
+        (lambda lake: lake.set_metadata("t", 5, {}), r"key is not a text .found: 5"),
+        (lambda lake: lake.delete_metadata("t", "a/b", "site"), r"names is not a list of texts .found: 'site'"),
+        (lambda lake: lake.write(None, "t"), r"the query is not a DataFrame .found: None"),
+        (lambda lake: lake.write(lake.read("t"), None), r"topic is not a text .found: None"),
+        (lambda lake: lake.write(lake.read("t"), "t", options=5), r"options has an invalid value .*of SinkOptions"),
+        (lambda lake: lake.stream(lake.read("t"), "t", None), r"the checkpoint is not a text .found: None"),
+        (lambda lake: lake.stream(lake.read("t"), "t", "/cp"), r"is no stream .*; call write\(\) for a batch"),
+        (lambda _: SinkOptions(max_millis=cast(Any, "x")), r"max_millis is not a whole number .found: .x., of"),
+        (lambda _: ReplayOptions(speed=cast(Any, "fast")), r"speed is not a number .found: 'fast', of type str"),
+        (lambda _: ReplayOptions(max_gap_ms=cast(Any, 1.5)), r"max_gap_ms is not a whole number .found: 1.5"),
+    ],
+)  # fmt: skip
+def test_wrong_arguments(
+    spark: SparkSession, tmp_path: Path, call: Callable[[QuixLake], object], expected: str
+) -> None:
+    hourly(tmp_path)
+    with pytest.raises(XskipError, match=expected):
+        call(QuixLake(spark, tmp_path))
+    assert len(QuixLake(spark, tmp_path).topics()) == 1  # nothing was written
 
 
 @pytest.mark.parametrize("moment", ["soon", None, 1.5, True, b"2025"])

@@ -20,7 +20,13 @@ from xskip.build.source import (
     open_source,
     require_own_snapshot,
 )
-from xskip.errors import KeyNotAvailableError, MetadataCorruptError, MetadataNotFoundError, MetadataVersionError
+from xskip.errors import (
+    ArgumentError,
+    KeyNotAvailableError,
+    MetadataCorruptError,
+    MetadataNotFoundError,
+    MetadataVersionError,
+)
 from xskip.indexes import Index
 from xskip.metadatastore.maintenance.compact import optimize
 from xskip.metadatastore.maintenance.drop import remove_index
@@ -54,9 +60,16 @@ class IndexMaintenance:
         The path or table, as the user gave it.
     """
 
-    name: str
-    _spark: SparkSession = field(repr=False)
-    _reader: Reader = field(repr=False)
+    name: str = ""
+    _spark: SparkSession = field(default=None, repr=False)  # type: ignore[assignment]
+    _reader: Reader = field(default=None, repr=False)  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        if self._reader is None:
+            raise ArgumentError(
+                "an index is not created from its class", found=f"{type(self).__name__}(…)",
+                hint="call SkippingIndex.for_path(spark, path) or SkippingIndex.for_table(spark, table)",
+            )  # fmt: skip
 
     def migrate(self, version: int = CURRENT_VERSION, *, dry_run: bool = False) -> MigrationResult:
         """Convert the metadata to another version of the format in one commit, without reading the data.

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from xskip.errors import PredicateError, StorageError
+from xskip.quixlake.arguments import check_key
 from xskip.quixlake.custom_metadata import DOCUMENT
 from xskip.quixlake.names import METADATA, folder
 from xskip.quixlake.store import LakeStore
@@ -40,6 +41,7 @@ def write_values(store: LakeStore, topic: str, key: str | None, values: Mapping[
     StorageError
         If the file cannot be written.
     """
+    check_key(key)
     for name, value in values.items():
         if not isinstance(name, str) or not isinstance(value, str | None):
             raise PredicateError("custom metadata is not text", found=f"{name!r}: {value!r}")

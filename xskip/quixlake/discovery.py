@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from xskip.api.arguments import check_flag, check_text
 from xskip.paths import check_path
+from xskip.quixlake.arguments import check_key
 from xskip.quixlake.custom_metadata import keys_of_topic, keys_with
 from xskip.quixlake.names import RAW, first_parts, is_first_of
 from xskip.quixlake.results import LakeTable, TimeRange, summarize, times_of
@@ -115,6 +117,7 @@ class LakeDiscovery:
         DatasetError
             If the lake has no such topic.
         """
+        check_key(key)
         segments = self._of(topic, listed=listed)
         if key is not None:
             segments = segments.filter(pc.equal(segments["stream_key"], key))
@@ -194,6 +197,7 @@ class LakeDiscovery:
         DatasetError
             If the lake has no such topic.
         """
+        check_key(key)
         table, _ = self._store.custom_metadata(self._store.folders_of(topic))
         if key is not None:
             table = table.filter(pc.equal(table["stream_key"], key))
@@ -231,6 +235,8 @@ class LakeDiscovery:
         PredicateError
             If the window is invalid.
         """
+        if text is not None:
+            check_text("text", text)
         selection = Selection.of("", {"start": start, "end": end, "metadata": metadata, "trust": "names"})
         wanted = selection.metadata
 
@@ -254,6 +260,7 @@ class LakeDiscovery:
 
     def _selected(self, selection: Selection, *, listed: bool) -> pa.Table:
         """Return the segments of a selection by all claims, whether they count in a read or not."""
+        check_flag("listed", listed)
         topic, keys = selection.topic, selection.keys
         if listed:
             source = TopicSource(engine_of(self.spark).hook, self._store, topic)
@@ -269,6 +276,7 @@ class LakeDiscovery:
 
     def _segments(self, folders: list[str], *, listed: bool, topic: str | None = None) -> pa.Table:
         """Return the segments of topics' folders that are not deleted [QLK-DI-2] [QLK-DI-3]."""
+        check_flag("listed", listed)
         found = self._store.segments(folders) if listed else self._described(folders)[0]
         found = kept(found, pc.invert(found["is_deleted"]))
         return found if topic is None else kept(found, pc.equal(found["topic"], topic))

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from xskip.api.arguments import check_choice, check_count, check_flag, check_seed
+from xskip.quixlake.arguments import check_age, check_names, check_options, check_values
 from xskip.quixlake.checks import check, contradictions
 from xskip.quixlake.claims import IndexTrust
 from xskip.quixlake.compaction import Compaction, CompactionResult
@@ -142,6 +144,8 @@ class QuixLake(LakeDiscovery):
         CollectError
             If a segment cannot be read.
         """
+        check_count("sample", sample)
+        check_seed(seed)
         source = self._source(topic)
         wrong = contradictions(self.spark, source, sample, seed)
         index = topic_index(self.spark, source, "data")
@@ -167,6 +171,7 @@ class QuixLake(LakeDiscovery):
         PredicateError
             If a name or a value is not text.
         """
+        check_values("values", values)
         write_values(self._store, topic, key, values)
 
     def delete_metadata(self, topic: str, key: str | None, names: Iterable[str]) -> None:
@@ -185,7 +190,7 @@ class QuixLake(LakeDiscovery):
         DatasetError
             If the lake has no such topic.
         """
-        write_values(self._store, topic, key, dict.fromkeys(names))
+        write_values(self._store, topic, key, dict.fromkeys(check_names(names)))
 
     def index(
         self,
@@ -220,6 +225,7 @@ class QuixLake(LakeDiscovery):
         DatasetError
             If the lake has no such topic.
         """
+        check_choice("trust", trust, ("checked", "names", "data"))
         return topic_index(self.spark, self._source(topic), trust, Payload(value, schema))
 
     def write(
@@ -305,6 +311,8 @@ class QuixLake(LakeDiscovery):
         StorageError
             If a committed batch cannot be completed, or a file cannot be removed.
         """
+        check_age(older_than)
+        check_flag("abandon_lost", abandon_lost)
         sink = self._sink(topic, None)
         left = sink.clean(older_than, abandon_lost=abandon_lost)
         return left + Compaction(self.spark, self._source(topic), sink).clean(older_than)
@@ -336,6 +344,7 @@ class QuixLake(LakeDiscovery):
         CommitConflictError
             If another writer changed the segments meanwhile; nothing has changed.
         """
+        check_age(older_than)
         source = self._source(topic)
         found = Compaction(self.spark, source, self._sink(topic, options or _COMPACT)).run(older_than)
         index = topic_index(self.spark, source, "checked")
@@ -365,6 +374,7 @@ class QuixLake(LakeDiscovery):
         PredicateError
             If a filter is invalid.
         """
+        check_options(options, ReplayOptions)
         return Replay(self.read(topic, **filters), options or ReplayOptions())
 
     def _sink(self, topic: str, options: SinkOptions | None) -> Sink:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from xskip.api.arguments import check_frame
 from xskip.errors import DatasetError
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def message_frame(df: DataFrame) -> MessageFrame:
     DatasetError
         If a column is missing, ambiguous, or of a type that the sink does not write.
     """
+    check_frame(df)
     types = {name: _type_of(df, name) for name in _TYPES}
     millis = "timestamp" if types["timestamp"] == "bigint" else "unix_millis(timestamp)"
     columns = df.selectExpr(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from xskip.errors import DatasetError, PredicateError
+from xskip.errors import DatasetError, PredicateError, did_you_mean
 from xskip.expressions.operands import in_backticks, split_path
 from xskip.indexes import Index, OneColumn
 from xskip.spark.bridge.java_errors import first_line, spark_errors
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Payload"]
 
+_ENCODINGS = ("json", "avro", "protobuf")
 #: The end of the names of Spark's errors for functions whose library is absent.
 _NOT_LOADED = "NOT_LOADED_SQL_FUNCTIONS_UNUSABLE"
 
@@ -63,7 +64,8 @@ class Payload:
         except PySparkException as error:
             if _NOT_LOADED in str(error):
                 raise self._lacks_library() from error
-            raise PredicateError("cannot decode the payload", found=first_line(error)) from error
+            hint = did_you_mean(self.value, _ENCODINGS) if isinstance(self.value, str) else None
+            raise PredicateError("cannot decode the payload", found=first_line(error), hint=hint) from error
         except OSError as error:  # PySpark reads the file in Python
             raise PredicateError(
                 "cannot read the descriptor set", where=self.descriptor, found=str(error), expected="a local file"

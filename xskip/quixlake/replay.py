@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from xskip.errors import ReplayError, SettingError
+from xskip.errors import ArgumentError, ReplayError, SettingError, shown
+from xskip.quixlake.arguments import check_integer, check_topic
 from xskip.quixlake.replay_order import (
     ORDER,
     PACE,
@@ -61,6 +62,8 @@ class ReplayOptions:
 
     Raises
     ------
+    ArgumentError
+        If a number is something else.
     SettingError
         If a value is out of range.
 
@@ -82,6 +85,9 @@ class ReplayOptions:
     stop: threading.Event | None = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.speed, bool) or not isinstance(self.speed, (int, float, type(None))):
+            raise ArgumentError("speed is not a number", found=shown(self.speed), expected="a number, or None")
+        check_integer("max_gap_ms", self.max_gap_ms)
         if self.speed is not None and not 0 < self.speed < float("inf"):
             raise SettingError(
                 "the speed of a replay must be positive and finite",
@@ -203,6 +209,9 @@ class Replay:
         ReplayError
             If Kafka does not take a message. The error names the topic, partition and offset in the lake.
         """
+        check_topic(topic)
+        if not isinstance(servers, (str, Mapping)):
+            raise ArgumentError("servers is not a text", found=shown(servers), expected="such as 'localhost:9092'")
         settings = {"bootstrap.servers": servers} if isinstance(servers, str) else servers
         if self._options.by_spark:
             return self._send_by_spark(settings, topic)

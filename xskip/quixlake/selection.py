@@ -97,7 +97,7 @@ class Selection:
         if trust not in ("checked", "names"):
             raise PredicateError("a kind of trust does not exist", found=repr(trust), expected="'checked' or 'names'")
         window = _range("window", filters.get("start"), filters.get("end"))
-        first, after = filters.get("offsets") or (None, None)
+        first, after = _pair(filters.get("offsets"))
         return cls(
             topic,
             _keys(filters.get("keys")),
@@ -160,6 +160,9 @@ def _within(
 def _keys(keys: str | Iterable[str | None] | None) -> frozenset[str | None] | None:
     if keys is None:
         return None
+    given: object = keys
+    if not isinstance(given, Iterable) or isinstance(given, bytes):
+        raise PredicateError("the stream keys are not texts", found=repr(keys), expected="a text, or a list of texts")
     found = frozenset((keys,) if isinstance(keys, str) else keys)
     odd = [key for key in found if not (key is None or isinstance(key, str))]
     if odd:
@@ -169,13 +172,22 @@ def _keys(keys: str | Iterable[str | None] | None) -> frozenset[str | None] | No
 
 def _conditions(metadata: Mapping[str, str | Iterable[str]] | None) -> dict[str, list[str]]:
     """Return the allowed values of each name of custom metadata; an iterator gives its values only once."""
+    if metadata is not None and not isinstance(metadata, Mapping):
+        raise PredicateError(
+            "the custom metadata is not a mapping", found=repr(metadata), expected="such as {'site': 'Oslo'}"
+        )
     given = (metadata or {}).items()
+    odd = [wanted for _, wanted in given if not isinstance(wanted, Iterable)]
+    if odd:
+        raise PredicateError("a value of custom metadata is not text", found=repr(odd[0]), expected="a text, or texts")
     return {name: [wanted] if isinstance(wanted, str) else list(wanted) for name, wanted in given}
 
 
 def _partitions(partitions: int | Iterable[int] | None) -> frozenset[int] | None:
     if partitions is None:
         return None
+    if not isinstance(partitions, (int, Iterable)):
+        raise PredicateError("a partition is not a whole number", found=repr(partitions))
     found = frozenset((partitions,) if isinstance(partitions, int) else partitions)
     odd = [each for each in found if isinstance(each, bool) or not isinstance(each, int)]
     if odd:
@@ -188,6 +200,16 @@ def _partitions(partitions: int | Iterable[int] | None) -> frozenset[int] | None
 def _check_size(what: str, number: int) -> None:
     if not -(2**63) <= number < 2**63:
         raise PredicateError(f"{what} does not fit into 64 bits", found=str(number))
+
+
+def _pair(offsets: tuple[int | None, int | None] | None) -> tuple[int | None, int | None]:
+    if offsets is None:
+        return None, None
+    if not isinstance(offsets, (tuple, list)) or len(offsets) != 2:
+        raise PredicateError(
+            "the offsets are not a pair", found=repr(offsets), expected="the first offset, and the one after the last"
+        )
+    return offsets[0], offsets[1]
 
 
 def _range(what: str, low: Moment | None, end: Moment | None) -> tuple[int | None, int | None]:

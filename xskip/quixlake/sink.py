@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.errors import SettingError, StorageError
+from xskip.errors import DatasetError, SettingError, StorageError
+from xskip.paths import check_path
+from xskip.quixlake.arguments import check_integer, check_options, check_topic
 from xskip.quixlake.completion import Completion
 from xskip.quixlake.manifests import Manifest, batch_name
 from xskip.quixlake.message_frame import message_frame
@@ -52,6 +54,8 @@ class SinkOptions:
 
     Raises
     ------
+    ArgumentError
+        If a limit is not a whole number.
     SettingError
         If a value is invalid.
     """
@@ -65,6 +69,8 @@ class SinkOptions:
     def __post_init__(self) -> None:
         if self.codec not in _CODECS:
             raise SettingError("the sink does not know this codec", found=self.codec, expected=", ".join(_CODECS))
+        for name in ("max_rows", "max_bytes", "max_millis", "index_rows"):
+            check_integer(name, getattr(self, name))
         limits = {"max_rows": self.max_rows, "max_bytes": self.max_bytes, "index_rows": self.index_rows}
         for name, limit in limits.items():
             if limit is not None and limit < 1:
@@ -111,6 +117,8 @@ class Sink:
     """
 
     def __init__(self, spark: SparkSession, base: str, topic: str, options: SinkOptions | None = None) -> None:
+        check_topic(topic)
+        check_options(options, SinkOptions)
         hook = hook_of(spark)
         self._hook = hook
         self.options = options or SinkOptions()
@@ -167,6 +175,12 @@ class Sink:
             If a column is missing or has another type.
         """
         message_frame(df)
+        checkpoint = check_path(checkpoint, "checkpoint")
+        if not df.isStreaming:
+            raise DatasetError(
+                "the DataFrame is no stream", found="a batch", expected="such as spark.readStream",
+                hint="call write() for a batch",
+            )  # fmt: skip
         folder = self._hook.locations.qualified(checkpoint)
         writer = df.writeStream.option("checkpointLocation", checkpoint)
         return start_stream(writer, (storage_for(self._hook, folder), folder), self.write_named, trigger)

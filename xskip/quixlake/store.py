@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.errors import DatasetError, StorageError
+from xskip.errors import DatasetError, StorageError, did_you_mean
 from xskip.metadata.data_files import DataFiles, table_identifier
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.location import as_uri
@@ -127,10 +127,11 @@ class LakeStore:
         """
         folders = self.topic_folders()
         if topic not in folders:
-            some = ", ".join(sorted(map(str, folders))[:10])
+            names = sorted(map(str, folders))
             raise DatasetError(
                 "the lake has no such topic", where=self.uri, found=str(topic),
-                expected=f"one of {some}" if some else "a folder Raw/Topic=<topic>",
+                expected=f"one of {', '.join(names[:10])}" if names else "a folder Raw/Topic=<topic>",
+                hint=did_you_mean(str(topic), names),
             )  # fmt: skip
         return folders[topic]
 

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from xskip.paths import check_path
 from xskip.pruning.prune import ClauseOutcome
 from xskip.results.file_explanation import EXPLANATION_HEADERS, FileExplanation
 from xskip.results.file_picture import Drawing, FilePicture
@@ -313,7 +314,12 @@ class SkippingReport:
         -------
         Path
             The path of the page.
+
+        Raises
+        ------
+        ArgumentError
+            If the path is no path.
         """
-        target = Path(path)
+        target = Path(check_path(path))
         target.write_text(html_page("xskip report", self._repr_html_()), encoding="utf-8")
         return target

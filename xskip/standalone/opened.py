@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.clauses.clause import Mask, Requirement
-from xskip.errors import MetadataNotFoundError, PredicateError, SettingError
+from xskip.errors import ArgumentError, MetadataNotFoundError, PredicateError, SettingError, shown
 from xskip.expressions.operands import Column
 from xskip.metadata.data_files import DataFiles, compare_files, join_ids
 from xskip.metadata.format_rules import ZONE
@@ -198,6 +198,10 @@ def open_index(
                 "the time zone is not known", where="time_zone", found=str(time_zone), expected="such as Europe/Oslo"
             ) from error
     location = None if location is None else check_path(location, "location")
+    if filesystem is not None and not hasattr(filesystem, "get_file_info"):
+        raise ArgumentError(
+            "filesystem has an invalid value", found=shown(filesystem), expected="a pyarrow.fs.FileSystem, or None"
+        )
     store = Store.of(path, filesystem)
     place = IndexLocation(store.root, metadata_directory(store.root, location), store.path)
     opened = OpenedIndex(store, place, time_zone)
