@@ -103,7 +103,8 @@ def _check_pattern(source: Source, index: Formatted) -> None:
         source.df.sparkSession.sql(f"SELECT {extraction.sql}").collect()
     except spark_errors() as error:
         raise IndexDefinitionError(
-            "Spark rejects the pattern of an index", where=f"column {index.column}", found=first_line(error),
+            "Spark rejects the pattern of an index", where=f"column {index.column}",
+            found=first_line(error).replace(probe.pattern, index.pattern),
             expected=f"a regular expression of Java with a group {index.group}",
         ) from error  # fmt: skip
 
