@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from tests.indexes.written import lists_of
 from tests.soundness.checking import ALL, NONE, family
 from xskip import Formatted, Index
-from xskip.errors import CollectError, IndexDefinitionError, UnsupportedTypeError
+from xskip.errors import IndexDefinitionError, UnsupportedTypeError
 
 FILES: dict[str, list[Any]] = {
     "firefox": [("Firefox/102.1 (X11)",), ("Firefox/99.0",)],
@@ -72,5 +72,5 @@ def test_definitions(spark: SparkSession, tmp_path_factory: pytest.TempPathFacto
     with pytest.raises(UnsupportedTypeError):
         Formatted("a", "(x)").storage(["int"])
     made = family(spark, tmp_path_factory.mktemp("broken"), "a string", {"one": [("c1",)]}, {})
-    with pytest.raises(CollectError):
+    with pytest.raises(IndexDefinitionError, match="rejects the pattern"):
         made.add("broken", [Formatted("a", "(")])
