@@ -29,8 +29,7 @@ abstract class FieldReader {
       }
       return new Union(branches);
     }
-    boolean isInteger =
-        schema.getType() == Schema.Type.LONG || schema.getType() == Schema.Type.INT;
+    boolean isInteger = schema.getType() == Schema.Type.LONG || schema.getType() == Schema.Type.INT;
     if (!isInteger || isFinerThanMillis(schema.getProp("logicalType"))) {
       throw mismatch(column, schema);
     }
