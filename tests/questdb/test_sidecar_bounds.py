@@ -15,10 +15,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 import xskip
+from tests.fuzz.copies import under
 from tests.questdb.copies import copy_table
 from tests.questdb.parquet_files import rewrite, spoil
 from tests.questdb.server import Server
-from tests.questdb.sidecars import Pair, SidecarFile
+from tests.questdb.sidecars import Pair, SidecarFile, describe_partitions
 from tests.questdb.spark_values import load
 from xskip.questdb.table import open_table
 
@@ -167,3 +168,27 @@ def test_a_sidecar_with_other_rows_is_an_error(grouped: Grouped) -> None:
     grouped.file.with_name("_pm").write_bytes(sidecar.data)
     with pytest.raises(Exception, match="_pm has other rows"):
         grouped.found("true")
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/Los_Angeles"])
+def test_times_before_the_present_calendar(spark: SparkSession, server: Server, tmp_path: Path, zone: str) -> None:
+    """[QDB-PM-4]: Spark gives literals to data sources in the calendar and the time zones of java.sql.Timestamp."""
+    name = server.name("former")
+    server.exec(f"create table {name} (l long, d date, t timestamp, ts timestamp) timestamp(ts) partition by day wal")
+    server.run(
+        name,
+        f"insert into {name} values (1, '1500-03-01', '1500-03-01', 0), (2, '1880-01-01', '1880-01-01', '1970-01-02'),"
+        " (3, '2000-01-01', '2000-01-01', '1970-01-03')",
+        f"alter table {name} convert partition to parquet where ts < '1970-01-03'",
+    )
+    folder = copy_table(server.folder(name), tmp_path / name)
+    describe_partitions(folder)
+    with under(spark, {}, zone):
+        for column in ("d", "t"):
+            for operator, time, expected in [
+                ("<=", "1500-03-01", [1]), ("=", "1500-03-01", [1]), ("=", "1880-01-01", [2]),
+                (">=", "1880-01-01", [2, 3]), ("<", "1880-01-01", [1]), ("<", "1960-01-01", [1, 2]),
+            ]:  # fmt: skip
+                literal = f"timestamp_seconds(unix_date(DATE'{time}') * 86400L)"
+                rows = load(spark, folder).where(f"{column} {operator} {literal}").select("l").collect()
+                assert sorted(row.l for row in rows) == expected, (column, operator, time)

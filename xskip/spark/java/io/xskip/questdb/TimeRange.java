@@ -31,6 +31,12 @@ final class TimeRange implements Serializable {
   /** The number of ranges beyond which they are taken for one. */
   private static final int MAX_RANGES = 1000;
 
+  /**
+   * The second of 1901-01-01 since the Unix epoch. Spark hands earlier times to data sources as
+   * those of another calendar and of other time zones.
+   */
+  private static final long FIRST_EXACT_SECOND = -2_177_452_800L;
+
   /** The column whose times the range is of, or null. */
   private final String column;
 
@@ -195,7 +201,7 @@ final class TimeRange implements Serializable {
     return all.result();
   }
 
-  /** Returns a literal in ticks, or null if it is of another class or out of range. */
+  /** Returns a literal in ticks, or null if it is of another class, out of range or not exact. */
   static Long value(Object literal) {
     try {
       if (literal instanceof Long) {
@@ -205,7 +211,8 @@ final class TimeRange implements Serializable {
           literal instanceof Timestamp
               ? ((Timestamp) literal).toInstant()
               : literal instanceof Instant ? (Instant) literal : null;
-      if (instant == null) {
+      if (instant == null
+          || (literal instanceof Timestamp && instant.getEpochSecond() < FIRST_EXACT_SECOND)) {
         return null;
       }
       long seconds = Math.multiplyExact(instant.getEpochSecond(), 1_000_000L);
