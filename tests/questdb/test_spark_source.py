@@ -268,6 +268,25 @@ def test_errors(spark: SparkSession, server: Server, path: str, options: dict[st
         spark.read.format("questdb").options(**options).load(path.format(db=server.database))
 
 
+@pytest.mark.parametrize("format", ["questdb", "QuestDB"])
+def test_a_name_of_the_format_in_any_case(spark: SparkSession, server: Server, format: str) -> None:  # noqa: A002
+    """[QDB-SP-1]: Spark compares the names of its own formats without regard to case, too."""
+    name = create_numbers(server, "written")
+    path = str(server.folder(name))
+    df = spark.read.format(format).load(path)
+    assert df.count() == 500
+    index = xskip.SkippingIndex.for_path(spark, path, format=format)
+    index.create([xskip.MinMax("x")])
+    assert df.filter("x = 7").count() == 1
+    assert xskip.last_report(spark).scans[0].skipped == 5
+    for mode in ("error", "append", "overwrite"):
+        with pytest.raises(Exception, match="Spark cannot write to a table of QuestDB on disk; send the rows"):
+            df.limit(1).write.format(format).mode(mode).save(path)
+    with pytest.raises(Exception, match="Spark cannot write to a table of QuestDB on disk; send the rows"):
+        spark.sql(f"CREATE TABLE selected USING {format} AS SELECT 1 AS x")
+    assert load(spark, server.folder(name)).count() == 500
+
+
 def test_a_table_without_partitions_of_its_transaction(spark: SparkSession, files: Path) -> None:
     """[QDB-SN-8]."""
     with pytest.raises(Exception, match="does not exist"):

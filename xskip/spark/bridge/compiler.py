@@ -47,6 +47,8 @@ _SEQ = "import scala.collection.immutable.Seq;"
 _SOURCE_CLASS = "questdb.DefaultSource"
 #: The commit protocol of writers that choose the names of their files with the option ``mapreduce.output.basename``.
 NAMED_FILES_CLASS = "questdb.NamedFiles"
+#: The file by which Spark finds the data source whatever the case of its name.
+_SERVICE = "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister"
 _TABLES = "io/xskip/questdb/"
 _TABLES_CLASS = "io.xskip.questdb.TableRelations"
 #: ``scala.Seq``, the type in the signatures of Spark's methods, is another class in Scala 2.12.
@@ -237,6 +239,8 @@ def write_classes(spark: SparkSession, path: str, *maps: Any) -> None:
     try:
         with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as jar:
             jar.writestr("META-INF/MANIFEST.MF", manifest)
+            if any(files.containsKey(_file_of(_SOURCE_CLASS)) for files in maps):
+                jar.writestr(_SERVICE, f"{_SOURCE_CLASS}\n")
             for files in maps:
                 for name in sorted(files.keySet()):
                     jar.writestr(name, bytes(files.get(name)))
@@ -261,11 +265,16 @@ def register_sources(spark: SparkSession) -> None:
     except Py4JJavaError:
         path = f"{lasting_folder('sources')}/xskip-sources.jar"
         with zipfile.ZipFile(path, "w") as jar:
+            jar.writestr(_SERVICE, f"{_SOURCE_CLASS}\n")
             for found in (_SOURCE_CLASS, NAMED_FILES_CLASS):
-                name = f"{found.replace('.', '/')}.class"
-                jar.writestr(name, bytes(compiled(jvm).get(name)))
+                jar.writestr(_file_of(found), bytes(compiled(jvm).get(_file_of(found))))
         with suppress(Py4JError):  # py4j does not say before the call whether an object has a method
             loader.addURL(jvm.java.io.File(path).toURI().toURL())
+
+
+def _file_of(name: str) -> str:
+    """Return the path in a jar of a class."""
+    return f"{name.replace('.', '/')}.class"
 
 
 def rules_of(spark: SparkSession) -> list[Any]:

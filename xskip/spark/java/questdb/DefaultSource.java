@@ -3,11 +3,16 @@ package questdb;
 import java.lang.reflect.InvocationTargetException;
 import java.util.Arrays;
 import java.util.List;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SQLContext;
+import org.apache.spark.sql.SaveMode;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.sources.BaseRelation;
+import org.apache.spark.sql.sources.CreatableRelationProvider;
+import org.apache.spark.sql.sources.DataSourceRegister;
 import org.apache.spark.sql.sources.RelationProvider;
 import scala.Option;
 import scala.collection.Iterator;
@@ -19,12 +24,27 @@ import scala.collection.immutable.Map;
  * <p>Spark loads the class with the application's class loader, which does not see the classes of
  * the hook. The session's rule leads to them.
  */
-public final class DefaultSource implements RelationProvider {
+public final class DefaultSource
+    implements RelationProvider, CreatableRelationProvider, DataSourceRegister {
   private static final String RULE = "io.xskip.bridge.SkippingRule";
   private static final List<String> OPTIONS = Arrays.asList("path", "frozen");
 
   /** An option that Hive's catalog adds to each table. */
   private static final String OF_HIVE = "serialization.format";
+
+  @Override
+  public String shortName() {
+    return "questdb";
+  }
+
+  /** Fails: without this method, Spark would report an error of its own. */
+  @Override
+  public BaseRelation createRelation(
+      SQLContext context, SaveMode mode, Map<String, String> parameters, Dataset<Row> rows) {
+    throw new UnsupportedOperationException(
+        "Spark cannot write to a table of QuestDB on disk; send the rows to the server, or save"
+            + " them in another format");
+  }
 
   @Override
   public BaseRelation createRelation(SQLContext context, Map<String, String> parameters) {
