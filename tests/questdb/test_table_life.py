@@ -225,6 +225,7 @@ def test_columns_are_selected_by_name(server: Server) -> None:
     name = create(server, days=1)
     table = open_table(server.database / name)
     assert table.to_arrow(["V", "x"]).column_names == ["v", "x"]
+    assert table.to_arrow("sy").column_names == ["sy"]
     with pytest.raises(PredicateError, match=r"no column with this name.*nope"):
         table.to_arrow(["nope"])
     assert [c.name for c in table.snapshot().metadata.columns if c.type_code == SYMBOL] == ["sy"]

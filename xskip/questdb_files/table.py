@@ -84,14 +84,14 @@ class Table:
         return count_rows(self.place, Selection(None, start, end), frozen=self._frozen)
 
     def to_arrow(
-        self, columns: Sequence[str] | None = None, start: Time | None = None, end: Time | None = None
+        self, columns: str | Sequence[str] | None = None, start: Time | None = None, end: Time | None = None
     ) -> pa.Table:
         """Return rows of one transaction, in the order of the table.
 
         Parameters
         ----------
-        columns : sequence of str, optional
-            None returns all columns.
+        columns : str or sequence of str, optional
+            A name or names. None returns all columns.
         start, end : datetime or int, optional
             The half-open range of the designated timestamp: rows from ``start`` on and before ``end``. A datetime
             without a time zone is in UTC. An integer is in ticks since the Unix epoch, in the unit of the table.
@@ -113,5 +113,5 @@ class Table:
         TableVersionError, UnsupportedTypeError
             If the table has a format or a column type that this release does not know.
         """
-        names = None if columns is None else tuple(columns)
+        names = None if columns is None else (columns,) if isinstance(columns, str) else tuple(columns)
         return read_table(self.place, Selection(names, start, end), frozen=self._frozen)
