@@ -7,7 +7,7 @@ import pytest
 
 from tests.questdb.server import Server
 from tests.questdb.values import check
-from xskip.errors import PredicateError
+from xskip.errors import DatasetError, PredicateError
 from xskip.questdb.table import open_table
 from xskip.questdb_files import Database
 from xskip.questdb_files.bitmap_index import BitmapIndex
@@ -202,6 +202,25 @@ def test_a_list_of_tables(server: Server) -> None:
     assert check(server, other).num_rows == 25
     assert open_table(tables[other].folder).count() == 25
     assert [t.name for t in Database(server.database).tables(system=True) if t.name.startswith("sys.")]
+
+
+def test_views(server: Server) -> None:
+    """[QDB-DB-1]: a materialized view is a table; a view has a folder with a transaction, and no rows."""
+    name = create(server, days=1)
+    server.exec(
+        f"create view view_of_{name} as (select * from {name} where x > 3)",
+        f"create materialized view rows_of_{name} as (select ts, max(x) m from {name} sample by 1h) partition by day",
+    )
+    server.wait(f"rows_of_{name}")
+    shown = [table.name for table in Database(server.database).tables()]
+    assert f"rows_of_{name}" in shown
+    assert f"view_of_{name}" not in shown
+    assert open_table(server.database / f"rows_of_{name}").schema.names == ["ts", "m"]
+    with pytest.raises(DatasetError, match=rf"a view has no rows on disk.*found: view_of_{name}"):
+        open_table(server.database / f"view_of_{name}")
+    server.exec(f"drop view view_of_{name}", f"drop materialized view rows_of_{name}")
+    with pytest.raises(DatasetError, match="no such table"):
+        open_table(server.database / f"view_of_{name}")
 
 
 def test_a_checkpoint(server: Server) -> None:

@@ -21,7 +21,10 @@ __all__ = ["Database", "TableEntry", "place_of"]
 _CHECKPOINT = ".checkpoint"
 _ADD, _REMOVE = 0, -1
 _ADD_RESERVED_BYTES = 64
+#: The kind of views, which have a query and no rows; materialized views have rows as tables do.
+_VIEW = 3
 _END = struct.Struct("<q")
+_KIND = struct.Struct("<4xi")  # after the identifier of the table
 _SYSTEM_PREFIXES = ("sys.", "_", ".")
 _SYSTEM_NAMES = ("telemetry", "telemetry_config", "telemetry_wal")
 
@@ -83,7 +86,7 @@ class Database:
         Returns
         -------
         list of TableEntry
-            Tables whose files exist.
+            Tables whose files exist, and materialized views. Other views have no rows.
 
         Raises
         ------
@@ -115,6 +118,11 @@ class Database:
         for table in tables:
             if table.name.lower() == name.lower():
                 return table
+        if name.lower() in (view.lower() for view, kind in self._registry()[0].values() if kind == _VIEW):
+            raise DatasetError(
+                "a view has no rows on disk", where=str(self.folder), found=name,
+                hint="read the tables that it selects from, or a materialized view",
+            )  # fmt: skip
         shown = ", ".join(t.name for t in tables if not _is_system(t.name))
         raise DatasetError(
             "there is no such table", where=str(self.folder), found=name, expected=shown or None,
@@ -138,16 +146,16 @@ class Database:
 
     def _entries(self) -> Iterator[TableEntry]:
         registered, removed = self._registry()
-        for folder, name in registered.items():
-            if (self.folder / folder / "_txn").exists():
+        for folder, (name, kind) in registered.items():
+            if kind != _VIEW and (self.folder / folder / "_txn").exists():
                 yield TableEntry(name, self.folder / folder, wal=True)
         for control in sorted(self.folder.glob("*/_txn")):
             folder = control.parent.name
             if folder not in registered and folder not in removed:
                 yield TableEntry(_name_of(control.parent), control.parent, wal=False)
 
-    def _registry(self) -> tuple[dict[str, str], set[str]]:
-        """Return the names of tables by folder, and the folders of removed tables."""
+    def _registry(self) -> tuple[dict[str, tuple[str, int]], set[str]]:
+        """Return the names and kinds of tables by folder, and the folders of removed tables."""
         files = [p for p in self.folder.glob("tables.d.*") if p.suffix[1:].isdigit()]
         if not files:
             return {}, set()
@@ -197,22 +205,23 @@ def _place(folder: Path) -> TablePlace:
     return TablePlace(folder, folder)
 
 
-def _parsed(data: bytes) -> tuple[dict[str, str], set[str]]:
+def _parsed(data: bytes) -> tuple[dict[str, tuple[str, int]], set[str]]:
     (end,) = _END.unpack_from(data)
     if not any(data):  # a new server has allocated the registry, and has no table with a log
         return {}, set()
     if not _END.size <= end <= len(data):
         raise ValueError(f"{len(data)} bytes of {end}")
-    names: dict[str, str] = {}
+    names: dict[str, tuple[str, int]] = {}
     removed: set[str] = set()
     place = _END.size
     while place < end:
         (operation,) = struct.unpack_from("<i", data, place)
         name, place = prefixed_text(data, place + 4)
         folder, place = prefixed_text(data, place)
-        place += 8  # the identifier and the kind of the table
+        (kind,) = _KIND.unpack_from(data, place)
+        place += _KIND.size
         if operation == _ADD:
-            names[folder] = name
+            names[folder] = name, kind
             removed.discard(folder)
             place += _ADD_RESERVED_BYTES
         elif operation == _REMOVE:
