@@ -173,6 +173,22 @@ def test_a_range_in_nanoseconds(spark: SparkSession, server: Server) -> None:
     assert df.filter("ts >= 180000000000050 AND ts < 216000000000060").count() == 10
 
 
+def test_the_greatest_time(spark: SparkSession, server: Server) -> None:
+    """[QDB-SP-5], [QDB-RD-2]: a table without partitions takes nanoseconds up to the greatest number."""
+    name, greatest = server.name("greatest"), 2**63 - 1
+    server.exec(f"create table {name} (x long, ts timestamp_ns) timestamp(ts) partition by none bypass wal")
+    server.exec(f"insert into {name} values (1, 0), (2, {greatest - 1}L::timestamp_ns), (3, {greatest}L::timestamp_ns)")
+    df, table = load(spark, server.database / name), open_table(server.database / name)
+    for condition, expected in [
+        (f"ts = {greatest}", [3]), (f"ts >= {greatest}", [3]), (f"ts > {greatest - 1}", [3]), (f"ts > {greatest}", []),
+        (f"ts IN (0, {greatest})", [1, 3]), (f"ts < {greatest}", [1, 2]), (f"ts <= {greatest}", [1, 2, 3]),
+    ]:  # fmt: skip
+        assert sorted(row.x for row in df.filter(condition).collect()) == expected, condition
+    assert table.to_arrow("x", greatest)["x"].to_pylist() == [3]
+    assert table.to_arrow("x", greatest - 1, greatest)["x"].to_pylist() == [2]
+    assert table.count(greatest, greatest + 1) == 1
+
+
 def test_pieces_and_bytes_outside_of_a_range_are_not_read(spark: SparkSession, server: Server) -> None:
     """[QDB-SP-5], [QDB-RD-3]: an hour in 90 days reads one piece, and of it the columns and rows of the hour."""
     name = server.name("bytes")

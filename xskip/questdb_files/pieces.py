@@ -110,7 +110,8 @@ class Pieces(Sequence[Piece]):
 
     def overlapping(self, start: int | None, end: int | None) -> Iterator[Piece]:
         """Yield the pieces that can have rows in a half-open range of time."""
-        first = 0 if start is None else int(np.searchsorted(self._ends, start, side="right"))
+        # the greatest number as the end of a piece means that the piece has no known end
+        first = 0 if start is None else int(np.searchsorted(self._ends, min(start, _GREATEST - 1), side="right"))
         stop = len(self) if end is None else int(np.searchsorted(self._starts, end, side="left"))
         for position in range(first, stop):
             yield self[position]

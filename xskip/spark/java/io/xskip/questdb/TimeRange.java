@@ -97,14 +97,19 @@ final class TimeRange implements Serializable {
   /** Returns whether some time of a half-open interval can be in the range. */
   boolean overlaps(long from, long to) {
     int i = firstAfter(from);
-    return i < bounds.length && bounds[i] < to;
+    return i < bounds.length && isBefore(bounds[i], to);
+  }
+
+  /** Returns whether a time is before an end; the greatest number means that there is no end. */
+  private static boolean isBefore(long time, long end) {
+    return time < end || end == GREATEST;
   }
 
   /** Returns the ranges that overlap a half-open interval. */
   TimeRange overlapping(long from, long to) {
     int first = firstAfter(from);
     int last = first;
-    while (last < bounds.length && bounds[last] < to) {
+    while (last < bounds.length && isBefore(bounds[last], to)) {
       last += 2;
     }
     return new TimeRange(Arrays.copyOfRange(bounds, first, last), column);
