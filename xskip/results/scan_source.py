@@ -137,7 +137,8 @@ class ScanSource:
         if self.format not in _FORMATS:
             raise DatasetError(
                 f"pyarrow does not read files of the format {self.format}", where=self.root,
-                expected=" or ".join(_FORMATS), hint="Polars reads Avro: use to_polars()",
+                expected=" or ".join(_FORMATS),
+                hint="Polars reads Avro: use to_polars()" if self.format == "avro" else None,
             )  # fmt: skip
         # Spark writes times as INT96 by default, whose range in nanoseconds is too short
         return ParquetFileFormat(coerce_int96_timestamp_unit="us") if self.format == "parquet" else OrcFileFormat()
