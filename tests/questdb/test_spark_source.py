@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from tests.questdb.copies import copy_table
 from tests.questdb.server import Server
 from tests.questdb.spark_values import arrow_rows, bytes_read, check_spark, compare_rows, load, spark_rows
 from tests.questdb.tables import create_numbers, create_with_all_types
+from xskip.errors import DatasetError
 from xskip.questdb.table import open_table
 
 #: A table from which partitions are missing.
@@ -336,6 +338,27 @@ def test_an_index_on_native_columns(spark: SparkSession, server: Server) -> None
     assert (result.added, result.unchanged) == (2, 9)
     server.run(name, f"alter table {name} add column later int")
     assert index.refresh().added == 1  # the column begins in the last piece
+
+
+def test_an_index_without_spark(spark: SparkSession, server: Server, tmp_path: Path) -> None:
+    """[QDB-SP-6]: wherever the index is, its pieces are no files that other engines could read."""
+    name = create_numbers(server, "opened")
+    for folder in (server.folder(name), copy_table(server.folder(name), tmp_path / name)):
+        xskip.SkippingIndex.for_path(spark, str(folder), format="questdb").create([xskip.MinMax("x")])
+        with pytest.raises(DatasetError, match=r"only Spark uses an index of a table of QuestDB.*xskip\.questdb\.open"):
+            xskip.open_index(str(folder))
+
+
+def test_hidden_columns(spark: SparkSession, server: Server) -> None:
+    """[QDB-SP-6]: digests are times that Python and pandas have."""
+    name = create_numbers(server, "hidden", rows=5999)
+    rows = load(spark, server.folder(name)).select("_metadata.*").distinct()
+    found = rows.collect()
+    assert len(found) == 60
+    assert len({row.file_modification_time for row in found}) == 60
+    assert all(datetime(1970, 1, 1) < row.file_modification_time < datetime(2249, 1, 1) for row in found)
+    assert {row.file_path for row in found} == set(load(spark, server.folder(name)).inputFiles())
+    assert len(rows.toPandas()) == 60
 
 
 def test_the_location_of_indexes_that_a_setting_names(spark: SparkSession, server: Server, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.clauses.clause import Mask, Requirement
-from xskip.errors import ArgumentError, MetadataNotFoundError, PredicateError, SettingError, shown
+from xskip.errors import ArgumentError, DatasetError, MetadataNotFoundError, PredicateError, SettingError, shown
 from xskip.expressions.operands import Column
 from xskip.metadata.data_files import DataFiles, compare_files, join_ids
 from xskip.metadata.format_rules import ZONE
@@ -183,6 +183,8 @@ def open_index(
         If there is no index, or no such directory.
     SettingError
         If the time zone is not known.
+    DatasetError
+        If the dataset is a table of QuestDB, whose pieces are no files.
 
     Examples
     --------
@@ -205,8 +207,22 @@ def open_index(
     store = Store.of(path, filesystem)
     place = IndexLocation(store.root, metadata_directory(store.root, location), store.path)
     opened = OpenedIndex(store, place, time_zone)
-    _ = opened.snapshot  # raises an error without an index
+    try:
+        record = opened.snapshot.record
+    except MetadataNotFoundError as error:
+        if any(entry.name == "_txn" for entry in store.storage.list(store.root)):
+            raise _table_of_questdb(store) from error
+        raise
+    if record and record.reading and record.reading.format == "questdb":
+        raise _table_of_questdb(store)
     return opened
+
+
+def _table_of_questdb(store: Store) -> DatasetError:
+    return DatasetError(
+        "only Spark uses an index of a table of QuestDB, whose pieces are no files", where=store.root,
+        hint="read the table with spark.read.format('questdb'), or a range of time with xskip.questdb.open",
+    )  # fmt: skip
 
 
 def _check_predicate(predicate: object) -> None:

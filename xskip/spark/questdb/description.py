@@ -27,7 +27,9 @@ __all__ = ["Cold", "pack"]
 _LEAST, _GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 #: The planned size in bytes of a value whose size varies.
 _VARYING_BYTES = 24
-_DIGEST_BYTES = 6  # as a time in milliseconds, a digest must have a form as a date
+_DIGEST_BYTES = 8
+#: As a time in milliseconds, a digest must have a form as a date, in Python and pandas too: this is the year 2248.
+_DIGESTS = 1 << 43
 
 _Record = tuple[int, int, int]
 
@@ -165,7 +167,7 @@ class _Pieces:
         )  # fmt: skip
         digest = hashlib.blake2b(self._shared(record.timestamp, own).identity, digest_size=_DIGEST_BYTES)
         digest.update(struct.pack(f"<{len(numbers)}q", *numbers))
-        return int.from_bytes(digest.digest(), "little")
+        return int.from_bytes(digest.digest(), "little") % _DIGESTS
 
     def _shared(self, time: int, own: Sequence[_Record]) -> _Shared:
         """Return what pieces share that begin at a time and have some records of ``_cv``.
