@@ -88,12 +88,13 @@ class SegmentClaims:
         latest, found = self._latest
         if latest is not files or found is None:
             below = pc.utf8_slice_codeunits(files.names, len(self._root) + 1)
-            found = segments.select(_CLAIMS).slice(self._done, len(files))
             paths = segments["path"].combine_chunks()
-            if not paths.slice(self._done, len(files)).equals(below):  # a build takes segments in their order
+            if paths.slice(self._done, len(files)).equals(below):  # a build takes segments in their order
+                found = segments.select(_CLAIMS).slice(self._done, len(files))
+                self._done += len(files)
+            else:
                 found = segments.select(_CLAIMS).take(pc.index_in(below, paths)).combine_chunks()
             self._latest = files, found
-            self._done += len(files)
         return found
 
 

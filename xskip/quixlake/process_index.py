@@ -95,5 +95,4 @@ def _build(spark: SparkSession, source: TopicSource, segments: pa.Table, claims:
         below = pc.utf8_slice_codeunits(snapshot.load(()).files.names, len(source.store.root) + 1)
         listed = pc.is_in(below, segments["path"].combine_chunks()).to_numpy(zero_copy_only=False)
         outdated = listed & differing(snapshot, planned, claims)
-        claims.use(segments)
     Build(engine, opened, planned, False, "raise", form).run(snapshot, listed, outdated)
