@@ -35,9 +35,11 @@ def test_tables_in_spark(
     ``python -m tests.fuzz.questdb --seed`` runs a seed again.
     """
     xskip.enable(spark)
-    found = TableRound(spark, server, tmp_path, _number(seed, capsys)).run(STEPS)
+    numbers = [_number(seed, capsys) for _ in range(1 if seed else 5)]
+    rounds = (TableRound(spark, server, tmp_path / str(number), number).run(STEPS) for number in numbers)
+    found = next((outcome for outcome in rounds if outcome.faults or outcome.steps), None)
+    assert found is not None, f"the server refused the first step of each of the seeds {numbers}"
     assert not found.faults, found.faults[0]
-    assert found.steps > 0
     if seed is not None:
         assert found.steps == STEPS
         assert found.skipped > 0
