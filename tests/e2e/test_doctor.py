@@ -112,7 +112,7 @@ def test_a_location_that_cannot_be_reached(spark: SparkSession) -> None:
     found = xskip.doctor(spark)
     (bad,) = [check for check in named(found, "file system") if check.state == "failure"]
     assert "spark.xskip.metadata.location at nosuchstore://bucket/md" in bad.found
-    assert "add the jar of the file system" in bad.advice
+    assert "start Spark with the package of its file system" in bad.advice
     (check,) = named(found, "round trip")
     assert (check.state, check.advice) == ("failure", bad.advice)
 

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from tests.helpers import index, write_files
 from xskip import MinMax, SkippingIndex
-from xskip.errors import DatasetError, MetadataNotFoundError
+from xskip.errors import ArgumentError, DatasetError, MetadataNotFoundError
 from xskip.results.file_list import FileList
 
 SCHEMA = "a int, t timestamp, n timestamp_ntz, d decimal(10,2), s string, l array<int>, x struct<y: double>, b binary"
@@ -115,6 +115,8 @@ def test_polars_reads_avro(spark: SparkSession, tmp_path: Path) -> None:
     for call in ("to_pyarrow", "to_duckdb", "to_pandas"):
         with pytest.raises(DatasetError, match=r"format avro.*to_polars"):
             getattr(kept, call)()
+    with pytest.raises(ArgumentError, match=r"connection is not one of DuckDB.*5, of type int.*duckdb\.connect\(\)"):
+        kept.to_duckdb(5)  # type: ignore[arg-type]
 
 
 def test_a_list_says_what_of_the_predicate_it_could_not_use(spark: SparkSession, tmp_path: Path) -> None:

@@ -421,7 +421,7 @@ def test_a_source_that_is_not_there(md: str, scratch: Path) -> None:
     first = commit(DISK, md, scratch, [numbered_table(0, 2)])
     files = write_files(numbered_table(2, 4), "/lake/events", scratch, 0)
     files.append((scratch / "none", RecordedFile(new_file_name(1), 1, 1)))
-    with pytest.raises(StorageError, match="cannot write metadata"):
+    with pytest.raises(StorageError, match="cannot write the file"):
         publish(DISK, md, find_live(DISK, md), files, record_of(entry for _, entry in files))
     assert numbers(md) == [0, 1]
     assert metadata_files(md) == {first.metadata_files[0].name}

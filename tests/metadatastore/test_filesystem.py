@@ -116,7 +116,7 @@ def test_a_full_disk_leaves_no_record(tmp_path: Path, monkeypatch: pytest.Monkey
             next(calls, real)(descriptor)
 
         patch.setattr(os, "fsync", sync)
-        with pytest.raises(StorageError, match=r"cannot write metadata .*1\.json.*No space left.*free some space"):
+        with pytest.raises(StorageError, match=r"cannot write the file .*1\.json.*No space left.*free some space"):
             LocalStorage().put_if_absent(str(path), b"{}")
     assert list(tmp_path.iterdir()) == []
     assert LocalStorage().put_if_absent(str(path), b"{}") is True
@@ -168,7 +168,7 @@ def refused(storage: LocalStorage, place: Path) -> list[str]:
     }
     said = []
     for action, call in calls.items():
-        with pytest.raises(StorageError, match=f"cannot {action.strip()} metadata .*place.*; check") as caught:
+        with pytest.raises(StorageError, match=f"cannot {action.strip()} the (file|directory) .*place.*; check") as caught:
             call()
         said.append(str(caught.value.found))
     return said
@@ -205,7 +205,7 @@ def test_a_place_of_somebody_else(tmp_path: Path) -> None:
 
 def test_nothing_is_left_of_a_failed_add(tmp_path: Path) -> None:
     """[MDS-C-1] A failed copy leaves no file and no part of it."""
-    with pytest.raises(StorageError, match="cannot write metadata"):
+    with pytest.raises(StorageError, match="cannot write the file"):
         LocalStorage().add(tmp_path / "none", str(tmp_path / "md" / "f.parquet"))
     assert list((tmp_path / "md").iterdir()) == []
 

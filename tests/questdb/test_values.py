@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import date, datetime, timedelta, timezone
 from typing import Any
 
@@ -12,7 +13,7 @@ from pyspark.sql import functions as F
 import xskip
 from tests.questdb.server import Server
 from tests.questdb.spark_values import load
-from xskip.errors import PredicateError
+from xskip.errors import ArgumentError, PredicateError
 from xskip.questdb import from_nanoseconds, ipv4_to_number, to_nanoseconds
 
 
@@ -88,3 +89,9 @@ def test_texts_that_are_no_addresses(spark: SparkSession) -> None:
     known = spark.createDataFrame([("249.199.099.9",), ("0.0.0.0",), ("250.200.100.255",)], "ip string")
     expected = [(249 << 24) + (199 << 16) + (99 << 8) + 9, 0, (250 << 24) + (200 << 16) + (100 << 8) + 255]
     assert [row[0] for row in known.select(ipv4_to_number("ip")).collect()] == expected
+
+
+@pytest.mark.parametrize("call", [from_nanoseconds, ipv4_to_number])
+def test_an_argument_that_is_no_column(call: Callable[[Any], object]) -> None:
+    with pytest.raises(ArgumentError, match=r"column is not a column.*5, of type int.*or its name"):
+        call(5)

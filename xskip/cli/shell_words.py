@@ -19,7 +19,6 @@ _PHRASES = {
     "call xskip.use_kms(…)": "use --kms-keys FILE",
     "register a client that has the key with xskip.use_kms(…)": "add the key to the file of --kms-keys",
     "create the index with a key_label": "create the index with --index \"TYPE(COLUMN, key_label='LABEL')\"",
-    "add the jar of the file system to Spark": "name the package of the file system with --package",
     "None replays as fast as possible": "without --speed, it replays as fast as possible",
     ", or use keep_partitions=False": "",
     "pass the former path of the dataset": "name the former directory with --former",

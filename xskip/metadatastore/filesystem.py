@@ -177,7 +177,7 @@ class LocalStorage:
 
     def list(self, directory: str) -> Sequence[FileEntry]:
         """List the files of a directory, see :meth:`Storage.list`."""
-        with _family("list", directory):
+        with _family("list the directory", directory):
             try:
                 with os.scandir(_without_scheme(directory)) as entries:
                     return [found for entry in entries if (found := _file_entry(entry)) is not None]
@@ -187,7 +187,7 @@ class LocalStorage:
     def directories(self, directory: str) -> Sequence[str]:
         """List the subdirectories of a directory, see :meth:`Storage.directories`."""
         root = local_path(directory)
-        with _family("list", directory):
+        with _family("list the directory", directory):
             if not root.is_dir():
                 return []
             with os.scandir(root) as entries:  # scandir identifies directories without a system call for each entry
@@ -195,13 +195,13 @@ class LocalStorage:
 
     def read(self, path: str) -> bytes:
         """Return the bytes of a file, see :meth:`Storage.read`."""
-        with _family("read", path):
+        with _family("read the file", path):
             return local_path(path).read_bytes()
 
     def fetch(self, path: str) -> Path:
         """Return the local path of a file, see :meth:`Storage.fetch`."""
         found = local_path(path)
-        with _family("read", path):
+        with _family("read the file", path):
             if not found.exists():
                 raise FileNotFoundError(path)
         return found
@@ -210,7 +210,7 @@ class LocalStorage:
         """Copy a local file, see :meth:`Storage.add`."""
         target = local_path(path)
         hidden = target.with_name(f"._{target.name}.tmp")  # neither Spark nor Xskipper lists such names
-        with _family("write", path), _vanishing(hidden):
+        with _family("write the file", path), _vanishing(hidden):
             changed = _make_directory(target.parent)
             shutil.copyfile(local, hidden)
             _sync(hidden)
@@ -221,7 +221,7 @@ class LocalStorage:
         """Write a file unless the path exists, see :meth:`Storage.put_if_absent`."""
         target = local_path(path)
         hidden = target.with_name(f"._{target.name}.{uuid.uuid4().hex}.tmp")
-        with _family("write", path), _vanishing(hidden):
+        with _family("write the file", path), _vanishing(hidden):
             changed = _make_directory(target.parent)
             hidden.write_bytes(data)
             _sync(hidden)
@@ -238,7 +238,7 @@ class LocalStorage:
             found = local_path(path)
             with suppress(OSError):
                 found.with_name(f".{found.name}.crc").unlink(missing_ok=True)
-            with _family("remove", path):
+            with _family("remove the file", path):
                 found.unlink(missing_ok=True)
 
     def remove_tree(self, directory: str) -> None:
@@ -254,18 +254,18 @@ def _family(action: str, path: str) -> Iterator[None]:
     except StorageError:
         raise
     except OSError as error:
-        if action == "read" and isinstance(error, FileNotFoundError):
+        if action == "read the file" and isinstance(error, FileNotFoundError):
             raise
         if error.errno in _FULL:
             hint = "free some space on the disk, and try again"
         elif error.errno in _REFUSED:
             hint = "check the permissions of this user, and whether the file system is read-only"
-            if action == "write":
+            if action == "write the file":
                 hint = f"{hint}; to write indexes elsewhere, set {LOCATION.key}"
         else:
             hint = "check the storage, and try again"
         found = error.strerror or type(error).__name__
-        raise StorageError(f"cannot {action} metadata", where=path, found=found, hint=hint) from error
+        raise StorageError(f"cannot {action}", where=path, found=found, hint=hint) from error
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from xskip.errors import PredicateError
+from xskip.errors import ArgumentError, PredicateError, shown
 from xskip.questdb_files.selection import ticks_of
 
 if TYPE_CHECKING:
@@ -74,6 +74,11 @@ def from_nanoseconds(column: Column | str) -> Column:
         The times, rounded down; null for null. To filter by time, compare the column itself with
         :func:`to_nanoseconds`, which chooses partitions.
 
+    Raises
+    ------
+    ArgumentError
+        If the argument is neither a column nor a name.
+
     Examples
     --------
     >>> from pyspark.sql import functions as F
@@ -88,7 +93,7 @@ def from_nanoseconds(column: Column | str) -> Column:
     """
     from pyspark.sql import functions as F
 
-    nanoseconds = F.col(column) if isinstance(column, str) else column
+    nanoseconds = _column(column)
     micros = F.floor(nanoseconds.cast("decimal(19,0)") / 1000)  # decimals, because a double has 53 bits
     return F.timestamp_micros(micros.cast("bigint"))
 
@@ -106,6 +111,11 @@ def ipv4_to_number(column: Column | str) -> Column:
     Column
         BIGINT from 0 to 4294967295; null for null, and for text that is not of four numbers from 0 to 255.
 
+    Raises
+    ------
+    ArgumentError
+        If the argument is neither a column nor a name.
+
     Examples
     --------
     >>> from xskip.questdb import ipv4_to_number
@@ -120,12 +130,22 @@ def ipv4_to_number(column: Column | str) -> Column:
     """
     from pyspark.sql import functions as F
 
-    text = F.col(column) if isinstance(column, str) else column
+    text = _column(column)
     valid = text.rlike(rf"^{_BYTE}(\.{_BYTE}){{3}}\z")  # a dollar sign matches before a line end, too
     number = F.lit(0).cast("bigint")
     for place in range(_BYTES):
         number = number * 256 + F.substring_index(F.substring_index(text, ".", place + 1), ".", -1).cast("bigint")
     return F.when(valid, number)
+
+
+def _column(column: Column | str) -> Column:
+    from pyspark.sql import functions as F
+
+    if isinstance(column, str):
+        return F.col(column)
+    if not hasattr(column, "cast"):  # Spark Connect has a class of its own
+        raise ArgumentError("column is not a column", found=shown(column), expected="a column of Spark, or its name")
+    return column
 
 
 def _no_time(value: object) -> PredicateError:

@@ -146,15 +146,21 @@ class FileList:
 
         Raises
         ------
+        ArgumentError
+            If the connection is not one of DuckDB.
         DatasetError
             If duckdb is not installed, or pyarrow does not read files of this format.
         """
         from xskip.results.scan_source import engine_module
 
-        rows = self.to_pyarrow()
         module: Any = engine_module("duckdb")
+        if connection is not None and not isinstance(connection, module.DuckDBPyConnection):
+            expected = "duckdb.connect(), or None"
+            raise ArgumentError("connection is not one of DuckDB", found=shown(connection), expected=expected)
+        rows = self.to_pyarrow()
         # a method of DuckDB scans an Arrow dataset with projections and filters pushed down
-        return (connection or module.default_connection()).from_arrow(rows)
+        relation: duckdb.DuckDBPyRelation = (connection or module.default_connection()).from_arrow(rows)
+        return relation
 
     def to_pandas(self, columns: Sequence[str] | None = None) -> pd.DataFrame:
         """Read the files into a DataFrame of pandas; requires pandas.

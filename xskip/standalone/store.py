@@ -176,7 +176,7 @@ class ArrowStorage:
         except FileNotFoundError:
             raise
         except OSError as error:
-            raise StorageError("cannot read metadata", where=path, found=str(error)) from error
+            raise StorageError("cannot read the file", where=path, found=str(error)) from error
 
     def fetch(self, path: str) -> Path:
         """Return a local copy of a file, see :meth:`Storage.fetch`."""
@@ -210,7 +210,7 @@ class ArrowStorage:
             selector = FileSelector(self._place(directory), allow_not_found=True)
             return list(self.filesystem.get_file_info(selector))
         except OSError as error:
-            raise StorageError("cannot list metadata", where=directory, found=str(error)) from error
+            raise StorageError("cannot list the directory", where=directory, found=str(error)) from error
 
     def _is_for_reading(self, path: str) -> StorageError:
         return StorageError("xskip changes an index only in Spark", where=path)

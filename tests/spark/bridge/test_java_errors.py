@@ -122,7 +122,7 @@ def test_locations_that_spark_cannot_use(spark: SparkSession, tmp_path: Path, lo
     for operation in (index.status, lambda: index.create([xskip.MinMax("a")]), lambda: xskip.list_indexes(spark)):
         with pytest.raises(XskipError, match=r"FileSystem") as caught:
             operation()
-        assert "add the jar of the file system to Spark" in str(caught.value)
+        assert "start Spark with the package of its file system" in str(caught.value)
         assert PY4J not in str(caught.value)
 
 

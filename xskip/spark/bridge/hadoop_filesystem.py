@@ -60,13 +60,13 @@ class HadoopStorage:
 
     def list(self, directory: str) -> Sequence[FileEntry]:
         """Return the files of a directory, none if the directory does not exist."""
-        with _family("list", directory):
+        with _family("list the directory", directory):
             found = json.loads(self._files.list(directory))
         return [FileEntry(name, size, modified) for name, size, modified in found]
 
     def directories(self, directory: str) -> Sequence[str]:
         """Return the full paths of the directories in a directory, none if the directory does not exist."""
-        with _family("list", directory):
+        with _family("list the directory", directory):
             return [str(path) for path in json.loads(self._files.directories(directory))]
 
     def read(self, path: str) -> bytes:
@@ -77,7 +77,7 @@ class HadoopStorage:
         FileNotFoundError
             If the file does not exist.
         """
-        with _family("read", path):
+        with _family("read the file", path):
             data = self._files.read(path)
         if data is None:
             raise FileNotFoundError(path)
@@ -102,7 +102,7 @@ class HadoopStorage:
         if not paths:
             return []
         lengths = bytearray(np.array(sizes, "<i8").tobytes())
-        with _family("read", paths[0]):
+        with _family("read the file", paths[0]):
             packed = self._files.readListed(bytearray("\0".join(paths), "utf-8"), lengths, _THREADS)
         data = memoryview(base64.b64decode(packed))
         found = np.frombuffer(data, "<i8", len(paths)).tolist()
@@ -123,7 +123,7 @@ class HadoopStorage:
         with self._lock:
             if not local.exists():
                 unfinished = local.with_name(f"{uuid.uuid4().hex}.part")  # another storage may fetch the file, too
-                with _family("read", path):
+                with _family("read the file", path):
                     found = self._files.fetch(path, str(unfinished))
                 if not found:
                     raise FileNotFoundError(path)
@@ -132,7 +132,7 @@ class HadoopStorage:
 
     def add(self, local: Path, path: str) -> None:
         """Copy a finished local file to ``path``, where the file appears whole."""
-        with _family("write", path):
+        with _family("write the file", path):
             self._files.add(str(local), path)
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
@@ -144,7 +144,7 @@ class HadoopStorage:
             If the file may exist now or later, although the store reported an error.
         """
         self._warn_of_concurrent_writers(path)
-        with _family("write", path, in_doubt=PutInDoubtError):
+        with _family("write the file", path, in_doubt=PutInDoubtError):
             return bool(self._files.putIfAbsent(path, bytearray(data)))
 
     def _warn_of_concurrent_writers(self, path: str) -> None:
@@ -152,7 +152,7 @@ class HadoopStorage:
         store = "/".join(path.split("/", 3)[:3])
         if store in _told:
             return
-        with _family("write", path):
+        with _family("write the file", path):
             apart = bool(self._files.keepsWritersApart(path))
         _told.add(store)
         if not apart:
@@ -165,12 +165,12 @@ class HadoopStorage:
     def remove(self, paths: Iterable[str]) -> None:
         """Remove files, and ignore files that do not exist."""
         listed = list(paths)
-        with _family("remove", listed[0] if listed else ""):
+        with _family("remove the file", listed[0] if listed else ""):
             self._files.remove(string_array(self._gateway, listed))
 
     def remove_tree(self, directory: str) -> None:
         """Remove a directory with all its contents."""
-        with _family("remove", directory):
+        with _family("remove the directory", directory):
             self._files.removeTree(directory)
 
 
@@ -181,7 +181,7 @@ def _family(action: str, path: str, in_doubt: type[StorageError] = StorageError)
     Parameters
     ----------
     action : str
-        The operation as an infinitive, for the message.
+        The operation as an infinitive with its object, for the message.
     path : str
         The path of the message.
     in_doubt : type of StorageError
@@ -201,12 +201,13 @@ def _family(action: str, path: str, in_doubt: type[StorageError] = StorageError)
         elif name.startswith(_DENIALS):
             hint = "check the credentials of the Spark session and their permissions for the store"
         elif name.startswith("UnsupportedFileSystem") or "FileSystem not found" in says:
-            hint = f"add the jar of the file system to Spark, or correct {LOCATION.key}"
+            hint = "start Spark with the package of its file system, or correct the path; "
+            hint += f"{LOCATION.key} sets the path of metadata"
         else:
             hint = "check the store, and try again"
         kind = StorageError if name.startswith(_REFUSALS) else in_doubt
         found = ": ".join(filter(None, (name, says.partition("\n")[0][:200])))
-        raise kind(f"cannot {action} metadata", where=path, found=found, hint=hint) from error
+        raise kind(f"cannot {action}", where=path, found=found, hint=hint) from error
 
 
 _cache: list[Path] = []

@@ -142,7 +142,7 @@ class Engine:
         for number in self.hook.queries.take_used():
             explained = self._explained.get(number)
             if explained is not None:
-                self._usage.add_explained(*explained)
+                self._usage.add(*explained, explained=True)
         return self._usage.of(directory)
 
     def trace(self, number: int) -> ScanTrace | None:

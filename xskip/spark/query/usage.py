@@ -91,7 +91,7 @@ class UsageLog:
         self._lock = threading.Lock()
         self._usages: BoundedMap[str, DatasetUsage] = BoundedMap(_MAX_DATASETS)
 
-    def add(self, directory: str, trace: ScanTrace) -> None:
+    def add(self, directory: str, trace: ScanTrace, *, explained: bool = False) -> None:
         """Count a scan of a dataset.
 
         Parameters
@@ -100,23 +100,13 @@ class UsageLog:
             The directory of the metadata.
         trace : ScanTrace
             The decision about the scan.
-        """
-        with self._lock:
-            self._usages.put(directory, self.of(directory).after(trace))
-
-    def add_explained(self, directory: str, trace: ScanTrace) -> None:
-        """Count a scan that was explained before it ran, unless the set of indexes has changed since.
-
-        Parameters
-        ----------
-        directory : str
-            The directory of the metadata.
-        trace : ScanTrace
-            The decision of the time of the explanation.
+        explained : bool, default False
+            If True, the decision is from an explanation before the scan ran, and is left out if the set of indexes
+            has changed since.
         """
         with self._lock:
             usage = self.of(directory)
-            if trace.indexes == usage.present or not usage.present:
+            if not explained or trace.indexes == usage.present or not usage.present:
                 self._usages.put(directory, usage.after(trace))
 
     def of(self, directory: str) -> DatasetUsage:
