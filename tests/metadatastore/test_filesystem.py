@@ -168,7 +168,8 @@ def refused(storage: LocalStorage, place: Path) -> list[str]:
     }
     said = []
     for action, call in calls.items():
-        with pytest.raises(StorageError, match=f"cannot {action.strip()} the (file|directory) .*place.*; check") as caught:
+        pattern = f"cannot {action.strip()} the (file|directory) .*place.*; check"
+        with pytest.raises(StorageError, match=pattern) as caught:
             call()
         said.append(str(caught.value.found))
     return said
