@@ -154,6 +154,25 @@ def test_a_damaged_registry_is_an_error(tmp_path: Path) -> None:
     assert Database(tmp_path).tables() == []
 
 
+def test_a_registry_that_the_server_replaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """[QDB-DB-1]: the server removes the former file after the listing of the folder."""
+    (tmp_path / "tables.d.9").write_bytes(struct.pack("<q", 8))
+    read, asked = Path.read_bytes, []
+
+    def replaced(path: Path) -> bytes:
+        asked.append(path.name)
+        if path.name == "tables.d.9":
+            path.rename(tmp_path / "tables.d.10")
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_bytes", replaced)
+    assert Database(tmp_path).tables() == []
+    assert asked == ["tables.d.9", "tables.d.10"]
+    (tmp_path / "tables.d.11").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(TableDamagedError, match=r"registry of tables is not there .*tables\.d\.11.*try again"):
+        Database(tmp_path).tables()
+
+
 def test_a_registry_without_entries(copied: Path) -> None:
     """[QDB-DB-1]: a new server has allocated its registry and not written to it; tables without a log are not there."""
     (copied.parent / "tables.d.0").write_bytes(bytes(4096))
