@@ -18,8 +18,6 @@ demo: $(STAMP) need-java  ## index a year of real flights as Avro and Parquet, a
 lake: $(STAMP) need-java  ## write a small Quix Lake, and discover, read, index, compact and replay it
 	$(BIN)/python -m xskip demo --lake --directory build/lake
 
-# the sessions of tests are too short for what the second compiler costs
-test: export SPARK_SUBMIT_OPTS = -XX:TieredStopAtLevel=1
 test: $(STAMP) need-java  ## every test, in WORKERS processes (2) of one Spark session each
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(PYTEST)
 
