@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.questdb.server import CannotFetchError, Server, running_server
+from tests.questdb.server import NEWER_VERSION, VERSION, CannotFetchError, Server, running_server
 
 _ARCHIVE = Path(__file__).parents[3] / "shared" / "fixtures" / "questdb" / "data_426.zip"
 
@@ -22,6 +22,23 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
             yield server
     except CannotFetchError as error:
         pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def newer_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Yield a server of a newer version, which stops with the tests."""
+    try:
+        with running_server(tmp_path_factory.mktemp("questdb-newer"), version=NEWER_VERSION) as server:
+            yield server
+    except CannotFetchError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(params=["server", "newer_server"], ids=[VERSION, NEWER_VERSION])
+def each_server(request: pytest.FixtureRequest) -> Server:
+    """Return a server of each version in turn."""
+    server: Server = request.getfixturevalue(request.param)
+    return server
 
 
 @pytest.fixture(scope="session")

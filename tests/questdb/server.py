@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import shutil
 import subprocess
 import time
@@ -18,9 +19,11 @@ from typing import Any
 
 from tests.quixlake.broker import CannotFetchError, fetch, free_ports, java_command
 
-__all__ = ["CannotFetchError", "Server", "SqlError", "SuspendedError", "running_server"]
+__all__ = ["NEWER_VERSION", "VERSION", "CannotFetchError", "Server", "SqlError", "SuspendedError", "running_server"]
 
-VERSION = "9.3.0"
+VERSION = os.environ.get("XSKIP_TEST_QUESTDB", "9.3.0")
+#: A version that writes Parquet partitions in another way.
+NEWER_VERSION = "9.3.4"
 _START_SECONDS = 120
 _WAIT_SECONDS = 60
 _ATTEMPTS = 3
@@ -115,7 +118,9 @@ class Server:
 
 
 @contextmanager
-def running_server(folder: Path, archive: Path | None = None, settings: str = "") -> Iterator[Server]:
+def running_server(
+    folder: Path, archive: Path | None = None, *, settings: str = "", version: str = VERSION
+) -> Iterator[Server]:
     """Run a server with its data below a folder, until the context ends.
 
     ``archive`` is a zip file with a database, which the server gets. ``settings`` are lines for its configuration.
@@ -125,7 +130,7 @@ def running_server(folder: Path, archive: Path | None = None, settings: str = ""
     CannotFetchError
         If QuestDB's jar cannot be had.
     """
-    (jar,) = (p for p in fetch("org.questdb", "questdb", VERSION, folder) if p.name.startswith("questdb"))
+    (jar,) = (p for p in fetch("org.questdb", "questdb", version, folder) if p.name.startswith("questdb"))
     for attempt in range(_ATTEMPTS):
         (port,) = free_ports(1)
         server = Server(folder / f"server-{attempt}", port)

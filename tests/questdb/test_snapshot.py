@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from tests.questdb.copies import copy_table
-from tests.questdb.server import Server
+from tests.questdb.server import VERSION, Server
 from tests.questdb.values import check, compare
 from xskip.errors import TableChangedError, TableDamagedError
 from xskip.questdb.table import open_table
@@ -288,7 +288,7 @@ def test_what_a_server_does_in_the_middle_of_a_read(
 
 
 def test_a_squash_is_noticed_in_the_files_it_overwrites(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """[QDB-SN-3]: 9.3.0 squashes into the folder of the first piece, and no number in its record tells it."""
+    """[QDB-SN-3]: the server squashes into the folder of the first piece; the record of 9.3.0 does not tell it."""
     name = create_rows(server)
     table = open_table(server.database / name)
     first = table.snapshot()
@@ -301,7 +301,8 @@ def test_a_squash_is_noticed_in_the_files_it_overwrites(server: Server, monkeypa
     assert read.count("x") == 2
     last = table.snapshot()
     assert [p.folder for p in first.pieces] == [p.folder for p in last.pieces]
-    assert (first.pieces[0].record.squashes, last.pieces[0].record.squashes) == (0, 0)
+    assert first.pieces[0].record.squashes == 0
+    assert last.pieces[0].record.squashes == (0 if VERSION == "9.3.0" else 1)
 
 
 @pytest.mark.parametrize("statements", [["truncate table {name}"], ["truncate table {name}", "{late}"]])

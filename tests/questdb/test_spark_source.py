@@ -71,8 +71,9 @@ def test_decimals(spark: SparkSession, server: Server) -> None:
     ]  # fmt: skip
 
 
-def test_parquet_partitions(spark: SparkSession, server: Server) -> None:
-    """[QDB-SP-1], [QDB-PQ-1], [QDB-PQ-3]: native and Parquet partitions in one read, with all types."""
+def test_parquet_partitions(spark: SparkSession, each_server: Server) -> None:
+    """[QDB-SP-1], [QDB-PQ-1], [QDB-PQ-3], [QDB-PQ-9]: native and Parquet partitions in one read, with all types."""
+    server = each_server
     name = server.name("mixed")
     create_with_all_types(server, name, rows=150)
     server.run(name, f"insert into {name} (ts, dbl, f) values (5, cast('Infinity' as double), 1.5)")

@@ -96,7 +96,7 @@ class ParquetPartition:
             chosen = slice(max(rows.start - first, 0), rows.stop - first)
             read = self._read(group, stored.name)
             for chunk in read.chunks:
-                values = changed_type(parquet_values(stored.type, chunk), stored.type, now, f"{self._path}")
+                values = changed_type(self._decoded(stored.type, chunk), stored.type, now, f"{self._path}")
                 part = values[chosen]
                 chosen = slice(max(chosen.start - len(chunk), 0), max(chosen.stop - len(chunk), 0))
                 if len(part):
@@ -161,6 +161,12 @@ class ParquetPartition:
         try:
             return self._file.read_row_group(group, columns=[name]).column(0)
         except (pa.ArrowException, OSError) as error:
+            raise self._unreadable(error) from error
+
+    def _decoded(self, of: ColumnType, stored: pa.Array) -> pa.Array:
+        try:
+            return parquet_values(of, stored)
+        except ValueError as error:  # Arrow's errors of values have this class, too
             raise self._unreadable(error) from error
 
     def _unreadable(self, error: Exception) -> TableDamagedError:

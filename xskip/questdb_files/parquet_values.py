@@ -17,6 +17,7 @@ from xskip.errors import UnsupportedTypeError
 from xskip.questdb_files.column_types import ColumnType, Kind, keeps_values
 from xskip.questdb_files.fixed_columns import fixed_values
 from xskip.questdb_files.text_values import Valid, long256_text, uuid_text, validity
+from xskip.questdb_files.variable_columns import array_values
 
 __all__ = ["changed_type", "parquet_values"]
 
@@ -51,7 +52,7 @@ def parquet_values(of: ColumnType, stored: pa.Array) -> pa.Array:
         case Kind.SYMBOL:
             return _symbols(of, stored)
         case Kind.ARRAY:
-            return _finite(stored, of.dimensions)
+            return _arrays(of, stored)
         case _:
             return stored.cast(of.arrow)
 
@@ -102,6 +103,17 @@ def _symbols(of: ColumnType, stored: pa.Array) -> pa.Array:
     if pa.types.is_dictionary(stored.type):
         return stored.cast(of.arrow)
     return stored.cast(pa.utf8()).dictionary_encode().cast(of.arrow)
+
+
+def _arrays(of: ColumnType, stored: pa.Array) -> pa.Array:
+    """Return arrays of doubles, which files store as nested lists, or in the bytes of native files."""
+    if pa.types.is_list(stored.type):
+        return _finite(stored, of.dimensions)
+    values = stored.cast(pa.large_binary()).fill_null(b"")
+    _, offsets, content = values.buffers()
+    ends = np.frombuffer(offsets, np.int64)[values.offset : values.offset + len(values) + 1]
+    raw = np.frombuffer(content or b"", np.uint8)
+    return array_values(of.dimensions, raw, ends[:-1], np.diff(ends))
 
 
 def _finite(stored: pa.Array, dimensions: int) -> pa.Array:

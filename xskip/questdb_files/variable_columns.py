@@ -17,7 +17,7 @@ from xskip.questdb_files.column_types import ColumnType, Kind
 from xskip.questdb_files.files import TableFile
 from xskip.questdb_files.text_values import Bytes, Valid, split_lengths, utf16_text, validity
 
-__all__ = ["variable_values"]
+__all__ = ["array_values", "variable_values"]
 
 _Longs = npt.NDArray[np.int64]
 #: Arrow's text has offsets of 32 bits; an array of text has at most this many bytes unless one value has more.
@@ -142,17 +142,37 @@ def _arrays(of: ColumnType, data: TableFile, index: TableFile, rows: range) -> p
     entries = np.frombuffer(index.read(_AUX_BYTES * rows.start, _AUX_BYTES * len(rows)), np.int64).reshape(-1, 2)
     starts, sizes = entries[:, 0] & _OFFSET_MASK, entries[:, 1] & 0xFFFFFFFF
     valid: Valid = sizes > 0
-    shapes = np.zeros((len(rows), of.dimensions), np.int64)
+    base = int(starts[valid].min()) if valid.any() else 0
+    raw = data.read(base, int((starts + sizes)[valid].max()) - base) if valid.any() else b""
+    return array_values(of.dimensions, np.frombuffer(raw, np.uint8), starts - base, sizes)
+
+
+def array_values(dimensions: int, raw: Bytes, starts: _Longs, sizes: _Longs) -> pa.Array:
+    """Return arrays of doubles from ranges of bytes: the lengths in 32 bits each, filled up to 64 bits, and elements.
+
+    Parameters
+    ----------
+    dimensions : int
+    raw : numpy.ndarray
+    starts, sizes : numpy.ndarray
+        The place of each value. A value without bytes is null.
+
+    Raises
+    ------
+    ValueError
+        If a range does not have the size of its shape.
+    """
+    valid: Valid = sizes > 0
+    shapes = np.zeros((len(sizes), dimensions), np.int64)
     values = pa.array([], pa.float64())
     if valid.any():
-        base = int(starts[valid].min())
-        raw = data.read(base, int((starts + sizes)[valid].max()) - base)
-        at, lengths = starts[valid] - base, sizes[valid]
-        head = (4 * of.dimensions + 7) // 8 * 8
-        shapes[valid] = np.frombuffer(raw[: raw.size // 4 * 4], np.int32)[at[:, None] // 4 + np.arange(of.dimensions)]
+        at, lengths = starts[valid], sizes[valid]
+        head = (4 * dimensions + 7) // 8 * 8
+        _demand("sizes of arrays", holds=bool((lengths >= head).all()))
+        shapes[valid] = raw[at[:, None] + np.arange(4 * dimensions)].view(np.int32)
         counts = shapes[valid].prod(axis=1)
         _demand("shapes of arrays", holds=bool((shapes >= 0).all() and (head + 8 * counts <= lengths).all()))
-        values = _elements(np.frombuffer(raw, np.uint8), at + head, at + head + 8 * counts)
+        values = _elements(raw, at + head, at + head + 8 * counts)
     return _nested(values, shapes, valid)
 
 

@@ -1,5 +1,6 @@
 package io.xskip.questdb;
 
+import java.io.ByteArrayOutputStream;
 import java.math.BigInteger;
 import org.apache.parquet.column.ColumnDescriptor;
 import org.apache.parquet.column.ColumnReadStore;
@@ -23,16 +24,18 @@ final class ParquetColumn {
   private final DataType type;
   private final TableColumn then;
   private final Type field;
+  private final String path;
   private ColumnReader values = null;
   private ParquetArrays arrays = null;
   private int present = 0;
   private PrimitiveTypeName stored = null;
 
-  private ParquetColumn(TableColumn now, DataType type, TableColumn then, Type field) {
+  private ParquetColumn(TableColumn now, DataType type, TableColumn then, Type field, String path) {
     this.now = now;
     this.type = type;
     this.then = then;
     this.field = field;
+    this.path = path;
   }
 
   /** Returns a column, whose type can have changed since the file was written. */
@@ -55,7 +58,7 @@ final class ParquetColumn {
               + now.kind
               + "; convert the partition to native before the change of the type");
     }
-    return new ParquetColumn(now, type, then, field);
+    return new ParquetColumn(now, type, then, field, path);
   }
 
   /** Returns the field whose number is the writer index of a column, or null. */
@@ -77,7 +80,7 @@ final class ParquetColumn {
     if (field == null) {
       return;
     }
-    if (now.kind.equals("ARRAY")) {
+    if (now.kind.equals("ARRAY") && !field.isPrimitive()) {
       arrays = new ParquetArrays(pages, field, now.size);
       return;
     }
@@ -90,9 +93,27 @@ final class ParquetColumn {
   /** Returns the values of the next rows. */
   ColumnVector read(int count) {
     if (now.kind.equals("ARRAY")) {
-      return ParquetArrays.vector(arrays, type, count);
+      return values == null ? ParquetArrays.vector(arrays, type, count) : arrays(count);
     }
     return now.width == 0 || now.kind.equals("SYMBOL") ? bytes(count) : fixed(count);
+  }
+
+  /** Returns the next arrays from the bytes of native files, of which null has none. */
+  private ColumnVector arrays(int count) {
+    ByteArrayOutputStream data = new ByteArrayOutputStream();
+    long[] starts = new long[count];
+    long[] ends = new long[count];
+    for (int row = 0; row < count; row++) {
+      starts[row] = data.size();
+      if (values.getCurrentDefinitionLevel() == present) {
+        byte[] value = values.getBinary().getBytes();
+        data.write(value, 0, value.length);
+      }
+      ends[row] = data.size();
+      values.consume();
+    }
+    Ranges ranges = new Ranges(0, count, starts, ends, 0, data.toByteArray());
+    return ArrayValues.vector(type, now.size, ranges, path);
   }
 
   private ColumnVector bytes(int count) {
