@@ -26,6 +26,14 @@ def test_tables_without_spark(server: Server, seed: int | None, capsys: pytest.C
     assert seed is None or len(done) == STEPS
 
 
+@pytest.mark.parametrize("seed", [8, 11, 23])
+def test_tables_of_a_newer_server(newer_server: Server, seed: int) -> None:
+    """[QDB-RD-1], [QDB-RD-2], [QDB-PQ-9]."""
+    done: list[str] = []
+    steps_of(RandomTable(newer_server, seed), STEPS, done)
+    assert any("to native" in statement for statement in done)
+
+
 @pytest.mark.parametrize("seed", [1, 2, 3, None], ids=["1", "2", "3", "a new seed"])
 def test_tables_in_spark(
     spark: SparkSession, server: Server, tmp_path: Path, seed: int | None, capsys: pytest.CaptureFixture[str]
