@@ -111,17 +111,18 @@ def test_a_drop_leaves_other_partitions_exported(tiers: Tiers) -> None:
 
 @pytest.mark.parametrize("count", [300, 3])
 def test_rows_that_a_squash_replaces_in_place(spark: SparkSession, server: Server, tmp_path: Path, count: int) -> None:
-    """[QDB-CT-3], [QDB-CT-4]: deduplication keeps the number of rows, and ``_txn`` does not tell the change."""
+    """[QDB-CT-3], [QDB-CT-4]: deduplication keeps the number of rows, and ``_txn`` of 9.3.0 does not tell it."""
     tiers = Tiers(spark, server, tmp_path / "cold", rows=40_000)
     tiers.run("alter table {t} dedup enable upsert keys(ts)")
     df = tiers.union()
     tiers.export(datetime(1970, 1, 2))
-    records = read_snapshot(place_of(tiers.folder)).transaction.record(0)
+    record = read_snapshot(place_of(tiers.folder)).transaction.record(0)
     tiers.run(
         f"insert into {{t}} select ts, -x, s from {{t}} where ts >= 60000000000 and ts < 86400000000 limit {count}",
         "alter table {t} squash partitions",
     )
-    assert read_snapshot(place_of(tiers.folder)).transaction.record(0) == records
+    changed = read_snapshot(place_of(tiers.folder)).transaction.record(0)
+    assert replace(changed, squashes=record.squashes) == record  # newer servers count squashes
     expected = tiers.rows()
     try:
         found = counted(df)
