@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
+import xskip
 from tests.falsified import falsify
 from tests.helpers import write_once
 from xskip import SkippingIndex
+from xskip.cli import sessions
 from xskip.cli.main import main
 from xskip.metadatastore.commit import new_file_name
 
@@ -90,6 +94,26 @@ def test_a_diagnosis_and_settings(spark: SparkSession, capsys: pytest.CaptureFix
         spark.conf.unset("spark.xskip.strickt")
     assert "did you mean spark.xskip.strict" in found[-1]["problem"]
     assert all(each["meaning"] for each in found[:-1])
+
+
+def test_a_diagnosis_loads_the_format_of_the_dataset(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {"f": [(1,)]}
+    paths = {fmt: write_once(spark, tmp_path / fmt, "a int", files, fmt) for fmt in ("avro", "parquet")}
+    for fmt, path in paths.items():
+        xskip.SkippingIndex.for_path(spark, path, format=fmt).create([xskip.MinMax("a")], progress=False)
+    session, asked = sessions.session, []
+
+    def noted(arguments: argparse.Namespace, fmt: str = "") -> AbstractContextManager[SparkSession]:
+        asked.append(fmt)
+        return session(arguments, fmt)
+
+    monkeypatch.setattr(SparkSession, "stop", lambda _: None)  # the session is of all tests
+    monkeypatch.setattr(sessions, "session", noted)
+    for words in ([paths["avro"]], [paths["parquet"]], []):
+        run(capsys, "doctor", *words)
+    assert asked == ["avro", "parquet", ""]
 
 
 def test_advice_names_an_index_that_rules_out_nothing(

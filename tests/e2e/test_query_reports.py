@@ -246,8 +246,11 @@ def test_a_setting_shows_values(spark: SparkSession, tmp_path: Path) -> None:
     assert "s = 's1'" in report.scans[0].predicate
     assert "a IN (1, 2)" in report.scans[0].predicate
     assert "s = 's1'" in str(report.scans[0].outcomes)
-    spark.conf.set("spark.xskip.report.values", "false")
-    assert "s1" not in shown(spark, path, predicate).to_json()
+    for other in ("false", "yes please"):
+        spark.conf.set("spark.xskip.report.values", other)
+        report = shown(spark, path, predicate)
+        assert report.scans[0].skipped == 2
+        assert "s1" not in report.to_json()
 
 
 def test_values_of_a_redacting_session_stay_hidden(spark: SparkSession, lake: Lake) -> None:

@@ -269,6 +269,7 @@ def test_the_folder_of_a_lake_is_a_path(spark: SparkSession, base: Any) -> None:
         (lambda lake: lake.read("t", offsets=5), r"the offsets are not a pair .found: 5; expected: the first offset"),
         (lambda lake: lake.read("t", offsets=(1, 2, 3)), r"the offsets are not a pair"),
         (lambda lake: lake.read("t", value="jsn"), r"cannot decode the payload .*; did you mean json\?"),
+        (lambda lake: lake.read("t", value="json", schema="a DUBLE"), r"cannot decode the payload .found: [^;]*.$"),
         (lambda lake: lake.index("t", trust="data "), r"trust has an invalid value .*; did you mean data\?"),
         (lambda lake: lake.validate("t", sample=0), r"sample has an invalid value .found: 0"),
         (lambda lake: lake.compact("t", older_than=5), r"older_than is not an age .*such as timedelta\(hours=1\)"),

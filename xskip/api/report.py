@@ -84,14 +84,15 @@ class ReportMaker:
         return [each for each in self.calls.scans_after(scan) if each["session"] == session and not each["query"]]
 
     def _of(self, asked: Iterable[dict[str, Any]], unasked: Iterable[dict[str, Any]], files: int = 0) -> SkippingReport:
-        if self._engine.settings.of(self._spark, LOCATION):
+        if self._engine.settings.or_default(self._spark, LOCATION):
             hint = f" below {LOCATION.key}, which replaces the indexes inside of datasets"
             unasked = [scan | {"hint": hint} for scan in unasked]
         return report_of(self._engine, asked, unasked, Shown(values=self._shows_values(), files=files))
 
     def _shows_values(self) -> bool:
         """Return whether reports show the values of filters. A session that redacts texts never shows values."""
-        return self._engine.settings.of(self._spark, REPORT_VALUES) and not self._spark.conf.get(_REDACTION, None)
+        shows = self._engine.settings.or_default(self._spark, REPORT_VALUES)
+        return shows and not self._spark.conf.get(_REDACTION, None)
 
 
 @dataclass(frozen=True, slots=True)

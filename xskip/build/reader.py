@@ -100,6 +100,8 @@ class PathReader:
             listing = Dataset(hook_of(session), files).listing()
             first = np.arange(min(listing.count, _MOST_TRIED), dtype=np.int64)
             for path in listing.paths(first) if len(first) else ():
+                if _other_format(path, self.format):
+                    continue
                 with suppress(DatasetError):
                     return self.load(session, path, **_ONE_FILE).schema
         return None
@@ -255,8 +257,13 @@ def _hint(said: str, fmt: str) -> str | None:
 
 def _hint_at_file(file: str, fmt: str) -> str:
     """Return what to do about a file that Spark does not read as a format; the ending of its name can name another."""
-    ending = file.rpartition(".")[2].lower()
-    if fmt and ending in _FORMATS and ending != fmt.lower():
-        return f"did you mean the format {ending}?"
+    if other := _other_format(file, fmt):
+        return f"did you mean the format {other}?"
     damaged = "repair or remove the file"
     return f"check that the format is {fmt}; if the file is damaged, {damaged}" if fmt else damaged
+
+
+def _other_format(file: str, fmt: str) -> str | None:
+    """Return the format that the ending of a file's name names, or None if it is not another one."""
+    ending = file.rpartition(".")[2].lower()
+    return ending if fmt and ending in _FORMATS and ending != fmt.lower() else None

@@ -146,9 +146,9 @@ def _doctor(arguments: argparse.Namespace) -> int:
     from xskip.api.doctor import doctor
     from xskip.api.session import enable
     from xskip.cli.output import show
-    from xskip.cli.sessions import session
+    from xskip.cli.sessions import recorded_format, session
 
-    with session(arguments, "avro" if arguments.avro else "") as spark:
+    with session(arguments, "avro" if arguments.avro else recorded_format(arguments)) as spark:
         enable(spark)
         diagnosis = doctor(spark, arguments.path)
         show(arguments, diagnosis)

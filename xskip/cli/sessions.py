@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from xskip.results.skipping_report import SkippingReport
 
-__all__ = ["demand_directory", "explained", "opened_index", "session"]
+__all__ = ["demand_directory", "explained", "opened_index", "recorded_format", "session"]
 
 #: what Spark says of a path that it cannot read in any format
 _NOT_THE_FORMAT = ("PATH_NOT_FOUND", "FileSystem", "UnknownHostException", "Permission denied", "AccessControl")
@@ -67,7 +67,7 @@ def opened_index(arguments: argparse.Namespace) -> Iterator[SkippingIndex]:
         The arguments of the command.
     """
     config = read_config(getattr(arguments, "config", None))
-    fmt = arguments.format or config.get("format") or _recorded_format(arguments) or "parquet"
+    fmt = arguments.format or config.get("format") or recorded_format(arguments) or "parquet"
     options = {**config.get("options", {}), **dict(text.partition("=")[::2] for text in arguments.option)}
     with session(arguments, fmt) as spark:
         if arguments.location:
@@ -138,13 +138,22 @@ def demand_directory(location: str) -> None:
         raise DatasetError("the base location does not exist", where=location)
 
 
-def _recorded_format(arguments: argparse.Namespace) -> str:
-    """Return the file format that a local index records, before Spark starts; empty if it is not known."""
-    path, base = arguments.path, arguments.at or arguments.location
+def recorded_format(arguments: argparse.Namespace) -> str:
+    """Return the file format that a local index records, before Spark starts; empty if it is not known.
+
+    Parameters
+    ----------
+    arguments : argparse.Namespace
+        The arguments of the command.
+    """
+    if arguments.path is None:
+        return ""
+    at = getattr(arguments, "at", None)
+    path, base = arguments.path, at or getattr(arguments, "location", None)
     if any("://" in text for text in (path, base or "")):
         return ""
     root = os.path.abspath(path.removeprefix("file:"))
-    directory = arguments.at or metadata_directory(root, base)
+    directory = at or metadata_directory(root, base)
     with suppress(XskipError):
         live = find_live(LocalStorage(), os.path.abspath(directory))
         if live is not None and live.record is not None and live.record.reading is not None:

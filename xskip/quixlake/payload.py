@@ -64,7 +64,8 @@ class Payload:
         except PySparkException as error:
             if _NOT_LOADED in str(error):
                 raise self._lacks_library() from error
-            hint = did_you_mean(self.value, _ENCODINGS) if isinstance(self.value, str) else None
+            is_unknown = isinstance(self.value, str) and self.value not in _ENCODINGS
+            hint = did_you_mean(str(self.value), _ENCODINGS) if is_unknown else None
             raise PredicateError("cannot decode the payload", found=first_line(error), hint=hint) from error
         except OSError as error:  # PySpark reads the file in Python
             raise PredicateError(

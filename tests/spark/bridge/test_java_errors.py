@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 from py4j.protocol import Py4JError, Py4JJavaError
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 import xskip
 from tests.helpers import write_once
+from xskip.build.reader import PathReader
 from xskip.errors import DatasetError, StorageError, XskipError
 from xskip.spark.bridge.java_errors import first_line, reason, spark_errors, told, what_failed
 from xskip.spark.bridge.packages import spark_package
@@ -102,10 +103,21 @@ def test_datasets_that_spark_cannot_read(
         assert PY4J not in str(caught.value)
 
 
-def test_the_ending_of_a_file_names_its_format(spark: SparkSession, tmp_path: Path) -> None:
-    data = write_once(spark, tmp_path / "data", "a int", {"one": [(1,)]}, "avro")
-    with pytest.raises(DatasetError, match=r"one\.avro; found: .*did you mean the format avro\?"):
+def test_the_ending_of_a_file_names_its_format(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files of another format are not opened in search of a schema: Spark logs a failed job for each."""
+    data = write_once(spark, tmp_path / "data", "a int", {f"f{i}": [(i,)] for i in range(5)}, "avro")
+    load, opened = PathReader.load, []
+
+    def counted(reader: PathReader, session: SparkSession, *paths: str, **options: str) -> DataFrame:
+        opened.append(reader.format)
+        return load(reader, session, *paths, **options)
+
+    monkeypatch.setattr(PathReader, "load", counted)
+    with pytest.raises(DatasetError, match=r"f\d\.avro; found: .*did you mean the format avro\?"):
         xskip.SkippingIndex.for_path(spark, data).create([xskip.MinMax("a")])
+    assert opened == ["parquet", "parquet", "binaryFile"]
 
 
 def test_directories_without_files(spark: SparkSession, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
+from xskip.errors import SettingError
 from xskip.settings import Setting, problems_of
 from xskip.spark.bridge.gateway import Hook
 
@@ -37,6 +38,13 @@ class SessionSettings:
             If the session or the process has set an invalid value.
         """
         return setting.of(spark.conf.get(setting.key, None) or self._process_wide.get(setting.key))
+
+    def or_default(self, spark: SparkSession, setting: Setting[T]) -> T:
+        """Return the value of a setting for a session, or the default in place of an invalid value."""
+        try:
+            return self.of(spark, setting)
+        except SettingError:
+            return setting.default
 
     def configured(self, spark: SparkSession) -> dict[str, str]:
         """Return the keys ``spark.xskip.*`` that a session sets, or the Spark application for it, and their values."""
