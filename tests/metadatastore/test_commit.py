@@ -416,6 +416,17 @@ def test_vanished_files(md: str, scratch: Path) -> None:
         find_live(DISK, md)
 
 
+def test_an_incomplete_record_without_the_files_of_the_one_before(md: str, scratch: Path) -> None:
+    """[MDS-C-4] [MDS-C-9] The error names the incomplete record, which is why files seem to be missing."""
+    commit(DISK, md, scratch, [numbered_table(0, 2)])
+    replace_all(DISK, md, scratch, [numbered_table(2, 4)])
+    latest = max((Path(md) / "_commits").iterdir())
+    latest.write_bytes(latest.read_bytes()[:20])
+    gone = f"1 missing, the first of them part-.*; the commit record {latest.name} is incomplete"
+    with pytest.raises(MetadataCorruptError, match=gone):
+        find_live(DISK, md)
+
+
 def test_a_source_that_is_not_there(md: str, scratch: Path) -> None:
     """[MDS-C-3] A failed publish leaves the old snapshot and no new file."""
     first = commit(DISK, md, scratch, [numbered_table(0, 2)])

@@ -122,6 +122,15 @@ def test_a_full_disk_leaves_no_record(tmp_path: Path, monkeypatch: pytest.Monkey
     assert LocalStorage().put_if_absent(str(path), b"{}") is True
 
 
+def test_a_part_of_the_path_that_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"x")
+    source = tmp_path / "source"
+    source.write_bytes(b"x")
+    for path in (f"{tmp_path}/file/x", f"{tmp_path}/file/folder/x"):
+        with pytest.raises(StorageError, match=r"cannot write the file .*a part is no directory; .*location"):
+            LocalStorage().add(source, path)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="what a descriptor is of is asked of Linux")
 def test_bytes_are_on_the_disk_before_their_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """[MDS-C-21] A file is synced before it gets its name, and then its directory and all that hold new directories."""

@@ -166,10 +166,13 @@ def find_live(storage: Storage, directory: str, known: LiveSnapshot | None = Non
             "the first commit record of the index is incomplete", where=f"{directory}/{COMMITS}",
             hint="restore the record, or call create() again",
         )  # fmt: skip
+    found = f"{len(missing)} missing, the first of them {missing[0]}"
+    later = [n.file_name for n in list_records(storage, directory) if n.identity and n.number > record.number]
+    if later:
+        found += f"; the commit record {max(later)} is incomplete"
     raise MetadataCorruptError(
-        "metadata files are missing", where=directory, found=f"{len(missing)} missing",
-        hint="drop the index and create it again",
-    )  # fmt: skip
+        "metadata files are missing", where=directory, found=found, hint="drop the index and create it again"
+    )
 
 
 def publish(

@@ -23,6 +23,7 @@ __all__ = ["FileEntry", "LocalStorage", "PutInDoubtError", "Storage", "local_pat
 # errors of a file system that cannot create hard links, or no hard link to this file
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EINVAL, errno.EXDEV}
 _FULL = {errno.ENOSPC, errno.EDQUOT}
+_NO_DIRECTORY = {errno.ENOTDIR, errno.EEXIST}
 _REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS}
 _PUTS = 3
 
@@ -262,6 +263,8 @@ def _family(action: str, path: str) -> Iterator[None]:
             hint = "check the permissions of this user, and whether the file system is read-only"
             if action == "write the file":
                 hint = f"{hint}; to write indexes elsewhere, set {LOCATION.key}"
+        elif error.errno in _NO_DIRECTORY:
+            hint = f"check the path, of which a part is no directory; to write indexes elsewhere, set {LOCATION.key}"
         else:
             hint = "check the storage, and try again"
         found = error.strerror or type(error).__name__
