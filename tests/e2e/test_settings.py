@@ -119,7 +119,7 @@ def test_a_location_without_a_file_system(spark: SparkSession, path: str) -> Non
     ):
         with pytest.raises(StorageError, match=r"nosuchstore://bucket/md.*No FileSystem for scheme") as caught:
             operation()
-        assert "correct spark.xskip.metadata.location" in str(caught.value)
+        assert "spark.xskip.metadata.location sets the path of metadata" in str(caught.value)
 
 
 def test_the_list_of_settings(spark: SparkSession) -> None:
