@@ -19,9 +19,20 @@ from typing import Any
 
 from tests.quixlake.broker import CannotFetchError, fetch, free_ports, java_command
 
-__all__ = ["NEWER_VERSION", "VERSION", "CannotFetchError", "Server", "SqlError", "SuspendedError", "running_server"]
+__all__ = [
+    "COUNTS_SQUASHES",
+    "NEWER_VERSION",
+    "VERSION",
+    "CannotFetchError",
+    "Server",
+    "SqlError",
+    "SuspendedError",
+    "running_server",
+]
 
 VERSION = os.environ.get("XSKIP_TEST_QUESTDB", "9.3.0")
+#: Whether the record of a partition in ``_txn`` counts squashes.
+COUNTS_SQUASHES = VERSION > "9.3.0"
 #: A version that writes Parquet partitions in another way.
 NEWER_VERSION = "9.3.4"
 _START_SECONDS = 120

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.questdb.server import Server
+from tests.questdb.server import VERSION, Server
 from tests.questdb.tables import create_with_all_types
 from tests.questdb.values import check, compare
 from xskip.errors import TableDamagedError, UnsupportedTypeError
@@ -95,7 +95,7 @@ def test_rows_that_come_late_are_appended_to_the_file(server: Server) -> None:
     assert check(server, name).num_rows == 45
     size = first.pieces[0].record.parquet_size
     assert size == len(before)
-    if not file.exists():  # 9.3.4 has written the partition anew
+    if VERSION > "9.3.0" and not file.exists():  # 9.3.4 has written the partition anew
         assert open_table(server.database / name).snapshot().pieces[0].folder != first.pieces[0].folder
         return
     assert file.read_bytes()[:size] == before
