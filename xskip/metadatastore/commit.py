@@ -32,6 +32,7 @@ from xskip.metadatastore.commit_records import (
     RecordedFile,
     RecordName,
     find_latest,
+    later_records,
     list_records,
     new_index_id,
     read_record,
@@ -140,7 +141,7 @@ def find_live(storage: Storage, directory: str, known: LiveSnapshot | None = Non
     MetadataCorruptError
         If the latest record lists files that do not exist, and no concurrent commit explains their absence.
     """
-    record: CommitRecord | None = None
+    latest: Latest | None = None
     missing: list[str] = []
     # a missing file reveals an outdated record; a record without files cannot reveal it and is never reused
     before = known.latest if known is not None and known.names else None
@@ -161,15 +162,14 @@ def find_live(storage: Storage, directory: str, known: LiveSnapshot | None = Non
         if not missing or (attempt == _ATTEMPTS - 1 and _are_there(storage, directory, missing)):
             return LiveSnapshot(record, names, foreign=False, latest=latest)
         before = None
-    if record is None:
+    if latest is None:
         raise RecordDamagedError(
             "the first commit record of the index is incomplete", where=f"{directory}/{COMMITS}",
             hint="restore the record, or call create() again",
         )  # fmt: skip
     found = f"{len(missing)} missing, the first of them {missing[0]}"
-    later = [n.file_name for n in list_records(storage, directory) if n.identity and n.number > record.number]
-    if later:
-        found += f"; the commit record {max(later)} is incomplete"
+    if incomplete := later_records(list_records(storage, directory), latest.record.number, latest.index):
+        found += f"; the commit record {max(incomplete).file_name} is incomplete"
     raise MetadataCorruptError(
         "metadata files are missing", where=directory, found=found, hint="drop the index and create it again"
     )

@@ -33,6 +33,7 @@ __all__ = [
     "RecordName",
     "RecordedFile",
     "find_latest",
+    "later_records",
     "list_records",
     "new_index_id",
     "read_record",
@@ -368,7 +369,7 @@ def _latest_of(storage: Storage, directory: str, listed: Mapping[RecordName, Fil
         if begun is None:
             continue
         record, index = begun
-        for later in sorted(_later(listed, first, index), reverse=True):
+        for later in sorted(later_records(listed, first.number, index), reverse=True):
             found = _whole(storage, directory, later)
             if found is not None:
                 return Latest(found[0], index, first, (listed[first], listed[later]))
@@ -376,8 +377,9 @@ def _latest_of(storage: Storage, directory: str, listed: Mapping[RecordName, Fil
     return None
 
 
-def _later(listed: Iterable[RecordName], first: RecordName, index: str) -> list[RecordName]:
-    return [name for name in listed if name.identity == index and name.number > first.number]
+def later_records(listed: Iterable[RecordName], number: int, index: str) -> list[RecordName]:
+    """Return the names of the records of an index whose numbers are greater than a number."""
+    return [name for name in listed if name.identity == index and name.number > number]
 
 
 def _whole(storage: Storage, directory: str, name: RecordName) -> tuple[CommitRecord, str] | None:

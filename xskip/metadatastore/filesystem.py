@@ -261,12 +261,12 @@ def _family(action: str, path: str) -> Iterator[None]:
             hint = "free some space on the disk, and try again"
         elif error.errno in _REFUSED:
             hint = "check the permissions of this user, and whether the file system is read-only"
-            if action == "write the file":
-                hint = f"{hint}; to write indexes elsewhere, set {LOCATION.key}"
         elif error.errno in _NO_DIRECTORY:
-            hint = f"check the path, of which a part is no directory; to write indexes elsewhere, set {LOCATION.key}"
+            hint = "check the path, of which a part is no directory"
         else:
             hint = "check the storage, and try again"
+        if action == "write the file" and error.errno in _REFUSED | _NO_DIRECTORY:
+            hint = f"{hint}; to write indexes elsewhere, set {LOCATION.key}"
         found = error.strerror or type(error).__name__
         raise StorageError(f"cannot {action}", where=path, found=found, hint=hint) from error
 

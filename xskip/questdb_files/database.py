@@ -14,11 +14,11 @@ from pathlib import Path
 from xskip.errors import DatasetError, TableDamagedError
 from xskip.paths import check_path
 from xskip.questdb_files.metadata_file import prefixed_text
+from xskip.questdb_files.patience import Patience
 from xskip.questdb_files.snapshot import TablePlace
 
 __all__ = ["Database", "TableEntry", "place_of"]
 
-_ATTEMPTS = 10
 _CHECKPOINT = ".checkpoint"
 _ADD, _REMOVE = 0, -1
 _ADD_RESERVED_BYTES = 64
@@ -157,21 +157,23 @@ class Database:
 
     def _registry(self) -> tuple[dict[str, tuple[str, int]], set[str]]:
         """Return the names and kinds of tables by folder, and the folders of removed tables."""
-        path: Path | None = None
-        for _ in range(_ATTEMPTS):
+        patience = Patience()
+        while True:
             files = [p for p in self.folder.glob("tables.d.*") if p.suffix[1:].isdigit()]
             if not files:
                 return {}, set()
             path = max(files, key=lambda p: int(p.suffix[1:]))
             try:
                 return _parsed(path.read_bytes())
-            except FileNotFoundError:  # the server has replaced the file by one with a greater number
-                continue
+            except FileNotFoundError as error:  # the server has replaced the file by one with a greater number
+                if not patience.wait(int(path.suffix[1:])):
+                    raise TableDamagedError(
+                        "the registry of tables is not there", where=str(path), hint="try again"
+                    ) from error  # fmt: skip
             except (struct.error, ValueError) as error:
                 raise TableDamagedError(
                     "the registry of tables is incomplete", where=str(path), found=str(error)
                 ) from error  # fmt: skip
-        raise TableDamagedError("the registry of tables is not there", where=str(path), hint="try again")
 
 
 def place_of(path: str | Path) -> TablePlace:
