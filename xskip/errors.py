@@ -145,6 +145,24 @@ class MetadataNotFoundError(XskipError, LookupError):
             hint="call adopt() if the dataset was moved or copied, or create([...])",
         )  # fmt: skip
 
+    @classmethod
+    def without_first_record(cls, folder: str) -> MetadataNotFoundError:
+        """Return the error for a metadata directory without the first commit record, which defines the index.
+
+        Parameters
+        ----------
+        folder : str
+            The directory of the commit records.
+
+        Returns
+        -------
+        MetadataNotFoundError
+        """
+        return cls(
+            "there is no index, because its first commit record was removed", where=folder,
+            hint="restore the record from a backup, or call create([...])",
+        )  # fmt: skip
+
 
 class MetadataCorruptError(XskipError):
     """Error for metadata that exists but is damaged or cannot be decoded."""

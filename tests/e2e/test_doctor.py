@@ -71,7 +71,11 @@ def test_indexes_that_are_not_up_to_date(spark: SparkSession, path: str) -> None
     assert state.found == f"{path}: 1 files indexed, 1 missing, 1 stale"
     SkippingIndex.for_path(spark, path, format=fmt).drop()
     (state,) = named(xskip.doctor(spark, path), "index")
-    assert (state.state, state.found, state.advice) == ("warning", f"{path} has no index", "call create([...])")
+    assert (state.state, state.found, state.advice) == (
+        "warning",
+        f"{path}: there is no index",
+        "call create([...]) first",
+    )
 
 
 def test_all_indexes_of_a_base_location(spark: SparkSession, tmp_path: Path) -> None:

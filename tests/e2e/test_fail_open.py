@@ -22,7 +22,7 @@ import xskip.spark.query.engine as engine_module
 import xskip.spark.query.loaded_indexes as indexes_module
 from tests.helpers import index, opened_files, record_again, write_once
 from xskip import MinMax, ValueList
-from xskip.errors import RecordDamagedError
+from xskip.errors import MetadataNotFoundError, RecordDamagedError
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.spark.query import driver_pruning
 from xskip.spark.query.decision import Decision
@@ -344,3 +344,28 @@ def test_the_only_record_is_damaged(
     assert_skips_again(case)
     case.index.drop()
     assert not case.index.exists()
+
+
+def test_the_first_record_is_removed(case: Case, caplog: pytest.LogCaptureFixture) -> None:
+    """[MDS-C-16] Later records alone are no index, and everything says so and names the way back."""
+    case.index.add([ValueList("a")])
+    first, _ = case.records
+    whole = first.read_bytes()
+    first.unlink()
+    reason = "there is no index, because its first commit record was removed"
+    assert_reads_all_and_says_once(case, caplog, reason)
+    assert_strict_raises(case, reason)
+    index = case.index
+    for operation in (index.status, index.describe, index.refresh, index.adopt, lambda: index.files("a = 1")):
+        with pytest.raises(MetadataNotFoundError, match=rf"{reason} .*_commits\); restore the record"):
+            operation()
+    with pytest.raises(MetadataNotFoundError, match=reason):
+        xskip.open_index(case.path)
+    (check,) = (check for check in xskip.doctor(case.spark, case.path) if check.name == "index")
+    assert check.found == f"{case.path}: {reason}"
+    first.write_bytes(whole)
+    assert_skips_again(case)
+    assert len(index.history()) == 2
+    first.unlink()
+    index.create([MinMax("a")])
+    assert_skips_again(case)

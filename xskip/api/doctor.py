@@ -13,7 +13,7 @@ from xskip.api.session import MINIMUM_JAVA
 from xskip.build.source import base_location
 from xskip.errors import MetadataNotFoundError, XskipError
 from xskip.indexes import MinMax
-from xskip.metadatastore.location import INDEX_DIRECTORY
+from xskip.metadatastore.absence import no_index
 from xskip.metadatastore.snapshot import open_snapshot
 from xskip.metadatastore.temporary import temporary_folder
 from xskip.paths import check_path
@@ -217,24 +217,25 @@ def _indexes(spark: SparkSession, engine: Engine) -> Iterator[Check]:
 
 def _index(spark: SparkSession, engine: Engine, path: str) -> Check:
     """Compare the index of a path with its dataset, which is read in the format that the index records."""
-    for location in engine.hook.locations.of_path(engine.hook.locations.qualified(path)):
+    locations = engine.hook.locations.of_path(engine.hook.locations.qualified(path))
+    for location in locations:
         snapshot = open_snapshot(storage_for(engine.hook, location.directory), location.directory)
         if snapshot is not None:
             reading: Any = snapshot.reading
             kind = "parquet" if reading is None else reading.format
             return _state(path, SkippingIndex.for_path(spark, path, format=kind))
-    folder = f"{engine.hook.locations.qualified(path).rstrip('/')}/{INDEX_DIRECTORY}"
-    if storage_for(engine.hook, folder).directories(folder):
-        error = MetadataNotFoundError.only_elsewhere(folder)
-        return Check("index", "warning", f"{path}: {error.what}", error.hint or "")
-    return Check("index", "warning", f"{path} has no index", "call create([...])")
+    return _absence(path, no_index(storage_for(engine.hook, locations[0].directory), locations[0]))
+
+
+def _absence(path: str, error: MetadataNotFoundError) -> Check:
+    return Check("index", "warning", f"{path}: {error.what}", error.hint or "")
 
 
 def _state(path: str, index: SkippingIndex) -> Check:
     try:
         status = index.status()
-    except MetadataNotFoundError:
-        return Check("index", "warning", f"{path} has no index", "call create([...])")
+    except MetadataNotFoundError as error:
+        return _absence(path, error)
     found = f"{path}: {status.indexed} files indexed, {status.missing} missing, {status.stale} stale"
     if status.problem:
         advice = "read the dataset as it was indexed, or drop the index and create it again"

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 
-from xskip.build.source import Source, no_index
+from xskip.build.source import Source
 from xskip.errors import DatasetError, MetadataCorruptError, PredicateError
+from xskip.metadatastore.absence import no_index
 from xskip.metadatastore.commit import find_live
 from xskip.results.file_list import FileList
 from xskip.results.scan_source import ScanSource
@@ -49,7 +50,7 @@ def select_files(engine: Engine, source: Source, predicate: str | Column, *, req
 
     has_index = _has_index(source)
     if require_index and not has_index:
-        raise no_index(source)
+        raise no_index(source.storage, source.location)
     session = source.df.sparkSession
     session.conf.set("spark.xskip.enabled", "true")
     engine.hook.install(session)

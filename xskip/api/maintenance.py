@@ -166,7 +166,7 @@ class IndexMaintenance:
         [(1, 'create', 3)]
         """
         _, source = self._open()
-        return history(source.storage, source.directory)
+        return history(source.storage, source.location)
 
     def vacuum(self, *, older_than: str = "1d", dry_run: bool = False) -> VacuumResult:
         """Remove files that crashed writers left, and indexes of former places of the dataset.

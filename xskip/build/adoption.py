@@ -15,6 +15,7 @@ from xskip.build.source import Source, check_reading
 from xskip.errors import IndexDefinitionError, IndexExistsError, MetadataNotFoundError
 from xskip.metadata.data_files import compare_files, table_identifier
 from xskip.metadata.table import MetadataTable
+from xskip.metadatastore.absence import lacks_first_record, no_index
 from xskip.metadatastore.commit import Operation, find_live, publish
 from xskip.metadatastore.location import INDEX_DIRECTORY, metadata_directory
 from xskip.metadatastore.recorded_files import write_files
@@ -96,6 +97,8 @@ class Adoption:
     def _former(self, former: str | None) -> Snapshot:
         """Return the snapshot of the only index that can be adopted."""
         found = [s for s in map(self._opened, self._candidates(former)) if s is not None]
+        if not found and lacks_first_record(self.source.storage, self.source.directory):
+            raise no_index(self.source.storage, self.source.location)
         if not found:
             raise MetadataNotFoundError(
                 "there is no index to adopt", where=f"{self.source.root}/{INDEX_DIRECTORY}",

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from xskip.build.reader import FrameReader
-from xskip.errors import DatasetError, IndexDefinitionError, MetadataCorruptError, MetadataNotFoundError
+from xskip.errors import DatasetError, IndexDefinitionError, MetadataCorruptError
 from xskip.metadata.read_profile import ReadProfile, differences
+from xskip.metadatastore.absence import no_index
 from xskip.metadatastore.commit import find_live
 from xskip.metadatastore.filesystem import Storage
-from xskip.metadatastore.location import INDEX_DIRECTORY, IndexLocation
+from xskip.metadatastore.location import IndexLocation
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot
 from xskip.metadatastore.versions import WriteOptions
 from xskip.settings import BYTES_PER_FILE, FOOTER_KEY, LOCATION, PLAINTEXT_FOOTER, ROWS_PER_FILE
@@ -33,7 +34,6 @@ __all__ = [
     "choose_location",
     "existing_write_options",
     "form_of",
-    "no_index",
     "open_source",
     "require_collected",
     "require_own_snapshot",
@@ -176,16 +176,8 @@ def require_snapshot(source: Source) -> Snapshot:
     """
     snapshot = open_snapshot(source.storage, source.directory)
     if snapshot is None:
-        raise no_index(source)
+        raise no_index(source.storage, source.location)
     return snapshot
-
-
-def no_index(source: Source) -> MetadataNotFoundError:
-    """Return the error for a dataset without an index, which names the index of a former place of the dataset."""
-    folder = f"{source.root.rstrip('/')}/{INDEX_DIRECTORY}"
-    if source.directory.startswith(f"{folder}/") and source.storage.directories(folder):
-        return MetadataNotFoundError.only_elsewhere(folder)
-    return MetadataNotFoundError.at(source.directory)
 
 
 def require_own_snapshot(source: Source) -> Snapshot:

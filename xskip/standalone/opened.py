@@ -19,7 +19,8 @@ from xskip.expressions.operands import Column
 from xskip.metadata.data_files import DataFiles, compare_files, join_ids
 from xskip.metadata.format_rules import ZONE
 from xskip.metadata.read_profile import ReadProfile
-from xskip.metadatastore.location import INDEX_DIRECTORY, IndexLocation, metadata_directory
+from xskip.metadatastore.absence import no_index
+from xskip.metadatastore.location import IndexLocation, metadata_directory
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot
 from xskip.metadatastore.time_zones import FORMATS
 from xskip.paths import check_path
@@ -73,12 +74,9 @@ class OpenedIndex:
         """
         snapshot = open_snapshot(self.store.storage, self.location.directory)
         if snapshot is None:
-            folder = f"{self.location.root.rstrip('/')}/{INDEX_DIRECTORY}"
-            if self.location.directory.startswith(f"{folder}/") and self.store.storage.directories(folder):
-                raise MetadataNotFoundError.only_elsewhere(folder)
             if self.store.filesystem is None and not os.path.isdir(self.store.root):
                 raise MetadataNotFoundError("there is no such directory", where=self.store.root, hint="check the path")
-            raise MetadataNotFoundError.at(self.location.directory)
+            raise no_index(self.store.storage, self.location)
         return snapshot
 
     def files(self, predicate: str | pyarrow.dataset.Expression) -> FileList:

@@ -4,31 +4,34 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from xskip.errors import MetadataCorruptError, MetadataNotFoundError
+from xskip.errors import MetadataCorruptError
+from xskip.metadatastore.absence import no_index
 from xskip.metadatastore.commit_records import CommitRecord, find_latest, list_records, read_record
 from xskip.metadatastore.filesystem import Storage
+from xskip.metadatastore.location import IndexLocation
 from xskip.results.history import Commit, History
 
 __all__ = ["history"]
 
 
-def history(storage: Storage, directory: str) -> History:
+def history(storage: Storage, location: IndexLocation) -> History:
     """Return the commits of an index whose records exist.
 
     Parameters
     ----------
     storage : Storage
-    directory : str
-        The metadata directory.
+    location : IndexLocation
+        The location of the index.
 
     Raises
     ------
     MetadataNotFoundError
         If there is no index with commit records.
     """
+    directory = location.directory
     latest = find_latest(storage, directory)
     if latest is None:
-        raise MetadataNotFoundError.at(directory)
+        raise no_index(storage, location)
     names = [name for name in list_records(storage, directory) if name == latest.first or name.identity == latest.index]
     records = []
     for name in sorted(names):

@@ -17,11 +17,15 @@ from xskip.errors import XskipError
 from xskip.expressions.operands import Computed
 from xskip.expressions.predicate import Predicate, operands
 from xskip.metadata.read_profile import ReadProfile, zones_differ
+from xskip.metadatastore.absence import lacks_first_record, no_index
+from xskip.metadatastore.filesystem import Storage
+from xskip.metadatastore.location import IndexLocation
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.pruning.prune import PruneResult, requirements
 from xskip.pruning.translate import Available, translate, without_column
 from xskip.settings import problems_of
 from xskip.spark.bridge.gateway import Hook, hook_of
+from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.bridge.java_errors import reason
 from xskip.spark.bridge.sessions import check_session
 from xskip.spark.catalyst.decode import to_predicate
@@ -165,7 +169,8 @@ class Engine:
         location = request.header.location
         loaded = self.indexes.load(location.directory, request.job_threshold)
         if loaded is None:
-            return Decision(None, ScanTrace("", None, filters=request.filters_text))
+            problem = _absence(storage_for(self.hook, location.directory), location)
+            return Decision(None, ScanTrace("", None, problem, request.filters_text))
         profile = request.read_profile()
         problem = loaded.snapshot.reason_unusable(location, profile)
         if problem:
@@ -208,6 +213,11 @@ class Engine:
                 hint="set -Duser.timezone of the driver's JVM as in the build, or create the index again",
             )
         return self.jobs.prune(loaded.directory, snapshot, clause)
+
+
+def _absence(storage: Storage, location: IndexLocation) -> str:
+    """Return the problem of a location without an index; empty if the index was dropped after Spark had listed it."""
+    return str(no_index(storage, location)) if lacks_first_record(storage, location.directory) else ""
 
 
 def _available(request: ScanRequest, snapshot: Snapshot, profile: ReadProfile) -> Available:

@@ -1,0 +1,39 @@
+"""The reasons why a dataset has no index, for errors and reports."""
+
+from __future__ import annotations
+
+from xskip.errors import MetadataNotFoundError
+from xskip.metadatastore.commit_records import COMMITS, list_records
+from xskip.metadatastore.filesystem import Storage
+from xskip.metadatastore.location import INDEX_DIRECTORY, IndexLocation
+
+__all__ = ["lacks_first_record", "no_index"]
+
+
+def no_index(storage: Storage, location: IndexLocation) -> MetadataNotFoundError:
+    """Return the error for a dataset without an index, which names what the folders of indexes contain instead.
+
+    Parameters
+    ----------
+    storage : Storage
+    location : IndexLocation
+        The location where the index would be.
+
+    Returns
+    -------
+    MetadataNotFoundError
+    """
+    directory = location.directory
+    if lacks_first_record(storage, directory):
+        return MetadataNotFoundError.without_first_record(f"{directory}/{COMMITS}")
+    folder = f"{location.root.rstrip('/')}/{INDEX_DIRECTORY}"
+    inside = storage.directories(folder) if directory.startswith(f"{folder}/") else ()
+    if any(each.rstrip("/") != directory.rstrip("/") for each in inside):
+        return MetadataNotFoundError.only_elsewhere(folder)
+    return MetadataNotFoundError.at(directory)
+
+
+def lacks_first_record(storage: Storage, directory: str) -> bool:
+    """Return whether a metadata directory contains later commit records and no first one, so that it is no index."""
+    names = list_records(storage, directory)
+    return bool(names) and all(name.identity for name in names)
