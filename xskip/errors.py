@@ -35,6 +35,7 @@ __all__ = [
     "XskipError",
     "did_you_mean",
     "shown",
+    "told_by",
 ]
 
 
@@ -264,6 +265,15 @@ def did_you_mean(found: str, known: Iterable[str]) -> str | None:
     folded = {name.lower(): name for name in known}
     similar = difflib.get_close_matches(found.lower(), folded, 1)
     return f"did you mean {folded[similar[0]]}?" if similar else None
+
+
+def told_by(error: Exception) -> str:
+    """Return what an error says; an error of the operating system without its number and path.
+
+    >>> told_by(FileNotFoundError(2, "No such file or directory", "a.toml"))
+    'No such file or directory'
+    """
+    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
 
 
 def shown(value: object) -> str:

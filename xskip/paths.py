@@ -10,7 +10,7 @@ from xskip.errors import ArgumentError, shown
 __all__ = ["check_path"]
 
 
-def check_path(path: object, name: str = "path") -> str:
+def check_path(path: object, name: str = "path", *, expected: str = "a path such as '/lake/events'") -> str:
     """Return a path as a text.
 
     Parameters
@@ -19,6 +19,8 @@ def check_path(path: object, name: str = "path") -> str:
         The argument.
     name : str
         What the path is, for the error.
+    expected : str
+        A description of a valid path, for the error.
 
     >>> from pathlib import PurePosixPath
     >>> check_path(PurePosixPath("/lake/events"))
@@ -35,4 +37,4 @@ def check_path(path: object, name: str = "path") -> str:
     several = isinstance(path, Iterable) and not isinstance(path, (str, bytes))
     hint = "pass one path; index each directory separately, or their common parent directory" if several else None
     what = f"the {name} is empty" if isinstance(text, str) else f"the {name} is not a text"
-    raise ArgumentError(what, found=shown(path), expected="a path such as '/lake/events'", hint=hint)
+    raise ArgumentError(what, found=shown(path), expected=expected, hint=hint)

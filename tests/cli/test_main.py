@@ -183,7 +183,7 @@ def test_invalid_arguments_name_the_help(arguments: list[str], capsys: pytest.Ca
         (["creat", "x"], "; did you mean create?"),
         (["quix", "topcs", "x"], "xskip quix has no such command (found: topcs; expected: one of topics, "),
         (["quix", "topcs", "x"], "; did you mean topics?"),
-        (["quix"], "required: COMMAND; see xskip quix --help"),
+        (["quix"], "xskip quix needs COMMAND; see xskip quix --help"),
         (["create", "x", "--formt=avro"], "xskip create has no such flag (found: --formt); did you mean --format?"),
         (["create", "x", "--min-max", "a"], "xskip create has no such flag (found: --min-max); did you mean --minmax?"),
         (["quix", "read", "x", "t", "--strat", "9"], "(found: --strat); did you mean --start?"),
@@ -191,11 +191,20 @@ def test_invalid_arguments_name_the_help(arguments: list[str], capsys: pytest.Ca
         (["refresh", "x", "y"], "xskip refresh takes fewer arguments (found: y); see xskip refresh --help"),
         (["create", "x", "--on-error", "skpi"], "(found: skpi; expected: one of raise, skip); did you mean skip?"),
         (["completion", "fsh"], "shell has no such value (found: fsh; expected: one of bash, zsh, fish)"),
-        (["create", "x", "--version", "new"], "argument --version: expected a whole number, found 'new'; see xskip "),
-        (["quix", "replay", "x", "t", "--speed", "fast"], "argument --speed: expected a number, found 'fast'; see "),
-        (["quix", "segments", "x", "t", "--metadata", "a"], "argument --metadata: expected KEY=VALUE, found 'a'; see "),
-        (["status", "x", "--location", ""], "argument --location: expected a directory, found ''; see xskip status "),
-        (["list", " "], "argument location: expected a directory, found ' '; see xskip list --help"),
+        (
+            ["create", "x", "--version", "new"],
+            "--version has an invalid value (found: 'new'; expected: a whole number)",
+        ),
+        (
+            ["quix", "replay", "x", "t", "--speed", "fast"],
+            "--speed has an invalid value (found: 'fast'; expected: a number)",
+        ),
+        (
+            ["quix", "segments", "x", "t", "--metadata", "a"],
+            "--metadata has an invalid value (found: 'a'; expected",
+        ),
+        (["status", "x", "--location", ""], "--location has an invalid value (found: ''; expected: a directory)"),
+        (["list", " "], "location has an invalid value (found: ' '; expected: a directory); see xskip list --help"),
     ],
 )
 def test_a_mistyped_argument_names_the_one_that_was_meant(

@@ -20,6 +20,7 @@ from xskip.errors import (
     MetadataNotFoundError,
     MetadataVersionError,
     PredicateError,
+    StorageError,
     XskipError,
 )
 
@@ -255,7 +256,7 @@ def test_other_arguments_of_maintenance(spark: SparkSession, made: SkippingIndex
 
 def test_files_of_reports_and_file_systems(spark: SparkSession, tmp_path: Path) -> None:
     for path in (None, "", 5):
-        with pytest.raises(ArgumentError, match=r"the path is .*expected: a path"):
+        with pytest.raises(ArgumentError, match=r"the path is .*expected: a file such as 'report.html'"):
             xskip.last_report(spark).save(path)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match=r"filesystem has an invalid value .*expected: a pyarrow.fs.FileSystem"):
         xskip.open_index(tmp_path, filesystem=5)
@@ -338,3 +339,46 @@ def test_queries(spark: SparkSession) -> None:
         xskip.explain("select 1")  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="not a DataFrame"):
         xskip.explain(None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("predicate", [lambda c: c, True, 5, None, ["a"]])
+def test_predicates_of_another_type(made: SkippingIndex, predicate: Any) -> None:
+    with pytest.raises(
+        PredicateError, match=r"neither SQL nor a Column .found: .*; expected: a condition such as .*col"
+    ):
+        made.files(predicate, require_index=False)
+
+
+@pytest.mark.parametrize("predicate", ["", "ts >", "SELECT ts FROM events", "ts"])
+def test_predicates_that_are_no_conditions(made: SkippingIndex, predicate: Any) -> None:
+    with pytest.raises(
+        PredicateError, match=r"Spark cannot resolve the predicate .*; expected: a condition such as \"ts"
+    ):
+        made.files(predicate, require_index=False)
+
+
+def test_indexes_to_remove(spark: SparkSession, tmp_path: Path) -> None:
+    """The hint names the index on the same column, or on a similar one, and never just any index."""
+    path = write_once(spark, tmp_path / "data", SCHEMA, {"a": [(1, "oslo", (1.0, 2.0))]})
+    made = index(spark, path, [MinMax("ts"), ValueList("city")])
+    for name, meant in [
+        ("citty", r"\); did you mean valuelist\(city\)\?"),
+        ("valuelist(city", r"\); did you mean valuelist\(city\)\?"),
+        ("minmax(city)", r"\); did you mean valuelist\(city\)\?"),
+        ("minmax(tss)", r"\); did you mean minmax\(ts\)\?"),
+        ("minmax(user_id)", r"expected: one of minmax\(ts\), valuelist\(city\)\)$"),
+    ]:
+        with pytest.raises(IndexDefinitionError, match=f"has no such index .found: .*{meant}"):
+            made.remove([name])
+
+
+def test_views(spark: SparkSession, tmp_path: Path) -> None:
+    spark.range(3).createOrReplaceTempView("a_view")
+    with pytest.raises(DatasetError, match=r"^a view has no files of its own; index the table or path that the view"):
+        SkippingIndex.for_table(spark, "a_view").create([MinMax("id")])
+
+
+def test_files_of_reports(spark: SparkSession, tmp_path: Path) -> None:
+    report = xskip.report(spark.range(3).filter("id = 1"))
+    with pytest.raises(StorageError, match=r"cannot write the report .*found: No such file or directory"):
+        report.save(tmp_path / "none" / "report.html")

@@ -140,8 +140,14 @@ def test_folders_without_a_table_are_errors(tmp_path: Path, copied: Path) -> Non
         open_table(copied.parent / "nope")
     with pytest.raises(DatasetError, match="does not exist"):
         Database(tmp_path / "nope")
-    with pytest.raises(DatasetError, match="no table in this folder"):
+    with pytest.raises(DatasetError, match="no such folder"):
         open_table(tmp_path / "nope" / "nope")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").touch()
+    with pytest.raises(DatasetError, match=r"no table at the path .*/empty; found: a folder without the file _txn"):
+        open_table(tmp_path / "empty")
+    with pytest.raises(DatasetError, match=r"no table at the path .*/file; found: a file\); name the folder"):
+        open_table(tmp_path / "file")
 
 
 def test_a_damaged_registry_is_an_error(tmp_path: Path) -> None:

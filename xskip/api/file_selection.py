@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 
+from xskip.api.predicates import check_predicate, resolving
 from xskip.build.source import Source
 from xskip.errors import DatasetError, MetadataCorruptError, PredicateError
 from xskip.metadatastore.absence import no_index
 from xskip.metadatastore.commit import find_live
 from xskip.results.file_list import FileList
 from xskip.results.scan_source import ScanSource
-from xskip.spark.bridge.java_errors import first_line
 from xskip.spark.collect.arrow_schema import arrow_schema
 from xskip.spark.collect.listing import list_files
 from xskip.spark.collect.relation import selected
@@ -46,8 +46,7 @@ def select_files(engine: Engine, source: Source, predicate: str | Column, *, req
     PredicateError
         If Spark cannot parse or resolve the predicate.
     """
-    from pyspark.errors import PySparkException
-
+    check_predicate(predicate)
     has_index = _has_index(source)
     if require_index and not has_index:
         raise no_index(source.storage, source.location)
@@ -57,11 +56,8 @@ def select_files(engine: Engine, source: Source, predicate: str | Column, *, req
     listed = list_files(source.dataset)
     before = engine.hook.queries.last_scan()
     try:
-        kept = selected(engine.hook, source.df.filter(predicate)).files()
-    except PySparkException as error:
-        raise PredicateError(
-            "Spark cannot resolve the predicate", where=str(predicate), found=first_line(error)
-        ) from error
+        with resolving(predicate):
+            kept = selected(engine.hook, source.df.filter(predicate)).files()
     except DatasetError as error:
         if not (error.found or "").startswith("[CAST"):
             raise

@@ -34,7 +34,7 @@ from xskip.metadatastore.location import IndexLocation, as_uri
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.versions import CURRENT_VERSION, rules_of
 from xskip.spark.bridge.hadoop_filesystem import storage_for
-from xskip.spark.bridge.java_errors import first_line, spark_errors
+from xskip.spark.bridge.java_errors import first_line, in_short, spark_errors
 from xskip.spark.collect.listing import packed_files
 from xskip.spark.collect.relation import Dataset, KnownFiles
 from xskip.spark.query.engine import Engine
@@ -371,7 +371,7 @@ def _of_ddl(engine: Engine, text: str) -> StructType:
     try:
         return StructType.fromJson(json.loads(engine.hook.builds.schema_of(text)))
     except spark_errors() as error:
-        raise DatasetError("cannot parse the schema", where=text, found=first_line(error)) from error
+        raise DatasetError("cannot parse the schema", where=text, found=first_line(error)) from in_short(error)
 
 
 def _first(reader: PathReader, spark: SparkSession, some: Sequence[str], **options: str) -> DataFrame:

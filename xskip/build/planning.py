@@ -12,7 +12,7 @@ from xskip.expressions.operands import join_path, split_path
 from xskip.indexes import Formatted, Index, index_of
 from xskip.metadata.table import EXPRESSION, SETTINGS, IndexDefinition
 from xskip.metadatastore.snapshot import Snapshot
-from xskip.spark.bridge.java_errors import first_line, spark_errors
+from xskip.spark.bridge.java_errors import first_line, in_short, spark_errors
 from xskip.spark.catalyst import canonical_form
 from xskip.spark.catalyst.evaluator import ExprNode, decorate
 from xskip.spark.catalyst.vetting import is_plain
@@ -106,7 +106,7 @@ def _check_pattern(source: Source, index: Formatted) -> None:
             "Spark rejects the pattern of an index", where=f"column {index.column}",
             found=first_line(error).replace(probe.pattern, index.pattern),
             expected=f"a regular expression of Java with a group {index.group}",
-        ) from error  # fmt: skip
+        ) from in_short(error)  # fmt: skip
 
 
 def _checked(planned: PlannedIndex) -> PlannedIndex:
@@ -158,7 +158,9 @@ def _expression(source: Source, text: str) -> tuple[object, str]:
         selected = source.df.select(F.expr(text))
         node = decorate(source.dataset.encoded(selected))
     except spark_errors() as error:
-        raise IndexDefinitionError("Spark rejects the expression", where=text, found=first_line(error)) from error
+        raise IndexDefinitionError(
+            "Spark rejects the expression", where=text, found=first_line(error)
+        ) from in_short(error)  # fmt: skip
     return node, from_json(_type_name(selected.schema.fields[0].dataType))
 
 

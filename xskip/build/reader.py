@@ -16,7 +16,7 @@ import numpy.typing as npt
 from xskip.errors import DatasetError
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.spark.bridge.gateway import hook_of
-from xskip.spark.bridge.java_errors import first_line, spark_errors, what_failed
+from xskip.spark.bridge.java_errors import first_line, in_short, spark_errors, what_failed
 from xskip.spark.bridge.packages import spark_package
 from xskip.spark.collect.claims import Claims
 from xskip.spark.collect.relation import Dataset
@@ -223,11 +223,11 @@ def _opened(read: Callable[[], DataFrame], name: str, fmt: str = "") -> DataFram
     except PySparkException as error:
         raise DatasetError(
             "cannot read the dataset", where=name, found=first_line(error), hint=_hint(str(error), fmt)
-        ) from error
+        ) from in_short(error)
     except spark_errors() as error:
         failed = what_failed(error)
         failed["hint"] = _hint(str(error), fmt) or _hint_at_file(failed.get("where", ""), fmt)
-        raise DatasetError("cannot read the dataset", **{"where": name, **failed}) from error
+        raise DatasetError("cannot read the dataset", **{"where": name, **failed}) from in_short(error)
 
 
 def _hint(said: str, fmt: str) -> str | None:

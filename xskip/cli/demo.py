@@ -19,7 +19,7 @@ from pyarrow import csv
 from xskip.api.index import SkippingIndex
 from xskip.api.queries import last_report
 from xskip.api.session import configure, disable, enable
-from xskip.errors import DatasetError, StorageError
+from xskip.errors import DatasetError, StorageError, told_by
 from xskip.indexes import BloomFilter, MinMax, ValueList
 from xskip.results.render import human_bytes, text_table
 from xskip.results.skipping_report import SkippingReport
@@ -107,7 +107,7 @@ def empty_directory(root: Path) -> Path:
             root.mkdir(parents=True, exist_ok=True)
             marker.touch()
     except OSError as error:
-        raise StorageError("cannot write the demonstration's data", where=str(root), found=str(error)) from error
+        raise StorageError("cannot write the demonstration's data", where=str(root), found=told_by(error)) from error
     if has_other_files:
         raise StorageError(
             "the directory for the demonstration's data contains other files",

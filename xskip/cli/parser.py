@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -14,6 +15,16 @@ from xskip.errors import ArgumentError, did_you_mean
 __all__ = ["make_parser"]
 
 _EXIT_CODES = "exit codes: 0 done, 1 out of date or wrong (with --check), 2 failed, 130 interrupted"
+#: The messages of argparse, as patterns, and the same in the words of xskip.
+_MISTAKES = {
+    r"argument (?P<flag>[^:]+): expected (?P<expected>.+), found (?P<found>.+)": "{flag} has an invalid value",
+    r"argument (?P<flag>[^:]+): expected one argument": "{flag} needs a value",
+    r"argument (?P<flag>[^:]+): expected at least one argument": "{flag} needs a value",
+    r"argument (?P<flag>[^:]+): ignored explicit argument (?P<found>.+)": "{flag} takes no value",
+    r"argument (?P<flag>[^:]+): not allowed with argument (?P<other>.+)": "{flag} cannot be used with {other}",
+    r"the following arguments are required: (?P<names>.+)": "{prog} needs {names}",
+    r"one of the arguments (?P<names>.+) is required": "{prog} needs one of {names}",
+}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -26,6 +37,9 @@ class _Parser(argparse.ArgumentParser):
         ------
         ArgumentError
         """
+        for pattern, what in _MISTAKES.items():
+            if match := re.fullmatch(pattern, message):
+                raise ArgumentError(what.format(prog=self.prog, **match.groupdict()), hint=self._help, **_parts(match))
         raise ArgumentError(message, hint=self._help)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
@@ -56,6 +70,11 @@ class _Parser(argparse.ArgumentParser):
         expected = f"one of {', '.join(filter(None, choices))}"
         hint = did_you_mean(str(value), choices) or self._help
         raise ArgumentError(what, found=str(value), expected=expected, hint=hint)
+
+
+def _parts(match: re.Match[str]) -> dict[str, str]:
+    """Return the keyword arguments of an error from what a message of argparse contains."""
+    return {name: match[name] for name in ("found", "expected") if name in match.groupdict()}
 
 
 def make_parser() -> argparse.ArgumentParser:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xskip.api.index import SkippingIndex
+from xskip.api.predicates import resolving
 from xskip.api.queries import explain
 from xskip.api.session import check_java, configure, enable, use_kms
 from xskip.cli.definitions import read_config
@@ -114,14 +115,10 @@ def explained(index: SkippingIndex, predicate: str, files: int | None = None) ->
     PredicateError
         If Spark cannot parse or resolve the predicate.
     """
-    from pyspark.errors import PySparkException
-
     df = index.read()
     enable(df.sparkSession)
-    try:
+    with resolving(predicate):
         filtered = df.filter(predicate)
-    except PySparkException as error:
-        raise PredicateError("Spark cannot resolve the predicate", where=predicate, found=first_line(error)) from error
     with told(PredicateError, "Spark cannot plan a query with the predicate", predicate):
         return explain(filtered, files=files)
 

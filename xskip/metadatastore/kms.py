@@ -151,7 +151,7 @@ class LocalKms:
             raise KeyNotAvailableError(
                 "cannot read the key file",
                 where=path,
-                found=type(error).__name__,
+                found=error.strerror if isinstance(error, OSError) else type(error).__name__,
                 expected="a JSON object of labels and base 64 keys",
             ) from None
 

@@ -199,8 +199,14 @@ def place_of(path: str | Path) -> TablePlace:
     if (path / "_txn").exists():
         return _place(path)
     if not path.parent.is_dir():
-        raise DatasetError("there is no table in this folder", where=str(path), hint="name a folder with a file _txn")
+        raise DatasetError("there is no such folder", where=str(path), hint="check the path")
     database = Database(path.parent)
+    if path.exists() and not any(path.name.lower() == table.name.lower() for table in database.tables(system=True)):
+        raise DatasetError(
+            "there is no table at the path", where=str(path),
+            found="a file" if path.is_file() else "a folder without the file _txn",
+            hint="name the folder of a table, or a table in the folder of a database",
+        )  # fmt: skip
     return database.place(database.table(path.name))
 
 

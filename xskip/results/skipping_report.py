@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from xskip.errors import StorageError, told_by
 from xskip.paths import check_path
 from xskip.pruning.prune import ClauseOutcome
 from xskip.results.file_explanation import EXPLANATION_HEADERS, FileExplanation
@@ -319,7 +320,12 @@ class SkippingReport:
         ------
         ArgumentError
             If the path is no path.
+        StorageError
+            If the file cannot be written.
         """
-        target = Path(check_path(path))
-        target.write_text(html_page("xskip report", self._repr_html_()), encoding="utf-8")
+        target = Path(check_path(path, expected="a file such as 'report.html'"))
+        try:
+            target.write_text(html_page("xskip report", self._repr_html_()), encoding="utf-8")
+        except OSError as error:
+            raise StorageError("cannot write the report", where=str(target), found=told_by(error)) from error
         return target

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xskip.errors import DatasetError, StorageError
+from xskip.errors import DatasetError, StorageError, told_by
 from xskip.metadata.data_files import DataFiles, FileStatus, table_identifier
 from xskip.metadatastore.filesystem import FileEntry, LocalStorage, Storage, modified_of
 from xskip.metadatastore.temporary import lasting_folder
@@ -81,7 +81,7 @@ class Store:
                 )
             except (OSError, ValueError, ImportError) as error:
                 raise StorageError(
-                    "pyarrow cannot open the file system", where=root, found=str(error).partition("\n")[0][:200],
+                    "pyarrow cannot open the file system", where=root, found=told_by(error).partition("\n")[0][:200],
                     hint="check the scheme of the path and the access to the store, or pass filesystem=",
                 ) from error  # fmt: skip
             return Store(root, filesystem, place.removesuffix(table_identifier(root)))
@@ -118,7 +118,7 @@ def _below(directory: str) -> Iterator[FileStatus]:
     except (FileNotFoundError, NotADirectoryError) as error:
         raise DatasetError("the dataset is no directory", where=directory) from error
     except OSError as error:
-        raise StorageError("cannot list the dataset", where=directory, found=str(error)) from error
+        raise StorageError("cannot list the dataset", where=directory, found=told_by(error)) from error
     for entry in found:
         if entry.is_dir():
             yield from _below(entry.path)
@@ -134,7 +134,7 @@ def _among(filesystem: FileSystem, store: Store) -> Iterator[FileStatus]:
     try:
         found = filesystem.get_file_info(FileSelector(base, recursive=True))
     except OSError as error:
-        raise DatasetError("the dataset cannot be listed", where=store.root, found=str(error)) from error
+        raise DatasetError("the dataset cannot be listed", where=store.root, found=told_by(error)) from error
     for info in found:
         below = info.path.removeprefix(base).strip("/")
         if info.is_file and not any(map(_is_hidden, below.split("/"))):
@@ -176,7 +176,7 @@ class ArrowStorage:
         except FileNotFoundError:
             raise
         except OSError as error:
-            raise StorageError("cannot read the file", where=path, found=str(error)) from error
+            raise StorageError("cannot read the file", where=path, found=told_by(error)) from error
 
     def fetch(self, path: str) -> Path:
         """Return a local copy of a file, see :meth:`Storage.fetch`."""
@@ -210,7 +210,7 @@ class ArrowStorage:
             selector = FileSelector(self._place(directory), allow_not_found=True)
             return list(self.filesystem.get_file_info(selector))
         except OSError as error:
-            raise StorageError("cannot list the directory", where=directory, found=str(error)) from error
+            raise StorageError("cannot list the directory", where=directory, found=told_by(error)) from error
 
     def _is_for_reading(self, path: str) -> StorageError:
         return StorageError("xskip changes an index only in Spark", where=path)

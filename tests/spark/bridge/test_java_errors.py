@@ -14,7 +14,7 @@ import xskip
 from tests.helpers import write_once
 from xskip.build.reader import PathReader
 from xskip.errors import DatasetError, StorageError, XskipError
-from xskip.spark.bridge.java_errors import first_line, reason, spark_errors, told, what_failed
+from xskip.spark.bridge.java_errors import JavaError, first_line, in_short, reason, spark_errors, told, what_failed
 from xskip.spark.bridge.packages import spark_package
 from xskip.xskipper import Xskipper
 
@@ -45,6 +45,21 @@ def test_the_root_cause_is_the_first_line(nested: Exception) -> None:
     assert first_line(nested) == "java.io.IOException: the disk is gone"
     assert reason(nested) == first_line(nested)
     assert what_failed(nested)["found"] == first_line(nested)
+
+
+def test_the_cause_of_an_error_is_short(nested: Exception) -> None:
+    """A traceback shows the messages of Java's exceptions without their stack traces."""
+    with pytest.raises(XskipError) as caught, told(XskipError, "cannot list", "/lake"):
+        raise nested
+    cause = caught.value.__cause__
+    assert str(cause).splitlines()[1:] == [
+        "caused by: java.lang.RuntimeException: the read failed",
+        "caused by: java.io.IOException: the disk is gone",
+    ]
+    assert isinstance(nested, Py4JJavaError)
+    assert isinstance(cause, JavaError)
+    assert cause.java_exception is nested.java_exception
+    assert in_short(error := ValueError("x")) is error
 
 
 def test_a_call_that_does_not_reach_a_method(spark: SparkSession) -> None:

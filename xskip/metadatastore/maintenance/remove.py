@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from xskip.errors import IndexDefinitionError, did_you_mean
+from xskip.errors import IndexDefinitionError
 from xskip.metadata.table import IndexKey, MetadataTable
 from xskip.metadatastore.filesystem import Storage
 from xskip.metadatastore.maintenance.rewrite import Target, rewrite
@@ -65,7 +66,7 @@ def _keys_of(snapshot: Snapshot, names: Iterable[str]) -> frozenset[IndexKey]:
         key = folded.get(name.casefold())
         if key is None:
             raise IndexDefinitionError(
-                "the dataset has no such index", found=name, expected=expected, hint=did_you_mean(name, present)
+                "the dataset has no such index", found=name, expected=expected, hint=_meant(name, present)
             )
         found.add(key)
     if not found:
@@ -75,6 +76,24 @@ def _keys_of(snapshot: Snapshot, names: Iterable[str]) -> frozenset[IndexKey]:
             "no index would remain", found=", ".join(map(_text, sorted(found))), hint="call drop() to remove the index"
         )
     return frozenset(found)
+
+
+def _meant(name: str, present: Iterable[str]) -> str | None:
+    """Return a hint at the index on the same column, or of the same type on a column with a similar name."""
+    kind, column = _parts(name)  # without a type, the name is that of a column
+    columns = {_parts(each)[1]: each for each in present if kind in ("", _parts(each)[0]) or column == _parts(each)[1]}
+    similar = difflib.get_close_matches(column, columns, 1)
+    return f"did you mean {columns[similar[0]]}?" if similar else None
+
+
+def _parts(name: str) -> tuple[str, str]:
+    """Return the type and the columns in the name of an index; a name without a type is that of a column.
+
+    >>> _parts("MinMax(ts)"), _parts("ts")
+    (('minmax', 'ts'), ('', 'ts'))
+    """
+    kind, _, columns = name.casefold().rpartition("(")
+    return kind, columns.rstrip(")")
 
 
 def _text(key: IndexKey) -> str:

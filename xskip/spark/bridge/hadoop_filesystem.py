@@ -21,6 +21,7 @@ from xskip.metadatastore.temporary import lasting_folder
 from xskip.settings import LOCATION
 from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.java_arrays import string_array
+from xskip.spark.bridge.java_errors import in_short
 
 __all__ = ["HadoopStorage", "storage_for"]
 
@@ -207,7 +208,7 @@ def _family(action: str, path: str, in_doubt: type[StorageError] = StorageError)
             hint = "check the store, and try again"
         kind = StorageError if name.startswith(_REFUSALS) else in_doubt
         found = ": ".join(filter(None, (name, says.partition("\n")[0][:200])))
-        raise kind(f"cannot {action}", where=path, found=found, hint=hint) from error
+        raise kind(f"cannot {action}", where=path, found=found, hint=hint) from in_short(error)
 
 
 _cache: list[Path] = []

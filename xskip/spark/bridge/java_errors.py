@@ -10,8 +10,9 @@ from urllib.parse import unquote
 
 from xskip.errors import XskipError
 
-__all__ = ["first_line", "reason", "spark_errors", "told", "what_failed"]
+__all__ = ["JavaError", "first_line", "in_short", "reason", "spark_errors", "told", "what_failed"]
 
+_MOST_CHARACTERS = 300
 _PATH_IN_ERROR = re.compile(r"(?:while reading file|reading file:?|file path:)\s+(\S+?)(?:\.\s|\s|$)")
 #: What py4j writes before the error of a call that did not reach a method of Java.
 _WITHOUT_EXCEPTION = re.compile(r"\AAn error occurred while calling [\w.$]+\. Trace:\s*")
@@ -53,7 +54,7 @@ def first_line(error: BaseException) -> str:
     text = _WITHOUT_EXCEPTION.sub("", str(error)) if thrown is None else str(_root(thrown).toString())
     lines = [line.strip() for line in text.splitlines() if line.strip()] or [type(error).__name__]
     # the message of a Python traceback is its last line
-    return (lines[-1] if "Traceback (most recent call last):" in lines else lines[0])[:300]
+    return (lines[-1] if "Traceback (most recent call last):" in lines else lines[0])[:_MOST_CHARACTERS]
 
 
 def reason(error: BaseException) -> str:
@@ -61,6 +62,30 @@ def reason(error: BaseException) -> str:
     if isinstance(error, XskipError):
         return str(error)
     return first_line(error) if isinstance(error, spark_errors()) else repr(error)
+
+
+class JavaError(Exception):
+    """An exception of Java as the cause of an error: its chain of messages, without their stack traces.
+
+    Attributes
+    ----------
+    java_exception : py4j.java_gateway.JavaObject
+        The exception in the JVM, which has the stack trace.
+    """
+
+    def __init__(self, thrown: Any) -> None:
+        texts = (str(each.toString()).partition("\n")[0][:_MOST_CHARACTERS] for each in _chain(thrown))
+        super().__init__("\ncaused by: ".join(dict.fromkeys(texts)))
+        self.java_exception = thrown
+
+
+def in_short(error: Exception) -> Exception:
+    """Return the error to chain as a cause: an exception of Java without its stack trace, or the error itself.
+
+    The text of py4j's own exception has some 200 lines, which hide the error that a user reads.
+    """
+    thrown = getattr(error, "java_exception", None)
+    return error if thrown is None else JavaError(thrown)
 
 
 @contextmanager
@@ -81,7 +106,7 @@ def told(kind: type[XskipError], what: str, where: str, hint: str | None = None)
     try:
         yield
     except spark_errors() as error:
-        raise kind(what, where=where, found=first_line(error), hint=hint) from error
+        raise kind(what, where=where, found=first_line(error), hint=hint) from in_short(error)
 
 
 def _root(thrown: Any) -> Any:
@@ -89,9 +114,14 @@ def _root(thrown: Any) -> Any:
 
     The name of a class that is not found says less than an exception with words of its own around it.
     """
-    outer, cause = thrown, thrown.getCause()
-    while cause is not None:
-        outer, thrown, cause = thrown, cause, cause.getCause()
-    if "ClassNotFoundException" in thrown.getClass().getName() and outer.getMessage() != thrown.toString():
+    outer, root = [thrown, *_chain(thrown)][-2:]
+    if "ClassNotFoundException" in root.getClass().getName() and outer.getMessage() != root.toString():
         return outer
-    return thrown
+    return root
+
+
+def _chain(thrown: Any) -> Iterator[Any]:
+    """Yield a Java exception, its cause, the cause of the cause, and so on."""
+    while thrown is not None:
+        yield thrown
+        thrown = thrown.getCause()

@@ -12,7 +12,7 @@ import numpy as np
 
 from xskip.errors import StorageError
 from xskip.spark.bridge.gateway import Hook
-from xskip.spark.bridge.java_errors import reason, spark_errors
+from xskip.spark.bridge.java_errors import in_short, reason, spark_errors
 from xskip.spark.bridge.queries import Pieces
 
 if TYPE_CHECKING:
@@ -176,4 +176,6 @@ def _family(action: str, path: str) -> Iterator[None]:
     try:
         yield
     except spark_errors() as error:
-        raise StorageError(f"cannot {action}", where=path, found=reason(error), hint="check the store") from error
+        raise StorageError(
+            f"cannot {action}", where=path, found=reason(error), hint="check the store"
+        ) from in_short(error)  # fmt: skip

@@ -18,7 +18,7 @@ from xskip.metadata.data_files import DataFiles
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadata.table import IndexColumn, MetadataTable
 from xskip.spark.bridge.gateway import Hook
-from xskip.spark.bridge.java_errors import spark_errors, what_failed
+from xskip.spark.bridge.java_errors import in_short, spark_errors, what_failed
 from xskip.spark.collect.accumulator_job import AccumulatorJob
 from xskip.spark.collect.aggregate_job import AggregateJob
 from xskip.spark.collect.arrow_results import arrow_table
@@ -207,7 +207,7 @@ class Collector:
         try:
             return arrow_table(df)
         except spark_errors() as error:
-            raise CollectError("cannot read the data", **what_failed(error)) from error
+            raise CollectError("cannot read the data", **what_failed(error)) from in_short(error)
 
     def _assembled(
         self, results: FileResults, indexes: Sequence[PlannedIndex], chosen: npt.NDArray[np.int64]

@@ -139,6 +139,11 @@ class Dataset:
         """
         java = hook.builds.dataset(df)
         kind = java.kind()
+        if kind == "View":
+            raise DatasetError(
+                "a view has no files of its own",
+                hint="index the table or path that the view reads; then queries of the view skip",
+            )
         if kind is not None:
             raise DatasetError(
                 "xskip indexes only files that Spark itself lists and reads", found=kind,
