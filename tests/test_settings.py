@@ -77,7 +77,7 @@ def test_problems_name_the_key_what_was_found_and_what_is_expected() -> None:
         "xskip has no such setting (found: spark.XSKIP.evaluate); did you mean spark.xskip.evaluate?",
         "xskip has no such setting (found: spark.xskip.metadata.locaton); did you mean spark.xskip.metadata.location?",
         "xskip has no such setting (found: spark.xskip.quite.other); xskip.settings(spark) lists all settings",
-        "invalid value for spark.xskip.strict (where: spark.xskip.strict; found: maybe; expected: true or false)",
+        "the value of the setting is not valid (where: spark.xskip.strict; found: maybe; expected: true or false)",
     ]
     assert list(problems_of({ENABLED.key: "TRUE"})) == []
 

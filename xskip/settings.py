@@ -6,12 +6,13 @@ While Spark plans a query, the Java hook reads the settings that the query depen
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from xskip.errors import SettingError, did_you_mean
+from xskip.errors import SettingError
 
 __all__ = [
     "BYTES_PER_FILE",
@@ -118,7 +119,9 @@ class Setting(Generic[T]):
             return self.default
         value = self.read(text.strip())
         if value is None:
-            raise SettingError(f"invalid value for {self.key}", where=self.key, found=text, expected=self.expected)
+            raise SettingError(
+                "the value of the setting is not valid", where=self.key, found=text, expected=self.expected
+            )
         return value
 
 
@@ -242,12 +245,15 @@ SETTINGS: Mapping[str, Setting[Any]] = {
 def similar_key(key: str) -> str | None:
     """Return a hint at the setting whose key is most similar to an unknown key, or None.
 
-    >>> similar_key(PREFIX + "Strickt")
-    'did you mean spark.xskip.strict?'
+    >>> similar_key(PREFIX + "Strickt"), similar_key(PREFIX + "locaton")
+    ('did you mean spark.xskip.strict?', 'did you mean spark.xskip.metadata.location?')
     """
-    names = {name.removeprefix(PREFIX): name for name in SETTINGS}
-    hint = did_you_mean(key[len(PREFIX) :], names)
-    return None if hint is None else hint.replace("mean ", f"mean {PREFIX}")
+    keys = {name.removeprefix(PREFIX).lower(): name for name in SETTINGS}
+    last_parts = {name.rpartition(".")[2]: full for name, full in keys.items()}
+    for names in (keys, last_parts):
+        if similar := difflib.get_close_matches(key[len(PREFIX) :].lower(), names, 1):
+            return f"did you mean {names[similar[0]]}?"
+    return None
 
 
 def problems_of(configured: Mapping[str, str]) -> Iterator[SettingError]:

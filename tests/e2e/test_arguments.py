@@ -202,6 +202,9 @@ def test_a_file_in_place_of_a_directory(spark: SparkSession, tmp_path: Path) -> 
     file = f"{path}/a.parquet"
     with pytest.raises(DatasetError, match=r"the root .* is a file .*a.parquet; .*; index the directory of the file$"):
         SkippingIndex.for_path(spark, file).create([MinMax("ts")])
+    for operation in (SkippingIndex.refresh, SkippingIndex.status, SkippingIndex.describe):
+        with pytest.raises(DatasetError, match="the root of the dataset is a file"):
+            operation(SkippingIndex.for_path(spark, file))
     spark.conf.set("spark.xskip.metadata.location", str(tmp_path / "indexes"))
     made = index(spark, file, [MinMax("ts")])  # a directory beside the file
     assert made.files("ts > 1").names == []

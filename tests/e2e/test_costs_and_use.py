@@ -47,6 +47,13 @@ def infos(made: SkippingIndex) -> dict[str, IndexInfo]:
     return {f"{each.name}({', '.join(each.columns)})": each for each in made.describe().indexes}
 
 
+def test_the_text_of_an_expression_shows_no_internal_parameters(spark: SparkSession, tmp_path: Path) -> None:
+    made = index(spark, events(spark, tmp_path), [ValueList("upper(city)", expression=True, max_values=9)])
+    (line,) = (line for line in str(made.describe()).splitlines() if line.startswith("valuelist"))
+    assert line.startswith("valuelist   upper(city) string  maxvalues=9  ")
+    assert dict(infos(made)["valuelist(upper(city))"].params).keys() > {"io.xskip.index.expression"}
+
+
 # --- costs --------------------------------------------------------------------------------------------------------
 
 

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 import xskip
 from tests.helpers import index, write_once
 from xskip import MinMax, SkippingIndex
+from xskip.cli.shell_words import in_shell_words
 from xskip.results.diagnosis import Check, Diagnosis
 
 ROOT = Path(__file__).parents[2]
@@ -148,6 +149,7 @@ def test_a_session_without_avro() -> None:
     states = {line.split("|")[0]: line.split("|")[1:] for line in ran.stdout.splitlines()}
     state, advice = states.pop("spark-avro")
     assert state == "warning"
+    assert in_shell_words(advice) == "for Avro files, use --avro"
     assert advice.startswith("for Avro files, start Spark with --packages org.apache.spark:spark-avro_2.1")
     assert states.pop("skipping") == ["warning", "call xskip.enable(spark)"]
     assert states["round trip"] == ["ok", ""]

@@ -63,6 +63,8 @@ def test_the_history_names_each_operation(spark: SparkSession, path: str) -> Non
         (5, "migrate", None, None, 2, 3),
     ]
     assert found.location == made.describe().location
+    assert "remove         2" in str(found)
+    assert "refresh        2      1        1 " in str(found)
     assert abs(found.commits[-1].time.timestamp() - time.time()) < 600
     assert found.commits[-1].bytes == made.describe().metadata_bytes
     assert len(found) == 5

@@ -27,6 +27,16 @@ def test_numbers_are_right_aligned_with_separators() -> None:
     ]
 
 
+def test_unknown_numbers_are_empty_cells() -> None:
+    assert text_table(["n", "none"], [[1, None], [None, None], [20, None]]).split("\n") == [
+        " n  none",
+        "--  ----",
+        " 1",
+        "",
+        "20",
+    ]
+
+
 def test_text_and_truth_values_are_left_aligned() -> None:
     assert text_table(["x", "y"], [[1, True], ["?", False]]).split("\n") == ["x  y", "-  -----", "1  True", "?  False"]
 

@@ -121,7 +121,9 @@ def _avro(spark: SparkSession, engine: Engine) -> Check:
         except spark_errors() as error:
             package = spark_package("avro")
             advice = f"for Avro files, start Spark with --packages {package}"
-            return Check("spark-avro", "warning", first_line(error), advice)
+            said = first_line(error)
+            found = "spark-avro is missing" if "Failed to find data source: avro" in said else said
+            return Check("spark-avro", "warning", found, advice)
     return Check("spark-avro", "ok", "Spark reads Avro files")
 
 
@@ -139,7 +141,8 @@ def _settings(spark: SparkSession, engine: Engine) -> Iterator[Check]:
     problems = list(problems_of(configured))
     for problem in problems:
         hint = problem.hint or f"set it to {problem.expected}, or unset it"
-        yield Check("settings", "warning", f"{problem.what}: {problem.found}", hint)
+        found = f"{problem.where}: {problem.found}" if problem.where else problem.found
+        yield Check("settings", "warning", f"{problem.what}: {found}", hint)
     if not problems:
         yield Check("settings", "ok", f"{len(configured)} set, all valid")
 

@@ -17,8 +17,7 @@ from xskip.build.ambiguous_columns import ambiguous_indexes
 from xskip.build.collection import chunks_of, collect, collector_of
 from xskip.build.commit_attempts import Collected
 from xskip.build.progress import ProgressOption, shown
-from xskip.build.source import Source
-from xskip.errors import DatasetError
+from xskip.build.source import Source, check_root
 from xskip.metadata.data_files import compare_files, table_identifier
 from xskip.metadata.table import MetadataTable
 from xskip.metadatastore.build_notes import BuildNotes, UnreadableFile
@@ -118,7 +117,7 @@ class Build:
         started = time.monotonic()
         listed = self._listed = list_files(self.source.dataset)
         if snapshot is None:
-            _check_root(self.source, listed)
+            check_root(self.source, listed)
         ours = snapshot if snapshot is not None and snapshot.is_ours else None
         self.form = replace(self.form, own=self.form.own | ambiguous_indexes(self.source.df.schema, self.planned))
         fresh, alive = compare_files(listed.files, ours.load(()).files if ours else None, in_question)
@@ -238,13 +237,3 @@ class Build:
         names = list(map(table_identifier, self.failed))
         modified = files.modified.take(pc.index_in(pa.array(names), files.names))
         return list(map(UnreadableFile, names, modified.to_pylist(), self.failed.values()))
-
-
-def _check_root(source: Source, listed: ListedFiles) -> None:
-    """Raise an error if the root of the dataset is a file, in which no directory of an index can be."""
-    is_inside = source.directory.startswith(f"{source.root.rstrip('/')}/")
-    if is_inside and len(listed) == 1 and listed.files.names[0].as_py() in (source.root, table_identifier(source.root)):
-        raise DatasetError(
-            "the root of the dataset is a file", where=source.root, expected="a directory with data files",
-            hint="index the directory of the file",
-        )  # fmt: skip

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from xskip.build.reader import FrameReader
 from xskip.errors import DatasetError, IndexDefinitionError, MetadataCorruptError
+from xskip.metadata.data_files import table_identifier
 from xskip.metadata.read_profile import ReadProfile, differences
 from xskip.metadatastore.absence import no_index
 from xskip.metadatastore.commit import find_live
@@ -20,6 +21,7 @@ from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.bridge.java_errors import told
 from xskip.spark.bridge.sessions import clone_session
 from xskip.spark.collect.claims import Claims
+from xskip.spark.collect.listing import ListedFiles, list_files
 from xskip.spark.collect.relation import Dataset
 from xskip.spark.query.engine import Engine
 
@@ -31,6 +33,7 @@ __all__ = [
     "base_location",
     "check_dataset",
     "check_reading",
+    "check_root",
     "choose_location",
     "existing_write_options",
     "form_of",
@@ -173,11 +176,30 @@ def require_snapshot(source: Source) -> Snapshot:
     ------
     MetadataNotFoundError
         If there is no index.
+    DatasetError
+        If the root of the dataset is a file.
     """
     snapshot = open_snapshot(source.storage, source.directory)
     if snapshot is None:
+        check_root(source, list_files(source.dataset))
         raise no_index(source.storage, source.location)
     return snapshot
+
+
+def check_root(source: Source, listed: ListedFiles) -> None:
+    """Raise an error if the root of the dataset is a file, in which no directory of an index can be.
+
+    Raises
+    ------
+    DatasetError
+        If the root is a file.
+    """
+    is_inside = source.directory.startswith(f"{source.root.rstrip('/')}/")
+    if is_inside and len(listed) == 1 and listed.files.names[0].as_py() in (source.root, table_identifier(source.root)):
+        raise DatasetError(
+            "the root of the dataset is a file", where=source.root, expected="a directory with data files",
+            hint="index the directory of the file",
+        )  # fmt: skip
 
 
 def require_own_snapshot(source: Source) -> Snapshot:

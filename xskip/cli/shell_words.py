@@ -14,6 +14,7 @@ _CALL = re.compile(rf"\b(?:call )?({_COMMANDS})\((?:\[\.\.\.\]|\d+)?\)")
 _OPTION = re.compile(r"\b(on_error|trust_listing|require_index)=('?)(\w+)\2")
 _ARGUMENT = re.compile(r"^(files|sample|seed|older_than|format)(?= (?:has an invalid value|is not a ))")
 _ONLY_IN_PYTHON = re.compile(r", of type (?:str|int|float)\b|, or None\b")
+_AVRO = re.compile(r"\bfor Avro files, start Spark with --packages \S+")
 _PACKAGE = re.compile(r"\bstart Spark with --packages ")
 _PHRASES = {
     "call xskip.use_kms(…)": "use --kms-keys FILE",
@@ -45,7 +46,9 @@ def in_shell_words(text: str) -> str:
         text = text.replace(phrase, words)
     text = _CALL.sub(lambda m: f"{'run ' if m[0].startswith('call ') else ''}xskip {m[1]}", text)
     text = _OPTION.sub(lambda m: _flag(m[1]) + ("" if m[3] == "True" else f" {m[3]}"), text)
-    text = _ARGUMENT.sub(lambda m: _flag(m[1]), _PACKAGE.sub("use --package ", text))
+    text = _ARGUMENT.sub(
+        lambda m: _flag(m[1]), _PACKAGE.sub("use --package ", _AVRO.sub("for Avro files, use --avro", text))
+    )
     return _ONLY_IN_PYTHON.sub("", text)
 
 

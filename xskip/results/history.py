@@ -79,16 +79,12 @@ class History(ShownTable):
             "time (UTC)": [each.time.strftime("%Y-%m-%d %H:%M:%S") for each in self.commits],
             "operation": [each.operation or "unknown" for each in self.commits],
             "files": [each.files for each in self.commits],
-            "added": [_known(each.added) for each in self.commits],
-            "removed": [_known(each.removed) for each in self.commits],
+            "added": [each.added for each in self.commits],
+            "removed": [each.removed for each in self.commits],
             "metadata files": [each.metadata_files for each in self.commits],
             "metadata": [human_bytes(each.bytes) for each in self.commits],
             "version": [each.version for each in self.commits],
         }
-
-
-def _known(count: int | None) -> str:
-    return "" if count is None else f"{count:,}"
 
 
 @dataclass(frozen=True, slots=True)

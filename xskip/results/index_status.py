@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from xskip.metadata.table import EXPRESSION, SETTINGS
 from xskip.results.render import KeyValueView, human_bytes
 
 if TYPE_CHECKING:
@@ -106,7 +107,9 @@ class IndexDescription(KeyValueView):
         ]
         for index in self.indexes:
             typed = ", ".join(f"{c} {t}" for c, t in zip(index.columns, index.types, strict=True))
-            params = ", ".join(f"{k.rpartition('.')[2]}={v}" for k, v in index.params)
+            params = ", ".join(
+                f"{k.rpartition('.')[2]}={v}" for k, v in index.params if k not in (EXPRESSION, SETTINGS)
+            )
             size = "" if index.bytes is None else human_bytes(index.bytes)
             cost = "" if index.seconds is None else f"built in {_duration(index.seconds)}"
             used = self._use_of(index)

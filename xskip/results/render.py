@@ -64,7 +64,7 @@ def text_table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     from tabulate import SEPARATING_LINE, DataRow, Line, TableFormat, tabulate
 
     cells = [[_text(cell) for cell in row] for row in rows]
-    aligned = ["right" if all(map(_is_number, column)) else "left" for column in zip(*rows, strict=True)]
+    aligned = ["right" if _has_numbers(column) else "left" for column in zip(*rows, strict=True)]
     between = DataRow("", "  ", "")
     layout = TableFormat(None, Line("", "-", "  ", ""), None, None, between, between, 0, None)
     return tabulate(
@@ -196,6 +196,12 @@ class ShownTable:
         return self.to_arrow().to_pandas()
 
 
+def _has_numbers(column: Sequence[Any]) -> bool:
+    """Return whether a column contains numbers, or None where a number is not known."""
+    known = [cell for cell in column if cell is not None]
+    return bool(known) and all(map(_is_number, known))
+
+
 def _is_number(cell: Any) -> bool:
     return isinstance(cell, (int, float)) and not isinstance(cell, bool)
 
@@ -206,5 +212,7 @@ def _text(cell: Any) -> str:
         if isinstance(cell, int) and not isinstance(cell, bool)
         else f"{cell:.2f}"
         if isinstance(cell, float)
+        else ""
+        if cell is None
         else str(cell)
     )

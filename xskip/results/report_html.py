@@ -228,7 +228,8 @@ class _Layout:
         unit = " in UTC" if picture.type == "timestamp" and picture.has_values else ""
         caption = f"Files along {picture.column}{unit}: a line from the least to the greatest value of each file"
         legend = tuple((kind, f"{count:,} {CLASSES[kind]}") for kind, count in picture.counts.items() if count)
-        description = f"{picture.files:,} files by {picture.index}: {', '.join(text for _, text in legend)}."
+        outcome = ", ".join(text for _, text in legend)
+        description = f"The bounds of {picture.files:,} files by {picture.index}. Of the files: {outcome}."
         return _Layout(
             caption, description, legend, tuple(_notes(picture)), _WIDTH,
             height=axis + (_LABELS if picture.ticks else 4), axis=axis,

@@ -148,7 +148,7 @@ PROBLEMS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "setting": (
         {"jobFiles": "x"},
-        f"invalid value for {JOB_FILES.key} (where: {JOB_FILES.key}; found: x; expected: a number of files)",
+        f"the value of the setting is not valid (where: {JOB_FILES.key}; found: x; expected: a number of files)",
     ),
     "another dataset": (
         {"location": {"root": "/lake/other", "directory": "<directory>", "identifier": "/lake/other"}},

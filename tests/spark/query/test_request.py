@@ -132,7 +132,7 @@ def test_an_invalid_threshold_is_the_error_of_the_setting() -> None:
     error = error_of(json.dumps(MEMBERS | {"jobFiles": "many"}))
     assert error.header == HEADER
     assert str(error) == (
-        "invalid value for spark.xskip.pruning.jobFiles (where: spark.xskip.pruning.jobFiles; found: many; "
+        "the value of the setting is not valid (where: spark.xskip.pruning.jobFiles; found: many; "
         "expected: a number of files)"
     )
 
