@@ -141,7 +141,7 @@ def test_errors_are_one_line_on_stderr(
     assert "cannot read the dataset" in fail(capsys, "create", str(tmp_path / "none"), "--minmax", "a")
     (tmp_path / "empty").mkdir()
     empty = fail(capsys, "create", str(tmp_path / "empty"), "--minmax", "a")
-    assert "; write files first, or name the format with --format: parquet, avro" in empty
+    assert "; write files of the format parquet first, or name another format with --format" in empty
     run(capsys, "create", path, "--minmax", "a")
     again = fail(capsys, "create", path, "--minmax", "a")
     assert "already has an index" in again

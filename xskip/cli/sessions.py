@@ -8,7 +8,6 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,10 +29,6 @@ if TYPE_CHECKING:
     from xskip.results.skipping_report import SkippingReport
 
 __all__ = ["demand_directory", "explained", "opened_index", "recorded_format", "session"]
-
-#: what Spark says of a path that it cannot read in any format
-_NOT_THE_FORMAT = ("PATH_NOT_FOUND", "FileSystem", "UnknownHostException", "Permission denied", "AccessControl")
-_FORMATS = ("parquet", "avro", "orc", "csv", "json", "text", "xml")
 
 
 @contextmanager
@@ -74,26 +69,7 @@ def opened_index(arguments: argparse.Namespace) -> Iterator[SkippingIndex]:
         if arguments.location:
             spark.conf.set("spark.xskip.metadata.location", arguments.location)
         index = SkippingIndex.for_path(spark, arguments.path, format=fmt, options=options)
-        with _naming_the_format(fmt):
-            yield index.at(arguments.at) if arguments.at else index
-
-
-@contextmanager
-def _naming_the_format(fmt: str) -> Iterator[None]:
-    """Run the body, and add the file format to the error of a dataset that Spark cannot read."""
-    try:
-        yield
-    except DatasetError as error:
-        other = any(word in (error.found or "") for word in _NOT_THE_FORMAT)
-        if error.what != "cannot read the dataset" or other:
-            raise
-        files = "write files first, or " if "UNABLE_TO_INFER_SCHEMA" in (error.found or "") else ""
-        meant = [] if fmt in _FORMATS else get_close_matches(fmt, _FORMATS, 1)
-        asked = f"; did you mean {meant[0]}?" if meant else ""
-        raise DatasetError(
-            error.what, where=error.where, found=f"{error.found}; the format is {fmt}{asked}",
-            hint=f"{files}name the format with --format: {', '.join(_FORMATS)}",
-        ) from error  # fmt: skip
+        yield index.at(arguments.at) if arguments.at else index
 
 
 def explained(index: SkippingIndex, predicate: str, files: int | None = None) -> SkippingReport:

@@ -15,6 +15,7 @@ _OPTION = re.compile(r"\b(on_error|trust_listing|require_index)=('?)(\w+)\2")
 _ARGUMENT = re.compile(r"^(files|sample|seed|older_than|format)(?= (?:has an invalid value|is not a ))")
 _ONLY_IN_PYTHON = re.compile(r", of type (?:str|int|float)\b|, or None\b")
 _AVRO = re.compile(r"\bfor Avro files, start Spark with --packages \S+")
+_FORMAT = re.compile(r"\b(?:did you mean the format (\w+)\?|(check that the format is \w+)(?=;))")
 _PACKAGE = re.compile(r"\bstart Spark with --packages ")
 _PHRASES = {
     "call xskip.use_kms(…)": "use --kms-keys FILE",
@@ -23,7 +24,7 @@ _PHRASES = {
     "None replays as fast as possible": "without --speed, it replays as fast as possible",
     ", or use keep_partitions=False": "",
     "pass the former path of the dataset": "name the former directory with --former",
-    "first, or pass their schema": "first",
+    "first, or pass their schema": "first, or name another format with --format",
     "start Spark with the package of its file system": "name the package of its file system with --package",
     "drop() it before adopt()": "run xskip drop before xskip adopt",
     "remove() the index first": "run xskip remove first",
@@ -46,6 +47,7 @@ def in_shell_words(text: str) -> str:
         text = text.replace(phrase, words)
     text = _CALL.sub(lambda m: f"{'run ' if m[0].startswith('call ') else ''}xskip {m[1]}", text)
     text = _OPTION.sub(lambda m: _flag(m[1]) + ("" if m[3] == "True" else f" {m[3]}"), text)
+    text = _FORMAT.sub(lambda m: f"use --format {m[1]}" if m[1] else f"{m[2]}, or name another with --format", text)
     text = _ARGUMENT.sub(
         lambda m: _flag(m[1]), _PACKAGE.sub("use --package ", _AVRO.sub("for Avro files, use --avro", text))
     )
