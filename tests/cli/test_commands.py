@@ -111,7 +111,7 @@ def test_a_definition_that_is_not_valid_is_an_error(given: str, said: str) -> No
     [
         ("index = 5", "another type"),
         ("indexes = []", "unknown keys.*indexes"),
-        ("[[index]", "cannot be read"),
+        ("[[index]", "cannot read the configuration"),
         ('[[index]]\ntype="minmax"\ncolumns="a"', r"minmax has no such parameter .*; did you mean column\?$"),
         ('[[index]]\ntype="minmx"\ncolumn="a"', r"; did you mean minmax\?$"),
         ('[[index]]\ntype="pathbounds"\npatern="f{a}"', r"; did you mean pattern\?$"),
