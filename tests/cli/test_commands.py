@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +18,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import xskip
-from tests.helpers import opened_files, write_once
+from tests.helpers import index, opened_files, write_once
 from xskip import BloomFilter, Formatted, GeoBox, MinMax, SkippingIndex, ValueList
 from xskip.cli.commands import COMMANDS
 from xskip.cli.completion import SHELLS, script
@@ -313,6 +314,37 @@ def test_a_process_that_is_interrupted_shows_no_traceback(path: str) -> None:
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=120)
     assert (process.returncode, out, err) == (130, "", "xskip: interrupted\n")
+
+
+INTERRUPTED = {
+    "while a session starts, by the handler of PySpark": """
+        from pyspark.sql import SparkSession
+        start = SparkSession.Builder.getOrCreate
+        SparkSession.Builder.getOrCreate = lambda self: (start(self), os.kill(os.getpid(), signal.SIGINT))[0]
+    """,
+    "in an answer to Spark, which hides all exceptions": """
+        from xskip.spark.query.engine import Engine
+        Engine._decide = lambda self, request: os.kill(os.getpid(), signal.SIGINT)
+    """,
+    "in code that hides the exception and never ends": """
+        from xskip import SkippingIndex
+        def files(self, *_, **__):
+            with contextlib.suppress(KeyboardInterrupt):
+                os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(600)
+        SkippingIndex.files = files
+    """,
+}
+
+
+@pytest.mark.parametrize("moment", INTERRUPTED)
+def test_an_interruption_at_any_moment_ends_the_command(spark: SparkSession, path: str, moment: str) -> None:
+    index(spark, path, [MinMax("a")])
+    code = "import contextlib, os, signal, sys, time\n" + textwrap.dedent(INTERRUPTED[moment])
+    code += f"from xskip.cli.main import main\nsys.exit(main(['files', {path!r}, 'a = 1', *{LOCAL!r}]))"
+    run = [sys.executable, "-c", code]
+    ran = subprocess.run(run, capture_output=True, text=True, check=False, cwd=ROOT, env=ENVIRONMENT, timeout=120)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "xskip: interrupted\n")
 
 
 def test_a_process_is_quiet(path: str) -> None:

@@ -14,14 +14,13 @@ import traceback
 from collections.abc import Sequence
 from itertools import pairwise
 
+from xskip.cli import interrupts
 from xskip.cli.parser import make_parser
 from xskip.cli.shell_words import in_shell_words
 from xskip.errors import XskipError
 
 __all__ = ["main"]
 
-#: The exit code of a command that the user interrupted.
-_INTERRUPTED = 130
 _FAILED = 2
 
 
@@ -43,19 +42,38 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
     for name in ("SQLQueryContextLogger", "py4j"):  # PySpark logs errors a second time
         logging.getLogger(name).disabled = True
+    with interrupts.catching():
+        return _run(words)
+
+
+def _run(words: Sequence[str]) -> int:
     try:
         arguments = make_parser().parse_args(words)
-        return int(arguments.run(arguments))
+        return _ended(int(arguments.run(arguments)))
     except KeyboardInterrupt:
-        print("xskip: interrupted", file=sys.stderr)
-        exec("")  # or python -m ends by the signal, if it interrupted an exec such as that of a dataclass
-        return _INTERRUPTED
+        return _interrupted()
     except BrokenPipeError:  # the reader of the output, such as head, has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _FAILED
     except Exception as error:  # noqa: BLE001 - a traceback and exit code 1 would mean something else
+        if interrupts.is_requested():
+            interrupts.end()
         _show_error(_told(error, words), as_json=_wants_json(words))
         return _FAILED
+
+
+def _ended(code: int) -> int:
+    """Return the exit code of a command, which an interruption that the command has not noticed replaces."""
+    return _interrupted() if interrupts.is_requested() else code
+
+
+def _interrupted() -> int:
+    if interrupts.is_requested():
+        sys.stdout.flush()
+        interrupts.end()
+    print(interrupts.MESSAGE, end="", file=sys.stderr)
+    exec("")  # or python -m ends by the signal, if it interrupted an exec such as that of a dataclass
+    return interrupts.EXIT_CODE
 
 
 def _told(error: Exception, words: Sequence[str]) -> XskipError:

@@ -15,6 +15,7 @@ from xskip.api.index import SkippingIndex
 from xskip.api.predicates import resolving
 from xskip.api.queries import explain
 from xskip.api.session import check_java, configure, enable, use_kms
+from xskip.cli import interrupts
 from xskip.cli.definitions import read_config
 from xskip.errors import DatasetError, PredicateError, XskipError
 from xskip.metadatastore.commit import find_live
@@ -47,10 +48,12 @@ def session(arguments: argparse.Namespace, fmt: str = "") -> Iterator[SparkSessi
         use_kms(LocalKms.from_file(arguments.kms_keys))
     builder = _builder(arguments, fmt)
     spark = builder.getOrCreate() if arguments.verbose else _quiet(builder)
+    interrupts.catch_again()
     try:
         yield spark
     finally:
-        spark.stop()
+        if not interrupts.is_requested():
+            spark.stop()
 
 
 @contextmanager

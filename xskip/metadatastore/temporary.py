@@ -21,7 +21,7 @@ from pathlib import Path
 if sys.platform != "win32":  # Windows lacks these locks, which show whether a process still runs
     import fcntl
 
-__all__ = ["lasting_folder", "temporary_folder"]
+__all__ = ["lasting_folder", "remove_folders", "temporary_folder"]
 
 _HOME = re.compile(r"xskip-[a-z0-9_]{8}")
 #: The folder of each process, by process ID. A forked process creates a separate folder.
@@ -51,6 +51,11 @@ def lasting_folder(purpose: str) -> Path:
         The start of the folder's name.
     """
     return Path(tempfile.mkdtemp(prefix=f"{purpose}-", dir=_home()))
+
+
+def remove_folders() -> None:
+    """Remove all temporary folders of this process, which is about to end without its exit handlers."""
+    _leave(os.getpid())
 
 
 def _home() -> Path:
