@@ -183,7 +183,7 @@ def test_checks_exit_with_1(spark: SparkSession, path: str, capsys: pytest.Captu
     assert call_json(capsys, "status", path, "--check", code=1)["missing"] == 1
     call(capsys, "refresh", path)
     assert call_json(capsys, "validate", path, "--check", code=1)["wrong"][0]["path"].endswith("f9.parquet")
-    assert call_json(capsys, "validate", path)["files"] == 4
+    assert call_json(capsys, "validate", path, code=1)["files"] == 4
 
 
 def test_explain_says_what_a_query_skips(spark: SparkSession, path: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -145,7 +145,9 @@ def test_errors_are_one_line_on_stderr(
     run(capsys, "create", path, "--minmax", "a")
     again = fail(capsys, "create", path, "--minmax", "a")
     assert "already has an index" in again
-    assert "run xskip refresh to bring it up to date, or xskip drop before xskip create" in again
+    assert (
+        "run xskip refresh to bring it up to date, xskip add to add to it, or xskip drop before xskip create" in again
+    )
     (Path(path) / "f9.parquet").write_bytes(b"broken" * 9)
     assert "f9.parquet" in fail(capsys, "refresh", path)
     assert run_json(capsys, "refresh", path, "--on-error", "skip")["failed"] == [f"file:{path}/f9.parquet"]
@@ -188,6 +190,13 @@ def test_invalid_arguments_name_the_help(arguments: list[str], capsys: pytest.Ca
         (["create", "x", "--min-max", "a"], "xskip create has no such flag (found: --min-max); did you mean --minmax?"),
         (["quix", "read", "x", "t", "--strat", "9"], "(found: --strat); did you mean --start?"),
         (["status", "x", "--zzzz"], "xskip status has no such flag (found: --zzzz); see xskip status --help"),
+        (["--conf", "a=b", "status", "x"], "flags come after the command (found: --conf); see xskip COMMAND --help"),
+        (["quix", "--conf", "a=b", "topics"], "after the command (found: --conf); see xskip quix COMMAND --help"),
+        (
+            ["validate", "x", "--sample", "0"],
+            "--sample has an invalid value (found: '0'; expected: a whole number of at",
+        ),
+        (["vacuum", "x", "--older-than", "soon"], "(found: 'soon'; expected: a time such as 12h or 1d); see xskip "),
         (["refresh", "x", "y"], "xskip refresh takes fewer arguments (found: y); see xskip refresh --help"),
         (["create", "x", "--on-error", "skpi"], "(found: skpi; expected: one of raise, skip); did you mean skip?"),
         (["completion", "fsh"], "shell has no such value (found: fsh; expected: one of bash, zsh, fish)"),
@@ -238,10 +247,12 @@ def test_errors_name_flags_instead_of_arguments_of_python(
 ) -> None:
     run(capsys, "create", path, "--minmax", "a")
     assert fail(capsys, "validate", path, "--sample", "0") == (
-        "xskip: --sample has an invalid value (found: 0; expected: a whole number of at least 1)\n"
+        "xskip: --sample has an invalid value (found: '0'; expected: a whole number of at least 1); "
+        "see xskip validate --help\n"
     )
     assert fail(capsys, "vacuum", path, "--older-than", "soon") == (
-        "xskip: --older-than is not a time (found: 'soon'; expected: a time such as '12h' or '1d')\n"
+        "xskip: --older-than has an invalid value (found: 'soon'; expected: a time such as 12h or 1d); "
+        "see xskip vacuum --help\n"
     )
     assert "--index \"TYPE(COLUMN, key_label='LABEL')\"" in fail(capsys, "rotate-keys", path)
     assert fail(capsys, "add", path, "--minmax", "a").endswith("; to change its parameters, run xskip remove first\n")

@@ -81,7 +81,7 @@ def test_errors(base: str, capsys: pytest.CaptureFixture[str]) -> None:
         (("find", f"{base}/Raw"), "the folder is no lake"),
         (("read", base, "t", "--offsets", "x"), "offsets cannot be understood"),
         (("read", base, "t", "--start", "soon"), "a moment cannot be understood"),
-        (("read", base, "t", "--limit", "-1"), "--limit: expected a whole number of at least 1, found '-1'; see"),
+        (("read", base, "t", "--limit", "-1"), "(found: '-1'; expected: a whole number of at least 1); see"),
         (("read", base, "t", "--value", "nope(value)"), "nope"),
     ):
         assert main(("quix", *arguments)) == 2

@@ -108,7 +108,9 @@ def test_settings(spark: SparkSession) -> None:
     assert (unknown.state, unknown.advice) == ("warning", "did you mean spark.xskip.metadata.location?")
     assert "spark.xskip.build.chunkFiles: none" in invalid.found
     assert "a whole number of at least 1" in invalid.advice
-    assert named(found, "round trip")[0].state == "failure"
+    for name in ("round trip", "index"):
+        (check,) = named(found, name)
+        assert (check.state, check.advice) == ("failure", "correct the settings")
     assert not found.is_ok
 
 

@@ -74,9 +74,14 @@ def doctor(spark: SparkSession, path: str | None = None) -> Diagnosis:
         ("skipping", lambda: [_skipping(spark, engine)]),
         ("settings", lambda: _settings(spark, engine)),
         ("file system", lambda: _file_systems(spark, engine, path)),
-        ("round trip", lambda: [_round_trip(spark, engine)]),
-        ("index", lambda: [_index(spark, engine, path)] if path else _indexes(spark, engine)),
     ]
+    if any(problems_of(engine.settings.configured(spark))):  # operations refuse such settings
+        parts += [(name, lambda name=name: [_not_checked(name)]) for name in ("round trip", "index")]  # type: ignore[misc]
+    else:
+        parts += [
+            ("round trip", lambda: [_round_trip(spark, engine)]),
+            ("index", lambda: [_index(spark, engine, path)] if path else _indexes(spark, engine)),
+        ]
     return Diagnosis(tuple(check for name, run in parts for check in _guarded(name, run)))
 
 
@@ -85,8 +90,12 @@ def _guarded(name: str, run: Callable[[], Iterable[Check]]) -> list[Check]:
     try:
         return list(run())
     except Exception as error:  # noqa: BLE001 - a diagnosis reports errors
-        hint = error.hint if isinstance(error, XskipError) else None
-        return [Check(name, "failure", reason(error), hint or "")]
+        hint = error.hint or "" if isinstance(error, XskipError) else ""
+        return [Check(name, "failure", reason(error).removesuffix(f"; {hint}"), hint)]
+
+
+def _not_checked(name: str) -> Check:
+    return Check(name, "failure", "not checked, because operations refuse the settings", "correct the settings")
 
 
 def _java(engine: Engine) -> Check:

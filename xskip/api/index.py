@@ -216,7 +216,7 @@ class SkippingIndex(IndexInspection):
             if find_live(source.storage, source.directory) is not None:
                 raise IndexExistsError(
                     "the dataset already has an index", where=source.directory,
-                    hint="call refresh() to bring it up to date, or drop() before create()",
+                    hint="call refresh() to bring it up to date, add([...]) to add to it, or drop() before create()",
                 )  # fmt: skip
         form = form_of(self._spark, engine, version)
         with Collected() as collected:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import logging
+import os
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -233,10 +234,10 @@ def _opened(read: Callable[[], DataFrame], name: str, fmt: str = "") -> DataFram
 def _hint(said: str, fmt: str) -> str | None:
     """Return what to do about a source, a file system or files that Spark lacks, or None if the error says it."""
     if "Failed to find data source: avro" in said:
-        return (
-            f"start Spark with --packages {spark_package('avro')}, or call xskip.configure(SparkSession.builder) "
-            "before the first session of the process"
-        )
+        hint = f"start Spark with --packages {spark_package('avro')}"
+        by_other = "PYSPARK_GATEWAY_PORT" in os.environ  # spark-submit has started the JVM before the program
+        configured = ", or call xskip.configure(SparkSession.builder) before the first session of the process"
+        return hint if by_other else hint + configured
     if missing := _MISSING_SOURCE.search(said):
         close = difflib.get_close_matches(missing[1], _FORMATS, 1)
         return f"did you mean {close[0]}?" if close else f"xskip indexes {', '.join(_FORMATS)}"

@@ -19,9 +19,10 @@ from pyarrow import csv
 from xskip.api.index import SkippingIndex
 from xskip.api.queries import last_report
 from xskip.api.session import configure, disable, enable
+from xskip.cli.sessions import started
 from xskip.errors import DatasetError, StorageError, told_by
 from xskip.indexes import BloomFilter, MinMax, ValueList
-from xskip.results.render import human_bytes, text_table
+from xskip.results.render import html_page, html_table, human_bytes, text_table
 from xskip.results.skipping_report import SkippingReport
 
 if TYPE_CHECKING:
@@ -90,11 +91,9 @@ def demo_session(name: str, settings: Mapping[str, str]) -> Iterator[SparkSessio
     builder = SparkSession.builder.master("local[2]").appName(name)
     for setting, value in (quiet | dict(settings)).items():
         builder = builder.config(setting, value)
-    spark = configure(builder).getOrCreate()
-    try:
+    _say("starting Spark, which downloads spark-avro at its first start")
+    with started(configure(builder)) as spark:
         yield spark
-    finally:
-        spark.stop()
 
 
 def empty_directory(root: Path) -> Path:
@@ -120,7 +119,7 @@ def _demonstrate(spark: SparkSession, root: Path) -> int:
     _say("writing 336,776 flights as one file for each day and airport")
     flights = _flights(spark, root)
     all_equal = True
-    report = SkippingReport(())
+    body = []
     for file_format in _FORMATS:
         path = f"{root}/{file_format}"
         # a single task writes the rows of a day and airport, so that they are in one file
@@ -128,30 +127,35 @@ def _demonstrate(spark: SparkSession, root: Path) -> int:
         index = SkippingIndex.for_path(spark, path, format=file_format)
         made = index.create(_INDEXES)
         _say(f"\n{file_format}: indexed {made.added:,} files in {made.seconds:.1f} s\n\n{index.describe()}\n")
-        rows, report = _compare(spark, file_format, path)
+        rows, reports = _compare(spark, file_format, path)
         all_equal = all_equal and all(row[-1] == "yes" for row in rows)
         _say(text_table(_HEADERS, rows))
-    page = report.save(root / "report.html")
-    _say(f"\nthe last query's report:\n\n{report}\n\nas HTML: {page}")
+        body.append(f"<h2>{file_format}</h2>{html_table(_HEADERS, rows)}")
+        for (title, _), report in zip(_QUERIES, reports, strict=True):
+            body.append(f"<h3>{title}</h3>{report._repr_html_()}")
+    page = root / "report.html"
+    page.write_text(html_page("xskip demo", "\n".join(body)), encoding="utf-8")
+    _say(f"\nthe last query's report:\n\n{reports[-1]}\n\nthe reports of all queries as HTML: {page}")
     return 0 if all_equal else 1
 
 
-def _compare(spark: SparkSession, file_format: str, path: str) -> tuple[list[Sequence[object]], SkippingReport]:
-    """Return a table row for each query, and the report on the last query."""
+def _compare(spark: SparkSession, file_format: str, path: str) -> tuple[list[Sequence[object]], list[SkippingReport]]:
+    """Return a table row and the report for each query."""
     table: list[Sequence[object]] = []
+    reports = []
     spark.read.format(file_format).load(path).filter("dep_delay > 900").collect()  # warm-up before the measurements
     for title, predicate in _QUERIES:
         disable(spark)
         plain, without = _timed(spark.read.format(file_format).load(path).filter(predicate))
         enable(spark)
         found, seconds = _timed(spark.read.format(file_format).load(path).filter(predicate))
-        report = last_report(spark)
-        scan = report.scans[0]
+        reports.append(last_report(spark))
+        scan = reports[-1].scans[0]
         table.append(
             (title, len(found), scan.files, scan.kept, scan.skipped, human_bytes(scan.kept_bytes),
              human_bytes(scan.bytes), seconds, without, "yes" if sorted(found) == sorted(plain) else "NO")
         )  # fmt: skip
-    return table, report
+    return table, reports
 
 
 def _timed(df: DataFrame) -> tuple[list[tuple[str, ...]], float]:

@@ -90,6 +90,19 @@ def count(text: str) -> int:
     return found
 
 
+def time_text(text: str) -> str:
+    """Return a time in Spark's form as it is; raise an error for any other text.
+
+    >>> time_text("12h")
+    '12h'
+    """
+    from xskip.settings import seconds_of
+
+    if seconds_of(text) is None:
+        raise argparse.ArgumentTypeError(f"expected a time such as 12h or 1d, found {text!r}")
+    return text
+
+
 def number(text: str) -> float:
     """Return a text as a number; raise an error for any other text.
 

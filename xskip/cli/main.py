@@ -35,9 +35,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 if the command succeeded, 2 if it failed, 130 if it was interrupted. 1 if ``--check`` found that an index is
-        out of date or wrong, if the demonstration found different results with skipping, or if a check or validation
-        of a lake found something.
+        0 if the command succeeded, 2 if it failed, 130 if it was interrupted. 1 if ``--check`` or ``validate`` found
+        that an index is out of date or wrong, if the demonstration found different results with skipping, or if a check
+        or validation of a lake found something.
     """
     words = sys.argv[1:] if argv is None else argv
     for name in ("SQLQueryContextLogger", "py4j"):  # PySpark logs errors a second time

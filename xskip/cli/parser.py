@@ -14,7 +14,7 @@ from xskip.errors import ArgumentError, did_you_mean
 
 __all__ = ["make_parser"]
 
-_EXIT_CODES = "exit codes: 0 done, 1 out of date or wrong (with --check), 2 failed, 130 interrupted"
+_EXIT_CODES = "exit codes: 0 done, 1 out of date or wrong (validate, others with --check), 2 failed, 130 interrupted"
 #: The messages of argparse, as patterns, and the same in the words of xskip.
 _MISTAKES = {
     r"argument (?P<flag>[^:]+): expected (?P<expected>.+), found (?P<found>.+)": "{flag} has an invalid value",
@@ -43,6 +43,10 @@ class _Parser(argparse.ArgumentParser):
         raise ArgumentError(message, hint=self._help)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        first = next(iter(args or ()), "").partition("=")[0]
+        if self._subparsers is not None and first.startswith("-") and first not in self._option_string_actions:
+            hint = f"see {self.prog} COMMAND --help"
+            raise ArgumentError("flags come after the command", found=first, hint=hint)
         known, rest = super().parse_known_args(args, namespace)
         if rest:
             self._refuse(rest)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from xskip.results.skipping_report import SkippingReport
 
-__all__ = ["demand_directory", "explained", "opened_index", "recorded_format", "session"]
+__all__ = ["demand_directory", "explained", "opened_index", "recorded_format", "session", "started"]
 
 
 @contextmanager
@@ -46,8 +46,22 @@ def session(arguments: argparse.Namespace, fmt: str = "") -> Iterator[SparkSessi
     check_java()
     if arguments.kms_keys:
         use_kms(LocalKms.from_file(arguments.kms_keys))
-    builder = _builder(arguments, fmt)
-    spark = builder.getOrCreate() if arguments.verbose else _quiet(builder)
+    with started(_builder(arguments, fmt), verbose=arguments.verbose) as spark:
+        yield spark
+
+
+@contextmanager
+def started(builder: Any, *, verbose: bool = False) -> Iterator[SparkSession]:
+    """Start a session, which stops at the end.
+
+    Parameters
+    ----------
+    builder : SparkSession.Builder
+        The builder of the session.
+    verbose : bool
+        Whether the terminal shows what Spark logs.
+    """
+    spark = builder.getOrCreate() if verbose else _quiet(builder)
     interrupts.catch_again()
     try:
         yield spark

@@ -26,6 +26,7 @@ _PHRASES = {
     "pass the former path of the dataset": "name the former directory with --former",
     "first, or pass their schema": "first, or name another format with --format",
     "start Spark with the package of its file system": "name the package of its file system with --package",
+    "to write indexes elsewhere, set spark.xskip.metadata.location": "to write indexes elsewhere, use --location",
     "drop() it before adopt()": "run xskip drop before xskip adopt",
     "remove() the index first": "run xskip remove first",
 }

@@ -1,0 +1,201 @@
+"""The functions that run the commands. Each imports what it needs when it runs."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from xskip.api.index import SkippingIndex
+    from xskip.indexes import Index
+    from xskip.results.diagnosis import Check
+
+__all__ = [
+    "Run",
+    "add",
+    "create",
+    "demo",
+    "diagnose",
+    "exists",
+    "explain",
+    "list_all",
+    "migrate",
+    "of_index",
+    "quix",
+    "rotate_keys",
+    "show_settings",
+    "with_indexes",
+    "write_jar",
+]
+
+#: A function that runs a command and returns the exit code.
+Run = Callable[[argparse.Namespace], int]
+
+
+def of_index(
+    call: Callable[[SkippingIndex, argparse.Namespace], object], wrong: str = "", *, always: bool = False
+) -> Run:
+    """Return the function that runs an operation on an index, shows the result and returns the exit code.
+
+    With ``--check``, or with ``always``, the exit code is 1 if the property ``wrong`` of the result is true.
+    """
+
+    def run(arguments: argparse.Namespace) -> int:
+        from xskip.cli.output import show
+        from xskip.cli.sessions import opened_index
+
+        with opened_index(arguments) as index:
+            result = call(index, arguments)
+            show(arguments, result)
+        return int(bool(wrong and (always or arguments.check) and _is_wrong(result, wrong)))
+
+    return run
+
+
+def _is_wrong(result: object, name: str) -> bool:
+    negated = name.startswith("not ")
+    return bool(getattr(result, name.removeprefix("not "))) != negated
+
+
+def with_indexes(call: Callable[[SkippingIndex, argparse.Namespace, list[Index]], object]) -> Run:
+    """Return the function that runs an operation with the indexes that the arguments define, checked before Spark."""
+
+    def run(arguments: argparse.Namespace) -> int:
+        from xskip.cli.definitions import wanted_indexes
+
+        wanted = wanted_indexes(arguments)
+        return of_index(lambda index, given: call(index, given, wanted))(arguments)
+
+    return run
+
+
+def create(index: SkippingIndex, arguments: argparse.Namespace, wanted: list[Index]) -> object:
+    """Create the index with the definitions of the command."""
+    given: Mapping[str, Any] = {} if arguments.version is None else {"version": arguments.version}
+    return index.create(wanted, on_error=arguments.on_error, **given)
+
+
+def add(index: SkippingIndex, arguments: argparse.Namespace, wanted: list[Index]) -> object:
+    """Add the definitions of the command to the index."""
+    return index.add(wanted, on_error=arguments.on_error)
+
+
+def explain(index: SkippingIndex, arguments: argparse.Namespace) -> object:
+    """Return what skipping would do for the predicate of the command."""
+    from xskip.cli.sessions import explained
+
+    return explained(index, arguments.predicate, arguments.files)
+
+
+def rotate_keys(index: SkippingIndex, arguments: argparse.Namespace) -> object:
+    """Encrypt the master keys of the index anew."""
+    return index.rotate_keys(dict(text.partition("=")[::2] for text in arguments.label) or None)
+
+
+def migrate(arguments: argparse.Namespace) -> int:
+    """Migrate one index, or all indexes below a location."""
+    from xskip.api.catalog import migrate_all
+    from xskip.cli.output import show
+    from xskip.cli.sessions import demand_directory, opened_index, session
+    from xskip.metadatastore.versions import CURRENT_VERSION
+
+    version = CURRENT_VERSION if arguments.to is None else arguments.to
+    if not arguments.all:
+        with opened_index(arguments) as index:
+            show(arguments, index.migrate(version, dry_run=arguments.dry_run))
+        return 0
+    demand_directory(arguments.path)
+    with session(arguments) as spark:
+        results = migrate_all(spark, arguments.path, version, dry_run=arguments.dry_run)
+        show(arguments, results)
+    return 2 if any(result.problem for result in results) else 0
+
+
+def list_all(arguments: argparse.Namespace) -> int:
+    """List the indexes below a location."""
+    from xskip.api.catalog import list_indexes
+    from xskip.cli.output import show
+    from xskip.cli.sessions import demand_directory, session
+
+    demand_directory(arguments.location)
+    with session(arguments) as spark:
+        spark.conf.set("spark.xskip.metadata.location", arguments.location)
+        show(arguments, list_indexes(spark))
+    return 0
+
+
+def exists(arguments: argparse.Namespace) -> int:
+    """Show whether the dataset has an index."""
+    from xskip.cli.output import show
+    from xskip.cli.sessions import opened_index
+
+    with opened_index(arguments) as index:
+        exists = index.exists()
+    show(arguments, {"exists": exists})
+    return int(arguments.check and not exists)
+
+
+def diagnose(arguments: argparse.Namespace) -> int:
+    """Run the diagnosis in the words of the shell."""
+    from xskip.api.doctor import doctor
+    from xskip.api.session import enable
+    from xskip.cli.output import show
+    from xskip.cli.sessions import recorded_format, session
+
+    with session(arguments, "avro" if arguments.avro else recorded_format(arguments)) as spark:
+        enable(spark)
+        diagnosis = doctor(spark, arguments.path)
+        diagnosis = replace(diagnosis, checks=tuple(map(_in_shell, diagnosis.checks)))
+        show(arguments, diagnosis)
+    return int(arguments.check and any(check.state != "ok" for check in diagnosis))
+
+
+def _in_shell(check: Check) -> Check:
+    """Return a check as it concerns the shell, whose commands load spark-avro when they need it."""
+    if check.name == "spark-avro" and check.state == "warning":
+        return replace(check, state="ok", found="not loaded; commands on Avro files load it", advice="")
+    return check
+
+
+def show_settings(arguments: argparse.Namespace) -> int:
+    """Show the settings of the session."""
+    from xskip.api.configuration import settings
+    from xskip.cli.output import show
+    from xskip.cli.sessions import session
+
+    with session(arguments) as spark:
+        found = settings(spark)
+        show(arguments, found)
+    return int(arguments.check and any(each.problem for each in found))
+
+
+def write_jar(arguments: argparse.Namespace) -> int:
+    """Write the jar of the hook."""
+    from xskip.cli.jar import write
+
+    return write(arguments)
+
+
+def quix(arguments: argparse.Namespace) -> int:
+    """Run a command on a Quix Lake."""
+    from xskip.cli.quix import run_quix
+    from xskip.cli.sessions import session
+
+    with session(arguments) as spark:
+        return run_quix(spark, arguments)
+
+
+def demo(arguments: argparse.Namespace) -> int:
+    """Run a demonstration, on flights or on a lake."""
+    from xskip.api.session import check_java
+
+    check_java()
+    if arguments.lake:
+        from xskip.cli.lake_demo import run_lake_demo
+
+        return run_lake_demo(arguments.directory)
+    from xskip.cli.demo import run_demo
+
+    return run_demo(arguments.directory)
