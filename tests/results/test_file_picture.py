@@ -187,7 +187,9 @@ def test_the_html_has_pictures_with_texts_and_needs_nothing_else() -> None:
     images = [each for each in root.iter("svg") if each.get("role") == "img"]
     assert len(images) == 3  # bars of files and bytes, and the picture
     assert all(each.get("aria-label") and each.findtext("title") for each in images)
-    assert picture_svg.findtext("desc") == "3 files by minmax(c): 1 skipped, 1 read, can match, 1 read, undecided."
+    assert picture_svg.findtext("desc") == (
+        "The bounds of 3 files by minmax(c). Of the files: 1 skipped, 1 read, can match, 1 read, undecided."
+    )
     marks = [each.get("class", "") for each in picture_svg.iter("rect")]
     assert sorted(marks) == ["xs-matched", "xs-skipped", "xs-undecided"]
     (style,) = re.findall(r"<style>(.*?)</style>", html, re.DOTALL)

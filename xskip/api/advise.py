@@ -80,8 +80,9 @@ class _Adviser:
                 return self._on_lists(definition)
             case "nullcount":
                 return self._on_counts(definition)
-            case "bloomfilter" if ("valuelist", definition.columns) in present:
-                return self._on_filters(definition)
+            case "bloomfilter":
+                fuller = [(name, definition.columns) for name in ("valuelist", "hybrid")]
+                return next(filter(None, (self._on_filters(definition, key) for key in fuller if key in present)), None)
             case _:
                 return None
 
@@ -132,15 +133,17 @@ class _Adviser:
             f"{definition} rules out nothing: every file has rows with NULL and rows without; remove it",
         )  # fmt: skip
 
-    def _on_filters(self, definition: IndexDefinition) -> Advice | None:
-        lists = next(d for d, _ in self.snapshot.indexes if d.key == ("valuelist", definition.columns))
-        values = self._values(lists)
-        if values is None or values.null_count or lists.expression != definition.expression:
+    def _on_filters(self, definition: IndexDefinition, other: IndexKey) -> Advice | None:
+        """Return advice on a filter beside an index that answers the same conditions, if that has all files."""
+        fuller = next(each for each, _ in self.snapshot.indexes if each.key == other)
+        values = self._values(fuller)
+        if values is None or values.null_count or fuller.expression != definition.expression:
             return None
+        form = "the list of values" if fuller.name == "valuelist" else "the list of values or a filter"
         return Advice(
             "remove", str(definition),
-            f"{definition} adds nothing to {lists}, which has the list of values of every file and answers the same "
-            "conditions; remove it",
+            f"{definition} adds nothing to {fuller}, which has {form} of every file and answers the same conditions; "
+            "remove it",
         )  # fmt: skip
 
     def _on_use(self, definition: IndexDefinition) -> Advice | None:

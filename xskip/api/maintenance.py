@@ -230,6 +230,8 @@ class IndexMaintenance:
             If the dataset already has an index.
         MetadataNotFoundError
             If there is no index to adopt.
+        DatasetError
+            If no file is as the index describes it, for example after a copy without times; nothing has changed.
         IndexDefinitionError
             If there are several, if another program built the index, or if the dataset is read in another way than when
             the index was built.

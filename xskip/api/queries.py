@@ -233,6 +233,9 @@ class Watch:
             note="" if reports else "no query of this session ran",
         )
 
+    def __repr__(self) -> str:
+        return f"Watch({self.report.headline})"
+
     def __str__(self) -> str:
         return str(self.report)
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from xskip.expressions.shown_values import leaf_texts, text_with_values, with_leaf_texts
+from xskip.metadatastore.location import metadata_directory
 from xskip.results.file_picture import Drawing
 from xskip.results.skipping_report import ScanReport, SkippingReport
 from xskip.settings import LOCATION, REPORT_VALUES
+from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.query.decision import ScanTrace
 from xskip.spark.query.engine import Engine
 from xskip.spark.query.scan_files import OfFiles
@@ -66,7 +69,8 @@ class ReportMaker:
         """Return the report on a recorded query."""
         ended = datetime.fromtimestamp(query["ended_ms"] / 1000).astimezone()
         name = f"query {query['execution']} of {ended:%Y-%m-%d %H:%M:%S}"
-        return replace(self.of_scans(query["scans"]), query=name, seconds=query["seconds"])
+        report = self.of_scans(query["scans"])
+        return replace(report, query=name, seconds=query["seconds"], failed=query["failed"])
 
     def of_scans(self, scans: Iterable[dict[str, Any]]) -> SkippingReport:
         """Return the report on scans of a query that ran."""
@@ -87,7 +91,21 @@ class ReportMaker:
         if self._engine.settings.or_default(self._spark, LOCATION):
             hint = f" below {LOCATION.key}, which replaces the indexes inside of datasets"
             unasked = [scan | {"hint": hint} for scan in unasked]
+        else:
+            unasked = [scan | {"hint": self._elsewhere(scan)} for scan in unasked]
         return report_of(self._engine, asked, unasked, Shown(values=self._shows_values(), files=files))
+
+    def _elsewhere(self, scan: dict[str, Any]) -> str:
+        """Return a hint at the index of another path in the folder of a dataset, or an empty text."""
+        if scan["indexed"] or scan["off"] or scan["refused"]:
+            return ""
+        with suppress(Exception):  # a report does not fail because of a hint
+            own = metadata_directory(self._engine.hook.locations.normalized(scan["path"]), None)
+            folder = own.rpartition("/")[0]
+            found = storage_for(self._engine.hook, folder).directories(folder)
+            if found and own not in (each.rstrip("/") for each in found):
+                return " of this path, but one of another path: call adopt() if it was moved or copied"
+        return ""
 
     def _shows_values(self) -> bool:
         """Return whether reports show the values of filters. A session that redacts texts never shows values."""
@@ -181,6 +199,7 @@ def _asked(scan: dict[str, Any], trace: ScanTrace | None) -> ScanReport:
         outcomes=result.outcomes if result else (),
         unused=result.unused if result else (),
         problem=trace.problem if trace else "the details of this scan are no longer available",
+        evaluated=scan["evaluated"],
     )
 
 

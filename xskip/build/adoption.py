@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from xskip.build.planning import plan_existing
 from xskip.build.source import Source, check_reading
-from xskip.errors import IndexDefinitionError, IndexExistsError, MetadataNotFoundError
+from xskip.errors import DatasetError, IndexDefinitionError, IndexExistsError, MetadataNotFoundError
 from xskip.metadata.data_files import compare_files, table_identifier
 from xskip.metadata.table import MetadataTable
 from xskip.metadatastore.absence import lacks_first_record, no_index
@@ -68,6 +68,8 @@ class Adoption:
             If the dataset has an index.
         MetadataNotFoundError
             If there is no index to adopt.
+        DatasetError
+            If no file is as the former index describes it.
         IndexDefinitionError
             If there are several indexes to adopt, if another program built the index, or if the dataset is read in
             another way than when the index was built.
@@ -88,6 +90,12 @@ class Adoption:
         listed = list_files(source.dataset)
         moved = self._moved(snapshot.load(), snapshot.record.root)
         fresh, alive = compare_files(listed.files, moved.files)
+        if snapshot.rows and not np.any(alive):
+            raise DatasetError(
+                "no file is as the former index describes it", where=source.root,
+                found=f"{len(moved):,} indexed files, each with another name, size or time",
+                hint="copy the files with their times, as cp -p and rsync -t do, or call create([...])",
+            )  # fmt: skip
         adopted = self._completed(moved.take(pa.array(np.flatnonzero(alive))), listed, snapshot)
         self._commit(adopted, snapshot)
         self.engine.forget(source.directory)

@@ -173,8 +173,21 @@ def _contradictions(
     for row, verdict in enumerate(found.to_pylist()):
         if verdict is not False:
             name = table.files.names[row].as_py()
-            texts = _text(stored[row]), _text(actual[row])
-            yield WrongStatistics(name, str(planned.definition), *texts, is_certain=verdict is True)
+            claimed, rows = _text(stored[row]), _text(actual[row])
+            if claimed == rows:
+                rows += f", {_difference(stored[row].as_py(), actual[row].as_py())}"
+            yield WrongStatistics(name, str(planned.definition), claimed, rows, is_certain=verdict is True)
+
+
+def _difference(claimed: Any, actual: Any) -> str:
+    """Return how statistics differ whose texts do not differ."""
+    if isinstance(claimed, dict) and isinstance(actual, dict):
+        claimed, actual = claimed.get("values"), actual.get("values")
+    if isinstance(claimed, list) and isinstance(actual, list):
+        missing = sum(value not in claimed for value in actual)
+        if missing:
+            return f"{missing} of them not in the metadata"
+    return "with other bits" if isinstance(claimed, bytes) else "with other content"
 
 
 def _text(value: Any) -> str:
@@ -185,8 +198,12 @@ def _text(value: Any) -> str:
     if isinstance(found, dict):
         return _struct_text(found)
     if isinstance(found, list):
-        return f"{len(found)} values"
+        return _count_of(found)
     return f"a filter of {len(found)} bytes" if isinstance(found, bytes) else "a value"
+
+
+def _count_of(values: Sequence[Any]) -> str:
+    return f"{len(values)} value{'' if len(values) == 1 else 's'}"
 
 
 def _struct_text(found: Mapping[str, Any]) -> str:
@@ -196,6 +213,6 @@ def _struct_text(found: Mapping[str, Any]) -> str:
         case {"nulls": nulls, "rows": rows}:
             return f"{nulls} NULL of {rows} rows"
         case {"values": values, "filter": bits}:
-            return f"{len(values)} values" if values is not None else f"a filter of {len(bits or b'')} bytes"
+            return _count_of(values) if values is not None else f"a filter of {len(bits or b'')} bytes"
         case _:
             return "a value"

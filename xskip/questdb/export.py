@@ -85,7 +85,7 @@ class ExportOptions:
     spark: SparkSession | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ExportResult(KeyValueView):
     """The result of an export.
 

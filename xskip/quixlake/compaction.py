@@ -34,7 +34,7 @@ __all__ = ["Compaction", "CompactionResult"]
 _MILLISECOND = timedelta(milliseconds=1)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class CompactionResult(KeyValueView):
     """The changes of a compaction.
 

@@ -24,7 +24,7 @@ _TIME = pa.timestamp("ms", "UTC")
 _LEAST_MILLIS, _MOST_MILLIS = -62_135_596_800_000, 253_402_300_799_999
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class LakeTable(ShownTable):
     """A table about a lake: its topics, stream keys, partitions, segments or custom metadata.
 
@@ -111,7 +111,7 @@ def _spark_type(kind: pa.DataType) -> pa.DataType:
     return pa.timestamp("us", "UTC") if pa.types.is_timestamp(kind) else kind
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class TimeRange(KeyValueView):
     """The range of time that segments claim.
 

@@ -35,7 +35,7 @@ class Advice:
         return self.text
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class AdviceList(ShownTable):
     """The advice of :meth:`xskip.SkippingIndex.advise`, which prints as sentences and shows as a table in notebooks.
 

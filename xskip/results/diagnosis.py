@@ -35,7 +35,7 @@ class Check:
     advice: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Diagnosis(ShownTable):
     """The checks of :func:`xskip.doctor`, which print as a table and show as HTML in notebooks.
 

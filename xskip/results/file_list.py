@@ -63,7 +63,8 @@ class FileList:
         return iter(self.paths)
 
     def __repr__(self) -> str:
-        return f"FileList({self._summary()})"
+        parts = [self.problem, f"{len(self.unused):,} of the conditions not used" if self.unused else ""]
+        return f"FileList({'; '.join(filter(None, (self._summary(), *parts)))})"
 
     def __str__(self) -> str:
         shown = self._rows(_SHOWN)

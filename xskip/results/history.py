@@ -52,7 +52,7 @@ class Commit:
         return datetime.fromtimestamp(self.created / 1000, timezone.utc)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class History(ShownTable):
     """The commits of an index whose records exist: the first and the latest ones.
 
@@ -87,7 +87,7 @@ class History(ShownTable):
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class VacuumResult(KeyValueView):
     """The result of removing what is left of crashed writers and moved datasets.
 
@@ -125,7 +125,7 @@ class VacuumResult(KeyValueView):
         ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class AdoptionResult(KeyValueView):
     """The result of adopting the index of a dataset that was moved or copied.
 

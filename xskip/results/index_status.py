@@ -56,7 +56,7 @@ class IndexInfo:
     ruled_out: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class IndexDescription(KeyValueView):
     """The description of a dataset's index.
 
@@ -121,7 +121,8 @@ class IndexDescription(KeyValueView):
             return ""
         if not index.scans:
             return f"not used in {self.scans:,} scans"
-        return f"ruled out at least {index.ruled_out:,} files in {index.scans:,} of {self.scans:,} scans"
+        ruled_out = f"at least {index.ruled_out:,} files" if index.ruled_out else "no file"
+        return f"ruled out {ruled_out} in {index.scans:,} of {self.scans:,} scans"
 
     def to_arrow(self) -> pa.Table:
         """Return an Arrow table: a row per index, its definition as text, its size, its cost and its use."""
@@ -143,7 +144,7 @@ class IndexDescription(KeyValueView):
         return self.to_arrow().to_pandas()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class IndexStatus(KeyValueView):
     """The state of an index in comparison with the present files of its dataset.
 

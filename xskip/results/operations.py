@@ -43,7 +43,7 @@ class Progress:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RefreshResult(KeyValueView):
     """The result of a build or refresh.
 
@@ -73,7 +73,7 @@ class RefreshResult(KeyValueView):
         return pairs + [("not readable", name) for name in self.failed]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class DropResult(KeyValueView):
     """The result of a drop: the directory of the metadata, and the number of metadata files in it."""
 
@@ -84,7 +84,7 @@ class DropResult(KeyValueView):
         return [("dropped", self.location), ("metadata files", self.metadata_files)]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RemovalResult(KeyValueView):
     """The result of removing indexes: the directory, the removed indexes, and the number of data files."""
 
@@ -111,7 +111,7 @@ class ColumnChange:
     change: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class MigrationResult(KeyValueView):
     """The result of a migration, or of its dry run.
 
@@ -155,7 +155,7 @@ class MigrationResult(KeyValueView):
         ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RotationResult(KeyValueView):
     """The result of a key rotation: the directory, the number of encrypted metadata files, and the key labels."""
 
@@ -173,7 +173,7 @@ class RotationResult(KeyValueView):
         ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class OptimizeResult(KeyValueView):
     """The result of merging metadata files; the numbers before and after are equal if there was nothing to merge.
 
@@ -218,7 +218,7 @@ class ListedIndex:
     indexes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class IndexList(ShownTable):
     """The indexes that :func:`xskip.list_indexes` returns, one entry for each dataset."""
 

@@ -167,6 +167,9 @@ class KeyValueView:
         pairs = [(name, _text(value)) for name, value in self._pairs()]
         return tabulate(pairs, tablefmt="plain", disable_numparse=True)
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def _repr_html_(self) -> str:
         return html_table(["", ""], [(name, _text(value)) for name, value in self._pairs()])
 
@@ -182,6 +185,9 @@ class ShownTable:
     def __str__(self) -> str:
         columns = self._columns()
         return text_table(list(columns), list(zip(*columns.values(), strict=True)))
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def _repr_html_(self) -> str:
         columns = self._columns()

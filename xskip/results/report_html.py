@@ -22,6 +22,8 @@ COLOURS: Mapping[str, str] = {
     "undecided": "#c9660a",
     "unindexed": "#b5609a",
 }
+#: What the classes in bars mean: bars do not distinguish the files that match from those without a verdict.
+_IN_BARS = {"matched": "read", "unindexed": "read, not indexed", "skipped": "skipped"}
 _BAR = 1000
 _LEAST_BAR = 5
 _WIDTH = 640
@@ -120,6 +122,12 @@ class ScanView:
     picture: FilePicture | None
     tables: tuple[TableView, ...]
     remarks: tuple[str, ...]
+
+    @property
+    def legend(self) -> list[tuple[str, str]]:
+        """Return the classes in the bars, each with its text."""
+        there = {part.kind for bar in self.bars for part in bar.parts}
+        return [(kind, text) for kind, text in _IN_BARS.items() if kind in there]
 
 
 def bytes_of(part: int, whole: int) -> str:

@@ -39,7 +39,7 @@ class DatasetSavings:
     milliseconds: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Savings(ShownTable):
     """The files and bytes that the queries of a session read and skipped. :func:`xskip.savings` returns them.
 

@@ -40,7 +40,7 @@ class SettingValue:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class SettingsList(ShownTable):
     """The settings that :func:`xskip.settings` returns.
 

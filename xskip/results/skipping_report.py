@@ -50,6 +50,9 @@ class ScanReport:
         The predicates that xskip could not use, each with the reason.
     problem : str
         The reason why the index was not used at all; empty if the index was used.
+    evaluated : bool
+        Whether the scan read no file at all, because ``spark.xskip.evaluate`` is true. The numbers are those that it
+        would have without this setting.
     explained : tuple of FileExplanation
         Why the scan reads or skips single files; empty unless :func:`xskip.explain` was called with ``files``.
     unexplained : str
@@ -70,6 +73,7 @@ class ScanReport:
     outcomes: tuple[ClauseOutcome, ...] = ()
     unused: tuple[tuple[str, str], ...] = ()
     problem: str = ""
+    evaluated: bool = False
     explained: tuple[FileExplanation, ...] = ()
     unexplained: str = ""
     drawing: Drawing | None = field(default=None, compare=False)
@@ -93,18 +97,32 @@ class ScanReport:
             return self.problem
         if not self.files:
             return "the dataset has no files"
+        reasons = "; ".join(dict.fromkeys(reason for _, reason in self.unused))
         if self.outcomes:
-            return "every file can hold a matching row"
-        return "; ".join(dict.fromkeys(reason for _, reason in self.unused)) or "no index can answer the filter"
+            return "every file can hold a matching row" + (f", and a part was not used: {reasons}" if reasons else "")
+        return reasons or "no index can answer the filter"
 
     def _clauses(self) -> list[tuple[str, str, int, int]]:
-        return [(each.predicate, each.index, each.ruled_out, each.unknown) for each in self.outcomes]
+        """Return the rows of the table of clauses, without those that tell nothing beside the others."""
+        shown = [each for each in self.outcomes if not self._is_implied(each)] or self.outcomes
+        return [(each.predicate, each.index, each.ruled_out, each.unknown) for each in shown]
+
+    def _is_implied(self, outcome: ClauseOutcome) -> bool:
+        """Return whether Spark has added a clause that has no effect, or a clause is no more than its parts."""
+        if outcome.predicate.endswith(" IS NOT NULL") and not outcome.ruled_out and not outcome.unknown:
+            return True
+        parts = outcome.predicate.split(" AND ")
+        alone = {each.predicate: each.ruled_out for each in self.outcomes if each.index == outcome.index}
+        return len(parts) > 1 and all(p in alone for p in parts) and max(alone[p] for p in parts) >= outcome.ruled_out
 
     def _lines(self) -> Iterable[str]:
         yield f"{self.dataset} ({self.format})"
         if self.problem:
             yield f"  not used: {self.problem}"
-        yield f"  filter   {self.predicate or 'none that xskip can use'}"
+        if self.evaluated:
+            yield f"  {_EVALUATED}"
+        if self._filter():
+            yield f"  filter   {self._filter()}"
         share = 100 * self.skipped / self.files if self.files else 0.0
         yield (
             f"  files    {self.files:,} in all, {self.kept:,} read, {self.skipped:,} skipped ({share:.1f} %), "
@@ -122,6 +140,10 @@ class ScanReport:
         if self.explained:
             yield from ("  " + line for line in text_table(EXPLANATION_HEADERS, self._explanations()).splitlines())
         yield from (f"  {remark}" for remark in self._remarks())
+
+    def _filter(self) -> str:
+        """Return the filter; it is not known if no index was used."""
+        return self.predicate or ("" if self.problem else _NO_FILTER)
 
     def _explanations(self) -> list[Sequence[object]]:
         return [each.row(self.dataset) for each in self.explained]
@@ -144,7 +166,11 @@ class ScanReport:
             bar_of(
                 f"{human_bytes(self.kept_bytes)} read, {human_bytes(self.skipped_bytes)} skipped",
                 human_bytes(self.bytes),
-                (("matched", self.kept_bytes), ("skipped", self.skipped_bytes)),
+                # the bytes of files without an index are not known, unless these are all files that are read
+                (
+                    ("unindexed" if self.not_indexed == self.kept else "matched", self.kept_bytes),
+                    ("skipped", self.skipped_bytes),
+                ),
             ),
         )
         tables = (
@@ -152,12 +178,13 @@ class ScanReport:
             TableView(EXPLANATION_HEADERS, self._explanations(), is_of_files=True),
         )
         remarks = [f"The index was not used: {self.problem}" if self.problem else ""]
+        remarks += [_EVALUATED] if self.evaluated else []
         remarks += [f"{predicate} was not used: {reason}" for predicate, reason in self.unused]
         remarks += self._remarks()
         if picture and not has_picture and not self.problem:
             remarks.append(f"There is no picture of the files: {picture}")
         return ScanView(
-            self.dataset, self.format, self.predicate, bars, picture if isinstance(picture, FilePicture) else None,
+            self.dataset, self.format, self._filter(), bars, picture if isinstance(picture, FilePicture) else None,
             tuple(each for each in tables if each.rows), tuple(filter(None, remarks)),
         )  # fmt: skip
 
@@ -170,6 +197,8 @@ class ScanReport:
 
 
 _MOST_INDEXES = 3
+_EVALUATED = "evaluated only: the query read no data, because spark.xskip.evaluate is true"
+_NO_FILTER = "none that xskip can use"
 #: The most scans, and the most pictures, on one page.
 _MOST_VIEWS, _MOST_PICTURES = 100, 10
 _CLAUSES = ["clause", "index", "files ruled out", "unknown"]
@@ -189,6 +218,8 @@ class SkippingReport:
         The duration of the query; None if it has not run, or is not known.
     note : str
         The reason why the report has no scans; empty if it has scans, or if the query reads no files.
+    failed : bool
+        Whether the query failed.
 
     Examples
     --------
@@ -210,6 +241,7 @@ class SkippingReport:
     query: str = ""
     seconds: float | None = None
     note: str = ""
+    failed: bool = False
 
     @property
     def files(self) -> int:
@@ -224,8 +256,13 @@ class SkippingReport:
     @property
     def headline(self) -> str:
         """Return one line: how much was skipped, in what time, by which indexes; or why nothing was skipped."""
-        took = "" if self.seconds is None else f"; {self.query or 'the query'} took {self.seconds:.2f} s"
-        return self._effect() + took
+        return self._effect() + self._outcome()
+
+    def _outcome(self) -> str:
+        """Return how the query ended, as the last part of the headline."""
+        if self.seconds is None:
+            return ""
+        return f"; {self.query or 'the query'} {'failed after' if self.failed else 'took'} {self.seconds:.2f} s"
 
     def _effect(self) -> str:
         if not self.scans:
@@ -237,8 +274,9 @@ class SkippingReport:
             reasons = dict.fromkeys(scan._why_nothing() for scan in self.scans)
             return f"skipped none of {among}: {'; '.join(reasons)}"
         whole, rest = (sum(getattr(scan, name) for scan in self.scans) for name in ("bytes", "kept_bytes"))
+        verb = "would skip" if any(scan.evaluated for scan in self.scans) else "skipped"
         return (
-            f"skipped {self.skipped:,} of {among} ({100 * self.skipped / self.files:.1f} %), "
+            f"{verb} {self.skipped:,} of {among} ({100 * self.skipped / self.files:.1f} %), "
             f"{human_bytes(whole - rest)} of {human_bytes(whole)}, "
             f"in {sum(scan.milliseconds for scan in self.scans):.1f} ms by {self._indexes()}"
         )
@@ -267,7 +305,6 @@ class SkippingReport:
         return report_html(self._html_headline(), views)
 
     def _html_headline(self) -> Headline:
-        took = "" if self.seconds is None else f"; {self.query or 'the query'} took {self.seconds:.2f} s"
         more = len(self.scans) - _MOST_VIEWS
         rest = f" The page shows the first {_MOST_VIEWS} of {len(self.scans):,} scans." if more > 0 else ""
         if not self.files:
@@ -278,7 +315,7 @@ class SkippingReport:
             return Headline("0 %", of_what, self.headline + rest)
         whole, kept = (sum(getattr(scan, name) for scan in self.scans) for name in ("bytes", "kept_bytes"))
         spent = sum(scan.milliseconds for scan in self.scans)
-        sentence = f"{bytes_of(whole - kept, whole)} skipped in {spent:.1f} ms by {self._indexes()}{took}"
+        sentence = f"{bytes_of(whole - kept, whole)} skipped in {spent:.1f} ms by {self._indexes()}{self._outcome()}"
         return Headline(f"{100 * self.skipped / self.files:.1f} %", of_what, sentence + rest)
 
     def to_dict(self) -> dict[str, Any]:
@@ -288,9 +325,12 @@ class SkippingReport:
         -------
         dict
             The key ``scans`` holds a list with one dictionary for each scan: the attributes of :class:`ScanReport`, and
-            ``skipped``. The other keys are ``headline``, ``query``, ``seconds`` and ``note``.
+            ``skipped``. The other keys are ``headline``, ``query``, ``seconds``, ``note`` and ``failed``.
         """
-        about = {"headline": self.headline, "query": self.query, "seconds": self.seconds, "note": self.note}
+        about = {
+            "headline": self.headline, "query": self.query, "seconds": self.seconds, "note": self.note,
+            "failed": self.failed,
+        }  # fmt: skip
         return about | {"scans": [scan._plain() for scan in self.scans]}
 
     def to_json(self) -> str:

@@ -36,7 +36,7 @@ class WrongStatistics:
     is_certain: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ValidationResult(KeyValueView):
     """The result of comparing metadata with the rows of the files.
 
@@ -80,7 +80,7 @@ class ValidationResult(KeyValueView):
         ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RepairResult(KeyValueView):
     """The result of a repair.
 

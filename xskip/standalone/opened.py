@@ -115,7 +115,7 @@ class OpenedIndex:
         if not problem:
             available = _available(snapshot, profile)
             if parsed is not None:
-                resolver = Resolver(partial(_column, available), self.time_zone)
+                resolver = Resolver(partial(_column, available), self.time_zone, _names(snapshot))
                 clause = translate(resolver.resolve(parsed), available)
                 result = prune(clause, snapshot.proved(requirements(clause), profile))
                 left = tuple(pair for pair in result.unused if pair[0] != "?")
@@ -261,6 +261,14 @@ def _available(snapshot: Snapshot, profile: ReadProfile) -> Available:
         snapshot.partitions,
         case_sensitive=snapshot.reading is not None and snapshot.reading.case_sensitive,
     )
+
+
+def _names(snapshot: Snapshot) -> frozenset[str]:
+    """Return the names of the columns that the index knows."""
+    indexed = (
+        name for definition, _ in snapshot.indexes if definition.expression is None for name in definition.columns
+    )
+    return frozenset((*snapshot.partitions, *indexed))
 
 
 def _bounds(snapshot: Snapshot) -> list[Requirement]:

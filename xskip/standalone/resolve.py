@@ -6,9 +6,10 @@ in any engine. Therefore negations are pushed down before the leaves get types.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
+from xskip.errors import did_you_mean
 from xskip.expressions.like import split_like
 from xskip.expressions.operands import Column, Operand
 from xskip.expressions.predicate import (
@@ -46,12 +47,15 @@ class Resolver:
         A function that returns the column with a path and its recorded type, or None if the index does not know it.
     zone : str or None
         The time zone of timestamps without an offset; None if the zone is not known.
+    names : collection of str
+        The names of columns that the index knows, for hints.
     unused : list of (str, str)
         The parts of the predicates that were not converted, each with the reason.
     """
 
     column: Callable[[tuple[str, ...]], Column | None]
     zone: str | None = None
+    names: Collection[str] = ()
     unused: list[tuple[str, str]] = field(default_factory=list)
 
     def resolve(self, node: Node, *, negated: bool = False) -> Predicate:
@@ -75,7 +79,7 @@ class Resolver:
             case Other(text):
                 return self._unknown(text, "xskip does not support this condition without Spark")
             case NullTest(name):
-                column = self._known(name)
+                column = self._known(name, f"{_shown(name)} IS {'NOT ' if negated else ''}NULL")
                 if column is None:
                     return Unknown("")
                 return IsNotNull(column) if negated else IsNull(column)
@@ -97,10 +101,13 @@ class Resolver:
             self.unused.append((text, reason))
         return Unknown(reason)
 
-    def _known(self, name: Name) -> Column | None:
+    def _known(self, name: Name, condition: str) -> Column | None:
+        """Return a column; if the index does not know it, note the condition as unused, with a similar name."""
         column = self.column(name.path)
         if column is None:
-            self._unknown(".".join(name.path), "the index has no statistics of this column")
+            hint = did_you_mean(_shown(name), self.names)
+            reason = f"the index has no statistics of {_shown(name)}"
+            self._unknown(condition, f"{reason}; {hint}" if hint else reason)
         return column
 
     def _compared(self, op: Op, left: Item, right: Item, *, negated: bool) -> Predicate:
@@ -108,11 +115,12 @@ class Resolver:
             if isinstance(right, Literal):
                 return self._unknown(f"{_shown(left)} {op.value} {_shown(right)}", "the comparison has no column")
             op, left, right = op.flipped, right, left
-        column = self._known(left)
+        condition = f"{_shown(left)} {op.value} {_shown(right)}"
+        column = self._known(left, condition)
         if column is None:
             return Unknown("")
         if isinstance(right, Name):
-            return self._of_two(op, column, right)
+            return self._of_two(op, column, right, condition)
         if right.kind == "null":
             return Constant(None)
         try:
@@ -125,8 +133,8 @@ class Resolver:
             return Or((predicate, Comparison(Op.EQ, column, float("nan"))))
         return predicate
 
-    def _of_two(self, op: Op, column: Column, name: Name) -> Predicate:
-        other = self._known(name)
+    def _of_two(self, op: Op, column: Column, name: Name, condition: str) -> Predicate:
+        other = self._known(name, condition)
         if other is None:
             return Unknown("")
         text = f"{column} {op.value} {other}"
@@ -137,7 +145,7 @@ class Resolver:
         return ColumnComparison(op, column, other)
 
     def _like(self, name: Name, pattern: Literal, *, negated: bool) -> Predicate:
-        column = self._known(name)
+        column = self._known(name, f"{_shown(name)} LIKE '{pattern.text}'")
         if column is None:
             return Unknown("")
         text = f"{column} LIKE '{pattern.text}'"

@@ -27,6 +27,11 @@ __all__ = ["Both", "Compared", "Either", "Item", "Like", "Literal", "Name", "Nod
 _OPS = {"=": Op.EQ, "==": Op.EQ, "<>": Op.NE, "!=": Op.NE, "<": Op.LT, "<=": Op.LE, ">": Op.GT, ">=": Op.GE}
 _TYPED = ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ")
 _WORDS = ("AND", "OR", "NOT", "IN", "IS", "LIKE", "BETWEEN", "TRUE", "FALSE", "NULL", "CASE", "END", "WHEN", "EXISTS")
+#: Words that a value or a condition follows.
+_BEFORE_VALUES = frozenset(
+    ["=", "==", "<>", "!=", "<", "<=", ">", ">=", "<=>", "+", "-", "*", "/", "%", "NOT", "IN", "LIKE"]
+)
+_STATEMENTS = ("SELECT", "WITH", "FROM", "WHERE")
 _MAX_DEPTH = 100
 
 
@@ -282,6 +287,12 @@ class _Parser:
             last = self._take()
         if open_brackets:
             raise PredicateError("the predicate has an open parenthesis or CASE", where=self._text)
+        if first.word in _STATEMENTS:
+            raise PredicateError(
+                "the predicate is a statement", where=self._text, expected="a condition such as temp > 30"
+            )
+        if last.word in _BEFORE_VALUES:
+            raise PredicateError("the predicate lacks a value", where=self._text, found=f"nothing after {last.text}")
         return Other(self._text[first.start : last.end])
 
     def _close(self, brackets: list[str], word: str) -> None:

@@ -19,6 +19,7 @@ final class QueryRecord implements Json.Value {
   private final long endMs;
   private final double seconds;
   private final long lastScanId;
+  private final boolean failed;
   private final List<Json.Value> scans;
 
   QueryRecord(long number, SparkListenerSQLExecutionEnd event, List<Json.Value> scans)
@@ -30,6 +31,9 @@ final class QueryRecord implements Json.Value {
     endMs = event.time();
     seconds = event.duration() / NANOS_PER_SECOND;
     lastScanId = ScanLog.lastId();
+    failed =
+        event.errorMessage().isDefined()
+            && !String.valueOf(event.errorMessage().get()).isEmpty(); // empty after a success
   }
 
   /** Returns whether an execution runs a command, such as CREATE VIEW, and not a query. */
@@ -57,6 +61,7 @@ final class QueryRecord implements Json.Value {
     json.writeNumberField("ended_ms", endMs);
     json.writeNumberField("seconds", seconds);
     json.writeNumberField("last_scan", lastScanId);
+    json.writeBooleanField("failed", failed);
     json.writeArrayFieldStart("scans");
     for (Json.Value scan : scans) {
       scan.writeTo(json);

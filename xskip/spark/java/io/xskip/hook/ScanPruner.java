@@ -124,7 +124,7 @@ final class ScanPruner {
   private Seq<PartitionDirectory> result() {
     SkippingSettings settings = context.settings();
     if (settings.strict && refusal != null) {
-      throw new RuntimeException("xskip (strict): " + refusal);
+      throw new IllegalArgumentException("xskip (strict): " + refusal); // PySpark shows its message
     }
     return hasAnswer && settings.evaluate ? noFiles() : listing;
   }
@@ -162,6 +162,7 @@ final class ScanPruner {
             location.root(),
             context.profile().format(),
             answer,
+            bytes != null && context.settings().evaluate,
             received - start,
             System.nanoTime() - received);
     ScanLog.add(scan);

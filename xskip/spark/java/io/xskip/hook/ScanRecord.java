@@ -23,6 +23,7 @@ final class ScanRecord implements Json.Value {
   private final int indexes;
   private final long requestNanos;
   private final long filterNanos;
+  private final boolean evaluated;
 
   /** The files of the listing, or null after {@link #forgetFiles}. */
   private volatile ListedFiles files;
@@ -33,6 +34,7 @@ final class ScanRecord implements Json.Value {
    * @param id the number of the request
    * @param root the root of the dataset
    * @param answer the answer, which was applied to the listing
+   * @param evaluated whether the scan reads no files, because the session only counts them
    * @param requestNanos how long Python took to answer
    * @param filterNanos how long the hook took to filter the listing
    */
@@ -41,6 +43,7 @@ final class ScanRecord implements Json.Value {
       String root,
       String format,
       PruningAnswer answer,
+      boolean evaluated,
       long requestNanos,
       long filterNanos) {
     this.id = id;
@@ -51,6 +54,7 @@ final class ScanRecord implements Json.Value {
     this.files = answer.files();
     this.requestNanos = requestNanos;
     this.filterNanos = filterNanos;
+    this.evaluated = evaluated;
     this.query = currentQuery();
     this.session = SparkCompat.activeSessionId();
   }
@@ -115,6 +119,7 @@ final class ScanRecord implements Json.Value {
     }
     json.writeNumberField("asked_ms", requestNanos / NANOS_PER_MILLI);
     json.writeNumberField("filtered_ms", filterNanos / NANOS_PER_MILLI);
+    json.writeBooleanField("evaluated", evaluated);
     json.writeEndObject();
   }
 }
