@@ -28,9 +28,7 @@ _OPS = {"=": Op.EQ, "==": Op.EQ, "<>": Op.NE, "!=": Op.NE, "<": Op.LT, "<=": Op.
 _TYPED = ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ")
 _WORDS = ("AND", "OR", "NOT", "IN", "IS", "LIKE", "BETWEEN", "TRUE", "FALSE", "NULL", "CASE", "END", "WHEN", "EXISTS")
 #: Words that a value or a condition follows.
-_BEFORE_VALUES = frozenset(
-    ["=", "==", "<>", "!=", "<", "<=", ">", ">=", "<=>", "+", "-", "*", "/", "%", "NOT", "IN", "LIKE"]
-)
+_BEFORE_VALUES = (*"= == <> != < <= > >= <=> + - * / %".split(), "NOT", "IN", "LIKE")  # noqa: SIM905
 _STATEMENTS = ("SELECT", "WITH", "FROM", "WHERE")
 _MAX_DEPTH = 100
 
