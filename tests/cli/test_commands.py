@@ -416,6 +416,18 @@ def test_a_script_completes_commands_and_flags(shell: str, capsys: pytest.Captur
         (["xskip", "quix", "ke"], ["keys"]),
         (["xskip", "quix", "find", "--st"], ["--start"]),
         (["xskip", "completion", "f"], ["fish"]),
+        (["xskip", "status", "/lake", "--output", ""], ["text", "json"]),
+        (["xskip", "status", "/lake", "--output", "j"], ["json"]),
+        (["xskip", "status", "/lake", "--output", "=", "j"], ["json"]),
+        (["xskip", "status", "/lake", "--output", "="], ["text", "json"]),
+        (["xskip", "create", "/lake", "--on-error", "sk"], ["skip"]),
+        (["xskip", "create", "/lake", "--path-unit", ""], ["s", "ms", "us", "ns"]),
+        (["xskip", "create", "/lake", "--format", ""], ["parquet", "avro", "orc", "csv", "json"]),
+        (["xskip", "create", "/lake", "--format", "avro", "--minm"], ["--minmax"]),
+        (["xskip", "create", "/lake", "--config", ""], []),
+        (["xskip", "quix", "index", "/lake", "t", "--trust", ""], ["checked", "names", "data"]),
+        (["xskip", "quix", "range", "/lake", "t", "--trust", ""], ["checked", "names"]),
+        (["xskip", "quix", "read", "/lake", "t", "--output", "t"], ["text"]),
     ],
 )
 def test_bash_completes(words: list[str], expected: list[str]) -> None:
@@ -425,3 +437,18 @@ def test_bash_completes(words: list[str], expected: list[str]) -> None:
     ran = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.split() == expected
     assert ran.stderr == ""
+
+
+def test_fish_completes_the_values_of_flags() -> None:
+    lines = script("fish", make_parser()).splitlines()
+    start = "complete -c xskip -n '__fish_seen_subcommand_from"
+    assert f"{start} status' -l output -x -a 'text json'" in lines
+    assert f"{start} status' -l location -r" in lines
+    assert f"{start} status' -l check" in lines
+    assert f"{start} quix; and __fish_seen_subcommand_from index' -l trust -x -a 'checked names data'" in lines
+
+
+def test_the_formats_that_shells_complete_are_those_of_the_help() -> None:
+    (text,) = {flag.text for flag in COMMANDS[0].flags if "--format" in flag.names}
+    (line,) = {line for line in script("bash", make_parser()).splitlines() if " create:*:--format)" in line}
+    assert line.split("'")[1].split() == text.split(": ")[1].partition(" (")[0].replace(" or ", ", ").split(", ")
