@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import xskip
+from tests.docs.blocks import blocks_in
 from tests.helpers import index, opened_files, write_once
 from xskip import BloomFilter, Formatted, GeoBox, MinMax, SkippingIndex, ValueList
 from xskip.cli.commands import COMMANDS
@@ -28,6 +30,7 @@ from xskip.cli.parser import make_parser
 from xskip.errors import IndexDefinitionError
 
 ROOT = Path(__file__).parents[2]
+REFERENCE = ROOT / "docs" / "reference" / "command-line.rst"
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
 LOCAL = ("--conf", "spark.master=local[1]")
 
@@ -390,14 +393,22 @@ def test_every_flag_has_a_sentence_and_every_command_an_example() -> None:
 
 
 def test_examples_are_valid_calls() -> None:
-    import shlex
-
     examples = [str(parser.epilog).removeprefix("example: ") for parser in parsers() if parser.prog != "xskip"]
     assert len(examples) > len(COMMANDS) + 10
     for example in examples:
         if not example.startswith("source"):
             arguments = make_parser().parse_args(shlex.split(example)[1:])
             assert example.startswith(f"xskip {arguments.command} ") or example == "xskip demo"
+
+
+def test_the_reference_calls_every_command() -> None:
+    blocks = blocks_in(REFERENCE.read_text(encoding="utf-8"))
+    lines = [line for block in blocks if block.language == "shell" for line in block.code.splitlines()]
+    called = set()
+    for line in lines:
+        arguments = make_parser().parse_args(shlex.split(line)[1:])
+        called.add(" ".join(filter(None, ("xskip", arguments.command, getattr(arguments, "quix", None)))))
+    assert called == {parser.prog for parser in parsers()} - {"xskip", "xskip quix"}
 
 
 @pytest.mark.parametrize("shell", SHELLS)
