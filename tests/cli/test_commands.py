@@ -21,10 +21,10 @@ from pyspark.sql import SparkSession
 import xskip
 from tests.docs.blocks import blocks_in
 from tests.helpers import index, opened_files, write_once
-from xskip import BloomFilter, Formatted, GeoBox, MinMax, SkippingIndex, ValueList
+from xskip import BloomFilter, Formatted, GeoBox, MinMax, PathBounds, SkippingIndex, ValueList
 from xskip.cli.commands import COMMANDS
 from xskip.cli.completion import SHELLS, script
-from xskip.cli.definitions import wanted_indexes
+from xskip.cli.definitions import read_config, wanted_indexes
 from xskip.cli.main import main
 from xskip.cli.parser import make_parser
 from xskip.errors import IndexDefinitionError
@@ -130,6 +130,21 @@ def test_a_configuration_that_is_not_valid_is_an_error(tmp_path: Path, text: str
     (tmp_path / "index.toml").write_text(text)
     with pytest.raises(IndexDefinitionError, match=said):
         wanted_indexes(parsed("--config", str(tmp_path / "index.toml")))
+
+
+def test_the_configuration_of_the_reference_is_valid(tmp_path: Path) -> None:
+    (block,) = (block for block in blocks_in(REFERENCE.read_text(encoding="utf-8")) if block.language == "toml")
+    config = tmp_path / "index.toml"
+    config.write_text(block.code)
+    assert wanted_indexes(parsed("--config", str(config))) == [
+        MinMax("ts"),
+        ValueList("city", max_values=100),
+        MinMax("length(city)", expression=True),
+        GeoBox("lon", "lat"),
+        PathBounds("ts", "events_{ts:min}_{ts:max}", "s"),
+    ]
+    read = read_config(str(config))
+    assert (read["format"], read["options"]) == ("csv", {"header": "true", "inferSchema": "true"})
 
 
 def test_a_configuration_defines_the_dataset(
