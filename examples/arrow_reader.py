@@ -1,6 +1,6 @@
-"""Read the rows of a Parquet dataset that match a condition with Arrow, from the files that the index leaves.
+"""Read the rows of a Parquet dataset whose column exceeds a number with Arrow, from the files that the index leaves.
 
-python examples/arrow_reader.py /lake/events "ts > '2024-03-01'"
+python examples/arrow_reader.py /lake/events user_id 1000
 """
 
 from __future__ import annotations
@@ -8,27 +8,28 @@ from __future__ import annotations
 import sys
 
 import pyarrow.dataset as ds
-from pyspark.sql import SparkSession
 
-from xskip import SkippingIndex
+import xskip
 
 
-def main(path: str, predicate: str) -> None:
-    """Run the example.
+def main(path: str, column: str, number: float) -> None:
+    """Run the example, which needs no Spark.
 
     Parameters
     ----------
     path : str
         The directory of an indexed dataset of Parquet files.
-    predicate : str
-        A condition in Spark's SQL.
+    column : str
+        A column of numbers.
+    number : float
+        The number.
     """
-    spark = SparkSession.builder.appName("arrow reader").getOrCreate()
-    files = SkippingIndex.for_path(spark, path).files(predicate)
-    print(f"{len(files.names):,} of {files.total:,} files can hold matching rows")
-    if files.names:
-        print(f"{ds.dataset(files.names).count_rows():,} rows in these files")
+    condition = ds.field(column) > number
+    files = xskip.open_index(path).files(condition)
+    rows = files.to_pyarrow()
+    print(f"{len(files):,} of {files.total:,} files can hold matching rows")
+    print(f"{rows.count_rows():,} rows in these files, {rows.to_table(filter=condition).num_rows:,} of them match")
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:3])
+    main(sys.argv[1], sys.argv[2], float(sys.argv[3]))

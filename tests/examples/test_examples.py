@@ -55,10 +55,12 @@ def test_refresh_indexes(spark: SparkSession, tmp_path: Path, capsys: pytest.Cap
 def test_arrow_reader(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write_once(spark, tmp_path / "data", "a int", {"low": [(1,), (2,)], "high": [(8,), (9,), (10,)]})
     xskip.SkippingIndex.for_path(spark, path).create([xskip.MinMax("a")])
-    main_of("arrow_reader")(path, "a > 5")
-    assert capsys.readouterr().out == "1 of 2 files can hold matching rows\n3 rows in these files\n"
-    main_of("arrow_reader")(path, "a > 50")
-    assert capsys.readouterr().out == "0 of 2 files can hold matching rows\n"
+    main_of("arrow_reader")(path, "a", 8)
+    said = "1 of 2 files can hold matching rows\n3 rows in these files, 2 of them match\n"
+    assert capsys.readouterr().out == said
+    main_of("arrow_reader")(path, "a", 50)
+    said = "0 of 2 files can hold matching rows\n0 rows in these files, 0 of them match\n"
+    assert capsys.readouterr().out == said
 
 
 def test_quix_lake(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
