@@ -12,7 +12,6 @@ from pyspark.sql import SparkSession
 
 import xskip
 from xskip import SkippingIndex, XskipError
-from xskip.results.render import text_table
 
 
 def main(file_format: str, paths: Sequence[str]) -> int:
@@ -31,18 +30,17 @@ def main(file_format: str, paths: Sequence[str]) -> int:
         1 if an index could not be refreshed or a file could not be read, else 0.
     """
     spark = xskip.configure(SparkSession.builder.appName("refresh")).getOrCreate()
-    rows: list[tuple[str, object, object, str]] = []
     failed = False
     for path in paths:
         try:
             result = SkippingIndex.for_path(spark, path, format=file_format).refresh(on_error="skip")
         except XskipError as error:
-            rows.append((path, "", "", str(error)))
+            print(f"{path}: {error}")
             failed = True
-            continue
-        rows.append((path, result.added, result.removed, ", ".join(result.failed) or "refreshed"))
-        failed = failed or bool(result.failed)
-    print(text_table(["dataset", "added", "removed", "result"], rows))
+        else:
+            unread = ", ".join(result.failed) or "none"
+            print(f"{path}: {result.added} added, {result.removed} removed, not read: {unread}")
+            failed = failed or bool(result.failed)
     return 1 if failed else 0
 
 

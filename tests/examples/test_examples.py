@@ -46,7 +46,9 @@ def test_refresh_indexes(spark: SparkSession, tmp_path: Path, capsys: pytest.Cap
     xskip.SkippingIndex.for_path(spark, path).create([xskip.MinMax("a")])
     write_once(spark, Path(path), "a int", {"two": [(2,)]})
     refresh = main_of("refresh_indexes")
+    capsys.readouterr()
     assert refresh("parquet", [path]) == 0
+    assert capsys.readouterr().out == f"{path}: 1 added, 0 removed, not read: none\n"
     assert xskip.SkippingIndex.for_path(spark, path).status().up_to_date
     assert refresh("parquet", [path, unindexed]) == 1
     assert "there is no index" in capsys.readouterr().out
