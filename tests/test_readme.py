@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from docutils.core import publish_doctree
 
+from tests.docs.blocks import blocks_in
 from xskip.spark.bridge.packages import _PUBLISHED_AVRO
 
 ROOT = Path(__file__).parents[1]
@@ -33,6 +34,16 @@ def test_the_readme_says_what_is_installed_and_downloaded() -> None:
     assert "installs xskip, PySpark (3.5 to 4.3) if it is missing, and the command ``xskip``" in text
     assert _PUBLISHED_AVRO == {"4.2": "4.1.1", "4.3": "4.1.1"}
     assert "downloads spark-avro from Maven Central (the version of your Spark; 4.1.1 for Spark 4.2 and 4.3)" in text
+
+
+def test_the_page_of_clusters_has_the_requirements_without_spark() -> None:
+    text = (ROOT / "docs" / "how-to" / "run" / "clusters.rst").read_text(encoding="utf-8")
+    (block,) = (block for block in blocks_in(text) if block.language == "ini")
+    config = ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    lines = config["options"]["install_requires"].strip().splitlines()
+    wanted = [line for line in lines if not line.startswith(("#", "pyspark", "py4j"))]
+    assert block.code.splitlines() == wanted
 
 
 def test_every_setting_is_named() -> None:
