@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -263,6 +264,20 @@ def test_indexes_that_say_the_same(spark: SparkSession, tmp_path: Path) -> None:
     }  # fmt: skip
     assert "adds nothing to valuelist(city)" in found["bloomfilter(city)"][1]
     assert "has no list for 100% of the files" in found["valuelist(ts)"][1]
+    made.drop()
+    made.create([Hybrid("noise"), BloomFilter("noise")])
+    found = advice(made)
+    assert "adds nothing to hybrid(noise), which has the list of values or a filter" in found["bloomfilter(noise)"][1]
+
+
+def test_results_in_notebooks_have_tables_and_sizes(spark: SparkSession, tmp_path: Path) -> None:
+    made = index(spark, events(spark, tmp_path / "d"), [MinMax("ts"), ValueList("city")])
+    html = made.describe()._repr_html_()
+    assert "<th>index</th><th>columns</th>" in html
+    assert "<td>valuelist</td><td>city string</td>" in html
+    assert xskip.savings(spark).headline in unescape(xskip.savings(spark)._repr_html_())
+    assert repr(made.status()) == str(made.status())
+    assert repr(made.history()) == str(made.history())
 
 
 def test_few_files_say_nothing(spark: SparkSession, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from tests.helpers import by_days, given_away, index, kept, metadata, opened_fil
 from xskip import LocalKms, MinMax, NullCount, PathBounds, SkippingIndex, ValueList
 from xskip.errors import (
     ArgumentError,
+    DatasetError,
     IndexDefinitionError,
     IndexExistsError,
     KeyNotAvailableError,
@@ -184,6 +185,16 @@ def test_a_moved_dataset_is_adopted(spark: SparkSession, tmp_path: Path) -> None
     assert now.vacuum(older_than="0s").directories == (str(left),)
     assert not left.exists()
     assert opened_files(spark.read.parquet(str(moved)).filter("x = 22")) == {"d2h2"}
+
+
+def test_a_copy_without_times_is_not_adopted(spark: SparkSession, path: str, tmp_path: Path) -> None:
+    index(spark, path, [MinMax("x")])
+    copied = Path(shutil.copytree(path, tmp_path / "copy"))
+    for file in copied.glob("*.parquet"):
+        os.utime(file, (1_600_000_000, 1_600_000_000))
+    with pytest.raises(DatasetError, match=r"no file is as the former index .*; copy the files with their times"):
+        at(spark, copied).adopt()
+    assert not at(spark, copied).exists()
 
 
 def test_a_copy_is_adopted(spark: SparkSession, path: str, tmp_path: Path) -> None:

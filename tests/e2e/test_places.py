@@ -153,7 +153,11 @@ def test_counting_without_reading(spark: SparkSession, events: str) -> None:
     asked = spark.read.parquet(events).filter("v > 4")
     assert asked.collect() == []
     (scan,) = xskip.last_report(spark).scans
-    assert (scan.files, scan.kept, scan.skipped) == (3, 2, 1)
+    assert (scan.files, scan.kept, scan.skipped, scan.evaluated) == (3, 2, 1, True)
+    report = xskip.last_report(spark)
+    assert report.headline.startswith("would skip 1 of 3 files")
+    assert "evaluated only: the query read no data, because spark.xskip.evaluate is true" in str(report)
+    assert "evaluated only" in report._repr_html_()
     made.drop()
     assert sorted(row.v for row in spark.read.parquet(events).filter("v > 4").collect()) == [5, 9]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from pathlib import Path
 
@@ -40,11 +41,25 @@ def test_a_dataset_without_an_index_says_so(spark: SparkSession, lake: Lake, pla
     scan = last(spark)
     assert (scan.dataset, scan.format, scan.problem) == (plain, "parquet", "the dataset has no index")
     assert (scan.files, scan.kept, scan.skipped, scan.not_indexed) == (2, 2, 0, 2)
+    assert "filter" not in str(xskip.last_report(spark)), "no index was asked about the filter"
     assert scan.bytes == sum(path.stat().st_size for path in Path(plain).glob("*.parquet"))
     report = xskip.last_report(spark)
     assert report.headline.startswith("skipped none of 2 files: the dataset has no index; query ")
     assert report.seconds is not None
     assert report.seconds > 0
+
+
+def test_the_index_of_another_path_is_named(spark: SparkSession, lake: Lake, plain: str) -> None:
+    """[REP-Q-2] A dataset that was copied with its index has none, and the report says what to do."""
+    index(spark, plain, [MinMax("a")])
+    copied = shutil.copytree(plain, f"{plain}-copy")
+    assert spark.read.parquet(copied).filter("a = 1").count() == 1
+    assert last(spark).problem == (
+        "the dataset has no index of this path, but one of another path: call adopt() if it was moved or copied"
+    )
+    index(spark, copied, [MinMax("a")])
+    assert spark.read.parquet(copied).filter("a = 1").count() == 1
+    assert last(spark).skipped == 1
 
 
 def test_a_base_location_is_named(spark: SparkSession, plain: str, tmp_path: Path) -> None:
@@ -173,6 +188,11 @@ def test_a_failed_query_has_a_report(spark: SparkSession, lake: Lake) -> None:
     with pytest.raises(Exception, match="boom"):
         lake.read().filter("s = 's1'").select(F.raise_error(F.lit("boom"))).collect()
     assert last(spark).skipped == 3
+    report = xskip.last_report(spark)
+    assert " failed after " in report.headline
+    assert report.to_dict()["failed"]
+    lake.read().filter("s = 's1'").collect()
+    assert " took " in xskip.last_report(spark).headline
 
 
 def test_a_dataframe_has_a_report_before_and_after_it_runs(spark: SparkSession, lake: Lake, plain: str) -> None:

@@ -113,6 +113,7 @@ def test_statistics_that_leave_out_a_row_are_named(
             ("b", f"{key[0]}({', '.join(key[1])})", True)
         ], lie
         assert found.files_with_errors == (f"{path}/b.parquet",)
+        assert all(w.claimed != w.actual for w in found.wrong)
         repaired = made.repair()
         assert (repaired.files, repaired.repaired, repaired.left) == (3, (f"{path}/b.parquet",), ())
         assert rows_of(made) == before

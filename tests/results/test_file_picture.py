@@ -7,6 +7,7 @@ import json
 import math
 import pickle
 import re
+from dataclasses import replace
 from datetime import datetime, timezone
 from decimal import Decimal
 from typing import Any
@@ -18,6 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from xskip.pruning.prune import ClauseOutcome
 from xskip.results.file_picture import CLASSES, MOST_ROWS, Drawing, FilePicture, PicturedFiles
 from xskip.results.report_html import COLOURS
 from xskip.results.skipping_report import ScanReport, SkippingReport
@@ -196,6 +198,31 @@ def test_the_html_has_pictures_with_texts_and_needs_nothing_else() -> None:
     selectors = re.findall(r"([^{}]+)\{[^{}]*\}", style)
     assert len(selectors) > 10
     assert all(each.strip().startswith(".xskip-report") for rule in selectors for each in rule.split(","))
+
+
+def test_bars_without_a_picture_have_a_legend() -> None:
+    """[REP-P-1] Without an index, the files and the bytes that a scan reads have the same colour."""
+    scan = ScanReport("/d", "parquet", "", 3, 3, 3, bytes=30, kept_bytes=30, milliseconds=0.0, problem="no index")
+    html = SkippingReport((scan,))._repr_html_()
+    assert [rect.get("class") for rect in parsed(html).iter("rect")] == ["xs-unindexed"] * 3
+    assert "read, not indexed</li>" in html
+
+
+def test_the_table_of_clauses_leaves_out_what_tells_nothing() -> None:
+    """[REP-P-8]"""
+    counts = [
+        ("c IS NOT NULL", "minmax(c)", 0, 0), ("s IS NOT NULL", "valuelist(s)", 0, 2), ("c > ?", "minmax(c)", 0, 0),
+        ("s = ?", "valuelist(s)", 3, 2), ("s IS NOT NULL AND s = ?", "valuelist(s)", 3, 2),
+        ("c > ? AND c < ?", "minmax(c)", 2, 0), ("c < ?", "minmax(c)", 1, 0),
+    ]  # fmt: skip
+    outcomes = tuple(ClauseOutcome(*each) for each in counts)
+    scan = ScanReport("/d", "parquet", "c > ?", 9, 2, 0, bytes=9, kept_bytes=2, milliseconds=1.0, outcomes=outcomes)
+    (_, table) = str(SkippingReport((scan,))).split("unknown\n")
+    assert [line.strip().split("  ")[0] for line in table.splitlines()[1:]] == [
+        "s IS NOT NULL", "c > ?", "s = ?", "c > ? AND c < ?", "c < ?",
+    ]  # fmt: skip
+    only = replace(scan, outcomes=outcomes[:1])
+    assert "c IS NOT NULL" in str(SkippingReport((only,)))
 
 
 def test_the_headline_and_the_bars_have_the_numbers_of_the_report() -> None:

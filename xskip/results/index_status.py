@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from xskip.metadata.table import EXPRESSION, SETTINGS
-from xskip.results.render import KeyValueView, human_bytes
+from xskip.results.render import KeyValueView, html_table, human_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,8 +94,9 @@ class IndexDescription(KeyValueView):
     indexes: tuple[IndexInfo, ...]
     scans: int = 0
 
-    def _pairs(self) -> Sequence[tuple[str, Any]]:
-        pairs: list[tuple[str, Any]] = [
+    def _general(self) -> list[tuple[str, Any]]:
+        """Return what concerns all indexes."""
+        return [
             ("dataset", self.dataset),
             ("location", self.location),
             ("format", self.format),
@@ -105,6 +106,10 @@ class IndexDescription(KeyValueView):
             ("metadata", human_bytes(self.metadata_bytes)),
             ("partitions", ", ".join(self.partitions) or "none"),
         ]
+
+    def _rows(self) -> list[tuple[str, str, str, str, str, str]]:
+        """Return for each index its type, its columns, its parameters, its size, its cost and its use."""
+        rows = []
         for index in self.indexes:
             typed = ", ".join(f"{c} {t}" for c, t in zip(index.columns, index.types, strict=True))
             params = ", ".join(
@@ -112,9 +117,15 @@ class IndexDescription(KeyValueView):
             )
             size = "" if index.bytes is None else human_bytes(index.bytes)
             cost = "" if index.seconds is None else f"built in {_duration(index.seconds)}"
-            used = self._use_of(index)
-            pairs.append((index.name, "  ".join(filter(None, (typed, params, size, cost, used)))))
-        return pairs
+            rows.append((index.name, typed, params, size, cost, self._use_of(index)))
+        return rows
+
+    def _pairs(self) -> Sequence[tuple[str, Any]]:
+        return [*self._general(), *((name, "  ".join(filter(None, rest))) for name, *rest in self._rows())]
+
+    def _repr_html_(self) -> str:
+        headers = ["index", "columns", "parameters", "size", "cost", "use"]
+        return html_table(["", ""], self._general()) + html_table(headers, self._rows())
 
     def _use_of(self, index: IndexInfo) -> str:
         if not self.scans:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from html import escape
 from typing import Any
 
-from xskip.results.render import ShownTable, human_bytes, text_table
+from xskip.results.render import ShownTable, html_table, human_bytes, text_table
 
 __all__ = ["DatasetSavings", "Savings"]
 
@@ -106,19 +107,19 @@ class Savings(ShownTable):
             "skipped bytes": [each.skipped_bytes for each in self.datasets],
         }
 
+    def _rows(self) -> list[Sequence[Any]]:
+        """Return the rows of the table, with sizes as people read them."""
+        columns = self._columns()
+        for name in ("bytes", "skipped bytes"):
+            columns[name] = list(map(human_bytes, columns[name]))
+        return list(zip(*columns.values(), strict=True))
+
     def __str__(self) -> str:
-        rows = [
-            (
-                e.dataset or "other datasets",
-                e.scans,
-                e.files,
-                e.skipped,
-                human_bytes(e.bytes),
-                human_bytes(e.skipped_bytes),
-            )
-            for e in self.datasets
-        ]
+        rows = self._rows()
         return "\n".join([self.headline, *([text_table(list(self._columns()), rows)] if rows else [])])
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(self.headline)}</p>{html_table(list(self._columns()), self._rows())}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the sums as plain Python values, such as for a metric.

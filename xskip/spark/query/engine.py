@@ -117,11 +117,11 @@ class Engine:
             self._usage.add(header.location.directory, decision.trace)
         problem = decision.trace.problem
         if problem:
-            self._warnings.warn_unused(header.location, problem)
             with suppress(Exception):  # an answer never raises
                 self.hook.queries.count_failure()
-            if header.strict:
+            if header.strict:  # the error of the query says it
                 return b"E" + f"{header.location.root}: {problem}".encode()
+            self._warnings.warn_unused(header.location, problem)
         return decision.answer
 
     def warn_settings(self, configured: Mapping[str, str]) -> None:
