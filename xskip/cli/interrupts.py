@@ -2,7 +2,7 @@
 
 The first SIGINT raises KeyboardInterrupt, so that a command can save its progress. Code between the command and the
 user can hide the exception: PySpark's handler of signals, py4j, and the answers to Spark, which never fail a query. So
-the process ends after some seconds in any case, and at once after a second SIGINT. The JVM ends with the process.
+the process ends after some seconds in any case, and at once after a second SIGINT. The JVM ends as well.
 """
 
 from __future__ import annotations
@@ -11,9 +11,12 @@ import logging
 import os
 import signal
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
@@ -88,8 +91,22 @@ def end() -> NoReturn:
 
     with suppress(OSError):
         os.write(_stderr[-1] if _stderr else 2, MESSAGE.encode())
+    _end_children()
     remove_folders()
     os._exit(EXIT_CODE)
+
+
+def _end_children() -> None:
+    """End the JVM, which would stay for ever if PySpark waits for its start."""
+    own = str(os.getpid())
+    with suppress(OSError):
+        if sys.platform == "linux":
+            listings = [each.read_text() for each in Path("/proc/self/task").glob("*/children")]
+        else:
+            listings = [subprocess.run(["pgrep", "-P", own], capture_output=True, text=True, check=False).stdout]
+        for process in " ".join(listings).split():
+            with suppress(ProcessLookupError):
+                os.kill(int(process), signal.SIGTERM)
 
 
 def _handle(_signal: int, _frame: FrameType | None) -> None:
