@@ -146,7 +146,7 @@ def test_settings_of_the_process(spark: SparkSession, events: str, tmp_path: Pat
 
 
 def test_counting_without_reading(spark: SparkSession, events: str) -> None:
-    """In evaluation mode, a query on an indexed dataset reads nothing, and its report counts the files to read."""
+    """[REP-P-9] In evaluation mode, a query on an indexed dataset reads nothing, and its report says so."""
     made = xskip.SkippingIndex.for_path(spark, events)
     made.create([xskip.MinMax("v")])
     spark.conf.set("spark.xskip.evaluate", "true")

@@ -231,10 +231,9 @@ class SkippingReport:
       files    3 in all, 1 read, 2 skipped (66.7 %), 0 not indexed
       bytes    ... in all, ... read, ... skipped
       time     ... ms in the index
-      clause            index         files ruled out  unknown
-      ----------------  ------------  ---------------  -------
-      temp IS NOT NULL  minmax(temp)                0        0
-      temp > ?          minmax(temp)                2        0
+      clause    index         files ruled out  unknown
+      --------  ------------  ---------------  -------
+      temp > ?  minmax(temp)                2        0
     """
 
     scans: tuple[ScanReport, ...]
