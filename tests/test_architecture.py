@@ -37,7 +37,7 @@ PARQUET = {
 #: Dependencies that executors may lack. Python workers import every module that the package's root imports.
 DRIVER_ONLY = ("cachetools", "confluent_kafka", "jinja2", "tabulate", "tqdm")
 
-MAX_FILE_LINES = 400
+MAX_FILE_LINES = 600
 MAX_FUNCTION_LINES = 40
 MAX_PARAMETERS = 5
 
