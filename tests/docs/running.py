@@ -20,7 +20,7 @@ __all__ = ["Run", "alike"]
 #: Parts of outputs that differ from run to run: times, sizes, digests, numbers of queries and columns, and the rules
 #: and gaps of tables.
 _VARYING = (
-    (re.compile(r"\bquery \d+ of\b"), "query # of"),
+    (re.compile(r"\bID \d+ on\b"), "ID # on"),
     (re.compile(r"\b\d[\d,]*(\.\d+)? (ms|s)\b"), "# s"),
     (re.compile(r"\b\d[\d,]*(\.\d+)? (B|KiB|MiB|GiB|bytes)\b"), "# B"),
     (re.compile(r"\b[0-9a-f]{64}\b"), "#digest"),

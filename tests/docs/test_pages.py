@@ -51,7 +51,7 @@ def test_a_wrong_output_is_found() -> None:
     assert len(set(alike("3 read, 9 skipped (75 %)", "3 read, 8 skipped (66 %)"))) == 2
     assert len(set(alike("time     1.5 ms in the index", "time     22.0 ms in the index"))) == 1
     assert len(set(alike("bytes    10 B in all", "bytes  1.5 KiB in all"))) == 1
-    assert len(set(alike("query 2 of the session", "query 4045 of the session"))) == 1
+    assert len(set(alike("ID 2 on the page", "ID 4045 on the page"))) == 1
 
 
 def test_marks_belong_to_the_block_after_them() -> None:

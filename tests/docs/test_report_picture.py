@@ -15,7 +15,9 @@ from xskip.results.skipping_report import SkippingReport
 PAGE = ROOT / "docs" / "how-to" / "reports.rst"
 PICTURE = ROOT / "docs" / "pictures" / "report.html"
 #: Sizes, times and numbers of queries, and the widths of the parts of bars of bytes, which differ from run to run.
-_VARYING = re.compile(r"\d[\d,]*\.\d+( of \d[\d,.]*)? (B|KiB|MiB|ms|s)\b|query \d+ of [\d: -]+|(?<=\")\d+\.\d+(?=\")")
+_VARYING = re.compile(
+    r"\d[\d,]*\.\d+( of \d[\d,.]*)? (B|KiB|MiB|ms|s)\b|ended at [\d: -]+UTC|ID \d+|(?<=\")\d+\.\d+(?=\")"
+)
 
 
 def test_the_page_shows_the_report_of_its_code(spark: SparkSession, tmp_path: Path) -> None:

@@ -21,6 +21,12 @@ def spoil(path: str, name: str, fmt: str) -> None:
     (file.parent / f".{file.name}.crc").unlink(missing_ok=True)
 
 
+def rows_of_text(text: str, *names: str) -> list[str]:
+    """Return the values of the rows with these names."""
+    rows = dict(line.split("  ", 1) for line in text.splitlines())
+    return [rows[name].strip() for name in names]
+
+
 @pytest.mark.parametrize("merge", ["false", "true"])
 @pytest.mark.parametrize("fmt", ["parquet", "avro", "orc"])
 @pytest.mark.parametrize("corrupt", FILES)
@@ -30,7 +36,8 @@ def test_a_corrupt_file_is_named(spark: SparkSession, tmp_path: Path, fmt: str, 
     made = index(spark, path, [MinMax("x"), ValueList("x")], fmt, mergeSchema=merge)
     spoil(path, corrupt, fmt)
     status = made.status()
-    assert (status.indexed, status.stale, status.missing) == (2, 1, 1)
+    assert (status.indexed, status.stale, status.missing, status.changed) == (2, 1, 1, 1)
+    assert rows_of_text(str(status), "new", "changed", "deleted") == ["0", "1", "0"]
     with pytest.raises(CollectError) as error:
         made.refresh()
     assert f"/{corrupt}.{fmt}" in str(error.value.where)
@@ -43,7 +50,9 @@ def test_a_corrupt_file_is_named(spark: SparkSession, tmp_path: Path, fmt: str, 
     assert name.endswith(f"/{corrupt}.{fmt}")
     assert reason
     assert "no, repair or remove the file that Spark cannot read" in str(after)
-    assert f"not readable   {name}: {reason}" in str(after)
+    assert rows_of_text(str(after), "new", "changed", "deleted", "not readable") == ["0", "0", "0", "1"]
+    assert rows_of_text(str(after), "error") == [f"{name}: {reason}"]
+    assert after.changed == 0
     made.drop()
     assert made.create([MinMax("x")], on_error="skip").added == 2
     assert {name.rpartition("/")[2] for name in made.files("x < 100").names} == {

@@ -39,7 +39,7 @@ def test_a_session_in_order(spark: SparkSession, path: str) -> None:
     }  # fmt: skip
     assert [check for check in found if check.state != "ok" or check.advice] == []
     (state,) = named(found, "index")
-    assert state.found == f"{path}: 2 files indexed, 0 missing, 0 stale"
+    assert state.found == f"{path}: 2 files indexed, 0 new, 0 changed, 0 deleted"
     assert "1 of 2 files read" in named(found, "round trip")[0].found
     assert named(found, "spark")[0].found == f"Spark {spark.version}"
     assert found.is_ok
@@ -69,7 +69,7 @@ def test_indexes_that_are_not_up_to_date(spark: SparkSession, path: str) -> None
     (Path(path) / f"low.{fmt}").unlink()
     (state,) = named(xskip.doctor(spark, path), "index")
     assert (state.state, state.advice) == ("warning", "call refresh()")
-    assert state.found == f"{path}: 1 files indexed, 1 missing, 1 stale"
+    assert state.found == f"{path}: 1 files indexed, 1 new, 0 changed, 1 deleted"
     SkippingIndex.for_path(spark, path, format=fmt).drop()
     (state,) = named(xskip.doctor(spark, path), "index")
     assert (state.state, state.found, state.advice) == (

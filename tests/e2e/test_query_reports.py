@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import threading
 from pathlib import Path
@@ -44,7 +45,7 @@ def test_a_dataset_without_an_index_says_so(spark: SparkSession, lake: Lake, pla
     assert "filter" not in str(xskip.last_report(spark)), "no index was asked about the filter"
     assert scan.bytes == sum(path.stat().st_size for path in Path(plain).glob("*.parquet"))
     report = xskip.last_report(spark)
-    assert report.headline.startswith("skipped none of 2 files: the dataset has no index; query ")
+    assert report.headline.startswith("skipped none of 2 files: the dataset has no index; the query that ended at ")
     assert report.seconds is not None
     assert report.seconds > 0
 
@@ -120,7 +121,7 @@ def test_a_query_without_files_is_the_latest(spark: SparkSession, lake: Lake) ->
     spark.range(3).collect()
     report = xskip.last_report(spark)
     assert report.scans == ()
-    assert report.headline.startswith("no scan reads files; query ")
+    assert report.headline.startswith("no scan reads files; the query that ended at ")
 
 
 def test_commands_and_explanations_are_no_queries(spark: SparkSession, lake: Lake, plain: str) -> None:
@@ -295,3 +296,56 @@ def test_values_of_encrypted_columns_stay_hidden(spark: SparkSession, tmp_path: 
         assert "s1" not in report.to_json().lower().replace(path.lower(), "")
     finally:
         xskip.use_kms(None)
+
+
+def test_a_plan_that_runs_again_counts_its_files_again(spark: SparkSession, plain: str) -> None:
+    """[REP-Q-3] [REP-S-1] Spark sets its metrics of files only in the first execution of a plan."""
+    df, none = spark.read.parquet(plain).filter("a > 1"), spark.read.parquet(plain).filter("a > 7")
+    before = xskip.savings(spark)
+    for each in (df, df, none, none):
+        each.collect()
+        scan = last(spark)
+        assert (scan.files, scan.kept, scan.bytes > 0) == (2, 2, True)
+    assert xskip.report(df).headline == "skipped none of 2 files: the dataset has no index"
+    assert xskip.report(none).headline == "skipped none of 2 files: the dataset has no index"
+    assert xskip.savings(spark).files - before.files == 8
+
+
+def test_a_report_before_the_query_ran_counts_the_files(spark: SparkSession, lake: Lake) -> None:
+    """[REP-Q-4] Also if a report was made before, and no filter reaches the index."""
+    df = lake.read()
+    files = xskip.explain(df).files
+    assert files > 0
+    assert [xskip.report(df).files for _ in range(2)] == [files, files]
+    assert xskip.report(df).headline == f"skipped none of {files} files: no filter reaches this scan"
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+def test_filters_of_partitions_that_wait_for_another_plan(
+    spark: SparkSession, tmp_path: Path, *, indexed: bool
+) -> None:
+    """[REP-Q-4] The values of dynamic pruning and of subqueries are not known before the query runs."""
+    path = write_once(spark, tmp_path / "d", "a int", {f"p={p}/f": [(p,)] for p in range(3)})
+    if indexed:
+        index(spark, path, [MinMax("a")])
+    small = spark.range(9).filter("id = 1").selectExpr("cast(id AS int) AS p", "id AS x")
+    for df in (
+        spark.read.parquet(path).join(F.broadcast(small), "p"),
+        spark.read.parquet(path).filter("p = (SELECT max(id) FROM range(2))"),
+    ):
+        assert xskip.explain(df).files == 3
+        assert xskip.report(df).files == 3
+        assert len(df.collect()) == 1
+        ran = xskip.last_report(spark).files
+        assert df.collect()
+        assert xskip.last_report(spark).files == ran
+
+
+def test_the_query_of_a_report_can_be_found(spark: SparkSession, plain: str) -> None:
+    """[REP-Q-1] The name has the time with its zone, and where Spark shows the number."""
+    spark.read.parquet(plain).collect()
+    assert re.fullmatch(
+        r"the query that ended at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC \(ID \d+ on Spark's SQL page\)",
+        xskip.last_report(spark).query,
+    )
+    assert re.search(r" since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC skipped ", xskip.savings(spark).headline)

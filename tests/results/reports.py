@@ -40,4 +40,4 @@ def report_of_days(count: int = 60, *, unindexed: int = 3) -> SkippingReport:
         unused=(("upper(city) = ?", "there is no index on city"),), explained=explained,
         drawing=Drawing(lambda: picture),
     )  # fmt: skip
-    return SkippingReport((scan,), "query 12 of 2026-11-25 02:00:00", 0.17)
+    return SkippingReport((scan,), "the query that ended at 2026-11-25 02:00:00 UTC (ID 12 on Spark's SQL page)", 0.17)

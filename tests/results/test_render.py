@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from typing import Any
 
 import pytest
 
-from xskip.results.render import html_page, html_table, human_bytes, text_table
+from xskip.results.index_status import IndexStatus
+from xskip.results.render import html_page, html_table, human_bytes, part_of_bytes, percentage, text_table
+from xskip.results.savings import DatasetSavings, Savings
+from xskip.results.skipping_report import ScanReport, SkippingReport
 
 
 @pytest.mark.parametrize(
@@ -16,6 +20,40 @@ from xskip.results.render import html_page, html_table, human_bytes, text_table
 )  # fmt: skip
 def test_numbers_of_bytes_have_a_unit(count: Any, text: str) -> None:
     assert human_bytes(count) == text
+
+
+def test_a_part_never_looks_like_none_or_like_the_whole() -> None:
+    shares = [percentage(part, 5000) for part in (0, 1, 2, 3, 2500, 4997, 4998, 4999, 5000)]
+    assert shares == [
+        "0.0 %", "< 0.1 %", "< 0.1 %", "0.1 %", "50.0 %", "99.9 %", "> 99.9 %", "> 99.9 %", "100.0 %",
+    ]  # fmt: skip
+    assert [percentage(part, 300, 0) for part in (1, 2, 299)] == ["< 1 %", "1 %", "> 99 %"]
+    assert percentage(0, 0) == "0.0 %"
+    assert [part_of_bytes(part, 5 << 30) for part in (0, 1 << 30, (5 << 30) - 1, 5 << 30)] == [
+        "0 B of 5.0 GiB", "1.0 GiB of 5.0 GiB", "all but 1 B of 5.0 GiB", "5.0 GiB of 5.0 GiB",
+    ]  # fmt: skip
+    assert human_bytes((1 << 20) - 1) == "1.0 MiB"
+
+
+def test_reports_do_not_call_a_part_the_whole() -> None:
+    scan = ScanReport("/d", "parquet", "a > ?", 5000, 1, 0, 5 << 30, 1 << 20, 1.0)
+    report = SkippingReport((scan,))
+    assert report.headline.startswith("skipped 4,999 of 5,000 files (> 99.9 %), all but 1.0 MiB of 5.0 GiB, in 1.0 ms")
+    assert "4,999 skipped (> 99.9 %)" in str(report)
+    assert "&gt; 99.9 % <small>" in report._repr_html_()
+    savings = Savings(1, datetime.fromtimestamp(0, timezone.utc), (DatasetSavings("/d", 1, 9999, 1000, 1, 1, 0.0),))
+    assert savings.headline.startswith("1 query since 1970-01-01 00:00:00 UTC skipped 1 of 9,999 files (< 0.1 %), ")
+
+
+def test_versions_say_what_to_do() -> None:
+    def first(version: str, *numbers: int) -> str:
+        files = tuple((f"f{number}", number) for number in numbers)
+        return str(IndexStatus(version, 1, 0, 0, metadata_files=files)).splitlines()[0].split("  ", 1)[1].strip()
+
+    assert first("CURRENT", 4) == "4 (current)"
+    assert first("DEPRECATED_SUPPORTED", 3, 4) == "3, 4 (old; migrate() converts it)"
+    assert first("TOO_NEW", 9) == "9 (of a newer release)"
+    assert first("CURRENT") == "no metadata files"
 
 
 def test_numbers_are_right_aligned_with_separators() -> None:

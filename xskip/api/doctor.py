@@ -18,6 +18,7 @@ from xskip.metadatastore.snapshot import open_snapshot
 from xskip.metadatastore.temporary import temporary_folder
 from xskip.paths import check_path
 from xskip.results.diagnosis import Check, Diagnosis
+from xskip.results.index_status import change_rows
 from xskip.settings import ENABLED, LOCATION, STRICT, problems_of
 from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.bridge.java_errors import first_line, reason, spark_errors
@@ -248,10 +249,11 @@ def _state(path: str, index: SkippingIndex) -> Check:
         status = index.status()
     except MetadataNotFoundError as error:
         return _absence(path, error)
-    found = f"{path}: {status.indexed} files indexed, {status.missing} missing, {status.stale} stale"
+    rows = change_rows(status.missing, status.stale, status.changed, len(status.unreadable))
+    found = ", ".join([f"{path}: {status.indexed:,} files indexed", *(f"{count:,} {name}" for name, count in rows)])
     if status.problem:
         advice = "read the dataset as it was indexed, or drop the index and create it again"
         return Check("index", "warning", f"{found}; queries do not use it: {status.problem}", advice)
     if not status.up_to_date:
-        return Check("index", "warning", found, "call refresh()")
+        return Check("index", "warning", found, status.remedy)
     return Check("index", "ok", found)

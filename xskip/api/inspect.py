@@ -16,7 +16,7 @@ from xskip.build.source import Source, require_snapshot
 from xskip.errors import MetadataVersionError
 from xskip.expressions.evaluate import to_mask
 from xskip.indexes import keys_of_paths
-from xskip.metadata.data_files import DataFiles, compare_files
+from xskip.metadata.data_files import DataFiles, compare_files, count_changed
 from xskip.metadata.table import IndexDefinition, IndexKey, MetadataTable
 from xskip.metadatastore.codec import MetadataFile
 from xskip.metadatastore.commit import find_live
@@ -186,14 +186,14 @@ def _status(source: Source) -> IndexStatus:
         if _worst(versions) is not VersionStatus.TOO_NEW:
             raise
         problem = "a newer release built the index; use a newer xskip"
-        missing = len(list_files(source.dataset))
-        return IndexStatus(VersionStatus.TOO_NEW.value, 0, missing, 0, problem, versions)
+        return IndexStatus(VersionStatus.TOO_NEW.value, 0, len(list_files(source.dataset)), 0, problem, versions)
     listed = list_files(source.dataset)
     table = snapshot.load(keys_of_paths(definition for definition, _ in snapshot.indexes))
     fresh, alive = compare_files(listed.files, table.files)
     unknown = _unknown_paths(table, alive)
     problem = snapshot.reason_unusable(source.location, source.reading)
     present = int(alive.sum())
+    missing = listed.files.take(pa.array(fresh))
     versions = tuple(zip(snapshot.live.names, (file.schema.version for file in snapshot.metadata_files), strict=True))
     return IndexStatus(
         _worst(versions).value,
@@ -204,7 +204,8 @@ def _status(source: Source) -> IndexStatus:
         versions,
         len(unknown),
         tuple(unknown.slice(0, _MOST_EXAMPLES).to_pylist()),
-        _unreadable(snapshot, listed.files.take(pa.array(fresh))),
+        _unreadable(snapshot, missing),
+        count_changed(missing, table.files.take(pa.array(np.flatnonzero(~alive)))),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timezone
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +46,7 @@ def last_report(spark: SparkSession) -> SkippingReport:
     >>> spark.read.parquet(path).filter("temp > 30").count()
     1
     >>> print(xskip.last_report(spark).headline)
-    skipped none of 3 files: the dataset has no index below ...; query ... took ... s
+    skipped none of 3 files: the dataset has no index below ...; the query ... took ... s
     """
     maker = ReportMaker(engine_of(spark), spark)
     queries = maker.calls
@@ -161,7 +161,7 @@ def savings(spark: SparkSession) -> Savings:
         DatasetSavings(name, scans, files, size, files - kept, size - kept_size, nanos / 1e6)
         for name, (scans, files, size, kept, kept_size, nanos) in sums.items()
     ]
-    since = datetime.fromtimestamp(found["first_ms"] / 1000).astimezone() if found["queries"] else None
+    since = datetime.fromtimestamp(found["first_ms"] / 1000, timezone.utc) if found["queries"] else None
     return Savings(found["queries"], since, tuple(sorted(datasets, key=lambda e: (-e.skipped_bytes, e.dataset))))
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timezone
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from xskip.expressions.shown_values import leaf_texts, text_with_values, with_leaf_texts
 from xskip.metadatastore.location import metadata_directory
 from xskip.results.file_picture import Drawing
+from xskip.results.render import time_text
 from xskip.results.skipping_report import ScanReport, SkippingReport
 from xskip.settings import LOCATION, REPORT_VALUES
 from xskip.spark.bridge.hadoop_filesystem import storage_for
@@ -67,8 +68,8 @@ class ReportMaker:
 
     def of_query(self, query: dict[str, Any]) -> SkippingReport:
         """Return the report on a recorded query."""
-        ended = datetime.fromtimestamp(query["ended_ms"] / 1000).astimezone()
-        name = f"query {query['execution']} of {ended:%Y-%m-%d %H:%M:%S}"
+        ended = datetime.fromtimestamp(query["ended_ms"] / 1000, timezone.utc)
+        name = f"the query that ended at {time_text(ended)} (ID {query['execution']} on Spark's SQL page)"
         report = self.of_scans(query["scans"])
         return replace(report, query=name, seconds=query["seconds"], failed=query["failed"])
 

@@ -23,7 +23,7 @@ from xskip.build.planning import plan, plan_existing
 from xskip.build.source import Source, check_reading, require_collected
 from xskip.indexes import Index, MinMax
 from xskip.indexes.omissions import differ
-from xskip.metadata.data_files import compare_files
+from xskip.metadata.data_files import compare_files, count_changed
 from xskip.metadata.table import IndexKey, MetadataTable
 from xskip.results.validation import ValidationResult, WrongStatistics
 from xskip.spark.collect.listing import ListedFiles, list_files
@@ -84,8 +84,10 @@ class Validation:
         wrong = tuple(self._wrong(stored.take(pa.array(rows)), listed, planned))
         known = {each.definition.key for each in planned}
         unchecked = tuple(str(d) for d, _ in snapshot.indexes if d.key not in known)
-        gone = len(alive) - int(alive.sum())
-        return ValidationResult(len(rows), wrong, time.monotonic() - started, len(fresh), gone, unchecked)
+        gone = np.flatnonzero(~alive)
+        changed = count_changed(listed.files.take(pa.array(fresh)), stored.files.take(pa.array(gone)))
+        seconds = time.monotonic() - started
+        return ValidationResult(len(rows), wrong, seconds, len(fresh), len(gone), unchecked, changed)
 
     def _wrong(
         self, stored: MetadataTable, listed: ListedFiles, planned: Sequence[PlannedIndex]

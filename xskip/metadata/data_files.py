@@ -14,7 +14,16 @@ import pyarrow.compute as pc
 
 from xskip.errors import MetadataCorruptError
 
-__all__ = ["DataFiles", "FileStatus", "compare_files", "count_outside", "join_ids", "split_ids", "table_identifier"]
+__all__ = [
+    "DataFiles",
+    "FileStatus",
+    "compare_files",
+    "count_changed",
+    "count_outside",
+    "join_ids",
+    "split_ids",
+    "table_identifier",
+]
 
 
 _DIGITS = 13
@@ -143,6 +152,19 @@ def compare_files(
         for i, j in _pairs(listed, asked, known, left):
             old[i], there[j] = True, True
     return np.flatnonzero(~old), there
+
+
+def count_changed(missing: DataFiles, stale: DataFiles) -> int:
+    """Return how many of the files without metadata have metadata of an earlier state, by their names.
+
+    Parameters
+    ----------
+    missing : DataFiles
+        The listed files that are not as the metadata describe them.
+    stale : DataFiles
+        The files in the metadata that are not in the listing.
+    """
+    return int(pc.is_in(missing.names, value_set=stale.names.unique()).sum().as_py() or 0)
 
 
 def _pairs(

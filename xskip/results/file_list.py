@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from xskip.errors import ArgumentError, did_you_mean, shown
 from xskip.metadata.data_files import DataFiles
-from xskip.results.render import html_table, human_bytes, text_table
+from xskip.results.render import html_table, part_of_bytes, text_table
 from xskip.results.scan_source import ScanSource
 
 if TYPE_CHECKING:
@@ -202,8 +202,7 @@ class FileList:
         }
 
     def _summary(self) -> str:
-        volume = f"{human_bytes(self.files.total_bytes)} of {human_bytes(self.total_bytes)}"
-        return f"{len(self):,} of {self.total:,} files, {volume}"
+        return f"{len(self):,} of {self.total:,} files, {part_of_bytes(self.files.total_bytes, self.total_bytes)}"
 
     def _remarks(self) -> list[str]:
         unused = [f"not used: {predicate}: {reason}" for predicate, reason in self.unused]

@@ -14,10 +14,17 @@ from xskip.results.render import KeyValueView, html_table, human_bytes
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["IndexDescription", "IndexInfo", "IndexStatus"]
+__all__ = ["IndexDescription", "IndexInfo", "IndexStatus", "change_rows"]
 
 #: The unreadable files that the text of a status shows.
 _MOST_UNREADABLE = 10
+#: What the statuses of versions mean to readers.
+_VERSIONS = {
+    "CURRENT": "current",
+    "DEPRECATED_SUPPORTED": "old; migrate() converts it",
+    "DEPRECATED_UNSUPPORTED": "too old; drop() the index and create() it again",
+    "TOO_NEW": "of a newer release",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +175,8 @@ class IndexStatus(KeyValueView):
     missing : int
         The number of data files without metadata, because they are new or were changed; queries read them.
     stale : int
-        The number of entries in the metadata whose data files were deleted or changed.
+        The number of entries in the metadata whose data files were deleted or changed. A changed file counts as missing
+        and as stale.
     problem : str
         The reason why queries do not use the index; empty if they use it.
     metadata_files : tuple of (str, int)
@@ -182,6 +190,8 @@ class IndexStatus(KeyValueView):
         The files among the missing ones that the latest build could not read (``on_error="skip"``) and that have not
         changed since, each with the error; at most 100, and none if the metadata are encrypted. A refresh does not help
         them.
+    changed : int
+        The number of data files that were changed since they were indexed.
     """
 
     version: str
@@ -193,6 +203,7 @@ class IndexStatus(KeyValueView):
     unknown_paths: int = 0
     unknown_path_examples: tuple[str, ...] = ()
     unreadable: tuple[tuple[str, str], ...] = ()
+    changed: int = 0
 
     @property
     def up_to_date(self) -> bool:
@@ -202,25 +213,46 @@ class IndexStatus(KeyValueView):
     def _pairs(self) -> Sequence[tuple[str, Any]]:
         versions = ", ".join(map(str, sorted({v for _, v in self.metadata_files})))
         return [
-            ("version", f"{self.version} ({versions or 'no metadata files'})"),
+            ("version", f"{versions} ({_VERSIONS[self.version]})" if versions else "no metadata files"),
             ("files indexed", self.indexed),
-            ("missing", self.missing),
-            ("stale", self.stale),
-            ("up to date", self._advice()),
+            *change_rows(self.missing, self.stale, self.changed, len(self.unreadable)),
+            ("up to date", f"no, {self.remedy}" if self.remedy else "yes"),
             *([("paths without bounds", self.unknown_paths)] if self.unknown_paths else []),
             *(("for example", path) for path in self.unknown_path_examples),
-            *(("not readable", f"{path}: {reason}") for path, reason in self.unreadable[:_MOST_UNREADABLE]),
+            *(("error", f"{path}: {reason}") for path, reason in self.unreadable[:_MOST_UNREADABLE]),
             *([("problem", self.problem)] if self.problem else []),
         ]
 
-    def _advice(self) -> str:
-        """Return whether the index is up to date, and what brings it up to date."""
+    @property
+    def remedy(self) -> str:
+        """Return what brings the index up to date, or an empty text if it is up to date."""
         count = len(self.unreadable)
         if self.up_to_date:
-            return "yes"
+            return ""
         if count and count == self.missing and not (self.stale or self.problem):
-            return f"no, repair or remove the {'file' if count == 1 else f'{count:,} files'} that Spark cannot read"
-        return "no, call refresh()"
+            return f"repair or remove the {'file' if count == 1 else f'{count:,} files'} that Spark cannot read"
+        return "call refresh()"
+
+
+def change_rows(missing: int, stale: int, changed: int, unreadable: int = 0) -> list[tuple[str, int]]:
+    """Return the rows of a text about the files that differ from their metadata, in which each file counts once.
+
+    Parameters
+    ----------
+    missing : int
+        The number of files without metadata.
+    stale : int
+        The number of entries whose files are not there any more as they were.
+    changed : int
+        The number of files that both numbers count.
+    unreadable : int
+        The number of files among the missing ones that the latest build could not read.
+
+    >>> change_rows(3, 2, 1, 1)
+    [('new', 1), ('changed', 1), ('deleted', 1), ('not readable', 1)]
+    """
+    rows = [("new", missing - changed - unreadable), ("changed", changed), ("deleted", stale - changed)]
+    return [*rows, ("not readable", unreadable)] if unreadable else rows
 
 
 def _duration(seconds: float) -> str:

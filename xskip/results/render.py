@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime, timezone
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,18 @@ if TYPE_CHECKING:
     import pandas as pd
     from jinja2 import Environment
 
-__all__ = ["KeyValueView", "ShownTable", "html_page", "html_table", "human_bytes", "render_html", "text_table"]
+__all__ = [
+    "KeyValueView",
+    "ShownTable",
+    "html_page",
+    "html_table",
+    "human_bytes",
+    "part_of_bytes",
+    "percentage",
+    "render_html",
+    "text_table",
+    "time_text",
+]
 
 
 def human_bytes(count: float) -> str:
@@ -33,10 +45,79 @@ def human_bytes(count: float) -> str:
     ('512 B', '1.5 KiB', '5.0 GiB')
     """
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if abs(count) < 1024 or unit == "TiB":
+        if round(abs(count), 1) < 1024 or unit == "TiB":
             return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1024
     raise AssertionError("unreachable")
+
+
+def part_of_bytes(part: int, whole: int) -> str:
+    """Return a number of bytes with the number that it is a part of; only the whole itself looks like the whole.
+
+    Parameters
+    ----------
+    part : int
+    whole : int
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> part_of_bytes(2048, 8192), part_of_bytes(8192, 8192), part_of_bytes(5 * 1024**3 - 1024, 5 * 1024**3)
+    ('2.0 KiB of 8.0 KiB', '8.0 KiB of 8.0 KiB', 'all but 1.0 KiB of 5.0 GiB')
+    """
+    some, every = human_bytes(part), human_bytes(whole)
+    return f"{some} of {every}" if some != every or part == whole else f"all but {human_bytes(whole - part)} of {every}"
+
+
+def percentage(part: float, whole: float, decimals: int = 1) -> str:
+    """Return a share in percent; only none is 0 % and only the whole is 100 %.
+
+    Parameters
+    ----------
+    part : float
+    whole : float
+        The amount that the part is of; nothing of nothing is 0 %.
+    decimals : int
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> percentage(1, 3), percentage(5000, 5000), percentage(4999, 5000), percentage(1, 5000), percentage(0, 0)
+    ('33.3 %', '100.0 %', '> 99.9 %', '< 0.1 %', '0.0 %')
+    """
+    share = f"{100 * part / whole if whole else 0:.{decimals}f}"
+    least = 10.0**-decimals
+    if part > 0 and float(share) == 0:
+        return f"< {least:.{decimals}f} %"
+    if part < whole and float(share) == 100:
+        return f"> {100 - least:.{decimals}f} %"
+    return f"{share} %"
+
+
+def time_text(moment: datetime) -> str:
+    """Return a time to the second with its zone, which is UTC in all texts.
+
+    Parameters
+    ----------
+    moment : datetime
+        A time with a zone.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> time_text(datetime.fromisoformat("2026-11-26T01:16:22.5+01:00"))
+    '2026-11-26 00:16:22 UTC'
+    """
+    return f"{moment.astimezone(timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def text_table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:

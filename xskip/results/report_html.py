@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from xskip.results.file_picture import CLASSES, FilePicture
-from xskip.results.render import human_bytes, render_html
+from xskip.results.render import human_bytes, part_of_bytes, render_html
 
 __all__ = ["COLOURS", "Bar", "Headline", "ScanView", "TableView", "bar_of", "bytes_of", "report_html"]
 
@@ -137,6 +137,8 @@ def bytes_of(part: int, whole: int) -> str:
     ('2.0 of 8.0 KiB', '1 B of 8.0 KiB', '0 of 8.0 KiB')
     """
     some, every = human_bytes(part), human_bytes(whole)
+    if some == every and part != whole:
+        return part_of_bytes(part, whole)
     number, unit = some.split(" ")
     return f"{number if part == 0 or every.endswith(f' {unit}') else some} of {every}"
 

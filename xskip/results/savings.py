@@ -8,7 +8,15 @@ from datetime import datetime
 from html import escape
 from typing import Any
 
-from xskip.results.render import ShownTable, html_table, human_bytes, text_table
+from xskip.results.render import (
+    ShownTable,
+    html_table,
+    human_bytes,
+    part_of_bytes,
+    percentage,
+    text_table,
+    time_text,
+)
 
 __all__ = ["DatasetSavings", "Savings"]
 
@@ -89,11 +97,10 @@ class Savings(ShownTable):
         """Return one line: how much the queries skipped, and what xskip took for it."""
         if self.since is None:
             return "no query of this session has ended since xskip.enable(spark)"
-        queries = f"{self.queries:,} quer{'y' if self.queries == 1 else 'ies'} since {self.since:%Y-%m-%d %H:%M:%S}"
-        share = 100 * self.skipped / self.files if self.files else 0.0
+        queries = f"{self.queries:,} quer{'y' if self.queries == 1 else 'ies'} since {time_text(self.since)}"
         return (
-            f"{queries} skipped {self.skipped:,} of {self.files:,} files ({share:.1f} %), "
-            f"{human_bytes(self.skipped_bytes)} of {human_bytes(self.bytes)}, "
+            f"{queries} skipped {self.skipped:,} of {self.files:,} files ({percentage(self.skipped, self.files)}), "
+            f"{part_of_bytes(self.skipped_bytes, self.bytes)}, "
             f"in {sum(each.milliseconds for each in self.datasets):.1f} ms"
         )
 

@@ -13,7 +13,7 @@ from xskip.paths import check_path
 from xskip.pruning.prune import ClauseOutcome
 from xskip.results.file_explanation import EXPLANATION_HEADERS, FileExplanation
 from xskip.results.file_picture import Drawing, FilePicture
-from xskip.results.render import html_page, human_bytes, text_table
+from xskip.results.render import html_page, human_bytes, part_of_bytes, percentage, text_table
 from xskip.results.report_html import Headline, ScanView, TableView, bar_of, bytes_of, report_html
 
 __all__ = ["ScanReport", "SkippingReport"]
@@ -123,9 +123,9 @@ class ScanReport:
             yield f"  {_EVALUATED}"
         if self._filter():
             yield f"  filter   {self._filter()}"
-        share = 100 * self.skipped / self.files if self.files else 0.0
+        share = percentage(self.skipped, self.files)
         yield (
-            f"  files    {self.files:,} in all, {self.kept:,} read, {self.skipped:,} skipped ({share:.1f} %), "
+            f"  files    {self.files:,} in all, {self.kept:,} read, {self.skipped:,} skipped ({share}), "
             f"{self.not_indexed:,} not indexed"
         )
         yield (
@@ -213,7 +213,7 @@ class SkippingReport:
     scans : tuple of ScanReport
         The scans of the query.
     query : str
-        The number and the time of the query; empty if the query has not run.
+        When the query ended, and its ID on Spark's SQL page; empty if the query has not run.
     seconds : float or None
         The duration of the query; None if it has not run, or is not known.
     note : str
@@ -275,8 +275,8 @@ class SkippingReport:
         whole, rest = (sum(getattr(scan, name) for scan in self.scans) for name in ("bytes", "kept_bytes"))
         verb = "would skip" if any(scan.evaluated for scan in self.scans) else "skipped"
         return (
-            f"{verb} {self.skipped:,} of {among} ({100 * self.skipped / self.files:.1f} %), "
-            f"{human_bytes(whole - rest)} of {human_bytes(whole)}, "
+            f"{verb} {self.skipped:,} of {among} ({percentage(self.skipped, self.files)}), "
+            f"{part_of_bytes(whole - rest, whole)}, "
             f"in {sum(scan.milliseconds for scan in self.scans):.1f} ms by {self._indexes()}"
         )
 
@@ -315,7 +315,7 @@ class SkippingReport:
         whole, kept = (sum(getattr(scan, name) for scan in self.scans) for name in ("bytes", "kept_bytes"))
         spent = sum(scan.milliseconds for scan in self.scans)
         sentence = f"{bytes_of(whole - kept, whole)} skipped in {spent:.1f} ms by {self._indexes()}{self._outcome()}"
-        return Headline(f"{100 * self.skipped / self.files:.1f} %", of_what, sentence + rest)
+        return Headline(percentage(self.skipped, self.files), of_what, sentence + rest)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain Python values.

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from xskip.results.index_status import change_rows
 from xskip.results.render import KeyValueView
 
 __all__ = ["RepairResult", "ValidationResult", "WrongStatistics"]
@@ -51,9 +52,12 @@ class ValidationResult(KeyValueView):
     missing : int
         The number of files of the dataset without metadata, because they are new or were changed; queries read them.
     stale : int
-        The number of entries in the metadata whose files were deleted or changed; queries do not use them.
+        The number of entries in the metadata whose files were deleted or changed; queries do not use them. A changed
+        file counts as missing and as stale.
     unchecked : tuple of str
         The indexes that were not compared, because their index types are not registered.
+    changed : int
+        The number of files that were changed since they were indexed.
     """
 
     files: int
@@ -62,6 +66,7 @@ class ValidationResult(KeyValueView):
     missing: int = 0
     stale: int = 0
     unchecked: tuple[str, ...] = ()
+    changed: int = 0
 
     @property
     def files_with_errors(self) -> tuple[str, ...]:
@@ -72,8 +77,7 @@ class ValidationResult(KeyValueView):
         return [
             ("files validated", self.files),
             ("wrong statistics", len(self.wrong)),
-            ("files missing", self.missing),
-            ("stale", self.stale),
+            *change_rows(self.missing, self.stale, self.changed),
             ("seconds", self.seconds),
             *(("not checked", index) for index in self.unchecked),
             *_lines("wrong", self.wrong),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from xskip.metadatastore.versions import VersionStatus, status_of
 from xskip.results.index_status import IndexDescription, IndexStatus
 from xskip.results.operations import RefreshResult
+from xskip.results.render import percentage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -62,7 +63,9 @@ def _state(status: IndexStatus) -> Iterable[Row]:
     if status.missing:
         total = status.indexed + status.missing
         yield "Status", "Out of date - please use REFRESH operation to update the index", ""
-        share = f"{100 * status.missing / total:.0f}% of the objects ({status.missing} of {total})"
+        share = (
+            f"{percentage(status.missing, total, 0).replace(' %', '%')} of the objects ({status.missing} of {total})"
+        )
         yield "Total new/modified objects", share, ""
     elif status.stale:
         advice = "you can use REFRESH operation to remove these objects"

@@ -11,9 +11,12 @@ import org.apache.spark.SparkContext$;
 import org.apache.spark.metrics.MetricsSystem;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.execution.metric.SQLMetric;
 import org.apache.spark.sql.internal.SessionState;
 import org.apache.spark.sql.sources.DataSourceRegister;
@@ -65,6 +68,34 @@ public final class SparkCompat {
     } catch (Exception e) {
       return -1;
     }
+  }
+
+  /**
+   * Returns how many files a scan that ran has selected, and their bytes, or null if they are not
+   * known. Spark 3 keeps the files, and Spark 4 an object with the sums.
+   */
+  public static long[] selectedSizes(FileSourceScanExec scan) {
+    try {
+      Object selected = scan.getClass().getMethod("dynamicallySelectedPartitions").invoke(scan);
+      if (!(selected instanceof PartitionDirectory[])) {
+        return new long[] {sum(selected, "totalNumberOfFiles"), sum(selected, "totalFileSize")};
+      }
+      long[] sizes = new long[2];
+      for (PartitionDirectory directory : (PartitionDirectory[]) selected) {
+        scala.collection.Iterator<FileStatusWithMetadata> files = directory.files().iterator();
+        while (files.hasNext()) {
+          sizes[0]++;
+          sizes[1] += ((FileStatusWithMetadata) files.next()).fileStatus().getLen();
+        }
+      }
+      return sizes;
+    } catch (Throwable t) { // such as a subquery of a failed query, which has no result
+      return null;
+    }
+  }
+
+  private static long sum(Object selected, String name) throws Exception {
+    return ((Number) selected.getClass().getMethod(name).invoke(selected)).longValue();
   }
 
   /** Clones a session, whose class differs between Spark 3 and 4. */

@@ -35,7 +35,7 @@ final class PhysicalScan {
     format = SparkCompat.format(node.relation());
     refusal = KnownClasses.refusal(node);
     index = node.relation().location();
-    partitionFilters = node.partitionFilters();
+    partitionFilters = ScanPreview.withoutSubqueries(node.partitionFilters());
     dataFilters = node.dataFilters();
   }
 
@@ -138,20 +138,29 @@ final class PhysicalScan {
     return !records.isEmpty() && ((ScanRecord) records.get(0)).query().equals(execution);
   }
 
-  /** Returns whether the scan has listed its files to read them. */
+  /** Returns whether the scan has listed its files to read them, or its index was asked. */
   boolean hasRun() {
-    return metric("numOutputRows") > 0
-        || metric("numFiles") > 0
-        || isIndexed() && records() != null;
+    if (metric("numOutputRows") > 0 || metric("numFiles") > 0) {
+      return true;
+    }
+    List<ScanRecord> records = records(); // empty after an explanation without a filter
+    return records != null && !records.isEmpty();
   }
 
   /** Returns how many files the scan reads, and their bytes, from Spark's metrics if it ran. */
   long[] sizes() {
     long files = metric("numFiles");
-    if (files >= 0) {
-      return new long[] {files, Math.max(0, metric("filesSize"))};
+    if (files < 0) {
+      return listedSizes();
     }
-    return listedSizes();
+    if (files == 0) {
+      // Spark sets the metric in the first execution of a plan only, and resets it before the next.
+      long[] selected = SparkCompat.selectedSizes((FileSourceScanExec) node);
+      if (selected != null) {
+        return selected;
+      }
+    }
+    return new long[] {files, Math.max(0, metric("filesSize"))};
   }
 
   /** Lists the files that the scan reads, and returns how many they are, and their bytes. */

@@ -70,7 +70,7 @@ abstract class ScanPreview {
   }
 
   /** Returns the filters whose values are known before a query runs. */
-  private static Seq<Expression> withoutSubqueries(Seq<Expression> filters) {
+  static Seq<Expression> withoutSubqueries(Seq<Expression> filters) {
     VectorBuilder<Expression> known = new VectorBuilder<>();
     scala.collection.Iterator<Expression> iterator = filters.iterator();
     while (iterator.hasNext()) {
