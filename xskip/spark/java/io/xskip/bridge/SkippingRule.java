@@ -6,6 +6,7 @@ import io.xskip.hook.RelationRewriter;
 import io.xskip.hook.TableClasses;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Subquery;
 
 /**
  * The optimizer rule, and the way to the methods that Python calls in {@code xskip.spark.bridge}.
@@ -14,9 +15,16 @@ public final class SkippingRule extends PlanRule<LogicalPlan> {
   /**
    * Gives skipping file indexes to the indexed relations of a plan. After an error the plan stays
    * as it is, unless the session is in strict mode.
+   *
+   * <p>Spark optimizes a subquery by itself before the plan that contains it. It stays as it is
+   * then: later rules still merge subqueries, turn them into joins and prune their partitions. The
+   * plan that contains it is rewritten with its subqueries.
    */
   @Override
   protected LogicalPlan rewrite(LogicalPlan plan) {
+    if (plan instanceof Subquery) {
+      return plan;
+    }
     SkippingSettings settings = null;
     try {
       settings = HookState.settings();
@@ -26,7 +34,7 @@ public final class SkippingRule extends PlanRule<LogicalPlan> {
       if (plan instanceof Command) {
         settings.evaluate = false; // a command may write what it reads
       }
-      return (LogicalPlan) plan.transformDown(new RelationRewriter(settings));
+      return new RelationRewriter(settings).rewritePlan(plan);
     } catch (Throwable t) {
       HookState.logFailure("the optimizer rule", t);
       if (settings != null && settings.strict) {

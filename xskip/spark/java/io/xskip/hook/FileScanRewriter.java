@@ -2,7 +2,6 @@ package io.xskip.hook;
 
 import io.xskip.common.SkippingSettings;
 import io.xskip.common.SparkCompat;
-import io.xskip.location.IndexDiscovery;
 import io.xskip.location.IndexLocation;
 import java.lang.reflect.Constructor;
 import java.util.List;
@@ -28,15 +27,15 @@ final class FileScanRewriter {
     return scan.getClass().getSimpleName().replace("Scan", "").toLowerCase(Locale.ROOT);
   }
 
-  /** Returns a scan with a skipping file index, or the scan itself if it has no index. */
-  static LogicalPlan rewrite(DataSourceV2ScanRelation relation, SkippingSettings settings)
+  /**
+   * Returns a scan with a skipping file index, or the scan itself if this version of Spark has
+   * another constructor.
+   */
+  static LogicalPlan rewrite(
+      DataSourceV2ScanRelation relation, List<IndexLocation> locations, SkippingSettings settings)
       throws Exception {
     FileScan scan = (FileScan) relation.scan();
     PartitioningAwareFileIndex index = scan.fileIndex();
-    List<IndexLocation> locations = IndexDiscovery.locations(index, null, settings);
-    if (locations.isEmpty()) {
-      return relation;
-    }
     Object[] arguments = elements((Product) scan);
     SparkSession session = null;
     CaseInsensitiveStringMap options = null;

@@ -7,7 +7,9 @@ import io.xskip.location.IndexLocation;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
+import java.util.IdentityHashMap;
 import java.util.List;
+import java.util.Map;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
@@ -15,9 +17,12 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.trees.TreePattern;
+import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
+import org.apache.spark.sql.execution.datasources.v2.FileScan;
 import org.apache.spark.sql.types.StructType;
 
 /**
@@ -31,8 +36,31 @@ import org.apache.spark.sql.types.StructType;
 public final class RelationRewriter extends NodeRewriter<LogicalPlan> {
   private final SkippingSettings settings;
 
+  /** The locations of the indexes of each file index, so that copies of a relation stay equal. */
+  private final Map<FileIndex, List<IndexLocation>> locations = new IdentityHashMap<>();
+
+  private final SubqueryRewriter subqueries = new SubqueryRewriter(this);
+
   public RelationRewriter(SkippingSettings settings) {
     this.settings = settings;
+  }
+
+  /** Rewrites the relations of a plan, and those of the plans in its expressions. */
+  public LogicalPlan rewritePlan(LogicalPlan plan) {
+    LogicalPlan rewritten = (LogicalPlan) plan.transformDown(this);
+    return rewritten.containsPattern(TreePattern.PLAN_EXPRESSION())
+        ? (LogicalPlan) rewritten.transformAllExpressions(subqueries)
+        : rewritten;
+  }
+
+  /** Returns the locations of a relation's indexes, which are the same for all its copies. */
+  private List<IndexLocation> locations(FileIndex index, CatalogTable table) {
+    List<IndexLocation> known = (List<IndexLocation>) locations.get(index);
+    if (known == null) {
+      known = IndexDiscovery.locations(index, table, settings);
+      locations.put(index, known);
+    }
+    return known;
   }
 
   @Override
@@ -48,7 +76,7 @@ public final class RelationRewriter extends NodeRewriter<LogicalPlan> {
   protected Object rewrite(Object node) {
     try {
       if (node instanceof DataSourceV2ScanRelation) {
-        return FileScanRewriter.rewrite((DataSourceV2ScanRelation) node, settings);
+        return rewriteScan((DataSourceV2ScanRelation) node);
       }
       if (node instanceof LogicalRelation) {
         return rewriteRelation((LogicalRelation) node, null, Collections.emptyList());
@@ -61,6 +89,11 @@ public final class RelationRewriter extends NodeRewriter<LogicalPlan> {
       }
       return node;
     }
+  }
+
+  private LogicalPlan rewriteScan(DataSourceV2ScanRelation relation) throws Exception {
+    List<IndexLocation> locations = locations(((FileScan) relation.scan()).fileIndex(), null);
+    return locations.isEmpty() ? relation : FileScanRewriter.rewrite(relation, locations, settings);
   }
 
   private LogicalPlan rewriteFilter(Filter filter) throws Exception {
@@ -148,7 +181,7 @@ public final class RelationRewriter extends NodeRewriter<LogicalPlan> {
     HadoopFsRelation relation = (HadoopFsRelation) logical.relation();
     CatalogTable table =
         logical.catalogTable().isEmpty() ? null : (CatalogTable) logical.catalogTable().get();
-    List<IndexLocation> locations = IndexDiscovery.locations(relation.location(), table, settings);
+    List<IndexLocation> locations = locations(relation.location(), table);
     if (locations.isEmpty()) {
       return logical;
     }
