@@ -1,0 +1,55 @@
+"""[PRU-PL-1] [PRU-PL-3] [PRU-PL-4] A sample of the suite that ``python -m tests.plans`` runs as a whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import xskip
+from tests.plans.data import create_indexes, queries, register, write_tables
+from tests.plans.measure import APIS, Run, measure, regressions
+
+#: Unions of three channels with dynamic pruning, a semi join, correlated subqueries, self joins of common table
+#: expressions, scalar subqueries, and joins of many tables.
+SAMPLE = ("tpcds5", "tpcds9", "tpcds23", "tpcds32", "tpcds58", "tpcds83", "tpch4", "tpch11", "tpch21")
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The tables of the sample below a directory, with indexes, and the queries."""
+
+    root: Path
+    texts: dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def tables(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Tables:
+    every = queries()
+    assert len(every) == 121
+    made = Tables(tmp_path_factory.mktemp("plans"), {name: every[name] for name in SAMPLE})
+    write_tables(made.root, made.texts)
+    create_indexes(session, made.root)
+    return made
+
+
+def run(spark: SparkSession, tables: Tables, name: str) -> Run:
+    register(spark, tables.root, "tpch" if name.startswith("tpch") else "tpcds")
+    return measure(spark.sql(tables.texts[name]))
+
+
+@pytest.mark.parametrize(("api", "adaptive"), [("v1", "true"), ("v1", "false"), ("v2", "false")])
+@pytest.mark.parametrize("name", SAMPLE)
+def test_no_plan_is_worse_with_indexes(spark: SparkSession, tables: Tables, name: str, api: str, adaptive: str) -> None:
+    spark.conf.set("spark.sql.sources.useV1SourceList", APIS[api])
+    spark.conf.set("spark.sql.adaptive.enabled", adaptive)
+    spark.conf.set("spark.sql.ansi.enabled", "false")  # some sums of the small tables are 0, by which queries divide
+    xskip.disable(spark)
+    plain = run(spark, tables, name)
+    xskip.enable(spark)
+    indexed = run(spark, tables, name)
+    assert regressions(plain, indexed) == []
+    assert indexed.files <= plain.files
+    assert plain.files > 0
