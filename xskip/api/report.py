@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from xskip.expressions.shown_values import leaf_texts, text_with_values, with_leaf_texts
+from xskip.metadatastore.commit_records import list_records
 from xskip.metadatastore.location import metadata_directory
 from xskip.results.file_picture import Drawing
 from xskip.results.render import time_text
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ReportMaker", "report_of"]
 
+_ONLY_PARTITIONS = "only filters on partition columns reach this scan, by which Spark itself selects files"
+_MAX_PARENTS = 32
 _REDACTION = "spark.sql.redaction.string.regex"
 
 
@@ -76,7 +79,12 @@ class ReportMaker:
     def of_scans(self, scans: Iterable[dict[str, Any]]) -> SkippingReport:
         """Return the report on scans of a query that ran."""
         scans = list(scans)
-        asked = [request for scan in scans for request in scan["requests"]]
+        asked = [
+            # the files of several datasets cannot be told apart
+            request | {"files_read": scan["files_read"] if len(scan["requests"]) == 1 else -1}
+            for scan in scans
+            for request in scan["requests"]
+        ]
         return self._of(asked, [scan for scan in scans if not scan["requests"]])
 
     def of_requests(self, requests: Iterable[dict[str, Any]]) -> SkippingReport:
@@ -89,19 +97,42 @@ class ReportMaker:
         return [each for each in self.calls.scans_after(scan) if each["session"] == session and not each["query"]]
 
     def _of(self, asked: Iterable[dict[str, Any]], unasked: Iterable[dict[str, Any]], files: int = 0) -> SkippingReport:
-        if self._engine.settings.or_default(self._spark, LOCATION):
-            hint = f" below {LOCATION.key}, which replaces the indexes inside of datasets"
-            unasked = [scan | {"hint": hint} for scan in unasked]
-        else:
-            unasked = [scan | {"hint": self._elsewhere(scan)} for scan in unasked]
+        unasked = [scan | {"reason": self._reason(scan)} for scan in unasked]
         return report_of(self._engine, asked, unasked, Shown(values=self._shows_values(), files=files))
 
-    def _elsewhere(self, scan: dict[str, Any]) -> str:
-        """Return a hint at the index of another path in the folder of a dataset, or an empty text."""
-        if scan["indexed"] or scan["off"] or scan["refused"]:
-            return ""
+    def _reason(self, scan: dict[str, Any]) -> str:
+        """Return why a scan asked no index."""
+        if scan["indexed"]:
+            return _ONLY_PARTITIONS if scan["partition_filtered"] else "no filter reaches this scan"
+        if scan["off"]:
+            return str(scan["off"])
+        if scan["refused"]:
+            return f"xskip does not support {scan['refused']}"
+        if not scan["path"]:
+            return "Spark's partition pruning leaves no partition of the table"
         with suppress(Exception):  # a report does not fail because of a hint
-            own = metadata_directory(self._engine.hook.locations.normalized(scan["path"]), None)
+            if self._has_index(scan["path"]):
+                return "the index did not exist when Spark planned this query; a new DataFrame uses it"
+        if self._engine.settings.or_default(self._spark, LOCATION):
+            return f"the dataset has no index below {LOCATION.key}, which replaces the indexes inside of datasets"
+        return f"the dataset has no index{self._elsewhere(scan['path'])}"
+
+    def _has_index(self, path: str) -> bool:
+        """Return whether a path, or a directory above its partitions, has an index."""
+        hook, root = self._engine.hook, self._engine.hook.locations.normalized(path)
+        for _ in range(_MAX_PARENTS):
+            for location in hook.locations.of_path(root):
+                if list_records(storage_for(hook, location.directory), location.directory):
+                    return True
+            root, _, name = root.rpartition("/")
+            if not root or "=" not in name:
+                return False
+        return False
+
+    def _elsewhere(self, path: str) -> str:
+        """Return a hint at the index of another path in the folder of a dataset, or an empty text."""
+        with suppress(Exception):  # a report does not fail because of a hint
+            own = metadata_directory(self._engine.hook.locations.normalized(path), None)
             folder = own.rpartition("/")[0]
             found = storage_for(self._engine.hook, folder).directories(folder)
             if found and own not in (each.rstrip("/") for each in found):
@@ -167,8 +198,12 @@ def report_of(
         if trace is not None and shown.values:
             report = _with_values(report, trace)
         reports[report.dataset, trace.filters if trace else scan["id"], report.files, report.bytes] = report
-    normalized = engine.hook.locations.normalized
-    return SkippingReport((*reports.values(), *(_unasked(normalized(scan["path"]), scan) for scan in unasked)))
+    return SkippingReport((*reports.values(), *(_unasked(_dataset(engine, scan), scan) for scan in unasked)))
+
+
+def _dataset(engine: Engine, scan: dict[str, Any]) -> str:
+    """Return the root path of a scan, or the name of its table if partition pruning has left no path."""
+    return engine.hook.locations.normalized(scan["path"]) if scan["path"] else scan["table"] or "no path"
 
 
 def _with_files(report: ScanReport, of: OfFiles, shown: Shown) -> ScanReport:
@@ -201,6 +236,7 @@ def _asked(scan: dict[str, Any], trace: ScanTrace | None) -> ScanReport:
         unused=result.unused if result else (),
         problem=trace.problem if trace else "the details of this scan are no longer available",
         evaluated=scan["evaluated"],
+        pruned=0 if scan["evaluated"] or scan.get("files_read", -1) < 0 else max(0, scan["kept"] - scan["files_read"]),
     )
 
 
@@ -228,16 +264,5 @@ def _unasked(dataset: str, scan: dict[str, Any]) -> ScanReport:
         bytes=size,
         kept_bytes=size,
         milliseconds=0.0,
-        problem=_reason(scan),
+        problem=scan["reason"],
     )
-
-
-def _reason(scan: dict[str, Any]) -> str:
-    """Return why a scan asked no index."""
-    if scan["indexed"]:
-        return "no filter reaches this scan"
-    if scan["off"]:
-        return str(scan["off"])
-    if scan["refused"]:
-        return f"xskip does not support {scan['refused']}"
-    return f"the dataset has no index{scan.get('hint', '')}"

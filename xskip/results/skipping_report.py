@@ -34,7 +34,7 @@ class ScanReport:
     files : int
         The number of files that Spark listed.
     kept : int
-        The number of files that the scan reads.
+        The number of files that the indexes leave to the scan.
     not_indexed : int
         The number of listed files without metadata, which the scan reads, too.
     bytes : int
@@ -53,6 +53,8 @@ class ScanReport:
     evaluated : bool
         Whether the scan read no file at all, because ``spark.xskip.evaluate`` is true. The numbers are those that it
         would have without this setting.
+    pruned : int
+        How many of the kept files Spark's dynamic partition pruning left out while the query ran.
     explained : tuple of FileExplanation
         Why the scan reads or skips single files; empty unless :func:`xskip.explain` was called with ``files``.
     unexplained : str
@@ -74,6 +76,7 @@ class ScanReport:
     unused: tuple[tuple[str, str], ...] = ()
     problem: str = ""
     evaluated: bool = False
+    pruned: int = 0
     explained: tuple[FileExplanation, ...] = ()
     unexplained: str = ""
     drawing: Drawing | None = field(default=None, compare=False)
@@ -124,9 +127,10 @@ class ScanReport:
         if self._filter():
             yield f"  filter   {self._filter()}"
         share = percentage(self.skipped, self.files)
+        pruned = f"{self.pruned:,} pruned by Spark as it ran, " if self.pruned else ""
         yield (
-            f"  files    {self.files:,} in all, {self.kept:,} read, {self.skipped:,} skipped ({share}), "
-            f"{self.not_indexed:,} not indexed"
+            f"  files    {self.files:,} in all, {self.kept - self.pruned:,} read, {self.skipped:,} skipped ({share}), "
+            f"{pruned}{self.not_indexed:,} not indexed"
         )
         yield (
             f"  bytes    {human_bytes(self.bytes)} in all, {human_bytes(self.kept_bytes)} read, "
@@ -161,8 +165,13 @@ class ScanReport:
         has_picture = isinstance(picture, FilePicture)
         parts = (("matched", self.kept - self.not_indexed), ("unindexed", self.not_indexed), ("skipped", self.skipped))
         outside = f" ({self.not_indexed:,} not indexed)" if self.not_indexed else ""
+        pruned = f", {self.pruned:,} pruned by Spark as it ran" if self.pruned else ""
         bars = (
-            bar_of(f"{self.kept:,} read{outside}, {self.skipped:,} skipped", f"{self.files:,} files", parts),
+            bar_of(
+                f"{self.kept - self.pruned:,} read{outside}, {self.skipped:,} skipped{pruned}",
+                f"{self.files:,} files",
+                parts,
+            ),
             bar_of(
                 f"{human_bytes(self.kept_bytes)} read, {human_bytes(self.skipped_bytes)} skipped",
                 human_bytes(self.bytes),

@@ -8,10 +8,13 @@ import java.util.List;
 /** What a scan of an execution read. It does not refer to the plan, so that the plan can go. */
 final class ExecutedScan implements Json.Value {
   private final String path;
+  private final String table;
   private final String format;
   private final boolean isIndexed;
   private final String refusal;
   private final String off;
+  private final boolean isPartitionFiltered;
+  private final long filesRead;
   private final long[] sizes;
   private final List<ScanRecord> records;
 
@@ -22,10 +25,13 @@ final class ExecutedScan implements Json.Value {
    */
   ExecutedScan(PhysicalScan scan, String off) {
     path = scan.rootPath();
+    table = scan.table();
     format = scan.format();
     isIndexed = scan.isIndexed();
     refusal = scan.refusal();
     this.off = off;
+    isPartitionFiltered = scan.isPartitionFiltered();
+    filesRead = scan.filesRead();
     records = scan.records();
     sizes = wasAsked() ? new long[] {0, 0} : scan.sizes();
   }
@@ -58,6 +64,7 @@ final class ExecutedScan implements Json.Value {
   public void writeTo(JsonGenerator json) throws IOException {
     json.writeStartObject();
     json.writeStringField("path", path);
+    json.writeStringField("table", table);
     json.writeStringField("format", format);
     json.writeBooleanField("indexed", isIndexed);
     json.writeBooleanField("asked", wasAsked());
@@ -65,6 +72,8 @@ final class ExecutedScan implements Json.Value {
     json.writeNumberField("bytes", sizes[1]);
     json.writeStringField("refused", refusal);
     json.writeStringField("off", off);
+    json.writeBooleanField("partition_filtered", isPartitionFiltered);
+    json.writeNumberField("files_read", filesRead);
     json.writeArrayFieldStart("requests");
     if (records != null) {
       for (ScanRecord each : records) {

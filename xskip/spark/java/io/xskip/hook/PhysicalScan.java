@@ -3,6 +3,7 @@ package io.xskip.hook;
 import io.xskip.common.SparkCompat;
 import java.util.ArrayList;
 import java.util.List;
+import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.SparkPlan;
@@ -29,24 +30,37 @@ final class PhysicalScan {
   private final Seq<Expression> partitionFilters;
   private final Seq<Expression> dataFilters;
 
+  /** Whether dynamic partition pruning selects some of the listed files when the scan runs. */
+  private final boolean isPrunedAsItRuns;
+
+  /** The name of the table, or an empty text. */
+  private final String table;
+
   private PhysicalScan(FileSourceScanExec node, boolean isCached) {
     this.node = node;
     this.isCached = isCached;
+    table =
+        node.tableIdentifier().isEmpty()
+            ? ""
+            : ((TableIdentifier) node.tableIdentifier().get()).unquotedString();
     format = SparkCompat.format(node.relation());
     refusal = KnownClasses.refusal(node);
     index = node.relation().location();
     partitionFilters = ScanPreview.withoutSubqueries(node.partitionFilters());
+    isPrunedAsItRuns = partitionFilters.length() < node.partitionFilters().length();
     dataFilters = node.dataFilters();
   }
 
   private PhysicalScan(BatchScanExec node, boolean isCached) {
     this.node = node;
     this.isCached = isCached;
+    table = "";
     FileScan scan = (FileScan) node.scan();
     format = FileScanRewriter.format(scan);
     refusal = KnownClasses.refusal(node);
     index = scan.fileIndex();
     partitionFilters = scan.partitionFilters();
+    isPrunedAsItRuns = false;
     dataFilters = scan.dataFilters();
   }
 
@@ -107,9 +121,27 @@ final class PhysicalScan {
     return isIndexed() ? "" : refusal;
   }
 
-  /** Returns the first root path of the relation, or an empty text. */
+  /**
+   * Returns the first root path of the relation, or an empty text if partition pruning has left no
+   * partition of a table.
+   */
   String rootPath() {
     return index.rootPaths().isEmpty() ? "" : index.rootPaths().head().toString();
+  }
+
+  /** Returns the name of the scan's table, or an empty text. */
+  String table() {
+    return table;
+  }
+
+  /** Returns whether Spark selects files by filters on partition columns. */
+  boolean isPartitionFiltered() {
+    return isPrunedAsItRuns || !partitionFilters.isEmpty();
+  }
+
+  /** Returns how many files dynamic partition pruning has left to the scan, or -1 without it. */
+  long filesRead() {
+    return isPrunedAsItRuns ? sizes()[0] : -1;
   }
 
   /** Returns the records of the latest listing, or null if the scan has no index or no listing. */
@@ -203,7 +235,7 @@ final class PhysicalScan {
     }
   }
 
-  /** Returns the files that the scan reads. */
+  /** Returns the files that the scan reads, before dynamic partition pruning. */
   Seq<PartitionDirectory> listFiles() {
     return index.listFiles(partitionFilters, dataFilters);
   }

@@ -105,6 +105,7 @@ public final class PhysicalScans {
     long[] sizes = scan.listedSizes();
     json.writeStartObject();
     json.writeStringField("path", scan.rootPath());
+    json.writeStringField("table", scan.table());
     json.writeStringField("format", scan.format());
     json.writeBooleanField("indexed", scan.isIndexed());
     json.writeBooleanField("asked", ScanLog.lastId() > before);
@@ -112,6 +113,7 @@ public final class PhysicalScans {
     json.writeNumberField("bytes", sizes[1]);
     json.writeStringField("refused", scan.refusal());
     json.writeStringField("off", off);
+    json.writeBooleanField("partition_filtered", scan.isPartitionFiltered());
     json.writeEndObject();
   }
 
