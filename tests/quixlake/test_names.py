@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 from typing import Any
+from urllib.parse import quote
 
 import pyarrow as pa
 import pytest
@@ -12,7 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xskip.quixlake import names
-from xskip.quixlake.names import SegmentName, decode, encode, key_folder, parse_paths, split_names, stream_key_of
+from xskip.quixlake.names import (
+    SegmentName,
+    decode,
+    encode,
+    first_parts,
+    is_first_of,
+    key_folder,
+    parse_paths,
+    split_names,
+    stream_key_of,
+)
 
 NAME = "ts_1755776884034_1755776886089_part_0_off_331135_331334.avro"
 PLACES = {"start": 1755776884034, "end": 1755776886089, "partition": 0, "first": 331135, "last": 331334}
@@ -37,11 +48,19 @@ def test_the_layout_of_the_document() -> None:
     ("folder", "key"),
     [
         ("a%2Fb", "a/b"), ("100%", "100%"), ("%zz", "%zz"), ("10", "10"), ("2024-01-01", "2024-01-01"), ("", ""),
-        ("a b#c", "a b#c"), ("caf%C3%A9", "cafÃ©"), ("naïve", "naïve"), ("%25", "%"), ("a=b", "a=b"),
+        ("a b#c", "a b#c"), ("naïve", "naïve"), ("%25", "%"), ("a=b", "a=b"),
         ("__HIVE_DEFAULT_PARTITION__", None),
+        # UTF-8, as most tools write it
+        ("caf%C3%A9", "café"), ("caf%c3%a9", "café"), ("%CF%80%CE%BB", "πλ"), ("π%CE%BB", "πλ"),
+        ("%F0%9F%98%80%20x", "😀 x"), ("e%CC%81", "e\u0301"), ("a+b%2B", "a+b+"), ("%EF%BB%BFx", "\ufeffx"),
+        ("%25C3%25A9", "%C3%A9"), ("cafÃ©", "cafÃ©"), ("%F4%8F%BF%BF", "\U0010ffff"),
+        # bytes that are no UTF-8: alone, cut off, overlong, surrogates, beyond the last character
+        ("%FC", "ü"), ("na%EFve", "naïve"), ("%C3", "Ã"), ("%C3x%A9", "Ãx©"), ("%C3¼", "Ã¼"), ("%A9%C3", "©Ã"),
+        ("%C0%AF", "À¯"), ("%E2%82", "â\x82"), ("%ED%A0%80", "í\xa0\x80"), ("%F4%90%80%80", "ô\x90\x80\x80"),
+        ("%CF%80%FF%CE%BB%C3", "πÿλÃ"), ("%FF%FE", "ÿþ"), ("%C3%", "Ã%"), ("%C3%A", "Ã%A"),
     ],
 )  # fmt: skip
-def test_folders_are_decoded_as_hive_does(folder: str, key: str | None) -> None:
+def test_folders_are_decoded(folder: str, key: str | None) -> None:
     """[QLK-PA-2] [QLK-PA-4]"""
     assert decode(folder) == key
     assert parsed(f"Key={folder}/Start=2025-08-21/{NAME}")["stream_key"] == key
@@ -160,3 +179,32 @@ def test_both_ways_to_parse_names_agree(texts: list[str]) -> None:
         for t in texts
     ):
         assert found is not None
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])), st.sampled_from(["", "/", "/%&=+äπ"]))
+def test_names_that_tools_percent_encode(text: str, safe: str) -> None:
+    """[QLK-PA-2] Whatever they encode beside the percent sign."""
+    if text != "__HIVE_DEFAULT_PARTITION__":
+        escaped = quote(text, safe=safe.replace("%", ""))
+        assert decode(escaped) == decode(re.sub("%..", lambda found: found[0].lower(), escaped)) == text
+
+
+@given(st.binary())
+def test_escapes_of_any_bytes(data: bytes) -> None:
+    """[QLK-PA-2] Text if they are UTF-8 as a whole, and always the same characters as one by one where they are not."""
+    escaped = "".join(f"%{byte:02X}" for byte in data)
+    found = decode(escaped)
+    assert found is not None
+    try:
+        assert found == data.decode()
+    except UnicodeDecodeError:
+        assert any(chr(byte) in found for byte in data if byte >= 0x80)
+    assert decode(encode(found)) == found
+    assert decode("x".join(f"%{byte:02X}" for byte in data)) == "x".join(map(chr, data))
+
+
+def test_the_first_folder_of_a_percent_encoded_key() -> None:
+    """[QLK-PA-2] [QLK-PA-3]"""
+    assert is_first_of("Key=%CF%80", first_parts({"π/b"}))
+    assert is_first_of("Key=%cf%80%2Fb", first_parts({"π/b"}))
+    assert not is_first_of("Key=%CF%80", first_parts({"Ï\x80"}))

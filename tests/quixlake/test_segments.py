@@ -109,6 +109,16 @@ def test_the_topic_of_the_descriptor_counts_where_the_folder_is_encoded() -> Non
     assert [row["topic"] for row in listed(encoded)] == ["a%"]
 
 
+@pytest.mark.parametrize("name", ["tele+%C3%BC", "tele+ü", "tele%20u%CC%88", "tele%2520%25C3%25BC", "tele%20%81"])
+def test_the_topic_of_the_descriptor_counts_where_the_folder_has_no_name_of_kafka(name: str) -> None:
+    """[QLK-DE-8] [QLK-SE-3]"""
+    path = BELOW.replace("Topic=t", f"Topic={name}")
+    beside = path.replace("off_3_9", "off_10_11")
+    of = descriptors({"Path": path, "Topic": "tele ü"})
+    assert [row["topic"] for row in listed(path, beside, of=of)] == ["tele ü", "tele ü"]
+    assert "tele ü" not in {row["topic"] for row in listed(path, beside)}
+
+
 def test_files_that_are_not_segments() -> None:
     """[QLK-PA-6]"""
     names = ("._x.avro", "_x.avro", "x.parquet", ".ts_1_2_part_0_off_1_2.avro.snappy.crc")

@@ -17,6 +17,7 @@ __all__ = [
     "METADATA",
     "RAW",
     "SegmentName",
+    "are_ambiguous",
     "are_named",
     "decode",
     "decode_each",
@@ -24,18 +25,23 @@ __all__ = [
     "first_key_folders",
     "first_parts",
     "folder",
+    "is_ambiguous",
     "is_first_of",
     "key_folder",
     "parse_paths",
     "split_names",
     "stream_key_of",
     "topic_folder",
+    "topic_of",
 ]
 
 RAW, METADATA = "Raw", "Metadata"
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 _ENCODED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\{\[\]^\x7f]""")
-_ESCAPE = re.compile("%([0-9A-Fa-f]{2})")
+_ESCAPES = re.compile("(?:%[0-9A-Fa-f]{2})+")
+_SINGLE_BYTE = re.compile("[\udc80-\udcff]")
+#: A character that no topic of Kafka has.
+_ODD_IN_TOPIC = "[^A-Za-z0-9._-]"
 _DAY = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TOPIC = "(?s)^Raw/Topic=(?P<topic>[^/]*)/(?P<below>.*)$"
 _DATED = "(?s)^Key=(?P<key>.*)/Start=(?P<start>[^/]*)$"
@@ -97,12 +103,44 @@ def encode(value: str | None) -> str:
 
 
 def decode(value: str) -> str | None:
-    """Decode the value in a folder's name [QLK-PA-2].
+    r"""Decode the value in a folder's name [QLK-PA-2].
 
     >>> decode("a%2Fb"), decode("100%"), decode("2024-01-01"), decode("__HIVE_DEFAULT_PARTITION__")
     ('a/b', '100%', '2024-01-01', None)
+    >>> decode("%CF%80"), decode("%FC"), decode("%CF%80%C0%AF%e2%82"), decode("%25CF%2580")
+    ('π', 'ü', 'πÀ¯â\x82', '%CF%80')
     """
-    return None if value == _NULL else _ESCAPE.sub(lambda found: chr(int(found[1], 16)), value)
+    return None if value == _NULL else _ESCAPES.sub(_decoded, value)
+
+
+def _decoded(escapes: re.Match[str]) -> str:
+    """Decode adjacent escapes: valid UTF-8, and bytes that are none as the characters with their numbers."""
+    text = bytes.fromhex(escapes[0].replace("%", "")).decode("utf-8", "surrogateescape")
+    # UTF-8 has no surrogates, so that each surrogate stands for a byte that is not part of valid UTF-8
+    return _SINGLE_BYTE.sub(lambda found: chr(ord(found[0]) - 0xDC00), text)
+
+
+def topic_of(folder: str) -> str | None:
+    """Return the topic that the name of a folder ``Topic=`` means.
+
+    >>> topic_of("Topic=a%20b")
+    'a b'
+    """
+    return decode(folder.partition("=")[2])
+
+
+def is_ambiguous(folder: str) -> bool:
+    """Return whether the name of a folder ``Topic=`` leaves open which topic it means [QLK-DE-8].
+
+    >>> is_ambiguous("Topic=csv-data"), is_ambiguous("Topic=a%20b"), is_ambiguous("Topic=a+b")
+    (False, True, True)
+    """
+    return re.search(_ODD_IN_TOPIC, folder.partition("=")[2]) is not None
+
+
+def are_ambiguous(values: pa.Array) -> pa.Array:
+    """Return for each value in the name of a folder ``Topic=`` what :func:`is_ambiguous` returns."""
+    return pc.match_substring_regex(values, _ODD_IN_TOPIC)
 
 
 def decode_each(values: pa.Array) -> pa.Array:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.metadata.data_files import DataFiles
-from xskip.quixlake.names import parse_paths, split_names
+from xskip.quixlake.names import are_ambiguous, parse_paths, split_names
 
 __all__ = ["SEGMENT", "described_segments", "kept", "listed_segments"]
 
@@ -98,10 +98,7 @@ def _combined(files: DataFiles, split_paths: SplitPaths, described: pa.Table) ->
         claims[name] = pc.if_else(is_true, claims[name], pa.scalar(None, pa.int64()))
     columns = {"path": files.names, "size": files.sizes, "date": named["date"]}
     columns["modified"] = _modified(files.modified, named["partition"], claims["partition"])
-    # only an encoded folder leaves open which topic it means
-    claims["topic"] = pc.if_else(
-        pc.match_substring(named["folder"], "%"), claims["topic"], pa.scalar(None, pa.string())
-    )
+    claims["topic"] = pc.if_else(are_ambiguous(named["folder"]), claims["topic"], pa.scalar(None, pa.string()))
     columns |= _places(folders, {name: named[name] for name in ("topic", "stream_key")}, claims)
     columns["partition"] = _agreed(claims["partition"], named["partition"])
     for low, high in _BOUNDS:

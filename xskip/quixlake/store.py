@@ -23,7 +23,7 @@ from xskip.quixlake.descriptors import IndexFiles
 from xskip.quixlake.listing import files_below, list_below
 from xskip.quixlake.lost_segments import lost_of_topic, paths_of
 from xskip.quixlake.manifests import ManifestLog
-from xskip.quixlake.names import METADATA, RAW, decode
+from xskip.quixlake.names import METADATA, RAW, is_ambiguous, topic_of
 from xskip.quixlake.segments import kept, listed_segments
 from xskip.quixlake.small_files import State, UnreadableFile, read_small_files
 from xskip.spark.bridge.gateway import Hook
@@ -110,10 +110,12 @@ class LakeStore:
         return found
 
     def topic_folders(self) -> dict[str | None, list[str]]:
-        """Return the names of the folders of each topic, by the topic that the names mean [QLK-DI-1]."""
+        """Return the names of the folders of each topic, by the topic that the names mean [QLK-DI-1] [QLK-DE-8]."""
+        folders = self.all_folders()
+        described = self._described_topics(folders)
         found: dict[str | None, list[str]] = {}
-        for folder in self.all_folders():
-            for topic in self._topics_of(folder):
+        for folder in folders:
+            for topic in described.get(folder) or {topic_of(folder)}:
                 found.setdefault(topic, []).append(folder)
         return found
 
@@ -125,15 +127,33 @@ class LakeStore:
         DatasetError
             If there is no lake, or if it has no such topic.
         """
-        folders = self.topic_folders()
-        if topic not in folders:
-            names = sorted(map(str, folders))
+        found = self.topic_folders()
+        own = found.get(topic, [])
+        named = {folder for folders in found.values() for folder in folders if topic_of(folder) == topic}
+        own += [folder for folder in sorted(named.difference(own)) if self._has_undescribed(folder, topic)]
+        if not own:
+            names = sorted(map(str, found))
             raise DatasetError(
                 "the lake has no such topic", where=self.uri, found=str(topic),
                 expected=f"one of {', '.join(names[:10])}" if names else "a folder Raw/Topic=<topic>",
                 hint=did_you_mean(str(topic), names),
             )  # fmt: skip
-        return folders[topic]
+        return own
+
+    def _described_topics(self, folders: Sequence[str]) -> dict[str, set[str | None]]:
+        """Return the topics that descriptors give to the segments in folders whose names leave their topics open."""
+        ambiguous = [folder for folder in folders if is_ambiguous(folder)]
+        if not ambiguous:
+            return {}
+        segments = self.index_files(ambiguous).segments
+        found: dict[str, set[str | None]] = {}
+        for folder, topic in zip(*(segments[name].to_pylist() for name in ("path", "topic")), strict=True):
+            found.setdefault(folder.split("/", 2)[1], set()).add(topic)
+        return {folder: topics for folder, topics in found.items() if is_ambiguous(folder)}
+
+    def _has_undescribed(self, folder: str, topic: str | None) -> bool:
+        """Return whether a folder holds segments of the topic that its name means, beside those of other topics."""
+        return topic in self.segments([folder])["topic"].to_pylist()
 
     def _check_base(self) -> None:
         """Raise an error if the folder does not exist, or if it has entries, but neither of the folders of a lake."""
@@ -147,15 +167,6 @@ class LakeStore:
         above, _, name = self.root.rpartition("/")
         if not names and name and name not in _names(self.storage.directories(f"{self._prefix}{above or '/'}")):
             raise DatasetError("the folder of the lake does not exist", where=self.uri, hint="check the path")
-
-    def _topics_of(self, folder: str) -> set[str | None]:
-        """Return the topics of a folder; the descriptors of a former writer can say that its name is not encoded."""
-        name = folder.partition("=")[2]
-        named: set[str | None] = {decode(name)}
-        if "%" not in name:
-            return named
-        described = set(self.index_files([folder]).descriptors["topic"].drop_null().to_pylist())
-        return described & {name, *named} or named
 
     def key_folders(self, area: str, folder: str) -> list[str]:
         """Return the names of the folders ``Key=`` in the folder of a topic."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 from typing import Any
+from urllib.parse import quote
 
 from tests.fuzz.lakes.model import DAY, Message, Segment, day_of
 from tests.quixlake.lakes import START
@@ -18,7 +19,22 @@ from xskip.quixlake.names import SegmentName, folder
 
 __all__ = ["FORMER_FOLDERS", "KEYS", "Writer", "claims_of", "headers_text"]
 
-KEYS = ("a", "b", "a/b", "10", "", None, "é%2F x", "2024-01-01", "a/_c", "K=1", "a'b", "__HIVE_DEFAULT_PARTITION__")
+KEYS = (
+    "a",
+    "b",
+    "a/b",
+    "10",
+    "",
+    None,
+    "é%2F x",
+    "2024-01-01",
+    "a/_c",
+    "K=1",
+    "a'b",
+    "πλ/+",
+    "__HIVE_DEFAULT_PARTITION__",
+)
+_PERCENT_ENCODED = ("é%2F x", "πλ/+", "a/b")
 _RAW = ("a", "b", "a/b", "10", "2024-01-01", "a/_c")
 #: Folders of segments whose stream keys descriptors give.
 FORMER_FOLDERS = ("former 1", "former 2")
@@ -95,6 +111,8 @@ class Writer:
             date, start = None, random.choice(("", "Start=yesterday/"))
         key = random.choice(FORMER_FOLDERS) if random.random() < 0.1 else stream.key
         place = f"Key={key}" if key in _RAW and random.random() < 0.2 else folder("Key", key)
+        if key in _PERCENT_ENCODED and random.random() < 0.2:
+            place = f"Key={quote(key, safe='')}"
         path = self.base / f"Raw/Topic=t/{place}/{start}{name}"
         while path.exists():
             path = path.with_name(f"{path.name}.{random.randrange(10**6)}")
