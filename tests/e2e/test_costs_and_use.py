@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import xskip
-from tests.helpers import index, write_files
+from tests.helpers import index, kept, write_files
 from xskip import BloomFilter, Hybrid, MinMax, NullCount, OneColumn, SkippingIndex, ValueList
 from xskip.results.index_status import IndexInfo
 from xskip.types import Array
@@ -246,11 +246,50 @@ def test_statistics_that_rule_out_nothing(spark: SparkSession, tmp_path: Path) -
     assert {name: action for name, (action, _) in found.items()} == {
         "minmax(noise)": "remove", "minmax(kind)": "remove", "valuelist(kind)": "remove", "nullcount(gap)": "remove",
     }  # fmt: skip
-    assert "the ranges overlap in 100% of the pairs of files" in found["minmax(noise)"][1]
-    assert "each of its values is in 100% of the files" in found["valuelist(kind)"][1]
+    assert "0 % of the files for noise > value, 0 % for noise < value, and 0 %" in found["minmax(noise)"][1]
+    assert "each of them is in at least 100 % of the files" in found["valuelist(kind)"][1]
     assert "every file has rows with NULL and rows without" in found["nullcount(gap)"][1]
     made.remove(list(found))
     assert made.advise().advice == ()
+
+
+def test_rare_values_and_outliers_are_worth_an_index(spark: SparkSession, tmp_path: Path) -> None:
+    """[REP-S-3] All ranges overlap, and each common value is in all files, but queries look for the others."""
+    rows = {
+        f"f{i}": [(j, 50.0 - j if j < 40 else 60.0 * i, -3 * i if j == 7 else j, "rare" if i + j == 4 else f"k{j % 20}")
+                  for j in range(41)]
+        for i in range(FILES)
+    }  # fmt: skip
+    path = write_files(spark, tmp_path / "d", "same int, delay double, early int, tag string", rows)
+    made = index(spark, path, [MinMax("same"), MinMax("delay"), MinMax("early"), MinMax("tag"), ValueList("tag")])
+    assert set(advice(made)) == {"minmax(same)", "minmax(tag)"}
+    assert len(kept(spark, path, "delay > 500")) == 1
+    assert len(kept(spark, path, "early < -20")) == 3
+    assert len(kept(spark, path, "tag = 'rare'")) == 5
+
+
+def test_an_index_that_ruled_out_files_is_never_to_be_removed(spark: SparkSession, tmp_path: Path) -> None:
+    """[REP-S-3] Neither by its statistics, nor beside another index, nor after the set of indexes has changed."""
+    path = events(spark, tmp_path / "d")
+    made = index(spark, path, [MinMax("noise"), MinMax("kind"), ValueList("city"), BloomFilter("city")])
+    assert set(advice(made)) == {"minmax(noise)", "minmax(kind)", "bloomfilter(city)"}
+    df = spark.read.parquet(path)
+    assert df.filter("noise > 99").count() == 0
+    assert df.filter("city = 'c3'").count() == 100
+    assert {name: used.ruled_out for name, used in infos(made).items()} == {
+        "minmax(noise)": 10, "minmax(kind)": 0, "valuelist(city)": 9, "bloomfilter(city)": 0,
+    }  # fmt: skip
+    assert set(advice(made)) == {"minmax(kind)", "bloomfilter(city)"}
+    made.add([MinMax("ts")])
+    assert set(advice(made)) == {"minmax(kind)", "bloomfilter(city)"}
+    for _ in range(10):
+        assert df.filter("ts >= 900").count() == 100
+    assert set(advice(made)) == {"minmax(kind)", "bloomfilter(city)"}
+    assert {action for action, _ in advice(made).values()} == {"remove"}
+    made.remove(["minmax(noise)"])
+    assert df.filter("ts >= 900").count() == 100
+    made.add([MinMax("noise")])
+    assert "minmax(noise)" in advice(made), "it is another index"
 
 
 def test_indexes_that_say_the_same(spark: SparkSession, tmp_path: Path) -> None:
@@ -263,7 +302,7 @@ def test_indexes_that_say_the_same(spark: SparkSession, tmp_path: Path) -> None:
         "bloomfilter(city)": "remove", "valuelist(ts)": "change",
     }  # fmt: skip
     assert "adds nothing to valuelist(city)" in found["bloomfilter(city)"][1]
-    assert "has no list for 100% of the files" in found["valuelist(ts)"][1]
+    assert "has no list for 100 % of the files" in found["valuelist(ts)"][1]
     made.drop()
     made.create([Hybrid("noise"), BloomFilter("noise")])
     found = advice(made)

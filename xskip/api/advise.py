@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from xskip.api.bound_spread import RuledOut, ruled_out_by_bounds
 from xskip.expressions.evaluate import sort_key
 from xskip.metadata.table import IndexColumn, IndexDefinition, IndexKey
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.results.advice import Advice, AdviceList
+from xskip.results.render import percentage
 from xskip.spark.query.usage import DatasetUsage
 
 __all__ = ["advise"]
@@ -56,7 +57,7 @@ class _Adviser:
         present = {definition.key for definition, _ in self.snapshot.indexes}
         for definition, _ in self.snapshot.indexes:
             found = self._on_statistics(definition, present) or self._on_use(definition)
-            if found is not None:
+            if found is not None and not (found.action == "remove" and str(definition) in self.usage.useful):
                 yield found
         columns = sorted(self.usage.without_index.items(), key=lambda item: (-item[1], item[0]))
         for column, scans in columns[:_MOST_COLUMNS]:
@@ -88,13 +89,16 @@ class _Adviser:
 
     def _on_bounds(self, definition: IndexDefinition) -> Advice | None:
         values = self._values(definition)
-        share = None if values is None else _overlapping_share(values)
-        if share is None or share < _NEARLY_ALL:
+        shares = None if values is None else _bounds_shares(values)
+        if shares is None or shares.equal > 1 - _NEARLY_ALL:
             return None
+        column = definition.columns[0]
         return Advice(
             "remove", str(definition),
-            f"{definition} rules out next to nothing for conditions within the range of the data: the ranges overlap "
-            f"in {share:.0%} of the pairs of files; remove it, or write the data ordered by {definition.columns[0]}",
+            f"{definition} rules out next to nothing for values within the range of the data: on average "
+            f"{percentage(shares.above, 1, 0)} of the files for {column} > value, {percentage(shares.below, 1, 0)} for "
+            f"{column} < value, and {percentage(shares.equal, 1, 0)} for {column} = value; remove it, or write the "
+            f"data ordered by {column}",
         )  # fmt: skip
 
     def _on_lists(self, definition: IndexDefinition) -> Advice | None:
@@ -105,16 +109,16 @@ class _Adviser:
         if missing >= _NEARLY_ALL:
             return Advice(
                 "change", str(definition),
-                f"{definition} has no list for {missing:.0%} of the files, because these have more values than "
-                "max_values; replace it by BloomFilter or Hybrid",
+                f"{definition} has no list for {percentage(missing, 1, 0)} of the files, because they have more values "
+                "than max_values; replace it by BloomFilter or Hybrid",
             )  # fmt: skip
-        share = _containing_share(values)
+        share = _least_share(values)
         if share is None or share < _NEARLY_ALL:
             return None
         return Advice(
             "remove", str(definition),
-            f"{definition} rules out files only for values that no file has: each of its values is in {share:.0%} of "
-            "the files on average; remove it",
+            f"{definition} rules out next to nothing for values that a file has: each of them is in at least "
+            f"{percentage(share, 1, 0)} of the files; remove it",
         )  # fmt: skip
 
     def _on_counts(self, definition: IndexDefinition) -> Advice | None:
@@ -172,38 +176,23 @@ class _Adviser:
         return column.values
 
 
-def _overlapping_share(bounds: pa.Array) -> float | None:
-    """Return the share of pairs of files whose ranges overlap; None if too few files have ranges.
-
-    Examples
-    --------
-    >>> def ranges(pairs):
-    ...     return pa.array([{"min": low, "max": high} for low, high in pairs])
-    >>> _overlapping_share(ranges([(i, i + 1) for i in range(0, 20, 2)]))
-    0.0
-    >>> _overlapping_share(ranges([(i, 1000 - i) for i in range(10)]))
-    1.0
-    """
+def _bounds_shares(bounds: pa.Array) -> RuledOut | None:
+    """Return what the bounds of files rule out; None if too few files have bounds."""
     if not pa.types.is_struct(bounds.type):
         return None
     low, high = (pc.struct_field(bounds, side) for side in (0, 1))
     known = pc.and_(low.is_valid(), high.is_valid())
     low, high = low.filter(known), high.filter(known)
-    count = len(low)
-    if count < _LEAST_FILES:
-        return None
-    ranks = pc.rank(sort_key(pa.concat_arrays([low, high])), tiebreaker="dense").to_numpy()
-    apart = np.searchsorted(np.sort(ranks[count:]), ranks[:count]).sum()  # files that end before a file begins
-    return float(1 - apart / (count * (count - 1) / 2))
+    return None if len(low) < _LEAST_FILES else ruled_out_by_bounds(low, high)
 
 
-def _containing_share(lists: pa.Array) -> float | None:
-    """Return the average share of files whose list contains a value; None if there are too many values to count.
+def _least_share(lists: pa.Array) -> float | None:
+    """Return the share of files that have the rarest value; None if there are too many values to count.
 
     Examples
     --------
-    >>> _containing_share(pa.array([["a"], ["b"], ["c"], ["d"]]))
-    0.25
+    >>> _least_share(pa.array([["a"], ["a", "b"], ["a", "b"], ["a", "b"]]))
+    0.75
     """
     if not (pa.types.is_list(lists.type) or pa.types.is_large_list(lists.type)):
         return None
@@ -211,4 +200,4 @@ def _containing_share(lists: pa.Array) -> float | None:
     known = len(lists) - lists.null_count
     if known < _LEAST_FILES // 2 or not 0 < len(values) <= _MOST_VALUES:
         return None
-    return float(len(values) / pc.count_distinct(sort_key(values)).as_py() / known)
+    return float(pc.min(sort_key(values).value_counts().field("counts")).as_py() / known)

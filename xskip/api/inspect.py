@@ -99,8 +99,10 @@ class IndexInspection(IndexUpkeep):
         """Return advice on the indexes, from their statistics and from the queries of this process.
 
         The advice names indexes that rule out next to nothing, indexes that another one replaces, indexes that no query
-        of this process uses, and columns that queries filter without an index. Bloom filters, and statistics without
-        their key, are judged by queries alone.
+        of this process uses, and columns that queries filter without an index. Bounds are judged by their spread: by
+        the files that they rule out for values in the range of the data, on average. Bloom filters, and statistics
+        without their key, are judged by queries alone. An index that has ruled out files for a query of this process
+        is never to be removed.
 
         Returns
         -------

@@ -47,26 +47,29 @@ class DatasetUsage:
         For columns without an index, the number of scans with a condition on the column.
     present : frozenset of str
         The texts of all indexes of the dataset, with or without use.
+    useful : frozenset of str
+        The texts of the indexes that have ruled out files, also while the dataset had other indexes beside them.
     """
 
     scans: int = 0
     indexes: Mapping[str, IndexUsage] = field(default_factory=lambda: MappingProxyType({}))
     without_index: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     present: frozenset[str] = frozenset()
+    useful: frozenset[str] = frozenset()
 
     def of(self, index: str) -> IndexUsage:
         """Return the use of an index."""
         return self.indexes.get(index, IndexUsage())
 
     def among(self, present: Iterable[str]) -> DatasetUsage:
-        """Return the use, or none if it is that of another set of indexes than the present one."""
-        return self if self.present == frozenset(present) else DatasetUsage()
+        """Return the use; if it is that of another set of indexes than the present one, only which were useful."""
+        return self if self.present == frozenset(present) else DatasetUsage(useful=self.useful)
 
     def after(self, trace: ScanTrace) -> DatasetUsage:
         """Return the use after another scan. If the set of indexes has changed, the counts begin anew."""
         if trace.indexes and self.present and trace.indexes != self.present:
-            return DatasetUsage().after(trace)
-        indexes, columns = dict(self.indexes), dict(self.without_index)
+            return DatasetUsage(useful=self.useful & trace.indexes).after(trace)
+        indexes, columns, useful = dict(self.indexes), dict(self.without_index), set(self.useful)
         if trace.result is not None:
             used: dict[str, int] = {}
             for outcome in trace.result.outcomes:
@@ -74,11 +77,13 @@ class DatasetUsage:
             for name, ruled_out in used.items():
                 before = self.of(name)
                 indexes[name] = IndexUsage(before.scans + 1, before.ruled_out + ruled_out)
+                if ruled_out:
+                    useful.add(name)
             reasons = {reason for _, reason in trace.result.unused if reason.startswith(NO_INDEX_ON)}
             for column in (reason.removeprefix(NO_INDEX_ON) for reason in reasons):
                 if column in columns or len(columns) < _MAX_NAMES:
                     columns[column] = columns.get(column, 0) + 1
-        return DatasetUsage(self.scans + 1, indexes, columns, trace.indexes or self.present)
+        return DatasetUsage(self.scans + 1, indexes, columns, trace.indexes or self.present, frozenset(useful))
 
 
 class UsageLog:

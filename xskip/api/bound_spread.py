@@ -1,0 +1,99 @@
+"""How far the bounds of files are apart: the share of files that conditions on a column rule out."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+__all__ = ["RuledOut", "ruled_out_by_bounds"]
+
+Numbers = npt.NDArray[np.float64]
+
+#: The bytes of a text, after those that all bounds share, that decide its place between the bounds.
+_BYTES = 7
+
+
+class RuledOut(NamedTuple):
+    """The mean shares of the files that conditions rule out, for values at random between the least and the greatest.
+
+    Attributes
+    ----------
+    above : float
+        The share for conditions such as ``x > value``: the files whose greatest value is less.
+    below : float
+        The share for conditions such as ``x < value``: the files whose least value is greater.
+    """
+
+    above: float
+    below: float
+
+    @property
+    def equal(self) -> float:
+        """Return the share for conditions such as ``x = value``, which is the sum of both others."""
+        return self.above + self.below
+
+
+def ruled_out_by_bounds(low: pa.Array, high: pa.Array) -> RuledOut | None:
+    """Return the shares of the files that conditions rule out, or None if the bounds are not known as numbers.
+
+    The values are at random in the range of the data, not in its rows. So a column with few values far outside of the
+    others counts as one whose files differ, as queries look for such values.
+
+    Parameters
+    ----------
+    low : pyarrow.Array
+        The least value of each file, without nulls.
+    high : pyarrow.Array
+        The greatest value of each file.
+
+    Examples
+    --------
+    The files of the first column are in order, those of the second differ in their greatest values alone.
+
+    >>> ruled_out_by_bounds(pa.array([0, 10, 20, 30]), pa.array([10, 20, 30, 40]))
+    RuledOut(above=0.375, below=0.375)
+    >>> ruled_out_by_bounds(pa.array([0, 0, 0, 0]), pa.array([10, 10, 20, 100]))
+    RuledOut(above=0.65, below=0.0)
+    >>> ruled_out_by_bounds(pa.array(["k0", "k0"]), pa.array(["k1", "k1"])).equal
+    0.0
+    """
+    places = _numbers(pa.concat_arrays([low, high]))
+    if places is None or not len(places) or not np.isfinite(places).all():
+        return None
+    least, greatest = places[: len(low)], places[len(low) :]
+    first, last = least.min(), greatest.max()
+    with np.errstate(over="ignore"):
+        width = last - first
+    if not np.isfinite(width):
+        return None
+    if width <= 0:
+        return RuledOut(0.0, 0.0)
+    return RuledOut(float((last - greatest).mean() / width), float((least - first).mean() / width))
+
+
+def _numbers(values: pa.Array) -> Numbers | None:
+    """Return values as numbers in the same order, or None for other types."""
+    kind = values.type
+    if pa.types.is_boolean(kind):
+        values = values.cast(pa.int8())
+    elif pa.types.is_date32(kind):
+        values = values.view(pa.int32())
+    elif pa.types.is_timestamp(kind):
+        values = values.view(pa.int64())
+    elif pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind):
+        return _text_numbers([bytes(v, "utf-8") if isinstance(v, str) else v for v in values.to_pylist()])
+    elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+        return None
+    return np.asarray(pc.cast(values, pa.float64(), safe=False).to_numpy(zero_copy_only=False), np.float64)
+
+
+def _text_numbers(values: list[bytes]) -> Numbers:
+    """Return texts as the numbers that their first bytes are, after the bytes that all of them share."""
+    least, greatest = min(values), max(values)
+    shared = next((i for i, (a, b) in enumerate(zip(least, greatest, strict=False)) if a != b), len(least))
+    parts = (value[shared : shared + _BYTES].ljust(_BYTES, b"\0") for value in values)
+    return np.array([int.from_bytes(part, "big") for part in parts], np.float64)
