@@ -231,7 +231,7 @@ class IndexStatus(KeyValueView):
             return ""
         if count and count == self.missing and not (self.stale or self.problem):
             return f"repair or remove the {'file' if count == 1 else f'{count:,} files'} that Spark cannot read"
-        return "call refresh()"
+        return "call refresh()" if self.missing or self.stale else "see the problem"
 
 
 def change_rows(missing: int, stale: int, changed: int, unreadable: int = 0) -> list[tuple[str, int]]:
