@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["select_files"]
 
 
-def select_files(engine: Engine, source: Source, predicate: str | Column, *, require_index: bool) -> FileList:
+def select_files(
+    engine: Engine, source: Source, predicate: str | Column, options: Mapping[str, str], *, require_index: bool
+) -> FileList:
     """Return the files that a query with a predicate must read.
 
     Parameters
@@ -36,6 +39,8 @@ def select_files(engine: Engine, source: Source, predicate: str | Column, *, req
         The opened dataset.
     predicate : str or Column
         The predicate, as for ``DataFrame.filter``.
+    options : mapping of str to str
+        The options of the reader.
     require_index : bool
         Whether a dataset without an index is an error.
 
@@ -69,8 +74,9 @@ def select_files(engine: Engine, source: Source, predicate: str | Column, *, req
     if not has_index:
         unused, problem = (), "the dataset has no index"
     scan = ScanSource(
-        source.root, source.reading.format, partial(arrow_schema, source.df.schema), listed.partitions_of(kept)
-    )
+        source.root, source.reading.format, partial(arrow_schema, source.df.schema), listed.partitions_of(kept),
+        options=options, spark_schema=lambda: source.df.schema,
+    )  # fmt: skip
     return FileList(kept, len(listed), listed.files.total_bytes, scan, unused, problem)
 
 

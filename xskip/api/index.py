@@ -315,8 +315,8 @@ class SkippingIndex(IndexInspection):
         -------
         FileList
             The paths, sizes and modification times of the files, the totals of the dataset, and the parts of the
-            predicate that the index could not use. Its methods ``to_pyarrow()``, ``to_polars()``, ``to_duckdb()`` and
-            ``to_pandas()`` read the files.
+            predicate that the index could not use. Its methods ``to_pyarrow()``, ``to_polars()``, ``to_duckdb()``,
+            ``to_pandas()`` and ``to_spark(spark)`` read the files.
 
         Raises
         ------
@@ -326,7 +326,8 @@ class SkippingIndex(IndexInspection):
             If Spark cannot parse or resolve the predicate.
         """
         check_flag("require_index", require_index)
-        return select_files(*self._open(), predicate, require_index=require_index)
+        options = self._reader.options if isinstance(self._reader, PathReader) else {}
+        return select_files(*self._open(), predicate, options, require_index=require_index)
 
     def _trust(self, recheck: Sequence[str]) -> IndexedListing:
         return trusted(engine_of(self._spark), self._reader, recheck)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from xskip.errors import ArgumentError, did_you_mean, shown
-from xskip.metadata.data_files import DataFiles
+from xskip.metadata.data_files import DataFiles, table_identifier
+from xskip.paths import check_path
 from xskip.results.render import html_table, part_of_bytes, text_table
 from xskip.results.scan_source import ScanSource
 
@@ -160,7 +161,10 @@ class FileList:
             raise ArgumentError("connection is not one of DuckDB", found=shown(connection), expected=expected)
         rows = self.to_pyarrow()
         # a method of DuckDB scans an Arrow dataset with projections and filters pushed down
-        relation: duckdb.DuckDBPyRelation = (connection or module.default_connection()).from_arrow(rows)
+        default = module.default_connection  # a function since DuckDB 1.2
+        relation: duckdb.DuckDBPyRelation = (connection or (default() if callable(default) else default)).from_arrow(
+            rows
+        )
         return relation
 
     def to_pandas(self, columns: Sequence[str] | None = None) -> pd.DataFrame:
@@ -189,6 +193,44 @@ class FileList:
         engine_module("pandas")
         chosen = None if columns is None else _known_columns(columns, rows.schema.names)
         return rows.to_table(columns=chosen).to_pandas()
+
+    def to_spark(self, spark: Any, *, root: str | None = None) -> Any:
+        """Return the files as a DataFrame of a session, such as a client of Spark Connect, which needs no xskip.
+
+        The schema is that of the whole dataset, with the partition columns, also if no file is left.
+
+        Parameters
+        ----------
+        spark : SparkSession
+            The session.
+        root : str, optional
+            The root of the dataset as the session names it, such as ``s3a://bucket/events`` for a list of files below
+            ``s3://bucket/events``. None takes the root of the list.
+
+        Returns
+        -------
+        pyspark.sql.DataFrame
+            The rows of the files. Only some of the rows match the predicate, so filter again.
+
+        Raises
+        ------
+        ArgumentError
+            If the session is not a session, or the root is no path.
+        DatasetError
+            If Spark does not read files of this format by their paths, or the schema is not known.
+
+        Examples
+        --------
+        >>> files = xskip.SkippingIndex.for_path(spark, indexed_path).files("temp > 30")
+        >>> files.to_spark(spark).filter("temp > 30").count()
+        1
+        """
+        from xskip.results.spark_scan import scan_spark
+
+        if root is None:
+            return scan_spark(self.source, spark, self.paths, self.source.root)
+        base, own = check_path(root, "root").rstrip("/"), table_identifier(self.source.root).rstrip("/")
+        return scan_spark(self.source, spark, [base + name.removeprefix(own) for name in self.names], base)
 
     def to_json(self) -> Mapping[str, Any]:
         """Return the list as an object that the module ``json`` can write."""

@@ -64,6 +64,10 @@ class ScanSource:
         The file system of the files; None finds the file system by the root's scheme.
     prefix : str
         What precedes the names of files on ``filesystem``, such as the name of a bucket.
+    options : mapping of str to str
+        The options of Spark's reader.
+    spark_schema : callable, optional
+        A function that returns the schema of the whole dataset for Spark, as a type or in DDL.
     """
 
     root: str
@@ -72,6 +76,8 @@ class ScanSource:
     partitions: Mapping[str, PartitionColumn] = field(default_factory=dict)
     filesystem: pyarrow.fs.FileSystem | None = None
     prefix: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
+    spark_schema: Callable[[], Any] | None = None
 
     def located(self, names: pa.Array) -> tuple[pyarrow.fs.FileSystem, list[str]]:
         """Return a file system, and the path of each file on the file system.
@@ -130,6 +136,17 @@ class ScanSource:
         """
         filesystem, (path,) = self.located(names)
         return self._file_format().inspect(path, filesystem).remove_metadata()
+
+    def footer(self, names: pa.Array) -> Any:
+        """Return the footer of a Parquet file.
+
+        Parameters
+        ----------
+        names : pyarrow.Array of string
+            The name of the file.
+        """
+        filesystem, (path,) = self.located(names)
+        return self._file_format().make_fragment(path, filesystem).metadata
 
     def _file_format(self) -> pyarrow.dataset.FileFormat:
         from pyarrow.dataset import OrcFileFormat, ParquetFileFormat

@@ -14,10 +14,11 @@ from xskip.metadata.table import MetadataTable, PartitionColumn
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.results.polars_scan import avro_schema
 from xskip.results.scan_source import ScanSource
+from xskip.results.spark_scan import ddl_of_file
 from xskip.standalone.store import Store
 from xskip.types.datatypes import arrow_type
 
-__all__ = ["dataset_schema", "partitions_of"]
+__all__ = ["dataset_schema", "partitions_of", "spark_schema"]
 
 
 def dataset_schema(store: Store, fmt: str, listed: DataFiles, snapshot: Snapshot) -> pa.Schema:
@@ -54,6 +55,13 @@ def dataset_schema(store: Store, fmt: str, listed: DataFiles, snapshot: Snapshot
         field = pa.field(name, arrow_type(kind))
         schema = schema.append(field) if at < 0 else schema.set(at, field)
     return schema
+
+
+def spark_schema(store: Store, fmt: str, listed: DataFiles, snapshot: Snapshot) -> str:
+    """Return the schema of a dataset in Spark's DDL; the arguments are those of :func:`dataset_schema`."""
+    schema = dataset_schema(store, fmt, listed, snapshot)
+    source = ScanSource(store.root, fmt, pa.schema, {}, store.filesystem, store.prefix)
+    return ddl_of_file(source, listed.names.slice(0, 1), schema, snapshot.partitions)
 
 
 def partitions_of(kept: DataFiles, known: MetadataTable, root: str) -> dict[str, PartitionColumn]:

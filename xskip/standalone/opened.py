@@ -29,7 +29,7 @@ from xskip.pruning.translate import Available, translate, without_column
 from xskip.results.file_list import FileList
 from xskip.results.scan_source import ScanSource
 from xskip.standalone.arrow_filter import skipped_by_expression
-from xskip.standalone.layout import dataset_schema, partitions_of
+from xskip.standalone.layout import dataset_schema, partitions_of, spark_schema
 from xskip.standalone.resolve import Resolver
 from xskip.standalone.sql import parse
 from xskip.standalone.store import Store, list_data
@@ -143,6 +143,7 @@ class OpenedIndex:
             partitions_of(kept, known, self.store.path),
             self.store.filesystem,
             self.store.prefix,
+            spark_schema=partial(spark_schema, self.store, fmt, listed, snapshot),
         )
         return FileList(kept, len(listed), listed.total_bytes, source, unused, problem)
 
