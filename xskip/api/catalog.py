@@ -22,21 +22,29 @@ if TYPE_CHECKING:
 __all__ = ["list_indexes", "migrate_all"]
 
 
-def list_indexes(spark: SparkSession) -> IndexList:
-    """Return the indexes under ``spark.xskip.metadata.location``.
+def list_indexes(spark: SparkSession, location: str | None = None) -> IndexList:
+    """Return the indexes below a directory, or under ``spark.xskip.metadata.location``.
 
-    Without this setting, return the indexes that this process has built or used. An index that cannot be read is left
-    out with a warning in the log.
+    Without both, return the indexes that this process has built or used. An index that cannot be read is left out with
+    a warning in the log.
 
     Parameters
     ----------
     spark : SparkSession
         The session whose setting applies.
+    location : str, optional
+        A base location, a dataset, or a directory that holds datasets with indexes inside, up to three levels below.
+        None takes the setting.
 
     Returns
     -------
     IndexList
         The indexes in the order of their datasets' names.
+
+    Raises
+    ------
+    ArgumentError
+        If the location is not a path.
 
     Examples
     --------
@@ -45,7 +53,10 @@ def list_indexes(spark: SparkSession) -> IndexList:
     """
     engine = engine_of(spark)
     engine.settings.check(spark)
-    base = base_location(spark, engine)
+    if location is None:
+        base = base_location(spark, engine)
+    else:
+        base = engine.hook.locations.qualified(check_path(location, "location"))
     found = []
     for snapshot, directory in engine.indexes.list_snapshots(base):
         record = snapshot.record

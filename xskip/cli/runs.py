@@ -114,15 +114,14 @@ def migrate(arguments: argparse.Namespace) -> int:
 
 
 def list_all(arguments: argparse.Namespace) -> int:
-    """List the indexes below a location."""
+    """List the indexes below a directory."""
     from xskip.api.catalog import list_indexes
     from xskip.cli.output import show
     from xskip.cli.sessions import demand_directory, session
 
     demand_directory(arguments.location)
     with session(arguments) as spark:
-        spark.conf.set("spark.xskip.metadata.location", arguments.location)
-        show(arguments, list_indexes(spark))
+        show(arguments, list_indexes(spark, arguments.location))
     return 0
 
 

@@ -230,6 +230,9 @@ class IndexList(ShownTable):
     def __iter__(self) -> Iterator[ListedIndex]:
         return iter(self.indexes)
 
+    def __str__(self) -> str:
+        return ShownTable.__str__(self) if self.indexes else "no index"
+
     def _columns(self) -> dict[str, list[Any]]:
         return {
             "dataset": [i.dataset for i in self.indexes],

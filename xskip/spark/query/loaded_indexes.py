@@ -9,6 +9,7 @@ import time
 from dataclasses import dataclass, field
 
 from xskip.errors import XskipError
+from xskip.metadatastore.index_search import index_directories
 from xskip.metadatastore.snapshot import KnownFiles, Snapshot, open_snapshot
 from xskip.metadatastore.unreadable_indexes import UnreadableIndexes
 from xskip.settings import METADATA_BYTES
@@ -155,6 +156,17 @@ class LoadedIndexes:
             loaded = self._open(directory, self._loaded.get(directory))
         return None if loaded is None else (loaded.snapshot, loaded.token)
 
+    def knows(self, directory: str) -> bool:
+        """Return whether this process has built, changed or used an index in a directory, and has not dropped it."""
+        with self._lock:
+            return directory in self._changed or self._loaded.get(directory) is not None
+
+    def forget_dropped(self, directory: str) -> None:
+        """Discard that there was an index in a directory, because this process has dropped it."""
+        with self._lock:
+            self._changed.pop(directory, None)
+            self._loaded.discard(directory)
+
     def directories(self) -> list[str]:
         """Return the directories of the indexes in use."""
         return self._loaded.keys()
@@ -165,13 +177,14 @@ class LoadedIndexes:
         Parameters
         ----------
         base : str or None
-            The base location of the indexes. None lists the indexes that this process has changed or used.
+            The base location of the indexes, or a directory with datasets. None lists the indexes that this process has
+            changed or used.
         """
         if base is None:
             with self._lock:
                 directories = dict.fromkeys(self._loaded.keys()) | self._changed
         else:
-            directories = dict.fromkeys(storage_for(self._hook, base).directories(base))
+            directories = dict.fromkeys(index_directories(storage_for(self._hook, base), base))
         snapshots = []
         for directory in directories:
             try:

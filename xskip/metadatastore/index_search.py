@@ -1,0 +1,57 @@
+"""The search for indexes below a directory: of a base location, of a dataset, or of datasets with indexes inside."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from xskip.metadatastore.filesystem import Storage
+from xskip.metadatastore.location import INDEX_DIRECTORY
+
+__all__ = ["index_directories"]
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_COMMITS = "_commits"
+#: How far below the directory a dataset can be.
+_MOST_LEVELS = 4
+#: The number of directories that a search lists at most.
+_MOST_DIRECTORIES = 10_000
+
+
+def index_directories(storage: Storage, directory: str) -> list[str]:
+    """Return the directories below a directory that hold the metadata of an index, in the order of their names.
+
+    Below a dataset with an index inside, the search goes no further, nor into partitions and hidden directories.
+
+    Parameters
+    ----------
+    storage : Storage
+    directory : str
+        A base location, a dataset, or a directory with datasets.
+    """
+    found: list[str] = []
+    level, listings = [directory], 0
+    for _ in range(_MOST_LEVELS):
+        below: list[str] = []
+        for each in level:
+            listings += 1
+            if listings > _MOST_DIRECTORIES:
+                return sorted(found)
+            children = {path.rstrip("/").rpartition("/")[2]: path for path in storage.directories(each)}
+            if _COMMITS in children and each != directory:
+                found.append(each)
+            elif INDEX_DIRECTORY in children:
+                found += _indexes_in(storage, children[INDEX_DIRECTORY])
+            else:
+                found += (path for name, path in children.items() if _DIGEST.fullmatch(name))
+                below += (path for name, path in children.items() if _may_hold_datasets(name))
+        level = below
+    return sorted(found)
+
+
+def _indexes_in(storage: Storage, directory: str) -> Iterator[str]:
+    return (path for path in storage.directories(directory) if _DIGEST.fullmatch(path.rstrip("/").rpartition("/")[2]))
+
+
+def _may_hold_datasets(name: str) -> bool:
+    return not (name.startswith(("_", ".")) or "=" in name or _DIGEST.fullmatch(name))
