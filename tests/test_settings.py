@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from xskip.errors import SettingError, did_you_mean
+from xskip.api.arguments import check_time
+from xskip.errors import ArgumentError, SettingError, did_you_mean
 from xskip.settings import (
     BYTES_PER_FILE,
     CHUNK_BYTES,
     CHUNK_FILES,
     DISCOVERY_SECONDS,
     ENABLED,
+    LOCATION,
+    PLACES,
     PREFIX,
     SETTINGS,
     problems_of,
+    seconds_of,
 )
 
 
@@ -48,6 +52,37 @@ def test_other_texts_are_no_sizes_or_times(text: str) -> None:
             setting.of(text)
         assert (caught.value.where, caught.value.found) == (setting.key, text)
         assert caught.value.expected == setting.expected
+
+
+@pytest.mark.parametrize("text", ["3", "0", "1.5h", "soon", "", "-1h", "1h 5min", "9999999999d"])
+def test_durations_have_a_unit(text: str) -> None:
+    assert seconds_of(text) is None
+    with pytest.raises(ArgumentError, match="older_than is not a time with a unit"):
+        check_time("older_than", text)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("0s", 0), ("500ms", 0.5), (" 30min ", 1800), ("2H", 7200), ("1d", 86400)]
+)
+def test_durations(text: str, seconds: float) -> None:
+    assert seconds_of(text) == check_time("older_than", text) == pytest.approx(seconds)
+
+
+def test_places_are_pairs_of_absolute_paths_and_names() -> None:
+    text = " /lake/events = /md/events ,s3a://b/p=1=s3a://b/md/a=b, shop.orders=file:/md/orders"
+    assert PLACES.of(text) == {
+        "/lake/events": "/md/events", "s3a://b/p=1": "s3a://b/md/a=b", "shop.orders": "file:/md/orders",
+    }  # fmt: skip
+    assert PLACES.of("") == {}
+    for wrong in ("/a", "/a=b", "a=/b", "a/b=/c", "/a=/b,", "/a=/b,/a=/c", ",", "=/b", "db.=/b", "~/a=/b"):
+        assert PLACES.error(wrong) is not None, wrong
+
+
+@pytest.mark.parametrize("text", ["md", "./md", "../md", "~/md", "s3a:md", "$HOME/md"])
+def test_a_base_location_is_absolute(text: str) -> None:
+    with pytest.raises(SettingError, match=r"an absolute path such as /md or s3a://bucket/md"):
+        LOCATION.of(text)
+    assert [LOCATION.of(path) for path in ("/md", "file:/md", "hdfs://n/md", " /md ")][-1] == "/md"
 
 
 def test_limits() -> None:

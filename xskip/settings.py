@@ -1,7 +1,7 @@
 """The settings ``spark.xskip.*``.
 
 While Spark plans a query, the Java hook reads the settings that the query depends on: :data:`STRICT`,
-:data:`DISCOVERY_SECONDS`, :data:`ENABLED`, :data:`EVALUATE` and :data:`LOCATION`.
+:data:`DISCOVERY_SECONDS`, :data:`ENABLED`, :data:`EVALUATE`, :data:`LOCATION` and :data:`PLACES`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 from xskip.errors import SettingError
@@ -26,6 +27,7 @@ __all__ = [
     "JOB_FILES",
     "LOCATION",
     "METADATA_BYTES",
+    "PLACES",
     "PLAINTEXT_FOOTER",
     "PREFIX",
     "REPORT_VALUES",
@@ -33,6 +35,7 @@ __all__ = [
     "SETTINGS",
     "STRICT",
     "Setting",
+    "is_absolute",
     "problems_of",
     "seconds_of",
     "similar_key",
@@ -80,6 +83,8 @@ class Setting(Generic[T]):
         >>> ENABLED.written, BYTES_PER_FILE.written
         ('true', '128m')
         """
+        if isinstance(self.default, Mapping):
+            return ""
         return self.default_text or (str(self.default).lower() if isinstance(self.default, bool) else str(self.default))
 
     def error(self, text: str) -> SettingError | None:
@@ -140,6 +145,7 @@ def _flag(text: str) -> bool | None:
 #: Suffixes of Spark's sizes and times, and their numbers of bytes and of seconds.
 _BYTES = {"": 1, "b": 1} | {f"{unit}{b}": 1 << 10 * power for power, unit in enumerate("kmgtp", 1) for b in ("", "b")}
 _SECONDS = {"": 1.0, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_LONGEST = 999_999_999 * _SECONDS["d"]  # that of timedelta
 _QUANTITY = re.compile(r"(\d+)([a-z]*)", re.ASCII)
 
 
@@ -158,16 +164,44 @@ def _some_bytes(text: str) -> int | None:
 
 
 def seconds_of(text: str) -> float | None:
-    """Return a time in seconds from Spark's form of times, or None for any other text.
+    """Return a duration in seconds from Spark's form of times, or None for any other text and without a unit.
 
-    >>> seconds_of("2h"), seconds_of("soon")
-    (7200.0, None)
+    >>> seconds_of("2h"), seconds_of("90min"), seconds_of("3"), seconds_of("soon")
+    (7200.0, 5400.0, None, None)
     """
-    return _quantity(text.strip(), _SECONDS)
+    number = text.strip()
+    found = None if number.isdecimal() else _seconds(number)
+    return None if found is None or found > _LONGEST else found
 
 
 def _seconds(text: str) -> float | None:
+    """Return a duration in seconds; a number without a unit counts seconds, as the key of the setting says."""
     return _quantity(text, _SECONDS)
+
+
+_PLACE = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?/")
+_PAIR = re.compile(r"\s*([^\s=].*?)\s*=\s*((?:[A-Za-z][A-Za-z0-9+.-]*:)?/.*?)\s*")
+_NAME = re.compile(r"[^/:.]+\.[^/:.]+")
+
+
+def is_absolute(path: str) -> bool:
+    """Return whether a path names the same directory in every process.
+
+    >>> is_absolute("/md"), is_absolute("s3a://bucket/md"), is_absolute("md"), is_absolute("~/md")
+    (True, True, False, False)
+    """
+    return _PLACE.match(path) is not None
+
+
+def _directory(text: str) -> str | None:
+    return text if is_absolute(text) else None
+
+
+def _places(text: str) -> Mapping[str, str] | None:
+    """Return directories by paths or names of tables, from a text such as ``/lake/events=/md/events, db.t=/md/t``."""
+    pairs = [_PAIR.fullmatch(part) for part in text.split(",")]
+    found = {pair[1]: pair[2] for pair in pairs if pair and (is_absolute(pair[1]) or _NAME.fullmatch(pair[1]))}
+    return found if len(found) == len(pairs) else None
 
 
 _FLAG = "true or false"
@@ -176,8 +210,13 @@ _SIZE = "a size of at least one byte, such as 128m or 134217728"
 
 ENABLED = Setting("spark.xskip.enabled", default=True, read=_flag, expected=_FLAG, meaning="queries skip files")
 LOCATION = Setting(
-    "spark.xskip.metadata.location", "", str, "a directory",
+    "spark.xskip.metadata.location", "", _directory, "an absolute path such as /md or s3a://bucket/md",
     "the base location of all indexes; if it is empty, each index lies inside its dataset",
+)  # fmt: skip
+PLACES: Setting[Mapping[str, str]] = Setting(
+    "spark.xskip.metadata.places", MappingProxyType({}), _places,
+    "datasets and absolute directories, such as /lake/events=/md/events, shop.orders=/md/orders",
+    "the directories of the indexes of single datasets, by paths or by names of tables with their database",
 )  # fmt: skip
 DISCOVERY_SECONDS = Setting(
     "spark.xskip.discovery.seconds", 60.0, _seconds, "a time such as 60s, 2min or a number of seconds",
@@ -236,8 +275,8 @@ JOB_FILES = Setting(
 SETTINGS: Mapping[str, Setting[Any]] = {
     each.key: each
     for each in (
-        ENABLED, LOCATION, STRICT, EVALUATE, REPORT_VALUES, DISCOVERY_SECONDS, JOB_FILES, METADATA_BYTES, ROWS_PER_FILE,
-        BYTES_PER_FILE, CHUNK_FILES, CHUNK_BYTES, FOOTERS, FOOTER_KEY, PLAINTEXT_FOOTER,
+        ENABLED, LOCATION, PLACES, STRICT, EVALUATE, REPORT_VALUES, DISCOVERY_SECONDS, JOB_FILES, METADATA_BYTES,
+        ROWS_PER_FILE, BYTES_PER_FILE, CHUNK_FILES, CHUNK_BYTES, FOOTERS, FOOTER_KEY, PLAINTEXT_FOOTER,
     )
 }  # fmt: skip
 

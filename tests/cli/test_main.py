@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import xskip
-from tests.helpers import opened_files, write_once
+from tests.helpers import opened_files, write_files, write_once
 from xskip.api.session import check_java
 from xskip.cli.demo import empty_directory
 from xskip.cli.main import main
@@ -106,6 +106,37 @@ def test_commands_print_results_as_json(
     assert run_json(capsys, "list", base) == {"indexes": []}
 
 
+def test_a_list_finds_indexes_inside_of_datasets(
+    spark: SparkSession, path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    assert path == str(tmp_path / "data")
+    made = [tmp_path / "lake" / name for name in ("bronze/events", "visits")]
+    for each in made:
+        write_files(spark, each, "a int", {"p=1/f": [(1,)], "p=2/f": [(2,)]})
+        xskip.SkippingIndex.for_path(spark, str(each)).create([xskip.MinMax("a")])
+    write_files(spark, tmp_path / "lake" / "other", "a int", {"p=1/f": [(1,)]})
+    capsys.readouterr()
+    for place, expected in (("lake", made), ("lake/visits", made[1:]), ("lake/bronze", made[:1]), ("lake/other", [])):
+        found = run_json(capsys, "list", str(tmp_path / place))["indexes"]
+        assert [each["dataset"] for each in found] == [str(root) for root in expected]
+    assert run(capsys, "list", str(tmp_path / "lake/other")) == "no index\n"
+    assert caplog.messages == []
+
+
+def test_a_relative_directory_is_that_of_the_shell(
+    spark: SparkSession, path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    created = run_json(capsys, "create", path, "--location", "md", "--minmax", "a")
+    assert created["added"] == 3
+    assert run_json(capsys, "describe", path, "--location", f"{tmp_path}/md")["location"].startswith(f"{tmp_path}/md/")
+    assert len(run_json(capsys, "list", "md")["indexes"]) == 1
+    assert run_json(capsys, "create", path, "--at", "mine", "--minmax", "a")["added"] == 3
+    assert run_json(capsys, "describe", path, "--at", f"{tmp_path}/mine")["location"] == f"{tmp_path}/mine"
+    assert run_json(capsys, "explain", path, "a >= 2", "--at", "mine")["scans"][0]["skipped"] == 2
+    assert run_json(capsys, "status", path, "--at", "mine")["up_to_date"]
+
+
 def test_commands_accept_formats_and_reader_options(
     spark: SparkSession, path: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -196,7 +227,16 @@ def test_invalid_arguments_name_the_help(arguments: list[str], capsys: pytest.Ca
             ["validate", "x", "--sample", "0"],
             "--sample has an invalid value (found: '0'; expected: a whole number of at",
         ),
-        (["vacuum", "x", "--older-than", "soon"], "(found: 'soon'; expected: a time such as 12h or 1d); see xskip "),
+        (
+            ["vacuum", "x", "--older-than", "3"],
+            "(found: '3'; expected: a time with its unit, such as 30min, 12h or 1d)",
+        ),
+        (["quix", "compact", "x", "t", "--older-than", "6"], "(found: '6'; expected: a time with its unit, such as "),
+        (["quix", "clean", "x", "t", "--older-than", "6.5"], "(found: '6.5'; expected: a time with its unit, such as "),
+        (
+            ["vacuum", "x", "--older-than", "soon"],
+            "(found: 'soon'; expected: a time with its unit, such as 30min, 12h or 1d); see xskip ",
+        ),
         (["refresh", "x", "y"], "xskip refresh takes fewer arguments (found: y); see xskip refresh --help"),
         (["create", "x", "--on-error", "skpi"], "(found: skpi; expected: one of raise, skip); did you mean skip?"),
         (["completion", "fsh"], "shell has no such value (found: fsh; expected: one of bash, zsh, fish)"),
@@ -251,8 +291,8 @@ def test_errors_name_flags_instead_of_arguments_of_python(
         "see xskip validate --help\n"
     )
     assert fail(capsys, "vacuum", path, "--older-than", "soon") == (
-        "xskip: --older-than has an invalid value (found: 'soon'; expected: a time such as 12h or 1d); "
-        "see xskip vacuum --help\n"
+        "xskip: --older-than has an invalid value (found: 'soon'; expected: a time with its unit, such as 30min, 12h "
+        "or 1d); see xskip vacuum --help\n"
     )
     assert "--index \"TYPE(COLUMN, key_label='LABEL')\"" in fail(capsys, "rotate-keys", path)
     assert fail(capsys, "add", path, "--minmax", "a").endswith("; to change its parameters, run xskip remove first\n")

@@ -140,11 +140,10 @@ def test_sessions(session: Any, expected: str) -> None:
 def test_paths(spark: SparkSession, path: Any, expected: str) -> None:
     calls: list[Callable[[Any], object]] = [
         lambda path: SkippingIndex.for_path(spark, path),
-        lambda path: SkippingIndex.for_path(spark, "/lake").at(path),
         lambda path: xskip.migrate_all(spark, path),
     ]
     if path is not None:
-        calls.append(lambda path: xskip.doctor(spark, path))
+        calls += [lambda path: xskip.doctor(spark, path), SkippingIndex.for_path(spark, "/lake").at]
     for call in calls:
         with pytest.raises(ArgumentError, match=expected):
             call(path)

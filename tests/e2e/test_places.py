@@ -1,4 +1,4 @@
-"""Queries find an index by properties of tables and databases, chosen directories and settings of the process."""
+"""Queries find an index by properties of tables and databases, and by settings of sessions and of the process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 import xskip
 from tests.helpers import kept, opened_files, write_files, write_once
-from xskip.errors import IndexDefinitionError
+from xskip.errors import ArgumentError, IndexDefinitionError, SettingError
 from xskip.spark.query.engine import engine_of
 
 KEYS = ("io.xskipper.parquet.mdlocation", "spark.ibm.metaindex.parquet.mdlocation")
@@ -32,8 +32,6 @@ def events(spark: SparkSession, tmp_path: Path) -> Iterator[str]:
     spark.sql("ALTER TABLE shop.events RECOVER PARTITIONS")
     yield path
     spark.sql("DROP DATABASE shop CASCADE")
-    for name in ("shop.events", path):
-        engine_of(spark).hook.locations.choose(name, None)
 
 
 def by_table(spark: SparkSession, predicate: str) -> set[str]:
@@ -87,20 +85,21 @@ def test_the_order_of_places(spark: SparkSession, events: str, tmp_path: Path) -
     path.drop()
     table.create([xskip.MinMax("v")])
     assert table.describe().location == f"{tmp_path}/own"
-    table.at(f"{tmp_path}/chosen")
+    spark.conf.set("spark.xskip.metadata.places", f"shop.events={tmp_path}/chosen")
     assert not table.exists()
     assert by_table(spark, "v > 4") == {"a", "b", "c"}
     table.create([xskip.MinMax("v")])
     assert table.describe().location == f"{tmp_path}/chosen"
     assert by_table(spark, "v > 4") == {"b", "c"}
     assert not path.exists()
+    spark.conf.unset("spark.xskip.metadata.places")
+    assert table.describe().location == f"{tmp_path}/own"
 
 
 def test_a_table_s_name_below_the_configured_base(spark: SparkSession, events: str, tmp_path: Path) -> None:
     """[MDS-L-5] The place of other programs for a table is the last one."""
-    table = xskip.SkippingIndex.for_table(spark, "shop.events").at(f"{tmp_path}/base/{digest('shop.events')}")
-    table.create([xskip.MinMax("v")])
-    engine_of(spark).hook.locations.choose("shop.events", None)
+    table = xskip.SkippingIndex.for_table(spark, "shop.events")
+    table.at(f"{tmp_path}/base/{digest('shop.events')}").create([xskip.MinMax("v")])
     assert by_table(spark, "v > 4") == {"a", "b", "c"}
     spark.conf.set("spark.xskip.metadata.location", f"{tmp_path}/base")
     assert by_table(spark, "v > 4") == {"b", "c"}
@@ -113,13 +112,80 @@ def test_a_directory_of_its_own(spark: SparkSession, events: str, tmp_path: Path
     made = xskip.SkippingIndex.for_path(spark, events)
     made.create([xskip.MinMax("v")])
     assert kept(spark, events, "v = 2") == set()
-    made.at(f"{tmp_path}/other")
-    assert kept(spark, events, "v = 2") == {"a", "b", "c"}
-    made.create([xskip.ValueList("v")])
-    assert made.describe().location == f"{tmp_path}/other"
+    other = made.at(f"{tmp_path}/other")
+    assert (made.exists(), other.exists()) == (True, False)
+    other.create([xskip.NullCount("v")])
+    assert other.describe().location == f"{tmp_path}/other"
     assert kept(spark, events, "v = 2") == set()
-    assert kept(spark, events, "v = 5") == {"b"}
-    assert by_table(spark, "v = 5") == {"b"}
+    spark.conf.set("spark.xskip.metadata.places", f"{events}={tmp_path}/other")
+    assert kept(spark, events, "v = 2") == by_table(spark, "v = 2") == {"a", "b", "c"}
+    assert kept(spark, events, "v IS NULL") == by_table(spark, "v IS NULL") == set()
+    spark.conf.unset("spark.xskip.metadata.places")
+    assert kept(spark, events, "v = 2") == by_table(spark, "v = 2") == set()
+
+
+def test_a_directory_changes_nothing_else(
+    spark: SparkSession, events: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """[MDS-L-7] Another directory is that of one instance, and the instance says that queries look elsewhere."""
+    made = xskip.SkippingIndex.for_path(spark, events)
+    other = made.at(tmp_path / "other")
+    assert other is not made
+    other.create([xskip.MinMax("v")])
+    entry = f"{events}={tmp_path}/other"
+    assert f"spark.xskip.metadata.places={entry} makes them find it" in caplog.text
+    assert not made.exists()
+    assert not (Path(events) / "_xskip").exists()
+    assert kept(spark, events, "v > 4") == {"a", "b", "c"}
+    assert {Path(name).stem for name in other.files("v > 4").names} == {"b", "c"}
+    assert spark.conf.get("spark.xskip.metadata.places", None) is None
+    status = other.status()
+    assert (status.up_to_date, status.remedy) == (False, "see the problem")
+    assert status.problem.endswith(f"spark.xskip.metadata.places={entry} makes them find it")
+    made.create([xskip.ValueList("v")])
+    write_files(spark, Path(events), "v int", {"p=2/d": [(4,)]})
+    assert (other.refresh().added, other.refresh(trust_listing=True).added) == (1, 0)
+    assert (made.status().missing, other.status().missing) == (1, 0)
+    assert other.read(trust_listing=True).filter("v > 4").count() == 2
+    other.add([xskip.BloomFilter("v")])
+    assert [each.name for each in other.describe().indexes] == ["minmax", "bloomfilter"]
+    assert other.remove(["bloomfilter(v)"]).removed == ("bloomfilter(v)",)
+    assert (other.validate().files, other.validate().wrong) == (4, ())
+    assert [each.name for each in made.describe().indexes] == ["valuelist"]
+    assert other.drop().location == f"{tmp_path}/other"
+    assert made.exists()
+    assert other.at(None).describe().location == made.describe().location
+
+
+def test_queries_of_one_session_find_a_place(spark: SparkSession, events: str, tmp_path: Path) -> None:
+    """[MDS-L-5] The setting is that of a session; invalid and other pairs do not count."""
+    made = xskip.SkippingIndex.for_path(spark, events).at(f"{tmp_path}/other")
+    made.create([xskip.MinMax("v")])
+    session = spark.newSession()
+    xskip.enable(session)
+    session.conf.set("spark.xskip.metadata.places", f"/elsewhere=/md, file:{events}/ = file:{tmp_path}/other/")
+    assert kept(session, events, "v > 4") == {"b", "c"}
+    assert kept(spark, events, "v > 4") == {"a", "b", "c"}
+    spark.conf.set("spark.xskip.metadata.places", session.conf.get("spark.xskip.metadata.places"))
+    found = xskip.SkippingIndex.for_path(spark, events)
+    assert (found.exists(), found.status().problem) == (True, "")
+    assert found.at(f"{tmp_path}/other").status().problem == ""
+    for wrong in ("md", f"{events}=md", f"events={tmp_path}/other", f"{events}={tmp_path}/other,"):
+        spark.conf.set("spark.xskip.metadata.places", wrong)
+        with pytest.raises(SettingError, match=r"spark\.xskip\.metadata\.places.*such as /lake/events=/md/events"):
+            found.exists()
+
+
+@pytest.mark.parametrize("place", ["md", "./md", "~/md", "../md", "s3a:md"])
+def test_places_are_absolute(spark: SparkSession, events: str, place: str) -> None:
+    """[MDS-L-8] A relative path names another directory in each process."""
+    made = xskip.SkippingIndex.for_path(spark, events)
+    with pytest.raises(ArgumentError, match="the location is not an absolute path"):
+        made.at(place)
+    spark.conf.set("spark.xskip.metadata.location", place)
+    with pytest.raises(SettingError, match=r"an absolute path such as /md"):
+        made.create([xskip.MinMax("v")])
+    assert not (Path(events) / "_xskip").exists()
 
 
 def test_settings_of_the_process(spark: SparkSession, events: str, tmp_path: Path) -> None:
@@ -189,6 +255,7 @@ def test_metadata_never_lie_among_the_data(spark: SparkSession, events: str, whe
 def test_below_the_data_under_a_hidden_name(spark: SparkSession, events: str) -> None:
     """[MDS-L-6] A hidden directory below the data is allowed."""
     xskip.SkippingIndex.for_path(spark, events).at(f"{events}/_mine/index").create([xskip.MinMax("v")])
+    spark.conf.set("spark.xskip.metadata.places", f"{events}={events}/_mine/index")
     assert kept(spark, events, "v > 4") == {"b", "c"}
 
 
@@ -198,6 +265,7 @@ def test_another_dataset_s_index_stays(spark: SparkSession, events: str, tmp_pat
     mine = xskip.SkippingIndex.for_path(spark, events).at(f"{tmp_path}/md")
     mine.create([xskip.MinMax("v")])
     theirs = xskip.SkippingIndex.for_path(spark, other).at(f"{tmp_path}/md")
+    spark.conf.set("spark.xskip.metadata.places", f"{events}={tmp_path}/md,{other}={tmp_path}/md")
     for change in (theirs.refresh, theirs.migrate, theirs.rotate_keys, theirs.drop):
         with pytest.raises(IndexDefinitionError, match="index of another dataset"):
             change()

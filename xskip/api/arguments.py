@@ -260,7 +260,7 @@ def check_builder(builder: object) -> None:
 
 
 def check_time(name: str, value: object) -> float:
-    """Return the seconds of a time in Spark's form.
+    """Return the seconds of a time in Spark's form, which has a unit.
 
     Raises
     ------
@@ -269,7 +269,9 @@ def check_time(name: str, value: object) -> float:
     """
     seconds = seconds_of(value) if isinstance(value, str) else None
     if seconds is None:
-        raise ArgumentError(f"{name} is not a time", found=shown(value), expected="a time such as '12h' or '1d'")
+        raise ArgumentError(
+            f"{name} is not a time with a unit", found=shown(value), expected="a time such as '30min', '12h' or '1d'"
+        )
     return seconds
 
 

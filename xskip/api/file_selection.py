@@ -15,6 +15,7 @@ from xskip.metadatastore.absence import no_index
 from xskip.metadatastore.commit import find_live
 from xskip.results.file_list import FileList
 from xskip.results.scan_source import ScanSource
+from xskip.settings import PLACES
 from xskip.spark.collect.arrow_schema import arrow_schema
 from xskip.spark.collect.listing import list_files
 from xskip.spark.collect.relation import selected
@@ -57,6 +58,8 @@ def select_files(
         raise no_index(source.storage, source.location)
     session = source.df.sparkSession
     session.conf.set("spark.xskip.enabled", "true")
+    if source.chosen:
+        session.conf.set(PLACES.key, source.chosen)
     engine.hook.install(session)
     listed = list_files(source.dataset)
     before = engine.hook.queries.last_scan()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -29,13 +30,14 @@ from xskip.build.progress import ProgressOption
 from xskip.build.reader import PathReader, TableReader
 from xskip.build.refresh import Refresh, trusted
 from xskip.build.source import form_of
-from xskip.errors import IndexExistsError, RecordDamagedError
+from xskip.errors import ArgumentError, IndexExistsError, RecordDamagedError, shown
 from xskip.indexes import Index
 from xskip.metadatastore.commit import find_live
 from xskip.metadatastore.versions import CURRENT_VERSION
 from xskip.paths import check_path
 from xskip.results.file_list import FileList
 from xskip.results.operations import RefreshResult
+from xskip.settings import is_absolute
 from xskip.spark.bridge.sessions import check_session
 from xskip.spark.query.engine import engine_of
 
@@ -44,6 +46,8 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 __all__ = ["SkippingIndex"]
+
+_log = logging.getLogger("xskip")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,25 +145,47 @@ class SkippingIndex(IndexInspection):
         check_text("table", table)
         return SkippingIndex(table, spark, TableReader(table))
 
-    def at(self, location: str) -> SkippingIndex:
-        """Set the directory of the index's metadata for this process, and return this instance.
+    def at(self, location: str | os.PathLike[str] | None) -> SkippingIndex:
+        """Return the index of the same dataset in a directory of its own.
+
+        Only operations on the returned instance use the directory. This instance stays as it is, and so do the queries
+        of all sessions. Queries find the directory by the setting ``spark.xskip.metadata.places`` of their session, or
+        by the property ``io.xskipper.parquet.mdlocation`` of a table; :meth:`status` says if those of this session do
+        not.
 
         Parameters
         ----------
-        location : str
-            The directory. Other processes find the directory by the table property ``io.xskipper.parquet.mdlocation``,
-            or by a call of this method.
+        location : str, os.PathLike or None
+            The directory, an absolute path. None returns the index in the directory that the settings and the
+            properties of tables determine.
 
         Returns
         -------
         SkippingIndex
-            This instance.
+            Another instance.
+
+        Raises
+        ------
+        ArgumentError
+            If the location is not an absolute path.
+
+        Examples
+        --------
+        >>> index = xskip.SkippingIndex.for_path(spark, path)
+        >>> elsewhere = index.at(f"{path}-index")
+        >>> elsewhere.create([xskip.MinMax("temp")]).added, elsewhere.exists(), index.exists()
+        (3, True, False)
+        >>> spark.conf.set("spark.xskip.metadata.places", f"{path}={path}-index")
+        >>> index.exists(), elsewhere.at(None).exists(), elsewhere.drop().metadata_files
+        (True, True, 1)
         """
-        location = check_path(location, "location")
-        engine, source = self._open()
-        table = engine.hook.locations.table(self._spark, self.name) if isinstance(self._reader, TableReader) else None
-        engine.hook.locations.choose(table.name if table else source.root, engine.hook.locations.qualified(location))
-        return self
+        place = "" if location is None else check_path(location, "location", expected="a path such as '/md/events'")
+        if place and not is_absolute(place):
+            raise ArgumentError(
+                "the location is not an absolute path", found=shown(location), expected="a path such as '/md/events'",
+                hint="a relative path is another directory in each process",
+            )  # fmt: skip
+        return replace(self, _reader=replace(self._reader, place=place))
 
     def create(
         self,
@@ -221,6 +247,8 @@ class SkippingIndex(IndexInspection):
         form = form_of(self._spark, engine, version)
         with Collected() as collected:
             result = Build(engine, source, planned, progress, on_error, form, collected).run(None)
+        if source.unfound:
+            _log.warning("the index is in %s, but %s", source.directory, source.unfound)
         return replace(result, seconds=time.monotonic() - started)
 
     def refresh(

@@ -193,7 +193,7 @@ def _status(source: Source) -> IndexStatus:
     table = snapshot.load(keys_of_paths(definition for definition, _ in snapshot.indexes))
     fresh, alive = compare_files(listed.files, table.files)
     unknown = _unknown_paths(table, alive)
-    problem = snapshot.reason_unusable(source.location, source.reading)
+    problem = snapshot.reason_unusable(source.location, source.reading) or source.unfound
     present = int(alive.sum())
     missing = listed.files.take(pa.array(fresh))
     versions = tuple(zip(snapshot.live.names, (file.schema.version for file in snapshot.metadata_files), strict=True))

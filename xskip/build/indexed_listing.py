@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from xskip.build.directory_changes import DirectoryChanges, changed_partitions, diff_files, local_files
 from xskip.build.reader import PathReader, Reader
-from xskip.build.source import check_dataset
+from xskip.build.source import check_dataset, chosen_location
 from xskip.errors import DatasetError, IndexDefinitionError, MetadataNotFoundError
 from xskip.expressions.operands import in_backticks
 from xskip.metadata.data_files import table_identifier
@@ -309,7 +309,8 @@ def _load(engine: Engine, snapshot: Snapshot, location: IndexLocation, reader: P
 
 def _in_use(engine: Engine, reader: PathReader) -> tuple[IndexLocation, Snapshot, int]:
     root = engine.hook.locations.qualified(reader.path)
-    for location in engine.hook.locations.of_path(root):
+    chosen = [chosen_location(engine, root, reader, reader.place)] if reader.place else None
+    for location in chosen or engine.hook.locations.of_path(root):
         found = engine.indexes.snapshot(location.directory)
         if found is not None:
             return (location, *found)

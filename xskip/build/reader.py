@@ -53,12 +53,15 @@ class PathReader:
         The reader options.
     schema : StructType, str or None
         The schema, possibly in DDL; None lets Spark infer the schema.
+    place : str
+        The directory of the index's metadata; an empty text leaves it to the settings and to properties of tables.
     """
 
     path: str
     format: str
     options: Mapping[str, str] = field(default_factory=dict)
     schema: StructType | str | None = None
+    place: str = ""
 
     @property
     def lower_options(self) -> dict[str, str]:
@@ -144,9 +147,12 @@ class TableReader:
     ----------
     table : str
         The name of the table.
+    place : str
+        The directory of the index's metadata; an empty text leaves it to the settings and to properties of tables.
     """
 
     table: str
+    place: str = ""
 
     def __call__(self, session: SparkSession) -> DataFrame:
         """Return the table as a DataFrame of a session, without regard to cached listings.
@@ -186,12 +192,15 @@ class FrameReader:
         What is known of the files that the latest DataFrame reads.
     outdated : callable, optional
         A function that returns for each file of a snapshot whether a refresh collects the file even if it is unchanged.
+    place : str
+        The directory of the index's metadata; an empty text leaves it to the settings and to properties of tables.
     """
 
     name: str
     read: Callable[[SparkSession], DataFrame]
     claims: Claims | None = None
     outdated: Callable[[Snapshot], npt.NDArray[np.bool_]] | None = None
+    place: str = ""
 
     def __call__(self, session: SparkSession) -> DataFrame:
         """Return the dataset as a DataFrame of a session.

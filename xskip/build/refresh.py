@@ -62,7 +62,7 @@ class Refresh(Update):
 
     def _prepared(self, found: IndexedListing | None) -> Callable[[], RefreshResult]:
         """Prepare a build over the changed directories, or over the whole dataset, which Spark lists."""
-        source = open_source(self.spark, self.engine, found.read_changed if found else self.reader)
+        source = open_source(self.spark, self.engine, found.read_changed if found else self.reader, self.reader.place)
         snapshot = found.snapshot if found else require_own_snapshot(source)
         build = self.build_on(source, snapshot, Build)
         outdated = self.outdated(snapshot)

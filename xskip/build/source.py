@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from xskip.build.reader import FrameReader
+from xskip.build.reader import FrameReader, TableReader
 from xskip.errors import DatasetError, IndexDefinitionError, MetadataCorruptError
 from xskip.metadata.data_files import table_identifier
 from xskip.metadata.read_profile import ReadProfile, differences
@@ -16,7 +16,7 @@ from xskip.metadatastore.filesystem import Storage
 from xskip.metadatastore.location import IndexLocation
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot
 from xskip.metadatastore.versions import WriteOptions
-from xskip.settings import BYTES_PER_FILE, FOOTER_KEY, LOCATION, PLAINTEXT_FOOTER, ROWS_PER_FILE
+from xskip.settings import BYTES_PER_FILE, FOOTER_KEY, LOCATION, PLACES, PLAINTEXT_FOOTER, ROWS_PER_FILE
 from xskip.spark.bridge.hadoop_filesystem import storage_for
 from xskip.spark.bridge.java_errors import told
 from xskip.spark.bridge.sessions import clone_session
@@ -35,6 +35,7 @@ __all__ = [
     "check_reading",
     "check_root",
     "choose_location",
+    "chosen_location",
     "existing_write_options",
     "form_of",
     "open_source",
@@ -71,6 +72,10 @@ class Source:
         The format, options, settings and schema of the read.
     claims : Claims, optional
         What is known of the files without their rows.
+    chosen : str
+        The entry of ``spark.xskip.metadata.places`` by which queries find a chosen directory; empty without one.
+    unfound : str
+        Why queries of the session do not find the index at a chosen directory; empty if they find it.
     """
 
     df: DataFrame
@@ -79,6 +84,8 @@ class Source:
     storage: Storage
     reading: ReadProfile
     claims: Claims | None = None
+    chosen: str = ""
+    unfound: str = ""
 
     @property
     def root(self) -> str:
@@ -97,8 +104,19 @@ def base_location(spark: SparkSession, engine: Engine) -> str | None:
     return engine.hook.locations.qualified(configured) if configured else None
 
 
-def open_source(spark: SparkSession, engine: Engine, read: Callable[[SparkSession], DataFrame]) -> Source:
+def open_source(
+    spark: SparkSession, engine: Engine, read: Callable[[SparkSession], DataFrame], place: str = ""
+) -> Source:
     """Open a dataset for a build or for an operation on its index.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    engine : Engine
+    read : callable
+        The reader of the dataset, or a function that reads a part of its files.
+    place : str
+        The directory of the index's metadata; an empty text takes that of the reader.
 
     Raises
     ------
@@ -114,9 +132,37 @@ def open_source(spark: SparkSession, engine: Engine, read: Callable[[SparkSessio
             "an index needs exactly one root path", found=f"{len(roots)} root paths", expected="one",
             hint="index each directory separately, or index their common parent directory",
         )  # fmt: skip
-    location, storage = choose_location(engine, dataset.locations())
+    locations, chosen, unfound = dataset.locations(), "", ""
+    if place := place or getattr(read, "place", ""):
+        wanted = chosen_location(engine, locations[0].root, read, place)
+        key = wanted.root if wanted.identifier == table_identifier(wanted.root) else wanted.identifier
+        chosen = f"{key}={wanted.directory}"
+        if wanted not in locations:
+            unfound = f"queries of this session look elsewhere; {PLACES.key}={chosen} makes them find it"
+        locations = [wanted]
+    location, storage = choose_location(engine, locations)
     claims = read.claims if isinstance(read, FrameReader) else None
-    return Source(df, dataset, location, storage, dataset.read_profile(), claims)
+    return Source(df, dataset, location, storage, dataset.read_profile(), claims, chosen, unfound)
+
+
+def chosen_location(engine: Engine, root: str, read: object, place: str) -> IndexLocation:
+    """Return the location of an index in a chosen directory.
+
+    Parameters
+    ----------
+    engine : Engine
+    root : str
+        The root of the dataset.
+    read : callable
+        The reader of the dataset. The identifier of a table is its name.
+    place : str
+        The directory, an absolute path.
+    """
+    identifier = table_identifier(root)
+    if isinstance(read, TableReader) and engine.jobs.spark is not None:
+        table = engine.hook.locations.table(engine.jobs.spark, read.table)
+        identifier = table.name if table is not None else identifier
+    return IndexLocation(root, engine.hook.locations.qualified(place), identifier)
 
 
 def _name_of(read: Callable[[SparkSession], DataFrame]) -> str:

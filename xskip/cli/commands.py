@@ -16,8 +16,9 @@ from xskip.cli.flags import (
     add_flag,
     count,
     directory,
+    duration,
     key_value,
-    time_text,
+    place,
     whole_number,
 )
 from xskip.cli.quix_arguments import add_quix
@@ -170,7 +171,7 @@ COMMANDS = (
             *DATASET, _DRY_RUN,
             Flag(
                 ("--older-than",), "the least age of what is removed (default: %(default)s)",
-                {"default": "1d", "metavar": "TIME", "type": time_text},
+                {"default": "1d", "metavar": "TIME", "type": duration},
             ),
         ),
     ),
@@ -231,9 +232,9 @@ COMMANDS = (
         ),
     ),
     Command(
-        "list", "list the indexes in a base location", "xskip list /lake/indexes", list_all,
+        "list", "list the indexes below a directory", "xskip list /lake", list_all,
         (
-            Flag(("location",), "the base location, as in spark.xskip.metadata.location", {"type": directory}),
+            Flag(("location",), "a directory with datasets, or a base location of indexes", {"type": place}),
             *COMMON,
         ),
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,8 +17,10 @@ __all__ = [
     "add_flag",
     "count",
     "directory",
+    "duration",
     "key_value",
     "number",
+    "place",
     "whole_number",
 ]
 
@@ -90,16 +93,16 @@ def count(text: str) -> int:
     return found
 
 
-def time_text(text: str) -> str:
-    """Return a time in Spark's form as it is; raise an error for any other text.
+def duration(text: str) -> str:
+    """Return a time with its unit as it is; raise an error for any other text.
 
-    >>> time_text("12h")
+    >>> duration("12h")
     '12h'
     """
     from xskip.settings import seconds_of
 
     if seconds_of(text) is None:
-        raise argparse.ArgumentTypeError(f"expected a time such as 12h or 1d, found {text!r}")
+        raise argparse.ArgumentTypeError(f"expected a time with its unit, such as 30min, 12h or 1d, found {text!r}")
     return text
 
 
@@ -124,6 +127,17 @@ def directory(text: str) -> str:
     if not text.strip():
         raise argparse.ArgumentTypeError(f"expected a directory, found {text!r}")
     return text
+
+
+def place(text: str) -> str:
+    """Return the name of a directory as an absolute path, which is the same in every process.
+
+    >>> place("s3a://bucket/md"), place("/md"), place("md") == os.path.abspath("md")
+    ('s3a://bucket/md', '/md', True)
+    """
+    from xskip.settings import is_absolute
+
+    return text if is_absolute(directory(text)) else os.path.abspath(text)
 
 
 def _pair(name: str, text: str) -> Flag:
@@ -153,9 +167,9 @@ DATASET = (
     _pair("--option", "set an option of Spark's reader; can be repeated"),
     Flag(
         ("--location",), "the base location of the indexes (default: inside the dataset)",
-        {"metavar": "DIRECTORY", "type": directory},
+        {"metavar": "DIRECTORY", "type": place},
     ),
-    Flag(("--at",), "the directory of this index's metadata", {"metavar": "DIRECTORY", "type": directory}),
+    Flag(("--at",), "the directory of this index's metadata", {"metavar": "DIRECTORY", "type": place}),
     *COMMON,
 )  # fmt: skip
 

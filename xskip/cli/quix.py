@@ -13,6 +13,7 @@ from xskip.errors import PredicateError
 from xskip.quixlake import QuixLake, ReplayOptions
 from xskip.quixlake.results import LakeTable, TimeRange
 from xskip.results.render import text_table
+from xskip.settings import seconds_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -70,9 +71,9 @@ def _result(lake: QuixLake, arguments: argparse.Namespace) -> object:
             index = lake.index(arguments.topic, trust=arguments.trust)
             return index.refresh() if index.exists() else index.create()
         case "compact":
-            return lake.compact(arguments.topic, older_than=timedelta(hours=arguments.older_than))
+            return lake.compact(arguments.topic, older_than=timedelta(seconds=seconds_of(arguments.older_than) or 0))
         case "clean":
-            age = timedelta(hours=arguments.older_than)
+            age = timedelta(seconds=seconds_of(arguments.older_than) or 0)
             return lake.clean(arguments.topic, older_than=age, abandon_lost=arguments.abandon_lost)
         case "replay":
             options = ReplayOptions(arguments.speed, arguments.timestamps, arguments.max_gap_ms, state=arguments.state)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from xskip.cli.flags import count, directory, key_value, number, whole_number
+from xskip.cli.flags import count, directory, duration, key_value, number, whole_number
 
 __all__ = ["add_quix"]
 
@@ -22,7 +22,7 @@ _COMMANDS = {
     "index": ("build the index of a topic from descriptors, or refresh it", "sensors"),
     "check": ("compare descriptors with segments, without a look into segments", "sensors"),
     "validate": ("compare descriptors and names with the messages in segments", "sensors --sample 100"),
-    "compact": ("merge many small segments into few, and many index files into few", "sensors --older-than 6"),
+    "compact": ("merge many small segments into few, and many index files into few", "sensors --older-than 6h"),
     "clean": ("remove segments that compactions have replaced, and what interrupted writers have left", "sensors"),
     "replay": (
         "send the messages of a selection to a Kafka topic",
@@ -96,9 +96,9 @@ def _add_own(command: argparse.ArgumentParser, name: str) -> None:
             text = "compare at most so many, at random"
             command.add_argument("--sample", type=count, metavar="SEGMENTS", help=text)
         case "compact" | "clean":
-            hours = 1.0 if name == "compact" else 24.0
-            text = "the least age of the files in hours (default: %(default)s)"
-            command.add_argument("--older-than", type=number, default=hours, metavar="HOURS", help=text)
+            age = "1h" if name == "compact" else "1d"
+            text = "the least age of the files, such as 30min, 6h or 1d (default: %(default)s)"
+            command.add_argument("--older-than", type=duration, default=age, metavar="TIME", help=text)
             if name == "clean":
                 text = "complete committed batches without the segments that check lists as lost"
                 command.add_argument("--abandon-lost", action="store_true", help=text)

@@ -22,7 +22,9 @@ from xskip.metadatastore.commit import find_live
 from xskip.metadatastore.filesystem import LocalStorage
 from xskip.metadatastore.kms import LocalKms
 from xskip.metadatastore.location import metadata_directory
+from xskip.settings import PLACES
 from xskip.spark.bridge.java_errors import first_line, told
+from xskip.spark.query.engine import engine_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -86,7 +88,11 @@ def opened_index(arguments: argparse.Namespace) -> Iterator[SkippingIndex]:
         if arguments.location:
             spark.conf.set("spark.xskip.metadata.location", arguments.location)
         index = SkippingIndex.for_path(spark, arguments.path, format=fmt, options=options)
-        yield index.at(arguments.at) if arguments.at else index
+        if arguments.at:
+            root = engine_of(spark).hook.locations.qualified(arguments.path)
+            if PLACES.error(entry := f"{root}={arguments.at}") is None:  # a comma in a path
+                spark.conf.set(PLACES.key, entry)
+        yield index.at(arguments.at or None)
 
 
 def explained(index: SkippingIndex, predicate: str, files: int | None = None) -> SkippingReport:

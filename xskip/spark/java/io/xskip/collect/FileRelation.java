@@ -141,7 +141,7 @@ public final class FileRelation {
     CatalogTable table = catalogTable.isEmpty() ? null : (CatalogTable) catalogTable.get();
     if (table != null) {
       locations.addAll(IndexLocations.ofTable(table, settings));
-      if (IndexLocations.isChosen(table)) {
+      if (IndexLocations.isChosen(table, settings)) {
         return IndexLocations.json(locations);
       }
     }

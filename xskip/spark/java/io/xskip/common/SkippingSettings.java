@@ -2,9 +2,12 @@ package io.xskip.common;
 
 import com.fasterxml.jackson.core.JsonGenerator;
 import java.io.IOException;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.apache.spark.network.util.JavaUtils;
 import org.apache.spark.package$;
 import org.apache.spark.sql.internal.SQLConf;
@@ -17,6 +20,8 @@ public final class SkippingSettings {
 
   private static final String PREFIX = "spark.xskip.";
   private static final long DEFAULT_REMEMBER_MS = 60_000L;
+  private static final Pattern PAIR =
+      Pattern.compile("\\s*([^\\s=].*?)\\s*=\\s*((?:[A-Za-z][A-Za-z0-9+.-]*:)?/.*?)\\s*");
 
   /** The prefixes of the settings that can change the value of an expression. */
   private static final String[] EVALUATION_PREFIXES = {
@@ -35,6 +40,9 @@ public final class SkippingSettings {
   /** The key of {@code spark.xskip.metadata.location}, or null. */
   public final String base;
 
+  /** The directories of the indexes of single datasets, by the key of a path or by db.table. */
+  public final Map<String, String> places;
+
   /** The time for which the hook does not look again for an index that a directory lacked. */
   public final long rememberMs;
 
@@ -50,10 +58,25 @@ public final class SkippingSettings {
   public SkippingSettings(SQLConf conf) {
     String location = value(conf, "spark.xskip.metadata.location", "");
     base = location.isEmpty() ? null : Paths.location(location);
+    places = places(value(conf, "spark.xskip.metadata.places", ""));
     rememberMs = milliseconds(value(conf, "spark.xskip.discovery.seconds", ""));
     strict = flag(conf, "strict", false);
     evaluate = flag(conf, "evaluate", false);
     jobFiles = value(conf, "spark.xskip.pruning.jobFiles", "");
+  }
+
+  /** Returns the pairs of a text such as {@code /lake/events=/md/events, db.t=/md/t}. */
+  private static Map<String, String> places(String text) {
+    Map<String, String> found = new HashMap<>();
+    for (String part : text.isEmpty() ? new String[0] : text.split(",")) {
+      Matcher pair = PAIR.matcher(part);
+      if (pair.matches()) { // Python warns of others
+        String dataset = pair.group(1);
+        String key = dataset.indexOf('/') >= 0 ? Paths.location(dataset) : dataset;
+        found.put(key, Paths.location(pair.group(2)));
+      }
+    }
+    return found;
   }
 
   /** Returns whether queries of a session skip files. */

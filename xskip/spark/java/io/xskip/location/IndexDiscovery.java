@@ -70,7 +70,7 @@ public final class IndexDiscovery {
     }
     if (table != null) {
       addFirst(IndexLocations.ofTable(table, settings), settings, locations);
-      if (!locations.isEmpty() || IndexLocations.isChosen(table)) {
+      if (!locations.isEmpty() || IndexLocations.isChosen(table, settings)) {
         return locations;
       }
     }

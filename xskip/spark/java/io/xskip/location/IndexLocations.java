@@ -19,7 +19,10 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 public final class IndexLocations {
   private static final String DIRECTORY_IN_DATASET = "/_xskip";
 
-  /** Metadata directories that this process has chosen, by the root of a path or by db.table. */
+  /**
+   * Metadata directories that an instance of Xskipper's API has chosen for the process, by the root
+   * of a path or by db.table.
+   */
   private static final Map<String, String> CHOSEN_DIRECTORIES = new ConcurrentHashMap<>();
 
   private IndexLocations() {}
@@ -38,9 +41,17 @@ public final class IndexLocations {
     }
   }
 
-  /** Returns whether this process has chosen the metadata directory of a table. */
-  public static boolean isChosen(CatalogTable table) {
-    return CHOSEN_DIRECTORIES.containsKey(CatalogMetadata.name(table));
+  /** Returns whether the session or the process has chosen the metadata directory of a table. */
+  public static boolean isChosen(CatalogTable table, SkippingSettings settings) {
+    return chosen(CatalogMetadata.name(table), settings) != null;
+  }
+
+  /**
+   * Returns the directory that the session, else the process, has chosen for a dataset, or null.
+   */
+  private static String chosen(String dataset, SkippingSettings settings) {
+    String directory = (String) settings.places.get(dataset);
+    return directory == null ? (String) CHOSEN_DIRECTORIES.get(dataset) : directory;
   }
 
   /** Forgets the locations that were read from the properties of databases. */
@@ -55,7 +66,7 @@ public final class IndexLocations {
   public static List<IndexLocation> ofPath(String root, SkippingSettings settings) {
     List<IndexLocation> locations = new ArrayList<>();
     String identifier = identifier(root);
-    String directory = (String) CHOSEN_DIRECTORIES.get(root);
+    String directory = chosen(root, settings);
     if (directory != null) {
       locations.add(new IndexLocation(root, directory, identifier));
     } else {
@@ -74,7 +85,7 @@ public final class IndexLocations {
     List<IndexLocation> locations = new ArrayList<>();
     String root = root(table);
     String name = CatalogMetadata.name(table);
-    String directory = (String) CHOSEN_DIRECTORIES.get(name);
+    String directory = chosen(name, settings);
     if (directory != null) {
       locations.add(new IndexLocation(root, directory, name));
       return locations;
