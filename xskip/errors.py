@@ -129,6 +129,43 @@ class MetadataNotFoundError(XskipError, LookupError):
         return cls("there is no index", where=where, hint="call create([...]) first")
 
     @classmethod
+    def at_dataset(cls, where: str) -> MetadataNotFoundError:
+        """Return the error for a dataset without an index, in which the directory of its index would be.
+
+        Parameters
+        ----------
+        where : str
+            The directory of the metadata.
+
+        Returns
+        -------
+        MetadataNotFoundError
+        """
+        return cls(
+            "there is no index", where=where,
+            hint="call create([...]) first, and again after an overwrite of the dataset, which deletes the index in it",
+        )  # fmt: skip
+
+    @classmethod
+    def gone(cls, where: str) -> MetadataNotFoundError:
+        """Return the error for an index that this process has built or used, and that something else has deleted.
+
+        Parameters
+        ----------
+        where : str
+            The directory of the metadata.
+
+        Returns
+        -------
+        MetadataNotFoundError
+        """
+        return cls(
+            "the index is gone: this process has built or used it, and it was deleted since", where=where,
+            expected="an index, which an overwrite of the dataset deletes: mode(\"overwrite\"), INSERT OVERWRITE",
+            hint="call create([...]) again; indexes below spark.xskip.metadata.location outlive an overwrite",
+        )  # fmt: skip
+
+    @classmethod
     def only_elsewhere(cls, folder: str) -> MetadataNotFoundError:
         """Return the error for a dataset whose folder of indexes holds only those of other paths.
 

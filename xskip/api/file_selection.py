@@ -55,7 +55,7 @@ def select_files(
     check_predicate(predicate)
     has_index = _has_index(source)
     if require_index and not has_index:
-        raise no_index(source.storage, source.location)
+        raise no_index(source.storage, source.location, is_known=source.is_known)
     session = source.df.sparkSession
     session.conf.set("spark.xskip.enabled", "true")
     if source.chosen:

@@ -329,6 +329,7 @@ class IndexMaintenance:
             require_own_snapshot(source)  # unreadable metadata names no dataset, so it may be removed
         count = remove_index(source.storage, source.directory)
         engine.forget(source.directory)
+        engine.indexes.forget_dropped(source.directory)
         return DropResult(source.directory, count)
 
     def _retry_conflicts(self, attempt: Callable[[], _T]) -> _T:

@@ -133,6 +133,8 @@ class ReportMaker:
         """Return a hint at the index of another path in the folder of a dataset, or an empty text."""
         with suppress(Exception):  # a report does not fail because of a hint
             own = metadata_directory(self._engine.hook.locations.normalized(path), None)
+            if self._engine.indexes.knows(own):
+                return " any more: it was deleted, as an overwrite of the dataset does; call create() again"
             folder = own.rpartition("/")[0]
             found = storage_for(self._engine.hook, folder).directories(folder)
             if found and own not in (each.rstrip("/") for each in found):

@@ -76,6 +76,8 @@ class Source:
         The entry of ``spark.xskip.metadata.places`` by which queries find a chosen directory; empty without one.
     unfound : str
         Why queries of the session do not find the index at a chosen directory; empty if they find it.
+    is_known : bool
+        Whether this process has built or used an index of the dataset, and has not dropped it.
     """
 
     df: DataFrame
@@ -86,6 +88,7 @@ class Source:
     claims: Claims | None = None
     chosen: str = ""
     unfound: str = ""
+    is_known: bool = False
 
     @property
     def root(self) -> str:
@@ -142,7 +145,8 @@ def open_source(
         locations = [wanted]
     location, storage = choose_location(engine, locations)
     claims = read.claims if isinstance(read, FrameReader) else None
-    return Source(df, dataset, location, storage, dataset.read_profile(), claims, chosen, unfound)
+    is_known = engine.indexes.knows(location.directory)
+    return Source(df, dataset, location, storage, dataset.read_profile(), claims, chosen, unfound, is_known)
 
 
 def chosen_location(engine: Engine, root: str, read: object, place: str) -> IndexLocation:
@@ -228,7 +232,7 @@ def require_snapshot(source: Source) -> Snapshot:
     snapshot = open_snapshot(source.storage, source.directory)
     if snapshot is None:
         check_root(source, list_files(source.dataset))
-        raise no_index(source.storage, source.location)
+        raise no_index(source.storage, source.location, is_known=source.is_known)
     return snapshot
 
 

@@ -10,7 +10,7 @@ from xskip.metadatastore.location import INDEX_DIRECTORY, IndexLocation
 __all__ = ["lacks_first_record", "no_index"]
 
 
-def no_index(storage: Storage, location: IndexLocation) -> MetadataNotFoundError:
+def no_index(storage: Storage, location: IndexLocation, *, is_known: bool = False) -> MetadataNotFoundError:
     """Return the error for a dataset without an index, which names what the folders of indexes contain instead.
 
     Parameters
@@ -18,6 +18,8 @@ def no_index(storage: Storage, location: IndexLocation) -> MetadataNotFoundError
     storage : Storage
     location : IndexLocation
         The location where the index would be.
+    is_known : bool
+        Whether this process has built or used an index there, and has not dropped it.
 
     Returns
     -------
@@ -30,7 +32,9 @@ def no_index(storage: Storage, location: IndexLocation) -> MetadataNotFoundError
     inside = storage.directories(folder) if directory.startswith(f"{folder}/") else ()
     if any(each.rstrip("/") != directory.rstrip("/") for each in inside):
         return MetadataNotFoundError.only_elsewhere(folder)
-    return MetadataNotFoundError.at(directory)
+    if not directory.startswith(f"{location.root.rstrip('/')}/"):
+        return MetadataNotFoundError.at(directory)
+    return MetadataNotFoundError.gone(directory) if is_known else MetadataNotFoundError.at_dataset(directory)
 
 
 def lacks_first_record(storage: Storage, directory: str) -> bool:

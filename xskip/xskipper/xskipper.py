@@ -169,6 +169,7 @@ class Xskipper:
         with translated("Failed To Remove Index"), suppress(MetadataNotFoundError):
             remove_index(storage, target.directory)
             engine.forget(target.directory)
+            engine.indexes.forget_dropped(target.directory)
             target.note(self.spark, gone=True)
 
     def getLatestQueryStats(self) -> DataFrame:
