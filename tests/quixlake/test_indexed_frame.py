@@ -14,7 +14,7 @@ from xskip import MinMax, ValueList
 from xskip.build.builder import Build
 from xskip.build.planning import plan
 from xskip.build.source import open_source
-from xskip.quixlake.segment_frame import segment_frame
+from xskip.quixlake.segment_frame import Reading, segment_frame
 from xskip.spark.bridge.gateway import hook_of
 from xskip.spark.query.engine import engine_of
 
@@ -39,7 +39,7 @@ def df(spark: SparkSession, tmp_path: Path) -> DataFrame:
     table = table_of(places)
 
     def read(session: SparkSession) -> DataFrame:
-        return segment_frame(session, hook_of(session), table, str(root), {})
+        return segment_frame(session, hook_of(session), table, str(root), Reading())
 
     source = open_source(spark, engine_of(spark), read)
     Build(engine_of(spark), source, plan(source, INDEXES), False, "raise").run(None)

@@ -15,7 +15,7 @@ from tests.quixlake.written import Place, Record, frame_of, message, messages_of
 from xskip.errors import DatasetError
 from xskip.metadata.table import MetadataTable
 from xskip.quixlake.listing import list_below
-from xskip.quixlake.segment_frame import COLUMNS, segment_frame
+from xskip.quixlake.segment_frame import COLUMNS, Reading, segment_frame
 from xskip.spark.bridge.gateway import hook_of
 from xskip.spark.collect.relation import Dataset
 
@@ -125,7 +125,7 @@ def test_a_lake_on_another_file_system(spark: SparkSession, tmp_path: Path) -> N
     try:
         files = list_below(hook_of(spark), "viewfs://xskip-frame/base")
         table = replace(table_of({path: ("t", "k", DAY)}), files=files)
-        df = segment_frame(spark, hook_of(spark), table, "viewfs://xskip-frame/base", {})
+        df = segment_frame(spark, hook_of(spark), table, "viewfs://xskip-frame/base", Reading())
         assert df.inputFiles() == ["viewfs://xskip-frame/base/Key=a%20b%252F/x%20y%23.avro"]
         assert messages_of(df) == [message(1)]
     finally:
@@ -135,7 +135,7 @@ def test_a_lake_on_another_file_system(spark: SparkSession, tmp_path: Path) -> N
 def test_no_segments(spark: SparkSession, places: dict[Path, Place]) -> None:
     """[QLK-RD-1]"""
     none = table_of(places).take(pa.array([], pa.int64()))
-    df = segment_frame(spark, hook_of(spark), none, "/lake", {})
+    df = segment_frame(spark, hook_of(spark), none, "/lake", Reading())
     assert (tuple(df.columns), df.collect()) == (COLUMNS, [])
 
 
@@ -144,6 +144,6 @@ def test_a_table_that_does_not_fit(spark: SparkSession, places: dict[Path, Place
     unknown = replace(table.files, sizes=pa.nulls(len(table), pa.int64()))
     hook = hook_of(spark)
     with pytest.raises(DatasetError, match="the size of a segment is unknown"):
-        segment_frame(spark, hook, replace(table, files=unknown), "/lake", {})
+        segment_frame(spark, hook, replace(table, files=unknown), "/lake", Reading())
     with pytest.raises(DatasetError, match="other partition columns"):
-        segment_frame(spark, hook, MetadataTable(table.files), "/lake", {})
+        segment_frame(spark, hook, MetadataTable(table.files), "/lake", Reading())

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from xskip.metadata.data_files import DataFiles, FileStatus
 from xskip.metadata.table import MetadataTable, PartitionColumn
-from xskip.quixlake.segment_frame import segment_frame
+from xskip.quixlake.segment_frame import Reading, segment_frame
 from xskip.spark.bridge.gateway import hook_of
 
 Record = dict[str, Any]
@@ -104,7 +104,7 @@ def frame_of(
     """Return the DataFrame of segments, by default all of the stream key ``k`` of the topic ``t``."""
     places = paths if isinstance(paths, Mapping) else {path: ("t", "k", dt.date(2025, 8, 21)) for path in paths}
     root = str(next(iter(places)).parents[-2])
-    return segment_frame(spark, hook_of(spark), table_of(places), root, partition_of or {})
+    return segment_frame(spark, hook_of(spark), table_of(places), root, Reading(partition_of or {}))
 
 
 def messages_of(df: DataFrame) -> list[Record]:

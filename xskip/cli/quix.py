@@ -139,6 +139,7 @@ def _filters(arguments: argparse.Namespace) -> Any:
     return {
         "keys": arguments.key, "partitions": arguments.partition, "offsets": offsets, "start": arguments.start,
         "end": arguments.end, "metadata": _metadata(arguments), "trust": arguments.trust,
+        "distinct_offsets": arguments.distinct_offsets,
     }  # fmt: skip
 
 

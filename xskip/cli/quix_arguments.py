@@ -69,6 +69,8 @@ def _add_filters(command: argparse.ArgumentParser) -> None:
     _add_window(command)
     text = "which timestamps count (default: %(default)s)"
     command.add_argument("--trust", choices=("checked", "names"), default="checked", help=text)
+    text = "take each offset of a partition once, where sinks have written messages repeatedly"
+    command.add_argument("--distinct-offsets", action="store_true", help=text)
 
 
 def _add_window(command: argparse.ArgumentParser) -> None:

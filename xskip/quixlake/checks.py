@@ -19,6 +19,7 @@ from xskip.metadata.table import concat
 from xskip.quixlake.compacted import Compacted
 from xskip.quixlake.descriptors import IndexFiles
 from xskip.quixlake.names import RAW
+from xskip.quixlake.overlaps import overlaps
 from xskip.quixlake.results import LakeTable
 from xskip.quixlake.segments import listed_segments
 from xskip.quixlake.store import LakeStore
@@ -59,6 +60,7 @@ def check(store: LakeStore, folders: list[str]) -> LakeTable:
     ]
     odd = segments.filter(pc.is_null(segments["first"]))
     cases += [("name", path, "neither its name nor a descriptor gives offsets") for path in odd["path"].to_pylist()]
+    cases += _overlapping(segments.filter(pc.invert(segments["is_deleted"])))
     empty = raw.names.filter(pc.and_(pc.equal(raw.sizes, 0), pc.match_substring(raw.names, ".avro")))
     cases += [("empty", path, "the file has 0 bytes") for path in empty.to_pylist()]
     cases += [("lost", path, _LOST) for path in store.lost_segments(folders)]
@@ -71,6 +73,19 @@ def check(store: LakeStore, folders: list[str]) -> LakeTable:
 def _where(segments: pa.Table, column: str, value: object) -> list[str]:
     paths: list[str] = segments.filter(pc.equal(segments[column], value))["path"].to_pylist()
     return paths
+
+
+def _overlapping(segments: pa.Table) -> Iterator[Case]:
+    """Yield the segments that claim offsets of another segment of the same topic [QLK-CK-3]."""
+    for topic in pc.unique(segments["topic"]).to_pylist():
+        for found in overlaps(segments.filter(pc.is_in(segments["topic"], pa.array([topic], pa.string())))):
+            offsets = f"offsets {found.first} to {found.last}" if found.first < found.last else f"offset {found.first}"
+            verb = "holds" if found.is_certain else "can hold"
+            yield (
+                "overlap",
+                found.path,
+                f"{verb} {offsets} of {found.other} once more; read them once by distinct_offsets",
+            )
 
 
 def _of_descriptors(files: IndexFiles, segments: pa.Table, compacted: Compacted) -> Iterator[Case]:

@@ -21,6 +21,7 @@ from xskip.quixlake.compaction_groups import gainful, mergeable
 from xskip.quixlake.index_file_merge import merge_index_files
 from xskip.quixlake.manifests import UNDONE, Manifest
 from xskip.quixlake.names import METADATA, RAW, topic_folder
+from xskip.quixlake.overlaps import mixed
 from xskip.quixlake.sink import Sink
 from xskip.quixlake.topic_source import TopicSource
 from xskip.results.render import KeyValueView
@@ -170,7 +171,9 @@ class Compaction:
         old = pc.less(segments["modified"], limit)
         # other writers' segments can hold what a rewritten record would not: further fields, marks of gaps
         known = pc.and_(segments["is_exact"], pc.is_valid(segments["date"]))
-        found = segments.filter(pc.and_(pc.and_(own, small), pc.and_(old, known)))
+        # which message of an offset counts depends on the segments [QLK-RD-5]
+        apart = pc.and_(known, pa.array(~mixed(segments)))
+        found = segments.filter(pc.and_(pc.and_(own, small), pc.and_(old, apart)))
         return mergeable(found.combine_chunks(), self.sink.options)
 
     def _are_unchanged(self, chosen: pa.Table) -> bool:

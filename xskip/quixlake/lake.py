@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from xskip.quixlake.claims import IndexTrust
 from xskip.quixlake.compaction import Compaction, CompactionResult
 from xskip.quixlake.custom_metadata_files import write_values
 from xskip.quixlake.discovery import LakeDiscovery
+from xskip.quixlake.distinct import distinct_rows
 from xskip.quixlake.payload import Payload
 from xskip.quixlake.process_index import ProcessIndexes
 from xskip.quixlake.replay import Replay, ReplayOptions
@@ -90,9 +92,12 @@ class QuixLake(LakeDiscovery):
         """
         selection = Selection.of(topic, filters)
         source = self._source(topic)
-        found = source.segments(selection.keys, selection.metadata)
-        index = self._indexes.update(self.spark, source, found, selection.trust)
-        frame = source.rows(self.spark, selection.overlapping(found), index)
+        if selection.distinct_offsets:
+            frame = self._distinct(source, selection)
+        else:
+            found = source.segments(selection.keys, selection.metadata)
+            index = self._indexes.update(self.spark, source, found, selection.trust)
+            frame = source.rows(self.spark, selection.overlapping(found), index)
         for condition in selection.conditions():
             frame = frame.filter(condition)
         return Payload(value, schema, descriptor).decoded(frame)
@@ -108,8 +113,8 @@ class QuixLake(LakeDiscovery):
         -------
         LakeTable
             A row for each case with ``case``, ``path`` and ``detail``. The cases are ``stale``, ``missing``,
-            ``doubled``, ``deleted``, ``size``, ``former``, ``outside``, ``unreadable``, ``name``, ``empty``, ``lost``
-            and ``undecodable``.
+            ``doubled``, ``deleted``, ``size``, ``former``, ``outside``, ``unreadable``, ``name``, ``overlap``,
+            ``empty``, ``lost`` and ``undecodable``.
 
         Raises
         ------
@@ -376,6 +381,13 @@ class QuixLake(LakeDiscovery):
         """
         check_options(options, ReplayOptions)
         return Replay(self.read(topic, **filters), options or ReplayOptions())
+
+    def _distinct(self, source: TopicSource, selection: Selection) -> DataFrame:
+        """Return the messages of a selection's segments, of which each has an offset of its own [QLK-RD-5]."""
+        whole, keys = source.all_segments(selection.keys, selection.metadata)
+        index = self._indexes.update(self.spark, source, whole, selection.trust)
+        fits = replace(selection, keys=keys).fits(whole)
+        return distinct_rows(self.spark, source, whole, fits.combine_chunks(), index)
 
     def _sink(self, topic: str, options: SinkOptions | None) -> Sink:
         return Sink(self.spark, self.base, topic, options)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from xskip.errors import DatasetError
 from xskip.metadata.table import MetadataTable
 from xskip.spark.bridge.gateway import Hook
-from xskip.spark.bridge.segments import SegmentCalls
+from xskip.spark.bridge.segments import SegmentCalls, SegmentForm
 from xskip.spark.collect.listing import packed_files
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["COLUMNS", "PARTITIONS", "segment_frame"]
+__all__ = ["COLUMNS", "PARTITIONS", "Reading", "segment_frame"]
 
 #: The partition columns of segments with their Spark types, in the order of a read's columns.
 PARTITIONS = {"topic": "string", "stream_key": "string", "date": "date"}
@@ -22,9 +23,24 @@ PARTITIONS = {"topic": "string", "stream_key": "string", "date": "date"}
 COLUMNS = ("timestamp", "key", "headers", "value", "partition", "offset", "time", *PARTITIONS)
 
 
-def segment_frame(
-    spark: SparkSession, hook: Hook, table: MetadataTable, root: str, partition_of: Mapping[str, int]
-) -> DataFrame:
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How the messages of segments are read.
+
+    Attributes
+    ----------
+    partition_of : mapping of str to int
+        The Kafka partition by the name of the segment, for messages without one [QLK-RE-3]. The name of a segment tells
+        the partition of the others.
+    is_distinct : bool
+        Whether each segment has each offset of a partition once: its first message counts [QLK-RD-5].
+    """
+
+    partition_of: Mapping[str, int] = field(default_factory=dict)
+    is_distinct: bool = False
+
+
+def segment_frame(spark: SparkSession, hook: Hook, table: MetadataTable, root: str, reading: Reading) -> DataFrame:
     """Return a DataFrame that reads chosen segments and does nothing else.
 
     The DataFrame keeps to these segments: Spark lists no directory.
@@ -39,9 +55,8 @@ def segment_frame(
         The segments, with the columns of :data:`PARTITIONS`. Files of 0 bytes have no messages.
     root : str
         The folder of the topic, in the hook's spelling. Spark's rule looks for the index at this path.
-    partition_of : mapping of str to int
-        The Kafka partition by the name of the segment, for messages without one [QLK-RE-3]. The name of a segment tells
-        the partition of the others.
+    reading : Reading
+        How the messages are read.
 
     Returns
     -------
@@ -54,7 +69,8 @@ def segment_frame(
         If the table has other partition columns, or a segment of unknown size.
     """
     _check(table, root)
-    return SegmentCalls(hook).frame(spark, packed_files(table), root, PARTITIONS, partition_of)
+    form = SegmentForm(PARTITIONS, reading.partition_of, reading.is_distinct)
+    return SegmentCalls(hook).frame(spark, packed_files(table), root, form)
 
 
 def _check(table: MetadataTable, root: str) -> None:

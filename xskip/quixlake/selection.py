@@ -32,7 +32,7 @@ class Filters(TypedDict, total=False):
     ``keys`` are stream keys or one of them, with None for the null key; ``start`` and ``end`` a half-open window of
     time; ``partitions`` Kafka partitions or one of them; ``offsets`` the first offset and the one after the last;
     ``metadata`` the values of custom metadata that a stream key must have; ``trust`` says which claims about timestamps
-    count.
+    count; ``distinct_offsets`` says whether each offset of a partition occurs once.
     """
 
     keys: str | Iterable[str | None] | None
@@ -42,6 +42,7 @@ class Filters(TypedDict, total=False):
     offsets: tuple[int | None, int | None] | None
     metadata: Mapping[str, str | Iterable[str]] | None
     trust: Trust
+    distinct_offsets: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,8 @@ class Selection:
         The values of custom metadata of which a stream key must have one, by name.
     trust : {"checked", "names"}
         Which claims about timestamps count.
+    distinct_offsets : bool
+        Whether each offset of a partition occurs once: of several messages with it, the first one counts.
     """
 
     topic: str
@@ -73,6 +76,7 @@ class Selection:
     offsets: tuple[int | None, int | None] = (None, None)
     metadata: Mapping[str, list[str]] = field(default_factory=dict)
     trust: Trust = "checked"
+    distinct_offsets: bool = field(default=False, kw_only=True)
 
     @classmethod
     def of(cls, topic: str, filters: Filters) -> Selection:
@@ -96,6 +100,11 @@ class Selection:
         trust = filters.get("trust", "checked")
         if trust not in ("checked", "names"):
             raise PredicateError("a kind of trust does not exist", found=repr(trust), expected="'checked' or 'names'")
+        distinct = filters.get("distinct_offsets", False)
+        if not isinstance(distinct, bool):
+            raise PredicateError(
+                "distinct_offsets has an invalid value", found=repr(distinct), expected="True or False"
+            )
         window = _range("window", filters.get("start"), filters.get("end"))
         first, after = _pair(filters.get("offsets"))
         return cls(
@@ -106,6 +115,7 @@ class Selection:
             _range("range of offsets", first, after),
             _conditions(filters.get("metadata")),
             trust,
+            distinct_offsets=distinct,
         )
 
     def overlapping(self, segments: pa.Table) -> pa.Table:
@@ -116,6 +126,10 @@ class Selection:
         segments : pyarrow.Table
             Rows of :data:`~xskip.quixlake.segments.SEGMENT`. Deleted segments are left out.
         """
+        return segments.filter(self.fits(segments))
+
+    def fits(self, segments: pa.Table) -> pa.ChunkedArray:
+        """Return for each segment whether it can hold a selected message, see :meth:`overlapping`."""
         kept = pc.invert(segments["is_deleted"])
         if self.keys is not None:
             wanted = pa.array([*self.keys], pa.string())
@@ -127,7 +141,7 @@ class Selection:
         start, end = segments["start"], segments["end"]
         if self.trust == "checked":
             start, end = (pc.if_else(segments["is_exact"], each, pa.scalar(None, pa.int64())) for each in (start, end))
-        return segments.filter(_within(kept, self.window, (start, end)))
+        return _within(kept, self.window, (start, end))
 
     def conditions(self) -> list[Column]:
         """Return the filters on the columns of a read, but for those on custom metadata."""

@@ -12,7 +12,7 @@ from xskip.metadata.data_files import DataFiles
 from xskip.metadata.table import MetadataTable, PartitionColumn
 from xskip.quixlake.custom_metadata import keys_of_topic
 from xskip.quixlake.names import RAW, are_named, first_key_folders, first_parts, is_first_of, split_names
-from xskip.quixlake.segment_frame import PARTITIONS, segment_frame
+from xskip.quixlake.segment_frame import PARTITIONS, Reading, segment_frame
 from xskip.quixlake.segments import kept
 from xskip.quixlake.store import Described, KeyChoice, LakeStore
 from xskip.spark.bridge.gateway import Hook
@@ -80,11 +80,47 @@ class TopicSource:
             return KeyChoice(self._key_folders(described, chosen or frozenset()), chosen)
 
         is_chosen = keys is not None or bool(metadata)
-        found = self.store.segments(self.folders, choose if is_chosen else None, with_values=bool(metadata))
-        counts = pc.and_(pc.invert(found["is_deleted"]), _is(found["topic"], [self.topic]))
-        return kept(found, counts).combine_chunks()
+        return self._counting(
+            self.store.segments(self.folders, choose if is_chosen else None, with_values=bool(metadata))
+        )
 
-    def rows(self, spark: SparkSession, segments: pa.Table, index: str | None = None) -> DataFrame:
+    def all_segments(
+        self,
+        keys: frozenset[str | None] | None = None,
+        metadata: Mapping[str, str | Iterable[str]] | None = None,
+    ) -> tuple[pa.Table, frozenset[str | None] | None]:
+        """List the segments of all stream keys, without deleted ones, and choose stream keys.
+
+        Parameters
+        ----------
+        keys, metadata
+            The stream keys to choose, see :meth:`segments`.
+
+        Returns
+        -------
+        tuple of pyarrow.Table and frozenset
+            Rows of :data:`~xskip.quixlake.segments.SEGMENT`, and the stream keys; None chooses all.
+        """
+        if not metadata:
+            return self.segments(), keys
+        chosen = keys
+
+        def choose(described: Described) -> KeyChoice:
+            nonlocal chosen
+            chosen = keys_of_topic(described.values, self.topic, metadata, keys)
+            return KeyChoice(sorted({name for f in self.folders for name in self.store.key_folders(RAW, f)}))
+
+        found = self._counting(self.store.segments(self.folders, choose, with_values=True))
+        return found, chosen
+
+    def _counting(self, segments: pa.Table) -> pa.Table:
+        """Return the segments of the topic that are not deleted."""
+        counts = pc.and_(pc.invert(segments["is_deleted"]), _is(segments["topic"], [self.topic]))
+        return kept(segments, counts).combine_chunks()
+
+    def rows(
+        self, spark: SparkSession, segments: pa.Table, index: str | None = None, *, is_distinct: bool = False
+    ) -> DataFrame:
         """Return a DataFrame that reads segments and does nothing else.
 
         Parameters
@@ -95,6 +131,8 @@ class TopicSource:
             Rows of :data:`~xskip.quixlake.segments.SEGMENT`.
         index : str, optional
             The directory of the index; None finds the index by the folder of the topic.
+        is_distinct : bool
+            Whether each segment has each offset of a partition once: its first message counts [QLK-RD-5].
         """
         names = self._names(segments)
         files = DataFiles(names, *(segments[name].combine_chunks() for name in ("size", "modified")))
@@ -104,7 +142,8 @@ class TopicSource:
         odd = pc.and_(pc.invert(are_named(names)), segments["partition"].combine_chunks().is_valid())
         claimed = (names.filter(odd).to_pylist(), segments["partition"].combine_chunks().filter(odd).to_pylist())
         table = MetadataTable(files, partitions, {})
-        rows = segment_frame(spark, self._hook, table, self.root, dict(zip(*claimed, strict=True)))
+        reading = Reading(dict(zip(*claimed, strict=True)), is_distinct)
+        rows = segment_frame(spark, self._hook, table, self.root, reading)
         if index is not None:
             SegmentCalls(self._hook).use_index_at(rows, index)
         return rows

@@ -18,7 +18,7 @@ from xskip.spark.bridge.queries import Pieces
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["HiddenFile", "SegmentCalls", "SegmentLayout"]
+__all__ = ["HiddenFile", "SegmentCalls", "SegmentForm", "SegmentLayout"]
 
 _THREADS = 16
 
@@ -45,6 +45,25 @@ class SegmentLayout:
     max_rows: int
     max_bytes: int
     max_millis: int
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentForm:
+    """How tasks read segments.
+
+    Attributes
+    ----------
+    partitions : mapping of str to str
+        The partition columns with their Spark types.
+    partition_of : mapping of str to int
+        The Kafka partition of segments whose names do not tell it, by name.
+    is_distinct : bool
+        Whether each segment has each offset of a Kafka partition once: the first message counts.
+    """
+
+    partitions: Mapping[str, str]
+    partition_of: Mapping[str, int]
+    is_distinct: bool = False
 
 
 class HiddenFile(NamedTuple):
@@ -97,14 +116,7 @@ class SegmentCalls:
         job = self._hook.builds.segment_job(layout.codec, layout.suffix, limits, has_branches=layout.has_branches)
         return DataFrame(job.write(messages._jdf, topic, token), spark)
 
-    def frame(
-        self,
-        spark: SparkSession,
-        files: Pieces,
-        root: str,
-        partitions: Mapping[str, str],
-        partition_of: Mapping[str, int],
-    ) -> DataFrame:
+    def frame(self, spark: SparkSession, files: Pieces, root: str, form: SegmentForm) -> DataFrame:
         """Return a DataFrame that reads chosen segments; Spark lists no directory.
 
         Parameters
@@ -115,10 +127,8 @@ class SegmentCalls:
             The segments in the format of ``io.xskip.snapshot.FileTable``, in pieces.
         root : str
             The folder of the topic, in the hook's spelling.
-        partitions : mapping of str to str
-            The partition columns with their Spark types.
-        partition_of : mapping of str to int
-            The Kafka partition of segments whose names do not tell it, by name.
+        form : SegmentForm
+            How the segments are read.
         """
         from pyspark.sql import DataFrame
 
@@ -127,9 +137,10 @@ class SegmentCalls:
             spark._jsparkSession,
             self._hook.queries.files(files),
             root,
-            ", ".join(f"{name} {kind}" for name, kind in partitions.items()),
-            "\0".join(partition_of),
-            bytearray(np.array([*partition_of.values()], "<i8").tobytes()),
+            ", ".join(f"{name} {kind}" for name, kind in form.partitions.items()),
+            "\0".join(form.partition_of),
+            bytearray(np.array([*form.partition_of.values()], "<i8").tobytes()),
+            form.is_distinct,
         )
         return DataFrame(spark._jsparkSession.baseRelationToDataFrame(relation), spark)
 

@@ -22,7 +22,13 @@ final class MessageReader implements DatumReader<Object> {
   private static final long MAX_MILLIS = Long.MAX_VALUE / MICROS;
 
   private final String[] columns;
+
+  /** The columns of the row. {@link #columns} has further ones that the reader needs itself. */
+  private final Object[] row;
+
   private final Object[] values;
+  private final SeenOffsets seen;
+  private final int offsetColumn;
   private final int partitionColumn;
   private final int timeColumn;
   private final int timestampColumn;
@@ -30,25 +36,46 @@ final class MessageReader implements DatumReader<Object> {
   private RecordReader fields = null;
   private FieldReader.Flag gap = null;
 
+  /** Whether the message that was read last has the offset of a message before it. */
+  private boolean isCopy = false;
+
   /**
    * Creates a reader.
    *
-   * @param columns the columns to read
+   * @param required the columns to read
    * @param partition the partition of messages that have none, or null
+   * @param isDistinct whether to tell messages whose offset another message had before
    */
-  MessageReader(String[] columns, Long partition) {
-    this.columns = columns;
+  MessageReader(String[] required, Long partition, boolean isDistinct) {
+    columns = isDistinct ? with(with(required, "partition"), "offset") : required;
+    seen = isDistinct ? new SeenOffsets() : null;
+    offsetColumn = Arrays.asList(columns).indexOf("offset");
     this.partition = partition;
     this.partitionColumn = Arrays.asList(columns).indexOf("partition");
     this.timeColumn = Arrays.asList(columns).indexOf("time");
     int timestamp = Arrays.asList(columns).indexOf("timestamp");
     this.timestampColumn = timestamp >= 0 ? timestamp : timeColumn;
     this.values = new Object[columns.length];
+    this.row = columns.length == required.length ? values : new Object[required.length];
+  }
+
+  private static String[] with(String[] columns, String column) {
+    if (Arrays.asList(columns).contains(column)) {
+      return columns;
+    }
+    String[] more = (String[]) Arrays.copyOf(columns, columns.length + 1);
+    more[columns.length] = column;
+    return more;
   }
 
   /** Returns the row that each call of {@link #read} fills. */
   GenericInternalRow row() {
-    return new GenericInternalRow(values);
+    return new GenericInternalRow(row);
+  }
+
+  /** Returns whether the message that was read last is a further one with its offset. */
+  boolean isCopy() {
+    return isCopy;
   }
 
   /** Returns whether the record that was read last marks a period without messages. */
@@ -118,6 +145,12 @@ final class MessageReader implements DatumReader<Object> {
     }
     if (timeColumn >= 0) {
       values[timeColumn] = micros((Long) values[timestampColumn]);
+    }
+    if (seen != null && !isGap()) {
+      isCopy = !seen.add((Long) values[partitionColumn], (Long) values[offsetColumn]);
+    }
+    if (row != values) {
+      System.arraycopy(values, 0, row, 0, row.length);
     }
     return reuse;
   }

@@ -35,15 +35,19 @@ public final class SegmentFormat implements FileFormat, DataSourceRegister, Seri
               + "value BINARY, partition BIGINT, offset BIGINT, time TIMESTAMP");
 
   private final Map<String, Long> partitions;
+  private final boolean isDistinct;
 
   /**
    * Creates a format.
    *
    * @param partitions the Kafka partition by the path of the segment, without scheme and authority,
    *     for segments whose descriptors say more than their names
+   * @param isDistinct whether a segment has each offset of a partition once: the first message
+   *     counts
    */
-  public SegmentFormat(Map<String, Long> partitions) {
+  public SegmentFormat(Map<String, Long> partitions, boolean isDistinct) {
     this.partitions = partitions;
+    this.isDistinct = isDistinct;
   }
 
   /** Returns the columns of segments. */
@@ -81,7 +85,7 @@ public final class SegmentFormat implements FileFormat, DataSourceRegister, Seri
   @Override
   public boolean isSplitable(
       SparkSession session, scala.collection.immutable.Map<String, String> options, Path path) {
-    return true;
+    return !isDistinct; // the first message of an offset can be in another split than the others
   }
 
   @Override
@@ -99,13 +103,15 @@ public final class SegmentFormat implements FileFormat, DataSourceRegister, Seri
             (Object) ClassTag$.MODULE$.apply(SerializableConfiguration.class);
     Broadcast<SerializableConfiguration> conf =
         SparkCompat.context().broadcast(new SerializableConfiguration(hadoopConf), tag);
-    Object reader = new SegmentReader(requiredSchema.fieldNames(), partitions, conf);
+    Object reader = new SegmentReader(requiredSchema.fieldNames(), partitions, isDistinct, conf);
     return (Function1<PartitionedFile, Iterator<InternalRow>>) reader;
   }
 
   @Override
   public boolean equals(Object other) {
-    return other instanceof SegmentFormat && ((SegmentFormat) other).partitions.equals(partitions);
+    return other instanceof SegmentFormat
+        && ((SegmentFormat) other).partitions.equals(partitions)
+        && ((SegmentFormat) other).isDistinct == isDistinct;
   }
 
   @Override

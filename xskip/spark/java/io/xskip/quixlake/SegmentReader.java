@@ -19,6 +19,7 @@ final class SegmentReader extends AbstractFunction1<Object, Object> implements S
 
   private final String[] columns;
   private final Map<String, Long> partitions;
+  private final boolean isDistinct;
   private final Broadcast<SerializableConfiguration> conf;
 
   /**
@@ -26,11 +27,16 @@ final class SegmentReader extends AbstractFunction1<Object, Object> implements S
    *
    * @param columns the columns to read
    * @param partitions see {@link SegmentFormat}
+   * @param isDistinct see {@link SegmentFormat}
    */
   SegmentReader(
-      String[] columns, Map<String, Long> partitions, Broadcast<SerializableConfiguration> conf) {
+      String[] columns,
+      Map<String, Long> partitions,
+      boolean isDistinct,
+      Broadcast<SerializableConfiguration> conf) {
     this.columns = columns;
     this.partitions = partitions;
+    this.isDistinct = isDistinct;
     this.conf = conf;
   }
 
@@ -38,7 +44,7 @@ final class SegmentReader extends AbstractFunction1<Object, Object> implements S
   public Object apply(Object object) {
     PartitionedFile file = (PartitionedFile) object;
     Path path = file.toPath();
-    MessageReader messages = new MessageReader(columns, partitionOf(path));
+    MessageReader messages = new MessageReader(columns, partitionOf(path), isDistinct);
     SegmentRows rows = new SegmentRows(path, messages);
     TaskContext context = TaskContext.get();
     if (context != null) {

@@ -25,6 +25,7 @@ public final class SegmentRelations {
    * @param odd the names of segments whose Kafka partition is not that of their names, separated by
    *     NUL
    * @param partitions the Kafka partitions of these segments as int64
+   * @param isDistinct whether each segment has each offset of a partition once
    */
   public HadoopFsRelation relation(
       Object session,
@@ -32,7 +33,8 @@ public final class SegmentRelations {
       String root,
       String partitionColumns,
       String odd,
-      byte[] partitions)
+      byte[] partitions,
+      boolean isDistinct)
       throws Exception {
     StructType partitionSchema = StructType.fromDDL(partitionColumns);
     byte[] noneReplaced = new byte[files.count() / Byte.SIZE + 1];
@@ -44,7 +46,7 @@ public final class SegmentRelations {
         partitionSchema,
         SegmentFormat.schema(),
         Option.empty(),
-        new SegmentFormat(byName(odd, Bytes.longs(partitions))),
+        new SegmentFormat(byName(odd, Bytes.longs(partitions)), isDistinct),
         Map$.MODULE$.<String, String>empty(),
         (SparkSession) session);
   }

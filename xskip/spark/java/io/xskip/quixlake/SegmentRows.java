@@ -82,7 +82,7 @@ final class SegmentRows extends AbstractIterator<Object>
         close();
       } else {
         reader.next(row);
-        hasMessage = !messages.isGap();
+        hasMessage = !messages.isGap() && !messages.isCopy();
       }
     } catch (Throwable t) {
       fail(t);

@@ -1,0 +1,43 @@
+package io.xskip.quixlake;
+
+import java.util.HashMap;
+import java.util.Map;
+import org.roaringbitmap.longlong.Roaring64NavigableMap;
+
+/** The offsets of the messages that were read so far, by partition. Rules: [QLK-RD-5]. */
+final class SeenOffsets {
+  private final Map<Long, Offsets> partitions = new HashMap<>();
+
+  /**
+   * Adds the offset of a message, and returns whether no message had it before. Messages without
+   * partition or offset have none of their own.
+   */
+  boolean add(Long partition, Long offset) {
+    if (partition == null || offset == null) {
+      return true;
+    }
+    Offsets offsets = (Offsets) partitions.get(partition);
+    if (offsets == null) {
+      offsets = new Offsets();
+      partitions.put(partition, offsets);
+    }
+    return offsets.add(offset.longValue());
+  }
+
+  /** The offsets of a partition. */
+  private static final class Offsets {
+    private final Roaring64NavigableMap offsets = new Roaring64NavigableMap();
+    private boolean isEmpty = true;
+    private long greatest = 0;
+
+    boolean add(long offset) {
+      boolean isNew = isEmpty || offset > greatest || !offsets.contains(offset);
+      if (isNew) {
+        offsets.addLong(offset);
+      }
+      greatest = isEmpty ? offset : Math.max(greatest, offset);
+      isEmpty = false;
+      return isNew;
+    }
+  }
+}
