@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pyspark
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
@@ -71,6 +72,17 @@ def test_a_truncated_segment_fails_the_query(spark: SparkSession, tmp_path: Path
     assert f"xskip cannot read the segment {path}: " in error_of(frame_of(spark, [path]))
 
 
+@pytest.mark.skipif(pyspark.__version__ < "4", reason="Spark 3.5 puts a sentence of its own before")
+def test_the_reason_comes_first(spark: SparkSession, tmp_path: Path) -> None:
+    """[QLK-RE-6]"""
+    path = tmp_path / "x.avro"
+    path.write_bytes(WHOLE[:-20])
+    error = error_of(frame_of(spark, [path]))
+    assert "FAILED_READ_FILE" not in error
+    assert f"xskip cannot read the segment {path}: it is truncated: its last block begins at byte" in error[:600]
+    assert error.index("xskip cannot read") < error.index("\n\tat ")
+
+
 def test_the_split_with_the_damage_fails(spark: SparkSession, tmp_path: Path) -> None:
     """[QLK-RE-6]"""
     path = tmp_path / "x.avro"
@@ -100,7 +112,7 @@ def test_a_codec_without_its_library_is_not_corruption(spark: SparkSession) -> N
     path = jvm.org.apache.hadoop.fs.Path("file:/lake/x.avro")
     missing = jvm.java.lang.NoClassDefFoundError("org/tukaani/xz/XZInputStream")
     with pytest.raises(spark_errors()) as found:
-        JavaClasses(spark).call("quixlake.SegmentFailure", "raise", path, "xz", missing)
+        JavaClasses(spark).call("quixlake.SegmentFailure", "raise", path, "xz", missing, False)
     expected = (
         "NoClassDefFoundError: xskip cannot read the segment /lake/x.avro: the library of its codec xz is missing"
     )

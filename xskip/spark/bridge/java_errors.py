@@ -14,6 +14,8 @@ __all__ = ["JavaError", "first_line", "in_short", "reason", "spark_errors", "tol
 
 _MOST_CHARACTERS = 300
 _PATH_IN_ERROR = re.compile(r"(?:while reading file|reading file:?|file path:)\s+(\S+?)(?:\.\s|\s|$)")
+#: What the hook's own readers write.
+_PATH_OF_READER = re.compile(r"xskip cannot read the (?:segment|QuestDB file) (.+?): ")
 #: What py4j writes before the error of a call that did not reach a method of Java.
 _WITHOUT_EXCEPTION = re.compile(r"\AAn error occurred while calling [\w.$]+\. Trace:\s*")
 
@@ -37,7 +39,10 @@ def what_failed(error: Exception) -> dict[str, str]:
     """
     match = _PATH_IN_ERROR.search(str(error))
     found = {"found": first_line(error), "hint": "repair or remove the file, or build with on_error='skip'"}
-    return found | ({"where": unquote(match[1])} if match else {})
+    if match:
+        return found | {"where": unquote(match[1])}
+    own = _PATH_OF_READER.search(str(error))
+    return found | ({"where": own[1]} if own else {})
 
 
 def first_line(error: BaseException) -> str:

@@ -1,14 +1,10 @@
 package io.xskip.questdb;
 
+import io.xskip.common.ReadFailures;
+import org.apache.spark.SparkException;
 import org.apache.spark.unsafe.Platform;
 
-/**
- * The errors of a table that cannot be read as one transaction.
- *
- * <p>Their class is Exception itself. Of an IOException or a RuntimeException, Spark would leave
- * out the file under {@code ignoreCorruptFiles}, and rows would be missing. A class of the hook
- * would be unknown to the driver that gets the error from a task.
- */
+/** The errors of a table that cannot be read as one transaction. */
 final class TableFailure {
   private static final String HINT =
       "; build the query again and run it, or read a checkpoint (CHECKPOINT CREATE), or a copy of a"
@@ -36,7 +32,7 @@ final class TableFailure {
 
   /** Throws the error of a file that cannot be read; an error of this class is thrown as it is. */
   static RuntimeException unreadable(String path, Throwable cause) {
-    if (cause.getClass() == Exception.class || cause instanceof Error) {
+    if (cause.getClass() == SparkException.class || cause instanceof Error) {
       Platform.throwException(cause);
     }
     return raise(message(path, cause.toString()), cause);
@@ -47,7 +43,7 @@ final class TableFailure {
   }
 
   private static RuntimeException raise(String message, Throwable cause) {
-    Platform.throwException(new Exception(message, cause));
+    Platform.throwException(ReadFailures.of(message, cause));
     return new IllegalStateException(message);
   }
 }

@@ -1,6 +1,7 @@
 package io.xskip.quixlake;
 
 import io.xskip.common.Paths;
+import io.xskip.common.ReadFailures;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.InterruptedIOException;
@@ -19,8 +20,9 @@ final class SegmentFailure {
    * file, and errors of the JVM stay as they are.
    *
    * @param codec the codec of the segment, or null
+   * @param canIgnore whether Spark leaves out segments that cannot be read
    */
-  static void raise(Path path, String codec, Throwable error) {
+  static void raise(Path path, String codec, Throwable error, boolean canIgnore) {
     Throwable cause = error;
     if (error instanceof AvroRuntimeException && error.getCause() instanceof IOException) {
       cause = error.getCause();
@@ -33,7 +35,8 @@ final class SegmentFailure {
                   path,
                   "the library of its codec " + codec + " is missing: " + cause.getMessage()));
     } else if (isNamed(cause)) {
-      cause = new IOException(text(path, cause.getMessage()), error);
+      String text = text(path, cause.getMessage());
+      cause = canIgnore ? new IOException(text, error) : ReadFailures.of(text, error);
     }
     Platform.throwException(cause);
   }

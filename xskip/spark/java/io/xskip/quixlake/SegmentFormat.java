@@ -28,6 +28,8 @@ import scala.reflect.ClassTag$;
 public final class SegmentFormat implements FileFormat, DataSourceRegister, Serializable {
   private static final long serialVersionUID = 1L;
 
+  private static final String IGNORE = "ignoreCorruptFiles";
+
   private static final StructType SCHEMA =
       StructType.fromDDL(
           "timestamp BIGINT, key BINARY, "
@@ -103,8 +105,24 @@ public final class SegmentFormat implements FileFormat, DataSourceRegister, Seri
             (Object) ClassTag$.MODULE$.apply(SerializableConfiguration.class);
     Broadcast<SerializableConfiguration> conf =
         SparkCompat.context().broadcast(new SerializableConfiguration(hadoopConf), tag);
-    Object reader = new SegmentReader(requiredSchema.fieldNames(), partitions, isDistinct, conf);
+    boolean canIgnore = canIgnore(session, options);
+    Object reader =
+        new SegmentReader(requiredSchema.fieldNames(), partitions, isDistinct, canIgnore, conf);
     return (Function1<PartitionedFile, Iterator<InternalRow>>) reader;
+  }
+
+  /** Returns whether Spark leaves out segments that cannot be read. */
+  private static boolean canIgnore(
+      SparkSession session, scala.collection.immutable.Map<String, String> options) {
+    Option<String> given = options.get(IGNORE);
+    if (!given.isEmpty()) {
+      return Boolean.parseBoolean((String) given.get());
+    }
+    try {
+      return SparkCompat.state(session).conf().ignoreCorruptFiles();
+    } catch (Exception e) {
+      throw new IllegalStateException(e);
+    }
   }
 
   @Override

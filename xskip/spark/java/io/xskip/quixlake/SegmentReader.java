@@ -20,6 +20,7 @@ final class SegmentReader extends AbstractFunction1<Object, Object> implements S
   private final String[] columns;
   private final Map<String, Long> partitions;
   private final boolean isDistinct;
+  private final boolean canIgnore;
   private final Broadcast<SerializableConfiguration> conf;
 
   /**
@@ -28,15 +29,18 @@ final class SegmentReader extends AbstractFunction1<Object, Object> implements S
    * @param columns the columns to read
    * @param partitions see {@link SegmentFormat}
    * @param isDistinct see {@link SegmentFormat}
+   * @param canIgnore whether Spark leaves out segments that cannot be read
    */
   SegmentReader(
       String[] columns,
       Map<String, Long> partitions,
       boolean isDistinct,
+      boolean canIgnore,
       Broadcast<SerializableConfiguration> conf) {
     this.columns = columns;
     this.partitions = partitions;
     this.isDistinct = isDistinct;
+    this.canIgnore = canIgnore;
     this.conf = conf;
   }
 
@@ -45,7 +49,7 @@ final class SegmentReader extends AbstractFunction1<Object, Object> implements S
     PartitionedFile file = (PartitionedFile) object;
     Path path = file.toPath();
     MessageReader messages = new MessageReader(columns, partitionOf(path), isDistinct);
-    SegmentRows rows = new SegmentRows(path, messages);
+    SegmentRows rows = new SegmentRows(path, messages, canIgnore);
     TaskContext context = TaskContext.get();
     if (context != null) {
       context.addTaskCompletionListener((TaskCompletionListener) rows);

@@ -20,6 +20,7 @@ final class SegmentRows extends AbstractIterator<Object>
 
   private final Path path;
   private final MessageReader messages;
+  private final boolean canIgnore;
   private final InternalRow row;
 
   private SegmentInput input = null;
@@ -27,9 +28,15 @@ final class SegmentRows extends AbstractIterator<Object>
   private long end = NO_END;
   private boolean hasMessage = false;
 
-  SegmentRows(Path path, MessageReader messages) {
+  /**
+   * Creates an iterator without messages.
+   *
+   * @param canIgnore whether Spark leaves out segments that cannot be read
+   */
+  SegmentRows(Path path, MessageReader messages, boolean canIgnore) {
     this.path = path;
     this.messages = messages;
+    this.canIgnore = canIgnore;
     this.row = messages.row();
   }
 
@@ -107,7 +114,7 @@ final class SegmentRows extends AbstractIterator<Object>
     } catch (Throwable t) {
       error.addSuppressed(t);
     }
-    SegmentFailure.raise(path, codec, error);
+    SegmentFailure.raise(path, codec, error, canIgnore);
   }
 
   @Override
