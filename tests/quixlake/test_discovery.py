@@ -49,6 +49,17 @@ def test_topics_keys_and_partitions(spark: SparkSession, tmp_path: Path) -> None
     assert found.to_df(spark).filter("stream_key = '10'").first().messages == 24  # type: ignore[union-attr]
 
 
+def test_null_and_empty_keys_are_shown_differently(spark: SparkSession, tmp_path: Path) -> None:
+    """[QLK-PA-4]"""
+    hourly(tmp_path, (None, "", "null", "k", " k"), hours=1)
+    lake = QuixLake(spark, tmp_path)
+    lines = str(lake.keys("t")).splitlines()[3:]
+    assert [line.partition("  ")[0] for line in lines] == ["''", "' k'", "k", "'null'", "null"]
+    page = lake.keys("t")._repr_html_()
+    assert all(f"<td>{cell}</td>" in page for cell in ("null", "&#39;&#39;", "&#39;null&#39;"))
+    assert {row["stream_key"] for row in lake.keys("t")} == {None, "", "null", "k", " k"}
+
+
 def test_keys_without_descriptors_are_listed(spark: SparkSession, tmp_path: Path) -> None:
     """[QLK-DI-2] [QLK-DI-3] [QLK-DE-6]"""
     written = WrittenLake(tmp_path)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from xskip.api.session import enable
 from xskip.errors import PredicateError
 from xskip.quixlake import QuixLake, ReplayOptions
-from xskip.quixlake.results import LakeTable, TimeRange
+from xskip.quixlake.results import LakeTable, TimeRange, shown_key
 from xskip.results.render import text_table
 from xskip.settings import seconds_of
 
@@ -105,7 +105,7 @@ class Messages:
 
     def __str__(self) -> str:
         names = ("time", "stream_key", "partition", "offset", "key", "value")
-        return text_table(names, [[_short(row[name]) for name in names] for row in self.rows])
+        return text_table(names, [[_cell(row, name) for name in names] for row in self.rows])
 
     def plain(self) -> list[dict[str, Any]]:
         """Return the rows with bytes as text; bytes that are not UTF-8 are escaped."""
@@ -122,6 +122,10 @@ def _text(value: object) -> Any:
             return [_text(each) for each in value]
         case _:
             return value
+
+
+def _cell(row: Mapping[str, Any], name: str) -> str:
+    return shown_key(row[name]) if name == "stream_key" else _short(row[name])
 
 
 def _short(value: object) -> str:

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["LakeTable", "TimeRange", "summarize", "times_of"]
+__all__ = ["LakeTable", "TimeRange", "shown_key", "summarize", "times_of"]
 
 _SHOWN = 20
+_KEYS = ("topic", "stream_key")
 _TIME = pa.timestamp("ms", "UTC")
 #: The first and the last millisecond of Python's datetimes.
 _LEAST_MILLIS, _MOST_MILLIS = -62_135_596_800_000, 253_402_300_799_999
@@ -94,7 +95,8 @@ class LakeTable(ShownTable):
 
     def _columns(self) -> dict[str, list[Any]]:
         shown = self.table.slice(0, _SHOWN)
-        return {name: shown[name].to_pylist() for name in shown.column_names}
+        found = {name: shown[name].to_pylist() for name in shown.column_names}
+        return {name: [*map(shown_key, values)] if name in _KEYS else values for name, values in found.items()}
 
     def __str__(self) -> str:
         columns = self._columns()
@@ -105,6 +107,18 @@ class LakeTable(ShownTable):
     def _repr_html_(self) -> str:
         columns = self._columns()
         return f"<p>{self.headline}</p>" + html_table(list(columns), list(zip(*columns.values(), strict=True)))
+
+
+def shown_key(key: str | None) -> str:
+    """Return the text of a topic or stream key in a table: null, or the key, in quotes where it could mislead.
+
+    >>> print(shown_key(None), shown_key(""), shown_key("null"), shown_key("car 7"), shown_key(" "), shown_key("'"))
+    null '' 'null' car 7 ' ' "'"
+    """
+    if key is None:
+        return "null"
+    is_plain = key.isprintable() and key == key.strip() and key not in ("", "null") and key[0] not in "'\""
+    return key if is_plain else repr(key)
 
 
 def _spark_type(kind: pa.DataType) -> pa.DataType:
