@@ -46,6 +46,7 @@ final class ColdIndex implements FileIndex, OwnIndexLocation {
   public Seq<PartitionDirectory> listFiles(
       Seq<Expression> partitionFilters, Seq<Expression> dataFilters) {
     TableDescription table = state.current();
+    state.fix();
     TimeRange range = PieceIndex.range(table, dataFilters);
     VectorBuilder<FileStatusWithMetadata> files = new VectorBuilder<>();
     for (ColdFiles.Entry file : table.cold.of(group)) {

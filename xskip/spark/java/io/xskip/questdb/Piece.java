@@ -6,6 +6,9 @@ import java.io.Serializable;
 final class Piece implements Serializable {
   private static final long serialVersionUID = 1L;
 
+  /** The name of the file of a Parquet piece. */
+  static final String PARQUET_FILE = "data.parquet";
+
   /** A column top that no file has: all rows of the piece are older than the column. */
   static final long NO_FILES = Long.MAX_VALUE;
 
@@ -36,7 +39,10 @@ final class Piece implements Serializable {
 
   final long end;
 
-  Piece(TableSnapshot snapshot, String folder, long[] fields, long[] records) {
+  /** The files of the piece that are open, or null. */
+  final OpenPiece openFiles;
+
+  Piece(TableSnapshot snapshot, String folder, long[] fields, long[] records, OpenPiece openFiles) {
     this.snapshot = snapshot;
     this.folder = folder;
     this.timestamp = fields[0];
@@ -48,6 +54,7 @@ final class Piece implements Serializable {
     this.start = fields[5];
     this.end = fields[6];
     this.records = records;
+    this.openFiles = openFiles;
   }
 
   boolean isParquet() {

@@ -96,16 +96,31 @@ final class PieceIndex implements FileIndex, OwnIndexLocation {
   public Seq<PartitionDirectory> listFiles(
       Seq<Expression> partitionFilters, Seq<Expression> dataFilters) {
     TableDescription table = state.current();
-    TimeRange range = range(table, dataFilters);
-    boolean[] needed = latest == null ? null : latest.needed(table);
+    boolean[] wanted = wanted(table, dataFilters);
+    for (int attempt = 0; !state.hold(table, wanted, attempt); attempt++) {
+      table = state.current();
+      wanted = wanted(table, dataFilters);
+    }
+    OpenFiles openFiles = state.openFiles();
     VectorBuilder<FileStatusWithMetadata> files = new VectorBuilder<>();
     for (int i = 0; i < table.count(); i++) {
-      if ((needed == null || needed[i]) && range.overlaps(table.start(i), table.end(i))) {
-        Map<String, Object> piece = new Map.Map1<String, Object>(PIECE, table.piece(i));
+      if (wanted[i]) {
+        Map<String, Object> piece = new Map.Map1<String, Object>(PIECE, table.piece(i, openFiles));
         files.$plus$eq(new FileStatusWithMetadata(status(table, i), piece));
       }
     }
     return listing(files.result());
+  }
+
+  /** Returns for each piece whether it can have a row that filters match. */
+  private boolean[] wanted(TableDescription table, Seq<Expression> filters) {
+    TimeRange range = range(table, filters);
+    boolean[] needed = latest == null ? null : latest.needed(table);
+    boolean[] wanted = new boolean[table.count()];
+    for (int i = 0; i < wanted.length; i++) {
+      wanted[i] = (needed == null || needed[i]) && range.overlaps(table.start(i), table.end(i));
+    }
+    return wanted;
   }
 
   /** Returns a listing of files without partition columns. */

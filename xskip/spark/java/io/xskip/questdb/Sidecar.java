@@ -3,7 +3,6 @@ package io.xskip.questdb;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Files;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.util.List;
@@ -46,8 +45,14 @@ final class Sidecar {
   static Sidecar of(Piece piece) {
     Path path = Paths.get(piece.folder).resolveSibling("_pm");
     try {
-      return parsed(piece, path, ByteBuffer.wrap(Files.readAllBytes(path)));
-    } catch (NoSuchFileException e) {
+      byte[] bytes = TableFile.bytes(piece, path.toString());
+      if (bytes != null) {
+        return parsed(piece, path, ByteBuffer.wrap(bytes));
+      }
+      boolean isOpen = piece.openFiles != null && piece.openFiles.isOpen();
+      if (!isOpen && !Files.exists(Paths.get(piece.folder))) { // a server has removed both files
+        throw TableFile.missing(piece, path.toString());
+      }
       return null; // servers before 9.4 write none
     } catch (Exception e) {
       throw TableFailure.unreadable(path.toString(), e);

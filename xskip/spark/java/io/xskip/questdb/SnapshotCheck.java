@@ -120,7 +120,18 @@ final class SnapshotCheck {
     if (stampedFile == null) {
       return piece.inode < 0;
     }
-    Path path = Paths.get(stampedFile);
+    try {
+      return isStamped(Paths.get(stampedFile));
+    } catch (NoSuchFileException e) {
+      String descriptor = TableFile.descriptorPath(piece, stampedFile);
+      if (descriptor == null) {
+        throw e;
+      }
+      return isStamped(Paths.get(descriptor)) && piece.openFiles.isOpen();
+    }
+  }
+
+  private boolean isStamped(Path path) throws IOException {
     long inode = ((Number) Files.getAttribute(path, "unix:ino")).longValue();
     long modified = Files.getLastModifiedTime(path).to(TimeUnit.NANOSECONDS);
     boolean isOfMicros = modified % 1000 == 0; // older versions of Java know no nanoseconds

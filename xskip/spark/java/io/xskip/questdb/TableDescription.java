@@ -108,11 +108,21 @@ final class TableDescription {
   }
 
   Piece piece(int i) {
+    return piece(i, (OpenFiles) null);
+  }
+
+  /**
+   * Returns a piece.
+   *
+   * @param openFiles the files of the transaction that are open, or null
+   */
+  Piece piece(int i, OpenFiles openFiles) {
     long[] own = new long[FIELDS];
     System.arraycopy(fields, FIELDS * i, own, 0, FIELDS);
     int first = 3 * (int) firstRecords[i];
     long[] versions = new long[3 * (int) firstRecords[i + 1] - first];
     System.arraycopy(records, first, versions, 0, versions.length);
-    return new Piece(snapshot, folders[i], own, versions);
+    OpenPiece open = openFiles == null ? null : openFiles.piece(i);
+    return new Piece(snapshot, folders[i], own, versions, open);
   }
 }

@@ -32,13 +32,42 @@ final class TableFile implements Closeable {
     this.path = path;
     FileChannel opened = null;
     try {
-      opened = FileChannel.open(Paths.get(path), StandardOpenOption.READ);
-    } catch (NoSuchFileException e) {
-      throw missing(piece, path);
+      opened = opened(piece, path);
     } catch (IOException e) {
       throw TableFailure.unreadable(path, e);
     }
+    if (opened == null) {
+      throw missing(piece, path);
+    }
     channel = opened;
+  }
+
+  /**
+   * Opens a file, also one that a server has removed but the query holds; null if there is none.
+   */
+  private static FileChannel opened(Piece piece, String path) throws IOException {
+    try {
+      return FileChannel.open(Paths.get(path), StandardOpenOption.READ);
+    } catch (NoSuchFileException e) {
+      String descriptor = descriptorPath(piece, path);
+      if (descriptor == null) {
+        return null;
+      }
+      FileChannel opened = FileChannel.open(Paths.get(descriptor), StandardOpenOption.READ);
+      if (piece.openFiles.isOpen()) {
+        return opened;
+      }
+      opened.close();
+      return null;
+    }
+  }
+
+  /** Returns the path of the descriptor of a file that the query holds, or null. */
+  static String descriptorPath(Piece piece, String path) {
+    String folder =
+        piece.isParquet() ? Paths.get(piece.folder).getParent().toString() : piece.folder;
+    boolean isOfPiece = piece.openFiles != null && path.startsWith(folder + "/");
+    return isOfPiece ? piece.openFiles.path(path.substring(folder.length() + 1)) : null;
   }
 
   /** Returns the text of attributes of a file. */
@@ -46,13 +75,39 @@ final class TableFile implements Closeable {
     try {
       return Files.readAttributes(Paths.get(path), names).toString();
     } catch (NoSuchFileException e) {
-      throw missing(piece, path);
+      return descriptorAttributes(piece, path, names);
     } catch (IOException e) {
       throw TableFailure.unreadable(path, e);
     }
   }
 
-  private static RuntimeException missing(Piece piece, String path) {
+  private static String descriptorAttributes(Piece piece, String path, String names) {
+    String descriptor = descriptorPath(piece, path);
+    try {
+      String found =
+          descriptor == null ? null : Files.readAttributes(Paths.get(descriptor), names).toString();
+      if (found != null && piece.openFiles.isOpen()) {
+        return found;
+      }
+    } catch (IOException e) {
+      throw TableFailure.unreadable(path, e);
+    }
+    throw missing(piece, path);
+  }
+
+  /** Returns the bytes of a file, also of one that the query holds; null if there is none. */
+  static byte[] bytes(Piece piece, String path) throws IOException {
+    try {
+      return Files.readAllBytes(Paths.get(path));
+    } catch (NoSuchFileException e) {
+      String descriptor = descriptorPath(piece, path);
+      byte[] bytes = descriptor == null ? null : Files.readAllBytes(Paths.get(descriptor));
+      return bytes == null || !piece.openFiles.isOpen() ? null : bytes;
+    }
+  }
+
+  /** Throws the error of a file that a server has removed. */
+  static RuntimeException missing(Piece piece, String path) {
     return TableFailure.changed(piece, "the file " + path + " does not exist");
   }
 

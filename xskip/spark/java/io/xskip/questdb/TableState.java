@@ -7,6 +7,7 @@ import io.xskip.hook.HookState;
 import java.io.StringWriter;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.Function;
 import org.apache.spark.SparkContext;
 import org.apache.spark.sql.types.StructField;
@@ -19,6 +20,8 @@ import org.apache.spark.sql.types.StructField;
  */
 final class TableState {
   private static final int MAX_EXECUTIONS = 200;
+  private static final int MAX_ATTEMPTS = 10;
+  private static final long PAUSE_NANOS = 100_000L;
   private static final long MAX_AGE_NANOS = 1_000_000_000L;
   private static final String EXECUTION = "spark.sql.execution.id";
 
@@ -26,7 +29,7 @@ final class TableState {
   static volatile Function<String, byte[]> callback = null;
 
   /** The transactions of executions, by execution and table: tables can be loaded repeatedly. */
-  private static final Map<String, TableDescription> BY_EXECUTION = new LinkedHashMap<>();
+  private static final Map<String, TableOfExecution> BY_EXECUTION = new LinkedHashMap<>();
 
   private final String path;
   private final boolean isFrozen;
@@ -67,21 +70,67 @@ final class TableState {
    * below {@code df.rdd}, scans within a second read one transaction.
    */
   synchronized TableDescription current() {
-    SparkContext context = SparkCompat.context();
-    String execution = context == null ? null : context.getLocalProperty(EXECUTION);
-    if (execution != null) {
-      use(ofExecution(execution + "\u0000" + isFrozen + cold + "\u0000" + path));
+    TableOfExecution own = ofExecution();
+    if (own != null) {
+      use(own.table());
     } else if (System.nanoTime() - refreshedAt > MAX_AGE_NANOS) {
       refresh();
     }
     return latest;
   }
 
-  private TableDescription ofExecution(String key) {
-    TableDescription known = known(key);
+  /**
+   * Opens the files of pieces of the current transaction until the current execution ends. If a
+   * server has removed one and no scan of the execution has a listing, the next transaction is
+   * taken. Only tasks in this process can use the files.
+   *
+   * @param wanted whether each piece is in the listing
+   * @param attempt the number of attempts before
+   * @return false if the caller has to list the pieces of the transaction that is current now
+   */
+  synchronized boolean hold(TableDescription table, boolean[] wanted, int attempt) {
+    TableOfExecution own = ofExecution();
+    if (own == null || isFrozen || !SparkCompat.context().isLocal()) {
+      return true;
+    }
+    if (own.hold(table, wanted)) {
+      return true;
+    }
+    if (attempt >= MAX_ATTEMPTS) {
+      own.fix();
+      return true;
+    }
+    LockSupport.parkNanos(PAUSE_NANOS << attempt);
+    refresh();
+    return !own.replace(table, latest);
+  }
+
+  /** Returns the files that the current execution holds, or null. */
+  synchronized OpenFiles openFiles() {
+    TableOfExecution own = ofExecution();
+    return own == null ? null : own.openFiles();
+  }
+
+  /** Makes all scans of the current execution keep to its transaction. */
+  synchronized void fix() {
+    TableOfExecution own = ofExecution();
+    if (own != null) {
+      own.fix();
+    }
+  }
+
+  /** Returns the transaction of the current execution, or null if there is no execution. */
+  private TableOfExecution ofExecution() {
+    SparkContext context = SparkCompat.context();
+    String execution = context == null ? null : context.getLocalProperty(EXECUTION);
+    if (execution == null) {
+      return null;
+    }
+    String key = execution + "\u0000" + isFrozen + cold + "\u0000" + path;
+    TableOfExecution known = known(key);
     if (known == null) {
       refresh();
-      known = remembered(key, latest);
+      known = remembered(key, new TableOfExecution(Long.parseLong(execution), latest));
     }
     return known;
   }
@@ -93,16 +142,16 @@ final class TableState {
     }
   }
 
-  private static TableDescription known(String key) {
+  private static TableOfExecution known(String key) {
     synchronized (BY_EXECUTION) {
-      return (TableDescription) BY_EXECUTION.get(key);
+      return (TableOfExecution) BY_EXECUTION.get(key);
     }
   }
 
   /** Remembers the transaction of an execution, and returns the one that another thread has. */
-  private static TableDescription remembered(String key, TableDescription table) {
+  private static TableOfExecution remembered(String key, TableOfExecution table) {
     synchronized (BY_EXECUTION) {
-      TableDescription known = (TableDescription) BY_EXECUTION.get(key);
+      TableOfExecution known = (TableOfExecution) BY_EXECUTION.get(key);
       if (known != null) {
         return known;
       }
