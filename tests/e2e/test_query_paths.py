@@ -256,7 +256,7 @@ def test_text_formats_read_with_another_schema_do_not_use_the_index(spark: Spark
     spark.conf.set("spark.xskip.strict", "false")
     as_int = spark.read.schema("a int").csv(path).filter("a = 10")
     assert opened_files(as_int) == opened_files(spark.read.schema("a int").csv(path))
-    assert xskip.explain(as_int).scans[0].problem.startswith("the schema given to csv differs")
+    assert "had another type when it was indexed" in str(xskip.explain(as_int))
     as_string = spark.read.schema("a string").csv(path).filter("a = '9'")
     assert opened_files(as_string) == matching_files(spark.read.schema("a string").csv(path), "a = '9'")
 

@@ -6,24 +6,24 @@ import json
 
 import pytest
 
-from xskip.metadata.read_profile import ReadProfile, differences, zones_differ
+from xskip.metadata.read_profile import LEGACY, ReadProfile, differences, differing_columns, zones_differ
 
 
 def parquet(**conf: str) -> ReadProfile:
-    return ReadProfile.of("parquet", {}, {key.replace("__", "."): value for key, value in conf.items()}, "")
+    return ReadProfile.of("parquet", {}, {key.replace("__", "."): value for key, value in conf.items()})
 
 
 def test_the_same_reading_has_no_differences() -> None:
     """[PRU-RD-1]"""
-    one = ReadProfile.of("CSV", {"Header": "true", "path": "/x"}, {"spark.sql.session.timeZone": "UTC"}, "a INT")
-    two = ReadProfile.of("csv", {"header": "true", "PATH": "/y"}, {"spark.sql.session.timeZone": "UTC"}, "a INT")
+    one = ReadProfile.of("CSV", {"Header": "true", "path": "/x"}, {"spark.sql.session.timeZone": "UTC"})
+    two = ReadProfile.of("csv", {"header": "true", "PATH": "/y"}, {"spark.sql.session.timeZone": "UTC"})
     assert list(differences(one, two)) == []
 
 
 def test_options_that_change_values() -> None:
     """[SND-31] [PRU-RD-1] Each option with another value is a difference."""
-    built = ReadProfile.of("csv", {"nullValue": "NA", "sep": ";"}, {}, "a INT")
-    asked = ReadProfile.of("csv", {"nullValue": "-", "dateFormat": "dd"}, {}, "a INT")
+    built = ReadProfile.of("csv", {"nullValue": "NA", "sep": ";"}, {})
+    asked = ReadProfile.of("csv", {"nullValue": "-", "dateFormat": "dd"}, {})
     assert list(differences(built, asked)) == [
         "option dateformat was not given when the index was built",
         "option nullvalue has another value than when the index was built",
@@ -38,29 +38,48 @@ def test_options_that_change_values() -> None:
 )  # fmt: skip
 def test_options_that_choose_files_change_no_value(option: str) -> None:
     """[PRU-RD-1]"""
-    assert ReadProfile.of("csv", {option: "x"}, {}, "").options == {}
+    assert ReadProfile.of("csv", {option: "x"}, {}).options == {}
 
 
 @pytest.mark.parametrize(
-    ("fmt", "option"),
-    [("avro", "avroSchema"), ("csv", "nullValue"), ("csv", "header"), ("parquet", "datetimeRebaseMode"),
-     ("parquet", "int96RebaseMode"), ("avro", "positionalFieldMatching"), ("avro", "ignoreExtension"),
-     ("xml", "rowTag")],
+    ("fmt", "option", "given", "taken"),
+    [("csv", "nullValue", "X", "X"), ("csv", "header", "True", "true"), ("csv", "unescapedQuoteHandling",
+      "skip_value", "SKIP_VALUE"), ("csv", "delimiter", "\\t", "\t"), ("csv", "maxColumns", "+07", "7"),
+     ("csv", "quote", "", "\0"), ("avro", "positionalFieldMatching", "TRUE", "true"), ("xml", "rowTag", "X", "X"),
+     ("text", "wholetext", "TRUE", "true"), ("json", "locale", "de-DE", "de-de"),
+     ("json", "mode", "failFast", "FAILFAST")],
 )  # fmt: skip
-def test_options_that_decide_values_are_kept_in_lower_case(fmt: str, option: str) -> None:
+def test_options_that_decide_values_are_kept_as_spark_takes_them(fmt: str, option: str, given: str, taken: str) -> None:
     """[SND-26] [PRU-RD-1]"""
-    assert ReadProfile.of(fmt, {option: "X"}, {}, "").options == {option.lower(): "X"}
+    name = "sep" if option == "delimiter" else option.lower()
+    assert ReadProfile.of(fmt, {option: given}, {}).options == {name: taken}
+
+
+@pytest.mark.parametrize(
+    ("fmt", "option", "setting"),
+    [("parquet", "datetimeRebaseMode", "spark.sql.parquet.datetimeRebaseModeInRead"),
+     ("parquet", "int96RebaseMode", "spark.sql.parquet.int96RebaseModeInRead"),
+     ("avro", "datetimeRebaseMode", "spark.sql.avro.datetimeRebaseModeInRead"),
+     ("csv", "timeZone", "spark.sql.session.timeZone"), ("json", "timeZone", "spark.sql.session.timeZone"),
+     ("xml", "columnNameOfCorruptRecord", "spark.sql.columnNameOfCorruptRecord")],
+)  # fmt: skip
+def test_an_option_replaces_the_setting_of_its_default(fmt: str, option: str, setting: str) -> None:
+    """[PRU-RD-1] The option counts as the setting does."""
+    by_option, by_setting = ReadProfile.of(fmt, {option: "X"}, {}), ReadProfile.of(fmt, {}, {setting: "X"})
+    assert by_option == by_setting
+    assert by_option.conf[setting] == "X"
+    assert len(list(differences(ReadProfile.of(fmt, {}, {setting: "Y"}), by_option))) == 1
 
 
 @pytest.mark.parametrize("fmt", ["parquet", "avro", "orc", "csv", "json", "text", "xml", "com.example.Format"])
 def test_options_that_are_not_known_make_another_reading_by_a_digest(fmt: str) -> None:
     """[PRU-RD-1] The value of an unknown option is compared by its digest, and is not recorded."""
-    one, two = (ReadProfile.of(fmt, {"newOption": value}, {}, "") for value in ("kept apart", "other"))
+    one, two = (ReadProfile.of(fmt, {"newOption": value}, {}) for value in ("kept apart", "other"))
     assert "kept apart" not in json.dumps(one.to_json())
     assert ReadProfile.from_json(json.loads(json.dumps(one.to_json()))) == one
     assert list(differences(one, one)) == []
     assert list(differences(one, two)) == ["option newoption has another value than when the index was built"]
-    assert list(differences(ReadProfile.of(fmt, {}, {}, ""), one)) == [
+    assert list(differences(ReadProfile.of(fmt, {}, {}), one)) == [
         "option newoption was not given when the index was built"
     ]
 
@@ -72,7 +91,7 @@ def test_options_that_are_not_known_make_another_reading_by_a_digest(fmt: str) -
 )  # fmt: skip
 def test_how_a_store_is_reached_is_no_part_of_a_reading(option: str) -> None:
     """[PRU-RD-7] The profile stays the same if a secret changes."""
-    assert ReadProfile.of("parquet", {option: "s3cr3t"}, {}, "").options == {}
+    assert ReadProfile.of("parquet", {option: "s3cr3t"}, {}).options == {}
 
 
 @pytest.mark.parametrize(
@@ -80,7 +99,7 @@ def test_how_a_store_is_reached_is_no_part_of_a_reading(option: str) -> None:
 )
 def test_what_may_be_a_credential_is_withheld(option: str) -> None:
     """[PRU-RD-7] The effect of the option on values is unknown, so that no index serves the profile."""
-    reading = ReadProfile.of("parquet", {option: "s3cr3t"}, {}, "")
+    reading = ReadProfile.of("parquet", {option: "s3cr3t"}, {})
     assert "s3cr3t" not in json.dumps(reading.to_json())
     assert f"option {option.lower()}, whose value may be a credential" in reading.problem
     assert list(differences(reading, reading)) == [reading.problem]
@@ -97,42 +116,41 @@ def test_an_older_record_loses_what_records_no_longer_keep() -> None:
     read = ReadProfile.from_json(old)
     assert "s3cr3t" not in json.dumps(read.to_json())
     assert read.options["header"] == "true"
-    asked = ReadProfile.of("csv", {"header": "true", "custom": "s3cr3t"}, {}, "a INT")
+    asked = ReadProfile.of("csv", {"header": "true", "custom": "s3cr3t"}, {})
     assert [d for d in differences(read, asked) if "custom" in d or "header" in d] == []
     assert list(read.conf) == ["spark.sql.caseSensitive"]
+    assert LEGACY in list(differences(read, asked))
 
 
 def test_a_hidden_reading_is_compared_as_before() -> None:
     """[PRU-RD-7] The records of encrypted indexes contain neither values of options nor the schema."""
-    reading = ReadProfile.of("csv", {"nullValue": "n/a", "custom": "1"}, {}, "name STRING")
+    reading = ReadProfile.of("csv", {"nullValue": "n/a", "custom": "1"}, {}, {"default": {"name": "n/a"}})
     hidden = reading.hidden()
     assert "n/a" not in json.dumps(hidden.to_json())
-    assert "name" not in json.dumps(hidden.to_json())
     assert hidden.hidden() == hidden
     assert list(differences(hidden, reading)) == []
-    other = ReadProfile.of("csv", {"nullValue": "-", "custom": "1"}, {}, "id INT")
-    assert list(differences(hidden, other)) == [
-        "option nullvalue has another value than when the index was built",
-        "the schema given to csv differs from the one that the index was built with",
-    ]
+    other = ReadProfile.of("csv", {"nullValue": "-", "custom": "1"}, {}, {"default": {"name": "-"}})
+    assert list(differences(hidden, other)) == ["option nullvalue has another value than when the index was built"]
+    assert differing_columns(hidden, reading, [("name",)]) == {}
+    assert list(differing_columns(hidden, other, [("name",)])) == [("name",)]
 
 
 def test_settings_that_are_not_known_count_for_their_format() -> None:
     """[PRU-RD-2]"""
-    plain = ReadProfile.of("parquet", {}, {}, "")
+    plain = ReadProfile.of("parquet", {}, {})
     for key in ("spark.sql.parquet.newBehaviour", "spark.hadoop.parquet.new", "parquet.new", "spark.sql.legacy.new"):
-        asked = ReadProfile.of("parquet", {}, {key: "true"}, "")
+        asked = ReadProfile.of("parquet", {}, {key: "true"})
         assert list(differences(plain, asked)) == [f"{key} has another value than when the index was built"]
         assert list(differences(asked, asked)) == []
     for key in ("spark.sql.orc.new", "spark.sql.parquet.columnarReaderBatchSize", "spark.sql.files.maxPartitionBytes"):
-        assert list(differences(plain, ReadProfile.of("parquet", {}, {key: "1"}, ""))) == []
+        assert list(differences(plain, ReadProfile.of("parquet", {}, {key: "1"}))) == []
 
 
 @pytest.mark.parametrize("fmt", ["orc", "csv", "parquet", "avro"])
 def test_the_zone_of_the_jvm(fmt: str) -> None:
     """[SND-17] [PRU-RD-8] Another zone counts for schemas with times; an unrecorded zone counts as another one."""
-    built, asked = (ReadProfile.of(fmt, {}, {"user.timezone": zone}, "") for zone in ("UTC", "America/Los_Angeles"))
-    unknown, timeless = ReadProfile.of(fmt, {}, {}, ""), ReadProfile.of(fmt, {}, {"user.timezone": ""}, "")
+    built, asked = (ReadProfile.of(fmt, {}, {"user.timezone": zone}) for zone in ("UTC", "America/Los_Angeles"))
+    unknown, timeless = ReadProfile.of(fmt, {}, {}), ReadProfile.of(fmt, {}, {"user.timezone": ""})
     said = "the default time zone of the JVM differs from when the index was built, or the build did not record it"
     assert list(differences(built, asked)) == [said] == list(differences(unknown, asked))
     assert list(differences(built, asked, but_zone=True)) == []
@@ -152,13 +170,13 @@ def test_the_zone_of_the_jvm(fmt: str) -> None:
 )  # fmt: skip
 def test_every_setting_counts_for_a_format_of_a_plugin(conf: dict[str, str]) -> None:
     """[PRU-RD-2] The settings that change values of a plugin's format are unknown."""
-    plain, asked = (ReadProfile.of("com.example.LakeFormat", {}, each, "") for each in ({}, conf))
+    plain, asked = (ReadProfile.of("com.example.LakeFormat", {}, each) for each in ({}, conf))
     assert len(list(differences(plain, asked))) == 1
 
 
 def test_a_setting_that_may_be_a_credential_is_withheld() -> None:
     """[PRU-RD-7]"""
-    reading = ReadProfile.of("csv", {}, {"spark.sql.csv.tokenizer": "s3cr3t"}, "")
+    reading = ReadProfile.of("csv", {}, {"spark.sql.csv.tokenizer": "s3cr3t"})
     assert "s3cr3t" not in json.dumps(reading.to_json())
     assert list(differences(reading, reading)) == [reading.problem]
 
@@ -167,16 +185,16 @@ def test_a_setting_that_may_be_a_credential_is_withheld() -> None:
 def test_a_name_that_only_begins_as_a_known_one_is_not_known(key: str) -> None:
     """[PRU-RD-2]"""
     fmt = "orc" if key.startswith("orc") else "parquet"
-    assert list(differences(ReadProfile.of(fmt, {}, {}, ""), ReadProfile.of(fmt, {}, {key: "1"}, ""))) != []
+    assert list(differences(ReadProfile.of(fmt, {}, {}), ReadProfile.of(fmt, {}, {key: "1"}))) != []
 
 
 def test_the_column_that_keeps_corrupt_records() -> None:
     """[PRU-RD-6] The profile names the column for corrupt records."""
     key = "spark.sql.columnNameOfCorruptRecord"
-    assert ReadProfile.of("csv", {}, {}, "").corrupt_record == "_corrupt_record"
-    assert ReadProfile.of("json", {}, {key: "bad"}, "").corrupt_record == "bad"
-    assert ReadProfile.of("xml", {"columnNameOfCorruptRecord": "worse"}, {key: "bad"}, "").corrupt_record == "worse"
-    assert ReadProfile.of("parquet", {}, {}, "").corrupt_record == ""
+    assert ReadProfile.of("csv", {}, {}).corrupt_record == "_corrupt_record"
+    assert ReadProfile.of("json", {}, {key: "bad"}).corrupt_record == "bad"
+    assert ReadProfile.of("xml", {"columnNameOfCorruptRecord": "worse"}, {key: "bad"}).corrupt_record == "worse"
+    assert ReadProfile.of("parquet", {}, {}).corrupt_record == ""
 
 
 def test_another_format_is_the_only_difference_named() -> None:
@@ -189,13 +207,13 @@ def test_another_format_is_the_only_difference_named() -> None:
 def test_rebase_modes_and_time_zones_by_format() -> None:
     """[SND-17] [PRU-RD-2] A setting counts only for the formats that it concerns."""
     key = "spark.sql.parquet.datetimeRebaseModeInRead"
-    assert list(
-        differences(ReadProfile.of("parquet", {}, {}, ""), ReadProfile.of("parquet", {}, {key: "LEGACY"}, ""))
-    ) == [f"{key} has another value than when the index was built"]
-    assert list(differences(ReadProfile.of("avro", {}, {}, ""), ReadProfile.of("avro", {}, {key: "LEGACY"}, ""))) == []
+    assert list(differences(ReadProfile.of("parquet", {}, {}), ReadProfile.of("parquet", {}, {key: "LEGACY"}))) == [
+        f"{key} has another value than when the index was built"
+    ]
+    assert list(differences(ReadProfile.of("avro", {}, {}), ReadProfile.of("avro", {}, {key: "LEGACY"}))) == []
     zone = {"spark.sql.session.timeZone": "Asia/Tokyo"}
-    assert list(differences(ReadProfile.of("parquet", {}, {}, ""), ReadProfile.of("parquet", {}, zone, ""))) == []
-    assert list(differences(ReadProfile.of("json", {}, {}, "a INT"), ReadProfile.of("json", {}, zone, "a INT"))) == [
+    assert list(differences(ReadProfile.of("parquet", {}, {}), ReadProfile.of("parquet", {}, zone))) == []
+    assert list(differences(ReadProfile.of("json", {}, {}), ReadProfile.of("json", {}, zone))) == [
         "spark.sql.session.timeZone has another value than when the index was built"
     ]
 
@@ -203,14 +221,14 @@ def test_rebase_modes_and_time_zones_by_format() -> None:
 def test_rebase_mode_exception_reads_as_corrected() -> None:
     """[PRU-RD-2] EXCEPTION fails on old dates, and reads all other dates as CORRECTED does."""
     key = "spark.sql.parquet.datetimeRebaseModeInRead"
-    one, two = (ReadProfile.of("parquet", {}, {key: mode}, "") for mode in ("EXCEPTION", "CORRECTED"))
+    one, two = (ReadProfile.of("parquet", {}, {key: mode}) for mode in ("EXCEPTION", "CORRECTED"))
     assert list(differences(one, two)) == []
 
 
 def test_case_sensitivity_is_part_of_a_reading() -> None:
     """[SND-29] [PRU-RD-2]"""
-    built = ReadProfile.of("parquet", {}, {}, "")
-    asked = ReadProfile.of("parquet", {}, {"spark.sql.caseSensitive": "true"}, "")
+    built = ReadProfile.of("parquet", {}, {})
+    asked = ReadProfile.of("parquet", {}, {"spark.sql.caseSensitive": "true"})
     assert (built.case_sensitive, asked.case_sensitive) == (False, True)
     assert list(differences(built, asked)) == [
         "spark.sql.caseSensitive has another value than when the index was built"
@@ -218,16 +236,21 @@ def test_case_sensitivity_is_part_of_a_reading() -> None:
     assert ReadProfile("parquet", conf={"spark.sql.caseSensitive": "TRUE"}).case_sensitive
 
 
-@pytest.mark.parametrize("fmt", ["csv", "json", "orc", "parquet", "avro"])
-def test_what_of_the_schema_decides_values_counts(fmt: str) -> None:
+def test_the_whole_schema_counts_for_formats_that_are_not_known() -> None:
     """[SND-31] [PRU-RD-2]"""
-    found = list(differences(ReadProfile.of(fmt, {}, {}, "a STRING"), ReadProfile.of(fmt, {}, {}, "a INT")))
-    expected = f"the schema given to {fmt} differs from the one that the index was built with"
-    assert found == [expected]
+    built, asked = (
+        ReadProfile.of("com.example.Format", {}, {}, {"schema": {"": ddl}}) for ddl in ("a INT", "a STRING")
+    )
+    assert list(differences(built, built)) == []
+    assert list(differences(built, asked)) == [
+        "the schema given to com.example.format differs from the one that the index was built with"
+    ]
 
 
 def test_a_reading_survives_its_record() -> None:
-    reading = ReadProfile.of("csv", {"sep": ";", "header": "true"}, {"spark.sql.caseSensitive": "true"}, "a INT")
+    reading = ReadProfile.of(
+        "csv", {"sep": ";", "header": "true"}, {"spark.sql.caseSensitive": "true"}, {"position": {"A": "0"}}
+    )
     assert ReadProfile.from_json(json.loads(json.dumps(reading.to_json()))) == reading
     assert list(reading.to_json()["options"]) == ["header", "sep"]
 
@@ -235,7 +258,7 @@ def test_a_reading_survives_its_record() -> None:
 @pytest.mark.parametrize("mode", ["DROPMALFORMED", "dropMalformed"])
 def test_rows_that_depend_on_the_columns_read(mode: str) -> None:
     """[SND-31] [PRU-RD-5] A profile with mode DROPMALFORMED agrees with no profile."""
-    reading = ReadProfile.of("csv", {"mode": mode}, {}, "a INT")
+    reading = ReadProfile.of("csv", {"mode": mode}, {})
     assert list(differences(reading, reading)) == [
         "with mode DROPMALFORMED a file's rows depend on the columns that a query reads"
     ]
@@ -244,8 +267,6 @@ def test_rows_that_depend_on_the_columns_read(mode: str) -> None:
 def test_the_zone_counts_for_int96_only_where_it_is_converted() -> None:
     """[SND-17] [PRU-RD-2]"""
     zones = [{"spark.sql.session.timeZone": zone} for zone in ("UTC", "Asia/Tokyo")]
-    assert ReadProfile.of("parquet", {}, zones[0], "") == ReadProfile.of("parquet", {}, zones[1], "")
-    moved = [
-        ReadProfile.of("parquet", {}, z | {"spark.sql.parquet.int96TimestampConversion": "true"}, "") for z in zones
-    ]
+    assert ReadProfile.of("parquet", {}, zones[0]) == ReadProfile.of("parquet", {}, zones[1])
+    moved = [ReadProfile.of("parquet", {}, z | {"spark.sql.parquet.int96TimestampConversion": "true"}) for z in zones]
     assert list(differences(*moved)) == ["spark.sql.session.timeZone has another value than when the index was built"]

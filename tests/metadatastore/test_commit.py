@@ -113,7 +113,9 @@ def test_what_a_record_holds(md: str, scratch: Path) -> None:
 
 def test_record_round_trip() -> None:
     """[MDS-C-2] Strings with special characters are read back from a record."""
-    reading = ReadProfile("csv", {"sep": '"\\\t\u2028'}, {"spark.sql.caseSensitive": "true"}, "a INT, `b c` STRING")
+    reading = ReadProfile(
+        "csv", {"sep": '"\\\t\u2028'}, {"spark.sql.caseSensitive": "true"}, {"position": {"a": "0", "b c": "1"}}
+    )
     record = CommitRecord(7, "s3a://b/ü #%\U0001f600", 4, (RecordedFile("f", 0, 2**40),), reading, {"`a.b`": "int"}, 1)
     assert CommitRecord.from_bytes(record.to_bytes()) == record
 
@@ -139,7 +141,7 @@ def _places(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[s
 @pytest.mark.parametrize("other", [129, -1, True, 1.5, "text", None, [], {}], ids=repr)
 def test_values_of_other_types(other: object) -> None:
     """[MDS-C-4] A record is invalid if a value has the wrong JSON type."""
-    reading = ReadProfile("csv", {"sep": ","}, {"spark.sql.caseSensitive": "true"}, "a INT")
+    reading = ReadProfile("csv", {"sep": ","}, {"spark.sql.caseSensitive": "true"}, {"position": {"a": "0"}})
     record = CommitRecord(7, "file:/d", 4, (RecordedFile("f", 3, 9, "x"),), reading, {"a": "int"}, 1, "0" * 32)
     body: dict[str, Any] = json.loads(unsealed(record.to_bytes()))
     ways = [way for way in _places(body) if other is not None or way != ("reading",)]

@@ -94,12 +94,12 @@ def mixed(tmp_path: Path, reading: ReadProfile) -> str:
 def test_a_record_beside_another_program_s_files(tmp_path: Path) -> None:
     """[MDS-F-1] [MDS-M-5] The read profile of xskip counts, and migrate() demands a refresh()."""
     key = "spark.sql.parquet.datetimeRebaseModeInRead"
-    md = mixed(tmp_path, ReadProfile.of("parquet", {}, {key: "LEGACY"}, ""))
+    md = mixed(tmp_path, ReadProfile.of("parquet", {}, {key: "LEGACY"}))
     snapshot = opened(md)
     assert not snapshot.is_ours
-    assert key in snapshot.reason_unusable(IndexLocation(ROOT, "", ROOT), ReadProfile.of("parquet", {}, {}, ""))
+    assert key in snapshot.reason_unusable(IndexLocation(ROOT, "", ROOT), ReadProfile.of("parquet", {}, {}))
     assert key in snapshot.reason_unusable(
-        IndexLocation(ROOT, "", ROOT), ReadProfile.of("parquet", {}, {key: "LEGACY"}, "")
+        IndexLocation(ROOT, "", ROOT), ReadProfile.of("parquet", {}, {key: "LEGACY"})
     )
     with pytest.raises(MetadataCorruptError, match=r"call refresh\(\) first"):
         Migration(LocalStorage(), md, 3).run()
@@ -107,8 +107,8 @@ def test_a_record_beside_another_program_s_files(tmp_path: Path) -> None:
 
 def test_a_record_that_agrees(tmp_path: Path) -> None:
     """[MDS-F-1] The index is used if both programs read with default options."""
-    snapshot = opened(mixed(tmp_path, ReadProfile.of("parquet", {}, {}, "")))
-    assert snapshot.reason_unusable(IndexLocation(ROOT, "", ROOT), ReadProfile.of("parquet", {}, {}, "")) == ""
+    snapshot = opened(mixed(tmp_path, ReadProfile.of("parquet", {}, {})))
+    assert snapshot.reason_unusable(IndexLocation(ROOT, "", ROOT), ReadProfile.of("parquet", {}, {})) == ""
 
 
 def box(fields: tuple[tuple[str, str], ...], payload: bytes) -> bytes:

@@ -9,7 +9,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from tests.helpers import AVRO_V2, assert_same_rows, index, opened_files, write_files
-from xskip import MinMax, SkippingIndex
+from xskip import MinMax, NullCount, SkippingIndex
+from xskip.errors import IndexDefinitionError
 
 SCHEMA = (
     "k int, st struct<a: int, b: string, q: struct<z: bigint>>, arr array<struct<a: int, b: string>>, "
@@ -50,13 +51,22 @@ def test_fields_of_orc_that_go_by_position(spark: SparkSession, tmp_path: Path, 
         for key, value in forced.items():
             spark.conf.set(key, value)
     path = write_files(spark, tmp_path / "data", SCHEMA, FILES, "orc")
-    index(spark, path, [MinMax("st.a"), MinMax("st.b")], "orc", **options)
+    for column in ("st.a", "st.b", "st"):
+        with pytest.raises(IndexDefinitionError, match="depend on the columns that a query reads"):
+            index(spark, path, [NullCount(column)], "orc", **options)
+    index(spark, path, [MinMax("k")], "orc", **options)
+    assert opened_files(spark.read.options(**options).orc(path).filter("k > 5")) == {"high"}
 
-    def query(selected: str) -> DataFrame:
-        return spark.read.options(**options).orc(path).filter("st.a > 5").selectExpr(selected)
 
-    assert opened_files(query("st")) == {"high"}
-    with pytest.raises(Exception, match="the schema given to orc differs"):
-        query("st.a").collect()
+@pytest.mark.parametrize("given", ["setting", "option"])
+def test_fields_of_an_index_by_name_are_not_used_by_position(spark: SparkSession, tmp_path: Path, given: str) -> None:
+    """[PRU-RD-2]"""
+    path = write_files(spark, tmp_path / "data", SCHEMA, FILES, "orc")
+    index(spark, path, [MinMax("st.a"), MinMax("st.b")], "orc")
+    forced = {"orc.force.positional.evolution": "true", "orc.force.positional.evolution.level": "9"}
+    if given == "setting":
+        for key, value in forced.items():
+            spark.conf.set(key, value)
     spark.conf.set("spark.xskip.strict", "false")
-    assert opened_files(query("st.a")) == {"low", "high"}
+    read = spark.read.options(**(forced if given == "option" else {})).orc(path)
+    assert opened_files(read.filter("st.a > 5").selectExpr("st.a")) == {"low", "high"}

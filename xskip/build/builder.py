@@ -19,6 +19,7 @@ from xskip.build.commit_attempts import Collected
 from xskip.build.progress import ProgressOption, shown
 from xskip.build.source import Source, check_root
 from xskip.metadata.data_files import compare_files, table_identifier
+from xskip.metadata.read_profile import ReadProfile
 from xskip.metadata.table import MetadataTable
 from xskip.metadatastore.build_notes import BuildNotes, UnreadableFile
 from xskip.metadatastore.codec import MetadataFile
@@ -67,6 +68,8 @@ class Build:
         The paths of the files that could not be read, each with the reason.
     operation : str
         The name of the operation in the record, unless the build creates the index.
+    reread : tuple of str
+        Why the build collects the statistics of unchanged files anew.
     """
 
     engine: Engine
@@ -78,6 +81,7 @@ class Build:
     collected: Collected = field(default_factory=Collected)
     failed: dict[str, str] = field(default_factory=dict)
     operation: str = "refresh"
+    reread: tuple[str, ...] = ()
     _listed: ListedFiles | None = None
     _files: list[tuple[Path, RecordedFile]] = field(default_factory=list)
     _identifier: str = ""
@@ -145,7 +149,7 @@ class Build:
         publish(self.source.storage, self.source.directory, snapshot.live if snapshot else None, self._files, record)
         self.engine.forget(self.source.directory)
         seconds = time.monotonic() - started
-        result = RefreshResult(added, gone + lost, unchanged - lost, seconds, tuple(self.failed))
+        result = RefreshResult(added, gone + lost, unchanged - lost, seconds, tuple(self.failed), self.reread)
         return self._finished(result, done.name)
 
     def _finished(self, result: RefreshResult, operation: str = "") -> RefreshResult:
@@ -158,7 +162,7 @@ class Build:
     @property
     def rewrites(self) -> bool:
         """Return whether the build writes all metadata files anew even if no file has changed."""
-        return False
+        return bool(self.reread)
 
     def listed(self) -> ListedFiles:
         """Return the files of the dataset, which :meth:`run` has listed."""
@@ -221,9 +225,15 @@ class Build:
         types = dict(snapshot.record.types) if snapshot and snapshot.record else {}
         for each in self.planned:
             types.update(zip(each.definition.columns, each.definition.types, strict=True))
-        reading = self.source.reading if self.form.footer_key is None else self.source.reading.hidden()
+        reading = self._reading(snapshot)
         notes = self.notes_before(snapshot).after(self.collected.costs.seconds, self._unreadable())
         return CommitRecord(0, self.source.root, self.form.version, files, reading, types, 0, "", done, notes)
+
+    def _reading(self, snapshot: Snapshot | None) -> ReadProfile:
+        """Return how the build has read the indexed columns."""
+        paths = {path for each in self.planned for path in each.definition.paths}
+        reading = self.source.reading.of_columns(paths.union(snapshot.columns if snapshot else ()))
+        return reading if self.form.footer_key is None else reading.hidden()
 
     def notes_before(self, snapshot: Snapshot | None) -> BuildNotes:
         """Return the notes of the earlier builds of the index."""

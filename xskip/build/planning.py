@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from xskip.build.source import Source
 from xskip.errors import IndexDefinitionError, did_you_mean
-from xskip.expressions.operands import join_path, split_path
+from xskip.expressions.operands import columns_in, join_path, split_path
 from xskip.indexes import Formatted, Index, index_of
 from xskip.metadata.table import EXPRESSION, SETTINGS, IndexDefinition
 from xskip.metadatastore.snapshot import Snapshot
@@ -126,8 +126,8 @@ def _planned_expression(source: Source, index: Index, partitions: set[str]) -> P
     if not is_plain(source.df.sparkSession, text):  # metadata can hold any text: Spark may analyze plain text only
         raise _not_indexable(text)
     node, kind = _expression(source, text)
-    columns = {path[0].lower() for path in canonical_form.columns_in(node)}
-    _check_whole(source, {path[0] for path in canonical_form.columns_in(node)}, text)
+    columns = {path[0].lower() for path in columns_in(node)}
+    _check_whole(source, columns_in(node), text)
     form = canonical_form.form_of(node)
     hidden = form is not None and '["$meta",' in form.text
     if not isinstance(node, ExprNode) or node.term is None or form is None or columns & partitions or hidden:
@@ -173,7 +173,7 @@ def _resolve(source: Source, column: str, partitions: set[str]) -> tuple[tuple[s
         raise IndexDefinitionError(
             "a partition column needs no index", where=f"column {column}", hint="omit the index of this column"
         )
-    _check_whole(source, {path[0]}, column)
+    _check_whole(source, [path], column)
     spelled: list[str] = []
     kind: object = source.df.schema
     for part in path:
@@ -207,12 +207,13 @@ def _no_column(source: Source, column: str, above: Sequence[str], struct: object
     )
 
 
-def _check_whole(source: Source, columns: set[str], index: str) -> None:
-    """Raise an error for the column of corrupt records: a build that reads few columns finds few records corrupt."""
-    if source.reading.corrupt_record.lower() in {column.lower() for column in columns}:
+def _check_whole(source: Source, paths: Iterable[tuple[str, ...]], index: str) -> None:
+    """Raise an error for a column whose values a build that reads few columns does not see as a query does."""
+    why = next((why for path in paths if (why := source.reading.dependent(path))), "")
+    if why:
         raise IndexDefinitionError(
-            "the values of a column depend on the columns that a query reads", where=f"column {index}",
-            found="the column of corrupt records", hint="index other columns",
+            "the values of a column depend on the columns that a query reads", where=f"column {index}", found=why,
+            hint="index other columns",
         )  # fmt: skip
 
 

@@ -7,10 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
+
 from xskip.build.builder import Build
 from xskip.build.indexed_listing import IndexedListing, compare, trust
 from xskip.build.reader import FrameReader, PathReader, Reader, TableReader
-from xskip.build.source import open_source, require_own_snapshot
+from xskip.build.source import check_reading, open_source, reading_differences, require_own_snapshot
 from xskip.build.update import Update
 from xskip.errors import DatasetError
 from xskip.results.operations import RefreshResult
@@ -19,6 +21,7 @@ from xskip.spark.query.engine import Engine
 __all__ = ["Refresh", "trusted"]
 
 _log = logging.getLogger("xskip")
+_builds = logging.getLogger("xskip.builds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +67,16 @@ class Refresh(Update):
         """Prepare a build over the changed directories, or over the whole dataset, which Spark lists."""
         source = open_source(self.spark, self.engine, found.read_changed if found else self.reader, self.reader.place)
         snapshot = found.snapshot if found else require_own_snapshot(source)
-        build = self.build_on(source, snapshot, Build)
+        if self.recheck is not None:
+            check_reading(source, snapshot)
+        reread = reading_differences(source, snapshot)
+        if reread and found:
+            return self._prepared(None)
+        build = self.build_on(source, snapshot, Build, rereads=bool(reread))
+        if reread:
+            _builds.info("refresh of the index of %s reads all files again: %s", source.root, "; ".join(reread))
+            build.reread = reread
+            return partial(build.run, snapshot, outdated=np.ones(snapshot.rows, np.bool_))
         outdated = self.outdated(snapshot)
         if outdated is not None:
             return partial(build.run, snapshot, outdated=outdated)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from xskip.build.reader import FrameReader, TableReader
 from xskip.errors import DatasetError, IndexDefinitionError, MetadataCorruptError
 from xskip.metadata.data_files import table_identifier
-from xskip.metadata.read_profile import ReadProfile, differences
+from xskip.metadata.read_profile import LEGACY, ReadProfile
 from xskip.metadatastore.absence import no_index
 from xskip.metadatastore.commit import find_live
 from xskip.metadatastore.filesystem import Storage
@@ -39,6 +39,7 @@ __all__ = [
     "existing_write_options",
     "form_of",
     "open_source",
+    "reading_differences",
     "require_collected",
     "require_own_snapshot",
     "require_snapshot",
@@ -302,17 +303,36 @@ def check_dataset(snapshot: Snapshot, location: IndexLocation) -> None:
         )  # fmt: skip
 
 
+def reading_differences(source: Source, snapshot: Snapshot) -> tuple[str, ...]:
+    """Return by what indexed columns are read differently than when they were indexed.
+
+    Raises
+    ------
+    IndexDefinitionError
+        If the dataset is read with another format, option or setting, which a caller may have forgotten.
+    """
+    if snapshot.reading is None:
+        return ()
+    found = snapshot.differences(source.reading)
+    if any(each != LEGACY for each in found):
+        raise _read_differently(source, found, "read the dataset as before, or drop the index and create it again")
+    return (*found, *snapshot.differing_columns(source.reading).values())
+
+
 def check_reading(source: Source, snapshot: Snapshot) -> None:
     """Raise an error if the dataset is read in another way than when the index was built.
 
     Raises
     ------
     IndexDefinitionError
-        If the format, an option, a setting or the schema differs in a way that may change values.
+        If the format, an option, a setting or an indexed column differs in a way that may change values.
     """
-    problems = list(differences(snapshot.reading, source.reading)) if snapshot.reading else []
-    if problems:
-        raise IndexDefinitionError(
-            "the dataset is read differently than when it was indexed", where=source.root, found="; ".join(problems),
-            hint="read the dataset as before, or drop the index and create it again",
-        )  # fmt: skip
+    found = reading_differences(source, snapshot)
+    if found:
+        raise _read_differently(source, found, "read the dataset as before, or call refresh()")
+
+
+def _read_differently(source: Source, found: Sequence[str], hint: str) -> IndexDefinitionError:
+    return IndexDefinitionError(
+        "the dataset is read differently than when it was indexed", where=source.root, found="; ".join(found), hint=hint
+    )

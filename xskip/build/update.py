@@ -70,7 +70,7 @@ class Update:
         with self._collected:
             return retry_conflicts(attempt, partial(storage_for, self.engine.hook))
 
-    def build_on(self, source: Source, snapshot: Snapshot, kind: type[_B]) -> _B:
+    def build_on(self, source: Source, snapshot: Snapshot, kind: type[_B], *, rereads: bool = False) -> _B:
         """Return a build with the indexes and the form of a snapshot.
 
         Parameters
@@ -81,13 +81,17 @@ class Update:
             The present snapshot of its index.
         kind : type
             The class of the build.
+        rereads : bool
+            Whether the build collects the statistics of all files anew, so that the dataset can be read in another way
+            than when the index was built.
 
         Raises
         ------
         IndexDefinitionError
             If the dataset is read in another way than when the index was built.
         """
-        check_reading(source, snapshot)
+        if not rereads:
+            check_reading(source, snapshot)
         form = existing_write_options(self.spark, self.engine, snapshot)
         planned = plan_existing(source, snapshot)
         return kind(self.engine, source, planned, self.progress, self.on_error, form, self._collected)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,6 +25,7 @@ __all__ = [
     "Monotonicity",
     "Operand",
     "column_of",
+    "columns_in",
     "in_backticks",
     "join_path",
     "quoted",
@@ -310,6 +312,22 @@ def column_of(operand: Operand) -> Column | None:
             return column
         case _:
             return None
+
+
+def columns_in(node: Any) -> Iterator[tuple[str, ...]]:
+    """Yield the paths of the columns in an expression in the hook's encoding, including repeats.
+
+    >>> list(columns_in(["Subtract", ["$", ["a"], "int"], ["$", ["s", "b"], "int"]]))
+    [('a',), ('s', 'b')]
+    """
+    match node:
+        case ["$", [*path], _]:
+            yield tuple(map(str, path))
+        case [*parts]:
+            for part in parts:
+                yield from columns_in(part)
+        case _:
+            return
 
 
 def join_path(path: tuple[str, ...]) -> str:

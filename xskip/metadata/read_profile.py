@@ -7,68 +7,116 @@ with the profile of the build. Rules: specs/pruning.rst, [PRU-RD].
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from xskip.metadata.format_rules import FORMATS, SETTINGS, ZONE, concerns, is_credential, rules_of
+from xskip.expressions.operands import join_path, split_path
+from xskip.metadata.reader_options import DIGEST, effective_options, is_credential, option_of
+from xskip.metadata.reader_settings import FORMATS, RECORDS, REFUSED, SETTINGS, ZONE, concerns
 
-__all__ = ["ReadProfile", "differences", "text_of", "texts_of", "zones_differ"]
+__all__ = [
+    "LEGACY",
+    "Columns",
+    "ReadProfile",
+    "differences",
+    "differing_columns",
+    "text_of",
+    "texts_of",
+    "zones_differ",
+]
 
-_DIGEST = "sha256:"
+#: The properties of columns that decide their values: for each property the columns that have it, each with a text.
+Columns = Mapping[str, Mapping[str, str]]
+
 #: The placeholder for a value that may be a credential.
 _WITHHELD = "withheld"
 #: The placeholder that the hook sends for a file that an option names and that the hook cannot read.
 _UNREADABLE = "unreadable"
 _WITH_CORRUPT_RECORDS = ("csv", "json", "xml")
-_CORRUPT_RECORD = "columnnameofcorruptrecord"
+_CORRUPT_RECORD = "spark.sql.columnNameOfCorruptRecord"
 _INT96_ZONE = "spark.sql.parquet.int96TimestampConversion"
 _SESSION_ZONE = "spark.sql.session.timeZone"
-# with this setting Spark finds Parquet columns by field id; the ids are in the profile's schema, not in its settings
+#: The name of XML's column of elements that have no column of their own.
+_WILDCARD = "xs_any"
+_CASE = "spark.sql.caseSensitive"
+# with this setting Spark finds Parquet columns by field id; the ids are properties of columns, not settings
 _FIELD_IDS = "spark.sql.parquet.fieldId.read.enabled"
-_DROPPING = "with mode DROPMALFORMED a file's rows depend on the columns that a query reads"
+#: The property of a column whose fields a reader finds by place.
+_NESTED = "nested"
+#: The property of a column with structs that are null where a file lacks all fields that a query reads.
+_STRUCT = "struct"
+#: The property of a column with dates or times.
+_TIME = "time"
+#: The time zone in a record of columns without dates and times.
+_NO_ZONE = "none"
+#: The formats for which a record without the text of a schema proves that no column has a property.
+_WITHOUT_TEXT = ("parquet", "avro", "quixlake", "questdb")
+#: The difference of a record from before records had columns.
+LEGACY = "the record of the index does not say how its columns were read; call refresh(), which renews it"
+#: The properties that fields of structs have as well.
+_OF_FIELDS = ("name", "id")
+_PROPERTIES = {
+    "default": "default in files that lack the column",
+    "position": "place in the files",
+    "name": "exact name",
+    "id": "field id",
+    "avro": "field of the Avro schema",
+    _NESTED: "type, whose fields are found by place,",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class ReadProfile:
-    """The format, options, settings and schema with which Spark reads the files of a dataset.
+    """The format, options, settings and columns with which Spark reads the files of a dataset.
 
     Attributes
     ----------
     format : str
         Spark's short name, such as ``avro``, or the class of a plugin's format, in lower case.
     options : mapping of str to str
-        Reader options that can change values, names in lower case. A digest replaces the value of an option that xskip
-        does not know, and a placeholder replaces a value that may be a credential.
+        Reader options that can change values, names in lower case, as the reader takes them and without defaults. A
+        digest replaces the value of an option that xskip does not know, and a placeholder replaces a value that may be
+        a credential.
     conf : mapping of str to str
-        The settings that concern the format: those of :data:`~xskip.metadata.format_rules.SETTINGS`, and digests of
-        other settings.
-    schema : str
-        The part of the data schema that changes values: the whole schema where Spark finds columns by position or
-        parses text, else the columns' field ids and default values, if any.
+        The settings that concern the format: those of :data:`~xskip.metadata.reader_settings.SETTINGS`, and digests of
+        other settings. The value of an option that replaces a setting is here.
+    columns : mapping of str to mapping of str to str
+        What decides the values of single columns beside their types: for each property, such as ``default``, the text
+        of each column that has the property. The column with the empty name stands for all columns.
+    legacy_schema : str or None
+        The text of the schema in a record from before records had columns; None in other profiles.
     """
 
     format: str
     options: Mapping[str, str] = field(default_factory=dict)
     conf: Mapping[str, str] = field(default_factory=dict)
-    schema: str = ""
+    columns: Columns = field(default_factory=dict)
+    legacy_schema: str | None = None
 
     @property
     def case_sensitive(self) -> bool:
         """Return whether the names of columns are case-sensitive."""
-        return self.conf.get("spark.sql.caseSensitive", "false").lower() == "true"
+        return self.conf.get(_CASE, "false").lower() == "true"
 
     @property
     def problem(self) -> str:
         """Return the reason why no index can serve this profile, or an empty string."""
-        if self.options.get("mode", "").upper() == "DROPMALFORMED":
-            return _DROPPING
+        for name, value in self.options.items():
+            option = option_of(self.format, name)
+            if option is not None and value in option.refused:
+                return option.refused[value]
+        for name, (formats, refused, why) in REFUSED.items():
+            if self.format in formats and self.conf.get(name, "").lower() == refused:
+                return why
         for kind, values in (("option", self.options), ("setting", self.conf)):
             for name, value in values.items():
                 if value == _WITHHELD:
                     return f"xskip does not know {kind} {name}, whose value may be a credential and is not recorded"
                 if value == _UNREADABLE:
                     return f"the file that {kind} {name} names cannot be read"
+        if self.columns.get("avro", {}).get("") == _UNREADABLE:
+            return "the Avro schema that the options give cannot be read"
         return ""
 
     @property
@@ -80,24 +128,95 @@ class ReadProfile:
         """
         if self.format not in _WITH_CORRUPT_RECORDS:
             return ""
-        key = "spark.sql.columnNameOfCorruptRecord"
-        return self.options.get(_CORRUPT_RECORD) or self.conf.get(key) or SETTINGS[key][0]
+        return self.conf.get(_CORRUPT_RECORD) or SETTINGS[_CORRUPT_RECORD][0]
+
+    def dependent(self, path: tuple[str, ...]) -> str:
+        """Return why the values of a column depend on the columns that a query reads; empty if they do not.
+
+        Parameters
+        ----------
+        path : tuple of str
+            The names from the top-level column to the field.
+        """
+        if self.corrupt_record.lower() == path[0].lower():
+            return "the column of corrupt records"
+        if self.format == "xml" and path[0].lower() == self.options.get("wildcardcolname", _WILDCARD).lower():
+            return "the column of elements without a column"
+        if self._name(path[:1]) in self.columns.get(_NESTED, ()):
+            return "a column whose fields Spark finds by their place among the fields that a query reads"
+        if self._name(path) in self.columns.get(_STRUCT, ()):
+            return "a column with structs, which are null in files that lack all fields that a query reads"
+        return ""
 
     def hidden(self) -> ReadProfile:
-        """Return a copy with digests in place of option values and the schema, which can contain values of the data.
+        """Return a copy with digests in place of option values and of the texts of columns, which can show data.
 
         The copy agrees with the same profiles of queries. The records of encrypted indexes store the copy.
         """
         options = {name: _digest(name, value) for name, value in self.options.items()}
-        return replace(self, options=options, schema=_digest("schema", self.schema))
+        columns = {
+            kind: {name: _digest(kind, text) for name, text in texts.items()} for kind, texts in self.columns.items()
+        }
+        legacy = self.legacy_schema and _digest("schema", self.legacy_schema)
+        return replace(self, options=options, columns=columns, legacy_schema=legacy)
+
+    def of_columns(self, paths: Iterable[tuple[str, ...]]) -> ReadProfile:
+        """Return a copy with only those properties of columns that decide the values of some columns.
+
+        Parameters
+        ----------
+        paths : iterable of tuple of str
+            The names from the top-level column to each column.
+        """
+        tops = {"", *(self._name(path[:1]) for path in paths)}
+        columns = {
+            kind: found
+            for kind, texts in self.columns.items()
+            if (found := {name: text for name, text in texts.items() if _top(name) in tops})
+        }
+        zone = {} if _TIME in columns else {ZONE: _NO_ZONE}
+        return replace(self, columns={k: v for k, v in columns.items() if k != _TIME}, conf={**self.conf, **zone})
+
+    def column_texts(self, path: tuple[str, ...]) -> dict[tuple[str, str], str]:
+        """Return what decides the values of a column: of the column, of those around it and of its fields.
+
+        Parameters
+        ----------
+        path : tuple of str
+            The names from the top-level column to the column.
+
+        Returns
+        -------
+        dict of (str, str) to str
+            The text of each property and column.
+        """
+        name = self._name(path)
+        above = {"", *(self._name(path[:depth]) for depth in range(1, len(path) + 1))}
+        return {
+            (kind, column): text
+            for kind, texts in self.columns.items()
+            for column, text in _about(texts, above, f"{name}." if kind in _OF_FIELDS else "")
+        }
+
+    def _name(self, path: tuple[str, ...]) -> str:
+        joined = join_path(path)
+        return joined if self.case_sensitive else joined.lower()
 
     def to_json(self) -> dict[str, Any]:
         """Return the profile as the JSON object that a record stores."""
+        if self.legacy_schema is not None:
+            columns: dict[str, Any] = {"schema": self.legacy_schema}
+        else:
+            texts = {kind: dict(sorted(self.columns[kind].items())) for kind in sorted(self.columns)}
+            # earlier releases compare the schema: they use the index only where no column has a property
+            columns = {"schema": _digest("columns", repr(texts)) if texts else "", "columns": texts}
+            if not texts and self.format in _WITHOUT_TEXT:
+                del columns["columns"]
         return {
             "format": self.format,
             "options": dict(sorted(self.options.items())),
             "conf": dict(sorted(self.conf.items())),
-            "schema": self.schema,
+            **columns,
         }
 
     @staticmethod
@@ -116,13 +235,27 @@ class ReadProfile:
         KeyError
             If a key is missing.
         """
-        fmt, conf = text_of(value["format"]), texts_of(value["conf"])
+        fmt, conf, schema = text_of(value["format"]), texts_of(value["conf"]), text_of(value["schema"])
         conf.pop(_FIELD_IDS, None)
-        return ReadProfile(fmt, _recorded_options(fmt, texts_of(value["options"])), conf, text_of(value["schema"]))
+        options, settings = _recorded_options(fmt, texts_of(value["options"]), conf)
+        # a build that passed over records has not seen all values
+        incomplete = {name: conf[name] for name in RECORDS if name in conf and fmt in FORMATS}
+        conf = {name: text for name, text in (conf | settings).items() if name not in RECORDS or fmt not in FORMATS}
+        conf |= {name: text for name, text in incomplete.items() if text.lower() != RECORDS[name][0]}
+        if "columns" not in value:
+            # the text of Parquet and Avro has the defaults that files lack; that of other formats has other defaults
+            proves = fmt == "text" or (fmt in _WITHOUT_TEXT and not schema)
+            return ReadProfile(fmt, options, conf, legacy_schema=None if proves else schema)
+        if not isinstance(value["columns"], dict):
+            raise ValueError("the columns are not an object")
+        columns = {text_of(kind): texts_of(texts) for kind, texts in value["columns"].items()}
+        return ReadProfile(fmt, options, conf, columns)
 
     @staticmethod
-    def of(fmt: str, options: Mapping[str, str], conf: Mapping[str, str], schema: str) -> ReadProfile:
-        """Return the profile of a relation's format, options, session settings and data schema.
+    def of(
+        fmt: str, options: Mapping[str, str], conf: Mapping[str, str], columns: Columns | None = None
+    ) -> ReadProfile:
+        """Return the profile of a relation's format, options, session settings and columns.
 
         Parameters
         ----------
@@ -131,23 +264,27 @@ class ReadProfile:
         options : mapping of str to str
             All reader options.
         conf : mapping of str to str
-            Values of :data:`~xskip.metadata.format_rules.SETTINGS`, and the settings with
-            :data:`~xskip.metadata.format_rules.SETTING_PREFIXES` whose values are not Spark's default.
-        schema : str
-            The part of the data schema that changes values, or an empty string.
+            Values of :data:`~xskip.metadata.reader_settings.SETTINGS`, and the settings with
+            :data:`~xskip.metadata.reader_settings.SETTING_PREFIXES` whose values are not Spark's default.
+        columns : mapping of str to mapping of str to str, optional
+            What decides the values of single columns, with names in the spelling of the schema.
 
         Examples
         --------
-        >>> ReadProfile.of("CSV", {"Header": "true", "path": "/x"}, {}, "a INT").options
+        >>> ReadProfile.of("CSV", {"Header": "TRUE", "path": "/x", "sep": ","}, {}).options
         {'header': 'true'}
         """
         name = fmt.lower()
+        known = SETTINGS if name in FORMATS else {**SETTINGS, **RECORDS}
         recorded = {
             # the former default EXCEPTION fails on old dates and reads all other dates as CORRECTED does
             key: (conf.get(key) or default).replace("EXCEPTION", "CORRECTED")
-            for key, (default, formats) in SETTINGS.items()
+            for key, (default, formats) in known.items()
             if (not formats or name in formats or name not in FORMATS) and key not in (_FIELD_IDS, ZONE)
         }
+        values, settings = _recorded_options(name, options, recorded)
+        values = {key: text for key, text in values.items() if not _is_of_records(name, key)}
+        recorded |= settings
         if name == "parquet" and recorded[_INT96_ZONE].lower() != "true":
             del recorded[_SESSION_ZONE]
         if conf.get(ZONE):
@@ -157,7 +294,26 @@ class ReadProfile:
             for key, text in conf.items()
             if concerns(name, key)
         }
-        return ReadProfile(name, _recorded_options(name, options), recorded | others, schema)
+        is_exact = recorded[_CASE].lower() == "true"
+        texts = {
+            kind: {column if is_exact else column.lower(): text for column, text in found.items()}
+            for kind, found in (columns or {}).items()
+        }
+        return ReadProfile(name, values, recorded | others, texts)
+
+
+def _about(texts: Mapping[str, str], above: Iterable[str], below: str) -> Iterator[tuple[str, str]]:
+    """Yield the texts of some columns, and of the columns whose names begin with a text that is not empty."""
+    for column in above:
+        if column in texts:
+            yield column, texts[column]
+    if below:
+        yield from ((column, text) for column, text in texts.items() if column.startswith(below))
+
+
+def _top(name: str) -> str:
+    """Return the top-level column of a column's name."""
+    return name if "." not in name else join_path(split_path(name)[:1])
 
 
 def text_of(value: object) -> str:
@@ -186,18 +342,26 @@ def texts_of(value: object) -> dict[str, str]:
     return {key: text_of(text) for key, text in value.items()}
 
 
-def _recorded_options(fmt: str, options: Mapping[str, str]) -> dict[str, str]:
-    """Return the options that can change values, in the form that a profile stores."""
-    rules = rules_of(fmt)
-    recorded = {}
-    for key, value in sorted((name.lower(), text) for name, text in options.items()):
-        if rules.keeps(key):
-            continue
-        if key in rules.deciding or value.startswith(_DIGEST):
-            recorded[key] = value
+def _recorded_options(
+    fmt: str, options: Mapping[str, str], conf: Mapping[str, str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the options that can change values, in the form that a profile stores, and the settings they replace."""
+    recorded, settings = {}, {}
+    for name, (option, value) in effective_options(fmt, options).items():
+        if option is None:
+            withheld = is_credential(name) and not value.startswith(DIGEST)
+            recorded[name] = _WITHHELD if withheld else _digest(name, value)
+        elif option.setting and not value.startswith(DIGEST):
+            if option.setting in conf:
+                settings[option.setting] = value.replace("EXCEPTION", "CORRECTED")
         else:
-            recorded[key] = _WITHHELD if is_credential(key) else _digest(key, value)
-    return recorded
+            recorded[name] = value
+    return recorded, settings
+
+
+def _is_of_records(fmt: str, name: str) -> bool:
+    option = option_of(fmt, name)
+    return option is not None and option.effect == "records"
 
 
 def _digest(name: str, value: str) -> str:
@@ -205,18 +369,20 @@ def _digest(name: str, value: str) -> str:
 
     Empty strings, digests and placeholders are returned unchanged.
     """
-    if not value or value.startswith(_DIGEST) or value in (_WITHHELD, _UNREADABLE):
+    if not value or value.startswith(DIGEST) or value in (_WITHHELD, _UNREADABLE):
         return value
-    return _DIGEST + hashlib.sha256(f"{name}={value}".encode()).hexdigest()
+    return DIGEST + hashlib.sha256(f"{name}={value}".encode()).hexdigest()
 
 
-def _same(name: str, built: str, queried: str) -> bool:
+def _same(name: str, built: str | None, queried: str | None) -> bool:
     """Return whether a recorded value, or its digest, agrees with the value of a query."""
-    return built == queried or (built.startswith(_DIGEST) and built == _digest(name, queried))
+    if built is None or queried is None:
+        return built is queried
+    return built == queried or (built.startswith(DIGEST) and built == _digest(name, queried))
 
 
 def differences(built: ReadProfile, queried: ReadProfile, *, but_zone: bool = False) -> Iterator[str]:
-    """Yield the differences between the profiles of a build and of a query, as plain sentences.
+    """Yield the differences between the profiles of a build and of a query that concern all columns, as sentences.
 
     Parameters
     ----------
@@ -238,25 +404,68 @@ def differences(built: ReadProfile, queried: ReadProfile, *, but_zone: bool = Fa
     if queried.problem:
         yield queried.problem
     for key in sorted({*built.options, *queried.options}):
-        before, now = built.options.get(key), queried.options.get(key)
+        option = option_of(queried.format, key)
+        default = option.default if option else None
+        before, now = built.options.get(key, default), queried.options.get(key, default)
         if before is None:
             yield f"option {key} was not given when the index was built"
-        elif now is None or not _same(key, before, now):
+        elif not _same(key, before, now):
             yield f"option {key} has another value than when the index was built"
     for key in sorted({*built.conf, *queried.conf} - {ZONE}):
-        default = SETTINGS[key][0] if key in SETTINGS else None
+        default = SETTINGS[key][0] if key in SETTINGS else RECORDS[key][0] if key in RECORDS else None
         if built.conf.get(key, default) != queried.conf.get(key, default):
             yield f"{key} has another value than when the index was built"
     if zones_differ(built, queried) and not but_zone:
         yield "the default time zone of the JVM differs from when the index was built, or the build did not record it"
-    if not _same("schema", built.schema, queried.schema):
+    if built.legacy_schema is not None:
+        yield LEGACY
+    elif not _same("schema", built.columns.get("schema", {}).get(""), queried.columns.get("schema", {}).get("")):
         yield f"the schema given to {built.format} differs from the one that the index was built with"
+
+
+def differing_columns(
+    built: ReadProfile, queried: ReadProfile, paths: Iterable[tuple[str, ...]]
+) -> dict[tuple[str, ...], str]:
+    """Return the columns that a query reads in another way than the build did, each with the reason.
+
+    Parameters
+    ----------
+    built : ReadProfile
+        The profile of the build.
+    queried : ReadProfile
+        The profile of the query.
+    paths : iterable of tuple of str
+        The columns to compare, each with the names from the top-level column to the field.
+
+    Examples
+    --------
+    >>> built, queried = (ReadProfile("orc", columns={"default": {"b": value}}) for value in ("5", "6"))
+    >>> differing_columns(built, queried, [("a",), ("b",)])
+    {('b',): 'column b has another default in files that lack the column than when the index was built'}
+    """
+    found: dict[tuple[str, ...], str] = {}
+    if built.legacy_schema is not None or (not built.columns and not queried.columns):
+        return {path: f"column {join_path(path)} is {why}" for path in paths if (why := queried.dependent(path))}
+    for path in paths:
+        before, now = built.column_texts(path), queried.column_texts(path)
+        kinds = {
+            kind
+            for kind, column in {**before, **now}
+            if kind in _PROPERTIES and not _same(kind, before.get((kind, column)), now.get((kind, column)))
+        }
+        if kinds:
+            named = " and another ".join(_PROPERTIES[kind] for kind in sorted(kinds))
+            found[path] = f"column {join_path(path)} has another {named} than when the index was built"
+        elif why := queried.dependent(path):
+            found[path] = f"column {join_path(path)} is {why}"
+    return found
 
 
 def zones_differ(built: ReadProfile, queried: ReadProfile) -> bool:
     """Return whether the query's JVM has another default time zone than the build recorded.
 
-    A build that recorded no zone differs from every zone. A query without a zone differs from no build.
+    A build that recorded no zone differs from every zone, unless it recorded that its columns have no dates and times.
+    A query without a zone differs from no build.
 
     Parameters
     ----------
@@ -270,4 +479,4 @@ def zones_differ(built: ReadProfile, queried: ReadProfile) -> bool:
     >>> zones_differ(ReadProfile("orc", conf={ZONE: "UTC"}), ReadProfile("orc", conf={ZONE: "Asia/Tokyo"}))
     True
     """
-    return ZONE in queried.conf and built.conf.get(ZONE) != queried.conf[ZONE]
+    return ZONE in queried.conf and built.conf.get(ZONE) not in (queried.conf[ZONE], _NO_ZONE)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar, cast
 
 import pyarrow as pa
 
+from xskip.expressions.operands import columns_in, split_path
 from xskip.metadata.data_files import DataFiles
 from xskip.types.datatypes import Opaque, Storage, arrow_type
 
@@ -66,6 +68,16 @@ class IndexDefinition:
     def settings(self) -> str | None:
         """Return the settings on which the expression's values depend, or None if the index is on a column."""
         return dict(self.params).get(SETTINGS)
+
+    @property
+    def paths(self) -> tuple[tuple[str, ...], ...]:
+        """Return the paths of the columns of the files on which the values depend, also those in an expression."""
+        if self.expression is None:
+            return tuple(map(split_path, self.columns))
+        try:
+            return tuple(dict.fromkeys(columns_in(json.loads(self.expression))))
+        except ValueError:  # damaged: no filter has this expression
+            return ()
 
     @property
     def key(self) -> IndexKey:

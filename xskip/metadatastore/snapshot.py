@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from xskip.clauses.clause import PartitionKey, Requirement
 from xskip.errors import KeyNotAvailableError, MetadataCorruptError
 from xskip.metadata.data_files import DataFiles, count_outside
-from xskip.metadata.read_profile import ReadProfile, differences, zones_differ
+from xskip.metadata.read_profile import ReadProfile, differences, differing_columns, zones_differ
 from xskip.metadata.table import IndexColumn, IndexDefinition, IndexKey, MetadataTable, PartitionColumn, concat
 from xskip.metadatastore.bounded_read import RATIO, demand_room
 from xskip.metadatastore.codec import MetadataFile, decode, null_rows, version_of
@@ -36,6 +37,8 @@ __all__ = ["KnownFiles", "Snapshot", "file_versions", "open_snapshot"]
 #: Names and partition values by the name and the digest of a metadata file.
 KnownFiles = dict[tuple[str, str], MetadataTable]
 
+#: The setting of Avro that earlier releases recorded as set where it was not.
+_EXTENSIONS = "avro.mapred.ignore.inputs.without.extension"
 _T = TypeVar("_T")
 _ATTEMPTS = 10
 
@@ -63,6 +66,7 @@ class Snapshot:
         self._read: set[Requirement] = set()
         self._outside: dict[str, int] = {}
         self._known: KnownFiles = {}  # until the first load
+        self._compared: tuple[ReadProfile, str, dict[tuple[str, ...], str]] | None = None
 
     @property
     def record(self) -> CommitRecord | None:
@@ -106,14 +110,76 @@ class Snapshot:
         profile : ReadProfile
             How the query reads the data files.
         """
+        other = self.of_another(location)
+        return f"the index belongs to another dataset, {other}" if other else self._comparison(profile)[0]
+
+    def _comparison(self, profile: ReadProfile) -> tuple[str, dict[tuple[str, ...], str]]:
+        """Return why no index is usable for a profile, and the columns that it reads in another way.
+
+        The comparison with the latest profile is kept: queries that read alike have the same object.
+        """
+        known = self._compared
+        if known is None or known[0] is not profile:
+            differing = self._differing_columns(profile)
+            known = self._compared = (profile, self._problem(profile, differing), differing)
+        return known[1], known[2]
+
+    def _problem(self, profile: ReadProfile, differing: Mapping[tuple[str, ...], str]) -> str:
         recorded = self.record.reading if self.record else None
-        if other := self.of_another(location):
-            return f"the index belongs to another dataset, {other}"
         if recorded is None or not self.is_ours:
             # xskip may have written other files of the directory, and recorded how it read the data files
             other_reads = differences(recorded, profile, but_zone=True) if recorded else ()
-            return reason_unusable(profile) or "; ".join(other_reads)
-        return "; ".join(differences(recorded, profile, but_zone=profile.format in FORMATS))
+            problem = reason_unusable(profile) or "; ".join(other_reads)
+        else:
+            problem = "; ".join(self.differences(profile, but_zone=profile.format in FORMATS))
+        if problem or not differing or not all(differing.keys() & set(d.paths) for d, _ in self.indexes):
+            return problem
+        return "; ".join(differing.values())
+
+    def differences(self, profile: ReadProfile, *, but_zone: bool = False) -> list[str]:
+        """Return the differences between the profile of the build and another profile that concern all columns.
+
+        Parameters
+        ----------
+        profile : ReadProfile
+            Another way of reading the data files.
+        but_zone : bool
+            True ignores the JVM's default time zone.
+        """
+        if self.reading is None:
+            return []
+        recorded = self.reading
+        if _EXTENSIONS in recorded.conf and self._has_avro_names:
+            recorded = replace(recorded, conf={k: v for k, v in recorded.conf.items() if k != _EXTENSIONS})
+        return list(differences(recorded, profile, but_zone=but_zone))
+
+    def differing_columns(self, profile: ReadProfile) -> dict[tuple[str, ...], str]:
+        """Return the indexed columns that a query reads in another way than the build did, each with the reason.
+
+        Parameters
+        ----------
+        profile : ReadProfile
+            How the query reads the data files.
+        """
+        return self._comparison(profile)[1]
+
+    def _differing_columns(self, profile: ReadProfile) -> dict[tuple[str, ...], str]:
+        recorded = self.record.reading if self.record else None
+        found = differing_columns(recorded, profile, self.columns) if recorded is not None else {}
+        if recorded is None or not self.is_ours:  # other programs read columns as Spark does by default
+            found = differing_columns(ReadProfile(profile.format), profile, self.columns) | found
+        return found
+
+    @cached_property
+    def columns(self) -> tuple[tuple[str, ...], ...]:
+        """Return the columns on which the values of the indexes depend, with the names from the top-level column."""
+        return tuple(dict.fromkeys(path for definition, _ in self.indexes for path in definition.paths))
+
+    @cached_property
+    def _has_avro_names(self) -> bool:
+        """Return whether all data files have Avro's extension, so that no setting makes Spark pass over one of them."""
+        names = self.load(()).files.names
+        return bool(pc.all(pc.ends_with(names, ".avro"), min_count=0).as_py())
 
     def proved(self, wanted: Iterable[Requirement], profile: ReadProfile) -> MetadataTable:
         """Return the result of :meth:`load` without statistics that prove nothing about the values that a query reads.

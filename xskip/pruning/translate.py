@@ -5,7 +5,7 @@ Rules: specs/pruning.rst, [PRU-V], [PRU-PC], [PRU-CC].
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from xskip.clauses.clause import AllOf, Always, AnyOf, Clause, PartitionKey, Requirement, Undetermined
@@ -22,7 +22,6 @@ from xskip.expressions.operands import (
     Form,
     column_of,
     join_path,
-    split_path,
 )
 from xskip.expressions.predicate import And, ColumnComparison, Comparison, Constant, Leaf, Or, Predicate, Unknown
 from xskip.expressions.udf import implied
@@ -31,7 +30,7 @@ from xskip.metadata.table import IndexDefinition
 from xskip.pruning.column_pair import ColumnPairClause
 from xskip.types.datatypes import INTEGRAL, Array, Bloom, Opaque, Storage, Struct, atomic_name, element_of
 
-__all__ = ["NO_INDEX_ON", "Available", "translate", "without_column"]
+__all__ = ["NO_INDEX_ON", "Available", "translate", "without_columns"]
 
 #: The reason of an undetermined condition on a column without an index begins so, and ends with the column.
 NO_INDEX_ON = "there is no index on "
@@ -44,32 +43,22 @@ _OF_THE_FORMAT = ("minmax", "valuelist", "bloomfilter")
 _Described = tuple[IndexDefinition, Storage]
 
 
-def without_column(indexes: Iterable[_Described], column: str) -> tuple[_Described, ...]:
-    """Return the indexes that do not depend on a column.
-
-    An index on an expression counts as dependent if the text of the expression contains the name of the column.
+def without_columns(indexes: Iterable[_Described], columns: Collection[tuple[str, ...]]) -> tuple[_Described, ...]:
+    """Return the indexes whose values do not depend on certain columns.
 
     Parameters
     ----------
     indexes : iterable of (IndexDefinition, Storage)
-    column : str
-        The name of a top-level column, in any case; an empty name selects all indexes.
+    columns : collection of tuple of str
+        The columns, each with the names from the top-level column to the field.
 
     Returns
     -------
     tuple of (IndexDefinition, Storage)
     """
-    name = column.lower()
-    return tuple(
-        (definition, storage)
-        for definition, storage in indexes
-        if not name
-        or (name not in (definition.expression or "").lower() and not any(_is_of(name, c) for c in definition.columns))
-    )
-
-
-def _is_of(name: str, column: str) -> bool:
-    return split_path(column)[0].lower() == name
+    if not columns:
+        return tuple(indexes)
+    return tuple((d, s) for d, s in indexes if not any(path in columns for path in d.paths))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +78,8 @@ class Available:
         Whether the case of column names matters.
     settings : str
         The query's settings on which the values of expressions depend.
+    differing : mapping of tuple of str to str
+        The columns whose indexes are left out, each with the reason.
     untyped : bool
         Whether no commit record states the types of hashed values, because another program wrote the index. The data
         files carry their types, so the hashed types are the column types in the query.
@@ -100,6 +91,7 @@ class Available:
     case_sensitive: bool = False
     untyped: bool = False
     settings: str = ""
+    differing: Mapping[tuple[str, ...], str] = field(default_factory=dict)
 
     def name(self, path: tuple[str, ...]) -> str:
         """Return the name of a column in the spelling of the metadata.
@@ -149,6 +141,17 @@ class Available:
             return []
         text = form.text if self.case_sensitive else form.folded
         return [(d, s) for d, s in usable if d.expression == text]
+
+    def reason(self, name: str) -> str:
+        """Return why there is no usable index on a column.
+
+        Parameters
+        ----------
+        name : str
+            The result of :meth:`name`.
+        """
+        reasons = (why for path, why in self.differing.items() if self.name(path) == name)
+        return next(reasons, f"{NO_INDEX_ON}{name}")
 
     def is_partition(self, path: tuple[str, ...]) -> bool:
         """Return whether a name is that of a partition column, of the query or of the metadata.
@@ -285,7 +288,7 @@ def _on_column(leaf: Leaf, column: Column, available: Available, *, of_elements:
     name = available.name(column.path)
     on_column = available.on_column(name)
     if not on_column:
-        return Undetermined(str(leaf), f"{NO_INDEX_ON}{name}")
+        return Undetermined(str(leaf), available.reason(name))
     fitting = [index for index in on_column if _same_type(column, index, available)]
     fitting = [index for index in fitting if not element_of(column.type) or _is_of_elements(index) == of_elements]
     if not fitting and element_of(column.type):
@@ -339,7 +342,9 @@ def _pair(compared: ColumnComparison, available: Available) -> Clause:
                   if d.name == "minmax" and _same_type(column, (d, s), available))  # fmt: skip
         source = next(bounds, None) if place is None else PartitionKey(place)
         if source is None:
-            return Undetermined(str(compared), f"no index has bounds of {available.name(column.path)}")
+            name = available.name(column.path)
+            reason = available.reason(name).replace(f"{NO_INDEX_ON}{name}", f"no index has bounds of {name}")
+            return Undetermined(str(compared), reason)
         sources.append(source)
     left, right = sources
     return ColumnPairClause(compared, left, right)

@@ -55,6 +55,9 @@ class RefreshResult(KeyValueView):
         The duration of the call. The first call of a process compiles xskip's Java classes, which the log states.
     failed : tuple of str
         The paths of the files that could not be read and have no metadata (``on_error="skip"``).
+    reread : tuple of str
+        Why a refresh read files again that have not changed: the indexed columns that are read differently than when
+        they were indexed. These files count as added and as removed.
     """
 
     added: int
@@ -62,6 +65,7 @@ class RefreshResult(KeyValueView):
     unchanged: int
     seconds: float
     failed: tuple[str, ...] = ()
+    reread: tuple[str, ...] = ()
 
     def _pairs(self) -> Sequence[tuple[str, Any]]:
         pairs: list[tuple[str, Any]] = [
@@ -70,7 +74,8 @@ class RefreshResult(KeyValueView):
             ("unchanged", self.unchanged),
             ("seconds", self.seconds),
         ]
-        return pairs + [("not readable", name) for name in self.failed]
+        pairs += [("not readable", name) for name in self.failed]
+        return pairs + [("read again because", reason) for reason in self.reread]
 
 
 @dataclass(frozen=True, slots=True, repr=False)

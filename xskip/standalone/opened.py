@@ -17,15 +17,15 @@ from xskip.clauses.clause import Mask, Requirement
 from xskip.errors import ArgumentError, DatasetError, MetadataNotFoundError, PredicateError, SettingError, shown
 from xskip.expressions.operands import Column
 from xskip.metadata.data_files import DataFiles, compare_files, join_ids
-from xskip.metadata.format_rules import ZONE
 from xskip.metadata.read_profile import ReadProfile
+from xskip.metadata.reader_settings import ZONE
 from xskip.metadatastore.absence import no_index
 from xskip.metadatastore.location import IndexLocation, metadata_directory
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot
 from xskip.metadatastore.time_zones import FORMATS
 from xskip.paths import check_path
 from xskip.pruning.prune import prune, requirements
-from xskip.pruning.translate import Available, translate, without_column
+from xskip.pruning.translate import Available, translate, without_columns
 from xskip.results.file_list import FileList
 from xskip.results.scan_source import ScanSource
 from xskip.standalone.arrow_filter import skipped_by_expression
@@ -237,7 +237,7 @@ def _check_predicate(predicate: object) -> None:
 def _profile(snapshot: Snapshot, fmt: str) -> ReadProfile:
     """Return how other engines read the files: as Spark does without options and with its default settings."""
     recorded = snapshot.reading
-    profile = ReadProfile.of(fmt, {}, {}, "")
+    profile = ReadProfile.of(fmt, {}, {})
     conf: Mapping[str, str] = profile.conf
     if recorded is not None:
         case = "spark.sql.caseSensitive"
@@ -257,9 +257,11 @@ def _problem(snapshot: Snapshot, location: IndexLocation, profile: ReadProfile) 
 
 
 def _available(snapshot: Snapshot, profile: ReadProfile) -> Available:
+    differing = snapshot.differing_columns(profile)
     return Available(
-        without_column(snapshot.indexes, profile.corrupt_record),
+        without_columns(snapshot.indexes, differing),
         snapshot.partitions,
+        differing=differing,
         case_sensitive=snapshot.reading is not None and snapshot.reading.case_sensitive,
     )
 

@@ -86,18 +86,15 @@ def test_other_indexes_are_left_alone() -> None:
 @pytest.mark.parametrize("fmt", ["parquet", "avro"])
 def test_readings_that_files_decide(fmt: str) -> None:
     """[MDS-F-1] Formats whose files contain their types are used with Spark's default options."""
-    assert reason_unusable(ReadProfile.of(fmt, {"mergeSchema": "true"}, {}, "")) == ""
-    assert "option avroschema" in reason_unusable(ReadProfile.of(fmt, {"avroSchema": "{}"}, {}, ""))
-    assert "spark.sql.caseSensitive" in reason_unusable(
-        ReadProfile.of(fmt, {}, {"spark.sql.caseSensitive": "true"}, "")
-    )
-    assert "schema" in reason_unusable(ReadProfile.of(fmt, {}, {}, "a default 1;"))
+    assert reason_unusable(ReadProfile.of(fmt, {"mergeSchema": "true"}, {})) == ""
+    assert "option avroschema" in reason_unusable(ReadProfile.of(fmt, {"avroSchema": "{}"}, {}))
+    assert "spark.sql.caseSensitive" in reason_unusable(ReadProfile.of(fmt, {}, {"spark.sql.caseSensitive": "true"}))
 
 
 @pytest.mark.parametrize("fmt", ["csv", "json", "text", "xml", "orc", "org.example.Format"])
 def test_readings_that_somebody_decided(fmt: str) -> None:
     """[MDS-F-1] Text formats are not used, because the build did not record how it read them."""
-    assert "did not record how it read" in reason_unusable(ReadProfile.of(fmt, {}, {}, ""))
+    assert "did not record how it read" in reason_unusable(ReadProfile.of(fmt, {}, {}))
 
 
 def foreign(directory: Path, table: MetadataTable) -> Snapshot:
@@ -108,7 +105,7 @@ def foreign(directory: Path, table: MetadataTable) -> Snapshot:
 def test_a_snapshot_of_another_program(tmp_path: Path) -> None:
     """[MDS-F-1] [MDS-F-4] A snapshot serves a dataset with its path and default options."""
     snapshot = foreign(tmp_path, table_of(files_of(NAMES[:1]), [minmax("d", "double", [1.0], [2.0])]))
-    default = ReadProfile.of("parquet", {}, {}, "")
+    default = ReadProfile.of("parquet", {}, {})
     assert snapshot.reason_unusable(IndexLocation("/lake", "", "/lake"), default) == ""
     assert snapshot.reason_unusable(IndexLocation("s3a://bucket/lake", "", "/lake"), default) == ""
     assert (
@@ -116,7 +113,7 @@ def test_a_snapshot_of_another_program(tmp_path: Path) -> None:
         == "the index belongs to another dataset, /lake"
     )
     assert "did not record" in snapshot.reason_unusable(
-        IndexLocation("/lake", "", "/lake"), ReadProfile.of("json", {}, {}, "")
+        IndexLocation("/lake", "", "/lake"), ReadProfile.of("json", {}, {})
     )
     key = ("minmax", ("d",))
     assert snapshot.proved([key], default).indexes[key].values.to_pylist() == [None]
@@ -128,7 +125,7 @@ def test_old_times_of_another_program_are_not_known_by_their_zone(tmp_path: Path
     days = [-2_208_988_800_000_000, 1_577_836_800_000_000]  # 1900-01-01, 2020-01-01
     columns = [minmax("t", "timestamp", days, days), minmax("i", "int", [1, 2], [1, 2])]
     snapshot = foreign(tmp_path, table_of(files_of(NAMES[:2]), columns))
-    asked = ReadProfile.of("avro", {}, {"user.timezone": "UTC"}, "")
+    asked = ReadProfile.of("avro", {}, {"user.timezone": "UTC"})
     assert snapshot.reason_unusable(IndexLocation("/lake", "", "/lake"), asked) == ""
     found = snapshot.proved([("minmax", ("t",)), ("minmax", ("i",))], asked).indexes
     assert [value is None for value in found["minmax", ("t",)].values.to_pylist()] == [True, False]

@@ -56,7 +56,7 @@ def request_text(directory: str, **members: Any) -> str:
         "options": {},
         "conf": {},
         "evaluated": "",
-        "schema": "",
+        "columns": "{}",
         "partitions": {},
         "filters": [["EqualTo", ["$", ["k"], "int"], ["#", "int", 5]]],
     }

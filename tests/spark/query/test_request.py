@@ -23,7 +23,7 @@ MEMBERS: dict[str, Any] = {
     "options": {"Header": "true"},
     "conf": {"spark.sql.caseSensitive": "false"},
     "evaluated": "Spark 4.1.1 {}",
-    "schema": "a INT",
+    "columns": '{"position":{"A":"0"}}',
     "partitions": {"p": "date"},
     "filters": FILTERS,
 }
@@ -49,7 +49,7 @@ def test_every_member_becomes_a_field() -> None:
         format="CSV",
         options={"Header": "true"},
         settings={"spark.sql.caseSensitive": "false"},
-        schema="a INT",
+        columns='{"position":{"A":"0"}}',
         partition_types={"p": "date"},
         expression_settings="Spark 4.1.1 {}",
         job_threshold=30,
@@ -62,7 +62,7 @@ def test_the_threshold_of_a_session_without_one_is_the_default() -> None:
 
 def test_the_read_profile_is_that_of_the_members() -> None:
     profile = parsed().read_profile()
-    assert profile == ReadProfile.of("csv", MEMBERS["options"], MEMBERS["conf"], "a INT")
+    assert profile == ReadProfile.of("csv", MEMBERS["options"], MEMBERS["conf"], {"position": {"A": "0"}})
     assert (profile.format, profile.options) == ("csv", {"header": "true"})
 
 
@@ -96,7 +96,7 @@ def test_a_missing_part_of_the_location_is_named(name: str) -> None:
         ("options", [], "list", "dict"),
         ("conf", "", "str", "dict"),
         ("evaluated", {}, "dict", "str"),
-        ("schema", None, "NoneType", "str"),
+        ("columns", None, "NoneType", "str"),
         ("partitions", [], "list", "dict"),
         ("filters", {}, "dict", "list"),
     ],

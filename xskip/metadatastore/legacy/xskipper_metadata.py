@@ -33,12 +33,12 @@ _ORDERED_OTHERWISE = "another program orders byte arrays differently from Spark;
 def reason_unusable(profile: ReadProfile) -> str:
     """Return why a query cannot use metadata of another program; an empty text if it can [MDS-F-1].
 
-    >>> reason_unusable(ReadProfile.of("csv", {}, {}, ""))
+    >>> reason_unusable(ReadProfile.of("csv", {}, {}))
     'another program built the index and did not record how it read csv; call refresh()'
     """
     if profile.format not in _TYPED:
         return f"another program built the index and did not record how it read {profile.format}; call refresh()"
-    return "; ".join(differences(ReadProfile.of(profile.format, {}, {}, ""), profile, but_zone=True))
+    return "; ".join(differences(ReadProfile.of(profile.format, {}, {}), profile, but_zone=True))
 
 
 def may_be_of_footers(fmt: str, indexes: Iterable[tuple[IndexDefinition, Storage]]) -> bool:

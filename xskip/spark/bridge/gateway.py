@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from xskip.metadata.format_rules import SETTING_PREFIXES, SETTINGS
+from xskip.metadata.reader_settings import RECORDS, SETTING_PREFIXES, SETTINGS
 from xskip.metadatastore.temporary import lasting_folder
 from xskip.spark.bridge.builds import BuildCalls
 from xskip.spark.bridge.callback import Callback
@@ -109,7 +109,8 @@ class Hook:
 
             ensure_callback_server_started(self.gateway)  # type: ignore[no-untyped-call]
             self._callback = Callback(answer)
-            keys, prefixes = string_array(self.gateway, [*SETTINGS]), string_array(self.gateway, SETTING_PREFIXES)
+            keys = string_array(self.gateway, [*SETTINGS, *RECORDS])
+            prefixes = string_array(self.gateway, SETTING_PREFIXES)
             self._connection.setConfKeys(keys, prefixes)
             self._connection.setCallback(self._callback)
 

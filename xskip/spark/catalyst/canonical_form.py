@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
-from xskip.expressions.operands import Form
+from xskip.expressions.operands import Form, columns_in
 
-__all__ = ["columns_in", "form_of"]
+__all__ = ["form_of"]
 
 
 def form_of(node: Any) -> Form | None:
@@ -22,22 +21,6 @@ def form_of(node: Any) -> Form | None:
     """
     text = _compact(node)
     return None if '{"?":' in text else Form(text, _compact(_folded(node)), tuple(columns_in(node)))
-
-
-def columns_in(node: Any) -> Iterator[tuple[str, ...]]:
-    """Yield the paths of the columns in an encoded expression, including repeats.
-
-    >>> list(columns_in(["Subtract", ["$", ["a"], "int"], ["$", ["s", "b"], "int"]]))
-    [('a',), ('s', 'b')]
-    """
-    match node:
-        case ["$", [*path], _]:
-            yield tuple(map(str, path))
-        case [*parts]:
-            for part in parts:
-                yield from columns_in(part)
-        case _:
-            return
 
 
 def _compact(node: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -13,10 +14,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from xskip.errors import CollectError
-from xskip.indexes import MinMax
+from xskip.indexes import MinMax, NullCount
 from xskip.metadata.data_files import DataFiles
 from xskip.metadata.read_profile import ReadProfile
-from xskip.metadata.table import IndexColumn, MetadataTable
+from xskip.metadata.table import IndexColumn, IndexDefinition, MetadataTable
 from xskip.spark.bridge.gateway import Hook
 from xskip.spark.bridge.java_errors import in_short, spark_errors, what_failed
 from xskip.spark.collect.accumulator_job import AccumulatorJob
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["Collector"]
 
 _FOOTER_THREADS = 8
+_log = logging.getLogger("xskip.builds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,7 @@ class Collector:
         return values
 
     def _footers_may_do(self, indexes: tuple[PlannedIndex, ...]) -> bool:
-        by_name = "parquet.field.id" not in self.reading.schema
+        by_name = "id" not in self.reading.columns
         return (self.footers and self.reading.format == "parquet" and by_name) and all(
             isinstance(p.index, MinMax) and not p.index.expression and served_by_footers(p.definition.types[0])
             for p in indexes
@@ -178,6 +180,8 @@ class Collector:
         mask[chosen] = True
         self.dataset.share_out(self.listed.sizes[chosen])
         rows = self.dataset.subset(mask)
+        guard = self._guard(planned)
+        planned = (*planned, *guard)
         ways = [(bool(p.index.accumulators), p.index.in_python) for p in planned]
         values: dict[int, pa.Array] = {}
         for way in dict.fromkeys(ways):
@@ -186,13 +190,24 @@ class Collector:
             by_kernel, _ = way
             results = self._by_kernel(rows, indexes) if by_kernel else self._by_aggregates(rows, indexes, chosen)
             values.update(zip(members, self._assembled(results, indexes, chosen), strict=True))
-        return [values[i] for i in range(len(ways))]
+        collected = [values[i] for i in range(len(ways))]
+        return _without_corrupt(collected) if guard else collected
+
+    def _guard(self, planned: tuple[PlannedIndex, ...]) -> tuple[PlannedIndex, ...]:
+        """Return the count of corrupt records, if the values in them depend on the columns that a query reads."""
+        text = self.dataset.corrupt_records(alone=not any(p.index.accumulators for p in planned))
+        if not text:
+            return ()
+        index = NullCount(text, expression=True)
+        definition = IndexDefinition(index.name, (text,), types=("boolean",))
+        return (PlannedIndex(index, (text,), definition, index.storage(("boolean",))),)
 
     def _by_kernel(self, rows: DataFrame, indexes: tuple[PlannedIndex, ...]) -> FileResults:
         job = AccumulatorJob.of(indexes)
         table = self._run(job.query(self.dataset, rows))
         for planned, seconds in zip(indexes, job.seconds(table), strict=True):
-            self.costs.add(planned, seconds)
+            if planned in self.indexes:
+                self.costs.add(planned, seconds)
         return job.results(table)
 
     def _by_aggregates(
@@ -219,10 +234,22 @@ class Collector:
         take = pa.array(rows, pa.int64(), mask=rows < 0)
         values = []
         for planned, columns in zip(indexes, results.columns, strict=True):
-            with self.costs.of(planned):
+            with self.costs.of(*(planned,) if planned in self.indexes else ()):
                 ordered = [_no_rows_are_empty(column.combine_chunks().take(take), take) for column in columns]
                 values.append(planned.index.assemble(ordered, planned.types).cast(arrow_type(planned.storage)))
         return values
+
+
+def _without_corrupt(values: Sequence[pa.Array]) -> list[pa.Array]:
+    """Return the values of all indexes but the last, which counts corrupt records; those of files with any are null."""
+    *of_indexes, counts = values
+    nulls, rows = (pc.struct_field(counts, name) for name in ("nulls", "rows"))
+    corrupt = pc.fill_null(pc.less(nulls, rows), False)
+    found = pc.sum(corrupt).as_py()
+    if not found:
+        return of_indexes
+    _log.warning("%d files have no statistics, because the values in corrupt records depend on the query", found)
+    return [pc.if_else(corrupt, pa.scalar(None, each.type), each) for each in of_indexes]
 
 
 def _no_rows_are_empty(values: pa.Array, take: pa.Array) -> pa.Array:

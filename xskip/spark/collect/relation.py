@@ -219,7 +219,19 @@ class Dataset:
     def read_profile(self) -> ReadProfile:
         """Return how Spark reads the dataset's files, as the hook describes it for a query."""
         fields = self._profile
-        return ReadProfile.of(fields["format"], fields["options"], fields["conf"], fields["schema"])
+        return ReadProfile.of(fields["format"], fields["options"], fields["conf"], json.loads(fields["columns"]))
+
+    def corrupt_records(self, *, alone: bool) -> str:
+        """Return the SQL of an expression that is NULL unless a record is corrupt; empty if such records do not matter.
+
+        They matter where the values of a column in them depend on the other columns that a query reads.
+
+        Parameters
+        ----------
+        alone : bool
+            Whether the expression is the only one that a job reads.
+        """
+        return str(self._description["corruptOfAll" if alone else "corrupt"])
 
     def evaluation_settings(self) -> str:
         """Return a digest of the settings that can change results of functions."""

@@ -22,7 +22,7 @@ from xskip.metadatastore.filesystem import Storage
 from xskip.metadatastore.location import IndexLocation
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.pruning.prune import PruneResult, requirements
-from xskip.pruning.translate import Available, translate, without_column
+from xskip.pruning.translate import Available, translate, without_columns
 from xskip.settings import problems_of
 from xskip.spark.bridge.gateway import Hook, hook_of
 from xskip.spark.bridge.hadoop_filesystem import storage_for
@@ -176,7 +176,8 @@ class Engine:
         if problem:
             return Decision(None, ScanTrace("", None, problem, request.filters_text))
         evaluator = Evaluator(self.hook, request.header.id, self._evaluations)
-        key = request.cache_key()
+        differing = loaded.snapshot.differing_columns(profile)
+        key = request.cache_key() + ("".join(sorted(differing.values())) if differing else "")
         decision = loaded.decisions.get(key)
         if decision is None or (decision.settings != "" and decision.settings != evaluator.settings()):
             decision = self._prune(request, loaded, profile, evaluator)
@@ -222,13 +223,15 @@ def _absence(storage: Storage, location: IndexLocation) -> str:
 
 def _available(request: ScanRequest, snapshot: Snapshot, profile: ReadProfile) -> Available:
     """Return the indexes and partition columns of a snapshot that a request can use."""
+    differing = snapshot.differing_columns(profile)
     return Available(
-        without_column(snapshot.indexes, profile.corrupt_record),
+        without_columns(snapshot.indexes, differing),
         snapshot.partitions,
         request.partition_types,
         case_sensitive=snapshot.reading is not None and snapshot.reading.case_sensitive,
         untyped=not snapshot.is_ours,
         settings=request.expression_settings,
+        differing=differing,
     )
 
 

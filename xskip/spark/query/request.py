@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from xskip.errors import SettingError, XskipError
@@ -85,8 +86,8 @@ class ScanRequest:
         The reader options.
     settings : mapping of str to str
         The settings of the session that can change the values that Spark reads.
-    schema : str
-        The part of the data schema that changes values, or an empty string.
+    columns : str
+        What decides the values of single columns, as JSON.
     partition_types : mapping of str to str
         The partition columns of the relation, with their Spark types.
     expression_settings : str
@@ -101,7 +102,7 @@ class ScanRequest:
     format: str
     options: Mapping[str, str]
     settings: Mapping[str, str]
-    schema: str
+    columns: str
     partition_types: Mapping[str, str]
     expression_settings: str
     job_threshold: int
@@ -135,7 +136,7 @@ class ScanRequest:
                 format=_member(members, "format", str),
                 options=_texts(members, "options"),
                 settings=_texts(members, "conf"),
-                schema=_member(members, "schema", str),
+                columns=_member(members, "columns", str),
                 partition_types=_texts(members, "partitions"),
                 expression_settings=_member(members, "evaluated", str),
                 job_threshold=_job_threshold(members),
@@ -146,13 +147,13 @@ class ScanRequest:
 
     def read_profile(self) -> ReadProfile:
         """Return how the query reads the data files."""
-        return ReadProfile.of(self.format, self.options, self.settings, self.schema)
+        return _profile(self.format, tuple(self.options.items()), tuple(self.settings.items()), self.columns)
 
     def cache_key(self) -> str:
         """Return the key under which the engine caches the decision about this request.
 
-        Two requests with one key get one decision from a snapshot. The key omits the format and the schema, because the
-        engine compares the read profile of every request with the profile of the build.
+        Two requests with one key get one decision from a snapshot. The key omits the format and the columns, because
+        the engine compares the read profile of every request with the profile of the build.
         """
         others = (self.options, self.settings, self.partition_types, self.expression_settings, self.job_threshold)
         return self.filters_text + json.dumps(others)
@@ -161,6 +162,15 @@ class ScanRequest:
     def is_partly_encoded(self) -> bool:
         """Return whether the hook omits a part of the filters, so that equal encodings can stand for other filters."""
         return _UNENCODED in self.filters_text
+
+
+_Texts = tuple[tuple[str, str], ...]
+
+
+@lru_cache(maxsize=256)
+def _profile(fmt: str, options: _Texts, settings: _Texts, columns: str) -> ReadProfile:
+    """Return the profile of equal requests as one object, which snapshots compare once."""
+    return ReadProfile.of(fmt, dict(options), dict(settings), json.loads(columns))
 
 
 def _header(members: object) -> RequestHeader:

@@ -102,7 +102,8 @@ public final class FileRelation {
    * Describes the dataset as a JSON object.
    *
    * <p>{@code roots} are the root paths, {@code partitions} the partition columns as Spark's schema
-   * JSON, {@code profile} the fields of {@link ReadProfile}, and {@code locations} the possible
+   * JSON, {@code profile} the fields of {@link ReadProfile}, {@code corrupt} and {@code
+   * corruptOfAll} the SQL of {@link CorruptRecords#condition}, and {@code locations} the possible
    * locations of the metadata; there are none unless the dataset has a single root.
    */
   public String description() throws Exception {
@@ -118,10 +119,26 @@ public final class FileRelation {
     json.writeEndArray();
     json.writeStringField("partitions", relation.partitionSchema().json());
     json.writeStringField("profile", ReadProfile.of(relation).json());
+    json.writeStringField("corrupt", corruptRecords(false));
+    json.writeStringField("corruptOfAll", corruptRecords(true));
     json.writeStringField("locations", roots.length() == 1 ? locations() : "[]");
     json.writeEndObject();
     json.close();
     return text.toString();
+  }
+
+  private String format() {
+    return SparkCompat.format(relation);
+  }
+
+  private String corruptName() throws Exception {
+    return CorruptRecords.columnName(
+        relation.options(), SparkCompat.state(relation.sparkSession()).conf());
+  }
+
+  private String corruptRecords(boolean ofAll) throws Exception {
+    return CorruptRecords.condition(
+        format(), relation.dataSchema(), relation.options(), corruptName(), ofAll);
   }
 
   /**
@@ -211,7 +228,7 @@ public final class FileRelation {
         new HadoopFsRelation(
             new FileSubset(relation.location(), chosenFiles(bits)),
             relation.partitionSchema().add(ORDINAL, DataTypes.IntegerType),
-            withoutPadding(relation.dataSchema()),
+            CorruptRecords.readable(format(), withoutPadding(relation.dataSchema()), corruptName()),
             Option.empty(),
             relation.fileFormat(),
             StrictReadOptions.of(relation.options()),

@@ -21,6 +21,8 @@ final class StrictReadOptions {
     Map<String, String> options = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
     options.put("ignoreCorruptFiles", "false");
     options.put("ignoreMissingFiles", "false");
+    options.put("ignoreExtension", "true");
+    options.put("avro.mapred.ignore.inputs.without.extension", "false");
     options.put("parquet.read.bad.record.threshold", "0");
     options.put("orc.skip.corrupt.data", "false");
     options.put("mapreduce.input.linerecordreader.line.maxlength", "2147483647");

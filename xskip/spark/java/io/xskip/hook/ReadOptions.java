@@ -18,39 +18,52 @@ final class ReadOptions {
   private ReadOptions() {}
 
   /**
-   * Returns options by name. The value of an option that names a file is a digest of the file's
-   * content.
+   * Returns a copy of options.
    *
    * @param options a Java or Scala map of strings, or null
    */
   static SortedMap<String, String> of(Object options) {
-    SortedMap<String, String> values = copy(options);
-    for (Map.Entry<String, String> option : values.entrySet()) {
-      if (isFile((String) option.getKey())) {
-        option.setValue(contentDigest((String) option.getValue()));
-      }
-    }
-    return values;
-  }
-
-  private static SortedMap<String, String> copy(Object options) {
     SortedMap<String, String> values = new TreeMap<>();
     if (options instanceof Map) {
       for (Map.Entry<?, ?> option : ((Map<?, ?>) options).entrySet()) {
-        values.put((String) option.getKey(), (String) option.getValue());
+        put(values, option.getKey(), option.getValue());
       }
     } else if (options != null) {
       scala.collection.Iterator<?> entries = ((scala.collection.Map<?, ?>) options).iterator();
       while (entries.hasNext()) {
         Tuple2<?, ?> option = (Tuple2<?, ?>) entries.next();
-        values.put((String) option._1(), (String) option._2());
+        put(values, option._1(), option._2());
+      }
+    }
+    return values;
+  }
+
+  /** Adds an option; one without a value, which only Scala can give, has the text of none. */
+  private static void put(Map<String, String> values, Object name, Object value) {
+    values.put((String) name, String.valueOf(value));
+  }
+
+  /**
+   * Returns options by name as they decide values. The value of an option that names a file is a
+   * digest of the file's content. The schema of an Avro reader counts column by column, see {@link
+   * AvroFields}.
+   */
+  static SortedMap<String, String> deciding(SortedMap<String, String> options) {
+    SortedMap<String, String> values = new TreeMap<>();
+    for (Map.Entry<String, String> option : options.entrySet()) {
+      String name = (String) option.getKey();
+      String value = (String) option.getValue();
+      if (isFile(name)) {
+        values.put(name, contentDigest(value));
+      } else if (!name.equalsIgnoreCase("avroSchema") && !name.equalsIgnoreCase("avroSchemaUrl")) {
+        values.put(name, value);
       }
     }
     return values;
   }
 
   private static boolean isFile(String name) {
-    return name.equalsIgnoreCase("avroSchemaUrl") || name.equalsIgnoreCase("rowValidationXSDPath");
+    return name.equalsIgnoreCase("rowValidationXSDPath");
   }
 
   private static String contentDigest(String file) {
@@ -78,9 +91,19 @@ final class ReadOptions {
     return String.format("%064x", new BigInteger(1, digest.digest()));
   }
 
+  /** Returns the value of an option, whose name can be in any case, or null if it is not given. */
+  static String value(Map<String, String> options, String name) {
+    for (Map.Entry<String, String> option : options.entrySet()) {
+      if (name.equalsIgnoreCase((String) option.getKey())) {
+        return (String) option.getValue();
+      }
+    }
+    return null;
+  }
+
   /** Returns whether the name or the value of an option contains a text, in any case. */
-  static boolean mention(Object options, String text) {
-    for (Map.Entry<String, String> option : of(options).entrySet()) {
+  static boolean mention(Map<String, String> options, String text) {
+    for (Map.Entry<String, String> option : options.entrySet()) {
       String entry = option.getKey() + "=" + option.getValue();
       if (entry.toLowerCase(Locale.ROOT).contains(text)) {
         return true;

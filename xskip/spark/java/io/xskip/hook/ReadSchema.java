@@ -1,6 +1,8 @@
 package io.xskip.hook;
 
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
 import org.apache.spark.sql.types.ArrayType;
@@ -13,35 +15,18 @@ import org.apache.spark.sql.types.StructType;
 final class ReadSchema {
   private ReadSchema() {}
 
-  /**
-   * Returns a schema in which the nested structs have no fields. Spark removes from the schema of
-   * an ORC scan those fields of structs that a query does not read.
-   */
-  static StructType withoutNestedFields(StructType schema) {
-    StructField[] fields = schema.fields();
-    StructField[] pruned = new StructField[fields.length];
-    for (int i = 0; i < fields.length; i++) {
-      StructField field = fields[i];
-      DataType type = withoutFields(field.dataType());
-      pruned[i] = new StructField(field.name(), type, field.nullable(), field.metadata());
-    }
-    return new StructType(pruned);
-  }
-
-  private static DataType withoutFields(DataType type) {
+  /** Returns the structs in a type, at any depth of arrays and maps but not in other structs. */
+  static List<StructType> structs(DataType type) {
+    List<StructType> found = new ArrayList<>();
     if (type instanceof StructType) {
-      return new StructType();
+      found.add((StructType) type);
+    } else if (type instanceof ArrayType) {
+      found.addAll(structs(((ArrayType) type).elementType()));
+    } else if (type instanceof MapType) {
+      found.addAll(structs(((MapType) type).keyType()));
+      found.addAll(structs(((MapType) type).valueType()));
     }
-    if (type instanceof ArrayType) {
-      ArrayType array = (ArrayType) type;
-      return new ArrayType(withoutFields(array.elementType()), array.containsNull());
-    }
-    if (type instanceof MapType) {
-      MapType map = (MapType) type;
-      return new MapType(
-          withoutFields(map.keyType()), withoutFields(map.valueType()), map.valueContainsNull());
-    }
-    return type;
+    return found;
   }
 
   /**
@@ -59,7 +44,8 @@ final class ReadSchema {
     return false;
   }
 
-  private static boolean hasTimes(DataType type) {
+  /** Returns whether values of a type contain dates or times. */
+  static boolean hasTimes(DataType type) {
     if (type instanceof StructType) {
       return hasTimes((StructType) type, new StructType());
     }
@@ -70,17 +56,5 @@ final class ReadSchema {
       return hasTimes(((MapType) type).keyType()) || hasTimes(((MapType) type).valueType());
     }
     return type.typeName().startsWith("timestamp") || type.typeName().equals("date");
-  }
-
-  /** Returns the default values that stand for columns that a file lacks, as text. */
-  static String defaultValues(StructType schema) {
-    StringBuilder sb = new StringBuilder();
-    for (StructField field : schema.fields()) {
-      if (field.metadata().contains("EXISTS_DEFAULT")) {
-        String value = field.metadata().getString("EXISTS_DEFAULT");
-        sb.append(field.name()).append(" default ").append(value).append(';');
-      }
-    }
-    return sb.toString();
   }
 }

@@ -20,7 +20,7 @@ import scala.Tuple2;
 
 /**
  * The settings that decide which values a reader gets from a file. {@code
- * xskip.metadata.format_rules} in Python names them.
+ * xskip.metadata.reader_settings} in Python names them.
  */
 public final class ReadSettings {
   /** Settings with Spark's default values. */
@@ -162,6 +162,11 @@ public final class ReadSettings {
     return zones.isEmpty() ? driverZone : driverZone + ", executors " + zones;
   }
 
+  /** Returns whether Spark has a setting of this name. */
+  static boolean isKnown(String key) {
+    return SQLConf$.MODULE$.getConfigEntry(key) != null;
+  }
+
   /** Returns whether the effective value of a setting is true. */
   static boolean isTrue(SQLConf conf, String key) {
     return "true".equalsIgnoreCase(effective(conf, key));
@@ -171,7 +176,7 @@ public final class ReadSettings {
    * Returns the value of a setting in a session, else in Hadoop's configuration if Spark has no
    * setting of that name, else Spark's default, else an empty text.
    */
-  private static String effective(SQLConf conf, String key) {
+  static String effective(SQLConf conf, String key) {
     String value = conf.getConfString(key, null);
     if (value == null && SQLConf$.MODULE$.getConfigEntry(key) != null) {
       value = conf.getConfString(key); // the default

@@ -1,15 +1,25 @@
-"""Tables of the options and settings that change, or do not change, the values that Spark reads from files.
+"""Tables of the settings of Spark and Hadoop that change, or do not change, the values that Spark reads from files.
 
-An option or setting that concerns a format and is in no table counts as one that changes values. Rules:
-specs/pruning.rst, [PRU-RD].
+A setting that concerns a format and is in no table counts as one that changes values. Rules: specs/pruning.rst,
+[PRU-RD]; the same tables are in specs/reader-options.rst.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
-__all__ = ["FORMATS", "SETTINGS", "SETTING_PREFIXES", "ZONE", "FormatRules", "concerns", "is_credential", "rules_of"]
+__all__ = [
+    "COUNTED",
+    "FORMATS",
+    "NEUTRAL",
+    "RECORDS",
+    "REFUSED",
+    "SETTINGS",
+    "SETTING_PREFIXES",
+    "ZONE",
+    "concerns",
+    "setting_effect",
+]
 
 #: The JVM's default time zone, under the name of Java's system property.
 ZONE = "user.timezone"
@@ -28,19 +38,33 @@ SETTINGS: Mapping[str, tuple[str, frozenset[str]]] = {
     "spark.sql.csv.parser.columnPruning.enabled": ("true", _TEXT),
     "spark.sql.columnNameOfCorruptRecord": ("_corrupt_record", _TEXT),
     "spark.sql.ansi.enabled": ("", _TEXT),
+    "io.compression.codecs": ("", _TEXT),
+    "spark.sql.execution.datasources.hadoopLineRecordReader.enabled": ("true", _TEXT),
     "spark.sql.parquet.datetimeRebaseModeInRead": ("CORRECTED", frozenset({"parquet"})),
     "spark.sql.parquet.int96RebaseModeInRead": ("CORRECTED", frozenset({"parquet"})),
     "spark.sql.parquet.int96TimestampConversion": ("false", frozenset({"parquet"})),
     "spark.sql.parquet.fieldId.read.enabled": ("false", frozenset({"parquet"})),
     "spark.sql.avro.datetimeRebaseModeInRead": ("CORRECTED", frozenset({"avro"})),
-    "avro.mapred.ignore.inputs.without.extension": ("true", frozenset({"avro"})),
     "spark.sql.orc.impl": ("native", frozenset({"orc"})),
-    "mapreduce.input.linerecordreader.line.maxlength": ("2147483647", _TEXT),
     "orc.force.positional.evolution": ("false", frozenset({"orc"})),
     "orc.schema.evolution.case.sensitive": ("true", frozenset({"orc"})),
     "orc.tolerate.missing.schema": ("true", frozenset({"orc"})),
     "orc.proleptic.gregorian.default": ("false", frozenset({"orc"})),
     ZONE: ("", _ALL),
+}
+#: Settings that decide which records a reader passes over, each with the value at which it passes over none. A build
+#: passes over no record, so that its statistics hold for any value.
+RECORDS: Mapping[str, tuple[str, frozenset[str]]] = {
+    "avro.mapred.ignore.inputs.without.extension": ("false", frozenset({"avro"})),
+    "mapreduce.input.linerecordreader.line.maxlength": ("2147483647", _TEXT),
+}
+#: Values of settings with which no index can be right: the formats, the value in lower case and the reason.
+REFUSED: Mapping[str, tuple[frozenset[str], str, str]] = {
+    "spark.sql.json.enablePartialResults": (
+        frozenset({"json"}),
+        "false",
+        "without spark.sql.json.enablePartialResults a column's values depend on the columns that a query reads",
+    ),
 }
 #: The formats of Quix Lake and QuestDB, which xskip reads itself: no setting of a format changes their values.
 _OWN = ("quixlake", "questdb")
@@ -50,6 +74,7 @@ FORMATS = ("parquet", "orc", "avro", "csv", "json", "xml", "text", "binaryfile",
 SETTING_PREFIXES = (
     "spark.sql.legacy.",
     "spark.sql.files.",
+    "spark.sql.defaultColumn.",
     *(f"{space}{name}." for name in FORMATS for space in ("spark.sql.", "spark.hadoop.", "")),
 )
 _KEEPING = (
@@ -86,7 +111,17 @@ _KEEPING = (
     "spark.sql.legacy.statisticalAggregate",
     "spark.sql.legacy.storeAnalyzedPlanForView",
     "spark.sql.legacy.useCurrentConfigsForView",
-    "spark.sql.files.",  # these choose the files of a query and the sizes of its splits
+    # these choose the files of a query and the sizes of its splits
+    "spark.sql.files.ignoreCorruptFiles",
+    "spark.sql.files.ignoreInvalidPartitionPaths",
+    "spark.sql.files.ignoreMissingFiles",
+    "spark.sql.files.ignoredPathSegmentRegex",
+    "spark.sql.files.maxPartitionBytes",
+    "spark.sql.files.maxPartitionNum",
+    "spark.sql.files.maxRecordsPerFile",
+    "spark.sql.files.minPartitionNum",
+    "spark.sql.files.openCostInBytes",
+    "spark.sql.files.supportSecondOffsetFormat",
     "spark.sql.parquet.aggregatePushdown",
     "spark.sql.parquet.cacheMetadata",
     "spark.sql.parquet.columnarReaderBatchSize",
@@ -153,158 +188,64 @@ _KEEPING = (
     "spark.hadoop.orc.compress",
 )
 
+#: Settings that Spark's readers look at and that count where they differ from Spark's default.
+COUNTED = (
+    "orc.force.positional.evolution.level",
+    "spark.sql.csv.parser.inputBufferSize",
+    "spark.sql.defaultColumn.allowedProviders",
+    "spark.sql.defaultColumn.enabled",
+    "spark.sql.files.archive.reader.enabled",
+    "spark.sql.legacy.allowEmptySchemaWrite",
+    "spark.sql.legacy.avro.allowIncompatibleSchema",
+    "spark.sql.legacy.charVarcharAsString",
+    "spark.sql.legacy.extraOptionsBehavior.enabled",
+    "spark.sql.legacy.javaCharsets",
+    "spark.sql.legacy.nullValueWrittenAsQuotedEmptyStringCsv",
+    "spark.sql.legacy.parquet.nanosAsLong",
+    "spark.sql.legacy.parquet.returnNullStructIfAllFieldsMissing",
+    "spark.sql.legacy.replaceDatabricksSparkAvro.enabled",
+    "spark.sql.legacy.useLegacyXMLParser",
+    "spark.sql.parquet.binaryAsString",
+    "spark.sql.parquet.enableNullTypeVectorizedReader",
+    "spark.sql.parquet.fieldId.read.ignoreMissing",
+    "spark.sql.parquet.ignoreVariantAnnotation",
+    "spark.sql.parquet.inferTimestampNTZ.enabled",
+    "spark.sql.parquet.int96AsTimestamp",
+    "spark.sql.parquet.reader.respectUnknownTypeAnnotation.enabled",
+    "spark.sql.parquet.variant.annotateLogicalType.enabled",
+    "spark.sql.xml.schemaInference.incrementalTypeCasting.enabled",
+    "spark.sql.xml.variant.respectInferSchema",
+)
+#: Settings without a prefix of :data:`SETTING_PREFIXES` that Spark's readers look at and that change no value: they
+#: concern writers, the inference of types, listings, splits, memory, and values of the type variant.
+NEUTRAL = (
+    "spark.sql.codegen.wholeStage",
+    "spark.sql.columnVector.offheap.enabled",
+    "spark.sql.debug.maxToStringFields",
+    "spark.sql.defaultSizeInBytes",
+    "spark.sql.execution.fastFailOnFileFormatOutput",
+    "spark.sql.hive.manageFilesourcePartitions",
+    "spark.sql.jsonGenerator.",
+    "spark.sql.maxConcurrentOutputFileWriters",
+    "spark.sql.maxMetadataStringLength",
+    "spark.sql.optimizer.nestedPredicatePushdown.supportedFileSources",
+    "spark.sql.optimizer.nestedSchemaPruning.enabled",
+    "spark.sql.redaction.string.regex",
+    "spark.sql.sources.",
+    "spark.sql.streaming.",
+    "spark.sql.timeType.enabled",
+    "spark.sql.timestampNanosTypes.enabled",
+    "spark.sql.timestampType",
+    "spark.sql.variant.",
+)
 _KEEPING_STEMS = tuple(name for name in _KEEPING if name.endswith("."))
-
-#: Options of every format that choose files, or control how Spark lists, splits or streams files.
-_OF_FILES = frozenset(
-    {
-        "path", "paths", "basepath", "recursivefilelookup", "pathglobfilter", "modifiedbefore", "modifiedafter",
-        "ignorecorruptfiles", "ignoremissingfiles", "ignoreinvalidpartitionpaths", "maxfilespertrigger",
-        "maxbytespertrigger", "latestfirst", "maxfileage", "maxcachedfiles", "discardcachedinputratio", "cleansource",
-        "sourcearchivedir", "filenameonly", "allowoverwrite", "__globpaths__", "compression", "codec",
-        "serialization.format",
-    }
-)  # fmt: skip
-#: Prefixes of options that control access to a store or decryption, and of Xskipper's options.
-_OF_STORES = ("fs.", "dfs.", "parquet.encryption.", "parquet.crypto.", "io.xskipper.", "spark.ibm.metaindex.")
-#: Words that mark a credential: those of Spark's ``spark.redaction.regex``, and names of keys.
-_CREDENTIALS = (
-    "secret", "password", "passwd", "passphrase", "pwd", "token", "credential", "signature", "access.key", "accesskey",
-    "account.key", "accountkey", "api.key", "apikey", "private.key", "privatekey",
-)  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class FormatRules:
-    """The options of a format that keep values, and the options that change values.
-
-    Attributes
-    ----------
-    keeping : frozenset of str
-        Options that are known to keep values, in addition to those of all formats; names in lower case.
-    deciding : frozenset of str
-        Options that are known to change values; names in lower case. Records can store the values of these options in
-        plain text.
-    """
-
-    keeping: frozenset[str] = field(default_factory=frozenset)
-    deciding: frozenset[str] = field(default_factory=frozenset)
-
-    def keeps(self, option: str) -> bool:
-        """Return whether an option is known to keep the values that Spark reads.
-
-        Parameters
-        ----------
-        option : str
-            The name of the option in lower case.
-
-        Examples
-        --------
-        >>> rules_of("csv").keeps("samplingratio"), rules_of("csv").keeps("nullvalue"), rules_of("csv").keeps("new")
-        (True, False, False)
-        """
-        return option in _OF_FILES or option in self.keeping or option.startswith(_OF_STORES)
-
-
-_TIMES = {"dateformat", "timestampformat", "timestampntzformat", "timezone", "locale", "enabledatetimeparsingfallback"}
-_TEXTS = {"charset", "encoding", "linesep", "multiline", "mode", "columnnameofcorruptrecord", "singlevariantcolumn"}
-_INFERRING = {
-    "samplingratio",
-    "inferschema",
-    "prefersdecimal",
-    "preferdate",
-    "infertimestamp",
-    "extension",
-    "mergeschema",
-}
-_RULES: Mapping[str, FormatRules] = {
-    "parquet": FormatRules(
-        frozenset({"mergeschema", "parquet.compression", "timezone"}),
-        frozenset({"datetimerebasemode", "int96rebasemode"}),
-    ),
-    "orc": FormatRules(frozenset({"mergeschema", "orc.compress", "timezone"})),
-    "avro": FormatRules(
-        frozenset({"recordname", "recordnamespace", "mergeschema", "timezone"}),
-        frozenset(
-            {
-                "avroschema", "avroschemaurl", "datetimerebasemode", "ignoreextension", "mode",
-                "positionalfieldmatching",
-                "enablestableidentifiersforuniontype", "stableidentifierprefixforuniontype", "recursivefieldmaxdepth",
-            }
-        ),
-    ),
-    "csv": FormatRules(
-        frozenset(_INFERRING | {"quoteall", "escapequotes", "inputbuffersize", "maxcolumns"}),
-        frozenset(
-            _TIMES | _TEXTS
-            | {
-                "header", "sep", "delimiter", "quote", "escape", "chartoescapequoteescaping", "comment", "nullvalue",
-                "emptyvalue", "nanvalue", "positiveinf", "negativeinf", "enforceschema", "columnpruning",
-                "ignoreleadingwhitespace", "ignoretrailingwhitespace", "maxcharspercolumn", "unescapedquotehandling",
-            }
-        ),
-    ),
-    "json": FormatRules(
-        frozenset(
-            _INFERRING
-            | {"primitivesasstring", "dropfieldifallnull", "useunsaferow", "pretty", "ignorenullfields"}
-            | {"writenonasciicharacterascodepoint"}
-        ),
-        frozenset(
-            _TIMES | _TEXTS
-            | {
-                "allowcomments", "allowunquotedfieldnames", "allowsinglequotes", "allownumericleadingzeros",
-                "allownonnumericnumbers", "allowbackslashescapinganycharacter", "allowunquotedcontrolchars",
-            }
-        ),
-    ),
-    "text": FormatRules(deciding=frozenset({"linesep", "wholetext", "encoding", "charset"})),
-    "xml": FormatRules(
-        frozenset(_INFERRING | {"declaration", "roottag", "arrayelementname", "indent", "validatename"}),
-        frozenset(
-            _TIMES | _TEXTS
-            | {
-                "rowtag", "excludeattribute", "attributeprefix", "valuetag", "nullvalue", "ignorenamespace",
-                "wildcardcolname", "ignoresurroundingspaces", "rowvalidationxsdpath", "uselegacyxmlparser",
-            }
-        ),
-    ),
-}  # fmt: skip
-_UNKNOWN = FormatRules()
-
-
-def rules_of(fmt: str) -> FormatRules:
-    """Return the rules of a format, or rules without options for an unknown format.
-
-    Parameters
-    ----------
-    fmt : str
-        The short name of the format in lower case.
-    """
-    return _RULES.get(fmt, _UNKNOWN)
-
-
-def is_credential(option: str) -> bool:
-    """Return whether the value of an option may be a credential, judged by the option's name.
-
-    Parameters
-    ----------
-    option : str
-        The name of the option in lower case.
-
-    Examples
-    --------
-    >>> is_credential("fs.s3a.secret.key"), is_credential("nullvalue")
-    (True, False)
-    """
-    plain = option.replace("_", ".").replace("-", ".")
-    return any(word in plain for word in _CREDENTIALS)
 
 
 def concerns(fmt: str, setting: str) -> bool:
     """Return whether a setting can change the values that Spark reads from files of a format.
 
-    Settings in :data:`SETTINGS` give False, because read profiles compare them separately.
+    Settings in :data:`SETTINGS` give False, because read profiles compare them separately, and so do those in
+    :data:`RECORDS`.
 
     Parameters
     ----------
@@ -318,8 +259,30 @@ def concerns(fmt: str, setting: str) -> bool:
     >>> concerns("avro", "spark.sql.parquet.new.setting"), concerns("parquet", "spark.sql.parquet.new.setting")
     (False, True)
     """
-    if fmt in _OWN or setting in SETTINGS or setting in _KEEPING or setting.startswith(_KEEPING_STEMS):
+    known = setting in SETTINGS or setting in RECORDS or setting in _KEEPING or setting.startswith(_KEEPING_STEMS)
+    if known or fmt in _OWN:
         return False
     plain = setting.removeprefix("spark.hadoop.").removeprefix("spark.sql.")
     other = any(plain.startswith(f"{name}.") for name in FORMATS if name != fmt)
     return not other or fmt not in FORMATS
+
+
+def setting_effect(setting: str) -> str | None:
+    """Return what a setting that a reader looks at changes, or None for a setting that is in no table.
+
+    Parameters
+    ----------
+    setting : str
+        The name of a setting of Spark or Hadoop.
+
+    Examples
+    --------
+    >>> setting_effect("spark.sql.caseSensitive"), setting_effect("spark.sql.orc.mergeSchema"), setting_effect("x")
+    ('value', 'neutral', None)
+    """
+    if setting in SETTINGS or setting in COUNTED:
+        return "value"
+    if setting in RECORDS:
+        return "records"
+    stems = tuple(name for name in (*_KEEPING, *NEUTRAL) if name.endswith("."))
+    return "neutral" if setting in (*_KEEPING, *NEUTRAL) or setting.startswith(stems) else None
