@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
@@ -22,7 +23,7 @@ import xskip
 from tests.fuzz.data import DataSet
 from tests.fuzz.kinds import indexes
 from tests.fuzz.paths import Bounds, Naming, union
-from tests.fuzz.plans import Plan
+from tests.fuzz.plans import ALL_KEYS, Plan
 from tests.fuzz.tree import Tree
 from xskip.errors import DatasetError
 from xskip.spark.collect.relation import selected
@@ -40,17 +41,31 @@ REFUSALS = (Py4JError, PySparkException)
 
 
 @contextmanager
-def under(spark: SparkSession, settings: Mapping[str, str | None], zone: str) -> Iterator[None]:
-    """Run the body with the given settings of a session and the JVM's default time zone; None unsets a key."""
+def under(
+    spark: SparkSession, settings: Mapping[str, str | None], zone: str, hadoop: Mapping[str, str] | None = None
+) -> Iterator[None]:
+    """Run the body with settings of a session, the JVM's default time zone and keys of Hadoop; None unsets a setting.
+
+    Hadoop's configuration has no other keys of those that plans draw.
+    """
     zones = spark._jvm.java.util.TimeZone  # type: ignore[union-attr]
     before, zone_before = {key: spark.conf.get(key, None) for key in settings}, zones.getDefault()
     give(spark, settings)
     zones.setDefault(zones.getTimeZone(zone))
+    configuration = spark.sparkContext._jsc.hadoopConfiguration()
+    keys_before = {key: configuration.get(key) for key in ALL_KEYS}
+    _configure(configuration, {**dict.fromkeys(keys_before), **(hadoop or {})})
     try:
         yield
     finally:
+        _configure(configuration, keys_before)
         zones.setDefault(zone_before)
         give(spark, before)
+
+
+def _configure(configuration: Any, keys: Mapping[str, str | None]) -> None:
+    for key, value in keys.items():
+        configuration.unset(key) if value is None else configuration.set(key, value)
 
 
 def give(spark: SparkSession, settings: Mapping[str, str | None]) -> None:
@@ -179,7 +194,7 @@ class Copies:
     def as_built(self) -> AbstractContextManager[None]:
         """Return a context manager that applies the settings and the time zone of the build."""
         unset = dict.fromkeys(key for key in self.plan.asking if key != "spark.xskip.strict")
-        return under(self.spark, {**unset, **self.plan.settings}, self.plan.zones[0])
+        return under(self.spark, {**unset, **self.plan.settings}, self.plan.zones[0], self.plan.hadoop)
 
     def read(self, copy: str) -> DataFrame:
         """Return a copy as the queries read it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from pyspark.sql.types import DataType, StructField, StructType
@@ -10,12 +10,13 @@ from pyspark.sql.types import DataType, StructField, StructType
 from tests.fuzz.data import COLUMNS
 from tests.helpers import AVRO_V2
 
-__all__ = ["Plan", "other_schema", "plan"]
+__all__ = ["ALL_KEYS", "Plan", "other_schema", "plan"]
 
 _ZONES = ("UTC", "Europe/Oslo", "America/Sao_Paulo", "Pacific/Apia", "Asia/Kolkata", "America/New_York", "+05:30")
 _FORMATS = ("parquet", "parquet", "parquet", "avro", "avro", "orc", "csv", "json")
 _TEXT = ("csv", "json")
 _V1 = "avro,csv,json,kafka,orc,parquet,text"
+_BOOLEANS = ("true", "false", "TRUE", "False")
 #: Settings and reader options that decide values, or seem to; builds and queries draw them apart.
 _SETTINGS_OF: dict[str, dict[str, tuple[str, ...]]] = {
     "parquet": {
@@ -25,33 +26,96 @@ _SETTINGS_OF: dict[str, dict[str, tuple[str, ...]]] = {
         "spark.sql.parquet.enableVectorizedReader": ("true", "false"),
         "spark.sql.parquet.binaryAsString": ("true", "false"),
         "spark.sql.parquet.fieldId.read.enabled": ("true", "false"),
+        "spark.sql.parquet.inferTimestampNTZ.enabled": ("true", "false"),
+        "spark.sql.parquet.int96AsTimestamp": ("true", "false"),
+        "spark.sql.parquet.recordLevelFilter.enabled": ("true", "false"),
+        "spark.sql.parquet.filterPushdown": ("true", "false"),
     },
-    "avro": {"spark.sql.avro.datetimeRebaseModeInRead": ("LEGACY", "CORRECTED")},
-    "orc": {"orc.force.positional.evolution": ("true", "false")},
+    "avro": {
+        "spark.sql.avro.datetimeRebaseModeInRead": ("LEGACY", "CORRECTED"),
+        "spark.sql.avro.filterPushdown.enabled": ("true", "false"),
+        "avro.mapred.ignore.inputs.without.extension": ("true", "false"),
+    },
+    "orc": {
+        "orc.force.positional.evolution": ("true", "false"), "spark.sql.orc.enableVectorizedReader": ("true", "false"),
+        "spark.sql.orc.filterPushdown": ("true", "false"), "orc.schema.evolution.case.sensitive": ("true", "false"),
+    },
     "csv": {
         "spark.sql.legacy.timeParserPolicy": ("LEGACY", "CORRECTED"),
         "spark.sql.csv.parser.columnPruning.enabled": ("true", "false"),
+        "spark.sql.csv.filterPushdown.enabled": ("true", "false"),
+        "spark.sql.columnNameOfCorruptRecord": ("bad", "_corrupt_record"),
+        "spark.sql.legacy.csv.enableDateTimeParsingFallback": ("true", "false"),
+        "mapreduce.input.linerecordreader.line.maxlength": ("90", "2147483647"),
     },
-    "json": {"spark.sql.json.enablePartialResults": ("true", "false")},
+    "json": {
+        "spark.sql.json.filterPushdown.enabled": ("true", "false"),
+        "spark.sql.legacy.timeParserPolicy": ("LEGACY", "CORRECTED"),
+        "spark.sql.columnNameOfCorruptRecord": ("bad", "_corrupt_record"),
+        "spark.sql.legacy.json.allowEmptyString.enabled": ("true", "false"),
+        "spark.sql.legacy.json.enableDateTimeParsingFallback": ("true", "false"),
+        "mapreduce.input.linerecordreader.line.maxlength": ("200", "2147483647"),
+    },
+}  # fmt: skip
+#: Settings and options with which no index can be made, so that only queries draw them.
+_REFUSED_SETTINGS: dict[str, dict[str, tuple[str, ...]]] = {
+    "json": {"spark.sql.json.enablePartialResults": ("false", "true")},
+    "orc": {"orc.force.positional.evolution.level": ("9", "1")},
+}
+_REFUSED_OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
+    "avro": {"positionalFieldMatching": ("TRUE", "true", "false")},
+    "csv": {"mode": ("DROPMALFORMED", "dropmalformed")},
+    "json": {"mode": ("DROPMALFORMED",)},
 }
 _OF_ANY = {
     "spark.sql.files.ignoreCorruptFiles": ("true", "false"),
     "spark.sql.files.maxPartitionBytes": ("64m", "128m"),
+    "spark.sql.optimizer.nestedSchemaPruning.enabled": ("true", "false"),
 }
+#: Keys of Hadoop's configuration.
+_HADOOP_OF: dict[str, dict[str, tuple[str, ...]]] = {
+    "parquet": {"parquet.filter.stats.enabled": ("true", "false"), "parquet.new.key": ("1",)},
+    "avro": {"avro.mapred.ignore.inputs.without.extension": ("true", "TRUE", "false")},
+    "orc": {
+        "orc.force.positional.evolution": ("true", "false"), "orc.schema.evolution.case.sensitive": ("true", "false"),
+        "orc.skip.corrupt.data": ("true", "false"), "orc.tolerate.missing.schema": ("true", "false"),
+    },
+    "csv": {"mapreduce.input.linerecordreader.line.maxlength": ("90", "2147483647")},
+    "json": {"mapreduce.input.linerecordreader.line.maxlength": ("200", "2147483647")},
+}  # fmt: skip
+#: All of them.
+ALL_KEYS = tuple(dict.fromkeys(key for keys in _HADOOP_OF.values() for key in keys))
+_OF_TEXT: dict[str, tuple[str, ...]] = {
+    "columnNameOfCorruptRecord": ("bad", "_corrupt_record"), "multiLine": _BOOLEANS, "mode": ("permissive",),
+    "dateFormat": ("yyyy-MM-dd", "dd/MM/yyyy"), "timestampFormat": ("yyyy-MM-dd'T'HH:mm:ss[.SSSSSS][XXX]",),
+    "locale": ("en-US", "EN-us", "de-DE"), "timeZone": _ZONES, "lineSep": ("\n",),
+    "enableDateTimeParsingFallback": ("true", "false"), "ignoreCorruptFiles": _BOOLEANS,
+}  # fmt: skip
 _OPTIONS_OF: dict[str, dict[str, tuple[str, ...]]] = {
     "parquet": {
         "mergeSchema": ("true", "false"), "datetimeRebaseMode": ("LEGACY", "CORRECTED"), "newOption": ("1", "2"),
+        "int96RebaseMode": ("LEGACY", "CORRECTED"), "timeZone": _ZONES, "ignoreMissingFiles": _BOOLEANS,
     },
-    "avro": {"ignoreExtension": ("true", "false"), "datetimeRebaseMode": ("LEGACY", "CORRECTED")},
-    "orc": {"mergeSchema": ("true", "false")},
+    "avro": {
+        "ignoreExtension": _BOOLEANS, "datetimeRebaseMode": ("LEGACY", "CORRECTED"), "mode": ("FAILFAST", "failfast"),
+        "recursiveFieldMaxDepth": ("-1", "3"), "enableStableIdentifiersForUnionType": _BOOLEANS,
+    },
+    "orc": {"mergeSchema": ("true", "false"), "compression": ("zlib", "snappy")},
     "csv": {
-        "nullValue": ("oslo1", "10", ""), "emptyValue": ("ab1",), "nanValue": ("1.5",),
-        "ignoreLeadingWhiteSpace": ("true",), "dateFormat": ("yyyy-MM-dd", "dd/MM/yyyy"), "comment": ("1",),
-        "columnNameOfCorruptRecord": ("bad", "_corrupt_record"),
+        **_OF_TEXT,
+        "nullValue": ("oslo1", "10", ""), "emptyValue": ("ab1", ""), "nanValue": ("1.5", "NaN"), "sep": (",", ";"),
+        "delimiter": (",", "\t"), "header": _BOOLEANS, "quote": ('"', "'", ""), "escape": ("\\", '"'),
+        "ignoreLeadingWhiteSpace": _BOOLEANS, "ignoreTrailingWhiteSpace": _BOOLEANS, "comment": ("1", ""),
+        "preferDate": _BOOLEANS, "positiveInf": ("Inf", "1.5"), "negativeInf": ("-Inf",), "columnPruning": _BOOLEANS,
+        "encoding": ("utf-8", "UTF8", "ISO-8859-1"), "maxColumns": ("20480", "+20480", "30000"),
+        "maxCharsPerColumn": ("-1", "5000"), "inputBufferSize": ("1048576",), "samplingRatio": ("0.5",),
+        "unescapedQuoteHandling": ("stop_at_delimiter", "STOP_AT_CLOSING_QUOTE", "BACK_TO_DELIMITER"),
     },
     "json": {
-        "dateFormat": ("yyyy-MM-dd", "dd/MM/yyyy"), "allowNonNumericNumbers": ("true", "false"),
-        "columnNameOfCorruptRecord": ("bad", "_corrupt_record"), "primitivesAsString": ("true", "false"),
+        **_OF_TEXT,
+        "allowNonNumericNumbers": _BOOLEANS, "primitivesAsString": _BOOLEANS, "allowComments": _BOOLEANS,
+        "allowSingleQuotes": _BOOLEANS, "allowNumericLeadingZeros": _BOOLEANS, "allowUnquotedFieldNames": _BOOLEANS,
+        "allowBackslashEscapingAnyCharacter": _BOOLEANS, "encoding": ("UTF-8",), "prefersDecimal": _BOOLEANS,
     },
 }  # fmt: skip
 _WRITING = {
@@ -94,6 +158,8 @@ class Plan:
         The column for corrupt records in formats that support it, or an empty text.
     damaged : tuple of int
         The files that are damaged before anything reads them.
+    hadoop, asked_hadoop : dict of str to str
+        The keys of Hadoop's configuration for the build and for the queries.
     """
 
     fmt: str
@@ -106,6 +172,8 @@ class Plan:
     zones: tuple[str, str]
     corrupt: str
     damaged: tuple[int, ...] = ()
+    hadoop: dict[str, str] = field(default_factory=dict)
+    asked_hadoop: dict[str, str] = field(default_factory=dict)
 
     @property
     def absent(self) -> tuple[str, ...]:
@@ -155,11 +223,16 @@ def plan(random: Random, files: int) -> Plan:
     settings |= _drawn(random, _SETTINGS_OF[fmt] | _OF_ANY)
     options = _drawn(random, _OPTIONS_OF[fmt])
     asked = options if random.random() < 0.5 else _drawn(random, _OPTIONS_OF[fmt])
+    if random.random() < 0.1:
+        asked = asked | _drawn(random, _REFUSED_OPTIONS.get(fmt, {}))
     if random.random() < 0.3:
-        asking |= _drawn(random, _SETTINGS_OF[fmt] | _OF_ANY)
+        asking |= _drawn(random, _SETTINGS_OF[fmt] | _OF_ANY | _REFUSED_SETTINGS.get(fmt, {}))
+    hadoop = _drawn(random, _HADOOP_OF[fmt]) if random.random() < 0.3 else {}
+    asked_hadoop = hadoop if random.random() < 0.5 else _drawn(random, _HADOOP_OF[fmt])
     zones = (random.choice(_ZONES[:-1]), random.choice(_ZONES[:-1])) if random.random() < 0.4 else ("UTC", "UTC")
-    by_place = fmt == "orc" and (own or settings.get("orc.force.positional.evolution") == "true")
-    if asking or asked != options or by_place or zones[0] != zones[1] or fmt in _TEXT:
+    forced = {**hadoop, **settings}.get("orc.force.positional.evolution") == "true"
+    by_place = fmt == "orc" and (own or forced)
+    if asking or asked != options or asked_hadoop != hadoop or by_place or zones[0] != zones[1] or fmt in _TEXT:
         asking["spark.xskip.strict"] = "false"  # a reading that may have no index at all
     corrupt = random.choice(("", "_corrupt_record", "bad")) if fmt in _TEXT else ""
     own = own and fmt not in _TEXT
@@ -167,12 +240,13 @@ def plan(random: Random, files: int) -> Plan:
     if damaged:
         settings["spark.sql.files.ignoreCorruptFiles"] = "true"
         asking.pop("spark.sql.files.ignoreCorruptFiles", None)
-    return Plan(fmt, settings, asking, tuple(dict.fromkeys(partitions)), own, options, asked, zones, corrupt, damaged)
+    made = Plan(fmt, settings, asking, tuple(dict.fromkeys(partitions)), own, options, asked, zones, corrupt, damaged)
+    return replace(made, hadoop=hadoop, asked_hadoop=asked_hadoop)
 
 
 def _drawn(random: Random, pool: dict[str, tuple[str, ...]]) -> dict[str, str]:
     """Return a few of the names with one of their values each; often none."""
-    names = random.sample(sorted(pool), min(len(pool), random.choice((0, 0, 1, 2))))
+    names = random.sample(sorted(pool), min(len(pool), random.choice((0, 0, 1, 2, 3))))
     return {name: random.choice(pool[name]) for name in names}
 
 

@@ -75,9 +75,10 @@ class Round:
 
     def run(self, predicates: int) -> tuple[Tally, list[Failure]]:
         """Apply a number of random predicates to every copy."""
-        with under(self.spark, self.plan.settings, self.plan.zones[0]):
+        plan = self.plan
+        with under(self.spark, plan.settings, plan.zones[0], plan.hadoop):
             self.copies.write(self.random, self.kinds)
-            with under(self.spark, self.plan.asking, self.plan.zones[1]):
+            with under(self.spark, plan.asking, plan.zones[1], plan.asked_hadoop):
                 return self._ask(predicates)
 
     def _ask(self, predicates: int) -> tuple[Tally, list[Failure]]:
