@@ -109,6 +109,19 @@ def test_java_imports_come_from_the_same_package_or_from_below(path: Path) -> No
     assert set(re.findall(r"^import io\.xskip\.(\w+)\.", path.read_text(), re.MULTILINE)) <= set(below)
 
 
+#: The Java files that look at the thread's session: to restore it, or where Spark has made it that of the query.
+_OF_THREADS = {"CallbackExecutor", "HookState", "SparkCompat"}
+
+
+@pytest.mark.parametrize("path", JAVA, ids=lambda p: p.stem)
+def test_java_gets_its_session_from_the_caller(path: Path) -> None:
+    """Only a request for files looks at the thread's settings, because Spark's readers take some of them."""
+    text = path.read_text()
+    assert not re.search(r"SparkSession\.active\(|getDefaultSession|SparkEnv\$?\.", text)
+    assert "getActiveSession" not in text or path.stem in _OF_THREADS
+    assert "SQLConf.get()" not in text or path.stem == "PruningRequest"
+
+
 @pytest.mark.parametrize("module", FILES)
 def test_imports_come_from_the_same_layer_or_from_below(module: Any) -> None:
     own = LAYERS.index(layer_of(module))

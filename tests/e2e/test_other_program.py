@@ -110,7 +110,7 @@ def predicate_of(spark: SparkSession, path: str, sql: str) -> Predicate:
         return Constant(False)
     while plan.getClass().getSimpleName() == "Project":
         plan = plan.child()
-    return to_predicate([json.loads(hook_of(spark).rule.queries().encode(plan.condition()))])
+    return to_predicate([json.loads(hook_of(spark).rule.queries().encode(spark._jsparkSession, plan.condition()))])
 
 
 def matching(spark: SparkSession, path: str, filters: list[str]) -> dict[str, set[str]]:

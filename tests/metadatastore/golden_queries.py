@@ -47,4 +47,4 @@ def predicate_of(spark: SparkSession, dataset: str, sql: str) -> Predicate:
         return Constant(False)
     if name != "Filter":
         return Constant(True)
-    return to_predicate([json.loads(hook_of(spark).rule.queries().encode(plan.condition()))])
+    return to_predicate([json.loads(hook_of(spark).rule.queries().encode(spark._jsparkSession, plan.condition()))])

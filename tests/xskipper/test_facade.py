@@ -387,7 +387,7 @@ def test_a_reader_s_format_options_and_schema(spark: SparkSession, tmp_path: Pat
     assert opened_files(reader.load(str(root)).filter("v > 1")) == {"b"}
     assert opened_files(reader.load(str(root)).filter("v IS NULL")) >= {"c"}
     spark.conf.set("spark.sql.sources.default", "json")
-    assert engine_of(spark).hook.builds.reader(spark.read)[0] == "json"
+    assert engine_of(spark).hook.builds.reader(spark, spark.read)[0] == "json"
 
 
 def test_builders_accept_index_types_by_class_name(spark: SparkSession, data: str, tmp_path: Path) -> None:

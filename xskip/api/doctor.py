@@ -230,7 +230,7 @@ def _indexes(spark: SparkSession, engine: Engine) -> Iterator[Check]:
 
 def _index(spark: SparkSession, engine: Engine, path: str) -> Check:
     """Compare the index of a path with its dataset, which is read in the format that the index records."""
-    locations = engine.hook.locations.of_path(engine.hook.locations.qualified(path))
+    locations = engine.hook.locations.of_path(spark, engine.hook.locations.qualified(path))
     for location in locations:
         snapshot = open_snapshot(storage_for(engine.hook, location.directory), location.directory)
         if snapshot is not None:

@@ -65,7 +65,9 @@ def select_files(
     before = engine.hook.queries.last_scan()
     try:
         with resolving(predicate):
-            kept = selected(engine.hook, source.df.filter(predicate)).files()
+            with source.dataset.in_session():
+                query = source.df.filter(predicate)
+            kept = selected(engine.hook, query).files()
     except DatasetError as error:
         if not (error.found or "").startswith("[CAST"):
             raise

@@ -358,7 +358,7 @@ class SkippingIndex(IndexInspection):
         return select_files(*self._open(), predicate, options, require_index=require_index)
 
     def _trust(self, recheck: Sequence[str]) -> IndexedListing:
-        return trusted(engine_of(self._spark), self._reader, recheck)
+        return trusted(self._spark, engine_of(self._spark), self._reader, recheck)
 
 
 def _check_listing(recheck: Sequence[str], *, trust_listing: bool) -> None:

@@ -121,7 +121,7 @@ class ReportMaker:
         """Return whether a path, or a directory above its partitions, has an index."""
         hook, root = self._engine.hook, self._engine.hook.locations.normalized(path)
         for _ in range(_MAX_PARENTS):
-            for location in hook.locations.of_path(root):
+            for location in hook.locations.of_path(self._spark, root):
                 if list_records(storage_for(hook, location.directory), location.directory):
                     return True
             root, _, name = root.rpartition("/")

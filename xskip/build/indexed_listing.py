@@ -195,7 +195,7 @@ class IndexedListing:
         if given is None:
             given = _first(self.reader, session, some).schema
         elif isinstance(given, str):
-            given = _of_ddl(self.engine, given)
+            given = _of_ddl(self.engine, session, given)
         return self._complete(given)
 
     def _complete(self, given: StructType) -> StructType:
@@ -222,11 +222,13 @@ class IndexedListing:
         return StructType([*(field for field in given.fields if field.name.lower() not in types), *known])
 
 
-def trust(engine: Engine, reader: PathReader, recheck: Sequence[str]) -> IndexedListing:
+def trust(spark: SparkSession, engine: Engine, reader: PathReader, recheck: Sequence[str]) -> IndexedListing:
     """Find the directories that may have changed by their names, and take all other files from the index.
 
     Parameters
     ----------
+    spark : SparkSession
+        The session, whose settings say where the index is.
     engine : Engine
         The engine of the session's JVM.
     reader : PathReader
@@ -250,18 +252,20 @@ def trust(engine: Engine, reader: PathReader, recheck: Sequence[str]) -> Indexed
     """
     if any(part in ("", ".", "..") for each in recheck for part in each.strip("/").split("/")):
         raise DatasetError("a directory to recheck is not below the root", where=reader.path, found=", ".join(recheck))
-    location, snapshot, token = _in_use(engine, reader)
+    location, snapshot, token = _in_use(spark, engine, reader)
     table = _load(engine, snapshot, location, reader)
     uri = as_uri(location.root)
     changed = changed_partitions(table, uri, storage_for(engine.hook, uri), recheck)
     return IndexedListing(engine, reader, location, Known(snapshot, token, table), changed)
 
 
-def compare(engine: Engine, reader: Reader) -> IndexedListing | None:
+def compare(spark: SparkSession, engine: Engine, reader: Reader) -> IndexedListing | None:
     """Compare all files of a dataset on a local disk with the index, several times as fast as a listing by Spark.
 
     Parameters
     ----------
+    spark : SparkSession
+        The session, whose settings say where the index is.
     engine : Engine
         The engine of the session's JVM.
     reader : Reader
@@ -282,7 +286,7 @@ def compare(engine: Engine, reader: Reader) -> IndexedListing | None:
         return None
     if not isinstance(storage_for(engine.hook, engine.hook.locations.qualified(reader.path)), LocalStorage):
         return None
-    location, found, token = _in_use(engine, reader)
+    location, found, token = _in_use(spark, engine, reader)
     snapshot = Snapshot(found.live, found.metadata_files)  # the engine's snapshot would keep all loaded values
     snapshot.take_over(found.known_files())
     root = as_uri(location.root)
@@ -307,10 +311,10 @@ def _load(engine: Engine, snapshot: Snapshot, location: IndexLocation, reader: P
     return table
 
 
-def _in_use(engine: Engine, reader: PathReader) -> tuple[IndexLocation, Snapshot, int]:
+def _in_use(spark: SparkSession, engine: Engine, reader: PathReader) -> tuple[IndexLocation, Snapshot, int]:
     root = engine.hook.locations.qualified(reader.path)
     chosen = [chosen_location(engine, root, reader, reader.place)] if reader.place else None
-    for location in chosen or engine.hook.locations.of_path(root):
+    for location in chosen or engine.hook.locations.of_path(spark, root):
         found = engine.indexes.snapshot(location.directory)
         if found is not None:
             return (location, *found)
@@ -365,12 +369,12 @@ def _demand_no_log(engine: Engine, directory: str) -> None:
         )
 
 
-def _of_ddl(engine: Engine, text: str) -> StructType:
+def _of_ddl(engine: Engine, session: SparkSession, text: str) -> StructType:
     """Parse a schema in DDL in the JVM; PySpark's own parser would change the active session of the thread."""
     from pyspark.sql.types import StructType
 
     try:
-        return StructType.fromJson(json.loads(engine.hook.builds.schema_of(text)))
+        return StructType.fromJson(json.loads(engine.hook.builds.schema_of(session, text)))
     except spark_errors() as error:
         raise DatasetError("cannot parse the schema", where=text, found=first_line(error)) from in_short(error)
 

@@ -155,7 +155,8 @@ def _expression(source: Source, text: str) -> tuple[object, str]:
     from pyspark.sql import functions as F
 
     try:
-        selected = source.df.select(F.expr(text))
+        with source.dataset.in_session():
+            selected = source.df.select(F.expr(text))
         node = decorate(source.dataset.encoded(selected))
     except spark_errors() as error:
         raise IndexDefinitionError(

@@ -19,6 +19,7 @@ from xskip.metadatastore.snapshot import Snapshot
 from xskip.spark.bridge.gateway import hook_of
 from xskip.spark.bridge.java_errors import first_line, in_short, spark_errors, what_failed
 from xskip.spark.bridge.packages import spark_package
+from xskip.spark.bridge.sessions import active_session
 from xskip.spark.collect.claims import Claims
 from xskip.spark.collect.relation import Dataset
 
@@ -135,8 +136,12 @@ class PathReader:
             If Spark cannot read the paths.
         """
         reader = session.read.format(self.format).options(**{**self.options, **options})
-        chosen = reader if self.schema is None else reader.schema(self.schema)
-        return _opened(lambda: chosen.load(paths[0] if len(paths) == 1 else list(paths)), self.path, self.format)
+
+        def opened() -> DataFrame:
+            chosen = reader if self.schema is None else reader.schema(self.schema)
+            return chosen.load(paths[0] if len(paths) == 1 else list(paths))
+
+        return _opened(session, opened, self.path, self.format)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +180,7 @@ class TableReader:
             session.catalog.refreshTable(self.table)
             return session.table(self.table)
 
-        return _opened(opened, self.table)
+        return _opened(session, opened, self.table)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,18 +223,19 @@ class FrameReader:
         DatasetError
             If Spark cannot read the dataset.
         """
-        return _opened(lambda: self.read(session), self.name)
+        return _opened(session, lambda: self.read(session), self.name)
 
 
 Reader = PathReader | TableReader | FrameReader
 
 
-def _opened(read: Callable[[], DataFrame], name: str, fmt: str = "") -> DataFrame:
-    """Call a function that reads a dataset of a format, and raise a DatasetError for any error of Spark."""
+def _opened(session: SparkSession, read: Callable[[], DataFrame], name: str, fmt: str = "") -> DataFrame:
+    """Call a function that reads a dataset in a session, and raise a DatasetError for any error of Spark."""
     from pyspark.errors import PySparkException
 
     try:
-        return read()
+        with active_session(session):
+            return read()
     except PySparkException as error:
         raise DatasetError(
             "cannot read the dataset", where=name, found=first_line(error), hint=_hint(str(error), fmt)

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from xskip.build.update import Update
 from xskip.errors import DatasetError
 from xskip.results.operations import RefreshResult
 from xskip.spark.query.engine import Engine
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 __all__ = ["Refresh", "trusted"]
 
@@ -54,10 +58,10 @@ class Refresh(Update):
     def _attempt(self) -> RefreshResult:
         """Refresh the index once, and leave the collected rows for the next attempt if the commit fails."""
         if self.recheck is not None:
-            return self._prepared(trusted(self.engine, self.reader, self.recheck))()
+            return self._prepared(trusted(self.spark, self.engine, self.reader, self.recheck))()
         refreshing = None
         try:
-            found = compare(self.engine, self.reader)
+            found = compare(self.spark, self.engine, self.reader)
             refreshing = self._prepared(found) if found else None
         except Exception as error:  # noqa: BLE001 - of whatever is in a shortcut's way Spark's listing is judge
             _log.debug("Spark lists the whole dataset: %r", error)
@@ -83,11 +87,13 @@ class Refresh(Update):
         return partial(build.run, snapshot, found.in_question if found else None)
 
 
-def trusted(engine: Engine, reader: Reader, recheck: Sequence[str]) -> IndexedListing:
+def trusted(spark: SparkSession, engine: Engine, reader: Reader, recheck: Sequence[str]) -> IndexedListing:
     """Find an index that can replace the listing, see :func:`xskip.build.indexed_listing.trust`.
 
     Parameters
     ----------
+    spark : SparkSession
+        The session, whose settings say where the index is.
     engine : Engine
         The engine of the session's JVM.
     reader : Reader
@@ -111,7 +117,7 @@ def trusted(engine: Engine, reader: Reader, recheck: Sequence[str]) -> IndexedLi
                 hint="omit trust_listing: xskip lists no directory of the table",
             )  # fmt: skip
         case PathReader():
-            return trust(engine, reader, recheck)
+            return trust(spark, engine, reader, recheck)
         case TableReader():
             raise DatasetError("the catalog determines the files of a table", where=reader.table, hint="use for_path()")
         case FrameReader():

@@ -13,16 +13,18 @@ __all__ = ["session_or_active"]
 
 
 def session_or_active(spark: SparkSession | None) -> SparkSession:
-    """Return a session, or the active one.
+    """Return a session, or else the active one of the thread, or else the default session.
 
     Raises
     ------
     DatasetError
         If there is none.
     """
+    from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
-    found = spark or SparkSession.getActiveSession()
-    if found is None:
-        raise DatasetError("there is no active session of Spark", hint="create a session, or give it as spark=")
-    return found
+    try:
+        return spark or SparkSession.active()
+    except PySparkRuntimeError as error:
+        hint = "create a session, or give it as spark="
+        raise DatasetError("there is no active session of Spark", hint=hint) from error

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 from xskip.errors import DatasetError, PredicateError
 from xskip.questdb.frame_columns import Names, check_batch, positions, sortable_positions
 from xskip.questdb.last_rows import Order, numbered, selected_rows
+from xskip.spark.bridge.sessions import active_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -91,8 +92,9 @@ def dedup_upsert(
         raise PredicateError("there are no keys", where="keys", expected="at least one column")
     same = _same_columns(existing, new)
     ties = None if order is None else [same.index(p) for p in sortable_positions(new, order, "order")]
-    inserted = _deduplicated(numbered(new, "i").select(*(f"i{p}" for p in same)), groups, ties, mode)
-    return _merged(numbered(existing, "e"), numbered(inserted, "n"), groups, mode).toDF(*existing.columns)
+    with active_session(existing.sparkSession):
+        inserted = _deduplicated(numbered(new, "i").select(*(f"i{p}" for p in same)), groups, ties, mode)
+        return _merged(numbered(existing, "e"), numbered(inserted, "n"), groups, mode).toDF(*existing.columns)
 
 
 def _same_columns(existing: DataFrame, new: DataFrame) -> list[int]:

@@ -38,7 +38,7 @@ from xskip.questdb_files.metadata_file import Column
 from xskip.questdb_files.selection import Selection
 from xskip.questdb_files.snapshot import Snapshot, TablePlace, read_snapshot
 from xskip.results.render import KeyValueView, human_bytes
-from xskip.spark.bridge.sessions import clone_session
+from xskip.spark.bridge.sessions import active_session, clone_session
 from xskip.spark.query.engine import engine_of
 from xskip.spark.questdb.cold_columns import layout_of
 from xskip.spark.questdb.cold_tier import ColdColumn, ColdFile, ColdPartition, ColdTier, Replaced
@@ -247,11 +247,13 @@ class Export:
         """Write the partitions of a plan, and return them as they are in the files."""
         clock, token = snapshot.metadata.clock, form.options["mapreduce.output.basename"]
         table = self._session.read.format("questdb").load(str(self._place.control))
-        rows = rows_in(table, designated(snapshot.metadata), [*runs(plan.copied)])
-        write(rows, columns, clock, self._to, form)
+        with active_session(self._session):
+            rows = rows_in(table, designated(snapshot.metadata), [*runs(plan.copied)])
+            write(rows, columns, clock, self._to, form)
         files = {p.start: self._files(folder_of(clock, p.start, form.prefix), token) for p in plan.copied}
         paths = [f"{self._records.root}/{file.path}" for of in files.values() for file in of]
-        found = read_back(self._session, paths, clock, form) if paths else {}
+        with active_session(self._session):
+            found = read_back(self._session, paths, clock, form) if paths else {}
         return tuple(self._exported(snapshot, p, files[p.start], found) for p in plan.copied)
 
     def _exported(

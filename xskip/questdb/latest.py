@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from xskip.errors import PredicateError, UnsupportedTypeError
 from xskip.questdb.frame_columns import Names, check_batch, positions, sortable_positions
 from xskip.questdb.last_rows import LEAST, Order, numbered, selected_rows
+from xskip.spark.bridge.sessions import active_session
 from xskip.spark.bridge.tables import latest_frame
 
 if TYPE_CHECKING:
@@ -82,10 +83,11 @@ def latest_on(df: DataFrame, timestamp: str, keys: Names, *, order: Names | None
     time = _time_position(df, timestamp)
     ties = None if order is None else sortable_positions(df, order, "order")
     fewer, count = latest_frame(df, time, groups[0]) if len(groups) == 1 else (df, None)
-    rows, by = _ordered(numbered(fewer, "c"), time, ties)
-    if count is not None and count <= _ONE_TASK:
-        rows = rows.coalesce(1)  # after _ordered, because Spark can coalesce partitions in another order
-    return selected_rows(rows, groups, by, len(df.columns)).toDF(*df.columns)
+    with active_session(df.sparkSession):
+        rows, by = _ordered(numbered(fewer, "c"), time, ties)
+        if count is not None and count <= _ONE_TASK:
+            rows = rows.coalesce(1)  # after _ordered, because Spark can coalesce partitions in another order
+        return selected_rows(rows, groups, by, len(df.columns)).toDF(*df.columns)
 
 
 def _ordered(rows: DataFrame, time: int, ties: list[int] | None) -> tuple[DataFrame, Order]:

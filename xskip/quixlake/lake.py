@@ -24,6 +24,7 @@ from xskip.quixlake.selection import Filters, Selection
 from xskip.quixlake.sink import Sink, SinkOptions, WriteResult
 from xskip.quixlake.topic_index import TopicIndex, topic_index
 from xskip.quixlake.topic_source import TopicSource
+from xskip.spark.bridge.sessions import active_session
 from xskip.spark.query.engine import engine_of
 
 if TYPE_CHECKING:
@@ -92,15 +93,16 @@ class QuixLake(LakeDiscovery):
         """
         selection = Selection.of(topic, filters)
         source = self._source(topic)
-        if selection.distinct_offsets:
-            frame = self._distinct(source, selection)
-        else:
-            found = source.segments(selection.keys, selection.metadata)
-            index = self._indexes.update(self.spark, source, found, selection.trust)
-            frame = source.rows(self.spark, selection.overlapping(found), index)
-        for condition in selection.conditions():
-            frame = frame.filter(condition)
-        return Payload(value, schema, descriptor).decoded(frame)
+        with active_session(self.spark):
+            if selection.distinct_offsets:
+                frame = self._distinct(source, selection)
+            else:
+                found = source.segments(selection.keys, selection.metadata)
+                index = self._indexes.update(self.spark, source, found, selection.trust)
+                frame = source.rows(self.spark, selection.overlapping(found), index)
+            for condition in selection.conditions():
+                frame = frame.filter(condition)
+            return Payload(value, schema, descriptor).decoded(frame)
 
     def check(self, topic: str) -> LakeTable:
         """Return what is odd about the descriptors and segments of a topic, without a look into segments.

@@ -58,7 +58,7 @@ class ProcessIndexes:
             the index cannot be written.
         """
         engine = engine_of(spark)
-        if not engine.hook.is_installed(spark) or _has_index(engine, source.root):
+        if not engine.hook.is_installed(spark) or _has_index(spark, engine, source.root):
             return None
         with self._lock:
             self._folder = self._folder or str(lasting_folder("lake"))
@@ -73,9 +73,9 @@ class ProcessIndexes:
         return directory
 
 
-def _has_index(engine: Engine, root: str) -> bool:
+def _has_index(spark: SparkSession, engine: Engine, root: str) -> bool:
     try:
-        candidates = engine.hook.locations.of_path(engine.hook.locations.qualified(root))
+        candidates = engine.hook.locations.of_path(spark, engine.hook.locations.qualified(root))
         return any(engine.indexes.snapshot(each.directory) is not None for each in candidates)
     except XskipError:
         return True  # the query reports the damage

@@ -25,6 +25,7 @@ from xskip.quixlake.replay_pace import Clock, Pacer, SystemClock
 from xskip.quixlake.replay_progress import Progress, SavedState, load_state
 from xskip.quixlake.replay_sink import write_to_kafka
 from xskip.quixlake.replay_targets import CallbackTarget, KafkaTarget, Message, Target, messages_of
+from xskip.spark.bridge.sessions import active_session
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -156,7 +157,8 @@ class Replay:
 
     @cached_property
     def _streams(self) -> tuple[Stream, ...]:
-        return streams_of(self._df)
+        with active_session(self._df.sparkSession):
+            return streams_of(self._df)
 
     def frame(self) -> DataFrame:
         """Return the messages that a replay sends now, in order, with the timestamps to send.
@@ -252,7 +254,8 @@ class Replay:
         return with_times(df, self._options.max_gap_ms if gaps_matter else None, timestamp)
 
     def _sorted(self, shift: int | None, confirmed: Mapping[StreamId, int]) -> DataFrame:
-        return in_order(after(self._timed(self._df, shift), confirmed), self._streams, _CHUNK)
+        with active_session(self._df.sparkSession):
+            return in_order(after(self._timed(self._df, shift), confirmed), self._streams, _CHUNK)
 
     def _state(self, target: str) -> SavedState:
         """Return the state at the start of a replay, after a check that a saved state is of the same replay."""

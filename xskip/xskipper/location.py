@@ -96,7 +96,7 @@ def target_of(spark: SparkSession, uri: str, conf: Mapping[str, str]) -> Target:
     identifier = table.name if table else table_identifier(root)
     directory, noted_in = _directory(spark, hook, identifier, conf)
     if not directory:
-        directory = (table and _by_properties(spark, hook, table)) or hook.locations.of_path(root)[0].directory
+        directory = (table and _by_properties(spark, hook, table)) or hook.locations.of_path(spark, root)[0].directory
     _choose(hook, table.name if table else root, directory)
     return Target(root, directory, identifier, table is not None, noted_in)
 

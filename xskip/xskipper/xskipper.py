@@ -200,7 +200,7 @@ class Xskipper:
             raise XskipperException("Indexing of Glob paths is not supported")
         if reader is None:
             raise XskipperException(f"Table {self.uri} Not Found: a path needs a DataFrameReader")
-        form, options, schema = engine_of(self.spark).hook.builds.reader(reader)
+        form, options, schema = engine_of(self.spark).hook.builds.reader(self.spark, reader)
         return SkippingIndex.for_path(own, self.uri, format=form, options=options, schema=frames.schema(schema)), target
 
     def _finished(self, result: RefreshResult, target: Target) -> DataFrame:

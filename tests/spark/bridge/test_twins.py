@@ -35,7 +35,7 @@ def test_the_location_of_a_path(spark: SparkSession, base: str | None) -> None:
         spark.conf.set(LOCATION.key, base)
     for root in roots():
         expected = IndexLocation(root, metadata_directory(root, base), table_identifier(root))
-        assert hook_of(spark).locations.of_path(root) == [expected]
+        assert hook_of(spark).locations.of_path(spark, root) == [expected]
 
 
 def test_the_column_of_ordinals(java: JavaClasses) -> None:

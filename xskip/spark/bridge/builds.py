@@ -74,13 +74,13 @@ class BuildCalls:
         """Return the methods for relations of segments of a Quix Lake (``io.xskip.quixlake.SegmentRelations``)."""
         return self._calls.segments()
 
-    def schema_of(self, ddl: str) -> str:
-        """Return the schema JSON of a schema in DDL."""
-        return str(self._gateway.jvm.org.apache.spark.sql.types.StructType.fromDDL(ddl).json())
+    def schema_of(self, spark: SparkSession, ddl: str) -> str:
+        """Return the schema JSON of a schema in the DDL of a session."""
+        return str(self._calls.schemaOf(spark._jsparkSession, ddl))
 
-    def reader(self, reader: DataFrameReader) -> tuple[str, dict[str, str], str]:
-        """Return the format, the options and the schema JSON of a reader; the JSON is empty without a schema."""
-        described = json.loads(self._calls.reader(reader._jreader))
+    def reader(self, spark: SparkSession, reader: DataFrameReader) -> tuple[str, dict[str, str], str]:
+        """Return the format, options and schema JSON of a session's reader; the JSON is empty without a schema."""
+        described = json.loads(self._calls.reader(spark._jsparkSession, reader._jreader))
         return described["format"], described["options"], described["schema"]
 
     def footers(self, paths: Sequence[str], threads: int) -> list[bytes]:

@@ -64,9 +64,9 @@ class LocationCalls:
         with told(StorageError, "the path is on a file system that Spark cannot use", path, _CHECK):
             return str(self._calls.qualified(path))
 
-    def of_path(self, root: str) -> list[IndexLocation]:
-        """Return the possible locations of a path's metadata, in the order in which queries try them."""
-        return parse_locations(self._calls.ofPath(root))
+    def of_path(self, spark: SparkSession, root: str) -> list[IndexLocation]:
+        """Return the possible locations of a path's metadata, in the order in which queries of a session try them."""
+        return parse_locations(self._calls.ofPath(spark._jsparkSession, root))
 
     def of_database(self, spark: SparkSession, database: str) -> str | None:
         """Return the base location of indexes in a database's properties, or None if the properties name none."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from threading import Lock
+from typing import TYPE_CHECKING, Any
 
 from xskip.errors import ArgumentError, DatasetError
 from xskip.spark.bridge.gateway import Hook
@@ -11,7 +13,10 @@ from xskip.spark.bridge.gateway import Hook
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["check_session", "clone_session", "connect_error"]
+__all__ = ["active_session", "check_session", "clone_session", "connect_error"]
+
+
+_cloning = Lock()
 
 
 def connect_error() -> DatasetError:
@@ -45,6 +50,41 @@ def check_session(spark: object) -> None:
         )
 
 
+@contextmanager
+def active_session(spark: SparkSession) -> Iterator[None]:
+    """Make a session the active session of this thread in the JVM while the body runs.
+
+    Spark parses texts, and resolves columns of PySpark, with the settings of the thread's active session, which can be
+    another session than that of the DataFrame, or none.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        The session. A session of Spark Connect has no threads in this process, and nothing changes.
+    """
+    if not hasattr(spark, "_jsparkSession") or not _has_pinned_threads(spark):
+        yield
+        return
+    jvm: Any = spark._jvm
+    sessions = jvm.org.apache.spark.sql.SparkSession
+    before = sessions.getActiveSession()
+    sessions.setActiveSession(spark._jsparkSession)
+    try:
+        yield
+    finally:
+        if before.isEmpty():
+            sessions.clearActiveSession()
+        else:
+            sessions.setActiveSession(before.get())
+
+
+def _has_pinned_threads(spark: SparkSession) -> bool:
+    """Return whether a thread of Python has a thread of its own in the JVM, as it has by ``PYSPARK_PIN_THREAD``."""
+    from py4j.clientserver import ClientServer
+
+    return isinstance(spark.sparkContext._gateway, ClientServer)
+
+
 def clone_session(hook: Hook, spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:
     """Return a clone of a session, with the same settings and views; changes of the clone do not reach the user.
 
@@ -59,7 +99,8 @@ def clone_session(hook: Hook, spark: SparkSession, settings: Mapping[str, str]) 
     """
     from pyspark import RDD
 
-    rdd_to_df = RDD.toDF
-    clone = type(spark)(spark.sparkContext, hook.builds.cloned_session(spark, settings))
-    RDD.toDF = rdd_to_df  # type: ignore[method-assign] # the constructor replaces the session of RDD.toDF
+    with _cloning:
+        rdd_to_df = RDD.toDF
+        clone = type(spark)(spark.sparkContext, hook.builds.cloned_session(spark, settings))
+        RDD.toDF = rdd_to_df  # type: ignore[method-assign] # the constructor replaces the session of RDD.toDF
     return clone

@@ -214,7 +214,7 @@ class Collector:
         self, rows: DataFrame, indexes: tuple[PlannedIndex, ...], chosen: npt.NDArray[np.int64]
     ) -> FileResults:
         job = AggregateJob(indexes)
-        with self.costs.of(*indexes):
+        with self.costs.of(*indexes), self.dataset.in_session():
             table = self._run(job.query(rows, self.listed.sizes[chosen], self.dataset.cores))
         return job.results(table)
 

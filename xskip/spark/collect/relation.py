@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +26,7 @@ from xskip.spark.bridge.java_errors import spark_errors, told
 from xskip.spark.bridge.locations import parse_locations
 from xskip.spark.bridge.packed_values import numbers_in
 from xskip.spark.bridge.queries import Pieces
+from xskip.spark.bridge.sessions import active_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -153,6 +154,10 @@ class Dataset:
         self._hook = hook
         self._java = java
         self._spark = df.sparkSession
+
+    def in_session(self) -> AbstractContextManager[None]:
+        """Return a context in which Spark resolves columns with the settings of the dataset's session."""
+        return active_session(self._spark)
 
     @cached_property
     def cores(self) -> int:

@@ -26,7 +26,7 @@ public final class BuildCalls {
    */
   public Object clonedSession(Object session, String settings) throws Exception {
     Object clone = SparkCompat.cloneSession(session);
-    SQLConf conf = SparkCompat.state(clone).conf();
+    SQLConf conf = SparkCompat.conf(clone);
     JsonNode values = new ObjectMapper().readTree(settings);
     Iterator<String> names = values.fieldNames();
     while (names.hasNext()) {
@@ -46,9 +46,14 @@ public final class BuildCalls {
     return PhysicalScans.selected(df);
   }
 
-  /** Returns the format, options and schema of a DataFrameReader as JSON. */
-  public String reader(Object reader) throws Exception {
-    return ReaderDescription.json(reader);
+  /** Returns the schema JSON of a schema in DDL, whose types the settings of a session decide. */
+  public String schemaOf(Object session, String ddl) {
+    return SparkCompat.schema(session, ddl).json();
+  }
+
+  /** Returns the format, options and schema of a DataFrameReader of a session as JSON. */
+  public String reader(Object session, Object reader) throws Exception {
+    return ReaderDescription.json(reader, SparkCompat.conf(session));
   }
 
   /** Returns the access to Hadoop's file systems. */

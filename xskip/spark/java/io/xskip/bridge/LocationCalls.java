@@ -6,7 +6,6 @@ import io.xskip.location.CatalogMetadata;
 import io.xskip.location.IndexDiscovery;
 import io.xskip.location.IndexLocations;
 import org.apache.hadoop.fs.Path;
-import org.apache.spark.sql.internal.SQLConf;
 
 /**
  * The methods on paths, on the locations of indexes, and on tables of the catalog. Paths of
@@ -33,9 +32,9 @@ public final class LocationCalls {
     IndexLocations.choose(dataset, directory);
   }
 
-  /** Returns the possible locations of a path's metadata as JSON. */
-  public String ofPath(String root) throws Exception {
-    return IndexLocations.json(IndexLocations.ofPath(root, new SkippingSettings(SQLConf.get())));
+  /** Returns the possible locations of the metadata of a path in a session, as JSON. */
+  public String ofPath(Object session, String root) throws Exception {
+    return IndexLocations.json(IndexLocations.ofPath(root, new SkippingSettings(session)));
   }
 
   /** Returns a table or view of the catalog as JSON, or null if there is none of that name. */

@@ -22,6 +22,7 @@ import java.nio.file.Files;
 import org.apache.spark.api.python.PythonFunction;
 import org.apache.spark.sql.UDFRegistration;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.DataTypes;
 
 /**
@@ -74,9 +75,10 @@ public final class QueryCalls {
     ((UDFRegistration) functions).register(name, reader, DataTypes.BinaryType);
   }
 
-  /** Returns an expression in the format of {@link ExpressionEncoder}. */
-  public String encode(Expression expression) {
-    return ExpressionEncoder.encode(expression, new ExpressionEvaluator());
+  /** Returns an expression of a session in the format of {@link ExpressionEncoder}. */
+  public String encode(Object session, Expression expression) throws Exception {
+    SQLConf conf = SparkCompat.conf(session);
+    return ExpressionEncoder.encode(expression, new ExpressionEvaluator(conf));
   }
 
   /** Returns a text that distinguishes a Python function from all other functions. */

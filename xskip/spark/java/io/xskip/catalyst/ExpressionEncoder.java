@@ -15,6 +15,8 @@ import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.StructType;
@@ -80,7 +82,8 @@ public final class ExpressionEncoder {
    * the projection away.
    */
   public static String selected(Object df) throws Exception {
-    LogicalPlan plan = SparkCompat.execution(df).optimizedPlan();
+    QueryExecution execution = SparkCompat.execution(df);
+    LogicalPlan plan = execution.optimizedPlan();
     if (!(plan instanceof Project) || plan.expressions().length() != 1) {
       return null;
     }
@@ -88,7 +91,8 @@ public final class ExpressionEncoder {
     if (expression instanceof Alias) {
       expression = ((Alias) expression).child();
     }
-    return encode(expression, new ExpressionEvaluator());
+    SQLConf conf = SparkCompat.conf(execution.sparkSession());
+    return encode(expression, new ExpressionEvaluator(conf));
   }
 
   private void writeExpressions(Seq<Expression> expressions) throws IOException {

@@ -28,8 +28,7 @@ import scala.runtime.AbstractFunction0;
 /**
  * The expressions of a request that Python can have evaluated: deterministic expressions of Spark
  * over a single column. The encoder numbers them; Python sends values of the column with the
- * number, and gets the values of the expression. The evaluator keeps the session settings of its
- * creation.
+ * number, and gets the values of the expression, computed with the settings of a session.
  */
 public final class ExpressionEvaluator {
   /** The number of an expression of Spark over several columns: it has only a type. */
@@ -59,16 +58,20 @@ public final class ExpressionEvaluator {
 
   private static final int MAX_TRANSITIONS = 10000;
 
-  private final SQLConf conf = SQLConf.get();
+  private final SQLConf conf;
   private final List<Expression> numbered = new ArrayList<>();
 
   /** The name of the column of each visited expression, or {@link #NONE} and so on. */
   private final Map<Expression, String> columns = new IdentityHashMap<>();
 
-  public ExpressionEvaluator() {}
+  /** Creates an evaluator with the settings of the session that runs the expressions. */
+  public ExpressionEvaluator(SQLConf conf) {
+    this.conf = conf;
+  }
 
   /** Creates an evaluator whose first expressions are those of another, with the same numbers. */
   public ExpressionEvaluator(ExpressionEvaluator first) {
+    conf = first.conf;
     numbered.addAll(first.numbered);
   }
 

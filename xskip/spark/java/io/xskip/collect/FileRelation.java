@@ -20,18 +20,19 @@ import java.util.ArrayList;
 import java.util.List;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation$;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
-import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Metadata;
@@ -60,12 +61,18 @@ public final class FileRelation {
   private final LogicalRelation logical;
   private final HadoopFsRelation relation;
   private final String kind;
+  private final SparkSession session;
   private FileListing listing = null;
 
-  /** Resolves the dataset of a DataFrame that reads files and does nothing else. */
+  /**
+   * Resolves the dataset of a DataFrame that reads files and does nothing else. The session of the
+   * DataFrame decides how the dataset is read, whatever session the calling thread has.
+   */
   public FileRelation(Object df) throws Exception {
     dataFrameClass = df.getClass();
-    LogicalPlan plan = source(SparkCompat.execution(df).analyzed());
+    QueryExecution execution = SparkCompat.execution(df);
+    session = execution.sparkSession();
+    LogicalPlan plan = source(execution.analyzed());
     boolean readsFiles =
         plan instanceof LogicalRelation
             && ((LogicalRelation) plan).relation() instanceof HadoopFsRelation;
@@ -118,7 +125,7 @@ public final class FileRelation {
     }
     json.writeEndArray();
     json.writeStringField("partitions", relation.partitionSchema().json());
-    json.writeStringField("profile", ReadProfile.of(relation).json());
+    json.writeStringField("profile", ReadProfile.of(relation).json(SparkCompat.conf(session)));
     json.writeStringField("corrupt", corruptRecords(false));
     json.writeStringField("corruptOfAll", corruptRecords(true));
     json.writeStringField("locations", roots.length() == 1 ? locations() : "[]");
@@ -147,9 +154,9 @@ public final class FileRelation {
    */
   private String locations() throws Exception {
     IndexLocations.forget(); // a build must not use remembered properties of databases
-    SkippingSettings settings = new SkippingSettings(SQLConf.get());
+    SkippingSettings settings = new SkippingSettings(session);
     ArrayList<IndexLocation> locations = new ArrayList<>();
-    IndexLocation own = IndexDiscovery.own(relation.location());
+    IndexLocation own = IndexDiscovery.own(relation.location(), settings);
     if (own != null) {
       locations.add(own);
       return IndexLocations.json(locations);
@@ -188,24 +195,34 @@ public final class FileRelation {
       String partitions,
       boolean includeListed)
       throws Exception {
-    StructType schema = partitions.isEmpty() ? new StructType() : StructType.fromDDL(partitions);
     FileIndex listed = includeListed ? relation.location() : null;
+    StructType schema =
+        partitions.isEmpty() ? new StructType() : SparkCompat.schema(session, partitions);
     return new IndexedFileIndex(token, files, listed, root, replaced, schema).in(relation);
   }
 
   /** Returns the files of the dataset, which Spark lists at the first call. */
   public FileListing listing() {
     if (listing == null) {
-      ArrayList<PartitionDirectory> directories = new ArrayList<>();
-      Seq<Expression> noFilters = (Seq<Expression>) new VectorBuilder<Expression>().result();
-      Iterator<PartitionDirectory> listed =
-          relation.location().listFiles(noFilters, noFilters).iterator();
-      while (listed.hasNext()) {
-        directories.add((PartitionDirectory) listed.next());
+      Option<SparkSession> before = SparkCompat.enter(session);
+      try {
+        listing = new FileListing(list());
+      } finally {
+        SparkCompat.activate(before);
       }
-      listing = new FileListing(directories);
     }
     return listing;
+  }
+
+  private List<PartitionDirectory> list() {
+    List<PartitionDirectory> directories = new ArrayList<>();
+    Seq<Expression> noFilters = (Seq<Expression>) new VectorBuilder<Expression>().result();
+    Iterator<PartitionDirectory> listed =
+        relation.location().listFiles(noFilters, noFilters).iterator();
+    while (listed.hasNext()) {
+      directories.add((PartitionDirectory) listed.next());
+    }
+    return directories;
   }
 
   /** Returns the values of each partition as JSON, see {@link FileListing#partitionValues}. */
@@ -234,7 +251,7 @@ public final class FileRelation {
             StrictReadOptions.of(relation.options()),
             relation.sparkSession());
     LogicalPlan plan = LogicalRelation$.MODULE$.apply(subset, false);
-    return DataFrames.ofPlan(dataFrameClass, relation.sparkSession(), plan);
+    return DataFrames.ofPlan(dataFrameClass, session, plan);
   }
 
   /** Returns a directory for each chosen file, with the ordinal as the last partition value. */
@@ -297,10 +314,15 @@ public final class FileRelation {
    */
   public Object accumulate(Object subset, String selection, String specs, String schemaJson)
       throws Exception {
-    Object rows = DataFrames.selectExpr(subset, selection.split("\u0000"));
-    ScanRows scan = new ScanRows(SparkCompat.execution(rows));
-    RDD<InternalRow> results = scan.accumulate(specs.split("\n"));
-    StructType schema = (StructType) DataType.fromJson(schemaJson);
-    return DataFrames.ofRows(relation.sparkSession(), results, schema);
+    Option<SparkSession> before = SparkCompat.enter(session);
+    try {
+      Object rows = DataFrames.selectExpr(subset, selection.split("\u0000"));
+      ScanRows scan = new ScanRows(SparkCompat.execution(rows));
+      RDD<InternalRow> results = scan.accumulate(specs.split("\n"));
+      StructType schema = (StructType) DataType.fromJson(schemaJson);
+      return DataFrames.ofRows(session, results, schema);
+    } finally {
+      SparkCompat.activate(before);
+    }
   }
 }

@@ -13,7 +13,7 @@ import org.apache.spark.package$;
 import org.apache.spark.sql.internal.SQLConf;
 import scala.Tuple2;
 
-/** The settings of a session at the moment at which Spark optimizes a query. */
+/** The settings of a session at the moment at which Spark optimizes a query, or a build begins. */
 public final class SkippingSettings {
   /** The settings of all sessions that do not set a key themselves. */
   public static final ConcurrentHashMap<String, String> processWide = new ConcurrentHashMap<>();
@@ -37,6 +37,9 @@ public final class SkippingSettings {
     "spark.sql.csv"
   };
 
+  /** The session. */
+  public final Object session;
+
   /** The key of {@code spark.xskip.metadata.location}, or null. */
   public final String base;
 
@@ -55,7 +58,9 @@ public final class SkippingSettings {
   /** {@code spark.xskip.pruning.jobFiles}, unparsed: Python reads it. */
   public final String jobFiles;
 
-  public SkippingSettings(SQLConf conf) {
+  public SkippingSettings(Object session) throws Exception {
+    this.session = session;
+    SQLConf conf = SparkCompat.conf(session);
     String location = value(conf, "spark.xskip.metadata.location", "");
     base = location.isEmpty() ? null : Paths.location(location);
     places = places(value(conf, "spark.xskip.metadata.places", ""));

@@ -18,8 +18,10 @@ import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.execution.metric.SQLMetric;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.internal.SessionState;
 import org.apache.spark.sql.sources.DataSourceRegister;
+import org.apache.spark.sql.types.StructType;
 import scala.Option;
 import scala.Product;
 
@@ -37,19 +39,14 @@ public final class SparkCompat {
     return (SessionState) session.getClass().getMethod("sessionState").invoke(session);
   }
 
+  /** Returns the settings of a session. */
+  public static SQLConf conf(Object session) throws Exception {
+    return state(session).conf();
+  }
+
   /** Returns the identifier of a session, whose class differs between Spark 3 and 4. */
   public static String sessionId(Object session) throws Exception {
     return (String) session.getClass().getMethod("sessionUUID").invoke(session);
-  }
-
-  /** Returns the identifier of this thread's session, or an empty text if there is none. */
-  public static String activeSessionId() {
-    try {
-      Option<SparkSession> active = SparkSession.getActiveSession();
-      return active.isEmpty() ? "" : sessionId(active.get());
-    } catch (Throwable t) {
-      return "";
-    }
   }
 
   /** Returns the number of this thread's SQL execution, or null if it runs none. */
@@ -200,14 +197,25 @@ public final class SparkCompat {
   }
 
   /**
-   * Makes the session of a DataFrame the active session of the thread, as when the DataFrame runs.
+   * Makes a session the active session of the thread, as when a DataFrame of the session runs. Many
+   * methods of Spark take the settings of the active session.
    *
    * @return the session that was active before, for {@link #activate}
    */
-  public static Option<SparkSession> enter(Object df) throws Exception {
+  public static Option<SparkSession> enter(Object session) {
     Option<SparkSession> before = SparkSession.getActiveSession();
-    SparkSession.setActiveSession(execution(df).sparkSession());
+    SparkSession.setActiveSession((SparkSession) session);
     return before;
+  }
+
+  /** Returns a schema in DDL, whose types the settings of a session decide. */
+  public static StructType schema(Object session, String ddl) {
+    Option<SparkSession> before = enter(session);
+    try {
+      return StructType.fromDDL(ddl);
+    } finally {
+      activate(before);
+    }
   }
 
   /** Makes a session, or none, the active session of the thread. */

@@ -4,8 +4,10 @@ import io.xskip.common.SkippingSettings;
 import io.xskip.common.SparkCompat;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Function;
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.internal.SQLConf;
 import org.slf4j.LoggerFactory;
+import scala.Option;
 
 /** The connection of the hook to Python. There is one per class loader, that is, one per JVM. */
 public final class HookState {
@@ -41,16 +43,17 @@ public final class HookState {
   }
 
   /**
-   * Returns the settings of this thread's session, or null if the rule must leave plans as they
-   * are.
+   * Returns the settings of the session that runs a query, or null if the rule must leave plans as
+   * they are. Spark makes that session the active one of the thread in which it calls the rule.
    */
-  public static SkippingSettings settings() {
-    if (!isActive() || CallbackExecutor.isInCallback()) {
+  public static SkippingSettings settings() throws Exception {
+    Option<SparkSession> session = SparkSession.getActiveSession();
+    if (!isActive() || CallbackExecutor.isInCallback() || session.isEmpty()) {
       return null;
     }
-    SQLConf conf = SQLConf.get();
+    SQLConf conf = SparkCompat.conf(session.get());
     reportSettings(conf);
-    return SkippingSettings.isEnabled(conf) ? new SkippingSettings(conf) : null;
+    return SkippingSettings.isEnabled(conf) ? new SkippingSettings(session.get()) : null;
   }
 
   /** Sends settings to Python, which warns of wrong ones, unless Python has had the same ones. */

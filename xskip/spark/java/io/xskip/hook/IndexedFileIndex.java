@@ -2,6 +2,7 @@ package io.xskip.hook;
 
 import io.xskip.common.Bytes;
 import io.xskip.common.Paths;
+import io.xskip.common.SkippingSettings;
 import io.xskip.location.IndexLocation;
 import io.xskip.location.IndexLocations;
 import io.xskip.location.OwnIndexLocation;
@@ -96,7 +97,7 @@ public final class IndexedFileIndex implements FileIndex, OwnIndexLocation {
   }
 
   @Override
-  public IndexLocation indexLocation() {
+  public IndexLocation indexLocation(SkippingSettings settings) {
     return indexLocation;
   }
 

@@ -30,7 +30,7 @@ public final class PhysicalScans {
    *     queries read all files
    */
   public static String explain(Object df) throws Exception {
-    Option<SparkSession> before = SparkCompat.enter(df);
+    Option<SparkSession> before = SparkCompat.enter(SparkCompat.execution(df).sparkSession());
     try {
       return explainInSession(df);
     } finally {
@@ -120,7 +120,7 @@ public final class PhysicalScans {
   /** Returns the files that the scans read. */
   public static FileListing selected(Object df) throws Exception {
     List<PartitionDirectory> directories = new ArrayList<>();
-    Option<SparkSession> before = SparkCompat.enter(df);
+    Option<SparkSession> before = SparkCompat.enter(SparkCompat.execution(df).sparkSession());
     ScanLog.beginExplain("files");
     try {
       for (PhysicalScan scan : PhysicalScan.of(SparkCompat.execution(df).executedPlan())) {

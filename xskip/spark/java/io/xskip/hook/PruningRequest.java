@@ -9,6 +9,7 @@ import java.io.StringWriter;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.internal.SQLConf;
 import scala.collection.immutable.Seq;
 
 /** A request to Python: which files of an indexed dataset can a scan skip? */
@@ -64,7 +65,7 @@ public final class PruningRequest {
     json.writeStringField("jobFiles", context.settings().jobFiles);
     json.writeFieldName("location");
     location.writeTo(json);
-    context.profile().writeFields(json);
+    context.profile().writeFields(json, context.conf(), SQLConf.get());
     json.writeArrayFieldStart("filters");
     scala.collection.Iterator<Expression> filters = dataFilters.iterator();
     while (filters.hasNext()) {

@@ -67,12 +67,16 @@ public final class ReadProfile {
     return partitionSchema;
   }
 
-  /** Returns the fields of {@link #writeFields} as a JSON object. */
-  public String json() throws Exception {
+  /**
+   * Returns the fields of {@link #writeFields} as a JSON object.
+   *
+   * @param conf the settings of the session that reads the relation, whatever the thread's are
+   */
+  public String json(SQLConf conf) throws Exception {
     StringWriter text = new StringWriter();
     JsonGenerator json = Json.generator(text);
     json.writeStartObject();
-    writeFields(json);
+    writeFields(json, conf, conf);
     json.writeEndObject();
     json.close();
     return text.toString();
@@ -81,15 +85,21 @@ public final class ReadProfile {
   /**
    * Writes the profile into an object, with the settings of this moment. Spark plans a query before
    * it reads, and a setting can change in between.
+   *
+   * @param activeConf the settings of the session that runs the query
+   * @param threadConf the settings that Spark's classes find in the thread that creates the readers
    */
-  void writeFields(JsonGenerator json) throws Exception {
-    SQLConf activeConf = SQLConf.get();
-    SQLConf relationConf = session == null ? activeConf : SparkCompat.state(session).conf();
+  void writeFields(JsonGenerator json, SQLConf activeConf, SQLConf threadConf) throws Exception {
+    SQLConf relationConf = session == null ? activeConf : SparkCompat.conf(session);
     json.writeStringField("format", format);
     json.writeFieldName("options");
     Json.writeStrings(json, ReadOptions.deciding(options));
     json.writeFieldName("conf");
-    Json.writeStrings(json, ReadSettings.values(activeConf, relationConf, hasTimes));
+    SortedMap<String, String> conf = ReadSettings.values(activeConf, relationConf, hasTimes);
+    if (threadConf != activeConf && threadConf != relationConf) {
+      ReadSettings.addThread(conf, threadConf);
+    }
+    Json.writeStrings(json, conf);
     json.writeStringField("evaluated", SkippingSettings.evaluated(activeConf));
     json.writeStringField("columns", columns.json(relationConf));
     json.writeObjectFieldStart("partitions");

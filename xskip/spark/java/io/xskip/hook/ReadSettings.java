@@ -27,6 +27,7 @@ public final class ReadSettings {
   private static final SQLConf DEFAULTS = new SQLConf();
 
   private static final String ZONE = "user.timezone";
+  private static final String SESSION_ZONE = "spark.sql.session.timeZone";
   private static final Pattern EXECUTOR_ZONE = Pattern.compile("-Duser[.]timezone=(\\S+)");
 
   private static volatile String[] keys = {};
@@ -77,6 +78,22 @@ public final class ReadSettings {
       values.put(ZONE, zones(activeConf));
     }
     return values;
+  }
+
+  /**
+   * Adds the settings of a thread in which Spark creates readers, if it is not a thread of the
+   * session: {@code df.rdd} does so in the thread of the caller. Readers take some settings from
+   * the thread, but the time zone from the session.
+   */
+  static void addThread(SortedMap<String, String> values, SQLConf threadConf) throws Exception {
+    SortedMap<String, String> others = valuesOf(threadConf);
+    for (String key : new String[] {ZONE, SESSION_ZONE}) {
+      others.remove(key);
+      if (values.containsKey(key)) {
+        others.put(key, (String) values.get(key));
+      }
+    }
+    addOther(values, others);
   }
 
   private static void addOther(Map<String, String> values, Map<String, String> others) {

@@ -17,10 +17,10 @@ public final class ReaderDescription {
   private ReaderDescription() {}
 
   /** Returns the description of a DataFrameReader as JSON. The schema is empty if it has none. */
-  public static String json(Object reader) throws Exception {
+  public static String json(Object reader, SQLConf conf) throws Exception {
     Object format = field(reader, "source");
     if (format == null) {
-      format = SQLConf.get().getConfString("spark.sql.sources.default");
+      format = conf.getConfString("spark.sql.sources.default");
     }
     Option<?> schema = (Option<?>) field(reader, "userSpecifiedSchema");
     StringWriter text = new StringWriter();

@@ -3,15 +3,21 @@ package io.xskip.hook;
 import io.xskip.catalyst.ExpressionEncoder;
 import io.xskip.catalyst.ExpressionEvaluator;
 import io.xskip.common.SkippingSettings;
+import io.xskip.common.SparkCompat;
 import io.xskip.location.IndexLocation;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.internal.SQLConf;
 
 /** An indexed relation of a query: its indexes, how its files are read, and conditions on it. */
 final class ScanContext {
   private final SkippingSettings settings;
+
+  /** The settings of the session that runs the query, which can change before Spark reads. */
+  private final SQLConf conf;
+
   private final List<IndexLocation> locations;
   private final ReadProfile profile;
 
@@ -30,9 +36,12 @@ final class ScanContext {
   private ScanPreview preview = null;
 
   /** The expressions of the conditions. */
-  private final ExpressionEvaluator evaluator = new ExpressionEvaluator();
+  private final ExpressionEvaluator evaluator;
 
-  ScanContext(SkippingSettings settings, List<IndexLocation> locations, ReadProfile profile) {
+  ScanContext(SkippingSettings settings, List<IndexLocation> locations, ReadProfile profile)
+      throws Exception {
+    conf = SparkCompat.conf(settings.session);
+    evaluator = new ExpressionEvaluator(conf);
     this.settings = settings;
     this.locations = locations;
     this.profile = profile;
@@ -74,6 +83,20 @@ final class ScanContext {
 
   SkippingSettings settings() {
     return settings;
+  }
+
+  /** Returns the settings of the session that runs the query, whatever thread lists the files. */
+  SQLConf conf() {
+    return conf;
+  }
+
+  /** Returns the identifier of the session that runs the query, or an empty text. */
+  String sessionId() {
+    try {
+      return SparkCompat.sessionId(settings.session);
+    } catch (Exception e) {
+      return "";
+    }
   }
 
   List<IndexLocation> locations() {

@@ -97,8 +97,7 @@ abstract class ScanPreview {
 
   /** Plans a relation as Spark does, and returns its scan, or null. */
   private static FileSourceScanExec plan(LogicalPlan plan, SparkSession session) {
-    Option<SparkSession> before = SparkSession.getActiveSession();
-    SparkSession.setActiveSession(session);
+    Option<SparkSession> before = SparkCompat.enter(session);
     try {
       scala.collection.Iterator<SparkPlan> plans =
           FileSourceStrategy$.MODULE$.apply(plan).iterator();

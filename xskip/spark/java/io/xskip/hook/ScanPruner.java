@@ -160,7 +160,7 @@ final class ScanPruner {
         new ScanRecord(
             request.id(),
             location.root(),
-            context.profile().format(),
+            context,
             answer,
             bytes != null && context.settings().evaluate,
             received - start,

@@ -33,6 +33,7 @@ final class ScanRecord implements Json.Value {
    *
    * @param id the number of the request
    * @param root the root of the dataset
+   * @param context the scan
    * @param answer the answer, which was applied to the listing
    * @param evaluated whether the scan reads no files, because the session only counts them
    * @param requestNanos how long Python took to answer
@@ -41,14 +42,14 @@ final class ScanRecord implements Json.Value {
   ScanRecord(
       long id,
       String root,
-      String format,
+      ScanContext context,
       PruningAnswer answer,
       boolean evaluated,
       long requestNanos,
       long filterNanos) {
     this.id = id;
     this.root = root;
-    this.format = format;
+    this.format = context.profile().format();
     this.counts = answer.counts().all();
     this.indexes = answer.indexes();
     this.files = answer.files();
@@ -56,7 +57,7 @@ final class ScanRecord implements Json.Value {
     this.filterNanos = filterNanos;
     this.evaluated = evaluated;
     this.query = currentQuery();
-    this.session = SparkCompat.activeSessionId();
+    this.session = context.sessionId();
   }
 
   private static String currentQuery() {

@@ -15,7 +15,7 @@ final class SkippingState {
   /** Returns why the queries of an execution's session read all files, or an empty text. */
   static String reasonOff(QueryExecution execution) {
     try {
-      SQLConf conf = SparkCompat.state(execution.sparkSession()).conf();
+      SQLConf conf = SparkCompat.conf(execution.sparkSession());
       if (!SkippingSettings.isEnabled(conf)) {
         String value = SkippingSettings.value(conf, ENABLED, "");
         return "skipping is off in this session: " + ENABLED + " is '" + value + "'";

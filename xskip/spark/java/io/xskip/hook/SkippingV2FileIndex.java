@@ -105,7 +105,7 @@ final class SkippingV2FileIndex extends PartitioningAwareFileIndex {
       Seq<Expression> partitionFilters, Seq<Expression> dataFilters) {
     String profile;
     try {
-      profile = context.profile().json();
+      profile = context.profile().json(context.conf());
     } catch (Throwable t) { // the request fails in the same way, and reports it
       return ScanPruner.listFiles(context, delegate, partitionFilters, dataFilters);
     }

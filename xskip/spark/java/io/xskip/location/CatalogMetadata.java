@@ -9,7 +9,6 @@ import java.io.IOException;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.hadoop.fs.Path;
-import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
@@ -72,7 +71,7 @@ public final class CatalogMetadata {
     }
     String location = null;
     try {
-      SessionCatalog catalog = SparkCompat.state(SparkSession.active()).catalog();
+      SessionCatalog catalog = SparkCompat.state(settings.session).catalog();
       location = location(catalog.getDatabaseMetadata(database).properties());
       if (location != null) {
         location = Paths.location(location);

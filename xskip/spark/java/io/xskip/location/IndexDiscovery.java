@@ -63,7 +63,7 @@ public final class IndexDiscovery {
   public static List<IndexLocation> locations(
       FileIndex index, CatalogTable table, SkippingSettings settings) {
     List<IndexLocation> locations = new ArrayList<>();
-    IndexLocation own = own(index);
+    IndexLocation own = own(index, settings);
     if (own != null) {
       addFirst(Arrays.asList(own), settings, locations);
       return locations;
@@ -82,8 +82,10 @@ public final class IndexDiscovery {
   }
 
   /** Returns the location that a file index itself knows, or null. */
-  public static IndexLocation own(FileIndex index) {
-    return index instanceof OwnIndexLocation ? ((OwnIndexLocation) index).indexLocation() : null;
+  public static IndexLocation own(FileIndex index, SkippingSettings settings) {
+    return index instanceof OwnIndexLocation
+        ? ((OwnIndexLocation) index).indexLocation(settings)
+        : null;
   }
 
   private static void addOfRootPaths(

@@ -10,7 +10,6 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
-import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
 import scala.collection.immutable.Map$;
@@ -31,8 +30,7 @@ final class ColdIndex implements FileIndex, OwnIndexLocation {
   }
 
   @Override
-  public IndexLocation indexLocation() {
-    SkippingSettings settings = new SkippingSettings(SQLConf.get());
+  public IndexLocation indexLocation(SkippingSettings settings) {
     return (IndexLocation) IndexLocations.ofPath(state.latest().cold.root, settings).get(0);
   }
 

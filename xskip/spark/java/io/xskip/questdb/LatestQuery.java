@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
@@ -53,6 +54,15 @@ final class LatestQuery {
    * @param symbol the position of the column whose values each give a row
    */
   Object[] result(int timestamp, int symbol) throws Exception {
+    Option<SparkSession> before = SparkCompat.enter(execution.sparkSession());
+    try {
+      return resultInSession(timestamp, symbol);
+    } finally {
+      SparkCompat.activate(before);
+    }
+  }
+
+  private Object[] resultInSession(int timestamp, int symbol) throws Exception {
     LogicalPlan plan = execution.analyzed();
     if (hasCachedData() || !follow(plan)) {
       return new Object[] {df, null};

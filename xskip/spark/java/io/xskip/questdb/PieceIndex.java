@@ -16,7 +16,6 @@ import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
-import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
@@ -68,9 +67,8 @@ final class PieceIndex implements FileIndex, OwnIndexLocation {
   }
 
   @Override
-  public IndexLocation indexLocation() {
+  public IndexLocation indexLocation(SkippingSettings settings) {
     TableDescription table = state.latest();
-    SkippingSettings settings = new SkippingSettings(SQLConf.get());
     return settings.base != null || table.indexDirectory.isEmpty()
         ? (IndexLocation) IndexLocations.ofPath(table.snapshot.data, settings).get(0)
         : IndexLocations.at(table.snapshot.data, table.indexDirectory);

@@ -5,10 +5,12 @@ import io.xskip.common.Paths;
 import io.xskip.common.SparkCompat;
 import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.api.java.function.FlatMapFunction;
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.util.SerializableConfiguration;
+import scala.Option;
 
 /** The job that writes the messages of a batch into segments under hidden names. */
 public final class SegmentJob {
@@ -43,9 +45,15 @@ public final class SegmentJob {
         new SerializableConfiguration(SparkCompat.state(execution.sparkSession()).newHadoopConf());
     FlatMapFunction<?, InternalRow> task =
         new SegmentTask(Paths.path(topic).toString(), token, options, conf);
-    JavaRDD<Object> rows = (JavaRDD<Object>) (JavaRDD<?>) execution.toRdd().toJavaRDD();
-    JavaRDD<InternalRow> segments =
-        rows.mapPartitions((FlatMapFunction<java.util.Iterator<Object>, InternalRow>) task);
-    return DataFrames.ofRows(execution.sparkSession(), segments.rdd(), StructType.fromDDL(SCHEMA));
+    Option<SparkSession> before = SparkCompat.enter(execution.sparkSession());
+    try {
+      JavaRDD<Object> rows = (JavaRDD<Object>) (JavaRDD<?>) execution.toRdd().toJavaRDD();
+      JavaRDD<InternalRow> segments =
+          rows.mapPartitions((FlatMapFunction<java.util.Iterator<Object>, InternalRow>) task);
+      StructType schema = StructType.fromDDL(SCHEMA);
+      return DataFrames.ofRows(execution.sparkSession(), segments.rdd(), schema);
+    } finally {
+      SparkCompat.activate(before);
+    }
   }
 }

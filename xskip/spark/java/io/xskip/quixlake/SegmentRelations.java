@@ -1,6 +1,7 @@
 package io.xskip.quixlake;
 
 import io.xskip.common.Bytes;
+import io.xskip.common.SparkCompat;
 import io.xskip.hook.IndexedFileIndex;
 import io.xskip.snapshot.FileTable;
 import java.util.HashMap;
@@ -36,7 +37,7 @@ public final class SegmentRelations {
       byte[] partitions,
       boolean isDistinct)
       throws Exception {
-    StructType partitionSchema = StructType.fromDDL(partitionColumns);
+    StructType partitionSchema = SparkCompat.schema(session, partitionColumns);
     byte[] noneReplaced = new byte[files.count() / Byte.SIZE + 1];
     FileIndex index =
         new IndexedFileIndex(
