@@ -8,7 +8,9 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import threading
 import time
+import uuid
 import zipfile
 from collections.abc import Mapping
 from contextlib import suppress
@@ -41,6 +43,8 @@ __all__ = [
 ]
 
 _log = logging.getLogger("xskip")
+#: The cache of a function runs it twice if two threads call it at once.
+_compiling = threading.RLock()
 
 RULE_CLASS = "io.xskip.bridge.SkippingRule"
 _SEQ = "import scala.collection.immutable.Seq;"
@@ -157,7 +161,6 @@ def _digest(sources: Mapping[str, str]) -> str:
     return digest.hexdigest()[:16]
 
 
-@lru_cache(maxsize=1)  # the driver loads the classes, and the first build sends the same classes to executors
 def compiled(jvm: Any) -> Any:
     """Compile the hook's classes, but for those of QuestDB's tables, once for each JVM.
 
@@ -166,10 +169,10 @@ def compiled(jvm: Any) -> Any:
     py4j.java_gateway.JavaObject
         A ``java.util.Map`` from the path of each class file to the bytes of the file.
     """
-    return _compile(jvm, jvm.java.lang.Thread.currentThread().getContextClassLoader(), of_tables=False)
+    with _compiling:
+        return _compiled(jvm)
 
 
-@lru_cache(maxsize=1)
 def compiled_tables(jvm: Any) -> Any:
     """Compile the classes of QuestDB's tables, which most programs do not need, once for each JVM.
 
@@ -178,6 +181,17 @@ def compiled_tables(jvm: Any) -> Any:
     py4j.java_gateway.JavaObject
         A ``java.util.Map`` from the path of each class file to the bytes of the file.
     """
+    with _compiling:
+        return _compiled_tables(jvm)
+
+
+@lru_cache(maxsize=1)  # the driver loads the classes, and the first build sends the same classes to executors
+def _compiled(jvm: Any) -> Any:
+    return _compile(jvm, jvm.java.lang.Thread.currentThread().getContextClassLoader(), of_tables=False)
+
+
+@lru_cache(maxsize=1)
+def _compiled_tables(jvm: Any) -> Any:
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     return _compile(jvm, _loader(jvm, compiled(jvm), loader), of_tables=True)
 
@@ -235,7 +249,7 @@ def write_classes(spark: SparkSession, path: str, *maps: Any) -> None:
         Results of :func:`compiled` and :func:`compiled_tables`.
     """
     manifest = f"Manifest-Version: 1.0\r\nImplementation-Title: xskip\r\nImplementation-Version: {_version(spark)}\r\n"
-    partial = f"{path}.{os.getpid()}.tmp"
+    partial = f"{path}.{uuid.uuid4().hex}.tmp"
     try:
         with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as jar:
             jar.writestr("META-INF/MANIFEST.MF", manifest)

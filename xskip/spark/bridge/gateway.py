@@ -94,6 +94,8 @@ class Hook:
         self._callback: Callback | None = None
         self._table_loader: Callback | None = None
         self._shipped: set[tuple[str, str]] = set()
+        self._installing = threading.RLock()
+        self._shipping = threading.RLock()
 
     def connect(self, answer: Callable[[str], bytes | None]) -> None:
         """Register the function that answers the hook's requests; later calls have no effect.
@@ -139,14 +141,17 @@ class Hook:
         """Add the rule to a session, unless the session already has the rule."""
         if existing_rule(spark) is None:
             self.queries.last_query()  # the records of earlier queries say that the session lacked the rule
-            set_rules(spark, [*rules_of(spark), self.rule])
-            register_sources(spark)
+            with self._installing:
+                register_sources(spark)
+                if existing_rule(spark) is None:
+                    set_rules(spark, [*rules_of(spark), self.rule])
         self.queries.listen()
 
     def uninstall(self, spark: SparkSession) -> None:
         """Remove the rule from a session, and leave the rules of other libraries in place."""
         self.queries.last_query()  # the records of earlier queries say that the session had the rule
-        set_rules(spark, [rule for rule in rules_of(spark) if rule.ruleName() != RULE_CLASS])
+        with self._installing:
+            set_rules(spark, [rule for rule in rules_of(spark) if rule.ruleName() != RULE_CLASS])
 
     def is_installed(self, spark: SparkSession) -> bool:
         """Return whether the session has the rule."""
@@ -184,9 +189,10 @@ class Hook:
 
     def _ship(self, spark: SparkSession, name: str, classes: Callable[[Any], Any]) -> None:
         context = spark.sparkContext
-        if (name, context.applicationId) in self._shipped:
-            return
-        path = f"{lasting_folder(name)}/xskip-{name}.jar"
-        write_classes(spark, path, classes(spark._jvm))
-        context._jsc.sc().addJar(path)
-        self._shipped.add((name, context.applicationId))
+        with self._shipping:
+            if (name, context.applicationId) in self._shipped:
+                return
+            path = f"{lasting_folder(name)}/xskip-{name}.jar"
+            write_classes(spark, path, classes(spark._jvm))
+            context._jsc.sc().addJar(path)
+            self._shipped.add((name, context.applicationId))

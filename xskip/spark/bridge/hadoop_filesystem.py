@@ -30,6 +30,7 @@ __all__ = ["HadoopStorage", "storage_for"]
 _REFUSALS = ("AccessControl", "AccessDenied", "FileNotFound", "NoAuth", "ParentNotDirectory", "PathIO", "UnknownStore")
 _DENIALS = ("AccessControl", "AccessDenied", "NoAuth")
 _told: set[str] = set()
+_lock = threading.Lock()
 _log = logging.getLogger("xskip")
 _CONDITIONAL = "fs.s3a.create.conditional.enabled"
 _THREADS = 64
@@ -155,8 +156,10 @@ class HadoopStorage:
             return
         with _family("write the file", path):
             apart = bool(self._files.keepsWritersApart(path))
-        _told.add(store)
-        if not apart:
+        with _lock:
+            is_first = store not in _told
+            _told.add(store)
+        if is_first and not apart:
             _log.warning(
                 "%s does not detect concurrent writers of an index, so a writer can lose its commit; build and refresh "
                 "in one process at a time, or use Spark 4.1 or newer, whose S3A supports conditional puts",
@@ -216,6 +219,7 @@ _cache: list[Path] = []
 
 def _cache_directory() -> Path:
     """Return the local directory of fetched files, which lasts until the process ends; recreate a deleted directory."""
-    if not (_cache and _cache[0].is_dir()):
-        _cache[:] = [lasting_folder("metadata")]
-    return _cache[0]
+    with _lock:
+        if not (_cache and _cache[0].is_dir()):
+            _cache[:] = [lasting_folder("metadata")]
+        return _cache[0]

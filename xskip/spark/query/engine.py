@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+import threading
 import weakref
 from collections.abc import Mapping
 from contextlib import suppress
@@ -259,11 +260,13 @@ def _valid_settings(predicate: Predicate, request: ScanRequest, evaluator: Evalu
 
 
 _engines: dict[int, Engine] = {}
+#: A thread that holds the lock can take the lock of the hooks. No thread takes it in the other order.
+_lock = threading.RLock()
 
 
 def forget_indexes() -> None:
     """Discard the state of every index in use, for all sessions."""
-    for engine in _engines.values():
+    for engine in list(_engines.values()):
         engine.forget_all()
 
 
@@ -278,12 +281,15 @@ def engine_of(spark: SparkSession) -> Engine:
         If the session is a Spark Connect client, which has no JVM.
     """
     check_session(spark)
-    hook = hook_of(spark)
-    engine = _engines.get(id(hook))
-    if engine is None:
-        _engines.clear()
-        engine = _engines[id(hook)] = Engine(hook)
-        hook.connect(engine.answer)
-        hook.connect_tables(engine.tables.session, engine.tables.answer)
-    engine.jobs.spark = spark
+    with _lock:  # a JVM answers to a single engine: two threads must not make one each
+        hook = hook_of(spark)
+        engine = _engines.get(id(hook))
+        if engine is None:
+            engine = Engine(hook)
+            engine.jobs.spark = spark
+            hook.connect(engine.answer)
+            hook.connect_tables(engine.tables.session, engine.tables.answer)
+            _engines.clear()
+            _engines[id(hook)] = engine
+        engine.jobs.spark = spark
     return engine

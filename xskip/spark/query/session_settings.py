@@ -66,7 +66,8 @@ class SessionSettings:
 
     def set_process_wide(self, key: str, value: str | None) -> None:
         """Set a value for all sessions that do not set the key themselves; None removes the value."""
-        self._process_wide.pop(key, None)
-        if value is not None:
+        if value is None:
+            self._process_wide.pop(key, None)
+        else:
             self._process_wide[key] = value
         self._hook.set_process_wide(key, value)

@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Sequence
 from functools import lru_cache
+from threading import Lock
 from typing import Any
 
 from xskip.errors import UnsupportedTypeError
@@ -38,9 +39,17 @@ def known_columns(snapshot: Snapshot) -> list[Column]:
     return known
 
 
-@lru_cache(maxsize=_MOST_WARNINGS)
+_warning = Lock()
+
+
 def _warn_once(text: str) -> None:
     """Log a warning once, although each transaction of a table has the same one."""
+    with _warning:
+        _warn(text)
+
+
+@lru_cache(maxsize=_MOST_WARNINGS)
+def _warn(text: str) -> None:
     _log.warning("%s", text)
 
 

@@ -153,12 +153,14 @@ def state_of(snapshot: Snapshot, tier: ColdTier, exported: ColdPartition, hot: H
 
 def _presence(snapshot: Snapshot, tier: ColdTier, exported: ColdPartition, hot: HotPartition) -> Presence:
     key = (str(snapshot.place.data), hot.key, exported.key)
-    if key not in _answers:
-        if len(_answers) >= _MOST_ANSWERS:
-            _answers.clear()
+    found = _answers.get(key)
+    if found is None:
         indexes = [column.writer_index for column in tier.layouts[exported.layout]]
-        _answers[key] = presence_of(snapshot, indexes, exported.samples)
-    return _answers[key]
+        found = presence_of(snapshot, indexes, exported.samples)
+        if len(_answers) >= _MOST_ANSWERS:
+            _answers.clear()  # a thread that has found its answer keeps it
+        _answers[key] = found
+    return found
 
 
 def parts(snapshot: Snapshot, tier: ColdTier) -> Parts:
