@@ -55,8 +55,8 @@ public final class IndexDiscovery {
   }
 
   /**
-   * Returns the locations of the indexes of a relation: the index of its table, else those of its
-   * root paths.
+   * Returns the locations of the indexes of a relation: the index of its table, else those of the
+   * location of its table and of its root paths.
    *
    * @param table the table of the relation, or null
    */
@@ -74,7 +74,11 @@ public final class IndexDiscovery {
         return locations;
       }
     }
-    addOfRootPaths(index, settings, locations);
+    Set<Path> visited = new HashSet<>();
+    if (table != null) { // a query can read nothing but partitions with locations of their own
+      addOfPath(new Path(table.location()), visited, settings, locations);
+    }
+    addOfRootPaths(index, visited, settings, locations);
     if (locations.isEmpty() && table != null) {
       addFirst(IndexLocations.byName(table, settings), settings, locations);
     }
@@ -89,8 +93,10 @@ public final class IndexDiscovery {
   }
 
   private static void addOfRootPaths(
-      FileIndex index, SkippingSettings settings, List<IndexLocation> locations) {
-    Set<Path> visited = new HashSet<>();
+      FileIndex index,
+      Set<Path> visited,
+      SkippingSettings settings,
+      List<IndexLocation> locations) {
     boolean isListOfFiles = index.rootPaths().length() > MAX_ROOT_PATHS;
     scala.collection.Iterator<Path> roots = index.rootPaths().iterator();
     while (roots.hasNext() && locations.size() < MAX_DATASETS) {
