@@ -163,10 +163,11 @@ def test_queries_of_one_session_find_a_place(spark: SparkSession, events: str, t
     made.create([xskip.MinMax("v")])
     session = spark.newSession()
     xskip.enable(session)
-    session.conf.set("spark.xskip.metadata.places", f"/elsewhere=/md, file:{events}/ = file:{tmp_path}/other/")
+    places = f"/elsewhere=/md, file:{events}/ = file:{tmp_path}/other/"
+    session.conf.set("spark.xskip.metadata.places", places)
     assert kept(session, events, "v > 4") == {"b", "c"}
     assert kept(spark, events, "v > 4") == {"a", "b", "c"}
-    spark.conf.set("spark.xskip.metadata.places", session.conf.get("spark.xskip.metadata.places"))
+    spark.conf.set("spark.xskip.metadata.places", places)
     found = xskip.SkippingIndex.for_path(spark, events)
     assert (found.exists(), found.status().problem) == (True, "")
     assert found.at(f"{tmp_path}/other").status().problem == ""

@@ -106,7 +106,7 @@ def test_sizes_and_times_of_spark_s_form(spark: SparkSession, path: str) -> None
 def test_the_hook_reads_times_as_python_does(spark: SparkSession, text: str) -> None:
     java = JavaClasses(spark)
     spark.conf.set(DISCOVERY_SECONDS.key, text)
-    settings = java.new("common.SkippingSettings", spark._jsparkSession.sessionState().conf())
+    settings = java.new("common.SkippingSettings", spark._jsparkSession)
     expected = DISCOVERY_SECONDS.default if DISCOVERY_SECONDS.error(text) else DISCOVERY_SECONDS.of(text)
     assert java.field("common.SkippingSettings", "rememberMs", settings) == 1000 * expected
 

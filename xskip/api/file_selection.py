@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -61,6 +62,7 @@ def select_files(
     if source.chosen:
         session.conf.set(PLACES.key, source.chosen)
     engine.hook.install(session)
+    source.dataset.name_files(replace(source.location, listed=""))  # the caller reads the files as Spark lists them
     listed = list_files(source.dataset)
     before = engine.hook.queries.last_scan()
     try:
@@ -79,8 +81,8 @@ def select_files(
     if not has_index:
         unused, problem = (), "the dataset has no index"
     scan = ScanSource(
-        source.root, source.reading.format, partial(arrow_schema, source.df.schema), listed.partitions_of(kept),
-        options=options, spark_schema=lambda: source.df.schema,
+        source.location.listed_root, source.reading.format, partial(arrow_schema, source.df.schema),
+        listed.partitions_of(kept), options=options, spark_schema=lambda: source.df.schema,
     )  # fmt: skip
     return FileList(kept, len(listed), listed.files.total_bytes, scan, unused, problem)
 

@@ -175,7 +175,7 @@ class IndexedListing:
         return self._trusting(_first(typed, session, some, **options), shown)
 
     def _load_listed(self, session: SparkSession, reader: PathReader, **options: str) -> DataFrame:
-        uri = as_uri(self.location.root)
+        uri = as_uri(self.location.listed_root)
         if len(self.changed.listed) == 1:  # Spark looks for a stream's log only in a single path
             _demand_no_log(self.engine, f"{uri}/{self.changed.listed[0]}")
         directories = [_literal(f"{uri}/{each}") for each in self.changed.listed]
@@ -183,7 +183,9 @@ class IndexedListing:
 
     def _trusting(self, template: DataFrame, shown: MetadataTable) -> DataFrame:
         """Return known files, read as a template is, and the template's files if it covers listed directories."""
-        files = KnownFiles(self.known.token, packed_files(shown), self.location.root, self.changed.replaced)
+        files = KnownFiles(
+            self.known.token, packed_files(shown), self.location.listed_root, self.location.root, self.changed.replaced
+        )
         # in DDL, "timestamp" is the type that the session configures; the recorded type has a time zone
         types = {k: "timestamp_ltz" if v == "timestamp" else v for k, v in self.snapshot.partitions.items()}
         ddl = ", ".join(f"{in_backticks(name)} {kind}" for name, kind in types.items())
@@ -313,7 +315,7 @@ def _load(engine: Engine, snapshot: Snapshot, location: IndexLocation, reader: P
 
 def _in_use(spark: SparkSession, engine: Engine, reader: PathReader) -> tuple[IndexLocation, Snapshot, int]:
     root = engine.hook.locations.qualified(reader.path)
-    chosen = [chosen_location(engine, root, reader, reader.place)] if reader.place else None
+    chosen = [chosen_location(spark, engine, root, reader, reader.place)] if reader.place else None
     for location in chosen or engine.hook.locations.of_path(spark, root):
         found = engine.indexes.snapshot(location.directory)
         if found is not None:

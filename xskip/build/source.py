@@ -138,34 +138,36 @@ def open_source(
         )  # fmt: skip
     locations, chosen, unfound = dataset.locations(), "", ""
     if place := place or getattr(read, "place", ""):
-        wanted = chosen_location(engine, locations[0].root, read, place)
+        wanted = chosen_location(spark, engine, locations[0].listed_root, read, place)
         key = wanted.root if wanted.identifier == table_identifier(wanted.root) else wanted.identifier
         chosen = f"{key}={wanted.directory}"
         if wanted not in locations:
             unfound = f"queries of this session look elsewhere; {PLACES.key}={chosen} makes them find it"
         locations = [wanted]
     location, storage = choose_location(engine, locations)
+    dataset.name_files(location)
     claims = read.claims if isinstance(read, FrameReader) else None
     is_known = engine.indexes.knows(location.directory)
     return Source(df, dataset, location, storage, dataset.read_profile(), claims, chosen, unfound, is_known)
 
 
-def chosen_location(engine: Engine, root: str, read: object, place: str) -> IndexLocation:
+def chosen_location(spark: SparkSession, engine: Engine, root: str, read: object, place: str) -> IndexLocation:
     """Return the location of an index in a chosen directory.
 
     Parameters
     ----------
+    spark : SparkSession
     engine : Engine
     root : str
-        The root of the dataset.
+        The root by which Spark lists the dataset.
     read : callable
         The reader of the dataset. The identifier of a table is its name.
     place : str
         The directory, an absolute path.
     """
     identifier = table_identifier(root)
-    if isinstance(read, TableReader) and engine.jobs.spark is not None:
-        table = engine.hook.locations.table(engine.jobs.spark, read.table)
+    if isinstance(read, TableReader):
+        table = engine.hook.locations.table(spark, read.table)
         identifier = table.name if table is not None else identifier
     return IndexLocation(root, engine.hook.locations.qualified(place), identifier)
 

@@ -20,16 +20,24 @@ class IndexLocation:
     Attributes
     ----------
     root : str
-        The dataset's root, in the form in which the hook writes paths.
+        The dataset's root, in the form in which the hook writes paths. The metadata names files by this root.
     directory : str
         The metadata directory, in the same form.
     identifier : str
         The table identifier in the metadata files: the path of the root, or ``db.table``.
+    listed : str
+        The root by which Spark lists the files, if there are symbolic links in it, or an empty text.
     """
 
     root: str
     directory: str
     identifier: str
+    listed: str = ""
+
+    @property
+    def listed_root(self) -> str:
+        """Return the root by which Spark lists the files."""
+        return self.listed or self.root
 
     @property
     def is_among_data(self) -> bool:

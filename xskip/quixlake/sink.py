@@ -123,7 +123,7 @@ class Sink:
         self._hook = hook
         self.options = options or SinkOptions()
         self._calls = SegmentCalls(hook)
-        root = hook.locations.qualified(base)
+        root = hook.locations.resolved(hook.locations.qualified(base))
         self.completion = Completion(storage_for(hook, root), self._calls, root, topic)
 
     def write(self, df: DataFrame, batch: str | None = None) -> WriteResult:

@@ -84,7 +84,7 @@ class LakeStore:
     """
 
     def __init__(self, hook: Hook, base: str) -> None:
-        qualified = hook.locations.qualified(base)
+        qualified = hook.locations.resolved(hook.locations.qualified(base))
         #: The base as a URI, and without scheme and authority.
         self.uri = as_uri(qualified).rstrip("/")
         self.root = table_identifier(qualified).rstrip("/")

@@ -20,6 +20,7 @@ from xskip.metadata.data_files import DataFiles, compare_files, join_ids
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadata.reader_settings import ZONE
 from xskip.metadatastore.absence import no_index
+from xskip.metadatastore.commit_records import COMMITS
 from xskip.metadatastore.location import IndexLocation, metadata_directory
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot
 from xskip.metadatastore.time_zones import FORMATS
@@ -204,8 +205,7 @@ def open_index(
             "filesystem has an invalid value", found=shown(filesystem), expected="a pyarrow.fs.FileSystem, or None"
         )
     store = Store.of(path, filesystem)
-    place = IndexLocation(store.root, metadata_directory(store.root, location), store.path)
-    opened = OpenedIndex(store, place, time_zone)
+    opened = OpenedIndex(*_found(store, location), time_zone)
     try:
         record = opened.snapshot.record
     except MetadataNotFoundError as error:
@@ -215,6 +215,18 @@ def open_index(
     if record and record.reading and record.reading.format == "questdb":
         raise _table_of_questdb(store)
     return opened
+
+
+def _found(store: Store, base: str | None) -> tuple[Store, IndexLocation]:
+    """Return the store and the location of an index: of the path without symbolic links, or of the path with them."""
+    resolved = os.path.realpath(store.root) if store.filesystem is None else store.root
+    stores = [replace(store, root=root) for root in dict.fromkeys((resolved, store.root))]
+    places = [(each, IndexLocation(each.root, metadata_directory(each.root, base), each.path)) for each in stores]
+    if len(places) == 1:
+        return places[0]
+    storage = store.storage
+    held = (f for f in places if storage.list(f[1].directory) or storage.list(f"{f[1].directory}/{COMMITS}"))
+    return next(held, places[0])
 
 
 def _table_of_questdb(store: Store) -> DatasetError:

@@ -92,7 +92,7 @@ def target_of(spark: SparkSession, uri: str, conf: Mapping[str, str]) -> Target:
     table = None if "/" in uri else hook.locations.table(spark, uri)
     if table is not None and table.is_view:
         raise XskipperException("Index build Failed - can't index views")
-    root = table.root if table else hook.locations.qualified(uri)
+    root = table.root if table else hook.locations.resolved(hook.locations.qualified(uri))
     identifier = table.name if table else table_identifier(root)
     directory, noted_in = _directory(spark, hook, identifier, conf)
     if not directory:

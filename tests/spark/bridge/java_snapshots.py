@@ -156,7 +156,7 @@ class JavaSnapshots:
             The partition columns of the listing in DDL.
         """
         data = None if answer is None else bytearray(answer)
-        parsed = self._classes.call("snapshot.PruningAnswer", "parse", data, snapshot)
+        parsed = self._classes.call("snapshot.PruningAnswer", "parse", data, snapshot, None)
         left = self._list(parsed.filter(self._sequence(listing), self._schema(ddl)))
         return Filtered(self.packed(left).files().names.to_pylist(), list(parsed.counts().all()))
 

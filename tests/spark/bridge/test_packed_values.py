@@ -25,7 +25,7 @@ class Evaluator:
         self._spark = spark
         self._columns = columns
         self._classes = JavaClasses(spark)
-        self._java = self._classes.new("catalyst.ExpressionEvaluator")
+        self._java = self._classes.new("catalyst.ExpressionEvaluator", spark._jsparkSession.sessionState().conf())
 
     def number(self, text: str) -> int:
         """Number an expression, which the analyzer has resolved and the optimizer has not simplified."""

@@ -46,7 +46,7 @@ def test_the_defaults_of_settings(spark: SparkSession, java: JavaClasses) -> Non
     """An empty text leaves the parsing of the default to Python."""
     assert spark._jvm is not None
     spark.conf.unset("spark.xskip.strict")
-    settings = java.new("common.SkippingSettings", spark._jsparkSession.sessionState().conf())
+    settings = java.new("common.SkippingSettings", spark._jsparkSession)
     names = ("base", "strict", "evaluate", "jobFiles")
     fields = {name: java.field("common.SkippingSettings", name, settings) for name in names}
     assert fields == {"base": LOCATION.default or None, "strict": False, "evaluate": EVALUATE.default, "jobFiles": ""}

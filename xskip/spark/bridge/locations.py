@@ -64,6 +64,10 @@ class LocationCalls:
         with told(StorageError, "the path is on a file system that Spark cannot use", path, _CHECK):
             return str(self._calls.qualified(path))
 
+    def resolved(self, path: str) -> str:
+        """Return a path in the hook's spelling without the symbolic links of a local disk."""
+        return str(self._calls.resolved(path))
+
     def of_path(self, spark: SparkSession, root: str) -> list[IndexLocation]:
         """Return the possible locations of a path's metadata, in the order in which queries of a session try them."""
         return parse_locations(self._calls.ofPath(spark._jsparkSession, root))

@@ -53,9 +53,12 @@ class Listing:
     ----------
     java : JavaObject
         The listing in the JVM (``io.xskip.files.FileListing``).
+    roots : tuple of str
+        The root by which Spark lists the files, and the root by which metadata names them; empty if they are the same.
     """
 
     java: Any
+    roots: tuple[str, str] | tuple[()] = ()
 
     @property
     def count(self) -> int:
@@ -65,9 +68,10 @@ class Listing:
     def files(self) -> DataFiles:
         """Return the names, the sizes in bytes and the modification times of all files."""
         sizes, modified, _ = self._numbers
-        return DataFiles(
-            _text_array(self._names(), len(sizes)), pa.array(sizes, pa.int64()), pa.array(modified, pa.int64())
-        )
+        names = _text_array(self._names(), len(sizes))
+        if self.roots:
+            names = _renamed(names, *self.roots)
+        return DataFiles(names, pa.array(sizes, pa.int64()), pa.array(modified, pa.int64()))
 
     def _names(self) -> bytes:
         """Return the names, separated by NUL; many of them go through a local file that the JVM writes, if it can."""
@@ -110,6 +114,8 @@ class KnownFiles(NamedTuple):
         The files in the format of ``io.xskip.snapshot.FileTable``, in pieces.
     root : str
         The root of the dataset, in the hook's spelling.
+    recorded_root : str
+        The root by which the snapshot names the files.
     replaced : numpy.ndarray of bool
         The mask of the snapshot's files that the dataset must leave out.
     """
@@ -117,6 +123,7 @@ class KnownFiles(NamedTuple):
     token: int
     files: Pieces
     root: str
+    recorded_root: str
     replaced: npt.NDArray[np.bool_]
 
 
@@ -154,6 +161,11 @@ class Dataset:
         self._hook = hook
         self._java = java
         self._spark = df.sparkSession
+        self._roots: tuple[str, str] | tuple[()] = ()
+
+    def name_files(self, location: IndexLocation) -> None:
+        """Let listings name files as the metadata in a location does, which resolves symbolic links in the root."""
+        self._roots = (location.listed, location.root) if location.listed else ()
 
     def in_session(self) -> AbstractContextManager[None]:
         """Return a context in which Spark resolves columns with the settings of the dataset's session."""
@@ -211,7 +223,7 @@ class Dataset:
         """Return all files of the dataset, which the JVM lists once."""
         self._hook.answer_at_once()
         with told(DatasetError, "cannot list the files of the dataset", ", ".join(self.roots())):
-            return Listing(self._java.listing())
+            return Listing(self._java.listing(), self._roots)
 
     def partition_schema(self) -> list[tuple[str, str]]:
         """Return the name of each partition column and its type as in Spark's schema JSON."""
@@ -286,7 +298,7 @@ class Dataset:
 
         bits = bytearray(np.packbits(known.replaced, bitorder="little").tobytes())
         files = self._hook.queries.files(known.files)
-        relation = self._java.trusting(known.token, files, known.root, bits, partitions, own)
+        relation = self._java.trusting(known.token, files, known.root, known.recorded_root, bits, partitions, own)
         return DataFrame(self._spark._jsparkSession.baseRelationToDataFrame(relation), self._spark)
 
     def subset(self, chosen: npt.NDArray[np.bool_]) -> DataFrame:
@@ -304,9 +316,15 @@ class Dataset:
 
 
 def selected(hook: Hook, df: DataFrame) -> Listing:
-    """Return the files that the scans of a query would read."""
+    """Return the files that the scans of a query would read, under the names by which Spark lists them."""
     with told(DatasetError, "cannot plan the query", "the dataset of the query"):
         return Listing(hook.builds.selected(df))
+
+
+def _renamed(names: pa.Array, root: str, other: str) -> pa.Array:
+    """Replace the root at the start of names."""
+    below = pc.or_(pc.starts_with(names, root.rstrip("/") + "/"), pc.equal(names, root))
+    return pc.if_else(below, pc.utf8_replace_slice(names, 0, len(root), other), names)
 
 
 def _text_array(packed: bytes, count: int) -> pa.Array:

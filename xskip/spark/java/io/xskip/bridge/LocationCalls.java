@@ -22,6 +22,11 @@ public final class LocationCalls {
     return Paths.location(path);
   }
 
+  /** Returns the key of the path to which the symbolic links in a key lead. */
+  public String resolved(String key) {
+    return Paths.resolved(key);
+  }
+
   /**
    * Chooses the metadata directory of a dataset for the rest of the process.
    *

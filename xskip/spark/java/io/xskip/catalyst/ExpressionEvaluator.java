@@ -69,10 +69,11 @@ public final class ExpressionEvaluator {
     this.conf = conf;
   }
 
-  /** Creates an evaluator whose first expressions are those of another, with the same numbers. */
-  public ExpressionEvaluator(ExpressionEvaluator first) {
-    conf = first.conf;
-    numbered.addAll(first.numbered);
+  /** Returns a new evaluator whose first expressions are those of this one, with their numbers. */
+  public ExpressionEvaluator continued() {
+    ExpressionEvaluator next = new ExpressionEvaluator(conf);
+    next.numbered.addAll(numbered);
+    return next;
   }
 
   /**

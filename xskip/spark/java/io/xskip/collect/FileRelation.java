@@ -183,6 +183,7 @@ public final class FileRelation {
    * @param token the number of the snapshot
    * @param files the files of the snapshot
    * @param root the root of the dataset
+   * @param recordedRoot the root by which the snapshot names the files
    * @param replaced the bits of the snapshot's files that the relation leaves out
    * @param partitions the partition columns in DDL; empty without partition columns
    * @param includeListed whether the result also has the files that the relation lists
@@ -191,6 +192,7 @@ public final class FileRelation {
       long token,
       FileTable files,
       String root,
+      String recordedRoot,
       byte[] replaced,
       String partitions,
       boolean includeListed)
@@ -198,7 +200,8 @@ public final class FileRelation {
     FileIndex listed = includeListed ? relation.location() : null;
     StructType schema =
         partitions.isEmpty() ? new StructType() : SparkCompat.schema(session, partitions);
-    return new IndexedFileIndex(token, files, listed, root, replaced, schema).in(relation);
+    return new IndexedFileIndex(token, files, listed, root, recordedRoot, replaced, schema)
+        .in(relation);
   }
 
   /** Returns the files of the dataset, which Spark lists at the first call. */

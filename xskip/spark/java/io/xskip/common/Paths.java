@@ -28,6 +28,22 @@ public final class Paths {
     return authority == null ? "" : authority.replaceFirst("^([^:@]*):[^@]*@", "$1@");
   }
 
+  /**
+   * Returns the key of the path to which the symbolic links in a key lead. Hadoop's local file
+   * system follows links, and lists files under the path that has them. Other file systems have no
+   * links, or list files under the path without them.
+   */
+  public static String resolved(String key) {
+    if (!key.startsWith("/")) {
+      return key;
+    }
+    try {
+      return java.nio.file.Paths.get(key).toRealPath().toString();
+    } catch (Exception e) { // there is no such path
+      return key;
+    }
+  }
+
   /** Returns the path of a key. A key without a scheme is local on any default file system. */
   public static Path path(String key) {
     return new Path(key.startsWith("/") ? "file:" + key : key);

@@ -2,6 +2,7 @@ package io.xskip.hook;
 
 import io.xskip.common.Bytes;
 import io.xskip.common.Paths;
+import io.xskip.common.RootNames;
 import io.xskip.common.SkippingSettings;
 import io.xskip.location.IndexLocation;
 import io.xskip.location.IndexLocations;
@@ -39,6 +40,7 @@ public final class IndexedFileIndex implements FileIndex, OwnIndexLocation {
   private final FileTable files;
   private final FileIndex listedIndex;
   private final Path root;
+  private final RootNames names;
   private final String scheme;
   private final String authority;
   private final byte[] replacedFiles;
@@ -60,6 +62,8 @@ public final class IndexedFileIndex implements FileIndex, OwnIndexLocation {
    * @param files the files of the snapshot
    * @param listedIndex the files in the directories that were listed, or null if none was
    * @param root the root of the dataset, as a key of {@link Paths}
+   * @param recordedRoot the root by which the snapshot names the files; it differs from {@code
+   *     root} if there are symbolic links in that
    * @param replacedFiles a bitmap with the lowest bit of each byte first: a set bit means that the
    *     file with this ordinal is in a directory that was listed
    */
@@ -68,6 +72,7 @@ public final class IndexedFileIndex implements FileIndex, OwnIndexLocation {
       FileTable files,
       FileIndex listedIndex,
       String root,
+      String recordedRoot,
       byte[] replacedFiles,
       StructType partitionSchema)
       throws Exception {
@@ -75,6 +80,7 @@ public final class IndexedFileIndex implements FileIndex, OwnIndexLocation {
     this.files = files;
     this.listedIndex = listedIndex;
     this.root = Paths.path(root);
+    this.names = root.equals(recordedRoot) ? null : new RootNames(root, recordedRoot);
     this.scheme = this.root.toUri().getScheme();
     String authority = this.root.toUri().getAuthority();
     this.authority = authority == null ? "" : authority;
@@ -236,7 +242,8 @@ public final class IndexedFileIndex implements FileIndex, OwnIndexLocation {
   }
 
   private FileStatus status(int i) {
-    Path path = new Path(scheme, authority, files.path(i));
+    String name = names == null ? files.path(i) : names.listed(files.path(i));
+    Path path = new Path(scheme, authority, name);
     return new FileStatus(files.length(i), false, 1, BLOCK_SIZE, files.time(i), path);
   }
 

@@ -114,6 +114,6 @@ final class ScanContext {
 
   /** Returns a new evaluator that contains the expressions of the conditions. */
   ExpressionEvaluator newEvaluator() {
-    return new ExpressionEvaluator(evaluator);
+    return evaluator.continued();
   }
 }

@@ -149,7 +149,7 @@ final class ScanPruner {
       return;
     }
     FileSnapshot snapshot = (FileSnapshot) Snapshots.snapshots.get(location.directory());
-    PruningAnswer answer = PruningAnswer.parse(bytes, snapshot);
+    PruningAnswer answer = PruningAnswer.parse(bytes, snapshot, location.names());
     if (listing == null) {
       listing = ((IndexedFileIndex) index).listFiles(partitionFilters, dataFilters, answer);
     } else {

@@ -60,20 +60,31 @@ public final class IndexLocations {
   }
 
   /**
-   * Returns the location of a path's metadata: the chosen directory, else the directory below the
-   * base location of the session, else the directory in the dataset.
+   * Returns the locations of a path's metadata: the chosen directory, else the directory below the
+   * base location of the session, else the directory in the dataset. The path to which symbolic
+   * links lead comes first. An index can have the name of the path with the links, too.
    */
-  public static List<IndexLocation> ofPath(String root, SkippingSettings settings) {
+  public static List<IndexLocation> ofPath(String listed, SkippingSettings settings) {
     List<IndexLocation> locations = new ArrayList<>();
-    String identifier = identifier(root);
-    String directory = chosen(root, settings);
+    String resolved = Paths.resolved(listed);
+    String directory = chosen(listed, settings);
+    String another = chosen(resolved, settings);
     if (directory != null) {
-      locations.add(new IndexLocation(root, directory, identifier));
+      locations.add(new IndexLocation(listed, listed, directory, identifier(listed)));
+    } else if (another != null) {
+      locations.add(new IndexLocation(listed, resolved, another, identifier(resolved)));
     } else {
-      String base = settings.base == null ? root + DIRECTORY_IN_DATASET : settings.base;
-      locations.add(IndexLocation.below(base, root, identifier));
+      locations.add(below(listed, resolved, settings));
+      if (!resolved.equals(listed)) {
+        locations.add(below(listed, listed, settings));
+      }
     }
     return locations;
+  }
+
+  private static IndexLocation below(String listed, String root, SkippingSettings settings) {
+    String base = settings.base == null ? root + DIRECTORY_IN_DATASET : settings.base;
+    return IndexLocation.below(base, listed, root, identifier(root));
   }
 
   /**
@@ -87,16 +98,16 @@ public final class IndexLocations {
     String name = CatalogMetadata.name(table);
     String directory = chosen(name, settings);
     if (directory != null) {
-      locations.add(new IndexLocation(root, directory, name));
+      locations.add(new IndexLocation(root, root, directory, name));
       return locations;
     }
     String property = CatalogMetadata.location(table.properties());
     if (property != null) {
-      locations.add(new IndexLocation(root, Paths.location(property), name));
+      locations.add(new IndexLocation(root, root, Paths.location(property), name));
     }
     String base = CatalogMetadata.baseLocation(table.database(), settings);
     if (base != null) {
-      locations.add(IndexLocation.below(base, root, name));
+      locations.add(IndexLocation.below(base, root, root, name));
     }
     return locations;
   }
@@ -109,7 +120,8 @@ public final class IndexLocations {
   public static List<IndexLocation> byName(CatalogTable table, SkippingSettings settings) {
     List<IndexLocation> locations = new ArrayList<>();
     if (settings.base != null) {
-      locations.add(IndexLocation.below(settings.base, root(table), CatalogMetadata.name(table)));
+      String root = root(table);
+      locations.add(IndexLocation.below(settings.base, root, root, CatalogMetadata.name(table)));
     }
     return locations;
   }
@@ -135,7 +147,7 @@ public final class IndexLocations {
 
   /** Returns the location of a dataset whose metadata are in a directory, both as keys of Paths. */
   public static IndexLocation at(String root, String directory) {
-    return new IndexLocation(root, directory, identifier(root));
+    return new IndexLocation(root, root, directory, identifier(root));
   }
 
   /**

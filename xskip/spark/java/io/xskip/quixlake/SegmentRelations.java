@@ -41,7 +41,7 @@ public final class SegmentRelations {
     byte[] noneReplaced = new byte[files.count() / Byte.SIZE + 1];
     FileIndex index =
         new IndexedFileIndex(
-            NO_SNAPSHOT, files, (FileIndex) null, root, noneReplaced, partitionSchema);
+            NO_SNAPSHOT, files, (FileIndex) null, root, root, noneReplaced, partitionSchema);
     return new HadoopFsRelation(
         index,
         partitionSchema,

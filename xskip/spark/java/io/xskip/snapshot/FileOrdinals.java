@@ -1,5 +1,6 @@
 package io.xskip.snapshot;
 
+import io.xskip.common.RootNames;
 import org.apache.hadoop.fs.FileStatus;
 
 /**
@@ -62,8 +63,9 @@ final class FileOrdinals {
    * Returns the ordinal of the file at a position, as {@link FileSnapshot#ordinal} does.
    *
    * @param snapshot the snapshot of all ordinals of the instance
+   * @param names the names of the root, or null if it has only one
    */
-  int of(int i, FileStatus file, FileSnapshot snapshot) {
+  int of(int i, FileStatus file, FileSnapshot snapshot, RootNames names) {
     if (files[i] == file) {
       return ordinals[i];
     }
@@ -73,7 +75,7 @@ final class FileOrdinals {
       isChanged = true;
     }
     files[i] = file;
-    ordinals[i] = snapshot.ordinal(file, last + 1);
+    ordinals[i] = snapshot.ordinal(file, last + 1, names);
     if (ordinals[i] != FileSnapshot.UNKNOWN) {
       last = ordinals[i];
     }

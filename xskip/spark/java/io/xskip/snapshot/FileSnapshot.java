@@ -1,5 +1,6 @@
 package io.xskip.snapshot;
 
+import io.xskip.common.RootNames;
 import java.lang.ref.SoftReference;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
@@ -161,15 +162,18 @@ public final class FileSnapshot {
    *
    * @param guess the likely ordinal, which saves the search in the table: the order of most
    *     listings is the order of the snapshot
+   * @param names the names of the root, or null if it has only one
    */
-  int ordinal(FileStatus file, int guess) {
-    byte[] path = file.getPath().toUri().getPath().getBytes(StandardCharsets.UTF_8);
+  int ordinal(FileStatus file, int guess, RootNames names) {
+    String listed = file.getPath().toUri().getPath();
+    String name = names == null ? listed : names.recorded(listed);
+    byte[] path = name.getBytes(StandardCharsets.UTF_8);
     long hash = hash(path, 0, path.length, SEED);
     long secondHash = hash(path, 0, path.length, SECOND_SEED);
     return ordinal(hash, secondHash, file.getLen(), file.getModificationTime(), guess);
   }
 
-  /** Returns the ordinal of a file of a table, see {@link #ordinal(FileStatus, int)}. */
+  /** Returns the ordinal of a file of a table, see {@link #ordinal(FileStatus, int, RootNames)}. */
   int ordinal(FileTable files, int i, int guess) {
     long hash = files.pathHash(i, SEED);
     long secondHash = files.pathHash(i, SECOND_SEED);

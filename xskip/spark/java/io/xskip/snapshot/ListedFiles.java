@@ -3,6 +3,7 @@ package io.xskip.snapshot;
 import com.fasterxml.jackson.core.JsonGenerator;
 import io.xskip.common.Bytes;
 import io.xskip.common.Json;
+import io.xskip.common.RootNames;
 import java.io.IOException;
 import java.lang.ref.WeakReference;
 import java.nio.ByteBuffer;
@@ -21,6 +22,7 @@ public final class ListedFiles {
   private final BitSet asked;
   private final int[][] ordinals;
   private final WeakReference<FileOrdinals[]> listing;
+  private final RootNames names;
   private final byte[] answer;
   private final int count;
 
@@ -29,11 +31,13 @@ public final class ListedFiles {
    *
    * @param asked the ordinals of files of the snapshot that no listing contains, or null
    * @param listing the files of a listing, or null
+   * @param names the names of the root, or null if it has only one
    * @param answer the bytes of the answer, or null
    */
-  ListedFiles(BitSet asked, FileOrdinals[] listing, byte[] answer) {
+  ListedFiles(BitSet asked, FileOrdinals[] listing, RootNames names, byte[] answer) {
     this.asked = asked == null ? new BitSet() : asked;
     this.listing = new WeakReference<>(listing);
+    this.names = names;
     this.answer = answer;
     ordinals = listing == null ? NONE : new int[listing.length][];
     int total = this.asked.cardinality();
@@ -89,8 +93,9 @@ public final class ListedFiles {
   }
 
   /**
-   * Returns the path, the length and the modification time of the first files that are not in the
-   * snapshot, as a JSON array of arrays. It is empty if the listing is no longer in memory.
+   * Returns the name in the index, the length and the modification time of the first files that are
+   * not in the snapshot, as a JSON array of arrays. It is empty if the listing is no longer in
+   * memory.
    *
    * @param most the greatest number of files
    */
@@ -109,15 +114,15 @@ public final class ListedFiles {
         });
   }
 
-  private static void writeUnknown(JsonGenerator json, FileOrdinals[] files, int most)
-      throws IOException {
+  private void writeUnknown(JsonGenerator json, FileOrdinals[] files, int most) throws IOException {
     int left = most;
     for (FileOrdinals slice : files) {
       for (int i = 0; i < slice.size() && left > 0; i++) {
         if (slice.all()[i] == FileSnapshot.UNKNOWN) {
           FileStatus file = slice.file(i);
           json.writeStartArray();
-          json.writeString(file.getPath().toUri().getPath());
+          String path = file.getPath().toUri().getPath();
+          json.writeString(names == null ? path : names.recorded(path));
           json.writeNumber(file.getLen());
           json.writeNumber(file.getModificationTime());
           json.writeEndArray();

@@ -2,6 +2,7 @@ package io.xskip.snapshot;
 
 import io.xskip.catalyst.ValueEncoder;
 import io.xskip.common.Bytes;
+import io.xskip.common.RootNames;
 import java.nio.ByteBuffer;
 import java.util.BitSet;
 import java.util.List;
@@ -32,6 +33,9 @@ public final class PruningAnswer {
 
   private final FileSnapshot snapshot;
 
+  /** The names of the root, or null if it has only one. */
+  private final RootNames names;
+
   /** The bytes of the answer; null to keep all files, and if there is no snapshot. */
   private final byte[] bytes;
 
@@ -43,8 +47,9 @@ public final class PruningAnswer {
   /** The files to which {@link #filter} was applied; null before the first listing. */
   private FileOrdinals[] filtered = null;
 
-  private PruningAnswer(FileSnapshot snapshot, byte[] bytes) {
+  private PruningAnswer(FileSnapshot snapshot, RootNames names, byte[] bytes) {
     this.snapshot = snapshot;
+    this.names = names;
     this.bytes = bytes;
   }
 
@@ -53,9 +58,10 @@ public final class PruningAnswer {
    *
    * @param bytes the answer, or null
    * @param snapshot the present snapshot of the index, or null
+   * @param names the names of the root, or null if it has only one
    */
-  public static PruningAnswer parse(byte[] bytes, FileSnapshot snapshot) {
-    return new PruningAnswer(snapshot, isUsable(bytes, snapshot) ? bytes : null);
+  public static PruningAnswer parse(byte[] bytes, FileSnapshot snapshot, RootNames names) {
+    return new PruningAnswer(snapshot, names, isUsable(bytes, snapshot) ? bytes : null);
   }
 
   private static boolean isUsable(byte[] bytes, FileSnapshot snapshot) {
@@ -79,7 +85,7 @@ public final class PruningAnswer {
 
   /** Returns the files to which the answer was applied, for reports. */
   public ListedFiles files() {
-    return new ListedFiles(asked, filtered, bytes);
+    return new ListedFiles(asked, filtered, names, bytes);
   }
 
   /** Returns whether the answer is about the files of the snapshot with a token. */
@@ -181,7 +187,7 @@ public final class PruningAnswer {
     for (int i = 0; i < slice.size(); i++) {
       FileStatus file = slice.file(i);
       int ordinal =
-          snapshot == null ? FileSnapshot.UNKNOWN : slice.ordinals().of(i, file, snapshot);
+          snapshot == null ? FileSnapshot.UNKNOWN : slice.ordinals().of(i, file, snapshot, names);
       slice.decide(i, ordinal != FileSnapshot.UNKNOWN, reads(ordinal, slice.partition(i)));
     }
   }
