@@ -171,6 +171,7 @@ def test_a_table_of_a_thread(spark: SparkSession, calling: Calling, tmp_path: Pa
         write_once(spark, tmp_path / "data", "a int", {"p=2/f9": [(90,)]})
         assert calling(made.refresh).added == 1
         assert calling(lambda: made.files("a > 80")).names == [f"{path}/p=2/f9.parquet"]
+        spark.catalog.refreshTable("shelf.t")
         assert opened_files(spark.table("shelf.t").filter("a > 80")) == {"f9"}
     finally:
         spark.sql("DROP DATABASE shelf CASCADE")
