@@ -49,6 +49,7 @@ _SETTINGS_OF: dict[str, dict[str, tuple[str, ...]]] = {
         "mapreduce.input.linerecordreader.line.maxlength": ("90", "2147483647"),
     },
     "json": {
+        "spark.sql.json.enablePartialResults": ("true", "false"),
         "spark.sql.json.filterPushdown.enabled": ("true", "false"),
         "spark.sql.legacy.timeParserPolicy": ("LEGACY", "CORRECTED"),
         "spark.sql.columnNameOfCorruptRecord": ("bad", "_corrupt_record"),
@@ -59,7 +60,6 @@ _SETTINGS_OF: dict[str, dict[str, tuple[str, ...]]] = {
 }  # fmt: skip
 #: Settings and options with which no index can be made, so that only queries draw them.
 _REFUSED_SETTINGS: dict[str, dict[str, tuple[str, ...]]] = {
-    "json": {"spark.sql.json.enablePartialResults": ("false", "true")},
     "orc": {"orc.force.positional.evolution.level": ("9", "1")},
 }
 _REFUSED_OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {

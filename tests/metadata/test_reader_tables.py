@@ -29,7 +29,7 @@ CLASSES = {
     **({"xml": "org.apache.spark.sql.catalyst.xml.XmlOptions"} if SPARK_4 else {}),
 }
 #: Members that tell two objects apart or that hold the text of an option, not what the reader takes.
-_OWN = {"parameters", "hashCode", "conf", "compressionCodec", "compressionCodecClassName"}
+_OWN = {"parameters", "hashCode", "toString", "conf", "compressionCodec", "compressionCodecClassName"}
 #: The encoding of lines, which the reader of text uses for ``lineSeparatorInRead`` alone.
 _OWN_OF = {"text": {"encoding"}}
 

@@ -51,17 +51,39 @@ def test_flat_records_and_strict_modes_have_all_statistics(spark: SparkSession, 
     assert opened_files(spark.read.schema("a int, b int").json(path).filter("a = 9")) == {"two"}
 
 
-def test_json_without_partial_results_has_no_index(spark: SparkSession, tmp_path: Path) -> None:
-    """[PRU-RD-12]"""
-    path = write(tmp_path, "json", {"one": '[{"a": 5}, {"a": 6, "b": "s"}]\n', "two": '{"a": 9}\n'})
-    made = SkippingIndex.for_path(spark, path, format="json", schema="a int, b int")
-    made.create([MinMax("a")])
+def test_records_beside_one_with_another_type(spark: SparkSession, tmp_path: Path) -> None:
+    """[SND-31] [PRU-RD-12] Without partial results, Spark drops all records of a line with a value of another type."""
+    path = write(tmp_path, "json", {"one": '[{"a": 5}, {"a": 6, "b": "s"}]\n{"a": 1}\n', "two": '{"a": 9}\n'})
     spark.conf.set("spark.sql.json.enablePartialResults", "false")
-    with pytest.raises(Exception, match="enablePartialResults"):
-        spark.read.schema("a int, b int").json(path).filter("a = 9").collect()
-    made.drop()
-    with pytest.raises(IndexDefinitionError, match="enablePartialResults"):
-        made.create([MinMax("a")])
+    SkippingIndex.for_path(spark, path, format="json", schema="a int, b int").create([NullCount("a"), MinMax("a")])
+
+    def read(condition: str, *columns: str) -> DataFrame:
+        return spark.read.schema("a int, b int").json(path).filter(condition).select(*columns)
+
+    for columns in (("a",), ("a", "b")):
+        for condition in ("a IS NULL", "a = 6", "a = 9"):
+            assert_same_rows(lambda c=condition, s=columns: read(c, *s), spark)
+    assert len(read("a IS NULL", "a", "b").collect()) == 1
+    assert opened_files(read("a = 77", "a")) == {"one"}
+    with pytest.raises(Exception, match="the schema given to json differs"):
+        spark.read.schema("a int, b string").json(path).filter("a = 9").collect()
+
+
+def test_the_first_nested_column_of_a_schema(spark: SparkSession, tmp_path: Path) -> None:
+    """[SND-31] [PRU-RD-12] [PRU-RD-13] The build had no reason to leave out corrupt records; a refresh has."""
+    path = write(tmp_path, "json", LINES)
+    SkippingIndex.for_path(spark, path, format="json", schema="a int").create([MinMax("a")])
+    assert opened_files(spark.read.schema("a int, b int").json(path).filter("a = 2")) == {"clean"}
+
+    def read() -> DataFrame:
+        return spark.read.schema(JSON).json(path).filter("a = 5")
+
+    with pytest.raises(Exception, match="its first column with structs"):
+        read().collect()
+    result = SkippingIndex.for_path(spark, path, format="json", schema=JSON).refresh()
+    assert (result.added, len(result.reread)) == (3, 1)
+    assert opened_files(read().select("a", "c")) == {"kept", "other"}
+    assert len(read().select("a", "c").collect()) == 1
 
 
 XML = "a int, b int, c struct<x: int, y: int>"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from xskip.build.reader import FrameReader, TableReader
 from xskip.errors import DatasetError, IndexDefinitionError, MetadataCorruptError
 from xskip.metadata.data_files import table_identifier
-from xskip.metadata.read_profile import LEGACY, ReadProfile
+from xskip.metadata.read_profile import LEGACY, UNGUARDED, ReadProfile
 from xskip.metadatastore.absence import no_index
 from xskip.metadatastore.commit import find_live
 from xskip.metadatastore.filesystem import Storage
@@ -316,7 +316,7 @@ def reading_differences(source: Source, snapshot: Snapshot) -> tuple[str, ...]:
     if snapshot.reading is None:
         return ()
     found = snapshot.differences(source.reading)
-    if any(each != LEGACY for each in found):
+    if any(each not in (LEGACY, UNGUARDED) for each in found):
         raise _read_differently(source, found, "read the dataset as before, or drop the index and create it again")
     return (*found, *snapshot.differing_columns(source.reading).values())
 

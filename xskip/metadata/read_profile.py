@@ -13,7 +13,7 @@ from typing import Any
 
 from xskip.expressions.operands import join_path, split_path
 from xskip.metadata.reader_options import DIGEST, effective_options, is_credential, option_of
-from xskip.metadata.reader_settings import FORMATS, RECORDS, REFUSED, SETTINGS, ZONE, concerns
+from xskip.metadata.reader_settings import FORMATS, RECORDS, SETTINGS, ZONE, concerns
 
 __all__ = [
     "LEGACY",
@@ -56,6 +56,12 @@ _WITHOUT_TEXT = ("parquet", "avro", "quixlake", "questdb")
 LEGACY = "the record of the index does not say how its columns were read; call refresh(), which renews it"
 #: The properties that fields of structs have as well.
 _OF_FIELDS = ("name", "id")
+#: The property of a format of whose corrupt records a build collects nothing, as the text of the column without a name.
+_CORRUPT = "corrupt"
+#: The difference of a record from before the dataset had nested columns.
+UNGUARDED = (
+    "the schema has its first column with structs, arrays or maps, which changes corrupt records; call refresh()"
+)
 _PROPERTIES = {
     "default": "default in files that lack the column",
     "position": "place in the files",
@@ -106,9 +112,6 @@ class ReadProfile:
             option = option_of(self.format, name)
             if option is not None and value in option.refused:
                 return option.refused[value]
-        for name, (formats, refused, why) in REFUSED.items():
-            if self.format in formats and self.conf.get(name, "").lower() == refused:
-                return why
         for kind, values in (("option", self.options), ("setting", self.conf)):
             for name, value in values.items():
                 if value == _WITHHELD:
@@ -419,7 +422,10 @@ def differences(built: ReadProfile, queried: ReadProfile, *, but_zone: bool = Fa
         yield "the default time zone of the JVM differs from when the index was built, or the build did not record it"
     if built.legacy_schema is not None:
         yield LEGACY
-    elif not _same("schema", built.columns.get("schema", {}).get(""), queried.columns.get("schema", {}).get("")):
+        return
+    if _CORRUPT in queried.columns and _CORRUPT not in built.columns:
+        yield UNGUARDED
+    if not _same("schema", built.columns.get("schema", {}).get(""), queried.columns.get("schema", {}).get("")):
         yield f"the schema given to {built.format} differs from the one that the index was built with"
 
 

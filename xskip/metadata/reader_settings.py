@@ -13,7 +13,6 @@ __all__ = [
     "FORMATS",
     "NEUTRAL",
     "RECORDS",
-    "REFUSED",
     "SETTINGS",
     "SETTING_PREFIXES",
     "ZONE",
@@ -57,14 +56,6 @@ SETTINGS: Mapping[str, tuple[str, frozenset[str]]] = {
 RECORDS: Mapping[str, tuple[str, frozenset[str]]] = {
     "avro.mapred.ignore.inputs.without.extension": ("false", frozenset({"avro"})),
     "mapreduce.input.linerecordreader.line.maxlength": ("2147483647", _TEXT),
-}
-#: Values of settings with which no index can be right: the formats, the value in lower case and the reason.
-REFUSED: Mapping[str, tuple[frozenset[str], str, str]] = {
-    "spark.sql.json.enablePartialResults": (
-        frozenset({"json"}),
-        "false",
-        "without spark.sql.json.enablePartialResults a column's values depend on the columns that a query reads",
-    ),
 }
 #: The formats of Quix Lake and QuestDB, which xskip reads itself: no setting of a format changes their values.
 _OWN = ("quixlake", "questdb")

@@ -1,10 +1,8 @@
 package io.xskip.collect;
 
+import io.xskip.hook.ReadSchema;
 import org.apache.spark.sql.internal.SQLConf;
-import org.apache.spark.sql.types.ArrayType;
-import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
-import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
@@ -16,6 +14,8 @@ import scala.collection.immutable.Map;
  * column that it reads.
  */
 final class CorruptRecords {
+  private static final String JSON_PARTIAL_RESULTS = "spark.sql.json.enablePartialResults";
+
   private CorruptRecords() {}
 
   /** Returns the name of the column of corrupt records. */
@@ -38,25 +38,17 @@ final class CorruptRecords {
   /**
    * Returns whether values in corrupt records depend on the columns that a query reads. Spark skips
    * the rest of a JSON record after an error, unless the error is inside of a struct, an array or a
-   * map.
+   * map. Without partial results, it passes over records beside one with a value of another type.
    */
-  private static boolean matter(String format, StructType schema) {
-    if (format.equals("json")) {
-      for (StructField field : schema.fields()) {
-        DataType type = field.dataType();
-        if (type instanceof StructType || type instanceof ArrayType || type instanceof MapType) {
-          return true;
-        }
-      }
-    }
-    return format.equals("xml");
+  private static boolean matter(String format, StructType schema, boolean isPartial) {
+    return format.equals("xml")
+        || (format.equals("json") && (!isPartial || ReadSchema.isNested(schema)));
   }
 
-  /** Returns a schema with the column of corrupt records, if these matter. */
+  /** Returns a schema with the column of corrupt records, if its format has one. */
   static StructType readable(String format, StructType schema, String name) {
-    return matter(format, schema) && !contains(schema, name)
-        ? schema.add(name, DataTypes.StringType)
-        : schema;
+    boolean has = format.equals("xml") || format.equals("json");
+    return has && !contains(schema, name) ? schema.add(name, DataTypes.StringType) : schema;
   }
 
   private static boolean contains(StructType schema, String name) {
@@ -70,20 +62,22 @@ final class CorruptRecords {
 
   /**
    * Returns the SQL of an expression that is NULL for each record that is not corrupt; empty if
-   * corrupt records do not matter. The expression of an XML record reads all columns, because Spark
-   * finds errors only in columns that it reads.
+   * corrupt records do not matter. The expression reads all columns where Spark finds errors only
+   * in columns that it reads: in XML, and in JSON without partial results.
    *
    * @param ofAll whether the expression reads all columns, so that a query can read it alone
    */
   static String condition(
-      String format, StructType schema, Map<String, String> options, String name, boolean ofAll) {
+      String format, StructType schema, Map<String, String> options, SQLConf conf, boolean ofAll) {
+    String name = columnName(options, conf);
+    boolean isPartial = conf.getConfString(JSON_PARTIAL_RESULTS).equals("true");
     Option<String> mode = option(options, "mode");
     boolean fails = !mode.isEmpty() && ((String) mode.get()).equalsIgnoreCase("FAILFAST");
-    if (fails || !matter(format, schema)) {
+    if (fails || !matter(format, schema, isPartial)) {
       return "";
     }
     String condition = "CASE WHEN " + quoted(name) + " IS NOT NULL THEN true";
-    if (ofAll || format.equals("xml")) {
+    if (ofAll || format.equals("xml") || !isPartial) {
       StringBuilder columns = new StringBuilder();
       for (StructField field : schema.fields()) {
         if (!field.name().equals(name)) {

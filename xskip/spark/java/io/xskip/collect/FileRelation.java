@@ -33,6 +33,7 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation$;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Metadata;
@@ -139,13 +140,13 @@ public final class FileRelation {
   }
 
   private String corruptName() throws Exception {
-    return CorruptRecords.columnName(
-        relation.options(), SparkCompat.state(relation.sparkSession()).conf());
+    return CorruptRecords.columnName(relation.options(), SparkCompat.conf(relation.sparkSession()));
   }
 
   private String corruptRecords(boolean ofAll) throws Exception {
+    SQLConf conf = SparkCompat.conf(relation.sparkSession());
     return CorruptRecords.condition(
-        format(), relation.dataSchema(), relation.options(), corruptName(), ofAll);
+        format(), relation.dataSchema(), relation.options(), conf, ofAll);
   }
 
   /**

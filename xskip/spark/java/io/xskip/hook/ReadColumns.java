@@ -31,6 +31,8 @@ import org.apache.spark.sql.types.StructType;
  *   <li>{@code struct}: a column with structs, or a struct in one, whose nulls depend on the fields
  *       that a query reads
  *   <li>{@code time}: a column with dates or times, which can depend on time zones
+ *   <li>{@code corrupt}: as the text of the column without a name, that the values in corrupt
+ *       records depend on the columns that a query reads
  *   <li>{@code schema}: the whole schema, as the text of the column without a name, for formats of
  *       which xskip does not know how they find columns
  * </ul>
@@ -39,6 +41,7 @@ final class ReadColumns {
   private static final String CORRUPT_RECORD = "columnNameOfCorruptRecord";
   private static final String EXISTS_DEFAULT = "EXISTS_DEFAULT";
   private static final String FIELD_ID = "parquet.field.id";
+  private static final String JSON_PARTIAL_RESULTS = "spark.sql.json.enablePartialResults";
   private static final String ORC_BY_POSITION = "orc.force.positional.evolution";
   private static final String ORC_LEVEL = "orc.force.positional.evolution.level";
   private static final String PARQUET_NULL_STRUCTS =
@@ -68,6 +71,8 @@ final class ReadColumns {
             + " "
             + isByPosition(conf)
             + " "
+            + ReadSettings.isTrue(conf, JSON_PARTIAL_RESULTS)
+            + " "
             + hasNullStructs(conf)
             + " "
             + ReadSettings.isTrue(conf, PARQUET_BY_ID)
@@ -96,6 +101,12 @@ final class ReadColumns {
         }
       } else if (format.equals("json")) {
         addNames(properties, "", schema);
+        if (ReadSchema.isNested(schema)) {
+          put(properties, "corrupt", "", "");
+        }
+        if (!ReadSettings.isTrue(conf, JSON_PARTIAL_RESULTS)) {
+          put(properties, "schema", "", schema.toDDL()); // the types of all columns decide
+        }
       } else if (format.equals("parquet")) {
         if (ReadSettings.isTrue(conf, PARQUET_BY_ID)) {
           addIds(properties, "", schema);

@@ -12,8 +12,19 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /** Properties of schemas that decide how files are read. */
-final class ReadSchema {
+public final class ReadSchema {
   private ReadSchema() {}
+
+  /** Returns whether a schema has a column of structs, arrays or maps. */
+  public static boolean isNested(StructType schema) {
+    for (StructField field : schema.fields()) {
+      DataType type = field.dataType();
+      if (type instanceof StructType || type instanceof ArrayType || type instanceof MapType) {
+        return true;
+      }
+    }
+    return false;
+  }
 
   /** Returns the structs in a type, at any depth of arrays and maps but not in other structs. */
   static List<StructType> structs(DataType type) {
