@@ -283,7 +283,7 @@ def test_other_reader_options_do_not_use_the_index(case: Case, caplog: pytest.Lo
         assert opened_files(query()) == ALL
         assert query().count() == 1
     (warning,) = said(caplog)
-    assert "option datetimerebasemode" in warning
+    assert "datetimeRebaseModeInRead has another value" in warning  # the option replaces the setting
     assert_skips_again(case)
 
 

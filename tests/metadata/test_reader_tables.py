@@ -30,8 +30,9 @@ CLASSES = {
 }
 #: Members that tell two objects apart or that hold the text of an option, not what the reader takes.
 _OWN = {"parameters", "hashCode", "toString", "conf", "compressionCodec", "compressionCodecClassName"}
-#: The encoding of lines, which the reader of text uses for ``lineSeparatorInRead`` alone.
-_OWN_OF = {"text": {"encoding"}}
+#: The encoding of lines, which the reader of text uses for ``lineSeparatorInRead`` alone. The text for empty values,
+#: which the reader takes as ``emptyValueInRead``.
+_OWN_OF = {"text": {"encoding"}, "csv": {"emptyValue"}}
 
 
 def load(spark: SparkSession, name: str) -> Any:
@@ -80,6 +81,7 @@ def taken(spark: SparkSession, fmt: str, options: dict[str, str]) -> dict[str, s
         if (
             method.getParameterCount() == 0
             and re.fullmatch(r"[a-z]\w*", name)
+            and not name.endswith("InWrite")
             and name not in {*_OWN, *_OWN_OF.get(fmt, ())}
         ):
             kind = method.getReturnType().getName()
