@@ -12,9 +12,9 @@ import xskip
 from tests.plans.data import create_indexes, queries, register, write_tables
 from tests.plans.measure import APIS, Run, measure, regressions
 
-#: Unions of three channels with dynamic pruning, a semi join, correlated subqueries, self joins of common table
-#: expressions, scalar subqueries, and joins of many tables.
-SAMPLE = ("tpcds5", "tpcds9", "tpcds23", "tpcds32", "tpcds58", "tpcds83", "tpch4", "tpch11", "tpch21")
+#: A union of three channels with dynamic pruning, scalar and correlated subqueries, common table expressions, and joins
+#: of many tables.
+SAMPLE = ("tpcds5", "tpcds9", "tpcds32", "tpcds83", "tpch11", "tpch21")
 
 
 @dataclass(frozen=True)
@@ -52,4 +52,5 @@ def test_no_plan_is_worse_with_indexes(spark: SparkSession, tables: Tables, name
     indexed = run(spark, tables, name)
     assert regressions(plain, indexed) == []
     assert indexed.files <= plain.files
-    assert plain.files > 0
+    # adaptive execution leaves no scan in a plan whose result it finds to be empty
+    assert plain.files > 0 or adaptive == "true"
