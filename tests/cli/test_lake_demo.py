@@ -42,7 +42,7 @@ def test_the_demonstration_shows_each_operation(
         "sent 30 messages to a function",
     ):
         assert line in shown, line
-    assert max(map(len, shown.splitlines())) <= 160
+    assert max(map(len, shown.splitlines())) <= 190
     monkeypatch.setattr(lake_demo, "_compact", lambda _: False)  # a result that differs
     assert main(["demo", "--lake", "--directory", str(tmp_path / "demo")]) == 1
     assert "wrote 12,960 messages" in capsys.readouterr().out

@@ -399,7 +399,7 @@ def differences(built: ReadProfile, queried: ReadProfile, *, but_zone: bool = Fa
     Examples
     --------
     >>> list(differences(ReadProfile("avro"), ReadProfile("avro", {"mode": "PERMISSIVE"})))
-    ['option mode was not given when the index was built']
+    ['option mode has another value than when the index was built']
     """
     if built.format != queried.format:
         yield f"the index was built from {built.format} and the query reads {queried.format}"

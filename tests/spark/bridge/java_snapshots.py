@@ -112,7 +112,7 @@ class JavaSnapshots:
         """Return a listing of the files of a table, as Spark lists them: a directory for each partition."""
         bits = bytearray(-(-len(table) // 8))
         ddl = "p string, q int" if table.partitions else ""
-        relation = self._relation.trusting(TOKEN, self.table(table), "/lake", bits, ddl, False)
+        relation = self._relation.trusting(TOKEN, self.table(table), "/lake", "/lake", bits, ddl, False)
         nothing = self._sequence(self._jvm.java.util.ArrayList())
         directories = relation.location().listFiles(nothing, nothing)
         return self._list(directories)
