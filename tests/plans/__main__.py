@@ -2,7 +2,8 @@
 
 Question: does an index ever make Spark read more files in a scan, or plan more exchanges? Each query of TPC-H and
 TPC-DS runs without and with indexes on every table, with adaptive execution on and off. The table shows the files that
-all scans of a query read, and what is worse with indexes. The exit code is 1 if anything is.
+all scans of a query read, and what is worse with indexes in each of five attempts. The exit code is 1 if
+anything is, or if a query fails.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ import logging
 import sys
 import tempfile
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 import pyspark
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-import xskip
 from tests.plans.data import SUITES, create_indexes, queries, register, write_tables
-from tests.plans.measure import APIS, Run, measure, regressions
+from tests.plans.measure import APIS, INTERPRETED, Comparison, Run, compare
 from xskip.results.render import text_table
 
 
@@ -38,6 +39,8 @@ def session(api: str) -> SparkSession:
         "spark.sql.shuffle.partitions": "4",
         "spark.sql.ansi.enabled": "false",  # some sums of the small tables are 0, and queries divide by them
         "spark.sql.sources.useV1SourceList": APIS[api],
+        **INTERPRETED,
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.xskip.strict": "true",
     }
     for key, value in settings.items():
@@ -45,48 +48,44 @@ def session(api: str) -> SparkSession:
     return builder.getOrCreate()
 
 
-def run_all(spark: SparkSession, root: Path, texts: dict[str, str]) -> dict[tuple[str, str], Run | str]:
-    """Run each query with adaptive execution on and off; a query that Spark refuses gives the reason."""
-    runs: dict[tuple[str, str], Run | str] = {}
+def run_all(spark: SparkSession, root: Path, texts: dict[str, str]) -> dict[tuple[str, str], Comparison | str]:
+    """Compare each query with adaptive execution on and off; a query that fails gives the reason."""
+    found: dict[tuple[str, str], Comparison | str] = {}
     suites = [suite for suite in SUITES if (root / suite).is_dir()]
     for suite, adaptive in itertools.product(suites, ("true", "false")):
         register(spark, root, suite)
         spark.conf.set("spark.sql.adaptive.enabled", adaptive)
         for name in (name for name in texts if name.startswith(suite)):
             try:
-                runs[name, adaptive] = measure(spark.sql(texts[name]))
+                found[name, adaptive] = compare(spark, partial(spark.sql, texts[name]))
             except PySparkException as error:
-                runs[name, adaptive] = str(error).splitlines()[0][:120]
+                found[name, adaptive] = str(error).splitlines()[0][:120]
             print(".", end="", flush=True, file=sys.stderr)
-    return runs
+    return found
 
 
-def report(plain: dict[tuple[str, str], Run | str], indexed: dict[tuple[str, str], Run | str]) -> bool:
-    """Print the table of all runs, and return whether nothing is worse with indexes."""
+def report(found: dict[tuple[str, str], Comparison | str]) -> bool:
+    """Print the table of all queries, and return whether every query ran and none is worse with indexes."""
     rows: list[tuple[object, ...]] = []
-    refused, fewer, worse = set(), 0, 0
-    for key, before in plain.items():
-        after = indexed[key]
-        if isinstance(before, str) or isinstance(after, str):
-            refused.add(f"{key[0]}: {before if isinstance(before, str) else after}")
-            if not (isinstance(before, str) and isinstance(after, str)):
-                rows.append((*key, "", "", "", "", f"{before} / {after}"))
+    compared = [comparison for comparison in found.values() if isinstance(comparison, Comparison)]
+    for key, each in found.items():
+        if isinstance(each, str):
+            rows.append((*key, "", "", "", "", each))
             continue
-        found = regressions(before, after)
-        worse += bool(found)
-        fewer += after.files < before.files
-        exchanges = [f"{run.exchanges} + {run.reused}" for run in (before, after)]
-        rows.append((*key, before.files, after.files, *exchanges, "; ".join(found)))
-    headers = ("query", "adaptive", "files", "indexed", "exchanges + reused", "indexed", "worse")
+        plain, indexed = each.plain, each.indexed
+        exchanges = [f"{run.exchanges} + {run.reused}" for run in (plain, indexed)]
+        rows.append((*key, plain.files, indexed.files, *exchanges, "; ".join(each.worse)))
+    headers = ("query", "adaptive", "files", "indexed", "exchanges + reused", "indexed", "worse, or an error")
     print(text_table(headers, rows))
-    print("\n".join(sorted(refused)))
-    whole = [run for run in plain.values() if isinstance(run, Run)], [r for r in indexed.values() if isinstance(r, Run)]
+    fewer = sum(each.indexed.files < each.plain.files for each in compared)
+    worse = sum(bool(each.worse) for each in compared)
+    refused = len(found) - len(compared)
     print(
-        f"{len(rows)} plans: {fewer} with fewer files, {worse} worse; {_total(whole[0]):,} files without indexes,",
-        end="",
+        f"{len(compared)} plans: {fewer} with fewer files, {worse} worse; "
+        f"{_total(each.plain for each in compared):,} files without indexes, "
+        f"{_total(each.indexed for each in compared):,} with indexes; {refused} refused"
     )
-    print(f" {_total(whole[1]):,} with indexes; {len(refused)} queries refused by Spark")
-    return worse == 0
+    return not worse and not refused
 
 
 def _total(runs: Iterable[Run]) -> int:
@@ -109,10 +108,8 @@ def main() -> int:
         write_tables(root, texts, arguments.scale)
         spark = session(arguments.api)
         print(f"Spark {pyspark.__version__}, {arguments.api}")
-        plain = run_all(spark, root, texts)
         create_indexes(spark, root)
-        xskip.enable(spark)
-        return 0 if report(plain, run_all(spark, root, texts)) else 1
+        return 0 if report(run_all(spark, root, texts)) else 1
 
 
 if __name__ == "__main__":

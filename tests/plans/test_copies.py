@@ -8,10 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
-import xskip
-from tests.plans.measure import APIS, Run, measure, regressions
+from tests.plans.measure import APIS, INTERPRETED, Run, compare
 from xskip import MinMax, SkippingIndex
 
 MERGE_JOINS = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
@@ -139,14 +138,14 @@ def star(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pat
     return root
 
 
-def run(spark: SparkSession, root: Path, sql: str) -> Run:
-    """Read the tables anew, and run a query; ``facts`` is a table of the catalog."""
+def query(spark: SparkSession, root: Path, sql: str) -> DataFrame:
+    """Read the tables anew, and return a query; ``facts`` is a table of the catalog."""
     for name in ("fact", "dim", "area", "parted"):
         spark.read.parquet(str(root / name)).createOrReplaceTempView(name)
     spark.sql("DROP TABLE IF EXISTS facts")
     spark.sql(f"CREATE TABLE facts (v INT, k INT) USING parquet PARTITIONED BY (k) LOCATION '{root / 'facts'}'")
     spark.sql("MSCK REPAIR TABLE facts")
-    return measure(spark.sql(sql))
+    return spark.sql(sql)
 
 
 def files_by_table(found: Run) -> dict[str, list[int]]:
@@ -160,16 +159,13 @@ def files_by_table(found: Run) -> dict[str, list[int]]:
 @pytest.mark.parametrize("name", CASES)
 def test_no_plan_is_worse_with_indexes(spark: SparkSession, star: Path, name: str, api: str, adaptive: str) -> None:
     case = CASES[name]
-    settings = {"spark.sql.sources.useV1SourceList": APIS[api], "spark.sql.adaptive.enabled": adaptive}
+    settings = INTERPRETED | {"spark.sql.sources.useV1SourceList": APIS[api], "spark.sql.adaptive.enabled": adaptive}
     for key, value in (settings | case.settings).items():
         spark.conf.set(key, value)
     spark.udf.register("is_four", lambda w: w == 4, "boolean")
-    xskip.disable(spark)
-    plain = run(spark, star, case.sql)
-    xskip.enable(spark)
-    indexed = run(spark, star, case.sql)
-    assert regressions(plain, indexed) == []
-    assert plain.rows
-    assert indexed.files < plain.files
+    found = compare(spark, lambda: query(spark, star, case.sql))
+    assert not found.worse
+    assert found.plain.rows
+    assert found.indexed.files < found.plain.files
     if api == "v1" or not case.only_v1:
-        assert files_by_table(indexed) == case.files
+        assert files_by_table(found.indexed) == case.files

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-import xskip
 from tests.plans.data import create_indexes, queries, register, write_tables
-from tests.plans.measure import APIS, Run, measure, regressions
+from tests.plans.measure import APIS, INTERPRETED, compare
 
 #: A union of three channels with dynamic pruning, scalar and correlated subqueries, common table expressions, and joins
 #: of many tables.
@@ -35,22 +34,16 @@ def tables(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> T
     return made
 
 
-def run(spark: SparkSession, tables: Tables, name: str) -> Run:
-    register(spark, tables.root, "tpch" if name.startswith("tpch") else "tpcds")
-    return measure(spark.sql(tables.texts[name]))
-
-
 @pytest.mark.parametrize(("api", "adaptive"), [("v1", "true"), ("v1", "false"), ("v2", "false")])
 @pytest.mark.parametrize("name", SAMPLE)
 def test_no_plan_is_worse_with_indexes(spark: SparkSession, tables: Tables, name: str, api: str, adaptive: str) -> None:
-    spark.conf.set("spark.sql.sources.useV1SourceList", APIS[api])
-    spark.conf.set("spark.sql.adaptive.enabled", adaptive)
-    spark.conf.set("spark.sql.ansi.enabled", "false")  # some sums of the small tables are 0, by which queries divide
-    xskip.disable(spark)
-    plain = run(spark, tables, name)
-    xskip.enable(spark)
-    indexed = run(spark, tables, name)
-    assert regressions(plain, indexed) == []
-    assert indexed.files <= plain.files
+    settings = INTERPRETED | {"spark.sql.sources.useV1SourceList": APIS[api], "spark.sql.adaptive.enabled": adaptive}
+    settings["spark.sql.ansi.enabled"] = "false"  # some sums of the small tables are 0, by which queries divide
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    register(spark, tables.root, "tpch" if name.startswith("tpch") else "tpcds")
+    found = compare(spark, lambda: spark.sql(tables.texts[name]))
+    assert not found.worse
+    assert found.indexed.files <= found.plain.files
     # adaptive execution leaves no scan in a plan whose result it finds to be empty
-    assert plain.files > 0 or adaptive == "true"
+    assert found.plain.files > 0 or adaptive == "true"
