@@ -31,7 +31,8 @@ class Case:
     only_v1: bool = False  # whether Spark prunes in this way only in scans of the first API
 
 
-#: ``fact`` has eight partitions ``k`` of one file each; ``dim`` and ``area`` have four files, by ``w`` and by ``a``.
+#: ``fact`` has eight partitions ``k`` of one file each; ``dim`` and ``area`` have four files, by ``w`` and by ``a``;
+#: ``buckets`` has four buckets of two files each, by ``v``.
 CASES = {
     "dynamic pruning": Case(
         "SELECT fact.v, dim.w FROM fact JOIN dim ON fact.k = dim.k WHERE dim.w = 4",
@@ -105,6 +106,20 @@ CASES = {
         {"facts": [1], "dim": [1]},
         only_v1=True,
     ),
+    "join of bucketed tables": Case(
+        "SELECT x.v, y.v FROM buckets x JOIN buckets y ON x.k = y.k WHERE x.v < 90 AND y.v >= 1990",
+        {"buckets": [4, 4]},
+        MERGE_JOINS,
+        only_v1=True,
+    ),
+    "pruning of buckets": Case(
+        "SELECT max(v) FROM buckets WHERE k = 7 AND v >= 1000",
+        {"buckets": [4]},  # Spark counts the files of buckets that it leaves out
+        only_v1=True,
+    ),
+    "groups of a bucketed table": Case(
+        "SELECT k, count(*) FROM buckets WHERE v < 1000 GROUP BY k", {"buckets": [4]}, MERGE_JOINS, only_v1=True
+    ),
 }
 
 
@@ -132,19 +147,30 @@ def star(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pat
     for p in range(4):
         two = integers(2 * p, 2 * p + 2)
         write(root / "parted" / f"p={p}", pa.table({"k": two, "w": two}), 1)
+    for start in (0, 1000):
+        rows = session.range(start, start + 1000, 1, 1).selectExpr("CAST(id % 50 AS INT) k", "CAST(id AS INT) v")
+        buckets = rows.write.bucketBy(4, "k").sortBy("k").option("path", str(root / "buckets"))
+        buckets.mode("append").saveAsTable("buckets")
+    session.sql("DROP TABLE buckets")
     columns = {"fact": ["v"], "facts": ["v"], "dim": ["k", "w", "area"], "area": ["a"], "parted": ["k", "w"]}
+    columns["buckets"] = ["v"]
     for name, names in columns.items():
         SkippingIndex.for_path(session, str(root / name)).create([MinMax(column) for column in names])
     return root
 
 
 def query(spark: SparkSession, root: Path, sql: str) -> DataFrame:
-    """Read the tables anew, and return a query; ``facts`` is a table of the catalog."""
+    """Read the tables anew, and return a query; ``facts`` and ``buckets`` are tables of the catalog."""
     for name in ("fact", "dim", "area", "parted"):
         spark.read.parquet(str(root / name)).createOrReplaceTempView(name)
     spark.sql("DROP TABLE IF EXISTS facts")
     spark.sql(f"CREATE TABLE facts (v INT, k INT) USING parquet PARTITIONED BY (k) LOCATION '{root / 'facts'}'")
     spark.sql("MSCK REPAIR TABLE facts")
+    spark.sql("DROP TABLE IF EXISTS buckets")
+    spark.sql(
+        "CREATE TABLE buckets (k INT, v INT) USING parquet CLUSTERED BY (k) SORTED BY (k) INTO 4 BUCKETS"
+        f" LOCATION '{root / 'buckets'}'"
+    )
     return spark.sql(sql)
 
 
