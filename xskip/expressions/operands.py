@@ -178,7 +178,8 @@ class Computed:
         The evaluator of the function.
     call : tuple
         The function's class in Spark and its other arguments, with literals as values, if the function takes the column
-        itself and literals. Else empty.
+        itself and literals. The class has ``Padded`` before it if Spark pads the column, which is of type CHAR. Else
+        empty.
     form : Form or None
         The form of the function; None if no form identifies the function.
 

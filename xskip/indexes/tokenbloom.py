@@ -142,9 +142,12 @@ def _ways(leaf: Leaf) -> list[list[Part]]:
             return [[Part(text, is_start=True, is_end=True)] for text in texts] if whole else []
         case StartsWith(Column(), prefix):
             return [[Part(prefix, is_start=True, is_end=False)]]
-        case Comparison(Op.EQ, Computed(call=("Contains" | "EndsWith" as name, bytes() as text)), True):
-            return [[Part(text, is_start=False, is_end=name == "EndsWith")]]
-        case Comparison(Op.EQ, Computed(call=("Like", bytes() as pattern, str() as escape)), True):
+        # a value and its padding with spaces have the same words
+        case Comparison(Op.EQ, Computed(call=("Contains" | "PaddedContains", bytes() as text)), True):
+            return [[Part(text, is_start=False, is_end=False)]]
+        case Comparison(Op.EQ, Computed(call=("EndsWith" | "PaddedEndsWith", bytes() as text)), True):
+            return [[Part(text, is_start=False, is_end=True)]]
+        case Comparison(Op.EQ, Computed(call=("Like" | "PaddedLike", bytes() as pattern, str() as escape)), True):
             parts = like_parts(pattern.decode(errors="replace"), escape) or []
             last = len(parts) - 1
             return [[Part(text.encode(), is_start=k == 0, is_end=k == last) for k, text in enumerate(parts)]]

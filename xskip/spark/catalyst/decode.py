@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xskip.clauses.file_attribute import FILE_COLUMNS
+from xskip.expressions.char_padding import Padded
 from xskip.expressions.like import split_like
 from xskip.expressions.operands import (
     Call,
@@ -55,6 +56,8 @@ _COMPARISONS = {
     "GreaterThan": Op.GT,
     "GreaterThanOrEqual": Op.GE,
 }
+#: The class whose method ``readSidePadding`` pads the values of CHAR columns.
+_PADDING = "org.apache.spark.sql.catalyst.util.CharVarcharCodegenUtils"
 Node = Any
 
 
@@ -207,7 +210,10 @@ def _expression(node: Node, reason: str) -> Computed | Derived | Unknown:
 def _call_in(node: Node) -> tuple[object, ...]:
     """Return a function whose arguments are a bare column and literals, such as ``("Contains", b"x")``, or ``()``."""
     match node:
-        case [str() as name, ["$", *_], *arguments]:
+        case [str() as name, child, *arguments] if _is_a(child, "$") or (
+            _is_a(child, "StaticInvoke") and _padded(child)
+        ):
+            name = name if _is_a(child, "$") else f"Padded{name}"
             values = [literal_value(a[2], a[1]) if is_literal(a) else a for a in arguments]
             return () if any(value is None or isinstance(value, list | dict) for value in values) else (name, *values)
         case _:
@@ -229,6 +235,9 @@ def _column_in(node: Node) -> Column | FileColumn | None:
 
 def _null_test(name: str, child: Node) -> Predicate:
     """Decode a null test of a column of any type, because nested and collated columns have NULL like other columns."""
+    padded = _padded(child)
+    if padded is not None:
+        return IsNull(padded.column) if name == "IsNull" else IsNotNull(padded.column)
     match child:
         case ["$", [*path], str() as kind]:
             column = Column(tuple(path), kind)
@@ -244,6 +253,11 @@ def _null_test(name: str, child: Node) -> Predicate:
 def _comparison(op: Op, left: Node, right: Node) -> Predicate:
     if is_literal(left):
         op, left, right = op.flipped, right, left
+    padded = _padded(left)
+    if padded is not None and is_literal(right) and right[2] is not None:
+        found = padded.compare(op, literal_value(right[2], right[1]))
+        if found is not None:
+            return found
     operand = _operand(left)
     if isinstance(operand, Unknown):
         return operand
@@ -303,6 +317,9 @@ def _null_safe(left: Node, right: Node) -> Predicate:
     if is_literal(right) and right[2] is None:
         return _null_test("IsNull", left)
     equal = _comparison(Op.EQ, left, right)
+    padded = _padded(left)
+    if padded is not None and is_literal(right):
+        return And((IsNotNull(padded.column), equal))
     match equal:
         case Comparison(_, Elements() as operand, _):
             return Unknown(f"xskip does not support the operator <=> on {operand}")
@@ -323,18 +340,41 @@ def _is_nan(child: Node) -> Predicate:
 
 
 def _membership(child: Node, kind: str, values: list[Any]) -> Predicate:
+    decoded = tuple(literal_value(raw, kind) for raw in values if raw is not None)
+    has_null, padded = any(raw is None for raw in values), _padded(child)
+    found = None if padded is None else padded.among(decoded, has_null=has_null)
+    if found is not None:
+        return found
     operand = _operand(child)
     if isinstance(operand, Unknown):
         return operand
     if kind != operand.type:
         return Unknown(f"xskip cannot compare {operand.type} with a list of {kind}")
-    decoded = [literal_value(raw, kind) for raw in values if raw is not None]
     if any(value is None for value in decoded):
         return Unknown(f"xskip does not support a literal of type {kind}")
-    return In(operand, tuple(decoded), has_null=any(raw is None for raw in values))
+    return In(operand, decoded, has_null)
+
+
+def _padded(node: Node) -> Padded | None:
+    """Return a CHAR column as Spark pads it: when it reads the column, or else when it compares the column."""
+    match node:
+        case ["StaticInvoke", cls, _, "readSidePadding", [["$", [*path], "string"], ["#", "int", int() as size]], *_]:
+            return Padded(Column(tuple(path), "string"), size) if cls == _PADDING else None
+        case ["StringRPad", ["$", [*path], "string"], ["#", "int", int() as size], ["#", "string", " "]] if size > 0:
+            return Padded(Column(tuple(path), "string"), size, is_cut=True)
+        case ["StringRPad", child, ["#", "int", int() as size], ["#", "string", " "]]:  # of a literal that is longer
+            padded = _padded(child)
+            longer = padded is not None and not padded.is_cut and padded.length <= size
+            return Padded(padded.column, size, is_cut=True) if padded is not None and longer else None
+        case _:
+            return None
 
 
 def _starts_with(child: Node, prefix: Any) -> Predicate:
+    padded = None if prefix is None else _padded(child)
+    found = None if padded is None else padded.starts_with(literal_value(prefix, "string"))
+    if found is not None:
+        return found
     operand = _operand(child)
     if isinstance(operand, Unknown):
         return operand

@@ -18,6 +18,8 @@ import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.GetStructField;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.Unevaluable;
+import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke;
+import org.apache.spark.sql.catalyst.util.CharVarcharCodegenUtils;
 import org.apache.spark.sql.catalyst.util.DateTimeUtils;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.internal.SQLConf$;
@@ -139,7 +141,7 @@ public final class ExpressionEvaluator {
    */
   private static boolean isOfSpark(Expression expression) {
     String className = expression.getClass().getName();
-    if (className.equals(FROM_AVRO)) {
+    if (className.equals(FROM_AVRO) || isPadding(expression)) {
       return true;
     }
     if (!className.startsWith(PACKAGE) || className.indexOf('.', PACKAGE.length()) >= 0) {
@@ -153,6 +155,13 @@ public final class ExpressionEvaluator {
         && !name.contains("Lambda")
         && !name.contains("Reflect")
         && !name.contains("UserDefined");
+  }
+
+  /** Returns whether an expression pads a CHAR column that Spark reads. */
+  private static boolean isPadding(Expression expression) {
+    return expression instanceof StaticInvoke
+        && ((StaticInvoke) expression).staticObject().equals(CharVarcharCodegenUtils.class)
+        && ((StaticInvoke) expression).functionName().equals("readSidePadding");
   }
 
   /** Returns a digest of all settings of the session. */
