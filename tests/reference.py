@@ -19,6 +19,7 @@ from xskip.expressions.predicate import (
     ColumnComparison,
     Comparison,
     Constant,
+    Equivalent,
     In,
     IsNotNull,
     IsNull,
@@ -97,6 +98,8 @@ def truth(predicate: Predicate, row: Mapping[str, Any]) -> bool | None:
         case Or(children):
             found = [truth(child, row) for child in children]
             return True if True in found else None if None in found else False
+        case Equivalent(children):
+            return truth(children[0], row)
         case _:
             assert not isinstance(predicate, ColumnComparison)
             operand = predicate.operand

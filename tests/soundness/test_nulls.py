@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from tests.helpers import write_files
 from tests.soundness.checking import ALL, NONE, Family, family
-from xskip import BloomFilter, Index, MinMax, ValueList
+from xskip import BloomFilter, Index, MinMax, NullCount, ValueList
 
 # of two structs the fields, so that indexes on them are asked
 COMPARES_FIELDS = tuple(map(int, pyspark.__version__.split(".")[:2])) >= (4, 3)
@@ -83,6 +83,87 @@ def test_not_like_beside_null(spark: SparkSession, nulls: Family, kind: str) -> 
             "y not like '%'": NONE,
             "y like '%'": "fives some nines",
         },
+    )
+
+
+#: What bounds and counts of NULL keep for conditions on values in place of NULL.
+FALLBACKS = {
+    "ifnull(x, 5) = 5": "fives some nulls",
+    "coalesce(x, 0) = 5": "fives some",
+    "nvl(x, 0) = 0": "some nulls",
+    "ifnull(x, 0) <> 0": "fives some nines",
+    "not (ifnull(x, 0) = 5)": "some nulls nines",
+    "coalesce(x, 9) in (9, 1)": "some nulls nines",
+    "coalesce(x, 9) not in (9, 1)": "fives some",
+    "coalesce(x, 5) <=> 9": "nines",
+    "not (coalesce(x, 5) <=> 9)": "fives some nulls",
+    "coalesce(x, 7) > 7": "nines",
+    "coalesce(x, 7) between 6 and 8": "some nulls",
+    "coalesce(x, cast(null as int)) = 9": "nines",
+    "coalesce(x, length(y), 9) = 9": "some nulls nines",
+    "coalesce(x = 5, false)": "fives some",
+    "coalesce(x = 5, true)": "fives some nulls",
+    "not coalesce(x = 5, true)": "nines",
+    "not coalesce(x = 5, false)": "some nulls nines",
+    "(x = 5) is null": "some nulls",
+    "if(x is null, 0, x) = 0": "some nulls",
+    "nvl2(x, 1, 0) = 0": "some nulls",
+    "coalesce(x, 5) is null": NONE,
+}
+
+
+@pytest.mark.parametrize("kind", ["bounds", "list"])
+def test_values_in_place_of_null(spark: SparkSession, nulls: Family, kind: str) -> None:
+    """[SND-6] [PRU-N-8] A condition on COALESCE is one on its arguments; unknown numbers of NULL keep files."""
+    if not (nulls.root / kind).exists():
+        nulls.add(kind, [MinMax("x") if kind == "bounds" else ValueList("x"), NullCount("x")])
+    nulls.check(kind, FALLBACKS)
+    counts = {"ifnull(x, 5) = 5": ALL, "coalesce(x, 0) = 5": "fives some", "coalesce(x, 9) not in (9, 1)": "fives some"}
+    nulls.check("minmax", {**counts, "nvl(x, 0) = 0": ALL, "not coalesce(x = 5, true)": "nines"})
+    nulls.check(
+        "bloom", {"coalesce(x, 0) = 9": "nines", "coalesce(x, 9) = 9": ALL, "coalesce(x, 0) in (9, 7)": "nines"}
+    )
+
+
+EXPRESSIONS: dict[str, list[Index]] = {
+    "of values": [ValueList("x is not null", expression=True)],
+    "of nulls": [ValueList("x is null", expression=True)],
+    "of both": [MinMax("isnull(x)", expression=True), MinMax("x")],
+}
+
+
+@pytest.mark.parametrize("kind", EXPRESSIONS)
+def test_null_tests_as_expressions(spark: SparkSession, nulls: Family, kind: str) -> None:
+    """[SND-6] [PRU-EX-5] An index on a null test answers it and its opposite, in each form that Spark gives it."""
+    copy = kind.replace(" ", "_")
+    nulls.add(copy, EXPRESSIONS[kind])
+    nulls.check(
+        copy,
+        {
+            "x is not null": "fives some nines",
+            "x is null": "some nulls",
+            "not (x is null)": "fives some nines",
+            "isnull(x)": "some nulls",
+            "(x is not null) = true": "fives some nines",
+            "(x is not null) = false": "some nulls",
+            "x <=> null": "some nulls",
+            "x is null and y is null": "some nulls",
+            "x is null or x is not null": ALL,
+            "ifnull(x, 0) = 0": "some nulls" if kind == "of both" else ALL,
+            "ifnull(x, 0) = 5": "fives some" if kind == "of both" else "fives some nines",
+            "y is null": ALL,
+        },
+    )
+
+
+def test_conditions_as_expressions(spark: SparkSession, nulls: Family) -> None:
+    """[PRU-EX-5] An index on a condition answers it and its negation, and one on COALESCE its conditions."""
+    nulls.add("condition", [ValueList("x = 5", expression=True), NullCount("x = 5", expression=True)])
+    nulls.check("condition", {"x = 5": "fives some", "not (x = 5)": "nines", "x > 5": ALL, "x = 9": ALL})
+    nulls.add("coalesced", [ValueList("ifnull(x, 9)", expression=True)])
+    nulls.check(
+        "coalesced",
+        {"ifnull(x, 9) = 9": "some nulls nines", "coalesce(x, 9) < 7": "fives some", "ifnull(x, 8) = 8": ALL},
     )
 
 

@@ -17,6 +17,7 @@ __all__ = [
     "ColumnComparison",
     "Comparison",
     "Constant",
+    "Equivalent",
     "In",
     "IsNotNull",
     "IsNull",
@@ -238,9 +239,22 @@ class Or:
         return "(" + " OR ".join(map(str, self.children)) + ")"
 
 
+@dataclass(frozen=True, slots=True)
+class Equivalent:
+    """Several translations of one condition, so that each index can answer the translation that it knows.
+
+    Each child is TRUE wherever the condition is TRUE, and its negation is TRUE wherever the condition is FALSE.
+    """
+
+    children: tuple[Predicate, ...]
+
+    def __str__(self) -> str:
+        return str(self.children[0])
+
+
 #: A predicate over one operand, which an index can answer.
 Leaf = Comparison | In | NotIn | StartsWith | NotStartsWith | IsNull | IsNotNull
-Predicate = Leaf | ColumnComparison | Constant | Unknown | And | Or
+Predicate = Leaf | ColumnComparison | Constant | Unknown | And | Or | Equivalent
 
 
 def negate(predicate: Predicate) -> Predicate:
@@ -276,6 +290,8 @@ def negate(predicate: Predicate) -> Predicate:
             return Or(tuple(negate(child) for child in children))
         case Or(children):
             return And(tuple(negate(child) for child in children))
+        case Equivalent(children):
+            return Equivalent(tuple(negate(child) for child in children))
         case _:
             return _negated_leaf(predicate)
 
@@ -309,7 +325,7 @@ def operands(predicate: Predicate) -> Iterator[Operand]:
     ['a.b']
     """
     match predicate:
-        case And(children) | Or(children):
+        case And(children) | Or(children) | Equivalent(children):
             for child in children:
                 yield from operands(child)
         case Constant() | Unknown():

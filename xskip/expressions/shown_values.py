@@ -9,6 +9,7 @@ from xskip.expressions.operands import Cast, Column, Computed, Elements, Operand
 from xskip.expressions.predicate import (
     And,
     Comparison,
+    Equivalent,
     In,
     Leaf,
     NotIn,
@@ -54,6 +55,8 @@ def text_with_values(predicate: Predicate, hidden: Collection[str] = ()) -> str:
             return "(" + " AND ".join(text_with_values(child, hidden) for child in children) + ")"
         case Or(children):
             return "(" + " OR ".join(text_with_values(child, hidden) for child in children) + ")"
+        case Equivalent(children):
+            return text_with_values(children[0], hidden)
         case Comparison() | In() | NotIn() | StartsWith() | NotStartsWith():
             return str(predicate) if _is_hidden(predicate.operand, hidden) else _leaf(predicate)
         case _:
@@ -112,7 +115,7 @@ def with_leaf_texts(text: str, texts: Mapping[str, str]) -> str:
 
 
 def _leaves(predicate: Predicate) -> Iterator[Predicate]:
-    if isinstance(predicate, (And, Or)):
+    if isinstance(predicate, (And, Or, Equivalent)):
         for child in predicate.children:
             yield from _leaves(child)
     else:

@@ -11,7 +11,7 @@ import numpy as np
 
 from xskip.errors import PredicateError
 from xskip.expressions.operands import Call
-from xskip.expressions.predicate import And, Comparison, In, NotIn, Op, Or, Predicate, Value
+from xskip.expressions.predicate import And, Comparison, Equivalent, In, NotIn, Op, Or, Predicate, Value
 from xskip.types.datatypes import BITS, decimal_digits
 
 __all__ = ["FunctionCall", "Implies", "forget_function", "implied", "register_implied"]
@@ -102,7 +102,7 @@ def _check(predicate: Predicate, name: str) -> None:
     Rounding the literal would change the meaning of the predicate.
     """
     match predicate:
-        case And(children) | Or(children):
+        case And(children) | Or(children) | Equivalent(children):
             for child in children:
                 _check(child, name)
         case Comparison(_, operand, value):

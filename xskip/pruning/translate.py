@@ -23,7 +23,17 @@ from xskip.expressions.operands import (
     column_of,
     join_path,
 )
-from xskip.expressions.predicate import And, ColumnComparison, Comparison, Constant, Leaf, Or, Predicate, Unknown
+from xskip.expressions.predicate import (
+    And,
+    ColumnComparison,
+    Comparison,
+    Constant,
+    Equivalent,
+    Leaf,
+    Or,
+    Predicate,
+    Unknown,
+)
 from xskip.expressions.udf import implied
 from xskip.indexes import index_of
 from xskip.metadata.table import IndexDefinition
@@ -225,6 +235,9 @@ def translate(predicate: Predicate, available: Available) -> Clause:
             return AllOf((*(translate(child, available) for child in children), *_joint(children, available)))
         case Or(children):
             return AnyOf(tuple(translate(child, available) for child in children))
+        case Equivalent(children):
+            clauses = [translate(child, available) for child in children]
+            return _all([clause for clause in clauses if not isinstance(clause, Undetermined)]) or clauses[0]
         case Constant(value):
             return Always(value is True)
         case Unknown(reason):
@@ -360,11 +373,21 @@ def _conjuncts(predicate: Predicate) -> Iterator[Predicate]:
             yield predicate
 
 
+def _alternatives(conjuncts: Iterable[Predicate]) -> Iterator[Predicate]:
+    """Yield the predicates of a conjunction with all translations of each condition: a match satisfies all of them."""
+    for predicate in conjuncts:
+        if isinstance(predicate, Equivalent):
+            for child in predicate.children:
+                yield from _alternatives(_conjuncts(child))
+        else:
+            yield predicate
+
+
 def _joint(conjuncts: Sequence[Predicate], available: Available) -> Iterator[Clause]:
     """Yield the clauses of indexes that prove more for several leaves together than for separate leaves."""
     by_name: dict[str, list[Leaf]] = {}
-    for leaf in conjuncts:
-        if isinstance(leaf, Constant | Unknown | ColumnComparison | And | Or):
+    for leaf in _alternatives(conjuncts):
+        if isinstance(leaf, Constant | Unknown | ColumnComparison | And | Or | Equivalent):
             continue
         column = column_of(leaf.operand)  # no arrays: different elements can satisfy different leaves
         if column is not None and atomic_name(column.type) and available.place(column) is None:

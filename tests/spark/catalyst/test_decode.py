@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from xskip.expressions.operands import Cast, Column, Elements, FileColumn
+from xskip.expressions.operands import Cast, Column, Derived, Elements, FileColumn
 from xskip.expressions.predicate import (
     And,
     ColumnComparison,
     Comparison,
     Constant,
+    Equivalent,
     In,
     IsNotNull,
     IsNull,
@@ -42,6 +43,7 @@ a, s, d, f, b, w, ls = (
         ("l", "array<int>"),
     )
 )  # fmt: skip
+equal_a = Comparison(Op.EQ, a, 5)
 REST = Unknown("xskip uses only the literal prefix of the LIKE pattern")
 
 
@@ -305,7 +307,58 @@ CASES = [
         ["EqualTo", ["Add", A, lit("int", 1)], lit("int", 3)],
         Unknown("xskip does not support the function or operator 'add'"),
     ),
-    (["EqualTo", five(), five()], Unknown("xskip does not use a literal of type int in this position")),
+    # literals alone
+    (["EqualTo", five(), five()], Constant(True)),
+    (["LessThan", lit("double", "-0.0"), lit("double", "0.0")], Constant(False)),
+    (["GreaterThan", lit("double", "NaN"), lit("double", "Infinity")], Constant(True)),
+    (["EqualTo", five(), lit("int", None)], Constant(None)),
+    (["EqualNullSafe", lit("int", None), five()], Constant(False)),
+    (["EqualNullSafe", lit("int", None), lit("int", None)], Constant(True)),
+    (["In", five(), "int", [4, None]], Constant(None)),
+    (["In", five(), "int", [5, None]], Constant(True)),
+    (["In", lit("int", None), "int", [4]], Constant(None)),
+    (["StartsWith", lit("string", "abc"), lit("string", "ab")], Constant(True)),
+    (
+        ["EqualTo", lit("bigint", 5), five()],
+        Unknown("xskip does not use a literal of type int in this position"),
+    ),
+    # COALESCE: on the first argument where it is not NULL, else on the others
+    (
+        ["EqualTo", ["Coalesce", [A, five()]], five()],
+        Or((And((IsNotNull(a), equal_a)), And((IsNull(a), Constant(True))))),
+    ),
+    (["EqualTo", five(), ["Coalesce", [A, lit("int", 0)]]], And((IsNotNull(a), equal_a))),
+    (
+        ["Not", ["EqualTo", ["Coalesce", [A, lit("int", 0)]], five()]],
+        Or((And((IsNotNull(a), Comparison(Op.NE, a, 5))), And((IsNull(a), Constant(True))))),
+    ),
+    (
+        ["EqualTo", ["Coalesce", [A, lit("int", None)]], five()],
+        Or((And((IsNotNull(a), equal_a)), And((IsNull(a), Constant(None))))),
+    ),
+    (
+        ["LessThan", ["Coalesce", [A, B, lit("int", 9)]], five()],
+        Or(
+            (
+                And((IsNotNull(a), Comparison(Op.LT, a, 5))),
+                And((IsNull(a), And((IsNotNull(b), Comparison(Op.LT, b, 5))))),
+            )
+        ),
+    ),
+    (
+        ["In", ["Coalesce", [A, five()]], "int", [4, None]],
+        Or((And((IsNotNull(a), In(a, (4,), has_null=True))), And((IsNull(a), Constant(None))))),
+    ),
+    (["IsNull", ["Coalesce", [A, B]]], Or((And((IsNotNull(a), IsNull(a))), And((IsNull(a), IsNull(b)))))),
+    (["Coalesce", [FLAG, lit("boolean", False)]], And((IsNotNull(f), Comparison(Op.EQ, f, True)))),
+    (
+        ["Not", ["Coalesce", [["EqualTo", A, five()], lit("boolean", True)]]],
+        And((IsNotNull(a), Comparison(Op.NE, a, 5))),
+    ),
+    (
+        ["EqualTo", ["Coalesce", [["Rand", 5], five()]], five()],
+        Unknown("xskip does not support the function or operator 'coalesce'"),
+    ),
     (["InSubqueryExec", A], Unknown("xskip does not support the function or operator 'in subquery exec'")),
     (["ScalaUDF", {"?": "x"}], Unknown("xskip does not support the function or operator 'scala udf'")),
     ({"?": "x"}, Unknown("xskip does not support this expression")),
@@ -318,6 +371,53 @@ CASES = [
 def test_a_filter_and_its_predicate(node: Any, expected: Any) -> None:
     """[JVM-RQ-3] [PRU-N-6] [PRU-V-6] Each encoded filter has the expected predicate."""
     assert predicate(node) == expected
+
+
+def marked(node: list[Any], kind: str = "boolean", number: int = 0) -> list[Any]:
+    return [*node, {"@": number, "t": kind}]
+
+
+@pytest.mark.parametrize("name", ["IsNull", "IsNotNull"])
+def test_null_tests_are_expressions_of_indexes(name: str) -> None:
+    """[PRU-EX-5] A null test is TRUE where an index on it or on its opposite says so."""
+    found = predicate(marked([name, A]))
+    assert isinstance(found, Equivalent)
+    column, *expressions = found.children
+    assert column == (IsNull(a) if name == "IsNull" else IsNotNull(a))
+    told = {
+        e.operand.form.text: e.value
+        for e in expressions
+        if isinstance(e, Comparison) and isinstance(e.operand, Derived)
+    }
+    assert told == {
+        '["IsNull",["$",["a"],"int"]]': name == "IsNull", '["IsNotNull",["$",["a"],"int"]]': name == "IsNotNull",
+    }  # fmt: skip
+    negated = predicate(["Not", marked([name, A])])
+    assert isinstance(negated, Equivalent)
+    assert negated.children[0] == (IsNotNull(a) if name == "IsNull" else IsNull(a))
+
+
+def test_conditions_are_expressions_of_indexes() -> None:
+    """[PRU-EX-5] A condition with a translation of its own is also an expression, unless its list is long."""
+    found = predicate(marked(["EqualTo", A, five()]))
+    assert isinstance(found, Equivalent)
+    assert found.children[0] == equal_a
+    assert [str(child) for child in found.children] == ["a = ?", "an expression = ?"]
+    assert isinstance(predicate(marked(["In", A, "int", list(range(100))])), Equivalent)
+    assert isinstance(predicate(marked(["In", A, "int", list(range(101))])), In)
+    joined = predicate(marked(["And", FLAG, FLAG]))
+    assert joined == And((Comparison(Op.EQ, f, True), Comparison(Op.EQ, f, True)))
+
+
+def test_a_coalesce_is_an_expression_of_indexes() -> None:
+    """[PRU-EX-5] [PRU-N-8] An index on COALESCE answers beside the indexes on its arguments."""
+    coalesce = marked(["Coalesce", [A, lit("int", 0)]], "int")
+    found = to_predicate([["EqualTo", coalesce, five()]])
+    assert isinstance(found, Equivalent)
+    assert found.children[0] == And((IsNotNull(a), equal_a))
+    (whole,) = found.children[1:]
+    assert isinstance(whole, Comparison)
+    assert isinstance(whole.operand, Derived)
 
 
 def test_a_scan_with_several_filters_is_their_conjunction() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from xskip.clauses.file_attribute import FILE_COLUMNS
@@ -31,9 +32,12 @@ from xskip.expressions.predicate import (
     ColumnComparison,
     Comparison,
     Constant,
+    Equivalent,
     In,
     IsNotNull,
     IsNull,
+    NotIn,
+    NotStartsWith,
     Op,
     Or,
     Predicate,
@@ -43,7 +47,7 @@ from xskip.expressions.predicate import (
 )
 from xskip.spark.catalyst.canonical_form import form_of
 from xskip.spark.catalyst.evaluator import ExprNode, decorate
-from xskip.spark.catalyst.literals import is_literal, literal_value
+from xskip.spark.catalyst.literals import constant_of, is_literal, literal_value
 from xskip.spark.catalyst.monotonicity import monotonicity_of
 from xskip.types.datatypes import atomic_name, element_of, is_widening
 
@@ -58,6 +62,12 @@ _COMPARISONS = {
 }
 #: The class whose method ``readSidePadding`` pads the values of CHAR columns.
 _PADDING = "org.apache.spark.sql.catalyst.util.CharVarcharCodegenUtils"
+#: The conditions that have one translation for the value of COALESCE and one for NULL.
+_OF_FALLBACKS = (*_COMPARISONS, "EqualNullSafe", "In", "StartsWith", "IsNull", "IsNotNull")
+#: The longest list of literals in an expression that is compared with the expressions of indexes.
+_MAX_LIST = 100
+#: The number of an expression that Spark does not evaluate for Python.
+_NOT_EVALUATED = -1
 Node = Any
 
 
@@ -88,13 +98,90 @@ def to_predicate(filters: Sequence[Node], evaluate: Evaluate | None = None) -> P
 
 def _predicate(node: Node) -> Predicate:
     """Decode a filter by its form, or as a Boolean expression that must be TRUE, or by its cases."""
-    predicate = _by_form(node)
+    predicate = _by_fallback(node) or _by_form(node)
     if not isinstance(predicate, Unknown):
-        return predicate
+        return _with_expressions(node, predicate)
     operand = _operand(node) if _is_a(node, "UDF") else _expression(node, predicate.reason)
+    cases = _by_cases(node)
     if isinstance(operand, Unknown) or operand.type != "boolean":
-        return _by_cases(node) or predicate
-    return (_by_cases(node) if isinstance(operand, Derived) else None) or Comparison(Op.EQ, operand, True)
+        return cases or predicate
+    whole = Comparison(Op.EQ, operand, True)
+    return whole if cases is None else Equivalent((cases, whole))
+
+
+def _with_expressions(node: Node, predicate: Predicate) -> Predicate:
+    """Add to a decoded condition that the condition as an expression is TRUE, which an index on it can answer.
+
+    Null tests are their own opposites: an index on one of them answers both.
+    """
+    if not isinstance(node, ExprNode) or node.term is None or isinstance(predicate, Constant):
+        return predicate
+    match node:
+        case ["And" | "Or" | "Not", *_]:
+            return predicate
+        case ["In", _, _, [*values]] if len(values) > _MAX_LIST:
+            return predicate
+        case ["IsNull" | "IsNotNull" as name, child]:
+            opposite = "IsNotNull" if name == "IsNull" else "IsNull"
+            forms = [(form_of([name, child]), True), (form_of([opposite, child]), False)]
+        case _:
+            forms = [(form_of(node), True)]
+    reason = _reason(node)
+    whole = [Comparison(Op.EQ, Derived(form, "boolean", reason), truth) for form, truth in forms if form is not None]
+    return Equivalent((predicate, *whole)) if whole else predicate
+
+
+def _by_fallback(node: Node) -> Predicate | None:
+    """Decode a condition on COALESCE: on the first argument where it is not NULL, else on the others.
+
+    None for other nodes, and if the condition on the first argument is unknown. A NOT goes to both conditions.
+    """
+    condition = node[1] if _is_a(node, "Not") else node
+    place = _place_of_fallback(condition)
+    if place is None:
+        return None
+    first, *others = (condition if place == 0 else condition[place])[1]
+    other = others[0] if len(others) == 1 else ["Coalesce", others]
+    asked = (first, other) if place == 0 else [_rebuilt(condition, place, value) for value in (first, other)]
+    on_first, on_others = map(_predicate, asked)
+    if isinstance(on_first, Unknown):
+        return None
+    whole = _by_form(condition)
+    if condition is not node:
+        on_first, on_others, whole = negate(on_first), negate(on_others), negate(whole)
+    is_null, is_value = (_predicate(_like_marked(condition, [name, first])) for name in ("IsNull", "IsNotNull"))
+    there = And((is_value, on_first))
+    found = there if on_others == Constant(False) else Or((there, And((is_null, on_others))))
+    if isinstance(whole, Comparison | In | NotIn | StartsWith | NotStartsWith | IsNull | IsNotNull):
+        operand = whole.operand
+        if isinstance(operand, Computed | Derived) and operand.form is not None:  # an index on the COALESCE itself
+            return Equivalent((found, replace(whole, operand=Derived(operand.form, operand.type, _reason(condition)))))
+    return found
+
+
+def _place_of_fallback(node: Node) -> int | None:
+    """Return which argument of a condition is a COALESCE, 0 for the condition itself, or None."""
+    match node:
+        case ["Coalesce", [_, _, *_]]:
+            return 0
+        case [str() as name, ["Coalesce", [_, _, *_], *_], *_] if name in _OF_FALLBACKS:
+            return 1
+        case [str() as name, _, ["Coalesce", [_, _, *_], *_], *_] if name in _OF_FALLBACKS:
+            return 2
+        case _:
+            return None
+
+
+def _rebuilt(node: Node, place: int, argument: Node) -> Node:
+    return _like_marked(node, [*node[:place], argument, *node[place + 1 :]])
+
+
+def _like_marked(node: Node, condition: list[Node]) -> Node:
+    """Return a condition on parts of a node as an expression that Spark evaluates, if the node is one."""
+    made = ExprNode(condition)
+    if isinstance(node, ExprNode) and node.term is not None:
+        made.term, made.type = _NOT_EVALUATED, "boolean"
+    return made
 
 
 def _by_cases(node: Node) -> Predicate | None:
@@ -116,6 +203,9 @@ def _by_cases(node: Node) -> Predicate | None:
 
 
 def _by_form(node: Node) -> Predicate:
+    constant = constant_of(node)
+    if constant is not None:
+        return constant
     match node:
         case ["And", left, right]:
             return And((_predicate(left), _predicate(right)))
@@ -244,10 +334,27 @@ def _null_test(name: str, child: Node) -> Predicate:
             return IsNull(column) if name == "IsNull" else IsNotNull(column)
         case ["#", _, value]:
             return Constant((value is None) == (name == "IsNull"))
+    strict = _strict_argument(child)
+    if strict is not None:
+        return _null_test(name, strict)
     operand = _operand(child) if _is_a(child, "$meta") else _expression(child, _reason(child))
     if isinstance(operand, Unknown):
         return operand
     return IsNull(operand) if name == "IsNull" else IsNotNull(operand)
+
+
+def _strict_argument(node: Node) -> Node | None:
+    """Return the argument of a condition that is NULL exactly if the condition is, or None for other nodes."""
+    match node:
+        case ["Not", child] | ["StartsWith", child, ["#", "string", str()]]:
+            return child
+        case [str() as name, left, right, *_] if name in _COMPARISONS and is_literal(left) != is_literal(right):
+            child, literal = (right, left) if is_literal(left) else (left, right)
+            return None if literal[2] is None else child
+        case ["In", child, _, [_, *_] as values] if None not in values:
+            return child
+        case _:
+            return None
 
 
 def _comparison(op: Op, left: Node, right: Node) -> Predicate:
