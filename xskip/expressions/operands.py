@@ -218,15 +218,15 @@ class Elements:
 
     Attributes
     ----------
-    column : Column
-        The column of type ``array<...>``.
+    column : Column or Derived
+        The column, or the expression, of type ``array<...>``.
     type : str
         The Spark type of an element.
     is_one : bool
         True if the leaf is about a single element at a given position.
     """
 
-    column: Column
+    column: Column | Derived
     type: str
     is_one: bool = False
 

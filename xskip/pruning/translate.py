@@ -262,7 +262,9 @@ def _leaf(leaf: Leaf, available: Available) -> Clause:
             return AllOf((by_column, *by_expression)) if by_expression else by_column
         case Call() as call:
             return _of_call(leaf, call, available)
-        case Elements(column, kind):
+        case Elements(Derived() as array, kind):
+            return _all(_on_elements(leaf, array, kind, available)) or Undetermined(str(leaf), array.reason)
+        case Elements(Column() as column, kind):
             return _on_column(replace(leaf, operand=Column(column.path, kind)), column, available, of_elements=True)
         case Column() as column:
             return _on_column(leaf, column, available)
@@ -328,6 +330,15 @@ def _on_expression(leaf: Leaf, form: Form | None, kind: str, available: Availabl
     for definition, storage in available.on_expression(form):
         if definition.types == (kind,):
             clauses += _clauses(replace(leaf, operand=Column(definition.columns, kind)), [(definition, storage)])
+    return clauses
+
+
+def _on_elements(leaf: Leaf, array: Derived, kind: str, available: Available) -> list[Clause]:
+    """Return the clauses of all indexes that cover the elements of an expression."""
+    clauses: list[Clause] = []
+    for described in available.on_expression(array.form):
+        if described[0].types == (array.type,) and _is_of_elements(described):
+            clauses += _clauses(replace(leaf, operand=Column(described[0].columns, kind)), [described])
     return clauses
 
 

@@ -229,8 +229,9 @@ def _by_form(node: Node) -> Predicate:
             return _comparison(_COMPARISONS[name], left, right)
         case ["StartsWith", child, ["#", "string", prefix]]:
             return _starts_with(child, prefix)
-        case ["ArrayContains", ["$", [*path], str() as kind], ["#", str() as element, raw]]:
-            return _contains(Column(tuple(path), kind), element, raw)
+        case ["ArrayContains", child, ["#", str() as element, raw]]:
+            array = _array(child)
+            return Unknown(_reason(node)) if array is None else _contains(array, element, raw)
         case ["Like", child, ["#", "string", str() as pattern], str() as escape]:
             return _like(node, child, pattern, escape)
         case _:
@@ -246,18 +247,19 @@ def _operand(node: Node) -> Operand | Unknown:
             return Column(tuple(path), kind)
         case ["$meta", [*_, str() as name], str() as kind] if name in FILE_COLUMNS:
             return FileColumn(name, kind)
-        case ["GetArrayItem", ["$", [*path], kind], ["#", str(), int()], False] | [
+        case ["GetArrayItem", child, ["#", str(), int()], False] | [
             "ElementAt",
-            ["$", [*path], kind],
+            child,
             ["#", str(), int()],
             None,
             False,
         ]:
             # a leaf that is TRUE of this element is TRUE of some element; element_at(x, 0) fails, and so must the query
-            element = element_of(kind)
-            if element is None or (node[0] == "ElementAt" and node[2][2] == 0):
+            array = _array(child)
+            element = None if array is None else element_of(array.type)
+            if array is None or element is None or (node[0] == "ElementAt" and node[2][2] == 0):
                 return _expression(node, _reason(node))
-            return Elements(Column(tuple(path), kind), element, is_one=True)
+            return Elements(array, element, is_one=True)
         case ["UDF", str() as identity, str() as name, str() as kind, [*arguments]]:
             return _call(Call(identity, name, kind, tuple(map(_argument, arguments))))
         case ["Cast", inner, {"t": str() as target}, *_]:
@@ -404,7 +406,19 @@ def _compared(op: Op, left: Operand, right: Operand | Unknown) -> Predicate:
     return ColumnComparison(op, left, right)
 
 
-def _contains(column: Column, element: str, raw: Any) -> Predicate:
+def _array(node: Node) -> Column | Derived | None:
+    """Return an array: a column, or an expression such as ``map_keys(m)`` for an index on it; None for other nodes."""
+    match node:
+        case ["$", [*path], str() as kind]:
+            return Column(tuple(path), kind)
+        case ExprNode() if node.term is not None and element_of(node.type):
+            form = form_of(node)
+            return None if form is None else Derived(form, node.type, _reason(node))
+        case _:
+            return None
+
+
+def _contains(column: Column | Derived, element: str, raw: Any) -> Predicate:
     """Decode a test that some element of an array equals a value."""
     if raw is None:
         return Constant(None)
