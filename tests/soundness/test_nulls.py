@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pyspark
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -16,9 +15,6 @@ from pyspark.sql import functions as F
 from tests.helpers import write_files
 from tests.soundness.checking import ALL, NONE, Family, family
 from xskip import BloomFilter, Index, MinMax, NullCount, ValueList
-
-# of two structs the fields, so that indexes on them are asked
-COMPARES_FIELDS = tuple(map(int, pyspark.__version__.split(".")[:2])) >= (4, 3)
 
 FILES: dict[str, list[Any]] = {
     "fives": [(5, "apple"), (5, "apricot")],
@@ -207,7 +203,7 @@ def test_null_in_complex_types(spark: SparkSession, nested: Family, kind: str) -
             "get(l, 0) = 7": ALL,
             "m['k'] = 7": ALL,
             "size(l) = 0": ALL,
-            "s = named_struct('a', 7, 't', named_struct('b', 'z'))": "mixed" if COMPARES_FIELDS else ALL,
+            "s = named_struct('a', 7, 't', named_struct('b', 'z'))": "mixed",
             "array_contains(l, 7) and s.a = 7": "mixed",
         },
     )

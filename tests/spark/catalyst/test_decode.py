@@ -297,6 +297,41 @@ CASES = [
         ["LessThan", ["$", ["w"], "bigint"], ["$meta", ["file_size"], "bigint"]],
         Unknown("xskip cannot compare _metadata.file_size with a column"),
     ),
+    # row values and structs: fields compare as with <=>
+    (
+        ["EqualToRow", ["Row", None, [A, S]], [[five(), lit("string", None)]]],
+        And((And((IsNotNull(a), equal_a)), IsNull(s))),
+    ),
+    (
+        ["Not", ["EqualToRow", ["Row", None, [A, S]], [[five(), lit("string", None)]]]],
+        Or((Or((IsNull(a), Comparison(Op.NE, a, 5))), IsNotNull(s))),
+    ),
+    (["EqualToRow", ["Row", A, [A]], [[five()]]], And((IsNotNull(a), And((IsNotNull(a), equal_a))))),
+    (["EqualToRow", ["Row", A, [A]], [None]], Constant(None)),
+    (["EqualNullSafeRow", ["Row", A, [A]], [None]], IsNull(a)),
+    (["EqualNullSafeRow", ["Row", None, [A]], [None]], Constant(False)),
+    (
+        ["EqualToRow", ["Row", None, [["Row", None, [A]], five()]], [[None, five()]]],
+        And((Constant(False), Constant(True))),
+    ),
+    (
+        ["InRow", ["Row", None, [A]], [[five()], None]],
+        Or((And((And((IsNotNull(a), equal_a)),)), Constant(None))),
+    ),
+    (
+        ["InRow", ["Row", None, [A, ["Row", A, [A]]]], [[lit("int", k or None), [five()]] for k in range(60)]],
+        And(
+            (
+                Or((In(a, tuple(range(1, 60))), IsNull(a))),
+                Unknown("xskip does not support the function or operator 'row'"),
+                Unknown("the list has too many rows"),
+            )
+        ),
+    ),
+    (
+        ["EqualToRow", ["Row", None, [["MapKeys", A]]], [[lit("array<int>", {"?": "x"})]]],
+        And((Unknown("xskip does not support the function or operator 'map keys'"),)),
+    ),
     # NaN
     (["Not", ["IsNaN", A]], Unknown("xskip does not use column a in this position")),
     # nested and dotted names

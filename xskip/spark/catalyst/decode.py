@@ -66,6 +66,8 @@ _PADDING = "org.apache.spark.sql.catalyst.util.CharVarcharCodegenUtils"
 _OF_FALLBACKS = (*_COMPARISONS, "EqualNullSafe", "In", "StartsWith", "IsNull", "IsNotNull")
 #: The longest list of literals in an expression that is compared with the expressions of indexes.
 _MAX_LIST = 100
+#: The most rows of a list that are compared one by one.
+_MAX_ROWS = 50
 #: The number of an expression that Spark does not evaluate for Python.
 _NOT_EVALUATED = -1
 Node = Any
@@ -119,7 +121,7 @@ def _with_expressions(node: Node, predicate: Predicate) -> Predicate:
     match node:
         case ["And" | "Or" | "Not", *_]:
             return predicate
-        case ["In", _, _, [*values]] if len(values) > _MAX_LIST:
+        case ["In", _, _, [*values]] | ["InRow", _, [*values]] if len(values) > _MAX_LIST:
             return predicate
         case ["IsNull" | "IsNotNull" as name, child]:
             opposite = "IsNotNull" if name == "IsNull" else "IsNull"
@@ -225,6 +227,10 @@ def _by_form(node: Node) -> Predicate:
             return _membership(child, kind, values)
         case ["EqualNullSafe", left, right]:
             return _null_safe(left, right)
+        case ["EqualToRow" | "EqualNullSafeRow" as name, row, [literal]]:
+            return Constant(None) if literal is None and name == "EqualToRow" else _equal_row(row, literal)
+        case ["InRow", row, [*literals]]:
+            return _one_of_rows(row, literals)
         case [str() as name, left, right, *_] if name in _COMPARISONS:
             return _comparison(_COMPARISONS[name], left, right)
         case ["StartsWith", child, ["#", "string", prefix]]:
@@ -426,6 +432,45 @@ def _contains(column: Column | Derived, element: str, raw: Any) -> Predicate:
     if element_of(column.type) != element or value is None:
         return Unknown(f"xskip cannot search for {element} in {column.type}")
     return Comparison(Op.EQ, Elements(column, element), value)
+
+
+def _equal_row(field: Node, literal: Any) -> Predicate:
+    """Decode the equality of a row value or of one of its fields with a literal.
+
+    Spark compares fields with ``<=>``. A row that is made of fields is never NULL. A struct column that is NULL
+    equals no row: the result is FALSE where Spark's is NULL, so that the negation keeps more files.
+    """
+    match field:
+        case ["Row", None, _] if literal is None:
+            return Constant(False)
+        case ["Row", column, _] if literal is None:
+            return _null_test("IsNull", column)
+        case ["Row", column, [*fields]]:
+            equal = tuple(_equal_row(part, value) for part, value in zip(fields, literal, strict=True))
+            return And(equal if column is None else (_null_test("IsNotNull", column), *equal))
+        case _ if is_literal(literal):
+            return _predicate(["EqualNullSafe", field, literal])
+        case _:
+            return Unknown(_reason(field))
+
+
+def _one_of_rows(row: Node, literals: list[Any]) -> Predicate:
+    """Decode ``IN`` with row values; of a long list, each field is one of its values."""
+    rows = [literal for literal in literals if literal is not None]
+    unknown = (Constant(None),) if len(rows) < len(literals) else ()  # the list has NULL
+    if len(rows) <= _MAX_ROWS:
+        return Or((*(_equal_row(row, literal) for literal in rows), *unknown))
+    _, _, fields = row
+    reaches = [_one_of_values(field, [literal[k] for literal in rows]) for k, field in enumerate(fields)]
+    return And((*reaches, Unknown("the list has too many rows")))
+
+
+def _one_of_values(field: Node, literals: list[Any]) -> Predicate:
+    if not all(map(is_literal, literals)):  # a struct
+        return Unknown(_reason(field))
+    values = [value for _, _, value in literals]
+    found = _predicate(["In", field, literals[0][1], [value for value in values if value is not None]])
+    return Or((found, _null_test("IsNull", field))) if None in values else found
 
 
 def _null_safe(left: Node, right: Node) -> Predicate:

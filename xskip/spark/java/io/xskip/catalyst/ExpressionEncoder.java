@@ -5,6 +5,7 @@ import io.xskip.common.Json;
 import io.xskip.common.SparkCompat;
 import java.io.IOException;
 import java.util.ArrayDeque;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -37,6 +38,10 @@ import scala.collection.immutable.Seq;
  *   <li>{@code ["#", type, value]}: a literal; {@link ValueEncoder} describes the value
  *   <li>{@code ["In", child, type, [value...]]}: {@code InSet}, or {@code In} with literals of the
  *       child's type
+ *   <li>{@code ["EqualToRow", row, [literal]]}, also {@code EqualNullSafeRow} and, with any number
+ *       of literals, {@code InRow}: a {@link RowComparison}. A row is {@code ["Row", column or
+ *       null, [field...]]}, and a literal {@code null} or an array with a literal for each field. A
+ *       field of a struct type is a row itself, and its literal is an array in the same way.
  *   <li>{@code ["UDF", identity, name, type, [argument...]]}: a call of a user's function; {@link
  *       UdfIdentity} describes the identity
  *   <li>{@code [class, argument...]}: any other expression, with the arguments of its constructor
@@ -105,7 +110,10 @@ public final class ExpressionEncoder {
   }
 
   private void writeExpression(Expression expression) throws IOException {
-    if (expression instanceof Literal) {
+    RowComparison comparison = RowComparison.of(expression);
+    if (comparison != null) {
+      writeRowComparison(comparison, expression);
+    } else if (expression instanceof Literal) {
       writeLiteral((Literal) expression);
     } else if (ColumnBinding.isColumn(expression)) {
       writeColumn(expression);
@@ -197,6 +205,59 @@ public final class ExpressionEncoder {
     json.writeEndArray();
     writeNumber(expression);
     json.writeEndArray();
+  }
+
+  private void writeRowComparison(RowComparison comparison, Expression expression)
+      throws IOException {
+    json.writeStartArray();
+    json.writeString(comparison.kind);
+    writeField(comparison.row);
+    json.writeStartArray();
+    for (InternalRow literal : comparison.literals) {
+      writeFieldLiteral(literal, comparison.row.dataType());
+    }
+    json.writeEndArray();
+    writeNumber(expression);
+    json.writeEndArray();
+  }
+
+  /** Writes a field of a row: a struct as a row with its own fields. */
+  private void writeField(Expression field) throws IOException {
+    if (!RowComparison.hasFields(field)) {
+      writeExpression(field);
+      return;
+    }
+    json.writeStartArray();
+    json.writeString("Row");
+    if (ColumnBinding.isColumn(field)) {
+      writeColumn(field);
+    } else {
+      json.writeNull();
+    }
+    json.writeStartArray();
+    for (Expression part : RowComparison.fields(field)) {
+      writeField(part);
+    }
+    json.writeEndArray();
+    json.writeEndArray();
+  }
+
+  /** Writes the literal of a field: of a struct as an array with the literals of its fields. */
+  private void writeFieldLiteral(Object value, DataType type) throws IOException {
+    if (!(type instanceof StructType)) {
+      writeLiteral(new Literal(value, type));
+    } else if (value == null) {
+      json.writeNull();
+    } else {
+      InternalRow row = (InternalRow) value;
+      StructType struct = (StructType) type;
+      json.writeStartArray();
+      for (int i = 0; i < struct.length(); i++) {
+        DataType fieldType = struct.apply(i).dataType();
+        writeFieldLiteral(row.isNullAt(i) ? null : row.get(i, fieldType), fieldType);
+      }
+      json.writeEndArray();
+    }
   }
 
   private void writeCall(Expression call, String identity) throws IOException {
