@@ -56,7 +56,8 @@ EXPRESSIONS = {
     "null test": ["c IS NULL", "q IS NULL", "q IS NOT NULL"],
     "boolean": ["i = 5 OR i = 705", "NOT (i < 700)", "CASE WHEN c = 'c1' THEN true ELSE false END",
                 "IF(c = 'c2', 1, 0) = 1"],
-    "null function": ["coalesce(c, 'x') = 'c4'", "nvl(c, 'x') = 'x'", "nullif(c, 'c3') = 'c4'"],
+    "null function": ["coalesce(c, 'x') = 'c4'", "nvl(c, 'x') = 'x'", "nullif(c, 'c3') = 'c4'",
+                      "ifnull(q, 1) = 1", "coalesce(i, 0) = 105"],
     "arithmetic": ["i + 5 > 700", "i - 3 = 100", "1000 - i < 350", "i * 2 < 50", "-i > -20", "i / 2 > 340",
                    "i div 100 = 6", "i % 100 = 7", "abs(i) > 650",
                    "sqrt(d) > 12", "ln(i) > 6.5", "floor(d) = 51", "ceil(d) = 52", "round(d, 0) = 75"],
@@ -71,7 +72,8 @@ EXPRESSIONS = {
                "contains(s, '4-')", "endswith(s, '6-2')", "upper(s) = 'CITY3-1'", "substring(s, 1, 5) = 'City2'",
                "left(s, 5) = 'City2'", "length(s) = 3", "concat('a', c) = 'ac2'", "trim(c) = 'c6'"],
     "text": ["s LIKE 'City3-%'", "s LIKE '%-9'", "regexp_extract(s, '^([A-Za-z]+[0-9])', 1) = 'City6'"],
-    "several columns": ["i > 115 AND i < 200", "i > 650 AND d < 150", "i = 105 OR c = 'c4'"],
+    "several columns": ["i > 115 AND i < 200", "i > 650 AND d < 150", "i = 105 OR c = 'c4'",
+                        "(i, c) IN ((105, 'c1'), (606, 'c6'), (7, 'c1'))"],
     "any other": ["hash(c) = 5", "xxhash64(i) = 0"],
 }  # fmt: skip
 
