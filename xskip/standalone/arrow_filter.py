@@ -5,7 +5,6 @@ pyarrow itself decides whether an expression can be TRUE of a row, from what the
 
 from __future__ import annotations
 
-import re
 from functools import reduce
 from typing import Any
 
@@ -20,13 +19,11 @@ from xskip.types.datatypes import arrow_type
 
 __all__ = ["skipped_by_expression"]
 
-_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
-
 
 def skipped_by_expression(
-    expression: Any, table: MetadataTable, schema: pa.Schema, available: Available
-) -> tuple[Mask, tuple[tuple[str, str], ...]]:
-    """Return which files hold no row for which an expression is TRUE, and the columns that the index cannot use.
+    expression: Any, table: MetadataTable, schema: pa.Schema, available: Available, doubted: frozenset[str]
+) -> Mask:
+    """Return which files hold no row for which an expression is TRUE.
 
     Parameters
     ----------
@@ -38,48 +35,43 @@ def skipped_by_expression(
         The schema of the dataset.
     available : Available
         The indexes and the names of columns.
+    doubted : frozenset of str
+        Columns whose bounds do not count.
 
     Returns
     -------
-    tuple of (numpy.ndarray of bool, tuple of (str, str))
-        The mask of the files, and pairs of a column and the reason.
+    numpy.ndarray of bool
+        The mask of the files; no file is skipped if pyarrow cannot evaluate the expression.
     """
     from pyarrow.dataset import FileSystemDataset, ParquetFileFormat
     from pyarrow.fs import LocalFileSystem
 
-    guarantees, covered = _guarantees(table, schema, available)
-    words = set(re.findall(r"\w+", _TEXT.sub("", str(expression))))
-    named = [name for name in schema.names if name in words or not name.isidentifier()]
-    unused = tuple((n, "the index has no bounds of this column") for n in named if n not in covered and n in words)
     dataset = FileSystemDataset.from_paths(
         [str(row) for row in range(len(table))],
         schema=schema,
         format=ParquetFileFormat(),
         filesystem=LocalFileSystem(),
-        partitions=guarantees,
+        partitions=_guarantees(table, schema, available, doubted),
     )
     skip = np.full(len(table), True)
     try:
         skip[[int(fragment.path) for fragment in dataset.get_fragments(filter=expression)]] = False
-    except (pa.ArrowException, TypeError) as error:
-        return np.zeros(len(table), np.bool_), ((str(expression), str(error)[:300]),)
-    return skip, unused
+    except (pa.ArrowException, TypeError):
+        return np.zeros(len(table), np.bool_)
+    return skip
 
 
-def _guarantees(table: MetadataTable, schema: pa.Schema, available: Available) -> tuple[list[Any], set[str]]:
-    """Return a condition for each file that is TRUE of all its rows, and the columns in these conditions."""
+def _guarantees(table: MetadataTable, schema: pa.Schema, available: Available, doubted: frozenset[str]) -> list[Any]:
+    """Return a condition for each file that is TRUE of all its rows."""
     folded = [available.name((name,)) for name in schema.names]
     parts: list[list[Any]] = [[] for _ in range(len(table))]
-    covered = set()
     for name, own in zip(schema.names, folded, strict=True):
-        if folded.count(own) > 1:  # Spark reads the columns of these names as one
+        if folded.count(own) > 1 or name in doubted:  # Spark reads the columns of these names as one
             continue
         conditions = _of_partition(name, own, table, available) or _of_bounds(name, own, table, schema, available)
-        if conditions:
-            covered.add(name)
-            for part, condition in zip(parts, conditions, strict=True):
-                part.extend(condition)
-    return [reduce(lambda a, b: a & b, part) if part else pc.scalar(True) for part in parts], covered
+        for part, condition in zip(parts, conditions, strict=bool(conditions)):
+            part.extend(condition)
+    return [reduce(lambda a, b: a & b, part) if part else pc.scalar(True) for part in parts]
 
 
 def _of_partition(name: str, own: str, table: MetadataTable, available: Available) -> list[list[Any]]:

@@ -18,7 +18,7 @@ from xskip.results.spark_scan import ddl_of_file
 from xskip.standalone.store import Store
 from xskip.types.datatypes import arrow_type
 
-__all__ = ["dataset_schema", "partitions_of", "spark_schema"]
+__all__ = ["dataset_schema", "partitions_of", "schema_of_file", "spark_schema", "with_partitions"]
 
 
 def dataset_schema(store: Store, fmt: str, listed: DataFiles, snapshot: Snapshot) -> pa.Schema:
@@ -42,14 +42,46 @@ def dataset_schema(store: Store, fmt: str, listed: DataFiles, snapshot: Snapshot
     """
     if not len(listed):
         raise DatasetError("the dataset has no files, so its schema is not known", where=store.root)
+    return with_partitions(schema_of_file(store, fmt, listed.slice(0, 1)), snapshot)
+
+
+def schema_of_file(store: Store, fmt: str, file: DataFiles) -> pa.Schema:
+    """Return the schema of one data file, without partition columns.
+
+    Parameters
+    ----------
+    store : Store
+        The store of the dataset.
+    fmt : str
+        The file format.
+    file : DataFiles
+        The file.
+
+    Raises
+    ------
+    DatasetError
+        If the file cannot be read.
+    """
     source = ScanSource(store.root, fmt, pa.schema, {}, store.filesystem, store.prefix)
     try:
         read = avro_schema if fmt == "avro" else ScanSource.schema_of
-        schema = read(source, listed.names.slice(0, 1))
+        return read(source, file.names)
     except (OSError, pa.ArrowException) as error:
         raise DatasetError(
-            "the first file of the dataset cannot be read", where=listed.names[0].as_py(), found=str(error)[:300]
+            "a file of the dataset cannot be read", where=file.names[0].as_py(), found=str(error)[:300]
         ) from error
+
+
+def with_partitions(schema: pa.Schema, snapshot: Snapshot) -> pa.Schema:
+    """Return the schema of a file with the partition columns of its dataset.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        The schema of a file.
+    snapshot : Snapshot
+        The state of the index.
+    """
     for name, kind in snapshot.partitions.items():
         at = schema.get_field_index(name)
         field = pa.field(name, arrow_type(kind))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
@@ -52,7 +53,7 @@ class Range:
     @property
     def is_exact(self) -> bool:
         """Return whether the literal has only one value."""
-        return self.low == self.high
+        return self.low == self.high or self.low is self.high  # NaN differs from itself
 
 
 def range_of(literal: Literal, column: Column, zone: str | None) -> Range:
@@ -83,6 +84,10 @@ def range_of(literal: Literal, column: Column, zone: str | None) -> Range:
             return _exact_number(literal.text, column)
         case "number" if kind in ("float", "double"):
             return _one(column, _floating(literal.text, kind))
+        case "nan" if kind in ("float", "double"):
+            return _one(column, math.nan)
+        case "X" if kind == "binary":
+            return _one(column, bytes.fromhex(literal.text))
         case "string" if kind == "string":
             return _one(column, _utf8(literal.text))
         case "boolean" if kind == "boolean":

@@ -13,9 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.clauses.clause import Mask, Requirement
+from xskip.clauses.clause import Mask
 from xskip.errors import ArgumentError, DatasetError, MetadataNotFoundError, PredicateError, SettingError, shown
-from xskip.expressions.operands import Column
 from xskip.metadata.data_files import DataFiles, compare_files, join_ids
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadata.reader_settings import ZONE
@@ -25,14 +24,11 @@ from xskip.metadatastore.location import IndexLocation, metadata_directory
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot
 from xskip.metadatastore.time_zones import FORMATS
 from xskip.paths import check_path
-from xskip.pruning.prune import prune, requirements
-from xskip.pruning.translate import Available, translate, without_columns
 from xskip.results.file_list import FileList
 from xskip.results.scan_source import ScanSource
-from xskip.standalone.arrow_filter import skipped_by_expression
+from xskip.standalone.columns import Columns
 from xskip.standalone.layout import dataset_schema, partitions_of, spark_schema
-from xskip.standalone.resolve import Resolver
-from xskip.standalone.sql import parse
+from xskip.standalone.selection import Predicate, Selection, Unused
 from xskip.standalone.store import Store, list_data
 
 if TYPE_CHECKING:
@@ -43,7 +39,6 @@ __all__ = ["OpenedIndex", "open_index"]
 
 #: The formats whose values other engines read as Spark does.
 _SUPPORTED = ("parquet", "avro")
-Unused = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +81,9 @@ class OpenedIndex:
         Parameters
         ----------
         predicate : str or pyarrow.dataset.Expression
-            A predicate in SQL, or an expression of pyarrow. In SQL, the method understands comparisons of columns with
-            literals and with each other, ``IN``, ``BETWEEN``, ``IS NULL``, ``LIKE 'x%'``, ``AND``, ``OR`` and ``NOT``.
-            Of an expression, it uses comparisons of columns with literals.
+            A predicate in SQL, or an expression of pyarrow. The method understands comparisons of columns with literals
+            and with each other, ``IN``, ``BETWEEN``, ``IS NULL``, ``LIKE 'x%'``, ``AND``, ``OR`` and ``NOT``, and what
+            pyarrow has for them.
 
         Returns
         -------
@@ -98,33 +93,29 @@ class OpenedIndex:
         Raises
         ------
         PredicateError
-            If the predicate is neither a text nor an expression, has an open quote or parenthesis, or is not complete.
+            If the predicate is neither a text nor an expression, is no SQL, or names a column that does not exist.
         MetadataNotFoundError
             If there is no index.
+        MetadataCorruptError, MetadataVersionError, KeyNotAvailableError
+            If the index cannot be read.
+        StorageError
+            If the storage refuses to list or to read.
         DatasetError
             If the dataset is no directory.
         """
         _check_predicate(predicate)
-        parsed = parse(predicate) if isinstance(predicate, str) else None
+        wanted = Predicate.of(predicate)
         snapshot = self.snapshot
         listed = list_data(self.store)
         fmt = snapshot.record.reading.format if snapshot.record and snapshot.record.reading else ""
+        columns = Columns(self.store, fmt, listed, snapshot)
+        wanted.check(columns)
         profile = _profile(snapshot, fmt)
         problem = _problem(snapshot, self.location, profile)
         skip: Mask = np.zeros(snapshot.rows, np.bool_)
         unused: Unused = ()
         if not problem:
-            available = _available(snapshot, profile)
-            if parsed is not None:
-                resolver = Resolver(partial(_column, available), self.time_zone, _names(snapshot))
-                clause = translate(resolver.resolve(parsed), available)
-                result = prune(clause, snapshot.proved(requirements(clause), profile))
-                left = tuple(pair for pair in result.unused if pair[0] != "?")
-                skip, unused = result.skip, (*resolver.unused, *left)
-            else:
-                schema = dataset_schema(self.store, fmt, listed, snapshot)
-                table = snapshot.proved(_bounds(snapshot), profile)
-                skip, unused = skipped_by_expression(predicate, table, schema, available)
+            skip, unused = Selection(columns, profile, self.time_zone).skipped(wanted)
         return self._kept(snapshot, listed, skip, (fmt, unused, problem))
 
     def _kept(self, snapshot: Snapshot, listed: DataFiles, skip: Mask, found: tuple[str, Unused, str]) -> FileList:
@@ -266,38 +257,3 @@ def _problem(snapshot: Snapshot, location: IndexLocation, profile: ReadProfile) 
     if profile.format not in _SUPPORTED:
         return f"other engines read files of the format {profile.format} in other ways than Spark"
     return snapshot.reason_unusable(location, profile)
-
-
-def _available(snapshot: Snapshot, profile: ReadProfile) -> Available:
-    differing = snapshot.differing_columns(profile)
-    return Available(
-        without_columns(snapshot.indexes, differing),
-        snapshot.partitions,
-        differing=differing,
-        case_sensitive=snapshot.reading is not None and snapshot.reading.case_sensitive,
-    )
-
-
-def _names(snapshot: Snapshot) -> frozenset[str]:
-    """Return the names of the columns that the index knows."""
-    indexed = (
-        name for definition, _ in snapshot.indexes if definition.expression is None for name in definition.columns
-    )
-    return frozenset((*snapshot.partitions, *indexed))
-
-
-def _bounds(snapshot: Snapshot) -> list[Requirement]:
-    keys: list[Requirement] = [d.key for d, _ in snapshot.indexes if d.name == "minmax" and d.expression is None]
-    return [*keys, *snapshot.partition_keys]
-
-
-def _column(available: Available, path: tuple[str, ...]) -> Column | None:
-    """Return a column with its recorded type, or None if the index has no statistics of the column."""
-    name = available.name(path)
-    for partition, kind in available.partitions.items():
-        if available.name((partition,)) == name:
-            return Column(path, kind)
-    for definition, _ in available.on_column(name):
-        if definition.types:
-            return Column(path, definition.types[definition.columns.index(name)])
-    return None

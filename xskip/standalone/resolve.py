@@ -76,8 +76,8 @@ class Resolver:
                 is_and = isinstance(node, Both) != negated
                 merged = tuple(_merged(parts, Op.NE if is_and else Op.EQ))
                 return merged[0] if len(merged) == 1 else And(merged) if is_and else Or(merged)
-            case Other(text):
-                return self._unknown(text, "xskip does not support this condition without Spark")
+            case Other(text, reason):
+                return self._unknown(text, reason or "xskip does not support this condition without Spark")
             case NullTest(name):
                 column = self._known(name, f"{_shown(name)} IS {'NOT ' if negated else ''}NULL")
                 if column is None:
@@ -97,7 +97,7 @@ class Resolver:
                 return self._unknown(text, f"a {kind.lower()} literal is no condition")
 
     def _unknown(self, text: str, reason: str) -> Unknown:
-        if (text, reason) not in self.unused:
+        if text and (text, reason) not in self.unused:
             self.unused.append((text, reason))
         return Unknown(reason)
 
@@ -196,5 +196,5 @@ def _in_range(op: Op, found: Range) -> Predicate:
 def _shown(item: Item) -> str:
     if isinstance(item, Name):
         return ".".join(item.path)
-    typed = f"{item.kind} " if item.kind.isupper() else ""
+    typed = (item.kind if item.kind == "X" else f"{item.kind} ") if item.kind.isupper() else ""
     return f"{typed}'{item.text}'" if typed or item.kind == "string" else item.text or "NULL"

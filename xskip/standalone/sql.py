@@ -6,7 +6,7 @@
     both       := negation (AND negation)*
     negation   := NOT negation | condition
     condition  := '(' either ')' | TRUE | FALSE | NULL | name
-                | operand op operand | name [NOT] IN '(' literal, … ')' | name [NOT] BETWEEN literal AND literal
+                | operand op operand | name [NOT] IN '(' operand, … ')' | name [NOT] BETWEEN operand AND operand
                 | name IS [NOT] NULL | name [NOT] LIKE string | other
 
 A condition that does not end where AND, OR, a closing parenthesis or the end of the predicate follows is ``other``. It
@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 from xskip.errors import PredicateError
 from xskip.expressions.predicate import Op
+from xskip.standalone.syntax import BRACKETS, check_condition, syntax_error
 from xskip.standalone.tokens import Token, tokenize
 
 __all__ = ["Both", "Compared", "Either", "Item", "Like", "Literal", "Name", "Node", "Not", "NullTest", "Other", "parse"]
@@ -27,9 +28,6 @@ __all__ = ["Both", "Compared", "Either", "Item", "Like", "Literal", "Name", "Nod
 _OPS = {"=": Op.EQ, "==": Op.EQ, "<>": Op.NE, "!=": Op.NE, "<": Op.LT, "<=": Op.LE, ">": Op.GT, ">=": Op.GE}
 _TYPED = ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ")
 _WORDS = ("AND", "OR", "NOT", "IN", "IS", "LIKE", "BETWEEN", "TRUE", "FALSE", "NULL", "CASE", "END", "WHEN", "EXISTS")
-#: Words that a value or a condition follows.
-_BEFORE_VALUES = (*"= == <> != < <= > >= <=> + - * / %".split(), "NOT", "IN", "LIKE")  # noqa: SIM905
-_STATEMENTS = ("SELECT", "WITH", "FROM", "WHERE")
 _MAX_DEPTH = 100
 
 
@@ -42,7 +40,10 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A literal: its kind (``number``, ``string``, ``boolean``, ``null`` or the keyword of its type) and its text."""
+    """A literal: its kind (``number``, ``nan``, ``string``, ``boolean``, ``null`` or a keyword), and its text.
+
+    The keyword ``X`` stands for bytes, whose text is hexadecimal.
+    """
 
     kind: str
     text: str = ""
@@ -98,9 +99,13 @@ class Either:
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """A condition that the parser does not know, by its text."""
+    """A condition that the parser does not know, by its text; an empty text stands for a condition without a report.
+
+    The reason is empty if there is no other reason than that the parser does not know the condition.
+    """
 
     text: str
+    reason: str = ""
 
 
 Node = Compared | NullTest | Like | Not | Both | Either | Other | Item
@@ -126,12 +131,17 @@ def parse(text: str) -> Node:
     Examples
     --------
     >>> parse("NOT a > 5").child.op.value, parse("year(ts) = 2024")
-    ('>', Other(text='year(ts) = 2024'))
+    ('>', Other(text='year(ts) = 2024', reason=''))
     """
+    if not text.strip():
+        raise PredicateError("the predicate is empty", expected="a condition such as temp > 30")
     parser = _Parser(text, tokenize(text))
     node = parser.either()
     if parser.next is not None:
-        raise PredicateError("the predicate has a parenthesis that is not open", where=text, found=parser.next.text)
+        raise syntax_error(
+            "the predicate has a closing parenthesis without an opening one", text, parser.next,
+            hint="remove it, or add an opening one",
+        )  # fmt: skip
     return node
 
 
@@ -170,7 +180,7 @@ class _Parser:
     def _condition(self) -> Node:
         start = self._at
         try:
-            node = self._group() if self._accept("(") else self._known()
+            node = self._group() if self._is_group() else self._known()
         except _NotKnownError:
             node = None
         if node is None or not self._is_at_end():
@@ -178,7 +188,20 @@ class _Parser:
             return self._other()
         return node
 
+    def _is_group(self) -> bool:
+        """Return whether parentheses here hold a condition, and not a value of a condition or a query."""
+        if self.next is None or self.next.word != "(":
+            return False
+        depth = 0
+        for position in range(self._at, len(self._tokens)):
+            depth += {"(": 1, ")": -1}.get(self._tokens[position].word, 0)
+            if depth == 0:
+                after = self._tokens[position + 1] if position + 1 < len(self._tokens) else None
+                return after is None or after.word in ("AND", "OR", ")")
+        return True
+
     def _group(self) -> Node:
+        self._expect("(")
         self._depth += 1
         if self._depth > _MAX_DEPTH:
             raise PredicateError("the predicate is nested too deeply", where=self._text[:100])
@@ -216,9 +239,9 @@ class _Parser:
                 return Both((Compared(Op.GE, left, low), Compared(Op.LE, left, self._item())))
             case "IN":
                 self._expect("(")
-                items = [self._literal()]
+                items = [self._item()]
                 while self._accept(","):
-                    items.append(self._literal())
+                    items.append(self._item())
                 self._expect(")")
                 return Either(tuple(Compared(Op.EQ, left, item) for item in items))
             case "LIKE":
@@ -266,38 +289,38 @@ class _Parser:
 
     def _other(self) -> Other:
         """Take the tokens up to the end of a condition; an AND after BETWEEN, and those inside CASE, do not end it."""
-        if self.next is None or self._is_at_end():
-            found = "the end" if self.next is None else self.next.text
-            raise PredicateError("the predicate lacks a condition", where=self._text, found=found)
-        first = last = self.next
-        open_brackets: list[str] = []
+        start, first = self._at, self.next
+        if first is None or self._is_at_end():
+            raise syntax_error(
+                "the predicate lacks a condition", self._text, first, expected="a condition such as temp > 30"
+            )
+        open_brackets: list[Token] = []
         betweens = 0
         while self.next is not None:
-            word = self.next.word
+            word = self.next.word or self.next.text
             if not open_brackets and (word in ("OR", ")") or (word == "AND" and not betweens)):
                 break
-            if word in ("(", "CASE"):
-                open_brackets.append(word)
-            elif word in (")", "END") and open_brackets:
-                self._close(open_brackets, word)
+            if word in BRACKETS:
+                open_brackets.append(self.next)
+            elif word in BRACKETS.values():
+                self._close(open_brackets, self.next)
             elif not open_brackets:
                 betweens += (word == "BETWEEN") - (word == "AND")
-            last = self._take()
+            self._take()
         if open_brackets:
-            raise PredicateError("the predicate has an open parenthesis or CASE", where=self._text)
-        if first.word in _STATEMENTS:
-            raise PredicateError(
-                "the predicate is a statement", where=self._text, expected="a condition such as temp > 30"
-            )
-        if last.word in _BEFORE_VALUES:
-            raise PredicateError("the predicate lacks a value", where=self._text, found=f"nothing after {last.text}")
-        return Other(self._text[first.start : last.end])
+            opened = open_brackets[-1]
+            closing = BRACKETS[opened.word or opened.text]
+            raise syntax_error(f"the predicate has an open bracket, which lacks its {closing}", self._text, opened)
+        tokens = self._tokens[start : self._at]
+        check_condition(self._text, tokens, self.next, is_whole=self._depth == 0)
+        return Other(self._text[first.start : tokens[-1].end])
 
-    def _close(self, brackets: list[str], word: str) -> None:
-        if brackets[-1] == ("(" if word == ")" else "CASE"):
+    def _close(self, brackets: list[Token], token: Token) -> None:
+        word = token.word or token.text
+        if brackets and word == BRACKETS[brackets[-1].word or brackets[-1].text]:
             brackets.pop()
-        elif word == ")":
-            raise PredicateError("the predicate has parentheses that do not match", where=self._text)
+        elif word != "END":  # END can be the name of a column
+            raise syntax_error("the predicate has brackets that do not match", self._text, token)
 
     def _take(self) -> Token:
         token = self.next

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from xskip.errors import PredicateError
 
-__all__ = ["Token", "tokenize"]
+__all__ = ["Token", "place_of", "tokenize"]
 
 _TOKEN = re.compile(
     r"""
@@ -48,6 +48,15 @@ class Token:
         return self.text.upper() if self.kind in ("name", "symbol") and not self.text.startswith("`") else ""
 
 
+def place_of(text: str, start: int) -> str:
+    """Return a part of a predicate with its place, counted from 1.
+
+    >>> place_of("AN", 6)
+    'AN at character 7'
+    """
+    return f"{text} at character {start + 1}"
+
+
 def tokenize(text: str) -> list[Token]:
     """Split a predicate into tokens.
 
@@ -73,13 +82,18 @@ def tokenize(text: str) -> list[Token]:
         match = _TOKEN.match(text, at)
         kind = match.lastgroup if match else None
         if match is None or kind is None:
-            raise PredicateError("the predicate has an open quote", where=text, found=text[at : at + 20])
+            raise PredicateError(
+                "the predicate has an open quote", where=text, found=place_of(text[at], at), expected="another quote",
+                hint="close the quote, and write a quote within a text twice: 'it''s'",
+            )  # fmt: skip
         if kind == "comment":
-            raise PredicateError("the predicate contains a comment", where=text, hint="remove the comment")
+            raise PredicateError(
+                "the predicate contains a comment", where=text, found=place_of(match[0], at), hint="remove the comment"
+            )
         if kind in ("string", "other") and any(quote in match[0] for quote in ("\\'", '\\"')):
             raise PredicateError(
                 "the predicate has a backslash before a quote, which only some engines read as an escape",
-                where=text, found=match[0],
+                where=text, found=place_of(match[0], at), hint="write a quote within a text twice: 'it''s'",
             )  # fmt: skip
         if kind != "space":
             tokens.append(Token(kind, match[0], at, match.end()))

@@ -1,0 +1,177 @@
+"""The files that a predicate rules out, in SQL or as an expression of pyarrow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from xskip.clauses.clause import Mask, Requirement
+from xskip.expressions.operands import Column
+from xskip.metadata.read_profile import ReadProfile
+from xskip.pruning.prune import prune, requirements
+from xskip.pruning.translate import Available, translate, without_columns
+from xskip.standalone.arrow_filter import skipped_by_expression
+from xskip.standalone.arrow_nodes import OF_PARTITIONS, NodeMaker, fields_of, text_of
+from xskip.standalone.arrow_tree import FormError, Tree, tree_of
+from xskip.standalone.columns import Columns
+from xskip.standalone.resolve import Resolver
+from xskip.standalone.sql import Node, parse
+
+__all__ = ["Predicate", "Selection", "Unused"]
+
+Unused = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """A predicate of a user, and its parts.
+
+    Attributes
+    ----------
+    given : str or pyarrow.dataset.Expression
+        The predicate as the user wrote it.
+    node : Node or None
+        The parsed predicate in SQL.
+    tree : Tree or None
+        The parts of an expression; None if they are not known.
+    problem : str
+        Why the parts of an expression are not known.
+    """
+
+    given: Any
+    node: Node | None = None
+    tree: Tree | None = None
+    problem: str = ""
+
+    @staticmethod
+    def of(given: Any) -> Predicate:
+        """Return a predicate with its parts.
+
+        Parameters
+        ----------
+        given : str or pyarrow.dataset.Expression
+            The predicate.
+
+        Raises
+        ------
+        PredicateError
+            If the text is no predicate.
+        """
+        if isinstance(given, str):
+            return Predicate(given, parse(given))
+        try:
+            return Predicate(given, tree=tree_of(given))
+        except FormError as error:
+            return Predicate(given, problem=str(error))
+
+    def check(self, columns: Columns) -> None:
+        """Raise an error if the predicate names a column that the dataset does not have.
+
+        Parameters
+        ----------
+        columns : Columns
+            The columns of the dataset.
+
+        Raises
+        ------
+        PredicateError
+            If a column does not exist.
+        """
+        if self.node is not None:
+            columns.check_sql(self.given, self.node)
+        if self.tree is not None:
+            columns.check_fields(text_of(self.tree), fields_of(self.tree))
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A selection of files by the metadata of an index.
+
+    Attributes
+    ----------
+    columns : Columns
+        The columns of the dataset, and the state of its index.
+    profile : ReadProfile
+        How the engine reads the files.
+    time_zone : str or None
+        The time zone of timestamps without an offset; None if the zone is not known.
+    """
+
+    columns: Columns
+    profile: ReadProfile
+    time_zone: str | None
+
+    @property
+    def available(self) -> Available:
+        """Return the usable indexes."""
+        snapshot = self.columns.snapshot
+        differing = snapshot.differing_columns(self.profile)
+        return Available(
+            without_columns(snapshot.indexes, differing),
+            snapshot.partitions,
+            differing=differing,
+            case_sensitive=self.columns.case_sensitive,
+        )
+
+    def skipped(self, predicate: Predicate) -> tuple[Mask, Unused]:
+        """Return the indexed files without a matching row, and the parts of the predicate that were not used.
+
+        Parameters
+        ----------
+        predicate : Predicate
+            The predicate.
+        """
+        if predicate.node is not None:
+            return self._by_indexes(predicate.node, self.columns.unchecked)
+        schema = self.columns.schema
+        if schema is None:
+            reason = f"the schema of the dataset is not known: {self.columns.problem}"
+            return np.zeros(self.columns.snapshot.rows, np.bool_), ((str(predicate.given), reason),)
+        skip: Mask = np.zeros(self.columns.snapshot.rows, np.bool_)
+        unused: Unused = ((str(predicate.given), predicate.problem),)
+        if predicate.tree is not None:
+            recorded = partial(_recorded, self.available, self.columns.doubted)
+            partitions = frozenset(self.columns.snapshot.partitions)
+            maker = NodeMaker(schema, recorded, partitions, case_sensitive=self.columns.case_sensitive)
+            skip, unused = self._by_indexes(maker.node(predicate.tree), ())
+        if unused:
+            skip = skip | self._by_pyarrow(predicate.given)
+        return skip, tuple(pair for pair in unused if pair[1] != OF_PARTITIONS)
+
+    def _by_indexes(self, node: Node, names: tuple[str, ...]) -> tuple[Mask, Unused]:
+        available, snapshot = self.available, self.columns.snapshot
+        resolver = Resolver(partial(_column, available), self.time_zone, names)
+        clause = translate(resolver.resolve(node), available)
+        result = prune(clause, snapshot.proved(requirements(clause), self.profile))
+        left = tuple(pair for pair in result.unused if pair[0] != "?")
+        return result.skip, (*resolver.unused, *left)
+
+    def _by_pyarrow(self, expression: Any) -> Mask:
+        """Return the files that pyarrow itself rules out by bounds and partition values."""
+        snapshot = self.columns.snapshot
+        keys: list[Requirement] = [d.key for d, _ in snapshot.indexes if d.name == "minmax" and d.expression is None]
+        table = snapshot.proved([*keys, *snapshot.partition_keys], self.profile)
+        schema = self.columns.schema
+        assert schema is not None
+        return skipped_by_expression(expression, table, schema, self.available, self.columns.doubted)
+
+
+def _column(available: Available, path: tuple[str, ...]) -> Column | None:
+    """Return a column with its recorded type, or None if the index has no statistics of the column."""
+    name = available.name(path)
+    for partition, kind in available.partitions.items():
+        if available.name((partition,)) == name:
+            return Column(path, kind)
+    for definition, _ in available.on_column(name):
+        if definition.types:
+            return Column(path, definition.types[definition.columns.index(name)])
+    return None
+
+
+def _recorded(available: Available, doubted: frozenset[str], path: tuple[str, ...]) -> str | None:
+    """Return the recorded type of a column; empty if the files differ in the column's type."""
+    column = _column(available, path)
+    return None if column is None else "" if path[0] in doubted else column.type
