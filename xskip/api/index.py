@@ -29,7 +29,7 @@ from xskip.build.planning import plan
 from xskip.build.progress import ProgressOption
 from xskip.build.reader import PathReader, TableReader
 from xskip.build.refresh import Refresh, trusted
-from xskip.build.source import form_of
+from xskip.build.source import check_keys, form_of
 from xskip.errors import ArgumentError, IndexExistsError, RecordDamagedError, shown
 from xskip.indexes import Index
 from xskip.metadatastore.commit import find_live
@@ -229,6 +229,8 @@ class SkippingIndex(IndexInspection):
             If the version does not exist.
         IndexDefinitionError, UnsupportedTypeError
             If an index definition is invalid for the dataset or for the type of its column.
+        KeyNotAvailableError
+            If an index has a key and the footer of the metadata has none, or the reverse.
         CollectError
             If a file cannot be read. The dataset then has no index, as before the call.
         """
@@ -245,6 +247,7 @@ class SkippingIndex(IndexInspection):
                     hint="call refresh() to bring it up to date, add([...]) to add to it, or drop() before create()",
                 )  # fmt: skip
         form = form_of(self._spark, engine, version)
+        check_keys(form, planned)
         with Collected() as collected:
             result = Build(engine, source, planned, progress, on_error, form, collected).run(None)
         if source.unfound:

@@ -24,6 +24,7 @@ from xskip.build.collection import chunks_of, collect, collector_of
 from xskip.build.planning import plan
 from xskip.build.progress import shown
 from xskip.build.source import (
+    check_keys,
     form_of,
     open_source,
     require_collected,
@@ -132,6 +133,8 @@ class Extension(Update):
                     hint="to change its parameters, remove() the index first",
                 )  # fmt: skip
         planned, form = (*build.planned, *added), self._with_footer_key(build.form, added)
+        if any(each.definition.key_label for each in added):
+            check_keys(form, added)
         return replace(build, planned=planned, form=form, operation="add", added=added).run(snapshot)
 
     def _with_footer_key(self, form: WriteOptions, added: Sequence[PlannedIndex]) -> WriteOptions:

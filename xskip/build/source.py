@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from xskip.build.reader import FrameReader, TableReader
-from xskip.errors import DatasetError, IndexDefinitionError, MetadataCorruptError
+from xskip.errors import DatasetError, IndexDefinitionError, KeyNotAvailableError, MetadataCorruptError
 from xskip.metadata.data_files import table_identifier
 from xskip.metadata.read_profile import LEGACY, UNGUARDED, ReadProfile
 from xskip.metadatastore.absence import no_index
 from xskip.metadatastore.commit import find_live
+from xskip.metadatastore.encryption import demand_client
 from xskip.metadatastore.filesystem import Storage
 from xskip.metadatastore.location import IndexLocation
 from xskip.metadatastore.snapshot import Snapshot, open_snapshot
@@ -22,6 +23,7 @@ from xskip.spark.bridge.java_errors import told
 from xskip.spark.bridge.sessions import clone_session
 from xskip.spark.collect.claims import Claims
 from xskip.spark.collect.listing import ListedFiles, list_files
+from xskip.spark.collect.planned_index import PlannedIndex
 from xskip.spark.collect.relation import Dataset
 from xskip.spark.query.engine import Engine
 
@@ -32,6 +34,7 @@ __all__ = [
     "Source",
     "base_location",
     "check_dataset",
+    "check_keys",
     "check_reading",
     "check_root",
     "choose_location",
@@ -214,6 +217,30 @@ def form_of(spark: SparkSession, engine: Engine, version: int) -> WriteOptions:
         engine.settings.of(spark, ROWS_PER_FILE),
         engine.settings.of(spark, BYTES_PER_FILE),
     )
+
+
+def check_keys(form: WriteOptions, planned: Iterable[PlannedIndex]) -> None:
+    """Raise an error before a build if the footer has no key although an index has one, or the reverse.
+
+    Raises
+    ------
+    KeyNotAvailableError
+        If only one of both has a key, or if no client is registered that has keys.
+    """
+    keyed = [each.definition for each in planned if each.definition.key_label is not None]
+    if keyed and form.footer_key is None:
+        raise KeyNotAvailableError(
+            "an index has a key, but the footer of the metadata has none", where=str(keyed[0]),
+            found=f"key_label {keyed[0].key_label}, and no {FOOTER_KEY.key}", expected="the label of a key",
+            hint=f"set {FOOTER_KEY.key}",
+        )  # fmt: skip
+    if form.footer_key is not None and not keyed:
+        raise KeyNotAvailableError(
+            "the footer of the metadata has a key, but no index has one", found=f"{FOOTER_KEY.key} {form.footer_key}",
+            hint=f"give an index a key_label, or unset {FOOTER_KEY.key}",
+        )  # fmt: skip
+    if keyed:
+        demand_client()
 
 
 def existing_write_options(spark: SparkSession, engine: Engine, snapshot: Snapshot) -> WriteOptions:

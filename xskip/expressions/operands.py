@@ -158,6 +158,10 @@ class Evaluate(Protocol):
         """Return how much a zone's offsets differ from each other between two instants; all in microseconds."""
 
 
+#: The names of functions of a column and a literal that people write between both.
+_SIGNS = ("+", "-", "*", "/", "%", "DIV")
+
+
 @dataclass(frozen=True, slots=True)
 class Computed:
     """A deterministic function of one column, which Spark evaluates.
@@ -169,7 +173,7 @@ class Computed:
     type : str
         The Spark type of the function's values.
     name : str
-        The name of the function, for reports.
+        The name of the function, for reports, or the operator between a column and a literal, such as ``%``.
     term : int
         The number of the function in the query's request.
     shape : Monotonicity
@@ -205,6 +209,8 @@ class Computed:
     form: Form | None = None
 
     def __str__(self) -> str:
+        if self.name in _SIGNS:
+            return f"{self.column} {self.name} ?"
         return f"{self.name}({self.column})"
 
     def __call__(self, values: pa.Array) -> Evaluated:

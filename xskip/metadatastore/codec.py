@@ -24,8 +24,10 @@ from xskip.errors import KeyNotAvailableError, MetadataCorruptError, XskipError
 from xskip.metadata.data_files import DataFiles, join_ids, split_ids
 from xskip.metadata.table import IndexColumn, MetadataTable, PartitionColumn
 from xskip.metadatastore.bounded_read import RATIO, read_bounded
-from xskip.metadatastore.encryption import decryption, encryption, labels_of
+from xskip.metadatastore.digests import RESTORE
+from xskip.metadatastore.encryption import KMS, decryption, encryption, labels_of
 from xskip.metadatastore.file_sizes import SIZES, pack_sizes, unpack_sizes
+from xskip.metadatastore.filesystem import reading
 from xskip.metadatastore.legacy import java_bloom
 from xskip.metadatastore.legacy.java_values import Decoded, decode_streams, encode_streams
 from xskip.metadatastore.legacy.julian_calendar import SPARK_VERSION, mask_legacy_dates
@@ -221,13 +223,33 @@ def version_of(path: Path) -> int:
 def _reading(path: Path, what: str = "cannot read the metadata file") -> Iterator[None]:
     """Run the body and raise MetadataCorruptError for any error that malformed bytes cause."""
     try:
-        yield
+        with _permitted(path):
+            yield
+    except MetadataCorruptError as error:
+        if error.where:
+            raise
+        hint = error.hint or RESTORE
+        raise MetadataCorruptError(
+            error.what, where=str(path), found=error.found, expected=error.expected, hint=hint
+        ) from error
     except (XskipError, FileNotFoundError):
         raise
     except (pa.ArrowException, OSError) as error:  # Arrow's message describes the problem
-        raise MetadataCorruptError(what, where=str(path), found=str(error)) from error
+        found = " ".join(str(error).split())
+        raise MetadataCorruptError(what, where=str(path), found=found, hint=RESTORE) from error
     except (ValueError, TypeError, LookupError, ArithmeticError) as error:
-        raise MetadataCorruptError(what, where=str(path), found=f"{type(error).__name__}: {error}") from error
+        found = f"{type(error).__name__}: {error}"
+        raise MetadataCorruptError(what, where=str(path), found=found, hint=RESTORE) from error
+
+
+@contextmanager
+def _permitted(path: Path) -> Iterator[None]:
+    """Run the body and raise StorageError if the user may not read the file, which then need not be damaged."""
+    try:
+        yield
+    except PermissionError as error:
+        with reading(path):
+            raise error
 
 
 def _opened(path: Path) -> tuple[pq.ParquetFile, bytes]:
@@ -236,7 +258,9 @@ def _opened(path: Path) -> tuple[pq.ParquetFile, bytes]:
         reader = _unlocked(path) if _is_encrypted(path) else pq.ParquetFile(path, **READING)
         text = (reader.metadata.metadata or {}).get(_ROW_METADATA)
     if text is None:
-        raise MetadataCorruptError("the file is not a metadata file", where=str(path), expected="Spark's schema")
+        raise MetadataCorruptError(
+            "the file is not a metadata file", where=str(path), expected="Spark's schema in its footer", hint=RESTORE
+        )
     return reader, text
 
 
@@ -253,7 +277,7 @@ def _unlocked(path: Path) -> pq.ParquetFile:
     try:
         return pq.ParquetFile(path, decryption_properties=decryption(), **READING)
     except (pa.ArrowException, OSError) as error:
-        raise KeyNotAvailableError("no available key decrypts the metadata file", where=str(path)) from error
+        raise KeyNotAvailableError("no available key decrypts the metadata file", where=str(path), hint=KMS) from error
 
 
 def _with_types(file: MetadataFile) -> MetadataFile:
@@ -330,7 +354,9 @@ def _read(file: MetadataFile, columns: list[str]) -> pa.Table:
     except (pa.ArrowException, OSError) as error:
         if file.schema.encryption is None:
             raise
-        raise KeyNotAvailableError("no available key decrypts the metadata rows", where=str(file.path)) from error
+        raise KeyNotAvailableError(
+            "no available key decrypts the metadata rows", where=str(file.path), hint=KMS
+        ) from error
     if columns and len(table) != file.rows:
         raise MetadataCorruptError(
             "the number of rows differs from the footer of the metadata file", where=str(file.path),

@@ -15,8 +15,10 @@ from xskip.metadatastore.kms import KmsClient
 from xskip.metadatastore.schema import Labels, leaves_under
 from xskip.metadatastore.versions import WriteOptions
 
-__all__ = ["decryption", "encryption", "labels_of", "use_kms"]
+__all__ = ["KMS", "decryption", "demand_client", "encryption", "labels_of", "use_kms"]
 
+#: What to do without a key.
+KMS = "register a client that has the key with xskip.use_kms(…)"
 #: The registered client of this process; empty if there is none.
 _clients: list[Any] = []
 
@@ -139,14 +141,25 @@ def decryption() -> Any:
     return _factory().file_decryption_properties(pe.KmsConnectionConfig())
 
 
-def _factory() -> Any:
-    """Create a factory for one file; a shared factory would cache keys that the client has lost since."""
-    import pyarrow.parquet.encryption as pe
+def demand_client() -> None:
+    """Raise an error unless a client is registered.
 
+    Raises
+    ------
+    KeyNotAvailableError
+        If no client is registered.
+    """
     if not _clients:
         raise KeyNotAvailableError(
             "the metadata is encrypted, and no KMS client is registered", hint="call xskip.use_kms(…)"
         )
+
+
+def _factory() -> Any:
+    """Create a factory for one file; a shared factory would cache keys that the client has lost since."""
+    import pyarrow.parquet.encryption as pe
+
+    demand_client()
     adapted = _adapted(_clients[0])
     return pe.CryptoFactory(lambda _: adapted)
 

@@ -18,7 +18,16 @@ from typing import Protocol
 from xskip.errors import StorageError
 from xskip.settings import LOCATION
 
-__all__ = ["FileEntry", "LocalStorage", "PutInDoubtError", "Storage", "local_path", "modified_of", "put_once"]
+__all__ = [
+    "FileEntry",
+    "LocalStorage",
+    "PutInDoubtError",
+    "Storage",
+    "local_path",
+    "modified_of",
+    "put_once",
+    "reading",
+]
 
 # errors of a file system that cannot create hard links, or no hard link to this file
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EINVAL, errno.EXDEV}
@@ -269,6 +278,13 @@ def _family(action: str, path: str) -> Iterator[None]:
             hint = f"{hint}; to write indexes elsewhere, set {LOCATION.key}"
         found = error.strerror or type(error).__name__
         raise StorageError(f"cannot {action}", where=path, found=found, hint=hint) from error
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Run the body, which reads a local file, and convert OSError to StorageError, except for a missing file."""
+    with _family("read the file", str(path)):
+        yield
 
 
 @contextmanager

@@ -11,7 +11,8 @@ from xskip.errors import KeyNotAvailableError, MetadataCorruptError
 from xskip.metadata.table import MetadataTable
 from xskip.metadatastore.codec import MetadataFile, encode, open_file
 from xskip.metadatastore.commit import RecordedFile, new_file_name
-from xskip.metadatastore.digests import footer_digest
+from xskip.metadatastore.digests import RESTORE, footer_digest
+from xskip.metadatastore.filesystem import reading
 from xskip.metadatastore.versions import WriteOptions
 
 __all__ = ["open_recorded", "write_files"]
@@ -33,14 +34,17 @@ def open_recorded(path: Path, entry: RecordedFile | None) -> MetadataFile:
     ------
     MetadataCorruptError
         If the file is damaged, or is not the file that was committed.
+    StorageError
+        If the storage refuses to read the file.
     """
     if entry is None:
         return open_file(path)
-    size = path.stat().st_size
-    if size != entry.size:
-        raise _not_committed(path, f"{size} bytes", f"{entry.size} bytes")
-    if entry.footer and (digest := footer_digest(path)) != entry.footer:
-        raise _not_committed(path, f"footer {digest}", f"footer {entry.footer}")
+    with reading(path):
+        size = path.stat().st_size
+        if size != entry.size:
+            raise _not_committed(path, f"{size} bytes", f"{entry.size} bytes")
+        if entry.footer and (digest := footer_digest(path)) != entry.footer:
+            raise _not_committed(path, f"footer {digest}", f"footer {entry.footer}")
     file = open_file(path)
     if file.rows != entry.rows:
         raise _not_committed(path, f"{file.rows} rows", f"{entry.rows} rows")
@@ -49,9 +53,8 @@ def open_recorded(path: Path, entry: RecordedFile | None) -> MetadataFile:
 
 def _not_committed(path: Path, found: str, expected: str) -> MetadataCorruptError:
     return MetadataCorruptError(
-        "a metadata file differs from its commit record", where=str(path), found=found, expected=expected,
-        hint="restore the file, or drop the index and create it again",
-    )  # fmt: skip
+        "a metadata file differs from its commit record", where=str(path), found=found, expected=expected, hint=RESTORE
+    )
 
 
 def write_files(

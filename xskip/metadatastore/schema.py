@@ -221,7 +221,9 @@ _MALFORMED = (ValueError, KeyError, TypeError, AttributeError, StopIteration, Ov
 
 
 def _not_metadata(error: Exception) -> MetadataCorruptError:
-    return MetadataCorruptError("the schema is not a schema of metadata", found=f"{type(error).__name__}: {error}")
+    lacks_names = isinstance(error, StopIteration)
+    found = f"no column {OBJECT_COLUMN}" if lacks_names else f"{type(error).__name__}: {error}"
+    return MetadataCorruptError("the schema is not a schema of metadata", found=found)
 
 
 def _parts(text: str | bytes) -> tuple[list[Json], Json, int]:

@@ -129,13 +129,15 @@ class Columns:
 
     @cached_property
     def _read(self) -> tuple[pa.Schema | None, str, frozenset[str]]:
-        rows = self._chosen()
-        if not rows:
-            return None, "the dataset has no files", frozenset()
-        try:
-            first, *others = (schema_of_file(self.store, self.format, self.listed.slice(row, 1)) for row in rows)
-        except XskipError as error:
-            return None, str(error), frozenset()
+        found, problem = [], "the dataset has no files"
+        for row in self._chosen():
+            try:
+                found.append(schema_of_file(self.store, self.format, self.listed.slice(row, 1)))
+            except XskipError as error:
+                problem = str(error)
+        if not found:
+            return None, problem, frozenset()
+        first, *others = found
         doubted = set()
         for other in others:
             for field in other:

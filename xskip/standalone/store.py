@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from pyarrow.fs import FileInfo, FileSystem
 
 __all__ = ["ArrowStorage", "Store", "list_data"]
+
+_CHECK = "check the storage and the permissions of this user, and try again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +121,20 @@ def _below(directory: str) -> Iterator[FileStatus]:
     except (FileNotFoundError, NotADirectoryError) as error:
         raise DatasetError("the dataset is no directory", where=directory) from error
     except OSError as error:
-        raise StorageError("cannot list the dataset", where=directory, found=told_by(error)) from error
+        raise StorageError("cannot list the dataset", where=directory, found=told_by(error), hint=_CHECK) from error
     for entry in found:
-        if entry.is_dir():
+        try:
+            is_directory, stat = entry.is_dir(), entry.stat()
+        except OSError as error:
+            if isinstance(error, FileNotFoundError) and not entry.is_symlink():  # it was deleted after the listing
+                continue
+            raise DatasetError(
+                "a file of the dataset cannot be listed", where=entry.path, found=told_by(error),
+                hint="restore the file, or remove the link",
+            ) from error  # fmt: skip
+        if is_directory:
             yield from _below(entry.path)
         else:
-            stat = entry.stat()
             yield FileStatus(entry.path, stat.st_size, modified_of(stat.st_mtime_ns))
 
 
@@ -134,11 +145,19 @@ def _among(filesystem: FileSystem, store: Store) -> Iterator[FileStatus]:
     try:
         found = filesystem.get_file_info(FileSelector(base, recursive=True))
     except OSError as error:
-        raise DatasetError("the dataset cannot be listed", where=store.root, found=told_by(error)) from error
+        raise DatasetError(
+            "the dataset cannot be listed", where=store.root, found=_of_arrow(error), hint=_CHECK
+        ) from error
     for info in found:
         below = info.path.removeprefix(base).strip("/")
         if info.is_file and not any(map(_is_hidden, below.split("/"))):
             yield FileStatus(f"{store.path.rstrip('/')}/{below}", info.size or 0, _modified(info))
+
+
+def _of_arrow(error: Exception) -> str:
+    """Return the cause in an error of pyarrow, whose first part repeats the path."""
+    cause = " ".join(told_by(error).rpartition("Detail: ")[2].split())
+    return re.sub(r"^\[errno \d+\] ", "", cause)[:300]
 
 
 def _modified(info: FileInfo) -> int:
@@ -176,7 +195,7 @@ class ArrowStorage:
         except FileNotFoundError:
             raise
         except OSError as error:
-            raise StorageError("cannot read the file", where=path, found=told_by(error)) from error
+            raise StorageError("cannot read the file", where=path, found=_of_arrow(error), hint=_CHECK) from error
 
     def fetch(self, path: str) -> Path:
         """Return a local copy of a file, see :meth:`Storage.fetch`."""
@@ -210,7 +229,9 @@ class ArrowStorage:
             selector = FileSelector(self._place(directory), allow_not_found=True)
             return list(self.filesystem.get_file_info(selector))
         except OSError as error:
-            raise StorageError("cannot list the directory", where=directory, found=told_by(error)) from error
+            raise StorageError(
+                "cannot list the directory", where=directory, found=_of_arrow(error), hint=_CHECK
+            ) from error
 
     def _is_for_reading(self, path: str) -> StorageError:
         return StorageError("xskip changes an index only in Spark", where=path)

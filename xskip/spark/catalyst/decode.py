@@ -53,6 +53,7 @@ from xskip.types.datatypes import atomic_name, element_of, is_widening
 
 __all__ = ["to_predicate"]
 
+_SIGNS = {"Add": "+", "Subtract": "-", "Multiply": "*", "Divide": "/", "Remainder": "%", "IntegralDivide": "DIV"}
 _COMPARISONS = {
     "EqualTo": Op.EQ,
     "LessThan": Op.LT,
@@ -298,11 +299,20 @@ def _expression(node: Node, reason: str) -> Computed | Derived | Unknown:
     if not isinstance(node, ExprNode) or node.term is None or atomic_name(node.type) is None:
         return Unknown(reason)
     column, form = _column_in(node), form_of(node)
-    name = _words(node[0]).replace(" ", "_")
+    name = _name(node)
     has_values = isinstance(column, Column) or (isinstance(column, FileColumn) and column.name in FILE_COLUMNS)
     if node.term >= 0 and node.evaluate is not None and has_values and column is not None and atomic_name(column.type):
         return Computed(column, node.type, name, node.term, monotonicity_of(node), node.evaluate, _call_in(node), form)
     return Unknown(reason) if form is None else Derived(form, node.type, reason)
+
+
+def _name(node: Node) -> str:
+    """Return the name of a function for reports: the operator of a column and a literal, or words."""
+    match node:
+        case [str() as name, ["$", *_], other, *_] if name in _SIGNS and is_literal(other):
+            return _SIGNS[name]
+        case _:
+            return _words(node[0]).replace(" ", "_")
 
 
 def _call_in(node: Node) -> tuple[object, ...]:
