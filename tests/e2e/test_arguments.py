@@ -351,11 +351,17 @@ def test_predicates_of_another_type(made: SkippingIndex, predicate: Any) -> None
         made.files(predicate, require_index=False)
 
 
-@pytest.mark.parametrize("predicate", ["", "ts >", "SELECT ts FROM events", "ts"])
-def test_predicates_that_are_no_conditions(made: SkippingIndex, predicate: Any) -> None:
-    with pytest.raises(
-        PredicateError, match=r"Spark cannot resolve the predicate .*; expected: a condition such as \"ts"
-    ):
+@pytest.mark.parametrize(
+    ("predicate", "what"),
+    [
+        ("", "the predicate is empty"),
+        ("ts >", "Spark cannot parse the predicate .where: ts >; found: the end"),
+        ("SELECT ts FROM events", "the predicate is a statement .where: SELECT ts FROM events; found: SELECT at"),
+        ("ts", "Spark cannot resolve the predicate .*"),
+    ],
+)
+def test_predicates_that_are_no_conditions(made: SkippingIndex, predicate: str, what: str) -> None:
+    with pytest.raises(PredicateError, match=rf'{what}.*expected: a condition such as "ts'):
         made.files(predicate, require_index=False)
 
 
