@@ -47,7 +47,13 @@ def literal(draw: random.Random, name: str) -> tuple[str, Any]:
     moment = START + timedelta(hours=number * 5)
     match name:
         case "i":
-            return draw.choice([(str(number), number), (f"{number}.5", number + 0.5), (f"{number}", float(number))])
+            return draw.choice(
+                [
+                    (str(number), number),
+                    (f"{number}.5", number + math.copysign(0.5, number)),
+                    (f"{number}", float(number)),
+                ]
+            )
         case "p":
             return str(number % 5), number % 5
         case "l":
