@@ -7,13 +7,11 @@ leaves negation to :func:`~xskip.expressions.predicate.negate`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from xskip.clauses.file_attribute import FILE_COLUMNS
-from xskip.expressions.char_padding import Padded
 from xskip.expressions.like import split_like
 from xskip.expressions.operands import (
     Call,
@@ -46,14 +44,15 @@ from xskip.expressions.predicate import (
     negate,
 )
 from xskip.spark.catalyst.canonical_form import form_of
+from xskip.spark.catalyst.char_columns import padded_column
 from xskip.spark.catalyst.evaluator import ExprNode, decorate
 from xskip.spark.catalyst.literals import constant_of, is_literal, literal_value
 from xskip.spark.catalyst.monotonicity import monotonicity_of
+from xskip.spark.catalyst.node_names import function_name, unsupported
 from xskip.types.datatypes import atomic_name, element_of, is_widening
 
 __all__ = ["to_predicate"]
 
-_SIGNS = {"Add": "+", "Subtract": "-", "Multiply": "*", "Divide": "/", "Remainder": "%", "IntegralDivide": "DIV"}
 _COMPARISONS = {
     "EqualTo": Op.EQ,
     "LessThan": Op.LT,
@@ -61,8 +60,6 @@ _COMPARISONS = {
     "GreaterThan": Op.GT,
     "GreaterThanOrEqual": Op.GE,
 }
-#: The class whose method ``readSidePadding`` pads the values of CHAR columns.
-_PADDING = "org.apache.spark.sql.catalyst.util.CharVarcharCodegenUtils"
 #: The conditions that have one translation for the value of COALESCE and one for NULL.
 _OF_FALLBACKS = (*_COMPARISONS, "EqualNullSafe", "In", "StartsWith", "IsNull", "IsNotNull")
 #: The longest list of literals in an expression that is compared with the expressions of indexes.
@@ -129,7 +126,7 @@ def _with_expressions(node: Node, predicate: Predicate) -> Predicate:
             forms = [(form_of([name, child]), True), (form_of([opposite, child]), False)]
         case _:
             forms = [(form_of(node), True)]
-    reason = _reason(node)
+    reason = unsupported(node)
     whole = [Comparison(Op.EQ, Derived(form, "boolean", reason), truth) for form, truth in forms if form is not None]
     return Equivalent((predicate, *whole)) if whole else predicate
 
@@ -158,7 +155,9 @@ def _by_fallback(node: Node) -> Predicate | None:
     if isinstance(whole, Comparison | In | NotIn | StartsWith | NotStartsWith | IsNull | IsNotNull):
         operand = whole.operand
         if isinstance(operand, Computed | Derived) and operand.form is not None:  # an index on the COALESCE itself
-            return Equivalent((found, replace(whole, operand=Derived(operand.form, operand.type, _reason(condition)))))
+            return Equivalent(
+                (found, replace(whole, operand=Derived(operand.form, operand.type, unsupported(condition))))
+            )
     return found
 
 
@@ -238,11 +237,11 @@ def _by_form(node: Node) -> Predicate:
             return _starts_with(child, prefix)
         case ["ArrayContains", child, ["#", str() as element, raw]]:
             array = _array(child)
-            return Unknown(_reason(node)) if array is None else _contains(array, element, raw)
+            return Unknown(unsupported(node)) if array is None else _contains(array, element, raw)
         case ["Like", child, ["#", "string", str() as pattern], str() as escape]:
             return _like(node, child, pattern, escape)
         case _:
-            return Unknown(_reason(node))
+            return Unknown(unsupported(node))
 
 
 def _operand(node: Node) -> Operand | Unknown:
@@ -265,7 +264,7 @@ def _operand(node: Node) -> Operand | Unknown:
             array = _array(child)
             element = None if array is None else element_of(array.type)
             if array is None or element is None or (node[0] == "ElementAt" and node[2][2] == 0):
-                return _expression(node, _reason(node))
+                return _expression(node, unsupported(node))
             return Elements(array, element, is_one=True)
         case ["UDF", str() as identity, str() as name, str() as kind, [*arguments]]:
             return _call(Call(identity, name, kind, tuple(map(_argument, arguments))))
@@ -277,7 +276,7 @@ def _operand(node: Node) -> Operand | Unknown:
                 return _expression(node, column.reason)
             return _expression(node, f"a cast of {column} to {target} can change values or their order")
         case _:
-            return _expression(node, _reason(node))
+            return _expression(node, unsupported(node))
 
 
 def _call(call: Call) -> Call | Unknown:
@@ -299,27 +298,18 @@ def _expression(node: Node, reason: str) -> Computed | Derived | Unknown:
     if not isinstance(node, ExprNode) or node.term is None or atomic_name(node.type) is None:
         return Unknown(reason)
     column, form = _column_in(node), form_of(node)
-    name = _name(node)
+    name = function_name(node)
     has_values = isinstance(column, Column) or (isinstance(column, FileColumn) and column.name in FILE_COLUMNS)
     if node.term >= 0 and node.evaluate is not None and has_values and column is not None and atomic_name(column.type):
         return Computed(column, node.type, name, node.term, monotonicity_of(node), node.evaluate, _call_in(node), form)
     return Unknown(reason) if form is None else Derived(form, node.type, reason)
 
 
-def _name(node: Node) -> str:
-    """Return the name of a function for reports: the operator of a column and a literal, or words."""
-    match node:
-        case [str() as name, ["$", *_], other, *_] if name in _SIGNS and is_literal(other):
-            return _SIGNS[name]
-        case _:
-            return _words(node[0]).replace(" ", "_")
-
-
 def _call_in(node: Node) -> tuple[object, ...]:
     """Return a function whose arguments are a bare column and literals, such as ``("Contains", b"x")``, or ``()``."""
     match node:
         case [str() as name, child, *arguments] if _is_a(child, "$") or (
-            _is_a(child, "StaticInvoke") and _padded(child)
+            _is_a(child, "StaticInvoke") and padded_column(child)
         ):
             name = name if _is_a(child, "$") else f"Padded{name}"
             values = [literal_value(a[2], a[1]) if is_literal(a) else a for a in arguments]
@@ -343,7 +333,7 @@ def _column_in(node: Node) -> Column | FileColumn | None:
 
 def _null_test(name: str, child: Node) -> Predicate:
     """Decode a null test of a column of any type, because nested and collated columns have NULL like other columns."""
-    padded = _padded(child)
+    padded = padded_column(child)
     if padded is not None:
         return IsNull(padded.column) if name == "IsNull" else IsNotNull(padded.column)
     match child:
@@ -355,7 +345,7 @@ def _null_test(name: str, child: Node) -> Predicate:
     strict = _strict_argument(child)
     if strict is not None:
         return _null_test(name, strict)
-    operand = _operand(child) if _is_a(child, "$meta") else _expression(child, _reason(child))
+    operand = _operand(child) if _is_a(child, "$meta") else _expression(child, unsupported(child))
     if isinstance(operand, Unknown):
         return operand
     return IsNull(operand) if name == "IsNull" else IsNotNull(operand)
@@ -378,7 +368,7 @@ def _strict_argument(node: Node) -> Node | None:
 def _comparison(op: Op, left: Node, right: Node) -> Predicate:
     if is_literal(left):
         op, left, right = op.flipped, right, left
-    padded = _padded(left)
+    padded = padded_column(left)
     if padded is not None and is_literal(right) and right[2] is not None:
         found = padded.compare(op, literal_value(right[2], right[1]))
         if found is not None:
@@ -429,7 +419,7 @@ def _array(node: Node) -> Column | Derived | None:
             return Column(tuple(path), kind)
         case ExprNode() if node.term is not None and element_of(node.type):
             form = form_of(node)
-            return None if form is None else Derived(form, node.type, _reason(node))
+            return None if form is None else Derived(form, node.type, unsupported(node))
         case _:
             return None
 
@@ -461,7 +451,7 @@ def _equal_row(field: Node, literal: Any) -> Predicate:
         case _ if is_literal(literal):
             return _predicate(["EqualNullSafe", field, literal])
         case _:
-            return Unknown(_reason(field))
+            return Unknown(unsupported(field))
 
 
 def _one_of_rows(row: Node, literals: list[Any]) -> Predicate:
@@ -477,7 +467,7 @@ def _one_of_rows(row: Node, literals: list[Any]) -> Predicate:
 
 def _one_of_values(field: Node, literals: list[Any]) -> Predicate:
     if not all(map(is_literal, literals)):  # a struct
-        return Unknown(_reason(field))
+        return Unknown(unsupported(field))
     values = [value for _, _, value in literals]
     found = _predicate(["In", field, literals[0][1], [value for value in values if value is not None]])
     return Or((found, _null_test("IsNull", field))) if None in values else found
@@ -493,7 +483,7 @@ def _null_safe(left: Node, right: Node) -> Predicate:
     if is_literal(right) and right[2] is None:
         return _null_test("IsNull", left)
     equal = _comparison(Op.EQ, left, right)
-    padded = _padded(left)
+    padded = padded_column(left)
     if padded is not None and is_literal(right):
         return And((IsNotNull(padded.column), equal))
     match equal:
@@ -511,13 +501,13 @@ def _is_nan(child: Node) -> Predicate:
     """Decode ``isnan(a)``, which is FALSE for NULL."""
     operand = _operand(child)
     if isinstance(operand, Unknown) or operand.type not in ("float", "double"):
-        return Unknown(_reason(child))
+        return Unknown(unsupported(child))
     return And((IsNotNull(operand), Comparison(Op.EQ, operand, float("nan"))))
 
 
 def _membership(child: Node, kind: str, values: list[Any]) -> Predicate:
     decoded = tuple(literal_value(raw, kind) for raw in values if raw is not None)
-    has_null, padded = any(raw is None for raw in values), _padded(child)
+    has_null, padded = any(raw is None for raw in values), padded_column(child)
     found = None if padded is None else padded.among(decoded, has_null=has_null)
     if found is not None:
         return found
@@ -531,23 +521,8 @@ def _membership(child: Node, kind: str, values: list[Any]) -> Predicate:
     return In(operand, decoded, has_null)
 
 
-def _padded(node: Node) -> Padded | None:
-    """Return a CHAR column as Spark pads it: when it reads the column, or else when it compares the column."""
-    match node:
-        case ["StaticInvoke", cls, _, "readSidePadding", [["$", [*path], "string"], ["#", "int", int() as size]], *_]:
-            return Padded(Column(tuple(path), "string"), size) if cls == _PADDING else None
-        case ["StringRPad", ["$", [*path], "string"], ["#", "int", int() as size], ["#", "string", " "]] if size > 0:
-            return Padded(Column(tuple(path), "string"), size, is_cut=True)
-        case ["StringRPad", child, ["#", "int", int() as size], ["#", "string", " "]]:  # of a literal that is longer
-            padded = _padded(child)
-            longer = padded is not None and not padded.is_cut and padded.length <= size
-            return Padded(padded.column, size, is_cut=True) if padded is not None and longer else None
-        case _:
-            return None
-
-
 def _starts_with(child: Node, prefix: Any) -> Predicate:
-    padded = None if prefix is None else _padded(child)
+    padded = None if prefix is None else padded_column(child)
     found = None if padded is None else padded.starts_with(literal_value(prefix, "string"))
     if found is not None:
         return found
@@ -583,23 +558,3 @@ def _like(node: Node, child: Node, pattern: str, escape: str) -> Predicate:
 
 def _is_a(node: Node, name: str) -> bool:
     return isinstance(node, list) and node[:1] == [name]
-
-
-def _reason(node: Node) -> str:
-    """Return a sentence that says why the decoder does not understand a node."""
-    match node:
-        case ["$meta", path, _]:
-            return f"xskip does not support the hidden column {'.'.join(path)}"
-        case ["$", path, _]:
-            return f"xskip does not use column {'.'.join(path)} in this position"
-        case ["#", kind, _]:
-            return f"xskip does not use a literal of type {kind} in this position"
-        case [str() as name, *_]:
-            return f"xskip does not support the function or operator '{_words(name)}'"
-        case _:
-            return "xskip does not support this expression"
-
-
-def _words(name: str) -> str:
-    """Return the name of a class as lower-case words."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()

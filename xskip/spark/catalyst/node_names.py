@@ -1,0 +1,41 @@
+"""Words for nodes of the hook's encoding: names of functions, and reasons why the decoder does not use a node."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from xskip.spark.catalyst.literals import is_literal
+
+__all__ = ["function_name", "unsupported"]
+
+_SIGNS = {"Add": "+", "Subtract": "-", "Multiply": "*", "Divide": "/", "Remainder": "%", "IntegralDivide": "DIV"}
+
+
+def function_name(node: Any) -> str:
+    """Return the name of a function for reports: the operator of a column and a literal, or words."""
+    match node:
+        case [str() as name, ["$", *_], other, *_] if name in _SIGNS and is_literal(other):
+            return _SIGNS[name]
+        case _:
+            return _words(node[0]).replace(" ", "_")
+
+
+def unsupported(node: Any) -> str:
+    """Return a sentence that says why the decoder does not understand a node."""
+    match node:
+        case ["$meta", path, _]:
+            return f"xskip does not support the hidden column {'.'.join(path)}"
+        case ["$", path, _]:
+            return f"xskip does not use column {'.'.join(path)} in this position"
+        case ["#", kind, _]:
+            return f"xskip does not use a literal of type {kind} in this position"
+        case [str() as name, *_]:
+            return f"xskip does not support the function or operator '{_words(name)}'"
+        case _:
+            return "xskip does not support this expression"
+
+
+def _words(name: str) -> str:
+    """Return the name of a class as lower-case words."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
