@@ -13,10 +13,13 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from tests.helpers import opened_files, write_once
+from tests.helpers import SPARK_4, opened_files, write_once
 from tests.soundness.checking import ALL, NONE, Family
 from xskip import BloomFilter, Hybrid, Index, MinMax, NullCount, Prefix, SkippingIndex, TokenBloom, ValueList
 from xskip.errors import IndexDefinitionError
+
+#: Spark 3.5 adds no ``c IS NOT NULL`` to a condition on padded values, and no clause is left of one that is never TRUE.
+NEVER = NONE if SPARK_4 else ALL
 
 KINDS: dict[str, list[Index]] = {
     "minmax": [MinMax("c")],
@@ -103,7 +106,7 @@ PADDED: dict[str, dict[str, str]] = {
         "c LIKE 'ab  %'": "ab abpad abtab",
         "c LIKE 'z   %'": "z",
         "c NOT LIKE 'ab%'": "z blank",
-        "c LIKE 'z'": NONE,  # Spark does not pad a pattern
+        "c LIKE 'z'": NEVER,  # Spark does not pad a pattern
         "startswith(c, '    ')": "blank",
         "c IS NOT NULL": VALUES,
         "c IS NULL": ALL,
@@ -122,7 +125,7 @@ PADDED: dict[str, dict[str, str]] = {
         "c > 'ab'": "long z",
         "c >= 'ab'": "ab abpad abtab long z",
         "NOT (c >= 'ab')": "abtab blank",
-        "c LIKE 'ab'": NONE,
+        "c LIKE 'ab'": NEVER,
         "c LIKE 'ab   '": "ab abpad abtab",
         "c LIKE 'ab %'": "ab abpad abtab long",
         "c NOT LIKE 'ab %'": "abtab long z blank",
