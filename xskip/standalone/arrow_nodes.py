@@ -10,6 +10,7 @@ A node is TRUE for at least the rows for which pyarrow evaluates the expression 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +23,7 @@ from xskip.standalone.arrow_tree import Call, Field, Scalar, Tree
 from xskip.standalone.sql import Both, Compared, Either, Like, Literal, Name, Node, Not, NullTest, Other
 from xskip.types.datatypes import arrow_type
 
-__all__ = ["OF_PARTITIONS", "NodeMaker", "fields_of", "text_of"]
+__all__ = ["OF_PARTITIONS", "NodeMaker", "fields_of", "has_nan", "text_of"]
 
 _OPS = {
     "equal": Op.EQ, "not_equal": Op.NE, "less": Op.LT, "less_equal": Op.LE, "greater": Op.GT, "greater_equal": Op.GE,
@@ -296,6 +297,33 @@ def fields_of(tree: Tree) -> Iterator[tuple[str, ...]]:
             yield part.path
         elif isinstance(part, Call):
             waiting.extend(reversed(part.arguments))
+
+
+def has_nan(tree: Tree) -> bool:
+    """Return whether an expression has the literal NaN.
+
+    Parameters
+    ----------
+    tree : Tree
+        The expression.
+
+    Examples
+    --------
+    >>> has_nan(Call("less", (Field(("x",)), Scalar(pa.scalar(float("nan"))))))
+    True
+    """
+    waiting: list[Tree] = [tree]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Call):
+            waiting.extend(part.arguments)
+        elif isinstance(part, Scalar) and _is_nan(part.value):
+            return True
+    return False
+
+
+def _is_nan(value: Any) -> bool:
+    return bool(pa.types.is_floating(value.type) and value.is_valid and math.isnan(value.as_py()))
 
 
 def text_of(tree: Tree, depth: int = 0) -> str:

@@ -14,7 +14,7 @@ from xskip.metadata.read_profile import ReadProfile
 from xskip.pruning.prune import prune, requirements
 from xskip.pruning.translate import Available, translate, without_columns
 from xskip.standalone.arrow_filter import skipped_by_expression
-from xskip.standalone.arrow_nodes import OF_PARTITIONS, NodeMaker, fields_of, text_of
+from xskip.standalone.arrow_nodes import OF_PARTITIONS, NodeMaker, fields_of, has_nan, text_of
 from xskip.standalone.arrow_tree import FormError, Tree, tree_of
 from xskip.standalone.columns import Columns
 from xskip.standalone.resolve import Resolver
@@ -66,6 +66,15 @@ class Predicate:
             return Predicate(given, tree=tree_of(given))
         except FormError as error:
             return Predicate(given, problem=str(error))
+
+    @property
+    def may_have_nan(self) -> bool:
+        """Return whether an expression may have the literal NaN.
+
+        pyarrow takes ``x < NaN`` for TRUE of a file whose bounds it knows, and FALSE of each row, so that it rules out
+        files with rows for which ``~(x < NaN)`` is TRUE.
+        """
+        return "nan" in str(self.given).lower() if self.tree is None else has_nan(self.tree)
 
     def check(self, columns: Columns) -> None:
         """Raise an error if the predicate names a column that the dataset does not have.
@@ -137,7 +146,7 @@ class Selection:
             partitions = frozenset(self.columns.snapshot.partitions)
             maker = NodeMaker(schema, recorded, partitions, case_sensitive=self.columns.case_sensitive)
             skip, unused = self._by_indexes(maker.node(predicate.tree), ())
-        if unused:
+        if unused and not predicate.may_have_nan:
             skip = skip | self._by_pyarrow(predicate.given)
         return skip, tuple(pair for pair in unused if pair[1] != OF_PARTITIONS)
 
