@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from xskip.build.source import Source
+from xskip.clauses.user_classes import method_errors
 from xskip.errors import IndexDefinitionError, did_you_mean
 from xskip.expressions.operands import columns_in, join_path, split_path
 from xskip.indexes import Formatted, Index, index_of
@@ -17,7 +18,7 @@ from xskip.spark.catalyst import canonical_form
 from xskip.spark.catalyst.evaluator import ExprNode, decorate
 from xskip.spark.catalyst.vetting import is_plain
 from xskip.spark.collect.planned_index import PlannedIndex, value_types
-from xskip.types.datatypes import from_json
+from xskip.types.datatypes import Storage, from_json
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -92,7 +93,12 @@ def _planned(source: Source, index: Index, partitions: set[str]) -> PlannedIndex
     spelled = tuple(join_path(path) for path, _ in found)
     names = spelled if source.reading.case_sensitive else tuple(name.lower() for name in spelled)
     definition = IndexDefinition(index.name, names, index.params, index.key_label, types)
-    return _checked(PlannedIndex(index, spelled, definition, index.storage(value_types(index, types))))
+    return _checked(PlannedIndex(index, spelled, definition, _storage(index, types)))
+
+
+def _storage(index: Index, types: tuple[str, ...]) -> Storage:
+    with method_errors(type(index), "storage"):
+        return index.storage(value_types(index, types))
 
 
 def _check_pattern(source: Source, index: Formatted) -> None:
@@ -113,7 +119,9 @@ def _checked(planned: PlannedIndex) -> PlannedIndex:
     index = planned.index
     if index.of_paths:
         return planned
-    if not index.accumulators and not index.aggregates([each.column for each in planned.inputs]):
+    with method_errors(type(index), "aggregates"):
+        collects = bool(index.accumulators or list(index.aggregates([each.column for each in planned.inputs])))
+    if not collects:
         raise IndexDefinitionError(
             "the index type collects no statistics", found=str(planned.definition), hint="define its aggregates"
         )
@@ -141,7 +149,7 @@ def _planned_expression(source: Source, index: Index, partitions: set[str]) -> P
     expression = form.text if source.reading.case_sensitive else form.folded
     params = (*index.params, (EXPRESSION, expression), (SETTINGS, source.dataset.evaluation_settings()))
     definition = IndexDefinition(index.name, (text,), params, index.key_label, (kind,))
-    return _checked(PlannedIndex(index, (text,), definition, index.storage(value_types(index, (kind,)))))
+    return _checked(PlannedIndex(index, (text,), definition, _storage(index, (kind,))))
 
 
 def _not_indexable(text: str) -> IndexDefinitionError:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xskip.clauses.clause import IndexClause, LeafClause, Mask, Verdicts
+from xskip.clauses.user_classes import method_errors
 from xskip.expressions.evaluate import from_mask, null_may_match
 from xskip.expressions.operands import Computed
 from xskip.expressions.predicate import Leaf
@@ -283,17 +284,20 @@ class PartsClause(ColumnClause, ABC, Generic[_Taken]):
         Where all leaves may be TRUE of NULL, no list gives false. The parameters are those of
         :meth:`ColumnClause.verdicts`.
         """
-        taken = once((type(self), "parts"), lambda: self.parts(values))
+        with method_errors(type(self), "parts"):
+            taken = once((type(self), "parts"), lambda: self.parts(values))
         if taken is None:
             return pa.nulls(len(values), pa.bool_())
         lists, parts = taken
         clauses = (self, *self.also)
-        each = (once((type(self), c.leaf), partial(c.matching, c.leaf, parts)) for c in clauses)
-        found = reduce(pc.and_kleene, each)
-        # index types write no NULL into lists: a list with NULL is damaged, and the NULL counts as a match
-        if isinstance(parts, pa.Array) and parts.null_count:
-            found = pc.or_kleene(found, parts.is_null())
-        held = any_in_each(lists, found.fill_null(True)) | all(null_may_match(clause.leaf) for clause in clauses)
+        with method_errors(type(self), "matching"):
+            each = (once((type(self), c.leaf), partial(c.matching, c.leaf, parts)) for c in clauses)
+            found = reduce(pc.and_kleene, each)
+            # index types write no NULL into lists: a list with NULL is damaged, and the NULL counts as a match
+            if isinstance(parts, pa.Array) and parts.null_count:
+                found = pc.or_kleene(found, parts.is_null())
+            matched = any_in_each(lists, found.fill_null(True))
+        held = matched | all(null_may_match(clause.leaf) for clause in clauses)
         return pc.if_else(values.is_valid(), from_mask(held), pa.scalar(None, pa.bool_()))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import lru_cache
 
@@ -12,6 +13,8 @@ from xskip.metadata.table import IndexDefinition, IndexKey
 __all__ = ["index_of", "keys_of_paths", "register", "registered", "type_of"]
 
 _TYPES: dict[str, type[Index]] = {}
+#: The names of columns in the metadata join the name of an index type and those of its columns by underscores.
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 
 
 def register(kind: type[Index]) -> type[Index]:
@@ -30,11 +33,12 @@ def register(kind: type[Index]) -> type[Index]:
     Raises
     ------
     IndexDefinitionError
-        If the object is no class with a name, or another class is registered under the name.
+        If the object is no class with a name of letters and digits, or another class is registered under the name.
 
     Examples
     --------
-    A further registration of the same class has no effect.
+    A further registration of the same class has no effect. A class that is defined anew, as by a notebook's cell that
+    runs again, replaces the class of the same module and name.
 
     >>> xskip.register(xskip.MinMax)
     <class 'xskip.indexes.minmax.MinMax'>
@@ -43,8 +47,15 @@ def register(kind: type[Index]) -> type[Index]:
         raise IndexDefinitionError(
             "an index type is a class with a name", found=repr(kind)[:100], expected="a class such as MinMax"
         )
-    known = _TYPES.setdefault(kind.name, kind)
-    if known is not kind:
+    if not _NAME.fullmatch(kind.name):
+        raise IndexDefinitionError(
+            "the name of an index type is not valid", where=kind.__qualname__, found=repr(kind.name)[:100],
+            expected="letters and digits, such as 'suffix'",
+        )  # fmt: skip
+    known = _TYPES.get(kind.name, kind)
+    if (known.__module__, known.__qualname__) == (kind.__module__, kind.__qualname__):
+        _TYPES[kind.name] = kind
+    else:
         raise IndexDefinitionError(
             f"two index types have the name {kind.name!r}", found=f"{known.__qualname__} and {kind.__qualname__}"
         )

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from xskip.clauses.clause import AllOf, Always, AnyOf, Clause, PartitionKey, Requirement, Undetermined
+from xskip.clauses.clause import AllOf, Always, AnyOf, Clause, IndexClause, PartitionKey, Requirement, Undetermined
 from xskip.clauses.file_attribute import FileClause
 from xskip.clauses.partition import PartitionClause
+from xskip.clauses.user_classes import method_errors
 from xskip.expressions.operands import (
     Call,
     Cast,
@@ -35,7 +36,7 @@ from xskip.expressions.predicate import (
     Unknown,
 )
 from xskip.expressions.udf import implied
-from xskip.indexes import index_of
+from xskip.indexes import Index, index_of
 from xskip.metadata.table import IndexDefinition
 from xskip.pruning.column_pair import ColumnPairClause
 from xskip.types.datatypes import INTEGRAL, Array, Bloom, Opaque, Storage, Struct, atomic_name, element_of
@@ -287,7 +288,7 @@ def _of_call(leaf: Leaf, call: Call, available: Available) -> Clause:
         index = index_of(definition)
         same = (definition.columns, definition.types, definition.expression) == (names, kinds, None)
         if index is not None and index.of_calls and same and not any(map(available.is_partition, paths)):
-            clause = index.translate(leaf, definition, storage)
+            clause = _clause(index, leaf, definition, storage)
             clauses += [] if clause is None else [clause]
     unknown = Undetermined(str(leaf), f"no registered implication of {call.name} applies")
     return _all(clauses) or unknown
@@ -344,8 +345,16 @@ def _on_elements(leaf: Leaf, array: Derived, kind: str, available: Available) ->
 
 def _clauses(leaf: Leaf, described: Sequence[_Described]) -> list[Clause]:
     indexes = ((index_of(d), d, s) for d, s in described)
-    clauses = (index.translate(leaf, d, s) for index, d, s in indexes if index is not None)
+    clauses = (_clause(index, leaf, d, s) for index, d, s in indexes if index is not None)
     return [clause for clause in clauses if clause is not None]
+
+
+def _clause(index: Index, leaf: Leaf, definition: IndexDefinition, storage: Storage) -> IndexClause | None:
+    with method_errors(type(index), "translate"):
+        clause = index.translate(leaf, definition, storage)
+        if clause is not None and not hasattr(clause, "needs"):
+            raise TypeError(f"it returned {clause!r:.100} instead of a clause or None")
+        return clause
 
 
 def _all(clauses: Sequence[Clause]) -> Clause | None:
@@ -411,7 +420,8 @@ def _joint(conjuncts: Sequence[Predicate], available: Available) -> Iterator[Cla
             typed = [
                 x for x in about if (c := column_of(x.operand)) is not None and _same_type(c, described, available)
             ]
-            clause = index.translate_all(typed, definition, storage)
+            with method_errors(type(index), "translate_all"):
+                clause = index.translate_all(typed, definition, storage)
             if clause is not None:
                 yield clause
 

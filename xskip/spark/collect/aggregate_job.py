@@ -9,7 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from xskip.clauses.user_classes import method_errors
+from xskip.errors import IndexDefinitionError
 from xskip.indexes.protocol import Input
+from xskip.spark.bridge.java_errors import told
 from xskip.spark.collect.file_results import FileResults
 from xskip.spark.collect.planned_index import PlannedIndex
 from xskip.spark.collect.relation import ORDINAL
@@ -51,12 +54,15 @@ class AggregateJob:
         """
         aggregates = []
         for i, planned in enumerate(self.indexes):
-            results = planned.index.aggregates([_carried(source) for source in planned.inputs])
-            aggregates += [result.alias(f"{i}_{j}") for j, result in enumerate(results)]
+            with method_errors(type(planned.index), "aggregates"):
+                results = planned.index.aggregates([_carried(source) for source in planned.inputs])
+                aggregates += [result.alias(f"{i}_{j}") for j, result in enumerate(results)]
         # enough reduce tasks to keep the sets of distinct values in a task small
         tasks = max(cores, int(sizes.sum()) // _PARTITION_BYTES, len(sizes) // _PARTITION_FILES)
         rows.sparkSession.conf.set("spark.sql.shuffle.partitions", str(tasks))
-        return rows.groupBy(ORDINAL).agg(*aggregates)
+        names = ", ".join(str(planned.definition) for planned in self.indexes)
+        with told(IndexDefinitionError, "Spark cannot plan the aggregates of the index types", names):
+            return rows.groupBy(ORDINAL).agg(*aggregates)
 
     def results(self, table: pa.Table) -> FileResults:
         """Return the results of each index.

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from xskip.clauses.user_classes import method_errors
 from xskip.errors import CollectError
 from xskip.indexes import MinMax, NullCount
 from xskip.metadata.data_files import DataFiles
@@ -236,7 +237,11 @@ class Collector:
         for planned, columns in zip(indexes, results.columns, strict=True):
             with self.costs.of(*(planned,) if planned in self.indexes else ()):
                 ordered = [_no_rows_are_empty(column.combine_chunks().take(take), take) for column in columns]
-                values.append(planned.index.assemble(ordered, planned.types).cast(arrow_type(planned.storage)))
+                with method_errors(type(planned.index), "assemble"):
+                    assembled = planned.index.assemble(ordered, planned.types).cast(arrow_type(planned.storage))
+                    if len(assembled) != len(chosen):
+                        raise ValueError(f"it returned {len(assembled)} values for {len(chosen)} files")
+                values.append(assembled)
         return values
 
 
