@@ -92,6 +92,21 @@ def native(spark: SparkSession, home: Path) -> dict[str, object]:
     return {"added": added, **asked(spark)}
 
 
+def by_serde(spark: SparkSession) -> dict[str, object]:
+    """Return what queries and operations do while Spark reads the same table by its Hive SerDe."""
+    spark.conf.set("spark.sql.hive.convertMetastoreOrc", "false")
+    try:
+        rows = assert_same_rows(lambda: spark.table("shop.events").filter("v > 4"), spark)
+        refused = ""
+        try:
+            xskip.SkippingIndex.for_table(spark, "shop.events").refresh()
+        except xskip.errors.DatasetError as error:
+            refused = str(error)
+        return {"rows": rows, "report": str(xskip.explain(spark.table("shop.events"))), "refused": refused}
+    finally:
+        spark.conf.unset("spark.sql.hive.convertMetastoreOrc")
+
+
 def main(home: Path) -> None:
     """Run every part, and print the results as JSON in the last line."""
     spark = session(home)
@@ -101,6 +116,8 @@ def main(home: Path) -> None:
         "table_name": lambda: table_name(spark, home),
         "database_name": lambda: database_name(spark, home),
         "native": lambda: native(spark, home),
+        "by_serde": lambda: by_serde(spark),
+        "again": lambda: asked(spark),
     }
     seen: dict[str, object] = {"catalog": spark.conf.get("spark.sql.catalogImplementation")}
     for name, part in parts.items():

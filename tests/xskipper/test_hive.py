@@ -43,7 +43,7 @@ def test_the_quick_start_has_the_documented_results(seen: dict[str, Any]) -> Non
     assert (path["indexed"], table["indexed"]) == (False, False)
 
 
-@pytest.mark.parametrize("part", ["table_name", "database_name", "native"])
+@pytest.mark.parametrize("part", ["table_name", "database_name", "native", "again"])
 def test_queries_on_tables(seen: dict[str, Any], part: str) -> None:
     """[MDS-L-4] An index is found by the table's property, its database's property and in the data."""
     assert seen[part]["opened"] == {"v > 4": 2, "v > 4 AND p < 3": 1, "v = 7": 0}
@@ -55,3 +55,13 @@ def test_the_metadata_is_in_the_configured_location(seen: dict[str, Any]) -> Non
     assert (seen["database_name"]["before"], seen["database_name"]["built"]) == (False, built(3))
     assert "shop.events" in seen["database_name"]["listed"]
     assert seen["native"]["added"] == 3
+
+
+def test_tables_that_spark_reads_by_their_serde(seen: dict[str, Any]) -> None:
+    """[PRU-KN-1] Queries of the table stay as they are, and operations say which setting is in the way."""
+    assert seen["by_serde"] == {
+        "rows": 2,
+        "report": "no scan reads files",
+        "refused": "Spark reads the table by its Hive SerDe, and xskip indexes only files that Spark itself reads; "
+        "set spark.sql.hive.convertMetastoreParquet and spark.sql.hive.convertMetastoreOrc to true",
+    }

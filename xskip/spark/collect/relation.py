@@ -152,6 +152,11 @@ class Dataset:
                 "a view has no files of its own",
                 hint="index the table or path that the view reads; then queries of the view skip",
             )
+        if kind == "HiveTableRelation":
+            raise DatasetError(
+                "Spark reads the table by its Hive SerDe, and xskip indexes only files that Spark itself reads",
+                hint="set spark.sql.hive.convertMetastoreParquet and spark.sql.hive.convertMetastoreOrc to true",
+            )
         if kind is not None:
             raise DatasetError(
                 "xskip indexes only files that Spark itself lists and reads", found=kind,
