@@ -91,7 +91,7 @@ def test_versions_that_do_not_exist_or_lack_a_type(spark: SparkSession, path: st
 
 
 def test_status_of_a_newer_release(spark: SparkSession, path: str) -> None:
-    """[MDS-V-2] [MDS-V-3] The status is TOO_NEW, and queries read all files and log the reason."""
+    """[MDS-V-2] [MDS-V-3] The version is TOO_NEW, and queries read all files and log the reason."""
     made = indexed(spark, path, 4)
     (file,) = Path(made.describe().location).glob("*.parquet")
     key = b"org.apache.spark.sql.parquet.row.metadata"
@@ -102,7 +102,7 @@ def test_status_of_a_newer_release(spark: SparkSession, path: str) -> None:
     assert (status.version, status.metadata_files) == ("TOO_NEW", ((file.name, 9),))
     assert (status.indexed, status.missing) == (0, 3)
     assert "newer" in status.problem
-    assert "TOO_NEW (9)" in str(status)
+    assert "9 (of a newer release)" in str(status)
 
 
 def test_migrate_all_of_a_location_without_indexes_is_an_error(

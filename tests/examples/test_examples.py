@@ -33,7 +33,7 @@ def test_quick_start(spark: SparkSession, tmp_path: Path, capsys: pytest.Capture
     said = capsys.readouterr().out
     assert "files added  300" in said
     assert "300 in all" in said
-    assert "missing        1" in said
+    assert "new            1" in said
     expected = spark.read.format("avro").load(str(tmp_path / "events"))
     xskip.disable(spark)
     count = expected.filter("ts >= '2024-07-01' AND city = 'Oslo' AND ts < timestamp_seconds(1704067200 + 18000000)")

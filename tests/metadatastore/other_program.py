@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from tests.reference import order
 from xskip.expressions.operands import Column, FileColumn
-from xskip.expressions.predicate import And, Comparison, In, NotIn, Op, Or, Predicate
+from xskip.expressions.predicate import And, Comparison, Equivalent, In, NotIn, Op, Or, Predicate
 from xskip.metadatastore.legacy import java_bloom
 from xskip.types import bloom_bits
 
@@ -137,6 +137,8 @@ def _clause(predicate: Predicate, known: Sequence[Known], without: frozenset[Fau
         case And(children):
             found = [clause for child in children if (clause := _clause(child, known, without)) is not None]
             return _both(found)
+        case Equivalent(children):
+            return _clause(children[0], known, without)
         case Or(children):
             either = [_clause(child, known, without) for child in children]
             return None if None in either else lambda row: _any(clause(row) for clause in either if clause)

@@ -56,7 +56,9 @@ def removing(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("to", ["parquet", "native"])
-def test_partitions_that_are_converted_while_a_query_runs(spark: SparkSession, server: Server, to: str) -> None:
+def test_partitions_that_are_converted_while_a_query_runs(
+    spark: SparkSession, server: Server, tmp_path: Path, to: str
+) -> None:
     """[QDB-SP-11] Tasks read the files that were there when the query began."""
     name = create_numbers(server, "open")
     folder = server.folder(name)
@@ -66,10 +68,13 @@ def test_partitions_that_are_converted_while_a_query_runs(spark: SparkSession, s
     before = {path.name for path in folder.iterdir() if path.name.startswith("1970")}
     spark.conf.set("spark.sql.files.openCostInBytes", str(1 << 30))  # a task for each piece
 
-    slow = F.udf(lambda x: (x % 100 == 1 and threading.Event().wait(5), x)[1], "bigint")
+    begun = tmp_path / "begun"
+    slow = F.udf(lambda x: (x % 100 == 1 and (begun.touch(), threading.Event().wait(5)), x)[1], "bigint")
     numbers = df.select(slow("x").alias("x"))
     with ThreadPoolExecutor(1) as pool:
         found = pool.submit(lambda: numbers.agg(F.count("*"), F.sum("x")).collect())
+        while not begun.exists() and not found.done():  # a task has begun, so that all files are open
+            time.sleep(0.01)
         assert open_files(spark, folder, wanted=True)
         server.run(name, f"alter table {name} convert partition to {to} where ts < '1970-01-05'")
         while not before - {path.name for path in folder.iterdir()} and not found.done():
