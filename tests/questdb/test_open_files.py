@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -69,7 +68,13 @@ def test_partitions_that_are_converted_while_a_query_runs(
     spark.conf.set("spark.sql.files.openCostInBytes", str(1 << 30))  # a task for each piece
 
     begun = tmp_path / "begun"
-    slow = F.udf(lambda x: (x % 100 == 1 and (begun.touch(), threading.Event().wait(5)), x)[1], "bigint")
+
+    def begin() -> bool:
+        begun.touch()
+        time.sleep(5)
+        return True
+
+    slow = F.udf(lambda x: (x % 100 == 1 and begin(), x)[1], "bigint")
     numbers = df.select(slow("x").alias("x"))
     with ThreadPoolExecutor(1) as pool:
         found = pool.submit(lambda: numbers.agg(F.count("*"), F.sum("x")).collect())
