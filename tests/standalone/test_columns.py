@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 from pyspark.sql import SparkSession
@@ -14,6 +15,7 @@ import xskip
 from tests.helpers import index, write_once
 from xskip import MinMax, SkippingIndex, ValueList
 from xskip.errors import PredicateError
+from xskip.standalone import columns
 from xskip.standalone.opened import OpenedIndex
 
 SCHEMA = "id int, city string, temp double, st struct<a: int, b: string>, m map<string, int>"
@@ -52,6 +54,18 @@ def test_unknown_columns_are_errors(opened: OpenedIndex, predicate: str, found: 
         opened.files(predicate)
     message = f"the dataset has no such column (where: {predicate}; found: {found}; expected: {COLUMNS})"
     assert str(error.value) == (f"{message}; {hint}" if hint else message)
+
+
+def test_predicates_on_known_columns_read_no_data_file(opened: OpenedIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    """[STA-CO-1] A footer is read only for a column that the index does not know."""
+    read: list[str] = []
+    for reader in ("schema_of_file", "header_schema"):
+        monkeypatch.setattr(columns, reader, lambda *_, name=reader: read.append(name) or pa.schema([]))
+    assert len(opened.files("id = 1 AND city = 'oslo' AND st.a = 1 AND p = 1")) == 1
+    assert not read
+    with pytest.raises(PredicateError):
+        opened.files("id = 1 AND temp = 1")
+    assert read
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What is no SQL in any engine is an error with its place, and all other conditions keep files."""
+"""The parser raises an error with the place for a text that no engine reads; other conditions keep files."""
 
 from __future__ import annotations
 

@@ -47,15 +47,15 @@ class Resolver:
         A function that returns the column with a path and its recorded type, or None if the index does not know it.
     zone : str or None
         The time zone of timestamps without an offset; None if the zone is not known.
-    names : collection of str
-        The names of columns that the index knows, for hints.
+    names : callable
+        A function that returns the names of columns for a hint at a column that the index does not know.
     unused : list of (str, str)
         The parts of the predicates that were not converted, each with the reason.
     """
 
     column: Callable[[tuple[str, ...]], Column | None]
     zone: str | None = None
-    names: Collection[str] = ()
+    names: Callable[[], Collection[str]] = tuple
     unused: list[tuple[str, str]] = field(default_factory=list)
 
     def resolve(self, node: Node, *, negated: bool = False) -> Predicate:
@@ -105,7 +105,7 @@ class Resolver:
         """Return a column; if the index does not know it, note the condition as unused, with a similar name."""
         column = self.column(name.path)
         if column is None:
-            hint = did_you_mean(_shown(name), self.names)
+            hint = did_you_mean(_shown(name), self.names())
             reason = f"the index has no statistics of {_shown(name)}"
             self._unknown(condition, f"{reason}; {hint}" if hint else reason)
         return column

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -134,7 +135,7 @@ class Selection:
             The predicate.
         """
         if predicate.node is not None:
-            return self._by_indexes(predicate.node, self.columns.unchecked)
+            return self._by_indexes(predicate.node, lambda: self.columns.unchecked)
         schema = self.columns.schema
         if schema is None:
             reason = f"the schema of the dataset is not known: {self.columns.problem}"
@@ -145,12 +146,12 @@ class Selection:
             recorded = partial(_recorded, self.available, self.columns.doubted)
             partitions = frozenset(self.columns.snapshot.partitions)
             maker = NodeMaker(schema, recorded, partitions, case_sensitive=self.columns.case_sensitive)
-            skip, unused = self._by_indexes(maker.node(predicate.tree), ())
+            skip, unused = self._by_indexes(maker.node(predicate.tree), tuple)
         if unused and not predicate.may_have_nan:
             skip = skip | self._by_pyarrow(predicate.given)
         return skip, tuple(pair for pair in unused if pair[1] != OF_PARTITIONS)
 
-    def _by_indexes(self, node: Node, names: tuple[str, ...]) -> tuple[Mask, Unused]:
+    def _by_indexes(self, node: Node, names: Callable[[], tuple[str, ...]]) -> tuple[Mask, Unused]:
         available, snapshot = self.available, self.columns.snapshot
         resolver = Resolver(partial(_column, available), self.time_zone, names)
         clause = translate(resolver.resolve(node), available)
