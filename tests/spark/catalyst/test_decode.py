@@ -559,3 +559,33 @@ def test_a_literal_that_is_not_held_makes_the_comparison_unknown() -> None:
     assert predicate(["In", ["$", ["c"], "binary"], "binary", [{"?": "x"}]]) == Unknown(
         "xskip does not support a literal of type binary"
     )
+
+
+def column(number: int, kind: str) -> Any:
+    return ["$", [f"c{number}"], kind]
+
+
+def test_a_coalesce_in_a_coalesce() -> None:
+    """[PRU-N-8] The arguments of the inner one stand in its place, whatever their number of levels."""
+    inner = left = right = column(0, "int")
+    for number in range(1, 40):
+        left = ["Coalesce", [left, column(number, "int")]]
+    for number in reversed(range(40)):
+        right = column(number, "int") if number == 39 else ["Coalesce", [column(number, "int"), right]]
+    flat = to_predicate([["EqualTo", ["Coalesce", [column(n, "int") for n in range(40)]], five()]])
+    assert not isinstance(flat, Unknown)
+    assert to_predicate([["EqualTo", left, five()]]) == flat
+    assert to_predicate([["EqualTo", right, five()]]) == flat
+    assert to_predicate([["EqualTo", inner, five()]]) == Comparison(Op.EQ, Column(("c0",), "int"), 5)
+
+
+def test_fallbacks_of_many_levels_or_arguments_are_unknown() -> None:
+    """[PRU-N-8] Each level of a first argument triples the predicate, and each argument adds a level to it."""
+    node = column(0, "boolean")
+    known = []
+    for number in range(1, 40):
+        node = ["Coalesce", [["Not", node], column(number, "boolean")]]
+        known.append(not isinstance(to_predicate([node]), Unknown))
+    assert known == [True] * 4 + [False] * 35
+    many = ["Coalesce", [column(number, "int") for number in range(3000)]]
+    assert isinstance(to_predicate([["EqualTo", many, five()]]), Unknown)

@@ -66,6 +66,10 @@ _OF_FALLBACKS = (*_COMPARISONS, "EqualNullSafe", "In", "StartsWith", "IsNull", "
 _MAX_LIST = 100
 #: The most rows of a list that are compared one by one.
 _MAX_ROWS = 50
+#: The most COALESCE around one another in a first argument: each one triples the conditions on it.
+_MAX_NESTING = 4
+#: The most arguments of a COALESCE, each of which is a level of the predicate.
+_MAX_ARGUMENTS = 100
 #: The number of an expression that Spark does not evaluate for Python.
 _NOT_EVALUATED = -1
 Node = Any
@@ -134,13 +138,16 @@ def _with_expressions(node: Node, predicate: Predicate) -> Predicate:
 def _by_fallback(node: Node) -> Predicate | None:
     """Decode a condition on COALESCE: on the first argument where it is not NULL, else on the others.
 
-    None for other nodes, and if the condition on the first argument is unknown. A NOT goes to both conditions.
+    None for other nodes, for too many levels or arguments, and if the condition on the first argument is unknown. A NOT
+    goes to both conditions.
     """
     condition = node[1] if _is_a(node, "Not") else node
     place = _place_of_fallback(condition)
     if place is None:
         return None
-    first, *others = (condition if place == 0 else condition[place])[1]
+    first, *others = _arguments(condition if place == 0 else condition[place])
+    if _nesting(first) >= _MAX_NESTING or len(others) >= _MAX_ARGUMENTS:
+        return None
     other = others[0] if len(others) == 1 else ["Coalesce", others]
     asked = (first, other) if place == 0 else [_rebuilt(condition, place, value) for value in (first, other)]
     on_first, on_others = map(_predicate, asked)
@@ -159,6 +166,21 @@ def _by_fallback(node: Node) -> Predicate | None:
                 (found, replace(whole, operand=Derived(operand.form, operand.type, unsupported(condition))))
             )
     return found
+
+
+def _arguments(coalesce: Node) -> list[Node]:
+    """Return the arguments of a COALESCE, with those of a COALESCE in it in its place."""
+    found: list[Node] = []
+    for argument in coalesce[1]:
+        found += _arguments(argument) if _is_a(argument, "Coalesce") else [argument]
+    return found
+
+
+def _nesting(node: Node) -> int:
+    """Return the greatest number of COALESCE around one another in a node."""
+    if not isinstance(node, list):
+        return 0
+    return max(map(_nesting, node), default=0) + _is_a(node, "Coalesce")
 
 
 def _place_of_fallback(node: Node) -> int | None:
