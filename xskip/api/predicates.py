@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from xskip.errors import PredicateError, shown
 from xskip.spark.bridge.java_errors import first_line
+from xskip.standalone.syntax import STATEMENTS
+from xskip.standalone.tokens import place_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -16,10 +18,9 @@ if TYPE_CHECKING:
 __all__ = ["check_predicate", "resolving"]
 
 _EXPECTED = "a condition such as \"ts >= '2024-03-01' AND city = 'Oslo'\""
-#: The errors of Spark for a text that is no condition.
-_STATEMENTS = ("SELECT", "WITH", "FROM", "WHERE")
 #: The place of an error of syntax in Spark's words, and what stands there.
 _NEAR = re.compile(r"at or near ('.*?'|end of input)[.:;].*?line (\d+), pos(?:ition)? (\d+)", re.DOTALL)
+#: The errors of Spark for a text that is no condition.
 _NO_CONDITION = ("PARSE_", "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN")
 
 
@@ -64,21 +65,21 @@ def resolving(predicate: str | Column) -> Iterator[None]:
 def _is_statement(predicate: str, found: str) -> bool:
     """Return whether Spark took the first word of a statement for a column, as in ``SELECT * FROM t``."""
     first = predicate.split(maxsplit=1)[0] if predicate.strip() else ""
-    return first.upper() in _STATEMENTS and "UNRESOLVED_COLUMN" in found and f"`{first}`" in found
+    return first.upper() in STATEMENTS and "UNRESOLVED_COLUMN" in found and f"`{first}`" in found
 
 
 def _no_sql(predicate: str, found: str) -> PredicateError:
     """Return the error for a text that Spark cannot parse, with the place of the error."""
     first = predicate.split(maxsplit=1)[0].upper() if predicate.strip() else ""
-    if first in _STATEMENTS:
+    if first in STATEMENTS:
         return PredicateError(
-            "the predicate is a statement", where=predicate, found=f"{first} at character 1", expected=_EXPECTED,
+            "the predicate is a statement", where=predicate, found=place_of(first, 0), expected=_EXPECTED,
             hint="pass only what follows WHERE",
         )  # fmt: skip
     if not first:
         return PredicateError("the predicate is empty", expected=_EXPECTED)
     near = _NEAR.search(found)
     if near is not None:
-        place = "the end" if near[1] == "end of input" else f"{near[1][1:-1]} at character {int(near[3]) + 1}"
+        place = "the end" if near[1] == "end of input" else place_of(near[1][1:-1], int(near[3]))
         found = place if near[2] == "1" else f"{place} of line {near[2]}"
     return PredicateError("Spark cannot parse the predicate", where=predicate, found=found, expected=_EXPECTED)

@@ -24,8 +24,8 @@ from xskip.errors import KeyNotAvailableError, MetadataCorruptError, XskipError
 from xskip.metadata.data_files import DataFiles, join_ids, split_ids
 from xskip.metadata.table import IndexColumn, MetadataTable, PartitionColumn
 from xskip.metadatastore.bounded_read import RATIO, read_bounded
-from xskip.metadatastore.digests import RESTORE
-from xskip.metadatastore.encryption import KMS, decryption, encryption, labels_of
+from xskip.metadatastore.digests import RESTORE_HINT
+from xskip.metadatastore.encryption import KMS_HINT, decryption, encryption, labels_of
 from xskip.metadatastore.file_sizes import SIZES, pack_sizes, unpack_sizes
 from xskip.metadatastore.filesystem import reading
 from xskip.metadatastore.legacy import java_bloom
@@ -228,7 +228,7 @@ def _reading(path: Path, what: str = "cannot read the metadata file") -> Iterato
     except MetadataCorruptError as error:
         if error.where:
             raise
-        hint = error.hint or RESTORE
+        hint = error.hint or RESTORE_HINT
         raise MetadataCorruptError(
             error.what, where=str(path), found=error.found, expected=error.expected, hint=hint
         ) from error
@@ -236,10 +236,10 @@ def _reading(path: Path, what: str = "cannot read the metadata file") -> Iterato
         raise
     except (pa.ArrowException, OSError) as error:  # Arrow's message describes the problem
         found = " ".join(str(error).split())
-        raise MetadataCorruptError(what, where=str(path), found=found, hint=RESTORE) from error
+        raise MetadataCorruptError(what, where=str(path), found=found, hint=RESTORE_HINT) from error
     except (ValueError, TypeError, LookupError, ArithmeticError) as error:
         found = f"{type(error).__name__}: {error}"
-        raise MetadataCorruptError(what, where=str(path), found=found, hint=RESTORE) from error
+        raise MetadataCorruptError(what, where=str(path), found=found, hint=RESTORE_HINT) from error
 
 
 @contextmanager
@@ -259,7 +259,10 @@ def _opened(path: Path) -> tuple[pq.ParquetFile, bytes]:
         text = (reader.metadata.metadata or {}).get(_ROW_METADATA)
     if text is None:
         raise MetadataCorruptError(
-            "the file is not a metadata file", where=str(path), expected="Spark's schema in its footer", hint=RESTORE
+            "the file is not a metadata file",
+            where=str(path),
+            expected="Spark's schema in its footer",
+            hint=RESTORE_HINT,
         )
     return reader, text
 
@@ -277,7 +280,9 @@ def _unlocked(path: Path) -> pq.ParquetFile:
     try:
         return pq.ParquetFile(path, decryption_properties=decryption(), **READING)
     except (pa.ArrowException, OSError) as error:
-        raise KeyNotAvailableError("no available key decrypts the metadata file", where=str(path), hint=KMS) from error
+        raise KeyNotAvailableError(
+            "no available key decrypts the metadata file", where=str(path), hint=KMS_HINT
+        ) from error
 
 
 def _with_types(file: MetadataFile) -> MetadataFile:
@@ -355,7 +360,7 @@ def _read(file: MetadataFile, columns: list[str]) -> pa.Table:
         if file.schema.encryption is None:
             raise
         raise KeyNotAvailableError(
-            "no available key decrypts the metadata rows", where=str(file.path), hint=KMS
+            "no available key decrypts the metadata rows", where=str(file.path), hint=KMS_HINT
         ) from error
     if columns and len(table) != file.rows:
         raise MetadataCorruptError(

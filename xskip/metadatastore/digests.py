@@ -12,10 +12,10 @@ from pathlib import Path
 
 from xskip.errors import MetadataCorruptError
 
-__all__ = ["RESTORE", "footer_digest", "sealed", "tail_digest", "unsealed"]
+__all__ = ["RESTORE_HINT", "footer_digest", "sealed", "tail_digest", "unsealed"]
 
 #: What to do with a damaged metadata file.
-RESTORE = "restore the file, or drop the index and create it again"
+RESTORE_HINT = "restore the file, or drop the index and create it again"
 _END = 8  # the bytes of the footer's length and of the magic number
 _SEAL = re.compile(rb',\n "checksum": "([0-9a-f]{8})"\n}\Z')
 
@@ -66,7 +66,7 @@ def footer_digest(path: Path) -> str:
         if not _END < length <= size:
             raise MetadataCorruptError(
                 "the metadata file is damaged or incomplete", where=str(path), found=f"{size:,} bytes",
-                expected="a Parquet file with its footer", hint=RESTORE,
+                expected="a Parquet file with its footer", hint=RESTORE_HINT,
             )  # fmt: skip
         file.seek(size - length)
         return tail_digest(file.read())

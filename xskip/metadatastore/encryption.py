@@ -15,10 +15,10 @@ from xskip.metadatastore.kms import KmsClient
 from xskip.metadatastore.schema import Labels, leaves_under
 from xskip.metadatastore.versions import WriteOptions
 
-__all__ = ["KMS", "decryption", "demand_client", "encryption", "labels_of", "use_kms"]
+__all__ = ["KMS_HINT", "decryption", "demand_client", "encryption", "labels_of", "use_kms"]
 
 #: What to do without a key.
-KMS = "register a client that has the key with xskip.use_kms(…)"
+KMS_HINT = "register a client that has the key with xskip.use_kms(…)"
 #: The registered client of this process; empty if there is none.
 _clients: list[Any] = []
 

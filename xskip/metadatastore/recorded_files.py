@@ -11,7 +11,7 @@ from xskip.errors import KeyNotAvailableError, MetadataCorruptError
 from xskip.metadata.table import MetadataTable
 from xskip.metadatastore.codec import MetadataFile, encode, open_file
 from xskip.metadatastore.commit import RecordedFile, new_file_name
-from xskip.metadatastore.digests import RESTORE, footer_digest
+from xskip.metadatastore.digests import RESTORE_HINT, footer_digest
 from xskip.metadatastore.filesystem import reading
 from xskip.metadatastore.versions import WriteOptions
 
@@ -53,7 +53,11 @@ def open_recorded(path: Path, entry: RecordedFile | None) -> MetadataFile:
 
 def _not_committed(path: Path, found: str, expected: str) -> MetadataCorruptError:
     return MetadataCorruptError(
-        "a metadata file differs from its commit record", where=str(path), found=found, expected=expected, hint=RESTORE
+        "a metadata file differs from its commit record",
+        where=str(path),
+        found=found,
+        expected=expected,
+        hint=RESTORE_HINT,
     )
 
 

@@ -20,7 +20,7 @@ from xskip.metadata.table import IndexColumn, IndexDefinition, IndexKey, Metadat
 from xskip.metadatastore.bounded_read import RATIO, demand_room
 from xskip.metadatastore.codec import MetadataFile, decode, null_rows, version_of
 from xskip.metadatastore.commit import CommitRecord, LiveSnapshot, RecordedFile, find_live
-from xskip.metadatastore.encryption import KMS
+from xskip.metadatastore.encryption import KMS_HINT
 from xskip.metadatastore.filesystem import Storage
 from xskip.metadatastore.legacy.xskipper_metadata import may_be_of_footers, proved, reason_unusable
 from xskip.metadatastore.location import IndexLocation
@@ -324,7 +324,7 @@ class Snapshot:
                         "the key of an index is not available, so xskip changed nothing",
                         where=str(column.definition),
                         found=f"no key {column.definition.key_label} that decrypts the index",
-                        hint=KMS,
+                        hint=KMS_HINT,
                     )  # fmt: skip
 
     def count_outside(self, root: str) -> int:
