@@ -77,6 +77,7 @@ def pack(snapshot: Snapshot, cold: Cold | None = None, *, frozen: bool) -> bytes
         found = parts(snapshot, cold.tier)
         header["cold"] = {"root": cold.root, **described_files(snapshot, columns, cold.tier, found.cold)}
     numbers, folders = pieces.packed(found.left_out)
+    header["fingerprint"] = snapshot.fingerprint() if pieces.settled else ""
     text = json.dumps({**header, "pieces": len(folders)}).encode()
     return b"".join(
         [b"T", struct.pack("<i", len(text)), text, numbers, "\0".join(folders).encode("utf-8", "surrogateescape")]
@@ -92,7 +93,6 @@ def _header(snapshot: Snapshot, pieces: _Pieces, *, frozen: bool) -> dict[str, o
         "control": str(place.control),
         "indexDirectory": beside,
         "txn": snapshot.txn,
-        "fingerprint": snapshot.fingerprint(),
         "partitionVersion": transaction.partition_version,
         "truncateVersion": transaction.truncate_version,
         "tableId": metadata.table_id,
@@ -118,6 +118,8 @@ class _Pieces:
 
     snapshot: Snapshot
     columns: Sequence[Column]
+    #: Whether all stamps prove rows. The next query needs a new description if some do not, of the same transaction.
+    settled: bool = True
     defaults: list[_Record] = field(default_factory=list)
     _symbols: list[_Record] = field(default_factory=list)
     _of_pieces: dict[int, list[_Record]] = field(default_factory=lambda: defaultdict(list))
@@ -149,7 +151,9 @@ class _Pieces:
     def _fields(self, piece: Piece, own: Sequence[_Record]) -> list[int]:
         stamp = self.snapshot.stamp(piece)
         numbers = (-1, -1) if stamp is None else (_signed(stamp.inode), stamp.modified)
-        modified = numbers[1] if stamp is None or stamp.settled else -1
+        settled = stamp is None or stamp.settled
+        self.settled &= settled
+        modified = numbers[1] if settled else -1
         parquet_size = -1 if piece.record.parquet_size is None else piece.record.parquet_size
         start, end = _LEAST if piece.start is None else piece.start, _GREATEST if piece.end is None else piece.end
         size = parquet_size if piece.is_parquet else piece.rows * self._shared(piece.record.timestamp, own).row_bytes
