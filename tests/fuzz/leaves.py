@@ -1,4 +1,4 @@
-"""Random leaves of filters: comparisons, IN lists and patterns on fields, functions, two fields or hidden columns."""
+"""Random leaves of filters: comparisons, IN lists and patterns on fields, functions, rows or hidden columns."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ _COMPARABLE = (NUMBERS, ("string",), ("date", "timestamp", "timestamp_ntz"), ("b
 _OF_TWO_NUMBERS = ("(\x000 + \x001)", "(\x000 - \x001)", "(\x000 * \x001)", "greatest(\x000, \x001)",
                    "least(\x000, \x001)", "coalesce(\x000, \x001)", "nullif(\x000, \x001)")  # fmt: skip
 _OF_TWO = ("coalesce(\x000, \x001)", "greatest(\x000, \x001)", "if(\x000 < \x001, \x000, \x001)")
+_OF_ROWS = ("=", "=", "<=>", "<>", "<", ">=")
 Maker = Callable[[Random, Scope, Field], Tree]
 
 
@@ -50,7 +51,7 @@ def leaf(random: Random, scope: Scope) -> Tree:
             return _nested(random, _OF_MAPS, field)
     if "." in field.name and random.random() < 0.1:
         return Tree(random.choice(_OF_STRUCTS), (Tree(field.name.partition(".")[0]),))
-    makers: list[Maker] = [_comparison, _comparison, _membership, _null, *[_function] * 4, _pair]
+    makers: list[Maker] = [_comparison, _comparison, _membership, _null, *[_function] * 4, _pair, _row]
     if field.kind == "string":
         makers += [_pattern, _pattern]
     return random.choice(makers)(random, scope, field)
@@ -121,6 +122,20 @@ def _pair(random: Random, scope: Scope, field: Field) -> Tree:
     if choice < 0.35:
         return Tree(f"\x000 {random.choice(('IN', 'NOT IN'))} (\x001, {field.literal(random)})", (left, right))
     return Tree(f"\x000 {random.choice(_OPS)} \x001", (left, right))
+
+
+def _row(random: Random, scope: Scope, field: Field) -> Tree:
+    """Return a comparison of a row of fields with one row of literals or with several."""
+    flat = [each for each in scope.fields if each.kind not in ("array<int>", "map<string,int>")]
+    fields = [field, *random.choices(flat, k=random.choice((1, 1, 2)))]
+    form = random.choice(("({})", "struct({})"))
+    own = form.format(", ".join(chr(0) + str(n) for n in range(len(fields))))
+    literals = (", ".join(f"try_cast({each.literal(random)} AS {each.kind})" for each in fields) for _ in range(3))
+    rows = [form.format(row) for row in literals]
+    names = tuple(Tree(each.name) for each in fields)
+    if random.random() < 0.4:
+        return Tree(f"{own} {random.choice(('IN', 'NOT IN'))} ({', '.join(rows)})", names)
+    return Tree(f"{own} {random.choice(_OF_ROWS)} {rows[0]}", names)
 
 
 def _within(random: Random, scope: Scope, field: Field, alike: tuple[str, ...]) -> Tree:
