@@ -65,17 +65,16 @@ def active_session(spark: SparkSession) -> Iterator[None]:
     if not hasattr(spark, "_jsparkSession") or not _has_pinned_threads(spark):
         yield
         return
-    jvm: Any = spark._jvm
-    sessions = jvm.org.apache.spark.sql.SparkSession
-    before = sessions.getActiveSession()
-    sessions.setActiveSession(spark._jsparkSession)
+    java: Any = spark._jsparkSession  # a call of a static method by an object needs no search for its class
+    before = java.getActiveSession()
+    java.setActiveSession(java)
     try:
         yield
     finally:
         if before.isEmpty():
-            sessions.clearActiveSession()
+            java.clearActiveSession()
         else:
-            sessions.setActiveSession(before.get())
+            java.setActiveSession(before.get())
 
 
 def _has_pinned_threads(spark: SparkSession) -> bool:
