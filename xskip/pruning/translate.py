@@ -120,6 +120,11 @@ class Available:
         joined = join_path(path)
         return joined if self.case_sensitive else joined.lower()
 
+    @property
+    def has_conditions(self) -> bool:
+        """Return whether there is an index on a condition."""
+        return any(d.types == ("boolean",) and d.expression is not None for d, _ in self.indexes)
+
     def on_column(self, name: str) -> list[_Described]:
         """Return the indexes on a column.
 

@@ -43,9 +43,9 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The filters that the engine decodes."""
     filters: list[Any] = []
 
-    def spy(nodes: Any, evaluator: Any) -> Any:
+    def spy(nodes: Any, *arguments: Any, **keywords: Any) -> Any:
         filters.append(nodes)
-        return to_predicate(nodes, evaluator)
+        return to_predicate(nodes, *arguments, **keywords)
 
     monkeypatch.setattr(engine_module, "to_predicate", spy)
     return filters

@@ -75,7 +75,9 @@ _NOT_EVALUATED = -1
 Node = Any
 
 
-def to_predicate(filters: Sequence[Node], evaluate: Evaluate | None = None) -> Predicate:
+def to_predicate(
+    filters: Sequence[Node], evaluate: Evaluate | None = None, *, with_conditions: bool = True
+) -> Predicate:
     """Return the conjunction of a scan's filters as a predicate.
 
     Parameters
@@ -85,6 +87,9 @@ def to_predicate(filters: Sequence[Node], evaluate: Evaluate | None = None) -> P
     evaluate : Evaluate, optional
         The evaluator that lets Spark compute functions of a column. Without an evaluator, only an index on the same
         expression can answer a filter on a function.
+    with_conditions : bool
+        Whether indexes on conditions, such as ``v IS NOT NULL``, can answer the filters. False saves the time of their
+        forms.
 
     Returns
     -------
@@ -96,7 +101,7 @@ def to_predicate(filters: Sequence[Node], evaluate: Evaluate | None = None) -> P
     >>> print(to_predicate([["Not", ["EqualTo", ["$", ["a"], "int"], ["#", "int", 5]]]]))
     a != ?
     """
-    children = tuple(_predicate(decorate(node, evaluate)) for node in filters)
+    children = tuple(_predicate(decorate(node, evaluate, can_be_indexed=with_conditions)) for node in filters)
     return children[0] if len(children) == 1 else And(children)
 
 
@@ -118,7 +123,9 @@ def _with_expressions(node: Node, predicate: Predicate) -> Predicate:
 
     Null tests are their own opposites: an index on one of them answers both.
     """
-    if not isinstance(node, ExprNode) or node.term is None or isinstance(predicate, Constant):
+    if not isinstance(node, ExprNode) or node.term is None or not node.can_be_indexed:
+        return predicate
+    if isinstance(predicate, Constant):
         return predicate
     match node:
         case ["And" | "Or" | "Not", *_]:
@@ -204,7 +211,7 @@ def _like_marked(node: Node, condition: list[Node]) -> Node:
     """Return a condition on parts of a node as an expression that Spark evaluates, if the node is one."""
     made = ExprNode(condition)
     if isinstance(node, ExprNode) and node.term is not None:
-        made.term, made.type = _NOT_EVALUATED, "boolean"
+        made.term, made.type, made.can_be_indexed = _NOT_EVALUATED, "boolean", node.can_be_indexed
     return made
 
 

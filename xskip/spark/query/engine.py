@@ -187,8 +187,10 @@ class Engine:
 
     def _prune(self, request: ScanRequest, loaded: LoadedIndex, profile: ReadProfile, evaluator: Evaluator) -> Decision:
         """Decide for every file of an index whether the scan can skip the file."""
-        snapshot, predicate = loaded.snapshot, to_predicate(request.filters, evaluator)
-        clause = translate(predicate, _available(request, snapshot, profile))
+        snapshot = loaded.snapshot
+        available = _available(request, snapshot, profile)
+        predicate = to_predicate(request.filters, evaluator, with_conditions=available.has_conditions)
+        clause = translate(predicate, available)
         needed = requirements(clause)
         evidence = None
         if self.indexes.is_for_job(loaded, request.job_threshold):
