@@ -36,6 +36,7 @@ def session(api: str) -> SparkSession:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": "3g",
+        "spark.buffer.pageSize": "4m",  # tables that queries broadcast stay until the next garbage collection
         "spark.sql.shuffle.partitions": "4",
         "spark.sql.ansi.enabled": "false",  # some sums of the small tables are 0, and queries divide by them
         "spark.sql.sources.useV1SourceList": APIS[api],
