@@ -74,8 +74,23 @@ class Broker:
         return name
 
 
-def fetch(group: str, artifact: str, version: str, folder: Path) -> list[Path]:
+#: What Ivy needs for a single jar of an artifact that has several.
+_ONE_JAR = """
+<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">
+  <info organisation="io.xskip" module="tests"/>
+  <dependencies>
+    <dependency org="{group}" name="{artifact}" rev="{version}" transitive="false">
+      <artifact name="{artifact}" type="jar" m:classifier="{classifier}"/>
+    </dependency>
+  </dependencies>
+</ivy-module>
+"""
+
+
+def fetch(group: str, artifact: str, version: str, folder: Path, *, classifier: str = "") -> list[Path]:
     """Return the jars of an artifact and of all its dependencies, which Spark's Ivy takes from Maven or from its cache.
+
+    With a classifier, return only that jar of the artifact.
 
     Raises
     ------
@@ -83,10 +98,17 @@ def fetch(group: str, artifact: str, version: str, folder: Path) -> list[Path]:
         If a jar cannot be had.
     """
     listed = folder / f"{artifact}.classpath"
+    wanted = ["-dependency", group, artifact, version]
+    if classifier:
+        described = folder / f"{artifact}.xml"
+        described.write_text(
+            _ONE_JAR.format(group=group, artifact=artifact, version=version, classifier=classifier).strip()
+        )
+        wanted = ["-ivy", str(described)]
     done = subprocess.run(
         [
             *(java_command(), "-cp", str(next(_JARS.glob("ivy-*.jar"))), "org.apache.ivy.Main", "-error"),
-            *("-dependency", group, artifact, version, "-confs", "default", "-types", "jar", "bundle"),
+            *(*wanted, "-confs", "default", "-types", "jar", "bundle"),
             *("-cachepath", str(listed)),
         ],
         cwd=folder, capture_output=True, text=True, check=False, timeout=_FETCH_SECONDS,
