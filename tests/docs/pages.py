@@ -10,7 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.docs.blocks import blocks_in
-from tests.questdb.server import CannotFetchError, running_server
+from tests.maven import CannotFetchError
+from tests.questdb.server import running_server
 from tests.quixlake.lakes import WrittenLake
 from tests.quixlake.written import message
 from xskip.quixlake.selection import milliseconds

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.maven import SPARK_JARS, CannotFetchError, fetch
 from tests.programs import run
-from tests.quixlake.broker import CannotFetchError, fetch
 
 PROGRAM = """
 import json
@@ -54,10 +54,7 @@ print(json.dumps(found))
 @pytest.fixture(scope="module")
 def kms(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the jar of Parquet's tests, which contains a client of a key management service in memory."""
-    import pyspark
-
-    jars = Path(pyspark.__file__).parent / "jars"
-    (hadoop,) = jars.glob("parquet-hadoop-*.jar")
+    (hadoop,) = SPARK_JARS.glob("parquet-hadoop-*.jar")
     version = hadoop.stem.removeprefix("parquet-hadoop-")
     folder = tmp_path_factory.mktemp("kms")
     try:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.questdb.server import NEWER_VERSION, VERSION, CannotFetchError, Server, running_server
+from tests.maven import CannotFetchError
+from tests.questdb.server import NEWER_VERSION, VERSION, Server, running_server
 
 _ARCHIVE = Path(__file__).parents[3] / "shared" / "fixtures" / "questdb" / "data_426.zip"
 

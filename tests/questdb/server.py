@@ -17,13 +17,13 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from tests.quixlake.broker import CannotFetchError, fetch, free_ports, java_command
+from tests.maven import fetch, java_command
+from tests.quixlake.broker import free_ports
 
 __all__ = [
     "COUNTS_SQUASHES",
     "NEWER_VERSION",
     "VERSION",
-    "CannotFetchError",
     "Server",
     "SqlError",
     "SuspendedError",

@@ -15,11 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyspark
+from tests.maven import fetch, java_command
 
 VERSION = "3.9.1"
-_JARS = Path(pyspark.__file__).parent / "jars"
-_FETCH_SECONDS = 300
 _START_SECONDS = 90
 _ATTEMPTS = 3
 
@@ -46,10 +44,6 @@ num.io.threads=2
 """
 
 
-class CannotFetchError(Exception):
-    """Jars that Maven does not give."""
-
-
 class _CannotStartError(Exception):
     """A broker that ended before it listened, for example because another process took its port."""
 
@@ -72,50 +66,6 @@ class Broker:
         topic = NewTopic(name, partitions, replication_factor=1, config=dict(settings or {}))
         admin.create_topics([topic])[name].result(timeout=30)
         return name
-
-
-#: What Ivy needs for a single jar of an artifact that has several.
-_ONE_JAR = """
-<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">
-  <info organisation="io.xskip" module="tests"/>
-  <dependencies>
-    <dependency org="{group}" name="{artifact}" rev="{version}" transitive="false">
-      <artifact name="{artifact}" type="jar" m:classifier="{classifier}"/>
-    </dependency>
-  </dependencies>
-</ivy-module>
-"""
-
-
-def fetch(group: str, artifact: str, version: str, folder: Path, *, classifier: str = "") -> list[Path]:
-    """Return the jars of an artifact and of all its dependencies, which Spark's Ivy takes from Maven or from its cache.
-
-    With a classifier, return only that jar of the artifact.
-
-    Raises
-    ------
-    CannotFetchError
-        If a jar cannot be had.
-    """
-    listed = folder / f"{artifact}.classpath"
-    wanted = ["-dependency", group, artifact, version]
-    if classifier:
-        described = folder / f"{artifact}.xml"
-        described.write_text(
-            _ONE_JAR.format(group=group, artifact=artifact, version=version, classifier=classifier).strip()
-        )
-        wanted = ["-ivy", str(described)]
-    done = subprocess.run(
-        [
-            *(java_command(), "-cp", str(next(_JARS.glob("ivy-*.jar"))), "org.apache.ivy.Main", "-error"),
-            *(*wanted, "-confs", "default", "-types", "jar", "bundle"),
-            *("-cachepath", str(listed)),
-        ],
-        cwd=folder, capture_output=True, text=True, check=False, timeout=_FETCH_SECONDS,
-    )  # fmt: skip
-    if done.returncode or not listed.exists():
-        raise CannotFetchError(f"{group}:{artifact}:{version} cannot be had: {(done.stdout + done.stderr)[-500:]}")
-    return [Path(path) for path in listed.read_text().strip().split(os.pathsep)]
 
 
 @contextmanager
@@ -147,12 +97,6 @@ def running_broker(folder: Path) -> Iterator[Broker]:
         finally:
             process.kill()
             process.wait()
-
-
-def java_command() -> str:
-    """Return the command that runs Java."""
-    home = os.environ.get("JAVA_HOME")
-    return f"{home}/bin/java" if home else "java"
 
 
 def free_ports(count: int) -> list[int]:

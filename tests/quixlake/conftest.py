@@ -9,7 +9,8 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.quixlake.broker import Broker, CannotFetchError, fetch, running_broker
+from tests.maven import CannotFetchError, fetch
+from tests.quixlake.broker import Broker, running_broker
 
 
 @pytest.fixture(scope="session")
