@@ -77,7 +77,7 @@ def pack(snapshot: Snapshot, cold: Cold | None = None, *, frozen: bool) -> bytes
         found = parts(snapshot, cold.tier)
         header["cold"] = {"root": cold.root, **described_files(snapshot, columns, cold.tier, found.cold)}
     numbers, folders = pieces.packed(found.left_out)
-    header["fingerprint"] = snapshot.fingerprint() if pieces.settled else ""
+    header["fingerprint"] = snapshot.fingerprint() if frozen or pieces.settled else ""
     text = json.dumps({**header, "pieces": len(folders)}).encode()
     return b"".join(
         [b"T", struct.pack("<i", len(text)), text, numbers, "\0".join(folders).encode("utf-8", "surrogateescape")]
@@ -118,7 +118,7 @@ class _Pieces:
 
     snapshot: Snapshot
     columns: Sequence[Column]
-    #: Whether all stamps prove rows. The next query needs a new description if some do not, of the same transaction.
+    #: Whether all stamps prove rows. Otherwise the next query needs a new description, unless the table is frozen.
     settled: bool = True
     defaults: list[_Record] = field(default_factory=list)
     _symbols: list[_Record] = field(default_factory=list)
