@@ -444,6 +444,16 @@ def test_conditions_are_expressions_of_indexes() -> None:
     assert joined == And((Comparison(Op.EQ, f, True), Comparison(Op.EQ, f, True)))
 
 
+def test_without_an_index_on_a_condition_there_are_no_expressions_of_conditions() -> None:
+    """[PRU-EX-5] Functions stay expressions, because indexes on their values can exist."""
+    plain = [marked(["EqualTo", A, five()]), marked(["IsNotNull", A]), ["Not", marked(["IsNull", A])]]
+    assert to_predicate(plain, with_conditions=False) == And((equal_a, IsNotNull(a), IsNotNull(a)))
+    size = marked(["Size", ["$", ["x"], "array<int>"], True], "int")
+    found = to_predicate([marked(["EqualTo", size, five()])], with_conditions=False)
+    assert isinstance(found, Comparison)
+    assert isinstance(found.operand, Derived)
+
+
 def test_a_coalesce_is_an_expression_of_indexes() -> None:
     """[PRU-EX-5] [PRU-N-8] An index on COALESCE answers beside the indexes on its arguments."""
     coalesce = marked(["Coalesce", [A, lit("int", 0)]], "int")

@@ -101,7 +101,7 @@ def to_predicate(
     >>> print(to_predicate([["Not", ["EqualTo", ["$", ["a"], "int"], ["#", "int", 5]]]]))
     a != ?
     """
-    children = tuple(_predicate(decorate(node, evaluate, can_be_indexed=with_conditions)) for node in filters)
+    children = tuple(_predicate(decorate(node, evaluate, with_conditions=with_conditions)) for node in filters)
     return children[0] if len(children) == 1 else And(children)
 
 
@@ -123,7 +123,7 @@ def _with_expressions(node: Node, predicate: Predicate) -> Predicate:
 
     Null tests are their own opposites: an index on one of them answers both.
     """
-    if not isinstance(node, ExprNode) or node.term is None or not node.can_be_indexed:
+    if not isinstance(node, ExprNode) or node.term is None or not node.with_conditions:
         return predicate
     if isinstance(predicate, Constant):
         return predicate
@@ -211,7 +211,7 @@ def _like_marked(node: Node, condition: list[Node]) -> Node:
     """Return a condition on parts of a node as an expression that Spark evaluates, if the node is one."""
     made = ExprNode(condition)
     if isinstance(node, ExprNode) and node.term is not None:
-        made.term, made.type, made.can_be_indexed = _NOT_EVALUATED, "boolean", node.can_be_indexed
+        made.term, made.type, made.with_conditions = _NOT_EVALUATED, "boolean", node.with_conditions
     return made
 
 

@@ -37,17 +37,17 @@ class ExprNode(list[Any]):
         The Spark type of the expression; empty without a mark.
     evaluate : Evaluate or None
         The evaluator of the request; None if the caller of :func:`decorate` passed none.
-    can_be_indexed : bool
-        Whether an index on the expression itself can exist, if it is a condition.
+    with_conditions : bool
+        Whether an index on a condition, such as this node, can exist.
     """
 
     term: int | None = None
     type: str = ""
     evaluate: Evaluate | None = None
-    can_be_indexed: bool = True
+    with_conditions: bool = True
 
 
-def decorate(node: Any, evaluate: Evaluate | None = None, *, can_be_indexed: bool = True) -> Any:
+def decorate(node: Any, evaluate: Evaluate | None = None, *, with_conditions: bool = True) -> Any:
     """Return a node and its arguments with the hook's marks turned into attributes.
 
     A mark is a dict at the end of a node with the number (``@``) and the Spark type (``t``) of the expression.
@@ -58,7 +58,7 @@ def decorate(node: Any, evaluate: Evaluate | None = None, *, can_be_indexed: boo
         A filter in the hook's encoding, parsed from JSON.
     evaluate : Evaluate, optional
         The evaluator to attach to marked nodes. An :class:`Evaluator` also records marked nodes in ``terms``.
-    can_be_indexed : bool
+    with_conditions : bool
         Whether an index on a condition can exist.
 
     Examples
@@ -71,9 +71,9 @@ def decorate(node: Any, evaluate: Evaluate | None = None, *, can_be_indexed: boo
         return node
     mark = node[-1] if node and isinstance(node[-1], dict) and "@" in node[-1] else None
     parts = node[:-1] if mark else node
-    call = ExprNode(decorate(part, evaluate, can_be_indexed=can_be_indexed) for part in parts)
+    call = ExprNode(decorate(part, evaluate, with_conditions=with_conditions) for part in parts)
     if mark:
-        call.can_be_indexed = can_be_indexed
+        call.with_conditions = with_conditions
         call.term, call.type, call.evaluate = mark["@"], mark["t"], evaluate
         if isinstance(evaluate, Evaluator):
             evaluate.terms[mark["@"]] = call
