@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType
 
 import xskip
 from tests.metadatastore.samples import opened, put_foreign
-from xskip.build.reader import PathReader
+from xskip.indexing.reader import PathReader
 from xskip.metadata.data_files import table_identifier
 from xskip.metadata.table import MetadataTable
 from xskip.metadatastore.versions import WriteOptions

@@ -21,7 +21,7 @@ LAYERS = (
     "errors", "paths", "settings", "types", "questdb_files", "expressions", "metadata", "clauses", "indexes", "pruning",
     "results", "metadatastore.legacy", "metadatastore", "metadatastore.maintenance", "standalone",
     "spark", "spark.bridge", "spark.catalyst", "spark.collect", "spark.questdb", "spark.query",
-    "build", "api", "quixlake", "questdb", "__init__", "cli", "__main__", "xskipper",
+    "indexing", "api", "quixlake", "questdb", "__init__", "cli", "__main__", "xskipper",
 )  # fmt: skip
 SPARK_FREE = LAYERS[: LAYERS.index("spark")]  # but for the aggregates of index types
 #: Who reads Parquet files beside the metadatastore.

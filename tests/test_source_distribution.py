@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-#: What tools leave in a checkout: in any folder, and at the top, where a folder ``build`` is not the package.
+#: What tools leave in a checkout: in any folder, and at the top.
 _LEFT = ("__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis", "spark-warehouse")
 _LEFT_AT_THE_TOP = (".git", "build", "dist")
 _SECONDS = 300

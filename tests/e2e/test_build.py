@@ -25,8 +25,8 @@ from pyspark.sql import SparkSession
 from tests.e2e.datasets import SCHEMA, by_name, rows
 from tests.helpers import SPARK_4, assert_same_rows, index, kept, metadata, opened_files, write_files, write_once
 from xskip import BloomFilter, MinMax, SkippingIndex, ValueList
-from xskip.build import progress
 from xskip.errors import CollectError, UnsupportedTypeError
+from xskip.indexing import progress
 from xskip.results.operations import Progress
 from xskip.spark.collect.collector import Collector
 

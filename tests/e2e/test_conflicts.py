@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import xskip
-import xskip.build.builder
-import xskip.build.commit_attempts
+import xskip.indexing.builder
+import xskip.indexing.commit_attempts
 import xskip.metadatastore.maintenance.rewrite
 from tests.helpers import by_days, kept, rows_of, write_once
 from xskip import LocalKms, MinMax, SkippingIndex, ValueList
@@ -37,7 +37,7 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, *others: Callable[[], object]) ->
             running.clear()
         return publish(*args)
 
-    for module in (xskip.build.builder, xskip.metadatastore.maintenance.rewrite):
+    for module in (xskip.indexing.builder, xskip.metadatastore.maintenance.rewrite):
         monkeypatch.setattr(module, "publish", slow)
 
 
@@ -225,12 +225,12 @@ def test_a_drop_after_a_lost_race(spark: SparkSession, tmp_path: Path, monkeypat
     real = find_latest
 
     def late(*args: Any) -> Any:
-        monkeypatch.setattr(xskip.build.commit_attempts, "find_latest", real)
+        monkeypatch.setattr(xskip.indexing.commit_attempts, "find_latest", real)
         index.drop()
         index.create([MinMax("x")])
         return real(*args)
 
-    monkeypatch.setattr(xskip.build.commit_attempts, "find_latest", late)
+    monkeypatch.setattr(xskip.indexing.commit_attempts, "find_latest", late)
     interrupt(monkeypatch, index.refresh)
     with pytest.raises(IndexDroppedError):
         index.refresh()

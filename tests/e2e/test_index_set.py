@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import xskip
-import xskip.build.builder
+import xskip.indexing.builder
 import xskip.metadatastore.maintenance.rewrite
 from tests.falsified import falsify
 from tests.helpers import by_days, given_away, index, kept, metadata, rows_of, write_once
@@ -69,7 +69,7 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, other: Callable[[], object]) -> N
             waiting.pop()()
         return publish(*args)
 
-    for module in (xskip.build.builder, xskip.metadatastore.maintenance.rewrite):
+    for module in (xskip.indexing.builder, xskip.metadatastore.maintenance.rewrite):
         monkeypatch.setattr(module, "publish", slow)
 
 

@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 
 from tests.helpers import by_days, kept, listed, opened_files, rows_of, write_files, write_once
 from xskip import MinMax, SkippingIndex, ValueList
-from xskip.build.refresh import Refresh
 from xskip.errors import DatasetError, IndexDefinitionError
+from xskip.indexing.refresh import Refresh
 
 SCHEMA = "x int, s string"
 KINDS = [MinMax("x"), ValueList("s")]
@@ -260,7 +260,7 @@ def test_files_that_came_while_others_were_looked_at(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If a listed directory is missing by the time of Spark's listing, Spark lists the whole dataset."""
-    from xskip.build.indexed_listing import IndexedListing
+    from xskip.indexing.indexed_listing import IndexedListing
 
     index, root = dataset(spark, tmp_path)
     write_once(spark, root, SCHEMA, {"day=2026-01-04/h=1/new": [(99, "n")]})

@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 import xskip
 from tests.helpers import DAYS, by_days, kept, listed, opened_files, rows_of, write_files, write_once
 from xskip import MinMax, SkippingIndex, ValueList
-from xskip.build.builder import Build
 from xskip.errors import DatasetError, IndexDefinitionError, MetadataNotFoundError
+from xskip.indexing.builder import Build
 
 
 @pytest.mark.parametrize("fmt", ["parquet", "avro"])

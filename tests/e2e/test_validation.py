@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import xskip
-import xskip.build.builder
+import xskip.indexing.builder
 from tests.falsified import falsify
 from tests.filters import made as filter_of
 from tests.helpers import given_away, index, kept, metadata, rows_of, write_once
@@ -216,7 +216,7 @@ def test_a_repair_against_another_writer(spark: SparkSession, path: str, monkeyp
             other.refresh()
         return publish(*args)
 
-    monkeypatch.setattr(xskip.build.builder, "publish", slow)
+    monkeypatch.setattr(xskip.indexing.builder, "publish", slow)
     assert [Path(name).stem for name in made.repair().repaired] == ["b"]
     assert (made.validate().files, made.validate().wrong) == (4, ())
 

@@ -11,9 +11,9 @@ from pyspark.sql import DataFrame, SparkSession
 from tests.helpers import opened_files
 from tests.quixlake.written import message, table_of, write_segment
 from xskip import MinMax, ValueList
-from xskip.build.builder import Build
-from xskip.build.planning import plan
-from xskip.build.source import open_source
+from xskip.indexing.builder import Build
+from xskip.indexing.planning import plan
+from xskip.indexing.source import open_source
 from xskip.quixlake.segment_frame import Reading, segment_frame
 from xskip.spark.bridge.gateway import hook_of
 from xskip.spark.query.engine import engine_of

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import xskip
-import xskip.build.builder
+import xskip.indexing.builder
 from tests.metadatastore.samples import FORM, commit, metadata_files_of, numbered_table, record_of, replace_all
 from tests.s3.bucket import CONDITIONAL_PUTS, HADOOP, UNCONDITIONAL, Bucket, conditional, scenario
 from xskip import LocalKms, MinMax, SkippingIndex
@@ -117,7 +117,7 @@ def refreshes_that_race(bucket: Bucket) -> None:
     bucket.index.create([MinMax("x")])
     bucket.add("f4", 40)
     other = SkippingIndex.for_path(bucket.spark, bucket.path)
-    builder: Any = xskip.build.builder
+    builder: Any = xskip.indexing.builder
     real = publish
 
     def slow(*args: Any) -> Any:

@@ -17,8 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from tests.helpers import assert_same_rows, index, kept, opened_files, write_files
 from xskip import BloomFilter, MinMax, SkippingIndex, ValueList
-from xskip.build import planning
 from xskip.errors import CollectError, IndexDefinitionError
+from xskip.indexing import planning
 
 FILES = {"low": [(1,), (2,)], "high": [(10,), (20,)]}
 

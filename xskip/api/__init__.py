@@ -1,5 +1,5 @@
 """The API that users call; ``xskip`` exports its public names.
 
 Entry points: :class:`~xskip.api.index.SkippingIndex` and the functions of :mod:`~xskip.api.session`. This package
-imports ``build`` and the layers below it.
+imports ``indexing`` and the layers below it.
 """

@@ -6,9 +6,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from xskip.api.arguments import check_flag, check_version
-from xskip.build.commit_attempts import retry_conflicts
-from xskip.build.source import base_location
 from xskip.errors import DatasetError, MetadataNotFoundError, XskipError
+from xskip.indexing.commit_attempts import retry_conflicts
+from xskip.indexing.source import base_location
 from xskip.metadatastore.maintenance.migrate import Migration
 from xskip.metadatastore.versions import CURRENT_VERSION
 from xskip.paths import check_path

@@ -10,9 +10,9 @@ from xskip.api.catalog import list_indexes
 from xskip.api.index import SkippingIndex
 from xskip.api.queries import explain
 from xskip.api.session import MINIMUM_JAVA
-from xskip.build.source import base_location
 from xskip.errors import MetadataNotFoundError, XskipError
 from xskip.indexes import MinMax
+from xskip.indexing.source import base_location
 from xskip.metadatastore.absence import no_index
 from xskip.metadatastore.snapshot import open_snapshot
 from xskip.metadatastore.temporary import temporary_folder

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pyarrow.compute as pc
 
 from xskip.api.predicates import check_predicate, resolving
-from xskip.build.source import Source
 from xskip.errors import DatasetError, MetadataCorruptError, PredicateError
+from xskip.indexing.source import Source
 from xskip.metadatastore.absence import no_index
 from xskip.metadatastore.commit import find_live
 from xskip.results.file_list import FileList

@@ -22,16 +22,16 @@ from xskip.api.arguments import (
 )
 from xskip.api.file_selection import select_files
 from xskip.api.inspect import IndexInspection
-from xskip.build.builder import Build, OnError
-from xskip.build.commit_attempts import Collected
-from xskip.build.indexed_listing import IndexedListing
-from xskip.build.planning import plan
-from xskip.build.progress import ProgressOption
-from xskip.build.reader import PathReader, TableReader
-from xskip.build.refresh import Refresh, trusted
-from xskip.build.source import check_keys, form_of
 from xskip.errors import ArgumentError, IndexExistsError, RecordDamagedError, shown
 from xskip.indexes import Index
+from xskip.indexing.builder import Build, OnError
+from xskip.indexing.commit_attempts import Collected
+from xskip.indexing.indexed_listing import IndexedListing
+from xskip.indexing.planning import plan
+from xskip.indexing.progress import ProgressOption
+from xskip.indexing.reader import PathReader, TableReader
+from xskip.indexing.refresh import Refresh, trusted
+from xskip.indexing.source import check_keys, form_of
 from xskip.metadatastore.commit import find_live
 from xskip.metadatastore.versions import CURRENT_VERSION
 from xskip.paths import check_path

@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 
 from xskip.api.advise import advise
 from xskip.api.upkeep import IndexUpkeep
-from xskip.build.source import Source, require_snapshot
 from xskip.errors import MetadataVersionError
 from xskip.expressions.evaluate import to_mask
 from xskip.indexes import keys_of_paths
+from xskip.indexing.source import Source, require_snapshot
 from xskip.metadata.data_files import DataFiles, compare_files, count_changed
 from xskip.metadata.table import IndexDefinition, IndexKey, MetadataTable
 from xskip.metadatastore.codec import MetadataFile

@@ -9,17 +9,6 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, TypeVar
 
 from xskip.api.arguments import check_flag, check_labels, check_text, check_time, check_version, names_of
-from xskip.build.adoption import Adoption
-from xskip.build.commit_attempts import retry_conflicts
-from xskip.build.reader import Reader
-from xskip.build.source import (
-    Source,
-    base_location,
-    existing_write_options,
-    form_of,
-    open_source,
-    require_own_snapshot,
-)
 from xskip.errors import (
     ArgumentError,
     KeyNotAvailableError,
@@ -28,6 +17,17 @@ from xskip.errors import (
     MetadataVersionError,
 )
 from xskip.indexes import Index
+from xskip.indexing.adoption import Adoption
+from xskip.indexing.commit_attempts import retry_conflicts
+from xskip.indexing.reader import Reader
+from xskip.indexing.source import (
+    Source,
+    base_location,
+    existing_write_options,
+    form_of,
+    open_source,
+    require_own_snapshot,
+)
 from xskip.metadatastore.maintenance.compact import optimize
 from xskip.metadatastore.maintenance.drop import remove_index
 from xskip.metadatastore.maintenance.history import history

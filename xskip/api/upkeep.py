@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 
 from xskip.api.arguments import check_build, check_count, check_indexes, check_seed
 from xskip.api.maintenance import IndexMaintenance
-from xskip.build.builder import OnError
-from xskip.build.extension import Extension
-from xskip.build.progress import ProgressOption
-from xskip.build.repair import Repair
-from xskip.build.validation import Validation
 from xskip.indexes import Index
+from xskip.indexing.builder import OnError
+from xskip.indexing.extension import Extension
+from xskip.indexing.progress import ProgressOption
+from xskip.indexing.repair import Repair
+from xskip.indexing.validation import Validation
 from xskip.results.operations import RefreshResult
 from xskip.results.validation import RepairResult, ValidationResult
 

@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.build.collection import chunks_of, collect, collector_of
-from xskip.build.planning import plan
-from xskip.build.reader import FrameReader
-from xskip.build.source import open_source
-from xskip.build.validation import sampled
 from xskip.indexes import MinMax
+from xskip.indexing.collection import chunks_of, collect, collector_of
+from xskip.indexing.planning import plan
+from xskip.indexing.reader import FrameReader
+from xskip.indexing.source import open_source
+from xskip.indexing.validation import sampled
 from xskip.metadata.table import concat
 from xskip.quixlake.compacted import Compacted
 from xskip.quixlake.descriptors import IndexFiles

@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.build.reader import FrameReader
-from xskip.build.source import open_source
 from xskip.errors import CommitConflictError
+from xskip.indexing.reader import FrameReader
+from xskip.indexing.source import open_source
 from xskip.quixlake.compacted import added_paths
 from xskip.quixlake.compaction_groups import gainful, mergeable
 from xskip.quixlake.index_file_merge import merge_index_files

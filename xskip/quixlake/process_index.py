@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.build.builder import Build
-from xskip.build.planning import plan
-from xskip.build.reader import FrameReader
-from xskip.build.source import form_of, open_source
 from xskip.errors import XskipError
+from xskip.indexing.builder import Build
+from xskip.indexing.planning import plan
+from xskip.indexing.reader import FrameReader
+from xskip.indexing.source import form_of, open_source
 from xskip.metadatastore.temporary import lasting_folder
 from xskip.metadatastore.versions import CURRENT_VERSION
 from xskip.quixlake.claims import SegmentClaims, differing

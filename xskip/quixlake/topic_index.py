@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from xskip.api.arguments import check_indexes
 from xskip.api.index import SkippingIndex
-from xskip.build.builder import OnError
-from xskip.build.progress import ProgressOption
-from xskip.build.reader import FrameReader
 from xskip.indexes import Index, MinMax
+from xskip.indexing.builder import OnError
+from xskip.indexing.progress import ProgressOption
+from xskip.indexing.reader import FrameReader
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.metadatastore.versions import CURRENT_VERSION
 from xskip.quixlake.claims import IndexTrust, SegmentClaims, differing

@@ -12,8 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 import xskip
 from tests.helpers import write_once
-from xskip.build.reader import PathReader
 from xskip.errors import DatasetError, StorageError, XskipError
+from xskip.indexing.reader import PathReader
 from xskip.spark.bridge.java_errors import JavaError, first_line, in_short, reason, spark_errors, told, what_failed
 from xskip.spark.bridge.packages import spark_package
 from xskip.xskipper import Xskipper

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from xskip.build.directory_changes import DirectoryChanges, changed_partitions, diff_files, local_files
+from xskip.indexing.directory_changes import DirectoryChanges, changed_partitions, diff_files, local_files
 from xskip.metadata.data_files import DataFiles, FileStatus
 from xskip.metadata.table import MetadataTable, PartitionColumn
 from xskip.metadatastore.filesystem import LocalStorage

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from xskip.build.source import Source
 from xskip.clauses.user_classes import method_errors
 from xskip.errors import IndexDefinitionError, did_you_mean
 from xskip.expressions.operands import columns_in, join_path, split_path
 from xskip.indexes import Formatted, Index, index_of
+from xskip.indexing.source import Source
 from xskip.metadata.table import EXPRESSION, SETTINGS, IndexDefinition
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.spark.bridge.java_errors import first_line, in_short, spark_errors

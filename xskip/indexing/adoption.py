@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.build.planning import plan_existing
-from xskip.build.source import Source, check_reading
 from xskip.errors import DatasetError, IndexDefinitionError, IndexExistsError, MetadataNotFoundError
+from xskip.indexing.planning import plan_existing
+from xskip.indexing.source import Source, check_reading
 from xskip.metadata.data_files import compare_files, table_identifier
 from xskip.metadata.table import MetadataTable
 from xskip.metadatastore.absence import lacks_first_record, no_index

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xskip.build.collection import chunk_ends
+from xskip.indexing.collection import chunk_ends
 
 
 def ends_one_by_one(sizes: list[int], most_files: int, most_bytes: int) -> list[int]:

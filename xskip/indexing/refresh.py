@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from xskip.build.builder import Build
-from xskip.build.indexed_listing import IndexedListing, compare, trust
-from xskip.build.reader import FrameReader, PathReader, Reader, TableReader
-from xskip.build.source import check_reading, open_source, reading_differences, require_own_snapshot
-from xskip.build.update import Update
 from xskip.errors import DatasetError
+from xskip.indexing.builder import Build
+from xskip.indexing.indexed_listing import IndexedListing, compare, trust
+from xskip.indexing.reader import FrameReader, PathReader, Reader, TableReader
+from xskip.indexing.source import check_reading, open_source, reading_differences, require_own_snapshot
+from xskip.indexing.update import Update
 from xskip.results.operations import RefreshResult
 from xskip.spark.query.engine import Engine
 
@@ -88,7 +88,7 @@ class Refresh(Update):
 
 
 def trusted(spark: SparkSession, engine: Engine, reader: Reader, recheck: Sequence[str]) -> IndexedListing:
-    """Find an index that can replace the listing, see :func:`xskip.build.indexed_listing.trust`.
+    """Find an index that can replace the listing, see :func:`xskip.indexing.indexed_listing.trust`.
 
     Parameters
     ----------

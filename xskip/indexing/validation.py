@@ -18,11 +18,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.build.collection import chunks_of, collect, collector_of
-from xskip.build.planning import plan, plan_existing
-from xskip.build.source import Source, check_reading, require_collected
 from xskip.indexes import Index, MinMax
 from xskip.indexes.omissions import differ
+from xskip.indexing.collection import chunks_of, collect, collector_of
+from xskip.indexing.planning import plan, plan_existing
+from xskip.indexing.source import Source, check_reading, require_collected
 from xskip.metadata.data_files import compare_files, count_changed
 from xskip.metadata.table import IndexKey, MetadataTable
 from xskip.results.validation import ValidationResult, WrongStatistics

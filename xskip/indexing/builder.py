@@ -13,11 +13,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.build.ambiguous_columns import ambiguous_indexes
-from xskip.build.collection import chunks_of, collect, collector_of
-from xskip.build.commit_attempts import Collected
-from xskip.build.progress import ProgressOption, shown
-from xskip.build.source import Source, check_root
+from xskip.indexing.ambiguous_columns import ambiguous_indexes
+from xskip.indexing.collection import chunks_of, collect, collector_of
+from xskip.indexing.commit_attempts import Collected
+from xskip.indexing.progress import ProgressOption, shown
+from xskip.indexing.source import Source, check_root
 from xskip.metadata.data_files import compare_files, table_identifier
 from xskip.metadata.read_profile import ReadProfile
 from xskip.metadata.table import MetadataTable

@@ -11,14 +11,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.build.builder import Build
-from xskip.build.source import (
+from xskip.indexing.builder import Build
+from xskip.indexing.source import (
     Source,
     open_source,
     require_own_snapshot,
 )
-from xskip.build.update import Update
-from xskip.build.validation import Validation
+from xskip.indexing.update import Update
+from xskip.indexing.validation import Validation
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.results.operations import RefreshResult
 from xskip.results.validation import RepairResult

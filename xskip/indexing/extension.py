@@ -19,19 +19,19 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xskip.build.builder import Build
-from xskip.build.collection import chunks_of, collect, collector_of
-from xskip.build.planning import plan
-from xskip.build.progress import shown
-from xskip.build.source import (
+from xskip.errors import IndexExistsError
+from xskip.indexes import Index
+from xskip.indexing.builder import Build
+from xskip.indexing.collection import chunks_of, collect, collector_of
+from xskip.indexing.planning import plan
+from xskip.indexing.progress import shown
+from xskip.indexing.source import (
     check_keys,
     form_of,
     open_source,
     require_collected,
 )
-from xskip.build.update import Update
-from xskip.errors import IndexExistsError
-from xskip.indexes import Index
+from xskip.indexing.update import Update
 from xskip.metadata.table import MetadataTable
 from xskip.metadatastore.build_notes import BuildNotes
 from xskip.metadatastore.commit import RecordedFile

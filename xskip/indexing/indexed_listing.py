@@ -22,11 +22,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from xskip.build.directory_changes import DirectoryChanges, changed_partitions, diff_files, local_files
-from xskip.build.reader import PathReader, Reader
-from xskip.build.source import check_dataset, chosen_location
 from xskip.errors import DatasetError, IndexDefinitionError, MetadataNotFoundError
 from xskip.expressions.operands import in_backticks
+from xskip.indexing.directory_changes import DirectoryChanges, changed_partitions, diff_files, local_files
+from xskip.indexing.reader import PathReader, Reader
+from xskip.indexing.source import check_dataset, chosen_location
 from xskip.metadata.data_files import table_identifier
 from xskip.metadata.table import MetadataTable
 from xskip.metadatastore.filesystem import LocalStorage

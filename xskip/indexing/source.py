@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from xskip.build.reader import FrameReader, TableReader
 from xskip.errors import DatasetError, IndexDefinitionError, KeyNotAvailableError, MetadataCorruptError
+from xskip.indexing.reader import FrameReader, TableReader
 from xskip.metadata.data_files import table_identifier
 from xskip.metadata.read_profile import LEGACY, UNGUARDED, ReadProfile
 from xskip.metadatastore.absence import no_index

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from xskip.build.builder import Build, OnError
-from xskip.build.commit_attempts import Collected, retry_conflicts
-from xskip.build.planning import plan_existing
-from xskip.build.progress import ProgressOption
-from xskip.build.reader import FrameReader, Reader
-from xskip.build.source import Source, check_reading, existing_write_options
+from xskip.indexing.builder import Build, OnError
+from xskip.indexing.commit_attempts import Collected, retry_conflicts
+from xskip.indexing.planning import plan_existing
+from xskip.indexing.progress import ProgressOption
+from xskip.indexing.reader import FrameReader, Reader
+from xskip.indexing.source import Source, check_reading, existing_write_options
 from xskip.metadatastore.snapshot import Snapshot
 from xskip.results.operations import RefreshResult
 from xskip.spark.bridge.hadoop_filesystem import storage_for

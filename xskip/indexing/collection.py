@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.compute as pc
 
-from xskip.build.source import Source
 from xskip.errors import CollectError
+from xskip.indexing.source import Source
 from xskip.metadata.data_files import table_identifier
 from xskip.metadata.table import MetadataTable
 from xskip.settings import CHUNK_BYTES, CHUNK_FILES, FOOTERS

@@ -1,5 +1,0 @@
-"""Builds and refreshes: the changes in a dataset, the statistics of its files, and the commit of a new snapshot.
-
-Entry points: :mod:`~xskip.build.source` and :class:`~xskip.build.builder.Build`. This package imports ``spark`` and the
-layers below it.
-"""
